@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::parse::DraftUserList;
 use rules::check::{RequestLine, Script, Step};
-use sample::{AclTable, Captures};
+use sample::{AclTable, Captures, NeededCapture};
 use std::collections::HashMap;
 use std::mem::Discriminant;
 use std::sync::Arc;
@@ -64,6 +64,8 @@ pub(crate) struct DraftProxy {
     pub(crate) acls: AclTable,
     /// Capture slots of this section.
     pub(crate) captures: Captures,
+    /// Capture slots that rules fill before a line declares them, with the alert if none does.
+    pub(crate) captures_needed: Vec<(NeededCapture, Diagnostic)>,
     pub(crate) captured_cookie: Option<(String, usize)>,
     pub(crate) rules: Rules,
     /// `stick-table`.
@@ -270,6 +272,7 @@ impl DraftProxy {
             server_names: HashMap::new(),
             acls: AclTable::default(),
             captures: Captures::default(),
+            captures_needed: Vec::new(),
             captured_cookie: None,
             rules: Rules::default(),
             stick_table: None,

@@ -46,24 +46,28 @@ pub(crate) enum Unit {
     Seconds,
 }
 
+/// A time, and what HAProxy warns of: something behind its unit, which it ignores.
+pub(crate) type Timed<T> = Result<(T, Option<String>), ValueError>;
+
 /// A time in milliseconds, rounded up.
-pub(crate) fn time(text: &str, default: Unit) -> Result<u64, ValueError> {
-    let ms = micros(text, default)?.div_ceil(1_000);
-    if ms > MOST { Err(ValueError::Overflow) } else { Ok(ms) }
+pub(crate) fn time(text: &str, default: Unit) -> Timed<u64> {
+    let (micros, odd) = micros(text, default)?;
+    let ms = micros.div_ceil(1_000);
+    if ms > MOST { Err(ValueError::Overflow) } else { Ok((ms, odd)) }
 }
 
 /// A time in seconds, rounded up; without a suffix it is in seconds.
-pub(crate) fn seconds(text: &str) -> Result<u32, ValueError> {
-    let micros = micros(text, Unit::Seconds).map_err(|error| match error {
+pub(crate) fn seconds(text: &str) -> Timed<u32> {
+    let (micros, odd) = micros(text, Unit::Seconds).map_err(|error| match error {
         ValueError::Overflow => ValueError::TooManySeconds,
         other => other,
     })?;
     let seconds = Some(micros.div_ceil(1_000_000)).filter(|seconds| *seconds <= MOST);
-    seconds.map(|seconds| seconds as u32).ok_or(ValueError::TooManySeconds)
+    seconds.map(|seconds| (seconds as u32, odd)).ok_or(ValueError::TooManySeconds)
 }
 
 /// A time in microseconds.
-fn micros(text: &str, default: Unit) -> Result<u64, ValueError> {
+fn micros(text: &str, default: Unit) -> Timed<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let unexpected =
         |at: usize| ValueError::Unexpected { at, found: text[at..].chars().next().unwrap_or(' ') };
@@ -71,22 +75,15 @@ fn micros(text: &str, default: Unit) -> Result<u64, ValueError> {
         return Err(unexpected(0));
     }
     let number: u64 = text[..digits].parse().map_err(|_| ValueError::Overflow)?;
-    let per_unit: u64 = match &text[digits..] {
-        "" if default == Unit::Seconds => 1_000_000,
-        "" | "ms" => 1_000,
-        "us" => 1,
-        "s" => 1_000_000,
-        "m" => 60_000_000,
-        "h" => 3_600_000_000,
-        "d" => 86_400_000_000,
-        // After a unit, whatever follows it is to blame.
-        longer => {
-            let units = ["us", "ms", "s", "m", "h", "d"];
-            let unit = units.iter().find(|unit| longer.starts_with(**unit));
-            return Err(unexpected(digits + unit.map_or(0, |unit| unit.len())));
-        }
+    let suffix = &text[digits..];
+    let (unit, per_unit) = match stdx::leading::unit(suffix) {
+        Some(unit) => unit,
+        None if !suffix.is_empty() => return Err(unexpected(digits)),
+        None if default == Unit::Seconds => ("", 1_000_000),
+        None => ("", 1_000),
     };
-    number.checked_mul(per_unit).ok_or(ValueError::Overflow)
+    let micros = number.checked_mul(per_unit).ok_or(ValueError::Overflow)?;
+    Ok((micros, stdx::leading::behind_unit(text, &suffix[unit.len()..])))
 }
 
 /// A decimal number without sign.
@@ -151,15 +148,26 @@ mod tests {
             ("25d", Err(ValueError::Overflow)),
             ("99999999999999999999", Err(ValueError::Overflow)),
             ("5x", Err(ValueError::Unexpected { at: 1, found: 'x' })),
-            ("5sé", Err(ValueError::Unexpected { at: 2, found: 'é' })),
-            ("15min", Err(ValueError::Unexpected { at: 3, found: 'i' })),
-            ("5msx", Err(ValueError::Unexpected { at: 3, found: 'x' })),
+            ("10u", Err(ValueError::Unexpected { at: 2, found: 'u' })),
+            ("1.5s", Err(ValueError::Unexpected { at: 1, found: '.' })),
             ("", Err(ValueError::Unexpected { at: 0, found: ' ' })),
             ("-1", Err(ValueError::Unexpected { at: 0, found: '-' })),
         ] {
-            assert_eq!(time(text, Unit::Milliseconds), value, "{text}");
+            assert_eq!(time(text, Unit::Milliseconds), value.map(|ms| (ms, None)), "{text}");
         }
-        assert_eq!(time("5", Unit::Seconds), Ok(5000));
+        for (text, ms, found) in [
+            ("15min", 900_000, 'i'),
+            ("5sé", 5_000, 'é'),
+            ("5msx", 5, 'x'),
+            ("1h30m", 3_600_000, '3'),
+            ("1s[", 1_000, '['),
+            ("10us1", 1, '1'),
+        ] {
+            let (read, odd) = time(text, Unit::Milliseconds).expect("a time with something behind");
+            let start = format!("unexpected character '{found}' after the timer value '{text}'");
+            assert!(read == ms && odd.is_some_and(|odd| odd.starts_with(&start)), "{text}");
+        }
+        assert_eq!(time("5", Unit::Seconds), Ok((5000, None)));
         for (text, value) in [
             ("5", Ok(5)),
             ("1500ms", Ok(2)),
@@ -168,7 +176,7 @@ mod tests {
             ("99999999999999999999", Err(ValueError::TooManySeconds)),
             ("5x", Err(ValueError::Unexpected { at: 1, found: 'x' })),
         ] {
-            assert_eq!(seconds(text), value, "{text}");
+            assert_eq!(seconds(text), value.map(|seconds| (seconds, None)), "{text}");
         }
     }
 

@@ -330,6 +330,11 @@ impl Flags {
                         }
                         continue;
                     }
+                    // HAProxy reads it so, and says nothing.
+                    None if *word == "--" => {
+                        cx.warn("'--' behind an operator or a pattern is read as 0".to_owned());
+                        Cow::Owned(operator.range("0").map_err(|why| (number, why))?.into_bytes())
+                    }
                     None => {
                         let word = if keyword.ends_with("ssl_ver") { &*dotted(word) } else { word };
                         let range = operator.range(word).map_err(|message| (number, message))?;

@@ -43,7 +43,7 @@ pub use facts::{Count, Facts, Name, NoFacts, Number, ServerCount, Side, TcpState
 pub use guard::{Guards, Lookout};
 pub use logformat::{LogFormat, LogStyle, TransactionRecord};
 pub use mention::{Mention, Wanted};
-pub use parser::{CaptureSlot, Captures, Parser, Shared};
+pub use parser::{CaptureSlot, Captures, NeededCapture, Parser, Shared};
 pub use place::{Place, Places};
 pub use stdx::xxhash as hash;
 pub use tables::{TableMention, TableNames, TableRef, TableUse};

@@ -64,6 +64,25 @@ pub struct Captures {
     pub request: RefCell<Vec<CaptureSlot>>,
     /// Slots for responses.
     pub response: RefCell<Vec<CaptureSlot>>,
+    /// Slots that rules fill and that no line has declared so far: a later one may.
+    pub needed: RefCell<Vec<NeededCapture>>,
+}
+
+/// A capture slot that a rule fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeededCapture {
+    /// Of a response, not of a request.
+    pub response: bool,
+    /// Its number, from 0 on.
+    pub slot: usize,
+}
+
+impl Captures {
+    /// Whether a slot has been declared.
+    pub fn has(&self, needed: NeededCapture) -> bool {
+        let slots = if needed.response { &self.response } else { &self.request };
+        needed.slot < slots.borrow().len()
+    }
 }
 
 /// Where the words being parsed stand.

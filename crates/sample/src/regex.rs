@@ -54,6 +54,12 @@ pub fn take_catastrophic() -> Vec<String> {
     CATASTROPHIC.with_borrow_mut(|(found, _)| std::mem::take(found))
 }
 
+/// The version of the library, such as `10.46`.
+pub fn version() -> String {
+    let (major, minor) = pcre2::version();
+    format!("{major}.{minor}")
+}
+
 /// Whether an expression has been compiled.
 static COMPILED: AtomicBool = AtomicBool::new(false);
 

@@ -21,6 +21,29 @@ pub fn number<T: std::str::FromStr>(text: &str) -> Option<(T, Option<String>)> {
     Some((digits.parse().ok()?, said))
 }
 
+/// The unit of time that `text` begins with, and its microseconds.
+pub fn unit(text: &str) -> Option<(&'static str, u64)> {
+    const UNITS: [(&str, u64); 6] = [
+        ("us", 1),
+        ("ms", 1_000),
+        ("s", 1_000_000),
+        ("m", 60_000_000),
+        ("h", 3_600_000_000),
+        ("d", 86_400_000_000),
+    ];
+    UNITS.into_iter().find(|(name, _)| text.starts_with(name))
+}
+
+/// HAProxy's warning of `rest`, which stands behind the unit of the time `text` and is ignored.
+pub fn behind_unit(text: &str, rest: &str) -> Option<String> {
+    let found = rest.chars().next()?;
+    Some(format!(
+        "unexpected character '{found}' after the timer value '{text}', only (us=microseconds,\
+         ms=milliseconds,s=seconds,m=minutes,h=hours,d=days) are supported. This will be reported \
+         as an error in next versions."
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +62,17 @@ mod tests {
         ] {
             assert_eq!(split(text), cut, "{text}");
         }
+    }
+
+    #[test]
+    fn times_have_one_unit() {
+        for (text, name) in [("us", "us"), ("ms1", "ms"), ("min", "m"), ("s[", "s"), ("d2", "d")] {
+            assert_eq!(unit(text).map(|it| it.0), Some(name), "{text}");
+        }
+        assert_eq!((unit(""), unit("u"), unit("x"), unit("M")), (None, None, None, None));
+        assert_eq!(behind_unit("1s", ""), None);
+        let said = behind_unit("1h30m", "30m").expect("something is ignored");
+        assert!(said.starts_with("unexpected character '3' after the timer value '1h30m', only ("));
     }
 
     #[test]

@@ -69,12 +69,12 @@ pub use store::{Extras, Files, NoFiles, SYSTEM_AUTHORITIES, Store};
 pub use tickets::{KeyFlaw, TicketKeys};
 pub use version::{Version, Versions};
 
-/// The version of OpenSSL that the library that is linked stands for, such as `3.5.5`.
+/// The version of OpenSSL that the library that is linked stands for, such as `3.6.3`.
 pub fn api_version() -> &'static str {
     ffi::api_version()
 }
 
-/// The library that is linked, such as `OpenSSL 3.5.5 27 Jan 2026`.
+/// The library that is linked, such as `OpenSSL 3.6.3 9 Jun 2026`.
 pub fn library() -> &'static str {
     openssl::version::version()
 }

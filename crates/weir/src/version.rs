@@ -99,6 +99,7 @@ pub(crate) fn long(features: &[Feature], services: &[&str]) -> String {
     let words: Vec<String> = features.iter().map(word).collect();
     // It is linked statically: what it was built with is what it runs on.
     let library = tls::library();
+    let regex = sample::regex::version();
     let services = if services.is_empty() { "none".to_owned() } else { services.join(" ") };
     // Writing to a string cannot fail.
     let _ = write!(
@@ -106,7 +107,9 @@ pub(crate) fn long(features: &[Feature], services: &[&str]) -> String {
         "Build options :\n  TARGET  = linux-glibc\n  CC      = rustc\n\n\
          Feature list : {}\n\n\
          Built with OpenSSL version : {library}\n\
-         Running on OpenSSL version : {library}\n\n\
+         Running on OpenSSL version : {library}\n\
+         Built with PCRE2 version : {regex}\n\
+         PCRE2 library supports JIT : yes\n\n\
          Available polling systems :\n      epoll : pref=300,  test result OK\n\
          Total: 1 (1 usable), will use epoll.\n\n\
          Available multiplexer protocols :\n{PROTOCOLS}\n\
@@ -190,10 +193,13 @@ mod tests {
     }
 
     #[test]
-    fn the_tls_library_is_told() {
+    fn libraries_are_told_with_their_versions() {
         let text = long(FEATURES, &[]);
         let expected = format!("Built with OpenSSL version : {}", tls::library());
         assert_eq!(lines(&text, "Built with OpenSSL"), [expected]);
+        let found = lines(&text, "Built with PCRE2 version : 10.");
+        let minor = found[0].rsplit('.').next().and_then(|minor| minor.parse::<u32>().ok());
+        assert!(found.len() == 1 && minor.is_some_and(|minor| minor >= 43), "{found:?}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod differ;
 mod failure;
 mod health;
 mod pgo;
+mod pins;
 mod regress;
 mod soak;
 mod steps;
@@ -66,6 +67,12 @@ const COMMANDS: &[Command] = &[
         summary: "which names of HAProxy 2.7 work",
         help: compat::HELP,
         run: compat::run,
+    },
+    Command {
+        name: "pins",
+        summary: "whether libraries in C are the newest of their lines",
+        help: pins::HELP,
+        run: pins::run,
     },
     Command {
         name: "differ",

@@ -64,6 +64,11 @@ pub(super) fn captured(draft: &mut DraftProxy, cookie_len: u32, cx: &mut Cx<'_>)
         );
         cx.about(Severity::Warning, &draft.place, message);
     }
+    for (needed, alert) in std::mem::take(&mut draft.captures_needed) {
+        if !draft.captures.has(needed) {
+            cx.diagnostics.push(alert);
+        }
+    }
     Captured {
         request: draft.captures.request.take(),
         response: draft.captures.response.take(),

@@ -3,7 +3,7 @@
 //! evaluates anything.
 use super::option;
 use super::proxy::allowed;
-use super::values::{digits_at, number_at};
+use super::values::{digits_at, noted, number_at};
 use crate::addr::Family;
 use crate::cx::{Cx, Mentioned};
 use crate::diag::{Diagnostic, Severity};
@@ -121,7 +121,7 @@ fn inspect_delay(proxy: &DraftProxy, args: Args<'_>) -> Parsed<Option<u64>> {
     );
     let given = args.need(2, expected.clone())?;
     args.from(1).ignores_behind(1);
-    let delay = value::time(given, Unit::Milliseconds).map_err(|e| {
+    let delay = noted(args, 2, value::time(given, Unit::Milliseconds)).map_err(|e| {
         let why = e.message(given, "argument");
         args.fault_at(2, e.offset(), format!("{expected} ({why})"))
     })?;
@@ -248,6 +248,13 @@ fn rule(
         with_parser(proxy, cx, args, skip, places, |parser| Rule::parse(ruleset, &words, parser));
     let what = format!("'{} {}' rule", ruleset.keyword(), args.text(skip));
     let rule = parsed.map_err(|fault| in_rule(fault, proxy, &what))?;
+    for needed in proxy.captures.needed.take() {
+        let message =
+            format!("unable to find capture id '{}' referenced by this rule", needed.slot);
+        let (word, offset) = args.find(skip, &needed.slot.to_string());
+        let fault = in_rule(args.fault_at(word, offset, message), proxy, &what);
+        proxy.captures_needed.push((needed, args.diagnostic(Severity::Alert, fault)));
+    }
     behind_the_end(proxy, cx, args, ruleset);
     if let Some(rank) = Rank::of(ruleset) {
         in_order(proxy, cx, args, rank);

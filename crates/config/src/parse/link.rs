@@ -1,6 +1,6 @@
 //! How connections to servers are made: options of `server` lines (section 5.2), `source` and keep-alive
 //! probes (section 4.2). Never connects.
-use super::values::{self, seconds_at};
+use super::values::{self, noted, seconds_at};
 use crate::addr;
 use crate::cx::Cx;
 use crate::draft::DraftProxy;
@@ -163,7 +163,7 @@ pub(super) fn source_line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_
 /// `tcp-ut <delay>`, in milliseconds.
 pub(super) fn tcp_ut(args: Args<'_>) -> Parsed<u32> {
     let given = args.need(1, "'tcp-ut' : missing TCP User Timeout value")?;
-    let delay = value::time(given, Unit::Milliseconds).ok();
+    let delay = noted(args, 1, value::time(given, Unit::Milliseconds)).ok();
     let message = "'tcp-ut' : expects a positive delay in milliseconds";
     delay.and_then(|t| u32::try_from(t).ok()).ok_or_else(|| args.fault(1, message))
 }

@@ -24,7 +24,7 @@ fn mailer(section: &mut Mailers, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let expected = "'mailer' expects <name> and <addr>[:<port>] as arguments.";
     let name = args.need(1, expected)?;
     let given = cx.address(args.need(2, expected)?);
-    args.no_more_than(2)?;
+    args.ignores_behind(2);
     let address = addr::stream(&given, cx.names)
         .map_err(|error| args.fault(2, error).within(&format!("'mailer {name}'")))?;
     section.mailers.push(Mailer { name: name.to_owned(), address });
@@ -40,7 +40,7 @@ fn timeout(section: &mut Mailers, args: Args<'_>) -> Parsed {
         Some(other) => return Err(args.fault(1, format!("{expected} got '{other}'."))),
     }
     args.need(2, "'timeout mail' expects <time> as argument.")?;
-    args.no_more_than(2)?;
+    args.ignores_behind(2);
     let subject = "argument to <timeout mail>.";
     section.timeout = time_at(args, 2, Unit::Milliseconds, subject)?;
     Ok(())

@@ -34,11 +34,12 @@ pub(super) fn line(section: &mut Resolvers, cx: &mut Cx<'_>, args: Args<'_>) -> 
         "hold" => hold(section, args),
         "honor-ttl" => {
             section.dns.honours_ttl = true;
-            args.no_more_than(0)
+            args.ignores_behind(0);
+            Ok(())
         }
         "nameserver" => nameserver(section, cx, args),
         "parse-resolv-conf" => {
-            args.no_more_than(0)?;
+            args.ignores_behind(0);
             let found = of_system(cx, args)
                 .ok_or_else(|| args.fault(0, format!("failed to open {SYSTEM}.")))?;
             for nameserver in found {
@@ -51,7 +52,8 @@ pub(super) fn line(section: &mut Resolvers, cx: &mut Cx<'_>, args: Args<'_>) -> 
             let number = value::number(given).filter(|count| (1..=1_000).contains(count));
             let message = "'resolve_retries' expects an integer from 1 to 1000.";
             section.dns.retries = number.ok_or_else(|| args.fault(1, message))?;
-            args.no_more_than(1)
+            args.ignores_behind(1);
+            Ok(())
         }
         "timeout" => timeout(section, args),
         "resolution_pool_size" => Err(args.fault(
@@ -72,7 +74,8 @@ fn payload(section: &mut Resolvers, args: Args<'_>) -> Parsed {
     let message =
         format!("'accepted_payload_size' must be between 12 and 65535 inclusive (was {given}).");
     section.dns.payload = number.ok_or_else(|| args.fault(1, message))?;
-    args.no_more_than(1)
+    args.ignores_behind(1);
+    Ok(())
 }
 
 /// `hold <status> <period>`
@@ -96,7 +99,8 @@ fn hold(section: &mut Resolvers, args: Args<'_>) -> Parsed {
         }
     };
     *to = time_at(args, 2, Unit::Milliseconds, "argument to <hold>.")?;
-    args.no_more_than(2)
+    args.ignores_behind(2);
+    Ok(())
 }
 
 /// `timeout { resolve | retry } <time>`
@@ -110,7 +114,8 @@ fn timeout(section: &mut Resolvers, args: Args<'_>) -> Parsed {
     };
     args.need(2, format!("'timeout {event}' expects <time> as argument."))?;
     *to = time_at(args, 2, Unit::Milliseconds, &format!("argument to <timeout {event}>."))?;
-    args.no_more_than(2)
+    args.ignores_behind(2);
+    Ok(())
 }
 
 /// `nameserver <name> <address>[:port] [param*]`

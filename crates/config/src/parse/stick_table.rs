@@ -1,4 +1,5 @@
 //! `stick-table` lines (section 4.2). Never makes a table: the running process does.
+use super::values::noted;
 use crate::cx::Cx;
 use crate::draft::DraftProxy;
 use crate::line::{Args, Fault, Parsed};
@@ -115,7 +116,8 @@ impl Line {
 
     fn expire(&mut self, args: Args<'_>, n: usize) -> Parsed<usize> {
         let given = need(args, n)?;
-        let ms = value::time(given, Unit::Milliseconds).map_err(|error| match error {
+        let read = noted(args, n, value::time(given, Unit::Milliseconds));
+        let ms = read.map_err(|error| match error {
             ValueError::Unexpected { at, .. } => unexpected(args, n, at, "expire"),
             ValueError::Overflow | ValueError::TooManySeconds => args.fault(
                 n,
@@ -171,9 +173,10 @@ impl Line {
             fault(format!("unknown store option '{name}'."))
                 .suggest(crate::suggest::nearest(name, names))
         })?;
-        let (count, period) = arguments(data, given).map_err(|message| {
-            fault(message.replace("OPTION", &format!("store option '{name}'")))
-        })?;
+        let (count, period) =
+            arguments(data, given, |odd| args.note(n, odd)).map_err(|message| {
+                fault(message.replace("OPTION", &format!("store option '{name}'")))
+            })?;
         if self.settings.stores(data) {
             let message = format!("stick-table: store option '{name}' already enabled, ignored.");
             cx.warn(args, n, message);
@@ -184,7 +187,11 @@ impl Line {
 }
 
 /// Number of elements and period of a data type; `OPTION` in a message stands for its name.
-fn arguments(data: DataType, given: Option<&str>) -> Result<(u32, u32), String> {
+fn arguments(
+    data: DataType,
+    given: Option<&str>,
+    note: impl FnOnce(String),
+) -> Result<(u32, u32), String> {
     let missing = || "missing argument to OPTION.".to_owned();
     let wrong = |_| "error when processing OPTION.".to_owned();
     let rate = data.kind() == DataKind::Rate;
@@ -206,7 +213,11 @@ fn arguments(data: DataType, given: Option<&str>) -> Result<(u32, u32), String> 
     let mut period = 0;
     if rate {
         let word = words.next().map(str::trim).filter(|word| !word.is_empty());
-        let ms = value::time(word.ok_or_else(missing)?, Unit::Milliseconds).map_err(wrong)?;
+        let read = value::time(word.ok_or_else(missing)?, Unit::Milliseconds);
+        let (ms, odd) = read.map_err(wrong)?;
+        if let Some(odd) = odd {
+            note(odd);
+        }
         // A rate over no time at all is one over the shortest time.
         period = u32::try_from(ms).unwrap_or(u32::MAX).max(1);
     }
@@ -228,10 +239,10 @@ mod tests {
 
     #[test]
     fn data_types_take_what_they_need() {
-        assert_eq!(arguments(DataType::Gpc0, None), Ok((1, 0)));
-        assert_eq!(arguments(DataType::ConnRate, Some("10s")), Ok((1, 10_000)));
-        assert_eq!(arguments(DataType::GpcRate, Some("3,1m")), Ok((3, 60_000)));
-        assert_eq!(arguments(DataType::Gpt, Some("100")), Ok((100, 0)));
+        assert_eq!(arguments(DataType::Gpc0, None, drop), Ok((1, 0)));
+        assert_eq!(arguments(DataType::ConnRate, Some("10s"), drop), Ok((1, 10_000)));
+        assert_eq!(arguments(DataType::GpcRate, Some("3,1m"), drop), Ok((3, 60_000)));
+        assert_eq!(arguments(DataType::Gpt, Some("100"), drop), Ok((100, 0)));
         for (data, given) in [
             (DataType::Gpc0, Some("1")),
             (DataType::ConnRate, None),
@@ -242,7 +253,7 @@ mod tests {
             (DataType::GpcRate, Some("2")),
             (DataType::GpcRate, Some("2,1s,3")),
         ] {
-            assert!(arguments(data, given).is_err(), "{data:?} {given:?}");
+            assert!(arguments(data, given, drop).is_err(), "{data:?} {given:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! TLS in the `global` section (sections 3.1 and 3.2). Never reads a certificate.
 use super::hints;
-use super::values::{integer, text};
+use super::values::{integer, noted, text};
 use crate::cx::Cx;
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
@@ -167,7 +167,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
             1,
             "'tune.ssl.lifetime' expects ssl sessions <lifetime> in seconds as argument.",
         )?;
-        let seconds = crate::value::seconds(given);
+        let seconds = noted(a, 1, crate::value::seconds(given));
         g.tls.defaults.lifetime = seconds.map_err(|_| {
             a.fault(1, format!("unexpected character in argument to <{}>.", a.text(0)))
         })?;

@@ -1,6 +1,6 @@
 //! Arguments that many keywords share: flags, numbers, times, texts. Never knows which keyword asked.
 use crate::line::{Args, Parsed};
-use crate::value::{self, Unit};
+use crate::value::{self, Timed, Unit, ValueError};
 use std::ops::RangeInclusive;
 
 /// A keyword without argument sets a flag.
@@ -117,11 +117,22 @@ pub(super) fn time(args: Args<'_>, subject: &str) -> Parsed<u64> {
 /// As [`time_at`].
 pub(super) fn seconds_at(args: Args<'_>, n: usize, subject: &str) -> Parsed<u32> {
     let given = args.text(n);
-    value::seconds(given).map_err(|e| args.fault_at(n, e.offset(), e.message(given, subject)))
+    noted(args, n, value::seconds(given))
+        .map_err(|e| args.fault_at(n, e.offset(), e.message(given, subject)))
 }
 
 /// The time at argument `n`, in ms.
 pub(super) fn time_at(args: Args<'_>, n: usize, unit: Unit, subject: &str) -> Parsed<u64> {
     let given = args.text(n);
-    value::time(given, unit).map_err(|e| args.fault_at(n, e.offset(), e.message(given, subject)))
+    noted(args, n, value::time(given, unit))
+        .map_err(|e| args.fault_at(n, e.offset(), e.message(given, subject)))
+}
+
+/// The time of argument `n`; a warning tells what is ignored behind its unit.
+pub(super) fn noted<T>(args: Args<'_>, n: usize, read: Timed<T>) -> Result<T, ValueError> {
+    let (time, odd) = read?;
+    if let Some(odd) = odd {
+        args.note(n, odd);
+    }
+    Ok(time)
 }

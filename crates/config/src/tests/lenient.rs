@@ -405,3 +405,89 @@ fn what_has_no_effect_is_told() {
     let front = TCP.to_owned() + " external-check command /x\nfrontend f\n bind :80\n";
     assert_eq!(messages(&front, Severity::Warning).len(), 1);
 }
+
+/// Seen with HAProxy 2.6.12.
+#[test]
+fn what_stands_behind_the_unit_of_a_time_is_ignored_with_a_warning() {
+    let head =
+        "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\n";
+    for line in [
+        "timeout client TIME",
+        "timeout tunnel TIME",
+        "timeout http-request TIME",
+        "server s 1.1.1.1:80 check inter TIME",
+        "server s 1.1.1.1:80 slowstart TIME",
+        "server s 1.1.1.1:80 tcp-ut TIME",
+        "default-server inter TIME",
+        "stick-table type ip size 1k expire TIME",
+        "stick-table type ip size 1k store http_req_rate(TIME)",
+        "cookie c insert maxidle TIME",
+        "http-request set-timeout server TIME",
+        "http-request wait-for-body time TIME",
+        "tcp-request inspect-delay TIME",
+        "stats refresh TIME",
+        "srvtcpka-idle TIME",
+    ] {
+        for (time, found) in [("15min", 'i'), ("1s[", '['), ("1h30m", '3')] {
+            let text = format!("{head}listen l\n bind :1\n {}\n", line.replace("TIME", time));
+            assert_eq!(messages(&text, Severity::Alert), Vec::<String>::new(), "{line} {time}");
+            let start = format!("unexpected character '{found}' after the timer value '{time}'");
+            let warnings = messages(&text, Severity::Warning);
+            assert!(warnings.iter().any(|it| it.contains(&start)), "{line} {time}: {warnings:?}");
+        }
+    }
+    for section in [
+        "global\n stats timeout 1m2",
+        "global\n hard-stop-after 1m2",
+        "resolvers r\n hold valid 1m2",
+    ] {
+        let warnings = messages(&format!("{section}\n"), Severity::Warning);
+        assert!(warnings.iter().any(|it| it.contains("'2' after the timer value '1m2'")));
+    }
+    let text = format!("{head}listen l\n bind :1\n timeout client 15min\n");
+    assert!(format!("{:?}", model(&text)).contains("900000"));
+}
+
+#[test]
+fn further_words_of_resolvers_and_mailers_are_ignored_with_a_warning() {
+    for (line, word) in [
+        ("resolvers r\n hold valid 10s zzz", "hold"),
+        ("resolvers r\n timeout retry 10s zzz", "timeout"),
+        ("resolvers r\n resolve_retries 3 zzz", "resolve_retries"),
+        ("resolvers r\n accepted_payload_size 1000 zzz", "accepted_payload_size"),
+        ("mailers m\n timeout mail 1s zzz", "timeout"),
+        ("mailers m\n mailer a 1.1.1.1:25 zzz", "mailer"),
+    ] {
+        let text = format!("{line}\n");
+        assert_eq!(messages(&text, Severity::Alert), Vec::<String>::new(), "{line}");
+        let warning = format!("'zzz' is ignored behind the last argument of '{word}'");
+        assert!(messages(&text, Severity::Warning).contains(&warning), "{line}");
+    }
+}
+
+#[test]
+fn a_capture_slot_may_be_declared_below_the_rule_that_fills_it() {
+    let head = "defaults\n mode http\n timeout client 1s\nfrontend f\n bind :1\n";
+    for (rule, declared) in [
+        ("http-request capture hdr(x) id 0", "declare capture request len 10"),
+        ("http-request capture hdr(x) id 0", "capture request header y len 10"),
+        ("http-response capture res.hdr(x) id 0", "declare capture response len 10"),
+    ] {
+        let text = format!("{head} {rule}\n {declared}\n");
+        assert_eq!(messages(&text, Severity::Alert), Vec::<String>::new(), "{rule}");
+        let other = declared.replace("request", "X").replace("response", "request");
+        let text = format!("{head} {rule}\n {}\n", other.replace('X', "response"));
+        let alerts = messages(&text, Severity::Alert);
+        assert!(alerts[0].contains("unable to find capture id '0'"), "{rule}: {alerts:?}");
+    }
+}
+
+#[test]
+fn two_dashes_among_numbers_are_a_zero() {
+    let text = "listen l\n mode http\n bind :1\n timeout client 1s\n acl a status -m int eq -- 200\n \
+                acl b req.hdr_cnt(x) ge -- 2\n acl c dst_port -- 80\n";
+    let warnings = messages(text, Severity::Warning);
+    let zeros = warnings.iter().filter(|it| it.contains("'--' behind an operator")).count();
+    assert_eq!(zeros, 2, "{warnings:?}");
+    assert_eq!(messages(text, Severity::Alert), Vec::<String>::new());
+}

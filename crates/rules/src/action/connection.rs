@@ -7,6 +7,7 @@ use crate::context::{Context, Limit};
 use crate::ruleset::{Need, facts};
 use sample::{Expr, LogFormat, Missing, ParseError, Place, Places, Type, Value};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use stdx::leading;
 
 /// A compiled action of this kind.
 #[derive(Debug)]
@@ -258,21 +259,26 @@ pub(super) fn tos(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     edit(ConnectionEdit::Tos(number(input, "TOS")? as u8))
 }
 
-/// A time as the manual writes it (section 2.5), in milliseconds.
-fn time(text: &str) -> Option<u32> {
+/// A time as the manual writes it (section 2.5), in milliseconds, and what there is to warn of.
+fn time(text: &str) -> Option<(u32, Option<String>)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let number: u64 = text.get(..digits)?.parse().ok()?;
-    let micros = match &text[digits..] {
-        "us" => 1,
-        "" | "ms" => 1_000,
-        "s" => 1_000_000,
-        "m" => 60_000_000,
-        "h" => 3_600_000_000,
-        "d" => 86_400_000_000,
-        _ => return None,
+    let suffix = &text[digits..];
+    let (unit, micros) = match leading::unit(suffix) {
+        Some(unit) => unit,
+        None if suffix.is_empty() => ("", 1_000),
+        None => return None,
     };
     let span = number.checked_mul(micros)?.div_ceil(1_000);
-    u32::try_from(span).ok().filter(|span| *span <= i32::MAX as u32)
+    let span = u32::try_from(span).ok().filter(|span| *span <= i32::MAX as u32)?;
+    Some((span, leading::behind_unit(text, &suffix[unit.len()..])))
+}
+
+/// The same with the warning given.
+fn span(input: &Input<'_, '_, '_>, text: &str) -> Option<u32> {
+    let (span, odd) = time(text)?;
+    odd.into_iter().for_each(|odd| input.cx.warn(odd));
+    Some(span)
 }
 
 /// A size in bytes, with `k`, `m` or `g` behind it.
@@ -303,8 +309,8 @@ pub(super) fn timeout(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseErro
         return edit(ConnectionEdit::Timeout(limit, Span::Computed(expr(input)?)));
     }
     input.at += 1;
-    let span = time(word).filter(|span| *span > 0);
-    let span = span.ok_or_else(|| input.fail(format!("invalid value '{word}' for timeout")))?;
+    let fixed = span(input, word).filter(|span| *span > 0);
+    let span = fixed.ok_or_else(|| input.fail(format!("invalid value '{word}' for timeout")))?;
     edit(ConnectionEdit::Timeout(limit, Span::Fixed(span)))
 }
 
@@ -323,14 +329,14 @@ pub(super) fn wait_for_handshake(_: &mut Input<'_, '_, '_>) -> Result<Action, Pa
 }
 
 pub(super) fn wait_for_body(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
-    let (mut span, mut at_least) = (None, 0);
+    let (mut wait, mut at_least) = (None, 0);
     while let Some(word) = input.peek() {
         input.at += 1;
         match word {
             "time" => {
                 let text = input.take("missing argument for 'time'")?;
-                let value = time(text);
-                span = Some(value.ok_or_else(|| input.fail(format!("invalid time '{text}'")))?);
+                let value = span(input, text);
+                wait = Some(value.ok_or_else(|| input.fail(format!("invalid time '{text}'")))?);
             }
             "at-least" => {
                 let text = input.take("missing argument for 'at-least'")?;
@@ -342,8 +348,8 @@ pub(super) fn wait_for_body(input: &mut Input<'_, '_, '_>) -> Result<Action, Par
             }
         }
     }
-    let span = span.ok_or_else(|| input.fail("expects a 'time' parameter"))?;
-    edit(ConnectionEdit::WaitForBody(span, at_least))
+    let wait = wait.ok_or_else(|| input.fail("expects a 'time' parameter"))?;
+    edit(ConnectionEdit::WaitForBody(wait, at_least))
 }
 
 #[cfg(test)]
@@ -352,8 +358,11 @@ mod tests {
 
     #[test]
     fn times_and_sizes() {
-        assert_eq!([time("5"), time("5s"), time("1500us")], [Some(5), Some(5_000), Some(2)]);
-        assert_eq!([time("5x"), time(""), time("99999999d")], [None; 3]);
+        let plain = |text| time(text).filter(|(_, odd)| odd.is_none()).map(|(span, _)| span);
+        assert_eq!([plain("5"), plain("5s"), plain("1500us")], [Some(5), Some(5_000), Some(2)]);
+        assert_eq!([time("5x"), time(""), time("99999999d")], [const { None }; 3]);
+        let (span, odd) = time("1h30m").expect("what is behind the unit is ignored");
+        assert!(span == 3_600_000 && odd.is_some_and(|odd| odd.contains("'3' after the timer")));
         assert_eq!([size("7"), size("2k"), size("x")], [Some(7), Some(2048), None]);
     }
 }

@@ -6,7 +6,8 @@ use crate::context::{Context, Family};
 use crate::ruleset::{Ruleset, facts};
 use sample::vars::{SetVar, VarName};
 use sample::{
-    CaptureSlot, Expr, Facts, LogFormat, LogStyle, Missing, ParseError, Place, Side, Value,
+    CaptureSlot, Expr, Facts, LogFormat, LogStyle, Missing, NeededCapture, ParseError, Place, Side,
+    Value,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -192,10 +193,10 @@ pub(super) fn capture(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseErro
     if word == "id" {
         // A backend writes into the slots of whichever frontend comes; those it lacks stay empty.
         let client = CLIENT_SIDE.iter().any(|place| input.cx.places.holds(*place));
-        if client && number >= slots.borrow().len() {
-            return Err(
-                input.fail(format!("unable to find capture id '{number}' referenced by this rule"))
-            );
+        let response = input.ruleset.side() == Side::Response;
+        let needed = NeededCapture { response, slot: number };
+        if client && !input.cx.captures.has(needed) {
+            input.cx.captures.needed.borrow_mut().push(needed);
         }
         return Ok(Action::Variable(VariableEdit::Capture(expr, number)));
     }

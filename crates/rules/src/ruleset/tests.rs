@@ -302,7 +302,7 @@ fn errors_are_haproxys() {
         (HttpRequest, "replace-header a ( b", 2, "regex '(' is invalid"), (HttpRequest, "del-header a -m foo", 3, "-m with unsupported matching method 'foo'"),
         (HttpRequest, "set-header a b iff x", 3, "'http-request set-header' expects either 'if' or 'unless' followed by a condition but found 'iff'"),
         (HttpRequest, "allow if nosuch", 2, "error detected while parsing an 'http-request allow' condition : no such ACL : 'nosuch'"),
-        (HttpRequest, "set-header a %[nosuch]", 2, "unknown fetch method 'nosuch'"), (HttpRequest, "capture src id 7", 3, "unable to find capture id '7'"),
+        (HttpRequest, "set-header a %[nosuch]", 2, "unknown fetch method 'nosuch'"),
         (HttpRequest, "strict-mode maybe", 1, "Unexpected value 'maybe'"), (HttpRequest, "set-log-level loud", 1, "log level name or 'silent'"),
         (HttpRequest, "set-mark x", 1, "invalid mark 'x'"),
         (TcpConnection, "expect-proxy layer5", 1, "only supports 'layer4' (got 'layer5')"),

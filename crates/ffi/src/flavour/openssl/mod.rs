@@ -1,4 +1,4 @@
-//! OpenSSL's line with long-term support. Never another library.
+//! What `ffi` takes from OpenSSL 3.
 
 pub(crate) mod early;
 pub(crate) mod hello;
