@@ -151,7 +151,28 @@ pub struct CheckResult {
     pub info: String,
 }
 
+/// Bytes of [`CheckResult::info`] that are kept.
+const MOST_INFO: usize = 1_024;
+
 impl CheckResult {
+    /// The same, with what a server or an agent has said made fit to be shown: control characters
+    /// are encoded, since they could end a line or steer a terminal, and only so much is kept.
+    #[must_use]
+    pub fn fit_to_show(mut self) -> Self {
+        let mut shown = String::with_capacity(self.info.len());
+        for character in self.info.chars() {
+            if shown.len() >= MOST_INFO {
+                break;
+            }
+            match character.is_control() {
+                true => shown.push_str(&format!("#{:02X}", u32::from(character))),
+                false => shown.push(character),
+            }
+        }
+        self.info = shown;
+        self
+    }
+
     /// How long it took, in milliseconds; traffic that was observed takes no time of its own.
     pub fn took_ms(&self) -> Option<u64> {
         (self.status != CheckStatus::HealthAnalysis).then_some(self.duration_ms)

@@ -44,10 +44,27 @@ pub fn send_structured(worker: &Worker, logs: &Logs, level: u8, data: &[u8], mes
         let transport = ring_of(worker, target).unwrap_or(target.transport);
         let level = level.max(target.min_level);
         envelope(worker, logs, (target.facility, level, transport), data, &mut line);
-        let end = memchr::memchr2(b'\n', 0, message).unwrap_or(message.len());
-        deliver(worker, target, &message[..end], &mut line);
+        match memchr::memchr2(b'\n', 0, message) {
+            None => deliver(worker, target, message, &mut line),
+            Some(_) => deliver(worker, target, &on_one_line(message), &mut line),
+        }
         worker.give_scratch(line);
     }
+}
+
+/// A message that would end before its end: receivers take what follows a line feed or a NUL for
+/// another message, or for nothing.
+#[cold]
+fn on_one_line(message: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(message.len() + 8);
+    for byte in message {
+        match byte {
+            b'\n' => text.extend_from_slice(b"#0A"),
+            0 => text.extend_from_slice(b"#00"),
+            byte => text.push(*byte),
+        }
+    }
+    text
 }
 
 /// The envelope of a target that is a ring.

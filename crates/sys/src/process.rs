@@ -179,6 +179,11 @@ pub fn give_way() {
     let _ = rustix::process::setpriority_process(None, LEAST);
 }
 
+/// Whether the process has the rights of the superuser, and whether it is in the superuser's group.
+pub fn is_privileged() -> (bool, bool) {
+    (rustix::process::geteuid().is_root(), rustix::process::getegid().is_root())
+}
+
 /// CPU seconds used so far, user and system together.
 pub fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);

@@ -244,9 +244,15 @@ fn is_own(request: &Head) -> bool {
     if let Some(site) = request.get(b"sec-fetch-site") {
         return site == b"same-origin" || site == b"none";
     }
-    let Some(origin) = request.get(b"origin") else { return true };
-    let origin = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
-    origin.is_some_and(|origin| request.get(b"host") == Some(origin))
+    let (origin, referer) = (request.get(b"origin"), request.get(b"referer"));
+    // Old browsers name the page that the form was on, if anything.
+    let Some(url) = origin.or(referer) else { return true };
+    let rest = url.strip_prefix(b"http://").or_else(|| url.strip_prefix(b"https://"));
+    let host = rest.map(|rest| match origin {
+        Some(_) => rest,
+        None => rest.split(|byte| *byte == b'/').next().unwrap_or_default(),
+    });
+    host.is_some_and(|host| request.get(b"host") == Some(host))
 }
 
 #[cfg(test)]
@@ -275,6 +281,9 @@ mod tests {
             (&[("origin", "http://a")], false),
             (&[host, ("origin", "http://evil"), ("sec-fetch-site", "cross-site")], false),
             (&[host, ("sec-fetch-site", "same-site")], false),
+            (&[host, ("referer", "http://a:8080/stats")], true),
+            (&[host, ("referer", "http://evil/a:8080")], false),
+            (&[host, ("referer", "http://a:8080/x"), ("origin", "http://evil")], false),
             (&[host, ("origin", "http://b"), ("sec-fetch-site", "same-origin")], true),
         ] {
             assert_eq!(is_own(&from(headers)), own, "{headers:?}");

@@ -55,12 +55,13 @@ async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8
             if let Some(end) = said.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
                 return Ok(Ok(said[..end].to_vec()));
             }
+            if line.has_ended() && said.is_empty() {
+                let info = "TCPCHK got an empty response at step 2";
+                return Ok(Err(verdict::plain(CheckStatus::L7Response, info)));
+            }
             if line.has_ended() {
-                let (status, info) = match said.is_empty() {
-                    true => (CheckStatus::L7Response, "TCPCHK got an empty response at step 2"),
-                    false => (CheckStatus::L7Timeout, "Ignoring incomplete line from agent"),
-                };
-                return Ok(Err(verdict::plain(status, info)));
+                // The end of the connection ends the line as well.
+                return Ok(Ok(said.to_vec()));
             }
             line.wait_for_more().await?;
         }
@@ -179,7 +180,8 @@ fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> Che
 fn report(turn: &Turn, subject: &Subject<'_>, result: CheckResult) {
     let worker = &turn.checker.worker;
     let Subject { proxy, back, settings, server } = *subject;
-    let result = CheckResult { duration_ms: worker.millis() - turn.began, ..result };
+    let duration_ms = worker.millis() - turn.began;
+    let result = CheckResult { duration_ms, ..result }.fit_to_show();
     turn.trace(Some(&result));
     let slot = turn.record.slot as usize;
     let checked = back.balancer.on_agent(slot, result.clone(), worker.millis());

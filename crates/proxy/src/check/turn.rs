@@ -73,7 +73,8 @@ impl Turn {
         let worker = &self.checker.worker;
         let Some(subject) = self.subject() else { return };
         let Subject { proxy, back, .. } = subject;
-        let result = CheckResult { duration_ms: worker.millis() - self.began, ..result };
+        let duration_ms = worker.millis() - self.began;
+        let result = CheckResult { duration_ms, ..result }.fit_to_show();
         self.trace(Some(&result));
         let slot = self.record.slot as usize;
         if result.status == CheckStatus::L4Timeout {

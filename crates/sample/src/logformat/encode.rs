@@ -138,7 +138,11 @@ impl Flags {
         if text.is_empty() {
             return self.missing(out);
         }
+        let start = out.len();
         self.quoted(out, |out| self.raw(&text, out));
+        if !self.json {
+            encode_controls(b'#', start, out);
+        }
     }
 }
 
@@ -150,10 +154,16 @@ fn hex(mark: u8, byte: u8, out: &mut Vec<u8>) {
 /// Replaces the control characters behind `start` by `%XX`, but for tabs, which a header may hold;
 /// rare, so what is clean stays untouched.
 pub fn percent_encode(start: usize, out: &mut Vec<u8>) {
+    encode_controls(b'%', start, out);
+}
+
+/// Replaces the control characters behind `start`, but for tabs, by `mark` and their number: those
+/// in a log line could end it, or make a terminal show something else.
+fn encode_controls(mark: u8, start: usize, out: &mut Vec<u8>) {
     let control = |byte: &u8| (*byte < 0x20 && *byte != b'\t') || *byte == 0x7f;
     let Some(first) = out[start..].iter().position(control) else { return };
     let tail = out.split_off(start + first);
     for byte in tail {
-        if control(&byte) { hex(b'%', byte, out) } else { out.push(byte) }
+        if control(&byte) { hex(mark, byte, out) } else { out.push(byte) }
     }
 }

@@ -200,6 +200,10 @@ impl Prepared {
     /// Gives up privileges and serves until a signal ends it.
     pub(super) fn serve(mut self, options: &Options, place: Place) -> ExitCode {
         let model = &self.model;
+        let quiet = options.quiet || model.global.process.quiet || place.silent;
+        if let Some(text) = unsafe_identity(model).filter(|_| !quiet) {
+            complain(&format!("[WARNING]  ({}) : {text}.\n", std::process::id()));
+        }
         // What needs `/proc`, files of the system, or the rights of the start.
         sys::output::prepare(&logs::descriptors(model));
         let threads = Threads::open().ok();
@@ -396,6 +400,23 @@ fn rehearse(model: &Model) -> Result<(), String> {
     match sys::mother::ask_copy(|| confine(model).err().unwrap_or_default()).map_err(explain)? {
         text if text.is_empty() => Ok(()),
         text => Err(text),
+    }
+}
+
+/// What is unsafe about the user and group that the process is going to have.
+fn unsafe_identity(model: &Model) -> Option<&'static str> {
+    let (process, (user, group)) = (&model.global.process, sys::process::is_privileged());
+    let keeps_user = user && process.uid.is_none_or(|uid| uid == 0);
+    let keeps_group = group && process.gid.is_none_or(|gid| gid == 0);
+    match (keeps_user, keeps_group, process.chroot.is_some()) {
+        (true, _, false) => Some("The process runs as root, with neither 'user' nor 'chroot'"),
+        (true, _, true) => {
+            Some("The process runs as root: it can leave its 'chroot' without 'user'")
+        }
+        (false, true, _) => {
+            Some("'user' is set without 'group': the process stays in the group root")
+        }
+        _ => None,
     }
 }
 

@@ -121,3 +121,31 @@ fn long_request_lines_are_cut_in_logs() {
         assert!(line.ends_with(logged), "{line}");
     }
 }
+
+#[test]
+fn identities_that_keep_rights_of_the_superuser_are_warned_of() {
+    if std::fs::metadata("/proc/self")
+        .is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) != 0)
+    {
+        // Others have no rights to keep.
+        return;
+    }
+    for (global, warning) in [
+        ("uid 65534", Some("'user' is set without 'group': the process stays in the group root.")),
+        ("uid 65534\n gid 0", Some("stays in the group root")),
+        ("uid 65534\n gid 65534", None),
+        ("gid 65534", Some("runs as root, with neither 'user' nor 'chroot'")),
+        ("uid 0", Some("runs as root, with neither 'user' nor 'chroot'")),
+        ("gid 65534\n chroot /", Some("it can leave its 'chroot' without 'user'")),
+        ("gid 65534\n quiet", None),
+    ] {
+        let (_origin, mut weir) = start(global);
+        weir.signal(signal::TERM);
+        weir.wait();
+        let told = weir.errors();
+        match warning {
+            Some(warning) => assert!(told.contains(warning), "{global}: {told}"),
+            None => assert!(!told.contains(" root"), "{global}: {told}"),
+        }
+    }
+}

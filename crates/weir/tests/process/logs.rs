@@ -507,3 +507,20 @@ fn a_log_target_that_is_not_read_costs_lines_and_no_request() {
         assert_eq!(whole.count(), 1_000 - dropped, "{kind}: the others are whole");
     }
 }
+
+#[test]
+fn control_characters_of_samples_do_not_end_a_line() {
+    let log = LogReceiver::new();
+    let text = "%[capture.req.uri,url_dec] %{+Q}[capture.req.uri,url_dec] %[var(txn.a)]";
+    let front = format!(
+        "    http-request set-var(txn.a) req.hdr(x),url_dec\n    log-format \"{text} %ST end\"\n    \
+         http-request return status 200"
+    );
+    let weir = Setup::http(&front, "    server s <origin>")
+        .with("origin", nobody())
+        .with("log", log.address())
+        .start();
+    weir.web().ask("GET /a%0ab%00c%0d%1b%7f HTTP/1.1\r\nHost: test\r\nX: y%0Az%00%09\r\n\r\n");
+    let uri = "/a#0Ab#00c#0D#1B#7F";
+    assert_eq!(log.line(), format!("{uri} \"{uri}\" y#0Az#00\t 200 end"));
+}

@@ -124,12 +124,21 @@ fn an_agent_sets_weight_limit_and_administrative_state() {
 }
 
 #[test]
+fn a_line_of_an_agent_ends_with_the_connection_too() {
+    let agent = speaker("down # for \x07lunch");
+    let world = world(server(&agent));
+    let state = &world.backend("be").servers[0].state;
+    world.until("it is down", || state.state().0 == OpState::Stopped);
+    assert_eq!(state.agent_record().last.info, "via agent : down (for #07lunch)");
+}
+
+#[test]
 fn an_agent_that_cannot_be_understood_changes_nothing() {
     for (says, status, info) in [
         ("foobar\n", CheckStatus::Checked, "agent reports an error : foobar"),
         ("\n", CheckStatus::Checked, ""),
         ("", CheckStatus::L7Response, "TCPCHK got an empty response at step 2"),
-        ("down", CheckStatus::L7Timeout, "Ignoring incomplete line from agent"),
+        ("foo\x1b[31m\0", CheckStatus::Checked, "agent reports an error : foo#1B[31m#00"),
     ] {
         let agent = speaker(says);
         let world = world(server(&agent));
