@@ -287,7 +287,10 @@ pub(crate) fn finished(tx: &mut Transaction) {
     count_ending(tx);
     count_times(tx);
     record_front(tx);
-    if !tx.notes.journal.silent && !tx.notes.journal.logged {
+    let settings = &tx.client.proxy.settings;
+    let unborn = tx.notes.journal.bad_request && settings.error_log_format.is_some();
+    let wanted = !settings.logs_at_start || unborn;
+    if wanted && !tx.notes.journal.silent && !tx.notes.journal.logged {
         write_line(tx, false);
     }
     std::mem::swap(&mut tx.notes.variables.session, &mut tx.client.variables);
@@ -380,16 +383,41 @@ fn record_front(tx: &Transaction) {
 /// connection stands in TCP mode.
 pub(crate) fn log_asap(tx: &mut Transaction) {
     let front = tx.client.proxy.settings.front.as_ref();
-    if front.is_some_and(|front| front.log_asap) && !tx.notes.journal.silent {
+    let wanted = !tx.client.proxy.settings.logs_at_start;
+    if wanted && front.is_some_and(|front| front.log_asap) && !tx.notes.journal.silent {
         write_line(tx, true);
     }
+}
+
+/// Writes the default line, where there is no other format: before rules have changed anything,
+/// with the address that the connection has (configuration manual, section 8.2.1).
+#[inline]
+pub(crate) fn log_at_start(tx: &mut Transaction) {
+    let settings = &tx.client.proxy.settings;
+    if settings.logs_at_start && !settings.logs.targets.is_empty() {
+        write_start(tx);
+    }
+}
+
+fn write_start(tx: &mut Transaction) {
+    if tx.client.proxy.settings.mode != tx.client.mode {
+        // The session has had its line when it was accepted.
+        return;
+    }
+    fill_record(tx, false);
+    tx.notes.record.client = tx.client.rare.source.or(tx.client.peer);
+    emit(tx, log::level::INFO);
 }
 
 /// Writes the transaction's line, if the frontend wants it.
 pub(crate) fn write_line(tx: &mut Transaction, early: bool) {
     let Some(level) = level(tx, &tx.client.proxy) else { return };
-    let proxy = tx.client.proxy.clone();
     fill_record(tx, early);
+    emit(tx, level);
+}
+
+fn emit(tx: &mut Transaction, level: u8) {
+    let proxy = tx.client.proxy.clone();
     if let Some(front) = &proxy.front {
         front.lines.fetch_add(1, Relaxed);
     }

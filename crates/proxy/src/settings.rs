@@ -958,6 +958,9 @@ pub struct Proxy {
     pub error_log_format: Option<LogFormat>,
     /// What never becomes a request has no line.
     pub logs_requests_only: bool,
+    /// A line is written when a session is accepted in TCP mode, or when a request is complete in
+    /// HTTP mode, before any rule has seen it; none is written at the end.
+    pub logs_at_start: bool,
     /// The structured data of RFC 5424 lines.
     pub log_format_sd: Option<LogFormat>,
     /// Capture slots: those of requests, those of responses.

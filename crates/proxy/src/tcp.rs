@@ -64,6 +64,7 @@ pub(crate) async fn run(client: Box<Client>) -> Outcome {
 
 async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     let front = tx.client.proxy.clone();
+    report::log_at_start(tx);
     if front.rules.content
         && let Passed::Switched(spoken) = inspect::request(tx, &front).await?
     {

@@ -187,6 +187,7 @@ impl Transaction {
             Box::pin(inspect::request(self, &front)).await?;
         }
         report::request_received(self);
+        report::log_at_start(self);
         let route = route::decide(self).await?;
         self.follow(route).await
     }

@@ -23,6 +23,7 @@ pub(super) fn compile(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>)
     let plain = kept.log.is_none() && draft.settings.front.log_style == LogStyle::Connect;
     Formats {
         requests_only: plain && kept.error.is_none() && draft.settings.mode == Mode::Http,
+        at_start: plain,
         log: log.filter(|_| logs),
         error: kept
             .error

@@ -10,6 +10,9 @@ pub struct Formats {
     pub error: Option<LogFormat>,
     /// What never becomes a request has no line: the predefined format is that without options.
     pub requests_only: bool,
+    /// The default line, which is written when the connection or the request is there (section
+    /// 8.2.1).
+    pub at_start: bool,
     /// `log-format-sd`: structured data of RFC 5424.
     pub structured_data: Option<LogFormat>,
     /// `unique-id-format`.

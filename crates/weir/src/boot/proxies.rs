@@ -71,6 +71,7 @@ pub(super) fn proxy(
         log_format: from.formats.log,
         error_log_format: from.formats.error,
         logs_requests_only: from.formats.requests_only,
+        logs_at_start: from.formats.at_start,
         log_format_sd: from.formats.structured_data,
         unique_id: from.formats.unique_id,
         captures: [from.captured.request, from.captured.response],

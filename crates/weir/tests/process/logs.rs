@@ -4,6 +4,7 @@ use crate::support::{LogReceiver, Origin, Setup, eventually, nobody, reply, shap
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::time::Duration;
 
 /// A frontend with the `log` lines given and `option httplog`.
 fn setup(lines: &str) -> Setup {
@@ -449,7 +450,7 @@ fn a_session_is_logged_as_soon_as_it_stands_if_asked() {
     client.send("Host: h\r\n\r\n");
     assert_eq!(client.response().text(), "hello");
     client.close();
-    assert!(log.lines_for(std::time::Duration::from_millis(200)).is_empty(), "and only then");
+    assert!(log.lines_for(Duration::from_millis(200)).is_empty(), "and only then");
 }
 
 /// Manual, `option dontlognull`: it is about connections on which no data has been transferred.
@@ -464,7 +465,7 @@ fn a_failed_session_whose_client_has_spoken_is_logged() {
     client.send("hello");
     client.expect_end();
     assert!(log.line().ends_with("app/s SC 5"), "the one before is not");
-    assert!(log.lines_for(std::time::Duration::from_millis(100)).is_empty());
+    assert!(log.lines_for(Duration::from_millis(100)).is_empty());
 }
 
 /// A descriptor to write to, and the other end, from which nothing is read yet.
@@ -523,4 +524,43 @@ fn control_characters_of_samples_do_not_end_a_line() {
     weir.web().ask("GET /a%0ab%00c%0d%1b%7f HTTP/1.1\r\nHost: test\r\nX: y%0Az%00%09\r\n\r\n");
     let uri = "/a#0Ab#00c#0D#1B#7F";
     assert_eq!(log.line(), format!("{uri} \"{uri}\" y#0Az#00\t 200 end"));
+}
+
+#[test]
+fn the_default_line_is_written_when_a_request_is_complete_or_a_session_accepted() {
+    for (mode, rules) in [
+        ("http", "http-request set-src hdr(x)\n    http-request set-log-level silent"),
+        ("http", "option dontlog-normal\n    option logasap"),
+        ("http", "http-request deny"),
+        ("tcp", "tcp-request inspect-delay 20s\n    tcp-request content reject if FALSE"),
+    ] {
+        let (log, (told, answers)) = (LogReceiver::new(), std::sync::mpsc::channel::<()>());
+        let answers = std::sync::Mutex::new(answers);
+        let origin = Origin::new(move |mut peer| {
+            // The server answers when the line has come.
+            peer.request();
+            let _ = answers.lock().expect("nothing panics with it").recv();
+            peer.send(reply("200 OK", "hello"));
+        });
+        let text = format!(
+            "global\n    nbthread 1\ndefaults\n    mode {mode}\n    timeout client 20s\n    \
+             timeout connect 5s\n    timeout server 20s\n    log <log> format raw local0\n\
+             frontend web\n    bind <web>\n    {rules}\n    default_backend app\n\
+             backend app\n    server s <origin>\n"
+        );
+        let weir = Setup::new(&text).between(&origin, &log);
+        let mut client = weir.web();
+        let expected = format!(
+            "Connect from {} to {} (web/{})",
+            client.local(),
+            weir.address("web"),
+            mode.to_uppercase()
+        );
+        client.send("GET / HTTP/1.1\r\nHost: a\r\nX: 7.7.7.7\r\n\r\n");
+        assert_eq!(log.line(), expected, "{rules}");
+        drop(told);
+        client.response();
+        client.close();
+        assert!(log.lines_for(Duration::from_millis(200)).is_empty(), "{rules}: once");
+    }
 }
