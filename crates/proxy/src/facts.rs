@@ -341,7 +341,11 @@ impl Facts for View<'_> {
                 let back = self.backend?.back.as_ref()?;
                 Some(back.servers.get(self.slot?)?.settings.balance.id.into())
             }
-            Number::ListenerId => Some(i64::from(self.client.bind) + 1),
+            Number::ListenerId => {
+                let front = self.client.proxy.settings.front.as_ref();
+                let bind = front.and_then(|front| front.binds.get(self.client.bind as usize));
+                bind.map(|bind| i64::from(bind.id))
+            }
             Number::Thread => Some(self.worker.thread.index as i64),
             Number::ClientHttpMajor => Some(self.client.mux.major().into()),
             Number::ServerHttpMajor => self.server_major().map(i64::from),

@@ -4,7 +4,7 @@ use super::TransactionRecord;
 use super::encode::Flags;
 use crate::calendar::Date;
 use crate::cast::{write_address, write_int, write_padded};
-use crate::facts::{Facts, Hop, Name, Side, TlsFact, Wall};
+use crate::facts::{Facts, Hop, Name, Number, Side, TlsFact, Wall};
 use crate::value::Value;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -71,12 +71,12 @@ pub const TAGS: &[Tag] = &[
     any("bi", "Source address of the server connection.", |f, flags, out| address(record(f).and_then(|r| r.backend_source), flags, out)),
     any("bp", "Source port of the server connection.", |f, flags, out| port(record(f).and_then(|r| r.backend_source), flags, out)),
     any("bq", "Place in the backend's queue.", |f, _, out| number(f, out, |r| r.backend_queue.into())),
-    any("ci", "Client address.", |f, flags, out| address(client(f), flags, out)),
-    any("cp", "Client port.", |f, flags, out| port(client(f), flags, out)),
+    any("ci", "Client address.", |f, flags, out| near_address(f, client(f), flags, out)),
+    any("cp", "Client port.", |f, flags, out| near_port(f, client(f), flags, out)),
     any("f", "Frontend.", |f, flags, out| flags.plain(f.name(Name::Frontend), out)),
     any("fc", "Connections of the frontend.", |f, _, out| number(f, out, |r| r.frontend_connections.into())),
-    any("fi", "Address connected to.", |f, flags, out| address(frontend(f), flags, out)),
-    any("fp", "Port connected to.", |f, flags, out| port(frontend(f), flags, out)),
+    any("fi", "Address connected to.", |f, flags, out| near_address(f, frontend(f), flags, out)),
+    any("fp", "Port connected to.", |f, flags, out| near_port(f, frontend(f), flags, out)),
     any("ft", "Frontend, with a tilde when encrypted.", frontend_transport),
     any("lc", "Lines logged by the frontend.", |f, _, out| number(f, out, |r| r.log_count as i64)),
     any("hr", "Captured request headers in braces.", |f, flags, out| captures(f, Side::Request, flags, out)),
@@ -201,6 +201,28 @@ fn rfc3339(facts: &dyn Facts, flags: Flags, out: &mut Vec<u8>) {
         write_padded(out, wall.micros / 1000, 3);
         out.push(b'Z');
     });
+}
+
+/// The listener of a client that came over a unix socket: its number stands for the port of both
+/// ends, which are called `unix`.
+fn listener(facts: &dyn Facts) -> Option<i64> {
+    record(facts).and_then(|_| facts.number(Number::ListenerId))
+}
+
+/// An address of the client's connection.
+fn near_address(facts: &dyn Facts, known: Option<SocketAddr>, flags: Flags, out: &mut Vec<u8>) {
+    match known.is_none() && listener(facts).is_some() {
+        true => flags.plain(Some(b"unix"), out),
+        false => address(known, flags, out),
+    }
+}
+
+/// A port of the client's connection.
+fn near_port(facts: &dyn Facts, known: Option<SocketAddr>, flags: Flags, out: &mut Vec<u8>) {
+    match listener(facts).filter(|_| known.is_none()) {
+        Some(number) => write_int(out, number),
+        None => port(known, flags, out),
+    }
 }
 
 fn address(address: Option<SocketAddr>, flags: Flags, out: &mut Vec<u8>) {

@@ -92,7 +92,7 @@ fn what_is_missing_shows_as_in_haproxy() {
     world.record.termination = *b"PR";
     assert_eq!(
         log(HTTP, &world),
-        "-:- [01/Jan/1970:01:00:00.000] fe be/<NOSRV> -1/-1/-1/-1/-1 -1 0 - - PR-- 0/0/0/0/0 0/0 \"<BADREQ>\""
+        "unix:103 [01/Jan/1970:01:00:00.000] fe be/<NOSRV> -1/-1/-1/-1/-1 -1 0 - - PR-- 0/0/0/0/0 0/0 \"<BADREQ>\""
     );
     assert_eq!(log("%HU %HQ|%CC %{+Q}CC", &world), "<BADREQ> <BADREQ>|- \"\"");
     world.record.method = b"GET".to_vec();

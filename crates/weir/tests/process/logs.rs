@@ -564,3 +564,36 @@ fn the_default_line_is_written_when_a_request_is_complete_or_a_session_accepted(
         assert!(log.lines_for(Duration::from_millis(200)).is_empty(), "{rules}: once");
     }
 }
+
+#[test]
+fn clients_of_unix_sockets_are_logged_with_the_number_of_their_listener() {
+    let log = LogReceiver::new();
+    for (format, path, expected) in [
+        ("option httplog", "one", "unix:2 ["),
+        ("option httplog clf", "one", "unix - - ["),
+        ("option tcplog", "one", "unix:2 ["),
+        ("option httplog json", "one", "\"client_ip\": \"unix\", \"client_port\": 2, "),
+        ("", "one", "Connect from unix:2 to unix:2 (web/HTTP)"),
+        (
+            "log-format \"%{+Q}ci:%{+X}cp %fi:%fp %[src] %[so_id]\"",
+            "other",
+            "\"unix\":77 unix:77 - 77",
+        ),
+        ("error-log-format \"E %ci:%cp\"", "bad", "E unix:2"),
+    ] {
+        let text = format!(
+            "global\n    nbthread 1\ndefaults\n    mode http\n    timeout client 5s\n    \
+             timeout connect 5s\n    timeout server 5s\n    log <log> format raw local0\n\
+             frontend web\n    bind <web>\n    bind unix@<dir>/one\n    bind unix@<dir>/other id 77\n    \
+             {format}\n    http-request return status 200\n"
+        );
+        let weir = Setup::new(&text).with("log", log.address()).start();
+        let socket = weir.path(if path == "other" { "other" } else { "one" });
+        let mut stream = eventually("the socket", || UnixStream::connect(&socket).ok());
+        let request = if path == "bad" { "junk\r\n\r\n" } else { "GET / HTTP/1.0\r\n\r\n" };
+        std::io::Write::write_all(&mut stream, request.as_bytes()).expect("a listener");
+        stream.read_to_end(&mut Vec::new()).expect("an answer");
+        let line = log.line();
+        assert!(line.contains(expected), "{format}: {line}");
+    }
+}
