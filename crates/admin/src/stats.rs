@@ -357,7 +357,7 @@ impl Filter {
             States::Up => op != OpState::Stopped && !admin.in_maint(),
             States::NoMaint => !admin.in_maint(),
         };
-        by_state && self.id.is_none_or(|id| id == server.settings.balance.id)
+        by_state && self.id.is_none_or(|id| id == server.state.id())
     }
 }
 

@@ -18,6 +18,7 @@ use crate::{
     ServerSettings, Ticket, Transition, Verdict, Wish,
     algo::{self, Built, Chooser, Member},
     index::LoadIndex,
+    names::Names,
     weight::MAX_WEIGHT,
 };
 
@@ -68,6 +69,7 @@ pub struct Balancer {
     chooser: Box<dyn Chooser>,
     index: Option<Arc<dyn LoadIndex>>,
     usable: AtomicU64,
+    names: Arc<Names>,
     rebuild: Mutex<()>,
 }
 
@@ -92,7 +94,8 @@ impl Balancer {
         settings: Vec<ServerSettings>,
         now_ms: u64,
     ) -> Self {
-        let server = |(slot, settings)| Arc::new(Server::new(settings, slot, now_ms));
+        let names = Arc::<Names>::default();
+        let server = |(slot, settings)| Arc::new(Server::new(settings, slot, &names, now_ms));
         let servers: Grow<_> = settings.into_iter().enumerate().map(server).collect();
         let loads = servers.iter().map(|server| server.shared_load()).collect();
         let Built { chooser, index } = algo::build(algorithm, order, loads);
@@ -107,6 +110,7 @@ impl Balancer {
             chooser,
             index,
             usable,
+            names,
             rebuild: Mutex::default(),
         };
         this.refresh();
@@ -127,15 +131,26 @@ impl Balancer {
     /// whether it starts in maintenance.
     pub fn add(&self, settings: ServerSettings, now_ms: u64) -> usize {
         let slot = self.servers.push_with(|slot| {
-            let server = Arc::new(Server::new(settings, slot, now_ms));
+            let server = Arc::new(Server::new(settings, slot, &self.names, now_ms));
             if let Some(index) = &self.index {
                 index.admit(server.shared_load());
                 server.attach(Arc::clone(index));
             }
             server
         });
-        self.refresh();
+        if self.servers[slot].is_usable() {
+            self.refresh();
+        }
         slot
+    }
+
+    /// Has the server in a slot, which nobody uses, begin anew with another name and number.
+    pub fn renew(&self, slot: usize, name: &str, id: u32, now_ms: u64) {
+        let Some(server) = self.servers.get(slot) else { return };
+        server.renew(name, id, now_ms);
+        if server.is_usable() {
+            self.refresh();
+        }
     }
 
     /// The algorithm.
@@ -380,7 +395,7 @@ impl Checked {
 fn member(server: &Arc<Server>) -> Member {
     Member {
         slot: server.slot(),
-        id: server.settings().id,
+        id: server.id(),
         weight: server.load().weight(),
         user_weight: server.user_weight(),
         load: server.shared_load(),

@@ -24,6 +24,11 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
+    /// Forgets all answers.
+    pub(crate) fn forget(&self) {
+        self.mean.store(0, Relaxed);
+    }
+
     /// Takes one answer into account: a slower one at once, a faster one by the time that has
     /// passed.
     pub(crate) fn observe(&self, took_ns: u64, now_ns: u64) {

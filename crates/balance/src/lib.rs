@@ -15,6 +15,7 @@ mod history;
 mod index;
 mod latency;
 mod load;
+mod names;
 pub mod notice;
 mod observe;
 mod restore;

@@ -11,8 +11,8 @@ use std::sync::{
 
 use crate::{
     Admin, AgentRecord, CheckResult, Health, Load, OpState, Past, health::Intervals,
-    history::History, index::LoadIndex, latency::Latency, observe::Seen, observe::Watch,
-    state::State, weight,
+    history::History, index::LoadIndex, latency::Latency, names::Names, observe::Seen,
+    observe::Watch, state::State, weight,
 };
 
 /// The server that this one tracks, by name.
@@ -82,6 +82,28 @@ impl ServerSettings {
     }
 }
 
+impl ServerSettings {
+    /// What a server begins with.
+    fn beginning(&self) -> (CheckRecord, OpState, Admin) {
+        let mut health = Health::new(self.rise, self.fall);
+        let (mut op, mut admin) = (OpState::Running, Admin::default());
+        if self.disabled || self.forced_maint {
+            let configured = Admin::CONFIG_MAINT.with(Admin::FORCED_MAINT);
+            admin = if self.disabled { configured } else { Admin::FORCED_MAINT };
+            op = OpState::Stopped;
+        }
+        if self.unresolved {
+            (op, admin) = (OpState::Stopped, admin.with(Admin::RESOLUTION_MAINT));
+        }
+        if op == OpState::Stopped {
+            health.set_down();
+        }
+        let last = CheckResult::default();
+        let record = CheckRecord { health, last, failed: 0, went_down: 0, downtime_ms: 0 };
+        (record, op, admin)
+    }
+}
+
 /// What checks have found so far: the check columns of the statistics.
 #[derive(Clone, Debug)]
 pub struct CheckRecord {
@@ -101,6 +123,10 @@ pub struct CheckRecord {
 #[derive(Debug)]
 pub struct Server {
     settings: ServerSettings,
+    names: Arc<Names>,
+    /// The number of its name.
+    name: AtomicU32,
+    id: AtomicU32,
     slot: usize,
     load: Arc<Load>,
     latency: Arc<Latency>,
@@ -115,30 +141,19 @@ pub struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(settings: ServerSettings, slot: usize, now_ms: u64) -> Self {
+    pub(crate) fn new(
+        settings: ServerSettings,
+        slot: usize,
+        names: &Arc<Names>,
+        now_ms: u64,
+    ) -> Self {
         let weight = settings.weight.min(weight::MAX_WEIGHT);
-        let mut health = Health::new(settings.rise, settings.fall);
-        let mut state = State::new(OpState::Running, Admin::default());
-        let forced = if settings.forced_maint { Admin::FORCED_MAINT } else { Admin::default() };
-        if settings.disabled || settings.forced_maint {
-            let configured = Admin::CONFIG_MAINT.with(Admin::FORCED_MAINT);
-            let reasons = if settings.disabled { configured } else { forced };
-            health.set_down();
-            state = State::new(OpState::Stopped, reasons);
-        }
-        if settings.unresolved {
-            health.set_down();
-            let admin = state.get().1.with(Admin::RESOLUTION_MAINT);
-            state = State::new(OpState::Stopped, admin);
-        }
-        let record = CheckRecord {
-            health,
-            last: CheckResult::default(),
-            failed: 0,
-            went_down: 0,
-            downtime_ms: 0,
-        };
+        let (record, op, admin) = settings.beginning();
         Self {
+            name: names.number(&settings.name).into(),
+            names: names.clone(),
+            id: settings.id.into(),
+            state: State::new(op, admin),
             load: Arc::new(Load::new(weight * weight::WEIGHT_SCALE, settings.maxconn)),
             latency: Arc::default(),
             user_weight: weight.into(),
@@ -150,8 +165,27 @@ impl Server {
             seen: Seen::default(),
             settings,
             slot,
-            state,
         }
+    }
+
+    /// Begins anew as a server of another name and number, but of the same settings otherwise, that
+    /// nobody uses.
+    pub(crate) fn renew(&self, name: &str, id: u32, now_ms: u64) {
+        let (record, op, admin) = self.settings.beginning();
+        let mut own = self.record();
+        self.name.store(self.names.number(name), Relaxed);
+        self.id.store(id, Relaxed);
+        self.user_weight.store(self.settings.weight.min(weight::MAX_WEIGHT), Relaxed);
+        self.load.set_maxconn(self.settings.maxconn);
+        self.latency.forget();
+        self.state.update(|_, _| (op, admin));
+        self.changed_ms.store(now_ms, Relaxed);
+        *own = record;
+        *self.agent() = AgentRecord::default();
+        *self.history() = History::default();
+        self.seen.clear();
+        self.clear_alarms();
+        self.refresh_weight(&mut own, now_ms);
     }
 
     /// What the configuration says.
@@ -161,7 +195,17 @@ impl Server {
 
     /// Name in the backend.
     pub fn name(&self) -> &str {
-        &self.settings.name
+        self.names.name(self.name.load(Relaxed))
+    }
+
+    /// The same, to be kept.
+    pub fn shared_name(&self) -> Arc<str> {
+        self.names.name(self.name.load(Relaxed)).clone()
+    }
+
+    /// Number in the backend.
+    pub fn id(&self) -> u32 {
+        self.id.load(Relaxed)
     }
 
     /// Position in the backend's list, as [`crate::Balancer`] calls take it.

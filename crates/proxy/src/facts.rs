@@ -339,7 +339,7 @@ impl Facts for View<'_> {
             }
             Number::ServerId => {
                 let back = self.backend?.back.as_ref()?;
-                Some(back.servers.get(self.slot?)?.settings.balance.id.into())
+                Some(back.servers.get(self.slot?)?.state.id().into())
             }
             Number::ListenerId => {
                 let front = self.client.proxy.settings.front.as_ref();

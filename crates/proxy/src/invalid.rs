@@ -78,7 +78,7 @@ fn of(tx: &Transaction, bytes: &[u8], error: mux::Error) -> Invalid {
         number: tx.worker.shared.invalid.fetch_add(1, Relaxed),
         frontend: tx.client.proxy.index,
         backend: tx.backend.as_ref().map(|backend| backend.index),
-        server: server.map(|it| (it.state.name().to_owned(), it.settings.balance.id)),
+        server: server.map(|it| (it.state.name().to_owned(), it.state.id())),
         source: tx.client.peer,
         bytes: bytes.to_vec(),
         at: error.at.unwrap_or(0).min(bytes.len()),

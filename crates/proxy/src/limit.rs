@@ -25,6 +25,11 @@ impl Limit {
         }
     }
 
+    /// The limit is again as configured.
+    pub(crate) fn reset(&self, settings: &settings::Server) {
+        self.most.store(settings.balance.maxconn, Relaxed);
+    }
+
     /// Whether it may be another one now and then.
     pub(crate) fn moves(&self) -> bool {
         self.least > 0 || (self.starts_slowly && self.most.load(Relaxed) > 0)

@@ -4,6 +4,7 @@
 //! server, and nothing else; counters live in per-thread blocks ([`crate::counters`]).
 
 use crate::counters::{Block, Counters, Gauge};
+use crate::dynamic::Register;
 use crate::history::{self, History};
 use crate::idle::Parking;
 use crate::invalid::Captures;
@@ -434,8 +435,8 @@ pub struct Back {
     pub balancer: Balancer,
     /// What else runs per server, by slot.
     pub servers: Servers,
-    /// Held while servers are added or deleted.
-    pub(crate) changing: Mutex<()>,
+    /// Which names and numbers are taken; held while servers are added or deleted.
+    pub(crate) register: Mutex<Register>,
     /// Requests that wait for any server.
     pub queue: Queue,
     /// Whether there is a usable server.
@@ -466,8 +467,6 @@ pub struct Server {
     pub sessions: Gauge,
     /// Requests that wait for it.
     pub queue: Queue,
-    /// What stick tables remember it by, unless that is its address.
-    pub(crate) stick_name: Arc<str>,
     /// Connections, in use or idle.
     pub used: Gauge,
     /// Whether maintenance has paused its checks.
@@ -484,6 +483,8 @@ pub struct Server {
     pub limit: Limit,
     /// The servers that track it.
     pub(crate) followers: Grow<tracking::At>,
+    /// Whether records of its checks and of its agent's are about, of which there is one at most.
+    pub(crate) recorded: [AtomicBool; 2],
     /// Whether it has been deleted.
     deleted: AtomicBool,
 }
@@ -495,7 +496,6 @@ impl Server {
         threads: usize,
     ) -> Self {
         Self {
-            stick_name: settings.balance.name.as_str().into(),
             location: Location::new(&settings),
             counters: Counters::new(threads),
             sessions: Gauge::default(),
@@ -508,6 +508,7 @@ impl Server {
             parked: Parking::default(),
             limit: Limit::new(&settings),
             followers: Grow::new(),
+            recorded: Default::default(),
             deleted: AtomicBool::new(false),
             state,
             settings,
@@ -520,6 +521,50 @@ impl Server {
 
     pub(crate) fn delete(&self) {
         self.deleted.store(true, Relaxed);
+    }
+
+    /// A deleted server becomes a new one of other name, number and address, whose settings are the
+    /// same otherwise. Its state has begun anew.
+    pub(crate) fn renew(&self, settings: &settings::Server) {
+        self.counters.clear();
+        self.sessions.clear_peak();
+        self.used.clear_peak();
+        self.queue.length.clear_peak();
+        self.location.change(|place| {
+            place.address = settings.address.clone();
+            place.check_ip = settings.checked_at.0.or(settings.check_ip);
+            place.check_port = settings.checked_at.1.or(settings.check_port);
+            place.known = !settings.balance.unresolved;
+            // What was made for the server before goes nowhere, even if this one is in its place.
+            place.moves += 1;
+        });
+        if let (Some(own), Some(newer)) = (&self.settings.connector, &settings.connector) {
+            own.follow(newer);
+        }
+        for (own, newer) in [
+            (&self.settings.link, &settings.link),
+            (&self.settings.check_link, &settings.check_link),
+        ] {
+            if let (Some(own), Some(newer)) = (&own.encryption, &newer.encryption) {
+                own.switch.follow(&newer.switch);
+            }
+        }
+        self.limit.reset(&self.settings);
+        self.paused.store(settings.balance.disabled || settings.balance.unresolved, Relaxed);
+        self.checks_off.store(true, Relaxed);
+        if let (Some(agent), Some(settings)) = (&self.agent, &settings.agent) {
+            agent.change(|asked| {
+                (asked.ip, asked.port, asked.send) =
+                    (settings.ip, settings.port, settings.send.clone());
+            });
+        }
+        self.deleted.store(false, Relaxed);
+    }
+
+    /// Whether another server may take its place once it is deleted.
+    pub(crate) fn is_renewable(&self) -> bool {
+        let alone = self.settings.balance.track.is_none() && self.followers.is_empty();
+        self.settings.words.is_some() && self.settings.resolve.is_none() && alone
     }
 
     /// Idle connections that may be shared, of all threads and of none.
@@ -672,6 +717,9 @@ impl Back {
         let listed = balancer.servers().iter().zip(&settings.servers).map(run);
         let servers = Servers::new(listed, direct);
         let limits_move = servers.iter().any(|server| server.limit.moves());
+        let mut register = Register::default();
+        servers.iter().for_each(|server| register.enter(server));
+        let register = Mutex::new(register);
         let usable = balancer.usable();
         Self {
             counters: Counters::new(threads),
@@ -684,7 +732,7 @@ impl Back {
             changed_ms: AtomicU64::new(now_ms),
             full: AtomicU32::new(0),
             limits_move: AtomicBool::new(limits_move),
-            changing: Mutex::default(),
+            register,
         }
     }
 }

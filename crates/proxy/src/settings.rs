@@ -556,6 +556,9 @@ pub struct Server {
     pub forced_id: bool,
     /// Whether it was added while the program ran.
     pub dynamic: bool,
+    /// What was said of it then, beside its name, number and address: servers of a backend with the
+    /// same words have the same settings.
+    pub words: Option<Arc<str>>,
     /// Its agent, if it has one.
     pub agent: Option<Agent>,
     /// The name of the host, if it is found by one.
@@ -634,6 +637,7 @@ impl Server {
             referenced: false,
             forced_id: false,
             dynamic: false,
+            words: None,
             agent: None,
             host: None,
             resolve: None,

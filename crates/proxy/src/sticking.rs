@@ -27,7 +27,7 @@ pub(crate) struct Pending {
 /// What tables of this kind remember a server by.
 fn key_of(server: &Server, kind: ServerKey) -> Arc<str> {
     match kind {
-        ServerKey::Name => server.stick_name.clone(),
+        ServerKey::Name => server.state.shared_name(),
         ServerKey::Address => match &server.location.now().address {
             Address::Inet(address) => address.to_string().into(),
             Address::Unix(path) => path.to_string_lossy().into(),
@@ -106,10 +106,10 @@ fn remembered(tx: &mut Transaction, backend: &Proxy, rule: &StickRule) -> Option
 /// The server that an entry names, by its key or else by its number.
 fn server_of(back: &Back, entry: &Entry, kind: ServerKey, now: u64) -> Option<usize> {
     let id = entry.get(DataType::ServerId, 0, now).filter(|id| *id != 0);
-    let by_id = |server: &Server| Some(u64::from(server.settings.balance.id)) == id;
+    let by_id = |server: &Server| Some(u64::from(server.state.id())) == id;
     let Some(key) = entry.server_key() else { return back.servers.slot_of(by_id) };
     let by_key = |server: &Server| match kind {
-        ServerKey::Name => *server.stick_name == *key,
+        ServerKey::Name => server.state.name() == &*key,
         ServerKey::Address => *key_of(server, kind) == *key,
     };
     // Mostly the number says it too, and comparing numbers is quick.
@@ -121,6 +121,6 @@ fn remember(tx: &Transaction, server: &Server, pending: &Pending) {
     let Some(table) = tx.worker.shared.tables.get(pending.table) else { return };
     let key = key_of(server, table.settings().server_key);
     table.enter(&pending.key, tx.worker.millis(), |entry| {
-        entry.set_server(server.settings.balance.id, Some(&key));
+        entry.set_server(server.state.id(), Some(&key));
     });
 }

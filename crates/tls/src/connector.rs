@@ -77,6 +77,12 @@ impl Connector {
         build(&self.settings, &self.defaults, store, &NoFiles).map(Remade)
     }
 
+    /// Makes connections from now on as a connector that was made of the same words does; sessions
+    /// of earlier ones are not resumed.
+    pub fn follow(&self, newer: &Connector) {
+        self.resumer.store(newer.resumer.load_full());
+    }
+
     /// Makes connections with this from now on.
     pub(crate) fn adopt(&self, remade: Remade) {
         self.resumer.store(Arc::new(remade.0));

@@ -276,8 +276,10 @@ impl Call<'_> {
             return Err(Reply::error("No such backend."));
         };
         let by_id = server.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
-        let is = |it: &Server| it.state.name() == server || Some(it.settings.balance.id) == by_id;
-        match proxy.back.as_ref().and_then(|back| back.servers.slot_of(is)) {
+        let is = |it: &Server| Some(it.state.id()) == by_id;
+        let named = |back| proxy::dynamic::named(back, server);
+        let slot = |back| named(back).or_else(|| by_id.and(back.servers.slot_of(is)));
+        match proxy.back.as_ref().and_then(slot) {
             Some(slot) => Ok(Target { proxy, slot }),
             None => Err(Reply::error("No such server.")),
         }

@@ -4,6 +4,8 @@ use super::call::{Call, Reply, Severity};
 use proxy::dynamic::{self, Refusal};
 use proxy::runtime::Proxy;
 use proxy::settings;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// `add server <bk>/<srv> <addr>[:<port>] [param*]`
 pub(super) fn add(call: &mut Call<'_>) -> Reply {
@@ -18,14 +20,34 @@ pub(super) fn add(call: &mut Call<'_>) -> Reply {
         return refused(&proxy, Refusal::Static);
     }
     let made = (call.settings.server.0)(&proxy, name, &call.words[3..]);
+    let made = made.map(|server| settings::Server { words: words(call), ..server });
     let added = made.and_then(|server| {
         let server = leads(call, server)?;
         dynamic::add(call.worker, &proxy, server).map_err(|refusal| text(&proxy, refusal))
     });
+    // A server in the place of a deleted one has its side of TLS, too.
+    let settings = |slot: usize| Some(&back.servers.get(slot)?.settings);
+    let connector = added.as_ref().ok().and_then(|slot| settings(*slot)?.connector.as_ref());
+    connector.into_iter().for_each(|connector| call.settings.tls.watch(connector));
     match added {
-        Ok(()) => Reply::Message(Severity::Info, "New server registered.".to_owned()),
+        Ok(_) => Reply::Message(Severity::Info, "New server registered.".to_owned()),
         Err(text) => Reply::error(text),
     }
+}
+
+/// What is said of a server, but for its name, its number and its address; nothing if its address
+/// says more than where it is.
+fn words(call: &Call<'_>) -> Option<Arc<str>> {
+    let address = call.word(3).parse::<SocketAddr>().ok();
+    address.filter(|address| address.port() > 0)?;
+    let (mut words, mut rest) = (Vec::new(), call.words[4.min(call.words.len())..].iter());
+    while let Some(word) = rest.next() {
+        match &**word {
+            "id" => drop(rest.next()),
+            word => words.push(word),
+        }
+    }
+    Some(words.join(" ").into())
 }
 
 /// The server that a new one tracks must be there, from the start, and be watched.
@@ -77,7 +99,7 @@ fn text(proxy: &Proxy, refusal: Refusal) -> String {
         Refusal::NameTaken => "Already exists a server with the same name in backend.".to_owned(),
         Refusal::NumberTaken(slot) => {
             let server = proxy.back.as_ref().map(|back| &back.servers[slot]);
-            let (id, name) = server.map_or((0, ""), |it| (it.settings.balance.id, it.state.name()));
+            let (id, name) = server.map_or((0, ""), |it| (it.state.id(), it.state.name()));
             format!("'id' : custom id {id} already used ('server {name}').")
         }
         Refusal::Static => {

@@ -184,7 +184,7 @@ impl Page {
         );
         let _ = match self.server(stream) {
             Some(server) => {
-                let (name, id) = (server.state.name(), server.settings.balance.id);
+                let (name, id) = (server.state.name(), server.state.id());
                 let address = self.address(address_of(server));
                 writeln!(out, "  server={} (id={id}){address}", self.anon.word(name))
             }

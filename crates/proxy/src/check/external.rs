@@ -74,15 +74,14 @@ fn program(external: &External, subject: &Subject<'_>) -> Program {
     let ours = binds.map(|bind| split(&bind.address)).next().unwrap_or_default();
     let theirs = split(&server.location.now().address);
     let tcp = proxy.settings.mode == Mode::Tcp;
-    let balance = &server.settings.balance;
     let env = [
         ("PATH", external.path.clone()),
         ("HAPROXY_PROXY_NAME", proxy.name().to_owned()),
         ("HAPROXY_PROXY_ID", proxy.settings.id.to_string()),
         ("HAPROXY_PROXY_ADDR", ours.0.clone()),
         ("HAPROXY_PROXY_PORT", ours.1.clone()),
-        ("HAPROXY_SERVER_NAME", balance.name.clone()),
-        ("HAPROXY_SERVER_ID", balance.id.to_string()),
+        ("HAPROXY_SERVER_NAME", server.state.name().to_owned()),
+        ("HAPROXY_SERVER_ID", server.state.id().to_string()),
         ("HAPROXY_SERVER_ADDR", theirs.0.clone()),
         ("HAPROXY_SERVER_PORT", theirs.1.clone()),
         ("HAPROXY_SERVER_MAXCONN", server.state.load().maxconn().to_string()),

@@ -75,7 +75,7 @@ impl Facts for Scene<'_> {
     fn number(&self, number: Number) -> Option<i64> {
         match number {
             Number::BackendId => Some(self.proxy.settings.id.into()),
-            Number::ServerId => Some(self.server.settings.balance.id.into()),
+            Number::ServerId => Some(self.server.state.id().into()),
             Number::Thread => Some(self.worker.thread.index as i64),
             Number::BackendServerTimeout => self.proxy.settings.timeouts.server.map(i64::from),
             Number::BackendTunnelTimeout => self.proxy.settings.timeouts.tunnel.map(i64::from),

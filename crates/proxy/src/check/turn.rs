@@ -13,7 +13,7 @@ use crate::trace::points as trace;
 use crate::worker::Worker;
 use balance::{Change, CheckResult, CheckStatus, Checked};
 use std::rc::Rc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
 /// One check that runs; its record goes back to sleep when this is dropped.
 pub(super) struct Turn {
@@ -114,6 +114,24 @@ impl Drop for Turn {
             let usual = || subject.server.state.check_interval_ms();
             let interval = agent.map_or_else(usual, |agent| agent.inter_ms);
             self.checker.lay_down(self.record, interval);
+        } else {
+            self.forget();
+        }
+    }
+}
+
+impl Turn {
+    /// The record goes with its server; unless another one has come into the slot meanwhile, whose
+    /// it is then.
+    fn forget(&self) {
+        let proxy = self.checker.worker.shared.proxies.get(self.record.backend as usize);
+        let back = proxy.and_then(|proxy| proxy.back.as_ref());
+        let slot = self.record.slot as usize;
+        let Some(server) = back.and_then(|back| back.servers.share(slot)) else { return };
+        let recorded = &server.recorded[usize::from(self.record.agent)];
+        recorded.store(false, Release);
+        if !server.is_deleted() && !recorded.swap(true, AcqRel) {
+            self.checker.lay_down(self.record, server.state.check_interval_ms());
         }
     }
 }

@@ -55,6 +55,11 @@ impl Switch {
         self.0.store(i8::from(on), Relaxed);
     }
 
+    /// Turns it as another one is.
+    pub(crate) fn follow(&self, other: &Switch) {
+        self.0.store(other.number(), Relaxed);
+    }
+
     /// Whether it is on.
     pub fn is_on(&self) -> bool {
         self.number() > 0

@@ -57,7 +57,6 @@ pub(super) fn open(
     process.defaults.threads = model.global.process.threads.count().max(1);
     let store = model.store.clone();
     let runtime = Arc::new(certificates);
-    let watched = runtime.clone();
     let settings = Settings {
         version: version::VERSION.to_owned(),
         date: version::DATE.to_owned(),
@@ -76,9 +75,7 @@ pub(super) fn open(
         server: MakeServer(Arc::new(move |backend, name, words| {
             let base = bases.get(backend.name()).ok_or("No such backend.")?;
             let tls = (&process, &*store);
-            let made = super::proxies::dynamic_server(backend, name, words, tls, base)?;
-            made.connector.iter().for_each(|connector| watched.watch(connector));
-            Ok(made)
+            super::proxies::dynamic_server(backend, name, words, tls, base)
         })),
         tls: runtime,
     };

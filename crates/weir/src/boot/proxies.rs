@@ -414,6 +414,7 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
         referenced: from.referenced,
         forced_id: from.forced_id,
         dynamic: false,
+        words: None,
         restored: from.restored.clone(),
         checked_at: from.checked_at,
         off: (from.checks_off, from.agent_off),

@@ -80,6 +80,73 @@ fn servers_come_and_go() {
     assert_eq!(state(&program, "s1")[2], "1", "its number is free again");
 }
 
+/// Memory of the process that is in use, in KiB.
+fn memory(program: &Running) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", program.pid()));
+    let status = status.expect("a process that runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its line");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn deleted_servers_leave_no_memory_behind() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let program = start("    balance leastconn", &log);
+    let address = origin.address();
+    let rounds = |from: usize, count: usize| {
+        for round in (from..from + count).step_by(20) {
+            let pair = |number: usize| {
+                let more =
+                    ["", " weight 7 check", " maxconn 5 id 9", " ssl verify none"][number % 4];
+                format!("add server app/s{number} {address}{more};del server app/s{number}")
+            };
+            let all: Vec<String> = (round..round + 20).map(pair).collect();
+            let said = program.cli(&all.join(";"));
+            assert_eq!(said.matches("Server deleted.").count(), 20, "{said}");
+        }
+    };
+    rounds(0, 600);
+    let before = memory(&program);
+    rounds(600, 3_000);
+    let more = memory(&program).saturating_sub(before);
+    assert!(more < 3_000, "{more} KiB for 3000 servers");
+    let columns = program.cli("show stat");
+    assert!(!columns.contains("app,s"), "{columns}");
+}
+
+#[test]
+fn server_in_the_place_of_a_deleted_one_begins_anew() {
+    let (one, two) = (Origin::saying("one"), Origin::saying("two"));
+    let log = LogReceiver::new();
+    let program = start("    balance leastconn", &log);
+    let add = |name: &str, address: SocketAddr| {
+        let line = format!("add server app/{name} {address} weight 9 check inter 100ms");
+        assert_eq!(program.cli(&line), "New server registered.");
+        program.cli(&format!("enable server app/{name};enable health app/{name}"));
+    };
+    add("first", one.address());
+    assert_eq!(program.web().get("/").text(), "one");
+    program.cli("set server app/first weight 3;set maxconn server app/first 77");
+    eventually("a check", || (state(&program, "first")[10] == "6").then_some(()));
+    program.cli("disable server app/first");
+    eventually("it to be deleted", || {
+        (program.cli("del server app/first") == "Server deleted.").then_some(())
+    });
+    add("second", two.address());
+    assert_eq!(program.web().get("/").text(), "two");
+    let told = state(&program, "second");
+    assert_eq!(
+        (&told[2..4], &told[7..9]),
+        (&["1".into(), "second".into()][..], &["9".into(), "9".into()][..])
+    );
+    let stat = program.cli("show stat");
+    let line = stat.lines().find(|line| line.starts_with("app,second,")).expect("its line");
+    let columns: Vec<&str> = line.split(',').collect();
+    assert_eq!((columns[6], columns[7]), ("", "1"), "no limit, one session: {line}");
+    eventually("a check", || (state(&program, "second")[10] == "6").then_some(()));
+    assert_eq!(program.cli("del server app/first"), "No such server.");
+}
+
 /// As HAProxy 2.6 says, for servers with a strange address or with what the backend does not suit.
 #[test]
 fn what_a_backend_does_not_suit_is_refused() {
