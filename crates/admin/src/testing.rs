@@ -17,6 +17,7 @@ pub(crate) fn process() -> Process {
         maxconn: 100,
         namespaces: Vec::new(),
         max_tls: 0,
+        max_handshakes: None,
         buffer_size: 16_384,
         buffer_limit: None,
         close_spread: Default::default(),

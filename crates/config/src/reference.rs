@@ -76,6 +76,7 @@ mod tests {
         ("global", "tune.history"),
         ("global", "tune.notsent-lowat.client"),
         ("global", "tune.notsent-lowat.server"),
+        ("global", "tune.ssl.max-handshakes"),
         ("global", "tune.why"),
     ];
 

@@ -268,6 +268,7 @@ pub(crate) async fn run(
             if !heavy {
                 thread.scheduler().yield_as(Class::Heavy).await;
             }
+            transport.find_client().map_err(Trouble::Failed)?;
             awaited = transport.handshake().map_err(Trouble::Failed)?;
             if awaited == Step::Done {
                 return Ok(());

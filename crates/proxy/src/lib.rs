@@ -26,6 +26,7 @@ mod flow;
 mod gate;
 pub mod h2;
 mod handshake;
+mod handshake_limit;
 mod hashing;
 pub mod history;
 mod housekeeper;

@@ -1,14 +1,16 @@
 //! Listeners of one thread: accept clients within the limits. Never reads from one.
 //!
-//! At a limit (`maxconn` of the process, the frontend or the bind line, `maxsslconn`) or without
-//! descriptors a listener pauses: clients wait in the system's backlog. It resumes when a
-//! connection ends somewhere, at the latest after [`RETRY_MS`]. With the soft stop it closes, so
-//! that clients find a newer process; those who wait already are taken first, because that process
-//! has not been told of them: the system reports a client to one poller.
+//! At a limit (`maxconn` of the process, the frontend or the bind line, `maxsslconn`,
+//! `tune.ssl.max-handshakes`) or without descriptors a listener pauses: clients wait in the
+//! system's backlog. It looks again after [`RETRY_MS`], and when handshakes have ended. With the
+//! soft stop it closes, so that clients find a newer process; those who wait already are taken
+//! first, because that process has not been told of them: the system reports a client to one
+//! poller.
 
 use crate::client::{self, Client};
 use crate::counters::{Counters, Event, Metric};
 use crate::gate;
+use crate::handshake_limit::{self, HandshakePlace};
 use crate::preamble;
 use crate::runtime::{Front, Proxy, ProxyRef, Shared};
 use crate::spread;
@@ -52,7 +54,10 @@ async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, part: Part) {
     while !worker.shared.is_stopping() && !shut() {
         let deadline = match accept_some(&worker, &proxy, place, &mut listener) {
             Ok(Took::All | Took::Share) => None,
-            Ok(Took::Limit) => Some(worker.thread.tick().plus_ms(RETRY_MS)),
+            Ok(Took::Limit) => {
+                worker.paused_listeners.add(&worker);
+                Some(worker.thread.tick().plus_ms(RETRY_MS))
+            }
             Err(error) => {
                 if !std::mem::replace(&mut complained, true) {
                     complain(&worker, &proxy, &error);
@@ -232,9 +237,10 @@ fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
     let scheduler = worker.thread.scheduler();
     let bind =
         client.proxy.settings.front.as_ref().and_then(|it| it.binds.get(client.bind as usize));
-    let task = if client.rare.expects.any() || bind.is_some_and(|bind| bind.preamble.tls.is_some())
-    {
-        scheduler.spawn(Class::Urgent, preamble::run(Box::new(client)))
+    let encrypted = bind.is_some_and(|bind| bind.preamble.tls.is_some());
+    let task = if client.rare.expects.any() || encrypted {
+        let place = encrypted.then(|| HandshakePlace::enter(worker));
+        scheduler.spawn(Class::Urgent, preamble::run(Box::new(client), place))
     } else if gate::opens_session(&mut client) {
         scheduler.spawn(Class::Urgent, client::run(Box::new(client)))
     } else {
@@ -290,7 +296,8 @@ pub fn standing(shared: &Shared, proxy: &Proxy, place: usize, at: Moment) -> Sta
         || is_too_fast(shared, front, settings.session_rate, at)
         || is_encrypted(settings, place)
             && (is_too_fast_for_tls(shared, at)
-                || limit(shared.settings.max_tls, shared.tls.current.current()));
+                || limit(shared.settings.max_tls, shared.tls.current.current())
+                || handshake_limit::is_reached(shared));
     if waits { Standing::Waiting } else { Standing::Open }
 }
 

@@ -10,6 +10,7 @@
 use crate::client::{self, Client};
 use crate::gate;
 use crate::handshake;
+use crate::handshake_limit::HandshakePlace;
 use crate::link::Link;
 use crate::settings::{Expected, Preamble};
 use crate::transport::Transport;
@@ -195,10 +196,10 @@ impl Heard {
 }
 
 /// Waits for what is expected of a client of a proxy; then the session begins.
-pub(crate) async fn run(mut client: Box<Client>) {
+pub(crate) async fn run(mut client: Box<Client>, place: Option<HandshakePlace>) {
     client.socket.own();
     // Its room is given back: the connection may be idle for long.
-    if let Err(trouble) = Box::pin(pass(&mut client)).await {
+    if let Err(trouble) = Box::pin(pass(&mut client, place)).await {
         client.rare.edit().trouble = Some(trouble.words());
         report::unborn(&client, trouble.is_silence());
         return;
@@ -209,7 +210,7 @@ pub(crate) async fn run(mut client: Box<Client>) {
     }
 }
 
-async fn pass(client: &mut Client) -> Result<(), Trouble> {
+async fn pass(client: &mut Client, _place: Option<HandshakePlace>) -> Result<(), Trouble> {
     let (worker, proxy, since) = (client.worker.clone(), client.proxy.clone(), client.since);
     let front = proxy.settings.front.as_ref();
     let bind = front.and_then(|front| front.binds.get(client.bind as usize));
@@ -276,12 +277,13 @@ mod tests {
     use super::*;
 
     /// How large the future is that a function makes.
-    fn size<F: Future>(_: fn(Box<Client>) -> F) -> usize {
+    fn size<F: Future>(_: fn(Box<Client>, Option<HandshakePlace>) -> F) -> usize {
         size_of::<F>()
     }
 
     #[test]
     fn what_goes_before_outlives_itself_in_no_future() {
-        assert!(size(run) <= 144, "{}", size(run));
+        // The allocator has 160 bytes for it.
+        assert!(size(run) <= 152, "{}", size(run));
     }
 }

@@ -47,6 +47,8 @@ pub struct Process {
     pub maxconn: u32,
     /// Concurrent connections over TLS, to servers too (`maxsslconn`); 0 for any number.
     pub max_tls: u32,
+    /// Handshakes of clients that are under way; 0 for any number, `None` for half of `maxconn`.
+    pub max_handshakes: Option<u32>,
     /// What is accepted per second.
     pub max_rates: Rates,
     /// Bytes of a buffer (`tune.bufsize`).

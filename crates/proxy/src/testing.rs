@@ -140,6 +140,7 @@ pub(crate) fn process(threads: usize) -> Process {
         maxconn: 1000,
         namespaces: Vec::new(),
         max_tls: 0,
+        max_handshakes: None,
         buffer_size: 16_384,
         buffer_limit: None,
         close_spread: Default::default(),

@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct TlsCounters {
     /// Connections now, those of clients and those to servers.
     pub current: Arc<Gauge>,
+    /// Clients whose handshakes are under way.
+    pub handshakes: Arc<Gauge>,
     /// Connections in all.
     pub total: AtomicU64,
     /// Connections of clients, counted when they are accepted.

@@ -4,6 +4,7 @@ use crate::buffers::{Buffers, PoolUse};
 use crate::check;
 use crate::counters::Block;
 use crate::h2::trunk::Trunks;
+use crate::handshake_limit::PausedListeners;
 use crate::housekeeper;
 use crate::idle::IdlePool;
 use crate::listener;
@@ -71,6 +72,7 @@ pub struct Worker {
     pub(crate) histograms: bool,
     /// Client connections of this thread.
     pub(crate) clients: Cell<usize>,
+    pub(crate) paused_listeners: PausedListeners,
     /// How many there have been.
     met: Cell<u64>,
     /// Streams of this thread that have a number: those that a log or an id may show.
@@ -135,6 +137,7 @@ impl Worker {
             recorder: Recorder::default(),
             histograms: settings.histograms,
             clients: Cell::new(0),
+            paused_listeners: PausedListeners::default(),
             totals: shared.totals.share(thread.index),
             met: Cell::new(0),
             numbered: Cell::new(0),

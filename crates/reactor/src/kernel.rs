@@ -114,6 +114,11 @@ pub trait Kernel {
     }
     /// Whether a connection that nobody watches is open and has nothing to read.
     fn is_quiet(&self, handle: Handle) -> bool;
+    /// Whether the peer has closed its side, or the connection is broken, at this moment and
+    /// whatever there is to read.
+    fn has_ended(&self, _handle: Handle) -> bool {
+        false
+    }
     /// Tells the peer that nothing more will be written.
     fn shutdown_write(&self, handle: Handle) -> io::Result<()>;
     /// Closes a handle; `reset` drops what is unsent.

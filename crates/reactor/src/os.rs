@@ -182,6 +182,10 @@ impl Kernel for Os {
         socket::is_quiet(handle.0)
     }
 
+    fn has_ended(&self, handle: Handle) -> bool {
+        socket::has_ended(handle.0)
+    }
+
     fn shutdown_write(&self, handle: Handle) -> io::Result<()> {
         socket::shutdown_write(handle.0)
     }

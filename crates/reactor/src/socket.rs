@@ -423,6 +423,12 @@ impl Socket {
         self.thread.io(self.key, |io| io.ready & CLOSED != 0)
     }
 
+    /// Whether the peer has closed its side, or the connection is broken, as the system knows at
+    /// this moment: for what costs much more than this question.
+    pub fn has_ended(&self) -> bool {
+        self.is_closed() || self.thread.kernel().has_ended(self.handle())
+    }
+
     /// The pending error of a connection.
     pub fn take_error(&self) -> io::Result<()> {
         if self.thread.io(self.key, |io| io.ready & BROKEN != 0) {

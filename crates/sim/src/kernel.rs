@@ -104,6 +104,11 @@ impl Kernel for Virtual {
         net.stream(handle.0).is_ok_and(|end| net.is_quiet(end))
     }
 
+    fn has_ended(&self, handle: Handle) -> bool {
+        let mut net = self.world.net();
+        net.stream(handle.0).is_ok_and(|end| net.has_ended(end))
+    }
+
     fn shutdown_write(&self, handle: Handle) -> io::Result<()> {
         let mut net = self.world.net();
         let end = net.stream(handle.0)?;

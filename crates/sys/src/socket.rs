@@ -209,6 +209,16 @@ pub fn is_quiet(fd: Fd) -> bool {
     matches!(net::recv(socket, &mut [0u8; 1], flags), Err(rustix::io::Errno::AGAIN))
 }
 
+/// Whether the peer has closed its side, or the connection is broken, whatever there is to read.
+pub fn has_ended(fd: Fd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let Ok(socket) = borrow(fd) else { return true };
+    let ends = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+    let mut asked = [PollFd::new(&socket, PollFlags::RDHUP)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut asked, Some(&at_once)).is_ok_and(|_| asked[0].revents().intersects(ends))
+}
+
 /// Writes what fits, without raising SIGPIPE. `more` announces that the next write follows at once.
 pub fn send(fd: Fd, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
     let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };

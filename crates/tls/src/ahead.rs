@@ -10,6 +10,9 @@ use std::io;
 /// How much is received at once: more than the messages of most handshakes.
 const AHEAD: usize = 4096;
 
+/// The most that is received of a peer that has closed.
+const MOST_EXHAUSTED: usize = 16 * AHEAD;
+
 /// How often a session that stands may receive for one call of the library. A record takes two; the
 /// library itself would go on for as long as the peer speaks of nothing but the session.
 const MOST_RECEIVED: u8 = 8;
@@ -44,6 +47,17 @@ impl Ahead {
         let received = wire.recv(&mut self.bytes);
         self.bytes.truncate(*received.as_ref().unwrap_or(&0));
         received.map(|_| ())
+    }
+
+    /// Receives all that there is, up to some bound, and shows what has not been taken.
+    pub(crate) fn exhaust(&mut self, wire: &mut dyn Wire) -> &[u8] {
+        let mut more = [0; AHEAD];
+        while self.bytes.len() < MOST_EXHAUSTED
+            && let Ok(count @ 1..) = wire.recv(&mut more)
+        {
+            self.bytes.extend_from_slice(&more[..count]);
+        }
+        &self.bytes[self.taken..]
     }
 
     fn take(&mut self, buffer: &mut [u8]) -> usize {

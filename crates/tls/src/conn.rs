@@ -7,6 +7,7 @@
 use crate::ahead::{Ahead, Gather};
 use crate::early::Early;
 use crate::fault::{Fault, Reason, io_error, waits};
+use crate::hello::is_whole;
 use crate::options::Defaults;
 use crate::pace::Pace;
 use crate::scratch::Scratch;
@@ -193,11 +194,25 @@ impl Conn {
             }
         }
         // A client that has been answered has not just come and gone: something displeased it.
-        let answered = || self.accepts() && self.library().current_cipher().is_some();
+        let answered = || self.accepts() && self.has_answered();
         if fault.reason == Reason::Closed && answered() {
             fault.reason = Reason::Handshake;
         }
         fault
+    }
+
+    /// Whether the library has answered the client: it has computed what that takes.
+    pub fn has_answered(&self) -> bool {
+        self.library().current_cipher().is_some()
+    }
+
+    /// Gives up on a client that has closed before it was answered; what that comes to. What it has
+    /// sent is received, so that the end of its connection is no reset.
+    pub fn forsake(&mut self, wire: &mut dyn Wire) -> Fault {
+        match is_whole(self.ahead.exhaust(wire)) {
+            true => Fault::new(Reason::Handshake),
+            false => Fault::new(Reason::Closed),
+        }
     }
 
     /// Whether it is the server's side.

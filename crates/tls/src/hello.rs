@@ -60,6 +60,36 @@ impl Hello {
     }
 }
 
+/// A record of the handshake, and the lengths of what stands before the content of a record and of
+/// a message (RFC 8446 sections 5.1 and 4).
+const HANDSHAKE: u8 = 22;
+const RECORD_HEADER: usize = 5;
+const MESSAGE_HEADER: usize = 4;
+
+/// Whether what a client has sent is as much as is looked at before it is answered: its first
+/// message, in as many records as it takes, or something that is none.
+pub(crate) fn is_whole(mut bytes: &[u8]) -> bool {
+    let mut header = Vec::with_capacity(MESSAGE_HEADER);
+    let mut body = 0;
+    while let Some((record, rest)) = bytes.split_at_checked(RECORD_HEADER) {
+        if record[0] != HANDSHAKE {
+            return true;
+        }
+        let length = usize::from(record[3]) << 8 | usize::from(record[4]);
+        let content = &rest[..length.min(rest.len())];
+        let (own, more) = content.split_at(content.len().min(MESSAGE_HEADER - header.len()));
+        header.extend_from_slice(own);
+        body += more.len();
+        if let [_, high, middle, low] = header[..]
+            && body >= usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low)
+        {
+            return true;
+        }
+        bytes = &rest[content.len()..];
+    }
+    false
+}
+
 /// Whether a cipher of TLS 1.3 is offered: these say nothing of signatures.
 fn has_tls13(ciphers: &[u8]) -> bool {
     ciphers.chunks_exact(2).any(|id| id[0] == 0x13)
@@ -111,6 +141,18 @@ fn counted<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_first_message_may_take_several_records() {
+        let record = |content: &[u8]| [&[22, 3, 1, 0, content.len() as u8], content].concat();
+        let whole = [record(b"\x01\0"), record(b"\0\x06abc"), record(b"def")].concat();
+        for len in 0..whole.len() {
+            assert!(!is_whole(&whole[..len]), "{len}");
+        }
+        assert!(is_whole(&whole) && is_whole(&record(b"\x01\0\0\x03abc")));
+        assert!(is_whole(b"GET / HTTP/1.1\r\n"), "no message at all");
+        assert!(!is_whole(b"") && !is_whole(&record(b"").repeat(9)));
+    }
 
     #[test]
     fn names_are_found() {

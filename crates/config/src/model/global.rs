@@ -114,6 +114,9 @@ pub struct Process {
     pub maxsessrate: u32,
     /// `maxsslconn`: concurrent connections over TLS, to servers too; 0 for no limit.
     pub maxsslconn: u32,
+    /// `tune.ssl.max-handshakes`: handshakes of clients that are under way; 0 for no limit, half of
+    /// `maxconn` when not set.
+    pub max_handshakes: Option<u32>,
     /// `maxsslrate`: connections over TLS per second; 0 for no limit.
     pub maxsslrate: u32,
     /// `maxpipes`: pipes for splicing; a quarter of the connections when not set.
@@ -167,6 +170,7 @@ impl Default for Process {
             maxconnrate: 0,
             maxsessrate: 0,
             maxsslconn: 0,
+            max_handshakes: None,
             maxsslrate: 0,
             maxpipes: None,
             nosplice: false,

@@ -93,6 +93,7 @@ fn global_keywords() {
         ("tune.h2.header-table-size 8192", |g| g.tune.h2.header_table_size == Some(8_192)),
         ("tune.h2.initial-window-size 10", |g| g.tune.h2.initial_window_size == Some(10)),
         ("tune.h2.max-concurrent-streams 0", |g| g.tune.h2.max_concurrent_streams == Some(0)),
+        ("tune.ssl.max-handshakes 9", |g| g.process.max_handshakes == Some(9)),
         ("tune.glitches.kill.cpu-usage 80", |g| g.tune.h2.kill_cpu_usage == 80),
         ("tune.h2.fe.glitches-threshold 0", |g| g.tune.h2.glitches_threshold == [Some(0), None]),
         ("tune.h2.be.glitches-threshold 9", |g| g.tune.h2.glitches_threshold == [None, Some(9)]),

@@ -20,6 +20,11 @@ impl Net {
         self.conns.get(end.conn).is_some_and(|conn| !conn.mask(end.side).readable)
     }
 
+    /// Whether the other side has closed, or the connection is broken.
+    pub(crate) fn has_ended(&self, end: EndId) -> bool {
+        self.conns.get(end.conn).is_none_or(|conn| conn.mask(end.side).closed)
+    }
+
     /// Reads into `buffer`; 0 at the end of the stream.
     ///
     /// # Errors

@@ -148,6 +148,7 @@ pub(crate) fn process(threads: usize) -> Process {
         threads,
         maxconn: 2_000,
         max_tls: 0,
+        max_handshakes: None,
         buffer_size: 16_384,
         buffer_limit: None,
         close_spread: Default::default(),

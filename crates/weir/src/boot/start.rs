@@ -298,6 +298,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         maxconn,
         namespaces: Vec::new(),
         max_tls: global.process.maxsslconn,
+        max_handshakes: global.process.max_handshakes,
         max_rates: proxy::settings::Rates {
             connections: global.process.maxconnrate,
             sessions: global.process.maxsessrate,

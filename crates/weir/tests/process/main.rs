@@ -24,6 +24,7 @@ mod failures;
 mod glitches;
 mod graceful_ends;
 mod grpc;
+mod handshakes;
 mod header_case;
 mod health;
 mod hostile_servers;
