@@ -5,6 +5,7 @@ use super::{Fetch, REQUEST, RESPONSE, fetch};
 use crate::args::Args;
 use crate::facts::{Facts, Side};
 use crate::value::{Missing, Outcome, Type, Value};
+use std::borrow::Cow;
 
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
@@ -25,8 +26,8 @@ pub(super) const TABLE: &[Fetch] = &[
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_HELLO: u8 = 2;
-/// Bytes of a record's header, and of a handshake message's.
-const HEADERS: usize = 5 + 4;
+/// Bytes of the header of a handshake message.
+const MESSAGE_HEADER: usize = 4;
 /// Extensions.
 const SERVER_NAME: u16 = 0;
 const SUPPORTED_GROUPS: u16 = 10;
@@ -59,21 +60,70 @@ fn stream(facts: &dyn Facts, side: Side) -> Result<(&[u8], Missing), Missing> {
     facts.payload(side).map(|bytes| (bytes, short)).ok_or(Missing::Absent)
 }
 
-/// The body of the hello at the beginning of the stream.
-fn hello<'e>(facts: &'e dyn Facts, side: Side, wanted: u8) -> Result<Input<'e>, Missing> {
-    let (bytes, short) = stream(facts, side)?;
-    let expected = [Some(HANDSHAKE), Some(3), None, None, None, Some(wanted)];
+/// What is found in bytes that may have been put together for this.
+fn part<'e>(
+    whole: Cow<'e, [u8]>,
+    find: impl for<'b> Fn(&'b [u8]) -> Option<&'b [u8]>,
+) -> Option<Cow<'e, [u8]>> {
+    match whole {
+        Cow::Borrowed(bytes) => find(bytes).map(Cow::Borrowed),
+        Cow::Owned(bytes) => find(&bytes).map(|found| Cow::Owned(found.to_vec())),
+    }
+}
+
+/// Takes the content of a record of the handshake off the front of a stream, as far as it is there;
+/// whether that is all of it.
+fn record<'b>(stream: &mut Input<'b>, short: Missing) -> Result<(&'b [u8], bool), Missing> {
+    let expected = [HANDSHAKE, 3];
     for (at, expected) in expected.iter().enumerate() {
-        let byte = bytes.get(at).ok_or(short)?;
-        if expected.is_some_and(|expected| expected != *byte) {
+        if stream.0.get(at).ok_or(short)? != expected {
             return Err(Missing::Absent);
         }
     }
-    let mut message = Input(bytes.get(HEADERS - 3..).ok_or(short)?);
-    let record = usize::from(bytes[3]) << 8 | usize::from(bytes[4]);
-    let body = message.block(3).ok_or(short)?;
-    // A hello that goes on in another record is not looked at.
-    if body.0.len() + 4 > record { Err(Missing::Absent) } else { Ok(body) }
+    let mut rest = Input(stream.0.get(3..).ok_or(short)?);
+    let length = rest.number(2).ok_or(short)?;
+    // Messages may not be cut into records of nothing (RFC 8446 section 5.1).
+    if length == 0 {
+        return Err(Missing::Absent);
+    }
+    let content = &rest.0[..length.min(rest.0.len())];
+    stream.0 = &rest.0[content.len()..];
+    Ok((content, content.len() == length))
+}
+
+/// The beginning of the first message of a stream, from its type on: what is there of its first
+/// record, or, where that is not enough bytes, of as many as it takes (RFC 8446 section 5.1).
+fn beginning<'e>(
+    stream: &mut Input<'e>,
+    (wanted, enough): (u8, impl Fn(&[u8]) -> Option<usize>),
+    short: Missing,
+) -> Result<Cow<'e, [u8]>, Missing> {
+    let mut message = Cow::Borrowed(&[][..]);
+    loop {
+        let (content, whole) = record(stream, short)?;
+        match message.is_empty() {
+            true => message = Cow::Borrowed(content),
+            false => message.to_mut().extend_from_slice(content),
+        }
+        if message.first().is_some_and(|kind| *kind != wanted) {
+            return Err(Missing::Absent);
+        }
+        if enough(&message).is_some_and(|enough| message.len() >= enough) {
+            return Ok(message);
+        }
+        if !whole {
+            return Err(short);
+        }
+    }
+}
+
+/// The body of the hello at the beginning of the stream. It goes over as many records as it takes;
+/// what a peer sends is bounded by the buffer that it is in.
+fn hello<'e>(facts: &'e dyn Facts, side: Side, wanted: u8) -> Result<Cow<'e, [u8]>, Missing> {
+    let (bytes, short) = stream(facts, side)?;
+    let enough = |message: &[u8]| Some(MESSAGE_HEADER + Input(message.get(1..)?).number(3)?);
+    let message = beginning(&mut Input(bytes), (wanted, enough), short)?;
+    part(message, |message| Input(message.get(1..)?).block(3).map(|body| body.0)).ok_or(short)
 }
 
 fn kind<'e>(facts: &'e dyn Facts, side: Side, wanted: u8) -> Outcome<'e> {
@@ -89,39 +139,50 @@ fn res_type<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 /// The content of an extension of the client's hello.
-fn extension(facts: &dyn Facts, wanted: u16) -> Result<Option<&[u8]>, Missing> {
-    let mut hello = hello(facts, Side::Request, CLIENT_HELLO)?;
-    let mut find = || {
-        // Version and random, session id, cipher suites, compression methods.
-        hello.take(2 + 32)?;
-        hello.block(1)?;
-        hello.block(2)?;
-        hello.block(1)?;
-        let mut extensions = hello.block(2)?;
-        while !extensions.0.is_empty() {
-            let (id, content) = (extensions.number(2)?, extensions.block(2)?);
-            if id == usize::from(wanted) {
-                return Some(content.0);
-            }
+fn extension(facts: &dyn Facts, wanted: u16) -> Result<Option<Cow<'_, [u8]>>, Missing> {
+    let hello = hello(facts, Side::Request, CLIENT_HELLO)?;
+    Ok(part(hello, |hello| find_extension(hello, wanted)))
+}
+
+fn find_extension(hello: &[u8], wanted: u16) -> Option<&[u8]> {
+    let mut hello = Input(hello);
+    // Version and random, session id, cipher suites, compression methods.
+    hello.take(2 + 32)?;
+    hello.block(1)?;
+    hello.block(2)?;
+    hello.block(1)?;
+    let mut extensions = hello.block(2)?;
+    while !extensions.0.is_empty() {
+        let (id, content) = (extensions.number(2)?, extensions.block(2)?);
+        if id == usize::from(wanted) {
+            return Some(content.0);
         }
-        None
-    };
-    Ok(find())
+    }
+    None
+}
+
+fn text(found: Cow<'_, [u8]>) -> Value<'_> {
+    match found {
+        Cow::Borrowed(bytes) => Value::str(bytes),
+        Cow::Owned(bytes) => Value::Str(bytes.into()),
+    }
 }
 
 fn sni<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    let name = extension(facts, SERVER_NAME)?.and_then(|content| {
+    let content = extension(facts, SERVER_NAME)?.ok_or(Missing::Absent)?;
+    let name = part(content, |content| {
         let mut list = Input(content).block(2)?;
         // The only kind of name that there is has number 0.
-        (list.number(1)? == 0).then(|| list.block(2)).flatten()
+        let name = (list.number(1)? == 0).then(|| list.block(2)).flatten();
+        name.map(|name| name.0)
     });
-    name.map(|name| Value::str(name.0)).ok_or(Missing::Absent)
+    name.map(text).ok_or(Missing::Absent)
 }
 
 fn alpn<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let content = extension(facts, ALPN)?.ok_or(Missing::Absent)?;
-    let mut list = Input(content).block(2).ok_or(Missing::Absent)?;
-    list.block(1).map(|protocol| Value::str(protocol.0)).ok_or(Missing::Absent)
+    let first = part(content, |content| Input(content).block(2)?.block(1).map(|it| it.0));
+    first.map(text).ok_or(Missing::Absent)
 }
 
 fn curves<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
@@ -129,7 +190,7 @@ fn curves<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 fn ticket<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    Ok(Value::Int(match extension(facts, SESSION_TICKET)? {
+    Ok(Value::Int(match extension(facts, SESSION_TICKET)?.as_deref() {
         None => 0,
         Some(b"") => 1,
         Some(_) => 2,
@@ -138,7 +199,7 @@ fn ticket<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 
 /// The version that a hello offers (RFC 5246 section 7.4.1.2): not that of its record, which is 3.1
 /// with most clients, nor those of `supported_versions`, so that TLS 1.3 is 3.3. Nothing is said
-/// before the whole record is there, as measured.
+/// before the whole record is there, as measured, or as many of them as it takes.
 fn version<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let (bytes, short) = stream(facts, Side::Request)?;
     let first = *bytes.first().ok_or(short)?;
@@ -147,9 +208,7 @@ fn version<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
             if *bytes.get(1).ok_or(short)? < 3 {
                 return Err(Missing::Absent);
             }
-            let record = Input(bytes.get(3..).ok_or(short)?).block(2).ok_or(short)?;
-            // Behind the message's type and length.
-            record.0.get(4..6)
+            return version_of_records(bytes, short);
         }
         first if first & 0x80 != 0 => {
             let mut stream = Input(bytes);
@@ -158,8 +217,26 @@ fn version<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
         }
         _ => None,
     };
-    let version = version.ok_or(Missing::Absent)?;
-    Ok(Value::Int(i64::from(version[0]) << 16 | i64::from(version[1])))
+    version.map(number_of_version).ok_or(Missing::Absent)
+}
+
+/// The version in a hello behind the type and length of its message.
+fn version_of_records(bytes: &[u8], short: Missing) -> Outcome<'_> {
+    let (mut stream, mut message, mut count) = (Input(bytes), [0; MESSAGE_HEADER + 2], 0);
+    while count < message.len() {
+        let (content, whole) = record(&mut stream, short)?;
+        if !whole {
+            return Err(short);
+        }
+        let taken = content.len().min(message.len() - count);
+        message[count..count + taken].copy_from_slice(&content[..taken]);
+        count += taken;
+    }
+    Ok(number_of_version(&message[MESSAGE_HEADER..]))
+}
+
+fn number_of_version(version: &[u8]) -> Value<'static> {
+    Value::Int(i64::from(version[0]) << 16 | i64::from(version[1]))
 }
 
 /// That of a hello of SSLv2 (RFC 5246 section E.2), whose three lengths must add up.

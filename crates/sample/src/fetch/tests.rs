@@ -123,6 +123,63 @@ fn streams_are_understood() {
     }
 }
 
+/// What is asked of a client's hello.
+const OF_HELLO: [&str; 6] = [
+    "req.ssl_hello_type",
+    "req.ssl_sni",
+    "req.ssl_ver",
+    "req.ssl_alpn",
+    "req.ssl_ec_ext",
+    "req.ssl_st_ext",
+];
+
+/// A hello whose message is cut into records of so many bytes (RFC 8446 section 5.1).
+fn cut_hello(size: usize) -> Vec<u8> {
+    let records = HELLO[5..].chunks(size);
+    records.flat_map(|part| [&[0x16, 3, 1, 0, part.len() as u8], part].concat()).collect()
+}
+
+#[test]
+fn a_hello_is_found_across_records() {
+    let whole = |text| {
+        let world = World { payload: Some(HELLO.to_vec()), ..World::default() };
+        world.eval(text)
+    };
+    for size in 1..HELLO.len() - 5 {
+        let stream = cut_hello(size);
+        for text in OF_HELLO {
+            let world = World { payload: Some(stream.clone()), ..World::default() };
+            assert_eq!(world.eval(text), whole(text), "{text} in records of {size}");
+        }
+    }
+    // A version is there before the rest is.
+    let stream = cut_hello(40);
+    for text in OF_HELLO.into_iter().filter(|text| *text != "req.ssl_ver") {
+        let expr = with_parser(|cx| Expr::parse_word(text, cx)).expect(text);
+        for len in 0..stream.len() {
+            let payload = Some(stream[..len].to_vec());
+            let world = World { payload, is_final: false, ..World::default() };
+            assert_eq!(expr.eval(&world), Err(Missing::NotYet), "{text} after {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn a_hello_goes_on_in_records_of_the_handshake_alone() {
+    let (first, rest) = HELLO[5..].split_at(20);
+    let record = |kind, part: &[u8]| [&[kind, 3, 1, 0, part.len() as u8], part].concat();
+    for between in [record(21, b"\x01\0"), record(0x16, b""), b"GET / HTTP/1.1\r\n".to_vec()] {
+        let stream = [record(0x16, first), between, record(0x16, rest)].concat();
+        for text in OF_HELLO.into_iter().filter(|text| *text != "req.ssl_ver") {
+            let world = World { payload: Some(stream.clone()), ..World::default() };
+            assert_eq!(world.eval(text), "undefined", "{text}");
+        }
+    }
+    let answer = [record(0x16, b"\x02"), record(0x16, b"\0\0\0")].concat();
+    let world = World { payload: Some(answer), ..World::default() };
+    assert_eq!(world.eval("res.ssl_hello_type"), "2");
+}
+
 #[test]
 fn bad_arguments_are_refused() {
     for (text, expected) in [

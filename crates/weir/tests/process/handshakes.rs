@@ -1,6 +1,7 @@
-//! Clients of TLS that leave or stall before their handshake is over: what they cost others.
+//! Clients of TLS before their handshake is over: those that leave or stall, and those that pass
+//! through.
 
-use crate::support::{Client, Identity, LogReceiver, Running, Secure, Setup, eventually};
+use crate::support::{Client, Identity, LogReceiver, Origin, Running, Secure, Setup, eventually};
 use std::io::Read as _;
 use std::net::{TcpListener, TcpStream};
 
@@ -110,4 +111,36 @@ fn connections_whose_handshake_is_over_are_not_counted() {
     let weir = start("maxconn 8\n    tune.ssl.max-handshakes 0", &LogReceiver::new());
     let _stalled: Vec<_> = (0..6).map(|_| weir.web()).collect();
     eventually("there is no bound", || (weir.stat("web", "FRONTEND", "scur") == "6").then_some(()));
+}
+
+/// RFC 8446 section 5.1: a message may be cut into records anywhere; packets may be, too.
+#[test]
+fn a_hello_in_several_records_is_routed_by_its_name() {
+    let says = |word: &'static str| {
+        Origin::new(move |mut peer| {
+            peer.client.take(1);
+            peer.send(word);
+        })
+    };
+    let (named, other) = (says("named"), says("other"));
+    let text = "defaults\n    mode tcp\n    timeout connect 5s\n    timeout client 20s\n    \
+        timeout server 20s\nfrontend web\n    bind <web>\n    tcp-request inspect-delay 10s\n    \
+        tcp-request content accept if { req.ssl_hello_type 1 }\n    \
+        use_backend named if { req.ssl_sni a.test }\n    default_backend other\n\
+        backend named\n    server s <named>\nbackend other\n    server s <other>\n";
+    let setup = Setup::new(text).with("named", named.address()).with("other", other.address());
+    let weir = setup.start();
+    let (head, message) = (&hello()[..3], &hello()[5..]);
+    for size in [1, 3, 40, message.len() / 2, message.len() - 1, message.len()] {
+        let records: Vec<Vec<u8>> = message
+            .chunks(size)
+            .map(|part| [head, &(part.len() as u16).to_be_bytes(), part].concat())
+            .collect();
+        for packets in [1, 2, 7] {
+            let mut client = weir.web();
+            let stream = records.concat();
+            stream.chunks(stream.len().div_ceil(packets)).for_each(|part| client.send(part));
+            assert_eq!(client.rest(), b"named", "records of {size}, {packets} packets");
+        }
+    }
 }
