@@ -36,7 +36,7 @@ pub(super) fn proxy(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> 
     }
     if args.get(1) == Some("global") {
         args.from(1).no_more_than(0)?;
-        logs.push(DraftLog::Global);
+        add_global(logs);
         return Ok(());
     }
     let expected = "log : expects <address> and <facility> or global as arguments";
@@ -47,6 +47,14 @@ pub(super) fn proxy(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> 
     }
     logs.push(DraftLog::Target(target));
     Ok(())
+}
+
+/// `log global`: the targets of `global`, by reference. A list has them once, as in HAProxy, also
+/// when `defaults` has named them already.
+pub(super) fn add_global(logs: &mut Vec<DraftLog>) {
+    if !logs.iter().any(|log| matches!(log, DraftLog::Global)) {
+        logs.push(DraftLog::Global);
+    }
 }
 
 pub(super) fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogTarget> {

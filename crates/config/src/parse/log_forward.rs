@@ -30,7 +30,7 @@ pub(super) fn line(section: &mut DraftLogForward, cx: &mut Cx<'_>, args: Args<'_
         "log" => {
             if args.get(1) == Some("global") {
                 args.from(1).no_more_than(0)?;
-                section.logs.push(DraftLog::Global);
+                log::add_global(&mut section.logs);
                 return Ok(());
             }
             let expected = "log : expects <address> and <facility> or global as arguments";

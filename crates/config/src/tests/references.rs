@@ -349,6 +349,29 @@ fn log_global_copies_the_global_targets() {
 }
 
 #[test]
+fn log_global_adds_the_global_targets_once() {
+    let target = "log 10.0.0.1 local0";
+    // As HAProxy does with each: targets that a line names itself are added as often as they are
+    // named.
+    for (global, defaults, own, count) in [
+        (target, "log global", "log global", 1),
+        (target, "", "log global\n log global", 1),
+        (target, "log global", "no log\n log global", 1),
+        (target, "log global", &*format!("log global\n {target}"), 2),
+        (target, target, "log global", 2),
+        ("", target, target, 2),
+        (&*format!("{target}\n {target}"), "log global", "log global", 2),
+    ] {
+        let text = format!("global\n {global}\n{TIMES} {defaults}\nbackend b\n {own}\n");
+        let model = model(&text);
+        assert_eq!(model.proxies[0].common.logs.len(), count, "{text}");
+    }
+    let text =
+        format!("global\n {target}\nlog-forward f\n bind 127.0.0.1:1\n log global\n log global\n");
+    assert_eq!(model(&text).log_forwards[0].logs.len(), 1);
+}
+
+#[test]
 fn the_verdict_gives_haproxy_exit_codes() {
     let good = format!("{TIMES}listen l\n bind :1\n");
     for (text, strict, verdict) in [
