@@ -36,7 +36,8 @@ pub fn send(worker: &Worker, logs: &Logs, level: u8, message: &[u8]) {
 
 /// As [`send`], with the structured data that RFC 5424 envelopes carry (`-` for none).
 pub fn send_structured(worker: &Worker, logs: &Logs, level: u8, data: &[u8], message: &[u8]) {
-    for target in logs.targets.iter().filter(|target| level <= target.level) {
+    let targets = logs.targets.iter().enumerate();
+    for (index, target) in targets.filter(|(_, target)| level <= target.level) {
         if target.sample.as_ref().is_some_and(|sample| !sample.takes_next()) {
             continue;
         }
@@ -45,8 +46,8 @@ pub fn send_structured(worker: &Worker, logs: &Logs, level: u8, data: &[u8], mes
         let level = level.max(target.min_level);
         envelope(worker, logs, (target.facility, level, transport), data, &mut line);
         match memchr::memchr2(b'\n', 0, message) {
-            None => deliver(worker, target, message, &mut line),
-            Some(_) => deliver(worker, target, &on_one_line(message), &mut line),
+            None => deliver(worker, (target, index), message, &mut line),
+            Some(_) => deliver(worker, (target, index), &on_one_line(message), &mut line),
         }
         worker.give_scratch(line);
     }
@@ -75,8 +76,14 @@ pub(crate) fn ring_of(worker: &Worker, target: &LogTarget) -> Option<LogTranspor
     }
 }
 
-/// Sends a text behind the envelope that stands in `line`, cut to what the target takes.
-pub(crate) fn deliver(worker: &Worker, target: &LogTarget, text: &[u8], line: &mut Vec<u8>) {
+/// Sends a text to the target of this index, behind the envelope that stands in `line`, cut to what
+/// the target takes.
+pub(crate) fn deliver(
+    worker: &Worker,
+    (target, index): (&LogTarget, usize),
+    text: &[u8],
+    line: &mut Vec<u8>,
+) {
     // The line feed comes on top of what fits.
     let room = target.max_len.saturating_sub(line.len());
     line.extend_from_slice(&text[..text.len().min(room)]);
@@ -95,9 +102,25 @@ pub(crate) fn deliver(worker: &Worker, target: &LogTarget, text: &[u8], line: &m
         LogAddress::Unix(path) => kernel.datagram(&Address::Unix(path.clone()), line),
         LogAddress::Fd(number) => kernel.write(*number, line),
     };
-    if sent.is_err() {
+    if let Err(error) = sent {
         worker.shared.dropped_logs.fetch_add(1, Relaxed);
+        report_failure(worker, index, &error);
     }
+}
+
+/// Alerts of a target that cannot be reached, once in the life of a process, in HAProxy's words. One
+/// without room for a line is no reason.
+#[cold]
+fn report_failure(worker: &Worker, index: usize, error: &std::io::Error) {
+    let full = error.kind() == std::io::ErrorKind::WouldBlock;
+    if full || worker.shared.told_of_logs.swap(true, Relaxed) {
+        return;
+    }
+    let words = error.to_string();
+    let words = words.split(" (os error").next().unwrap_or_default();
+    let (logger, number) = (index + 1, error.raw_os_error().unwrap_or_default());
+    let text = format!("sendmsg()/writev() failed in logger #{logger}: {words} (errno={number})");
+    complain(worker, "[ALERT]", &text);
 }
 
 /// Hands a line to a sink by name, a ring or a standard stream, as something that no section has

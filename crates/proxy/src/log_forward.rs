@@ -236,7 +236,7 @@ fn forward(worker: &Worker, section: &LogForward, bytes: &[u8]) {
     worker.shared.received_logs.fetch_add(1, Relaxed);
     let now = worker.local_date();
     let micros = (worker.thread.wall() / 1_000 % 1_000_000) as u32;
-    for target in &section.logs.targets {
+    for (index, target) in section.logs.targets.iter().enumerate() {
         let priority = message.priority.unwrap_or(u32::from(target.facility) << 3);
         let level = (priority & 7) as u8;
         if level > target.level || target.sample.as_ref().is_some_and(|it| !it.takes_next()) {
@@ -253,7 +253,7 @@ fn forward(worker: &Worker, section: &LogForward, bytes: &[u8]) {
         };
         let mut line = worker.take_scratch();
         message.write(&envelope, &mut line);
-        log::deliver(worker, target, message.text, &mut line);
+        log::deliver(worker, (target, index), message.text, &mut line);
         worker.give_scratch(line);
     }
 }

@@ -99,6 +99,8 @@ pub struct Shared {
     pub restored: OnceLock<Vec<String>>,
     /// Messages of our own that were dropped because a log target was full.
     pub dropped_logs: AtomicU64,
+    /// A log target that cannot be reached has been told of.
+    pub(crate) told_of_logs: AtomicBool,
     /// Answers to questions that only the owning thread can answer; see [`crate::ask`].
     pub(crate) questions: Vec<Mutex<Vec<crate::ask::Question>>>,
     /// Work that any thread may do, such as purging what is idle and expiring table entries.
@@ -158,6 +160,7 @@ impl Shared {
             vars: settings.variables.clone(),
             restored: OnceLock::new(),
             dropped_logs: AtomicU64::new(0),
+            told_of_logs: AtomicBool::new(false),
             rings: ring::all(&settings.rings),
             records: AtomicBool::new(true),
             traces: Traces::default(),

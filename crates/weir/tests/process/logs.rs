@@ -597,3 +597,27 @@ fn clients_of_unix_sockets_are_logged_with_the_number_of_their_listener() {
         assert!(line.contains(expected), "{format}: {line}");
     }
 }
+
+#[test]
+fn a_syslog_socket_that_is_absent_is_told_of_once() {
+    let text = "global\n    nbthread 2\n    stats socket <dir>/cli level admin\n\
+                defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
+                timeout server 5s\n    log <log> local0\n    log <dir>/absent local0\n    \
+                option httplog\nfrontend web\n    bind <web>\n    http-request return status 200\n";
+    let log = LogReceiver::new();
+    let mut weir = Setup::new(text).with("log", log.address()).start();
+    (0..5).for_each(|_| assert_eq!(weir.web().get("/").status(), 200));
+    eventually("all lines are counted", || {
+        weir.cli("show info").contains("DroppedLogs: 5\n").then_some(())
+    });
+    let socket = UnixDatagram::bind(weir.path("absent")).expect("a path of the test");
+    socket.set_read_timeout(Some(crate::support::PATIENCE)).expect("a socket");
+    weir.web().get("/");
+    assert!(socket.recv(&mut [0; 2_000]).expect("a line") > 0, "it is used once it is there");
+    weir.signal(sys::signal::TERM);
+    weir.wait();
+    let told = weir.errors();
+    let line = "sendmsg()/writev() failed in logger #2: No such file or directory (errno=2)\n";
+    assert_eq!(told.matches("failed in logger").count(), 1, "{told}");
+    assert!(told.contains(&format!("[ALERT]    ({}) : {line}", weir.pid())), "{told}");
+}
