@@ -279,7 +279,8 @@ fn number_proxies(draft: &mut Draft, cx: &mut Cx<'_>) {
     let mut numbers = ProxyNumbers { next: 1, taken: first.into_keys().collect() };
     for (index, proxy) in draft.proxies.iter_mut().enumerate() {
         if before_stats == Some(index) {
-            numbers.take(true);
+            // It takes a number without a look at who has it.
+            numbers.take(false);
         }
         proxy.forced_id = proxy.id.is_some();
         let free = numbers.take(proxy.id.is_none());

@@ -6,6 +6,20 @@ use crate::suggest;
 /// One `class name` per line, sorted.
 const KEYWORDS: &str = include_str!("../data/keywords-2.7.txt");
 
+/// The same of names that HAProxy 3.5 has and 2.7 has not, in the classes that [`fault`] is asked
+/// about.
+const LATER: &str = include_str!("../data/keywords-3.5.txt");
+
+/// Whether a later version of HAProxy has this name in this class.
+pub(crate) fn is_later(class: &str, name: &str) -> bool {
+    LATER.lines().any(|line| line.split_once(' ') == Some((class, name)))
+}
+
+/// What is said of such a name.
+pub(crate) fn later(shown: &str) -> String {
+    format!("'{shown}' is a keyword of later versions: HAProxy 3.5 has it, Weir not yet")
+}
+
 /// The names of one class.
 pub(crate) fn names(class: &'static str) -> impl Iterator<Item = &'static str> {
     KEYWORDS.lines().filter_map(move |line| {
@@ -25,8 +39,8 @@ pub(crate) fn any(name: &str) -> bool {
 }
 
 /// The fault for argument `n`, which is none of the implemented names of `class`: not implemented
-/// yet, or unknown with the closest name. `shown` is how the keyword is called in full, e.g.
-/// `option tcpka`.
+/// yet, of a later version, or unknown with the closest name. `shown` is how the keyword is called
+/// in full, e.g. `option tcpka`.
 pub(crate) fn fault(
     args: Args<'_>,
     n: usize,
@@ -38,6 +52,9 @@ pub(crate) fn fault(
     if contains(class, word) {
         let fault = args.fault(n, format!("'{shown}' is not implemented yet"));
         return fault.in_area(area(class, word));
+    }
+    if is_later(class, word) {
+        return args.fault(n, later(shown));
     }
     args.fault(n, unknown).suggest(suggest::nearest(word, names(class)))
 }
@@ -54,5 +71,9 @@ mod tests {
             assert_eq!(names(class).count(), count, "{class}");
         }
         assert!(contains("server", "check") && !contains("server", "chek"));
+        let later: Vec<&str> = LATER.lines().collect();
+        assert!(later.windows(2).all(|w| w[0] < w[1]));
+        let both = later.iter().filter(|line| KEYWORDS.lines().any(|known| known == **line));
+        assert_eq!(both.count(), 0, "the names of 2.7 are no later ones");
     }
 }

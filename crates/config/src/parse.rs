@@ -217,7 +217,10 @@ impl Reader<'_, '_> {
             Section::Outside => {
                 let message = format!("unknown keyword '{}' out of section.", args.text(0));
                 let nearest = crate::suggest::nearest(args.text(0), crate::known::names("section"));
-                Err(args.fault(0, message).suggest(nearest))
+                match crate::known::is_later("section", args.text(0)) {
+                    true => Err(args.fault(0, crate::known::later(args.text(0)))),
+                    false => Err(args.fault(0, message).suggest(nearest)),
+                }
             }
             Section::Skipped => Ok(()),
             Section::HttpErrors(at) => {

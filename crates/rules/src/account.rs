@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 pub struct UserList {
     /// By name.
     pub users: BTreeMap<String, User>,
+    /// The names of its groups.
+    pub groups: Vec<String>,
 }
 
 /// One user.
@@ -54,7 +56,8 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && differing == 0
 }
 
-/// Whether `hash` is of a kind that can be verified: SHA-256, SHA-512, MD5, bcrypt or DES.
+/// Whether `hash` is of a kind that can be verified: SHA-256, SHA-512, MD5, bcrypt,
+/// yescrypt, scrypt or DES.
 pub fn is_supported(hash: &str) -> bool {
     crypt::is_supported(hash)
 }

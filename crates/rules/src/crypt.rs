@@ -2,8 +2,10 @@
 
 mod des;
 mod md5;
+mod scrypt;
 
 use sha_crypt::{PasswordVerifier as _, ShaCrypt};
+use yescrypt::{PasswordHashRef, Yescrypt};
 
 /// The kind of a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +16,10 @@ enum Kind {
     Md5,
     /// `$2a$`, `$2b$`, `$2x$` and `$2y$`: Blowfish.
     Bcrypt,
+    /// `$y$`: yescrypt.
+    Yescrypt,
+    /// `$7$`: scrypt.
+    Scrypt,
     /// 13 characters of crypt's own alphabet: DES.
     Des,
 }
@@ -26,6 +32,10 @@ fn kind(hash: &str) -> Option<Kind> {
         Some(Kind::Md5)
     } else if prefix(&["$2a$", "$2b$", "$2x$", "$2y$"]) {
         Some(Kind::Bcrypt)
+    } else if prefix(&["$y$"]) {
+        Some(Kind::Yescrypt)
+    } else if prefix(&["$7$"]) {
+        Some(Kind::Scrypt)
     } else {
         (hash.len() == 13 && hash.bytes().all(|byte| digit(byte).is_some())).then_some(Kind::Des)
     }
@@ -42,6 +52,11 @@ pub(crate) fn verify(hash: &str, given: &[u8]) -> bool {
     let computed = match kind(hash) {
         Some(Kind::Sha) => return ShaCrypt::default().verify_password(given, hash).is_ok(),
         Some(Kind::Bcrypt) => return bcrypt::verify(given, hash).unwrap_or(false),
+        Some(Kind::Yescrypt) => {
+            let hash = PasswordHashRef::new(hash);
+            return hash.is_ok_and(|hash| Yescrypt::default().verify_password(given, hash).is_ok());
+        }
+        Some(Kind::Scrypt) => scrypt::crypt(given, hash),
         Some(Kind::Md5) => md5::crypt(given, hash),
         Some(Kind::Des) => des::crypt(given, hash),
         None => return false,
@@ -75,6 +90,8 @@ mod tests {
             "$6$saltstring$svn8UoSVapNtMuq1ukKS4tPQd8iKwSMHWjl/O817G3uBnIFNjnQJuesI68u4OTLiBFdcbYEdFCoEOfaS35inz1",
         ),
         ("Hello world!", "$2b$04$abcdefghijklmnopqrstuuyeG8laUfZvsCmc.AE6qIDYSPGM2efmK"),
+        ("secret", "$y$j75$saltsaltsalt$jyf/lxrpdyAIshWRo1x5DRC6KIE7sNRRtjcomR3PgHA"),
+        ("secret", "$7$6/..../....SodiumChloride$bciGDDIOZNONWHBBHFwzWAFXsMqIK9RG40myI7U7.Z1"),
         ("a", "$1$saltstri$HP4ANLG0Ln2mcWmFUeETo."),
         ("a", "$1$x$P8VObTrxaqT4VBmnH06P8."),
         ("a", "abxxB7HlIeckU"),
@@ -110,8 +127,14 @@ mod tests {
 
     #[test]
     fn other_hashes_are_not() {
-        for hash in ["$9$x$y", "plain", "", "$y$j9T$x$y", "_J9..rasmBYk8r9AiWNc", "rl.3StKT.4T8!"] {
+        for hash in ["$9$x$y", "plain", "", "$gy$j9T$x$y", "_J9..rasmBYk8r9AiWNc", "rl.3StKT.4T8!"]
+        {
             assert!(!is_supported(hash) && !verify(hash, b"x"), "{hash}");
+        }
+        for hash in
+            ["$y$", "$y$j9T$x$y", "$y$zzzzzzzzzz$x$y", "$7$", "$7$6/..../..$x", "$7$zzzzzzzzzzz$x"]
+        {
+            assert!(!verify(hash, b"x"), "{hash}");
         }
         for hash in ["$1$", "$2b$", "$2b$31$", "$5$", "$6$rounds=99999999999$a$b", "............."]
         {

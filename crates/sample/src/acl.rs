@@ -7,6 +7,7 @@ pub use names::{DERIVED, PREDEFINED};
 use crate::error::ParseError;
 use crate::expr::{Expr, keyword_end};
 use crate::facts::Facts;
+use crate::mention::{Mention, Wanted};
 use crate::parser::Parser;
 use crate::pattern::number::Operator;
 use crate::pattern::{Match, View};
@@ -84,6 +85,9 @@ impl Test {
             // Those that the protocol knows go by a number: there is no other way to write them.
             flags.ignore_case = false;
         }
+        if keyword == "http_auth_group" {
+            note_groups(&expr, words.get(at..).unwrap_or_default(), cx);
+        }
         let mut test = flags.finish(words, at, keyword, expr, cx)?;
         if derived.is_some() && ignored("acl", keyword) {
             test.sets.clear();
@@ -149,6 +153,16 @@ fn names_methods(patterns: &[&str]) -> bool {
     let known = ["OPTIONS", "GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "CONNECT"];
     let mut patterns = patterns.iter().take_while(|word| !word.is_empty());
     patterns.all(|word| known.iter().any(|known| known.eq_ignore_ascii_case(word)))
+}
+
+/// Notes the groups that a test of a user's groups names: one that does not exist never matches.
+fn note_groups(expr: &Expr, groups: &[&str], cx: &Parser<'_>) {
+    let Some(list) = expr.only_argument() else { return };
+    for group in groups.iter().take_while(|word| !word.is_empty()) {
+        let wanted = Wanted::Group(list.into(), (*group).into());
+        let mention = Mention { wanted, number: 1, keyword: "http_auth_group" };
+        cx.shared.mentions.borrow_mut().push(mention);
+    }
 }
 
 /// HAProxy names the whole expression when its first keyword is unknown.

@@ -210,6 +210,11 @@ impl Expr {
         self.fetch.name
     }
 
+    /// The text of the fetch's first argument, if there are no converters behind it.
+    pub(crate) fn only_argument(&self) -> Option<&str> {
+        self.args.some_text(0).filter(|_| self.steps.is_empty())
+    }
+
     /// The type of the samples, [`Type::Any`] when only evaluation will tell.
     pub fn output(&self) -> Type {
         self.output

@@ -15,6 +15,8 @@ pub enum Wanted {
     Server(Option<Box<str>>, Box<str>),
     /// A userlist.
     UserList(Box<str>),
+    /// A group of a userlist: list and group.
+    Group(Box<str>, Box<str>),
     /// A ring, for `debug`.
     Sink(Box<str>),
 }

@@ -95,6 +95,10 @@ pub(super) fn acls(draft: &DraftProxy, cx: &mut Cx<'_>) {
 
 /// Backends that no rule can choose.
 pub(super) fn backends(proxies: &[DraftProxy], cx: &mut Cx<'_>) {
+    if cx.diagnostics.failed() {
+        // A line that could not be read may name any of them.
+        return;
+    }
     let mut used: HashSet<&str> = HashSet::new();
     for proxy in proxies {
         if let Some(name) = &proxy.settings.default_backend {

@@ -76,12 +76,24 @@ impl Named<'_> {
                 self.server(backend.as_deref(), server, mentioned, &place)
             }
             Wanted::Sink(name) => self.sink(name),
+            Wanted::Group(list, group) => self.group(list, group, mentioned),
             Wanted::UserList(name) if self.userlists.contains_key(&**name) => Ok(()),
             Wanted::UserList(name) => Err((
                 format!("unable to find userlist '{name}' {place}."),
                 nearest(name, self.userlists.keys().map(String::as_str)),
             )),
         }
+    }
+
+    fn group(&self, list: &str, group: &str, mentioned: &Mentioned) -> Result<(), Missing> {
+        // A list that is not there has its own alert.
+        let Some(list) = self.userlists.get(list) else { return Ok(()) };
+        if list.groups.iter().any(|known| known == group) {
+            return Ok(());
+        }
+        let proxy = &mentioned.proxy;
+        let message = format!("proxy {proxy}: acl http_auth_group(): invalid group '{group}'.");
+        Err((message, nearest(group, list.groups.iter().map(String::as_str))))
     }
 
     fn sink(&self, name: &str) -> Result<(), Missing> {

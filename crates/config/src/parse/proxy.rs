@@ -535,7 +535,28 @@ pub(crate) fn line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> P
         return (keyword.parse)(proxy, cx, args);
     }
     // As measured, HAProxy looks at all that it ignores, but for this.
-    if name == "stick" { Ok(()) } else { judge(proxy, cx, args, keyword.parse) }
+    if name == "stick" {
+        return Ok(());
+    }
+    judge(proxy, cx, args, keyword.parse)?;
+    match name {
+        "use-server" => without_servers(proxy, args),
+        _ => Ok(()),
+    }
+}
+
+/// A `use-server` line of a section that has no server: HAProxy ignores the line, and still looks
+/// for its server.
+fn without_servers(proxy: &DraftProxy, args: Args<'_>) -> Parsed {
+    let server = args.text(1);
+    if server.contains('%') {
+        return Ok(());
+    }
+    let (word, name) = (proxy.word(), &proxy.name);
+    let message = format!(
+        "{word} '{name}' : unable to find server '{server}' referenced in a 'use-server' rule."
+    );
+    Err(args.fault(1, message))
 }
 
 /// Parses a line that is ignored where it stands, for its mistakes.

@@ -19,13 +19,23 @@ const fn entry(
     Keyword { name, arguments, places: Places::GLOBAL, doc, parse }
 }
 
+/// A directory that may be given once, in all sections `global` together.
+fn base(to: &mut Option<String>, args: Args<'_>) -> Parsed {
+    let directory = text(args, "a directory path as an argument.")?;
+    if to.is_some() {
+        return Err(args.fault(0, format!("'{}' already specified.", args.text(0))));
+    }
+    *to = Some(directory);
+    Ok(())
+}
+
 /// Keywords of `global`, alphabetical.
 pub(crate) const KEYWORDS: &[Entry] = &[
     entry("ca-base", "<dir>", "Says where names of authorities start.", |g, _, a| {
-        text(a, "a directory path as an argument.").map(|dir| g.tls.ca_base = Some(dir))
+        base(&mut g.tls.ca_base, a)
     }),
     entry("crt-base", "<dir>", "Says where names of certificates start.", |g, _, a| {
-        text(a, "a directory path as an argument.").map(|dir| g.tls.crt_base = Some(dir))
+        base(&mut g.tls.crt_base, a)
     }),
     entry("issuers-chain-path", "<dir>", "Chains for certificates without.", issuers),
     entry("ssl-default-bind-ciphers", "<ciphers>", "Ciphers up to TLS 1.2.", |g, _, a| {

@@ -80,7 +80,7 @@ fn account(name: &str, args: Args<'_>) -> Parsed<User> {
         match word {
             "password" if !is_supported(value) => {
                 let message = format!(
-                    "this hash of the password of user '{name}' is not implemented yet: SHA-256, SHA-512, MD5, bcrypt, DES and 'insecure-password' are"
+                    "this hash of the password of user '{name}' is not implemented yet: SHA-256, SHA-512, MD5, bcrypt, yescrypt, scrypt, DES and 'insecure-password' are"
                 );
                 return Err(args.fault(n + 1, message));
             }
@@ -110,6 +110,7 @@ fn names(text: &str) -> Vec<String> {
 pub(crate) fn resolve(draft: DraftUserList) -> (UserList, Vec<(Place, String)>) {
     let DraftUserList { name: list_name, place, mut list, groups } = draft;
     let mut faults = Vec::new();
+    list.groups = groups.iter().map(|group| group.name.clone()).collect();
     for (name, user) in &list.users {
         for group in user.groups.iter().filter(|g| groups.iter().all(|known| known.name != **g)) {
             let message = format!(

@@ -143,3 +143,32 @@ fn a_mistake_is_told_once() {
         assert_eq!(said.len(), 1, "{said:#?}\n{text}");
     }
 }
+
+#[test]
+fn words_of_later_versions_are_called_that() {
+    for (text, shown) in [
+        ("global\n stress-level 5\n", "stress-level"),
+        ("listen l\n bind :1 nice 5 label x\n", "label"),
+        (
+            "listen l\n bind :1\n server s 1.1.1.1:1 check-pool-conn-name x\n",
+            "check-pool-conn-name",
+        ),
+        ("log-profile p\n", "log-profile"),
+    ] {
+        let loaded = loaded(text);
+        let alert = loaded.diagnostics.of(Severity::Alert).next().expect("an alert");
+        let expected =
+            format!("'{shown}' is a keyword of later versions: HAProxy 3.5 has it, Weir not yet");
+        assert!(alert.message.ends_with(&expected), "{text}: {}", alert.message);
+        assert_eq!(alert.suggestion, None, "{text}");
+    }
+}
+
+#[test]
+fn nothing_is_said_of_unused_backends_if_a_line_could_not_be_read() {
+    let text = "listen l\n mode http\n bind :1\n timeout client 1s\n use_backend %[path,map(/nonexistent)]\nbackend b\n";
+    let loaded = loaded(text);
+    let said: Vec<&str> = loaded.diagnostics.iter().map(|it| &*it.message).collect();
+    assert!(said.iter().any(|it| it.contains("failed to open pattern file")), "{said:?}");
+    assert!(!said.iter().any(|it| it.contains("is used by nobody")), "{said:?}");
+}

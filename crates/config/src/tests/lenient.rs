@@ -491,3 +491,49 @@ fn two_dashes_among_numbers_are_a_zero() {
     assert_eq!(zeros, 2, "{warnings:?}");
     assert_eq!(messages(text, Severity::Alert), Vec::<String>::new());
 }
+
+/// Seen with HAProxy 2.6.12.
+#[test]
+fn names_that_lead_nowhere_are_refused() {
+    let head =
+        "defaults\n mode http\n timeout client 1s\n timeout connect 1s\n timeout server 1s\n";
+    let list = "userlist ul\n group g\n user a insecure-password b groups g\n";
+    let rule = |group: &str| {
+        format!(
+            "{head}{list}frontend f\n bind :1\n http-request deny unless {{ http_auth_group(ul) {group} }}\n"
+        )
+    };
+    assert_eq!(messages(&rule("g"), Severity::Alert), Vec::<String>::new());
+    for groups in ["nogroup", "g nogroup", "G nogroup"] {
+        let alerts = messages(&rule(groups), Severity::Alert);
+        let expected = "proxy f: acl http_auth_group(): invalid group 'nogroup'.".to_owned();
+        assert!(alerts.contains(&expected), "{groups}: {alerts:?}");
+    }
+    for base in ["crt-base", "ca-base"] {
+        let text = format!("global\n {base} /a\nglobal\n {base} /b\n");
+        let expected = format!("'{base}' already specified.");
+        assert_eq!(messages(&text, Severity::Alert), [expected]);
+    }
+    let text = format!("{head}frontend f\n bind :1\n use-server s if TRUE\n");
+    let expected = "frontend 'f' : unable to find server 's' referenced in a 'use-server' rule.";
+    assert_eq!(messages(&text, Severity::Alert), [expected]);
+    let text = format!("{head}listen f\n bind :1\n option httpchk\n http-check send hdr x \"\"\n");
+    let alerts = messages(&text, Severity::Alert);
+    assert!(alerts[0].ends_with("'hdr' expects <name> and <value> as arguments."), "{alerts:?}");
+}
+
+/// The hidden proxy of `stats socket` takes number 1 whoever has it, as HAProxy 2.6.12 was seen to.
+#[test]
+fn automatic_numbers_of_proxies_skip_those_that_are_taken() {
+    let ids = |text: &str| -> Vec<u32> {
+        let text = text.replace(';', "\n mode http\n timeout client 1s\n");
+        let model = model(&format!("global\n stats socket /x\n{text}"));
+        model.proxies.iter().map(|proxy| proxy.id).collect()
+    };
+    let front = |name: &str, more: &str| format!("frontend {name}; bind :1\n{more}");
+    let text =
+        front("a", " id 1\n") + &front("b", "") + &front("c", " id 4\n") + "backend d;backend e;";
+    assert_eq!(ids(&text), [1, 3, 4, 5, 6]);
+    let text = front("a", "") + &front("b", " id 2\n") + &front("c", "");
+    assert_eq!(ids(&text), [3, 2, 5]);
+}

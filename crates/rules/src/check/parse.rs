@@ -358,6 +358,10 @@ impl<'w> Words<'w, '_> {
                 "hdr" => {
                     let header = self.value(name, "a name and a value")?.to_ascii_lowercase();
                     let value = self.value(name, "a name and a value")?;
+                    if value.is_empty() {
+                        let message = "'hdr' expects <name> and <value> as arguments.";
+                        return Err(self.fail(message.to_owned()));
+                    }
                     if let Some(before) = host.filter(|_| header == "host") {
                         let name = self.words[self.at - 2];
                         let defined = format!("already defined (previous value is '{before}')");

@@ -32,7 +32,10 @@ fn listener(proxy: &Proxy, bind: &Bind) -> String {
     let address = match &bind.address {
         Address::Inet(address) => *address,
         Address::Pair(_) => return format!("Frontend {name} listens on {}.", bind.address),
-        Address::Unix(path) => return format!("Frontend {name} listens on {}.", path.display()),
+        Address::Unix(path) if !path.as_os_str().as_encoded_bytes().starts_with(b"\0") => {
+            return format!("Frontend {name} listens on {}.", path.display());
+        }
+        Address::Unix(_) => return format!("Frontend {name} listens on {}.", bind.address),
     };
     let listens = format!("Frontend {name} listens on {address}");
     let reached = reached(address);

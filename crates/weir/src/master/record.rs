@@ -134,7 +134,7 @@ impl Record {
     pub(crate) fn answer(&mut self, text: &str) {
         if let Some(asked) = self.asked.take() {
             // A client that went away needs no answer.
-            let _ = sys::pair::send(asked, format!("{text}\n").as_bytes(), &[]);
+            let _ = sys::pair::send(asked, format!("{text}\n\n").as_bytes(), &[]);
             let _ = sys::socket::shutdown_write(asked);
             sys::close(asked);
         }
