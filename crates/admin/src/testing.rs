@@ -77,6 +77,7 @@ pub(crate) fn proxy(name: &str, id: u32) -> Proxy {
         log_format: None,
         error_log_format: None,
         logs_requests_only: false,
+        logs_at_start: false,
         log_format_sd: None,
         captures: Default::default(),
         captured_cookie: None,
