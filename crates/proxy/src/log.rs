@@ -108,8 +108,8 @@ pub(crate) fn deliver(
     }
 }
 
-/// Alerts of a target that cannot be reached, once in the life of a process, in HAProxy's words. One
-/// without room for a line is no reason.
+/// Alerts of a target that cannot be reached, once in the life of a process, in HAProxy's words.
+/// One without room for a line is no reason.
 #[cold]
 fn report_failure(worker: &Worker, index: usize, error: &std::io::Error) {
     let full = error.kind() == std::io::ErrorKind::WouldBlock;
