@@ -1,10 +1,10 @@
 //! The first messages of a client, while they are looked at. Never interprets one.
 
-use crate::flavour::raw;
+use crate::flavour::{enabled_cipher, raw};
 use foreign_types::ForeignTypeRef as _;
 use openssl::error::ErrorStack;
-use openssl::ssl::{SslContextBuilder, SslRef};
-use std::ffi::{c_int, c_void};
+use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslRef};
+use std::ffi::{CStr, c_int, c_void};
 
 /// `SSL3_RT_HANDSHAKE`
 const HANDSHAKE: c_int = 22;
@@ -22,6 +22,24 @@ impl From<ErrorStack> for Refused {
     fn from(error: ErrorStack) -> Self {
         Self::Broken(error)
     }
+}
+
+/// More ciphers than any library has.
+const MOST_CIPHERS: c_int = 1_024;
+
+/// The names of the ciphers that sessions of a context may choose and that have this in their
+/// names.
+///
+/// # Errors
+/// No memory.
+pub fn enabled_ciphers(context: &SslContext, part: &str) -> Result<Vec<String>, ErrorStack> {
+    let ssl = Ssl::new(context)?;
+    let names = (0..MOST_CIPHERS).map(|place| enabled_cipher(&ssl, place));
+    let names = names.take_while(|name| !name.is_null()).filter_map(|name| {
+        // SAFETY: names of ciphers are terminated constants of the library.
+        unsafe { CStr::from_ptr(name) }.to_str().ok()
+    });
+    Ok(names.filter(|name| name.contains(part)).map(str::to_owned).collect())
 }
 
 /// Whose order of ciphers decides among those that both sides have.

@@ -32,6 +32,9 @@ pub(crate) struct Hello {
     pub(crate) name: Option<Vec<u8>>,
     /// Its ciphers, two bytes each.
     pub(crate) ciphers: Vec<u8>,
+    /// The names of its ciphers that need a key of kind ECDSA; `None` where those of TLS 1.3 are
+    /// among its ciphers, which go with every key.
+    pub(crate) ecdsa: Option<Vec<String>>,
     /// Kinds of keys that the client can verify, by place in [`KeyKind::ALL`].
     pub(crate) verifies: [bool; 3],
 }
@@ -40,18 +43,19 @@ impl Hello {
     /// Reads the message at hand.
     pub(crate) fn read(first: &FirstMessage<'_>) -> Self {
         let asked = first.extension(SERVER_NAME).and_then(name_as_sent);
-        let by_ciphers = || first.has_cipher("ECDSA");
+        // The library takes long to look ciphers up by their numbers.
+        let ecdsa = (!has_tls13(first.ciphers())).then(|| first.ciphers_with("ECDSA"));
+        let signs = ecdsa.as_ref().is_none_or(|names| !names.is_empty());
         let verifies = match first.extension(SIGNATURE_ALGORITHMS) {
             Some(bytes) => signatures(bytes),
-            None => [by_ciphers(), true, true],
+            None => [true; 3],
         };
-        // The library takes long to look ciphers up by their numbers.
-        let ecdsa = verifies[0] && (has_tls13(first.ciphers()) || by_ciphers());
         Self {
             asked: asked.map(<[u8]>::to_vec),
             name: asked.map(<[u8]>::to_ascii_lowercase),
             ciphers: first.ciphers().to_vec(),
-            verifies: [ecdsa, verifies[1], verifies[2]],
+            verifies: [verifies[0] && signs, verifies[1], verifies[2]],
+            ecdsa,
         }
     }
 

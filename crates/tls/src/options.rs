@@ -366,7 +366,7 @@ impl Default for Defaults {
     fn default() -> Self {
         Self {
             cache_size: 20_000,
-            lifetime: 300,
+            lifetime: 7_200,
             max_record: 0,
             hard_max_record: 0,
             pause: 1_000,

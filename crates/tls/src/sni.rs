@@ -58,8 +58,13 @@ impl Names {
         }
     }
 
-    /// The certificate for a client, if any claims the name that it asks for.
-    pub(crate) fn find<'a>(&'a self, hello: &Hello) -> Option<usize> {
+    /// The certificate for a client, if any claims the name that it asks for. One whose cipher the
+    /// client has not is not `usable`, as long as there is another.
+    pub(crate) fn find<'a>(
+        &'a self,
+        hello: &Hello,
+        usable: &dyn Fn(usize) -> bool,
+    ) -> Option<usize> {
         let name = hello.name.as_deref()?;
         let exact = self.exact.get(name);
         let dot = name.iter().position(|byte| *byte == b'.');
@@ -69,10 +74,11 @@ impl Names {
         let name_only = [refusing(exact), &[]];
         let both = [refusing(exact), refusing(wild)];
         let slots = [(exact, name_only), (wild, both), (Some(&self.any), both)];
-        let good = |(slot, refusing)| verifiable(slot, hello, refusing);
+        let good = |(slot, refusing)| verifiable(slot, hello, refusing, usable);
         // One that the client may not be able to verify is for it to refuse.
-        let some =
-            |(slot, refusing)| pick(slot, [KeyKind::Rsa, KeyKind::Ecdsa, KeyKind::Dsa], refusing);
+        let some = |(slot, refusing)| {
+            pick(slot, [KeyKind::Rsa, KeyKind::Ecdsa, KeyKind::Dsa], refusing, &|_| true)
+        };
         let slots = || slots.into_iter().filter_map(|(slot, refusing)| Some((slot?, refusing)));
         slots().find_map(good).or_else(|| slots().find_map(some))
     }
@@ -109,8 +115,14 @@ fn understand(pattern: &str) -> (bool, String) {
 }
 
 /// The best of a slot that the client can verify.
-fn verifiable(slot: &Slot, hello: &Hello, refusing: [&[usize]; 2]) -> Option<usize> {
-    pick(slot, KeyKind::ALL.into_iter().filter(|kind| hello.can_verify(*kind)), refusing)
+fn verifiable(
+    slot: &Slot,
+    hello: &Hello,
+    refusing: [&[usize]; 2],
+    usable: &dyn Fn(usize) -> bool,
+) -> Option<usize> {
+    let kinds = KeyKind::ALL.into_iter().filter(|kind| hello.can_verify(*kind));
+    pick(slot, kinds, refusing, usable)
 }
 
 /// The first of these kinds that a slot has.
@@ -118,9 +130,11 @@ fn pick(
     slot: &Slot,
     kinds: impl IntoIterator<Item = KeyKind>,
     refusing: [&[usize]; 2],
+    usable: &dyn Fn(usize) -> bool,
 ) -> Option<usize> {
     let refused = |place: &usize| refusing.iter().any(|own| own.contains(place));
-    let fits = |kind, claim: &&(usize, KeyKind)| claim.1 == kind && !refused(&claim.0);
+    let fits =
+        |kind, claim: &&(usize, KeyKind)| claim.1 == kind && !refused(&claim.0) && usable(claim.0);
     kinds
         .into_iter()
         .find_map(|kind| slot.claims.iter().find(|claim| fits(kind, claim)))
@@ -136,17 +150,21 @@ mod tests {
         Hello { name: Some(name.as_bytes().to_vec()), verifies, ..Hello::default() }
     }
 
+    fn find(names: &Names, hello: &Hello) -> Option<usize> {
+        names.find(hello, &|_| true)
+    }
+
     #[test]
     fn exact_names_go_before_wildcards() {
         let mut names = Names::default();
         names.claim("*.example.com", KeyKind::Rsa, 0);
         names.claim("a.Example.com", KeyKind::Rsa, 1);
         names.claim("a.example.com", KeyKind::Rsa, 2);
-        assert_eq!(names.find(&hello("a.example.com", true)), Some(1));
-        assert_eq!(names.find(&hello("b.example.com", true)), Some(0));
-        assert_eq!(names.find(&hello("a.b.example.com", true)), None);
-        assert_eq!(names.find(&hello("example.com", true)), None);
-        assert_eq!(names.find(&Hello::default()), None);
+        assert_eq!(find(&names, &hello("a.example.com", true)), Some(1));
+        assert_eq!(find(&names, &hello("b.example.com", true)), Some(0));
+        assert_eq!(find(&names, &hello("a.b.example.com", true)), None);
+        assert_eq!(find(&names, &hello("example.com", true)), None);
+        assert_eq!(find(&names, &Hello::default()), None);
     }
 
     #[test]
@@ -154,14 +172,14 @@ mod tests {
         let mut names = Names::default();
         names.claim("*.example.com", KeyKind::Rsa, 0);
         names.claim("!www.example.com", KeyKind::Rsa, 0);
-        assert_eq!(names.find(&hello("www.example.com", true)), None);
+        assert_eq!(find(&names, &hello("www.example.com", true)), None);
         names.claim("*", KeyKind::Rsa, 1);
-        assert_eq!(names.find(&hello("www.example.com", true)), Some(1));
+        assert_eq!(find(&names, &hello("www.example.com", true)), Some(1));
         names.claim("!*.example.com", KeyKind::Rsa, 1);
-        assert_eq!(names.find(&hello("www.example.com", true)), None);
-        assert_eq!(names.find(&hello("w.example.org", true)), Some(1));
+        assert_eq!(find(&names, &hello("www.example.com", true)), None);
+        assert_eq!(find(&names, &hello("w.example.org", true)), Some(1));
         names.claim("w.example.com", KeyKind::Rsa, 1);
-        assert_eq!(names.find(&hello("w.example.com", true)), Some(1), "wanted in full");
+        assert_eq!(find(&names, &hello("w.example.com", true)), Some(1), "wanted in full");
     }
 
     #[test]
@@ -184,12 +202,12 @@ mod tests {
         let mut names = Names::default();
         names.claim("a.b", KeyKind::Rsa, 0);
         names.claim("a.b", KeyKind::Ecdsa, 1);
-        assert_eq!(names.find(&hello("a.b", true)), Some(1));
-        assert_eq!(names.find(&hello("a.b", false)), Some(0));
+        assert_eq!(find(&names, &hello("a.b", true)), Some(1));
+        assert_eq!(find(&names, &hello("a.b", false)), Some(0));
         names.claim("*.b", KeyKind::Rsa, 2);
         names.claim("c.b", KeyKind::Ecdsa, 3);
-        assert_eq!(names.find(&hello("c.b", true)), Some(3));
-        assert_eq!(names.find(&hello("c.b", false)), Some(2), "rather the wildcard");
+        assert_eq!(find(&names, &hello("c.b", true)), Some(3));
+        assert_eq!(find(&names, &hello("c.b", false)), Some(2), "rather the wildcard");
     }
 
     #[test]
@@ -198,15 +216,15 @@ mod tests {
         for (place, kind) in [(2, KeyKind::Rsa), (0, KeyKind::Rsa), (1, KeyKind::Ecdsa)] {
             ["a.b", "*.b", "*", "!x.b"].iter().for_each(|name| names.claim(name, kind, place));
         }
-        assert_eq!(names.find(&hello("a.b", false)), Some(0), "the earliest place");
-        assert_eq!(names.find(&hello("x.b", true)), None);
+        assert_eq!(find(&names, &hello("a.b", false)), Some(0), "the earliest place");
+        assert_eq!(find(&names, &hello("x.b", true)), None);
         for place in [0, 1] {
             ["a.b", "*.b", "*", "!x.b"].iter().for_each(|name| names.give_up(name, place));
         }
-        assert_eq!(names.find(&hello("a.b", true)), Some(2));
-        assert_eq!(names.find(&hello("x.b", true)), None);
+        assert_eq!(find(&names, &hello("a.b", true)), Some(2));
+        assert_eq!(find(&names, &hello("x.b", true)), None);
         names.give_up("!x.b", 2);
-        assert_eq!(names.find(&hello("x.b", true)), Some(2));
+        assert_eq!(find(&names, &hello("x.b", true)), Some(2));
         ["a.b", "*.b", "*"].iter().for_each(|name| names.give_up(name, 2));
         assert!(names.exact.is_empty() && names.wild.is_empty());
     }

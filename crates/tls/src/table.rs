@@ -13,7 +13,7 @@ use crate::certificate::Certificate;
 use crate::context::{self, Side};
 use crate::crt_list::Listed;
 use crate::forge::Forge;
-use crate::hello::Hello;
+use crate::hello::{Hello, KeyKind};
 use crate::options::{BindSettings, Defaults, Options, Verify};
 use crate::replay;
 use crate::sni::{Names, excludes};
@@ -30,6 +30,8 @@ use std::sync::Arc;
 /// What a line says, and the context that is made of it.
 pub(crate) struct Terms {
     options: Options,
+    /// The names of enabled ciphers that need a key of kind ECDSA.
+    ecdsa: Vec<String>,
     context: SslContext,
 }
 
@@ -94,7 +96,8 @@ fn begun(options: &Options, ground: Ground<'_>) -> Result<SslContextBuilder, Str
 impl Terms {
     fn new(options: Options, ground: Ground<'_>) -> Result<Self, String> {
         let context = begun(&options, ground)?.build();
-        Ok(Self { options, context })
+        let ecdsa = ffi::enabled_ciphers(&context, "ECDSA").map_err(context::unable)?;
+        Ok(Self { options, ecdsa, context })
     }
 
     /// A context that has a certificate already. `None`: it would be large, or what is wrong is
@@ -219,6 +222,14 @@ impl Served {
             let _ = ssl.set_tmp_dh(dh);
         }
         self.terms.options.impose(ssl, offered)
+    }
+
+    /// Whether a client has a cipher in common with its terms that goes with its key: without one
+    /// of TLS 1.3, each cipher goes with one kind of key.
+    fn suits(&self, hello: &Hello) -> bool {
+        let Some(offered) = &hello.ecdsa else { return true };
+        self.certificate.kind != KeyKind::Ecdsa
+            || offered.iter().any(|name| self.terms.ecdsa.contains(name))
     }
 
     fn is_of(&self, list: &str, line: u32, certificate: &str) -> bool {
@@ -475,7 +486,8 @@ impl Table {
 
     /// What a client gets that asks for a name that is there.
     pub(crate) fn find(&self, hello: &Hello) -> Option<Served> {
-        self.names.find(hello).and_then(|place| self.places[place].clone())
+        let usable = |place: usize| self.places[place].as_ref().is_some_and(|it| it.suits(hello));
+        self.names.find(hello, &usable).and_then(|place| self.places[place].clone())
     }
 
     /// What other clients get.

@@ -309,3 +309,42 @@ fn suites_are_chosen_among_those_of_both_sides() {
         assert_eq!(suite(ours, prefers_theirs, theirs), chosen, "{what}");
     }
 }
+
+/// A client of TLS 1.2 may offer a cipher for keys of kind ECDSA that the line does not have.
+#[test]
+fn a_certificate_without_a_common_cipher_gives_way_to_another_of_its_name() {
+    let files = Memory::default()
+        .with("e.pem", make(&["e.test", "a.test"], ecdsa(), None).pem())
+        .with("r.pem", make(&["r.test", "a.test"], rsa(), None).pem());
+    let enabled = "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES128-GCM-SHA256";
+    let options = Options { ciphers: Some(enabled.into()), ..Options::default() };
+    let acceptor = acceptor(bind(&["e.pem", "r.pem"], options), &files).unwrap();
+    let given = |ciphers: &str, newest| {
+        let mut client = trusting();
+        client.options.versions.max = Some(newest);
+        client.options.ciphers = Some(ciphers.into());
+        shown(&acceptor, client, Some("a.test"))
+    };
+    let other = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256";
+    assert_eq!(given(other, Version::Tls12).as_deref(), Some("/CN=r.test"));
+    assert_eq!(given(other, Version::Tls13).as_deref(), Some("/CN=e.test"));
+    assert_eq!(given(enabled, Version::Tls12).as_deref(), Some("/CN=e.test"));
+    assert_eq!(given("ECDHE-ECDSA-AES128-GCM-SHA256", Version::Tls12), None, "nothing in common");
+}
+
+/// As HAProxy was seen to do, where `tune.ssl.lifetime` is not set.
+#[test]
+fn tickets_are_good_for_two_hours() {
+    let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+    let acceptor = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();
+    let mut client = trusting();
+    client.options.versions.max = Some(Version::Tls12);
+    let connector = connector(client, &files).unwrap();
+    let client = connector.connect(0, Some("a.test"), None).unwrap();
+    let mut pair = Pair::new(client, acceptor.accept().unwrap());
+    let _ = (pair.step_client(), pair.step_server(), pair.step_client(), pair.step_server());
+    // NewSessionTicket, in the clear up to TLS 1.2 (RFC 5077 section 3.3).
+    let said: Vec<u8> = pair.down.bytes.iter().copied().collect();
+    assert_eq!((said[0], said[5]), (22, 4));
+    assert_eq!(said[9..13], 7_200_u32.to_be_bytes());
+}

@@ -5,7 +5,7 @@ use foreign_types::ForeignTypeRef as _;
 use openssl::ex_data::Index;
 use openssl::ssl::{SslContext, SslContextBuilder, SslRef};
 use openssl_sys::{SSL_CLIENT_HELLO, ssl_select_cert_result_t};
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Arc, OnceLock};
 
 type Choose = Arc<dyn Fn(&SSL_CLIENT_HELLO) -> Result<(), Refused> + Send + Sync>;
@@ -41,11 +41,18 @@ impl FirstMessage<'_> {
         Some(unsafe { std::slice::from_raw_parts(bytes, length) })
     }
 
-    /// Whether a known cipher with this in its name is among them.
-    pub fn has_cipher(&self, part: &str) -> bool {
+    /// The names of the known ciphers among them that have this in their names.
+    pub fn ciphers_with(&self, part: &str) -> Vec<String> {
         let numbers = self.ciphers().chunks_exact(2);
-        numbers.filter_map(|number| name([number[0], number[1]])).any(|name| name.contains(part))
+        let names = numbers.filter_map(|number| name([number[0], number[1]]));
+        names.filter(|name| name.contains(part)).map(str::to_owned).collect()
     }
+}
+
+/// The name of the nth cipher that a session may choose.
+pub(crate) fn enabled_cipher(ssl: &SslRef, place: c_int) -> *const c_char {
+    // SAFETY: the session is valid; there is nothing behind the last place.
+    unsafe { openssl_sys::SSL_get_cipher_list(ssl.as_ptr(), place) }
 }
 
 const FINE: ssl_select_cert_result_t =

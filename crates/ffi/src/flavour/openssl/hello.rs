@@ -1,9 +1,10 @@
 //! The client's first message, with OpenSSL. Never keeps anything of it.
 
+use super::raw;
 use crate::hello::Refused;
 use foreign_types::ForeignTypeRef as _;
 use openssl::ssl::{ClientHelloResponse, SslAlert, SslContextBuilder, SslRef};
-use std::ffi::{c_uchar, c_uint};
+use std::ffi::{c_char, c_int, c_uchar, c_uint};
 
 /// A client's first message, while it is looked at.
 pub struct FirstMessage<'a>(&'a SslRef);
@@ -35,12 +36,21 @@ impl FirstMessage<'_> {
         Some(unsafe { std::slice::from_raw_parts(bytes, length) })
     }
 
-    /// Whether a known cipher with this in its name is among them.
-    pub fn has_cipher(&self, part: &str) -> bool {
+    /// The names of the known ciphers among them that have this in their names.
+    pub fn ciphers_with(&self, part: &str) -> Vec<String> {
         let Self(ssl) = self;
-        let known = ssl.bytes_to_cipher_list(self.ciphers(), ssl.client_hello_isv2());
-        known.is_ok_and(|known| known.suites.iter().any(|cipher| cipher.name().contains(part)))
+        let Ok(known) = ssl.bytes_to_cipher_list(self.ciphers(), ssl.client_hello_isv2()) else {
+            return Vec::new();
+        };
+        let names = known.suites.iter().map(|cipher| cipher.name());
+        names.filter(|name| name.contains(part)).map(str::to_owned).collect()
     }
+}
+
+/// The name of the nth cipher that a session may choose.
+pub(crate) fn enabled_cipher(ssl: &SslRef, place: c_int) -> *const c_char {
+    // SAFETY: the session is valid; there is nothing behind the last place.
+    unsafe { raw::SSL_get_cipher_list(ssl.as_ptr(), place) }
 }
 
 /// Shows the client's first message of each session of the context before anything is decided, and

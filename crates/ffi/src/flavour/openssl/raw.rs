@@ -45,6 +45,7 @@ unsafe extern "C" {
     );
     pub(crate) fn SSL_SESSION_get_ticket_lifetime_hint(session: *const SSL_SESSION) -> c_ulong;
     pub(crate) fn SSL_clear_options(ssl: *mut SSL, options: u64) -> u64;
+    pub(crate) fn SSL_get_cipher_list(ssl: *const SSL, place: c_int) -> *const c_char;
     pub(crate) fn SSL_get_early_data_status(ssl: *const SSL) -> c_int;
     pub(crate) fn SSL_get_peer_signature_type_nid(ssl: *const SSL, nid: *mut c_int) -> c_int;
     pub(crate) fn SSL_has_pending(ssl: *const SSL) -> c_int;

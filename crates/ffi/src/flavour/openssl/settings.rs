@@ -168,15 +168,84 @@ pub fn hashes_itself(kind: Id) -> bool {
     matches!(kind, Id::ED25519 | Id::ED448)
 }
 
-/// The prime of a known group with generator 2 (RFC 3526, the smallest RFC 2409), by its bits.
+/// The prime of a known group with generator 2 (RFC 7919 appendix A, the smallest RFC 2409), by its
+/// bits.
 pub fn known_prime(bits: u32) -> Option<BigNum> {
     let prime = match bits {
         1_024 => BigNum::get_rfc2409_prime_1024(),
-        2_048 => BigNum::get_rfc3526_prime_2048(),
-        3_072 => BigNum::get_rfc3526_prime_3072(),
-        4_096 => BigNum::get_rfc3526_prime_4096(),
-        8_192 => BigNum::get_rfc3526_prime_8192(),
+        2_048 => negotiated_prime(bits, 560_316),
+        3_072 => negotiated_prime(bits, 2_625_351),
+        4_096 => negotiated_prime(bits, 5_736_041),
+        8_192 => negotiated_prime(bits, 10_965_728),
         _ => return None,
     };
     prime.ok()
+}
+
+/// `2^b - 2^(b-64) + ([2^(b-130) e] + offset) * 2^64 - 1` (RFC 7919 appendix A).
+fn negotiated_prime(bits: u32, offset: u32) -> Result<BigNum, ErrorStack> {
+    let bits = bits as i32;
+    let mut prime = rounded_e(bits - 130)?;
+    prime.add_word(offset)?;
+    let mut shifted = BigNum::new()?;
+    shifted.lshift(&prime, 64)?;
+    let (whole, part) = (power_of_two(bits)?, power_of_two(bits - 64)?);
+    prime.checked_add(&shifted, &whole)?;
+    shifted.checked_sub(&prime, &part)?;
+    shifted.sub_word(1)?;
+    Ok(shifted)
+}
+
+/// The number e times `2^bits`, without its fraction: the sum of `1/k!`, with bits to spare.
+fn rounded_e(bits: i32) -> Result<BigNum, ErrorStack> {
+    const SPARE: i32 = 64;
+    let (mut term, mut sum) = (power_of_two(bits + SPARE)?, BigNum::new()?);
+    let mut count = 1;
+    while term.num_bits() > 0 {
+        let mut more = BigNum::new()?;
+        more.checked_add(&sum, &term)?;
+        sum = more;
+        term.div_word(count)?;
+        count += 1;
+    }
+    let mut rounded = BigNum::new()?;
+    rounded.rshift(&sum, SPARE)?;
+    Ok(rounded)
+}
+
+fn power_of_two(bits: i32) -> Result<BigNum, ErrorStack> {
+    let mut power = BigNum::new()?;
+    let one = BigNum::from_u32(1)?;
+    power.lshift(&one, bits)?;
+    Ok(power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 7919 appendix A.1.
+    const FFDHE2048: &str = "\
+        FFFFFFFFFFFFFFFFADF85458A2BB4A9AAFDC5620273D3CF1D8B9C583CE2D3695\
+        A9E13641146433FBCC939DCE249B3EF97D2FE363630C75D8F681B202AEC4617A\
+        D3DF1ED5D5FD65612433F51F5F066ED0856365553DED1AF3B557135E7F57C935\
+        984F0C70E0E68B77E2A689DAF3EFE8721DF158A136ADE73530ACCA4F483A797A\
+        BC0AB182B324FB61D108A94BB2C8E3FBB96ADAB760D7F4681D4F42A3DE394DF4\
+        AE56EDE76372BB190B07A7C8EE0A6D709E02FCE1CDF7E2ECC03404CD28342F61\
+        9172FE9CE98583FF8E4F1232EEF28183C3FE3B1B4C6FAD733BB5FCBC2EC22005\
+        C58EF1837D1683B2C6F34A26C1B2EFFA886B423861285C97FFFFFFFFFFFFFFFF";
+
+    #[test]
+    fn groups_are_those_that_clients_know() {
+        let prime = known_prime(2_048).unwrap();
+        assert_eq!(prime.to_hex_str().unwrap().to_ascii_uppercase(), FFDHE2048);
+        let mut context = openssl::bn::BigNumContext::new().unwrap();
+        for bits in [1_024, 2_048, 3_072, 4_096] {
+            let prime = known_prime(bits).unwrap();
+            assert_eq!(prime.num_bits(), bits as i32);
+            assert!(prime.is_prime(8, &mut context).unwrap(), "{bits}");
+        }
+        assert_eq!(known_prime(8_192).unwrap().num_bits(), 8_192);
+        assert!(known_prime(512).is_none());
+    }
 }
