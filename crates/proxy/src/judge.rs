@@ -7,7 +7,7 @@
 use crate::case;
 use crate::counters::Metric;
 use crate::handshake;
-use crate::journal::{Cause, Failure, Journal, Phase};
+use crate::journal::{Cause, Failure, Phase};
 use crate::log;
 use crate::payload;
 use crate::reply;
@@ -274,7 +274,6 @@ fn run(
     report::prepare(tx, rules);
     let verdict = rules.evaluate(cursor, &mut tx.view());
     send_hints(tx);
-    note_end(&mut tx.notes.journal, rules, &verdict);
     match verdict {
         Verdict::Suspend { cursor, need: Need::Bytes } if awaits_answer(tx) => {
             Ok(Ruling::Wait(cursor, Need::Bytes))
@@ -340,21 +339,6 @@ fn reject(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Failure {
         }
     }
     Failure::new(0, Cause::Proxy, phase(rules))
-}
-
-/// A response that a rule ends is none to anybody (manual section 8.4, `Tr`).
-fn note_end(journal: &mut Journal, rules: &RuleSet, verdict: &Verdict<'_>) {
-    let goes_on = matches!(
-        verdict,
-        Verdict::Continue
-            | Verdict::Allow
-            | Verdict::Close
-            | Verdict::SwitchMode(_)
-            | Verdict::Suspend { .. }
-    );
-    if rules.ruleset() == rules::Ruleset::HttpResponse && !goes_on {
-        journal.response = 0;
-    }
 }
 
 /// Whether a rule has asked for something that only time can tell: a password, an address.
