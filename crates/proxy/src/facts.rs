@@ -39,6 +39,8 @@ pub(crate) struct View<'a> {
     pub(crate) slot: Option<usize>,
     /// The connection to it.
     pub(crate) server: Option<&'a ServerConn>,
+    /// Whether there is a stream yet; rules on connections and sessions run before it.
+    pub(crate) stream: bool,
 }
 
 impl Transaction {
@@ -53,6 +55,7 @@ impl Transaction {
             backend: self.backend.as_ref(),
             slot: self.claim.as_ref().map(Claim::slot),
             server: self.server.as_deref(),
+            stream: true,
         }
     }
 }
@@ -95,6 +98,11 @@ impl View<'_> {
         let front = self.client.proxy.settings.front.as_ref()?;
         Some(front.binds.get(self.client.bind as usize)?.name.as_ref()?.as_bytes())
     }
+}
+
+/// A timeout as fetches show it: 0 for none.
+fn span(timeout: Option<u32>) -> Option<i64> {
+    Some(timeout.map_or(0, i64::from))
 }
 
 fn rate(worker: &Worker, proxy: &Proxy, event: Event, back: bool) -> Option<i64> {
@@ -347,21 +355,21 @@ impl Facts for View<'_> {
                 bind.map(|bind| i64::from(bind.id))
             }
             Number::Thread => Some(self.worker.thread.index as i64),
-            Number::ClientHttpMajor => Some(self.client.mux.major().into()),
+            Number::ClientHttpMajor => {
+                let spoken = self.stream && self.client.mode == Mode::Http;
+                spoken.then(|| self.client.mux.major().into())
+            }
+            Number::ServerHttpMajor if self.client.mode == Mode::Tcp => None,
             Number::ServerHttpMajor => self.server_major().map(i64::from),
             Number::ClientGlitches => Some(self.client.mux.glitches()),
             Number::ServerGlitches => self.server.map(|server| server.mux.glitches()),
-            Number::ClientTimeout => timeouts.client.map(i64::from),
-            Number::BackendServerTimeout => server_side.server.map(i64::from),
-            Number::CurrentServerTimeout => {
-                self.notes.limits[0].or(server_side.server).map(i64::from)
-            }
-            Number::BackendTunnelTimeout => server_side.tunnel.map(i64::from),
-            Number::CurrentTunnelTimeout => {
-                self.notes.limits[1].or(server_side.tunnel).map(i64::from)
-            }
-            Number::PriorityClass => Some(self.notes.priority.0.into()),
-            Number::PriorityOffset => Some(self.notes.priority.1.into()),
+            Number::ClientTimeout => span(timeouts.client),
+            Number::BackendServerTimeout => span(server_side.server),
+            Number::CurrentServerTimeout => span(self.notes.limits[0].or(server_side.server)),
+            Number::BackendTunnelTimeout => span(server_side.tunnel),
+            Number::CurrentTunnelTimeout => span(self.notes.limits[1].or(server_side.tunnel)),
+            Number::PriorityClass => self.stream.then(|| self.notes.priority.0.into()),
+            Number::PriorityOffset => self.stream.then(|| self.notes.priority.1.into()),
             Number::Stopping => Some(self.worker.shared.will_stop().into()),
             Number::ListenerConnections => {
                 let front = self.client.proxy.front.as_ref()?;

@@ -89,8 +89,8 @@ fn judge(
     for section in client.proxy.settings.rule_sections() {
         let worker = &client.worker;
         effort::open(notes.account());
-        let mut view =
-            View { worker, client, space, notes, backend: None, slot: None, server: None };
+        let (backend, slot, server, stream) = (None, None, None, false);
+        let mut view = View { worker, client, space, notes, backend, slot, server, stream };
         match set(section).evaluate(Cursor::default(), &mut view) {
             Verdict::Allow => break,
             // Nothing has been said on a connection that is refused this early: a reset costs

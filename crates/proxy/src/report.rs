@@ -584,6 +584,7 @@ pub(crate) fn show_unborn<T>(
         backend: None,
         slot: None,
         server: None,
+        stream: true,
     });
     worker.give_workspace(space);
     worker.give_notes(notes);

@@ -13,10 +13,10 @@ use crate::value::{Bytes, Missing, Outcome, Type, Value};
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
 pub(super) const TABLE: &[Fetch] = &[
-    fetch("http_auth", "user list", Type::Bool, REQUEST, "Whether the client is a user of the list.", Call(is_user)).prepare(listed),
+    fetch("http_auth", "user list", Type::Bool, REQUEST, "Whether the client is a user of the list; nothing without Basic credentials.", Call(is_user)).prepare(listed),
     fetch("http_auth_group", "user list", Type::Str, REQUEST, "The user's name, in ACLs its groups.", Call(user_of_list))
         .each(each_group).prepare(listed).slow(),
-    fetch("http_auth_type", "", Type::Str, REQUEST, "The scheme of the credentials.", Call(scheme)),
+    fetch("http_auth_type", "", Type::Str, REQUEST, "The scheme of the credentials, Basic or Bearer; nothing when they cannot be decoded.", Call(scheme)),
     fetch("http_auth_user", "", Type::Str, REQUEST, "The user name of Basic credentials.", Call(user)),
     fetch("http_auth_pass", "", Type::Str, REQUEST, "The password of Basic credentials.", Call(password)),
     fetch("http_auth_bearer", "[string]", Type::Str, REQUEST, "The token of Bearer credentials.", Call(bearer)),
@@ -54,10 +54,7 @@ fn basic(facts: &dyn Facts) -> Result<(Vec<u8>, Vec<u8>), Missing> {
 }
 
 fn is_user<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    let (user, password) = match basic(facts) {
-        Err(Missing::Absent) => return Ok(Value::Bool(false)),
-        other => other?,
-    };
+    let (user, password) = basic(facts)?;
     facts.is_user(args.text(0), &user, &password).map(Value::Bool)
 }
 
@@ -83,7 +80,11 @@ fn each_group<'e>(
 }
 
 fn scheme<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    Ok(Value::str(credentials(field(facts), facts)?.0))
+    let (scheme, _) = credentials(field(facts), facts)?;
+    if scheme.eq_ignore_ascii_case(b"bearer") {
+        return Ok(Value::str(b"Bearer"));
+    }
+    basic(facts).map(|_| Value::str(b"Basic"))
 }
 
 fn user<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {

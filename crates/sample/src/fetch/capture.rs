@@ -6,6 +6,7 @@ use crate::args::Args;
 use crate::facts::{Facts, Side};
 use crate::logformat::TransactionRecord;
 use crate::value::{Missing, Outcome, Type, Value};
+use htx::{Method, Target};
 
 const RES_CAPTURE: &str = "...........YYYYYYYYY..";
 
@@ -45,7 +46,9 @@ fn method<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 fn uri<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    logged(facts, |record| record.relative_uri())
+    let record = facts.record().ok_or(Missing::Absent)?;
+    let target = Target::parse(Method::of(&record.method), &record.uri).path_and_query();
+    target.filter(|text| text.starts_with(b"/")).map(Value::str).ok_or(Missing::Absent)
 }
 
 fn req_ver<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {

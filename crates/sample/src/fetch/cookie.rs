@@ -95,9 +95,11 @@ fn visit<'e>(
     }
     head.by_id(HeaderId::SetCookie).any(|field| {
         let mut attributes = false;
-        // Attributes follow the cookie behind semicolons.
+        // Attributes follow the cookie behind semicolons; they count where no name is asked for.
         Pairs { rest: field.value }
-            .take_while(|pair| !std::mem::replace(&mut attributes, pair.2 == Some(b';')))
+            .take_while(|pair| {
+                name.is_none() || !std::mem::replace(&mut attributes, pair.2 == Some(b';'))
+            })
             .any(&mut offer)
     })
 }
@@ -240,12 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn attributes_are_no_cookies() {
+    fn attributes_are_cookies_only_where_no_name_is_asked_for() {
         for (text, a, b, count) in [
-            ("a=1; path=/; b=2", "1", "undefined", "1"),
+            ("a=1; path=/; b=2", "1", "undefined", "3"),
             ("a=1, b=2", "1", "2", "2"),
-            ("a=\"x;y\"; path=/", "\"x;y\"", "undefined", "1"),
+            ("a=\"x;y\"; path=/", "\"x;y\"", "undefined", "2"),
             ("b; a=1", "1", "undefined", "1"),
+            ("a=1; httponly", "1", "undefined", "1"),
+            ("a=1; x; y=z", "1", "undefined", "2"),
         ] {
             let head = response(200, &[("set-cookie", text)]);
             let world = World { response: Some(head), ..World::full() };

@@ -184,8 +184,12 @@ fn to_ip(value: Value<'_>) -> Option<Value<'static>> {
     }
 }
 
+/// The number that a value begins with; 0 when it is empty.
 fn to_int(value: Value<'_>) -> Option<Value<'static>> {
-    value.to_int().map(Value::Int)
+    match &value {
+        Value::Str(bytes) if bytes.is_empty() => Some(Value::Int(0)),
+        _ => value.to_int().map(Value::Int),
+    }
 }
 
 fn names<'e>(head: &'e Head, args: &'e Args) -> Outcome<'e> {

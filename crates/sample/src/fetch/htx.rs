@@ -34,6 +34,9 @@ pub(super) const TABLE: &[Fetch] = &[
 const DESCRIPTOR: usize = 8;
 const START_LINE: usize = 20;
 
+/// What a block of another type has of a part.
+const EMPTY: Value<'static> = Value::Str(Bytes::Borrowed(b""));
+
 /// The last block in the list.
 const TAIL: i64 = -1;
 
@@ -183,21 +186,21 @@ fn block<'e>(args: &'e Args, facts: &'e dyn Facts) -> Result<Block<'e>, Missing>
 fn block_data<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     match block(args, facts)? {
         Block::Data(bytes) => Ok(Value::bin(bytes)),
-        _ => Err(Missing::Absent),
+        _ => Ok(Value::bin(b"")),
     }
 }
 
 fn block_name<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     match block(args, facts)? {
         Block::Header(name, _) => Ok(Value::str(name)),
-        _ => Err(Missing::Absent),
+        _ => Ok(EMPTY),
     }
 }
 
 fn block_value<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     match block(args, facts)? {
         Block::Header(_, value) => Ok(Value::str(value)),
-        _ => Err(Missing::Absent),
+        _ => Ok(EMPTY),
     }
 }
 
@@ -208,7 +211,7 @@ fn block_size<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 fn block_start<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     match block(args, facts)? {
         Block::Start(head) => Ok(Value::Str(Bytes::Owned(start_line(head)))),
-        _ => Err(Missing::Absent),
+        _ => Ok(EMPTY),
     }
 }
 

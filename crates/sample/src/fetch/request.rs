@@ -6,7 +6,7 @@ use crate::args::Args;
 use crate::facts::Facts;
 use crate::value::{Bytes, Missing, Outcome, Type, Value};
 use htx::target::split_port;
-use htx::{Head, Version};
+use htx::{Head, Target, Version};
 use std::net::IpAddr;
 
 // One keyword per line, for reading as a table.
@@ -24,7 +24,7 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("url32+src", "", Type::Bin, REQUEST, "url32 in 4 bytes, then the client's address.", Call(url32_src)),
     fetch("baseq", "", Type::Str, REQUEST, "The Host header followed by path and query.", Call(baseq)).pure(),
     fetch("url_ip", "", Type::Ipv4, REQUEST, "The address in an absolute target.", Call(url_ip)),
-    fetch("url_port", "", Type::Int, REQUEST, "The port in an absolute target, 80 by default.", Call(url_port)),
+    fetch("url_port", "", Type::Int, REQUEST, "The port in an absolute target whose host is an address, by default that of its scheme.", Call(url_port)),
     fetch("url_param", "[string,string]", Type::Str, REQUEST, "A parameter of the query string, not decoded.", Call(param)).each(each_param).pure(),
     fetch("urlp", "[string,string]", Type::Str, REQUEST, "Same as url_param.", Call(param)).each(each_param).pure(),
     fetch("urlp_val", "[string,string]", Type::Int, REQUEST, "The same as an integer.", Call(param_val)),
@@ -47,6 +47,11 @@ fn text<'e>(bytes: Option<&'e [u8]>) -> Outcome<'e> {
     bytes.map(Value::str).ok_or(Missing::Absent)
 }
 
+/// An absolute target may end with its authority: it has no path then, not an empty one.
+fn nonempty(path: Option<&[u8]>) -> Outcome<'_> {
+    text(path.filter(|path| !path.is_empty()))
+}
+
 /// The client's, whatever `set-method` has made of it. Also known when the request has gone:
 /// responses and logs may ask for it.
 fn method<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
@@ -60,15 +65,15 @@ fn url<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 fn path<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    text(request(facts)?.path())
+    nonempty(request(facts)?.path())
 }
 
 fn pathq<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    text(request(facts)?.target().path_and_query())
+    nonempty(request(facts)?.target().path_and_query())
 }
 
 fn query<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    text(Some(request(facts)?.query().unwrap_or_default()))
+    text(request(facts)?.query())
 }
 
 /// The first of the hosts that the request names.
@@ -95,9 +100,10 @@ fn baseq<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     with_host(first_host(head), head.target().path_and_query())
 }
 
-fn hash_of(value: Value<'_>) -> u32 {
-    let bytes = match &value {
-        Value::Str(bytes) => &bytes[..],
+/// The hash of a text; without one, that of the empty text.
+fn hash_of(value: &Outcome<'_>) -> u32 {
+    let bytes = match value {
+        Ok(Value::Str(bytes)) => &bytes[..],
         _ => &[],
     };
     stdx::hash::avalanche(stdx::hash::sdbm(bytes))
@@ -105,13 +111,13 @@ fn hash_of(value: Value<'_>) -> u32 {
 
 fn base_hash(facts: &dyn Facts) -> Result<u32, Missing> {
     let head = request(facts)?;
-    Ok(hash_of(with_host(first_host(head), head.path())?))
+    Ok(hash_of(&with_host(first_host(head), head.path())))
 }
 
 /// Unlike `base32` it hashes the whole Host header.
 fn url_hash(facts: &dyn Facts) -> Result<u32, Missing> {
     let head = request(facts)?;
-    Ok(hash_of(with_host(head.host(), head.target().path_and_query())?))
+    Ok(hash_of(&with_host(head.host(), head.target().path_and_query())))
 }
 
 /// A hash followed by the client's address, both as bytes of the network.
@@ -140,22 +146,25 @@ fn url32_src<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     with_source(url_hash(facts)?, facts)
 }
 
-fn authority(facts: &dyn Facts) -> Result<&[u8], Missing> {
-    let authority = request(facts)?.target().authority().ok_or(Missing::Absent)?;
-    Ok(htx::target::without_userinfo(authority))
+/// Address and port of an absolute target whose host is an address.
+fn endpoint(facts: &dyn Facts) -> Result<(IpAddr, u16), Missing> {
+    let Target::Absolute { scheme, authority, .. } = request(facts)?.target() else {
+        return Err(Missing::Absent);
+    };
+    let (host, port) = split_port(htx::target::without_userinfo(authority));
+    let host = host.strip_prefix(b"[").and_then(|h| h.strip_suffix(b"]")).unwrap_or(host);
+    let address = std::str::from_utf8(host).ok().and_then(|host| host.parse().ok());
+    let port = port.and_then(|port| std::str::from_utf8(port).ok()?.parse().ok());
+    let usual = if scheme.eq_ignore_ascii_case(b"https") { 443 } else { 80 };
+    Ok((address.ok_or(Missing::Absent)?, port.unwrap_or(usual)))
 }
 
 fn url_ip<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    let (host, _) = split_port(authority(facts)?);
-    let host = host.strip_prefix(b"[").and_then(|h| h.strip_suffix(b"]")).unwrap_or(host);
-    let address: Option<IpAddr> = std::str::from_utf8(host).ok().and_then(|h| h.parse().ok());
-    address.map(Value::from).ok_or(Missing::Absent)
+    Ok(Value::from(endpoint(facts)?.0))
 }
 
 fn url_port<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    let (_, port) = split_port(authority(facts)?);
-    let port = port.and_then(|port| std::str::from_utf8(port).ok()?.parse::<u16>().ok());
-    Ok(Value::Int(port.map_or(80, i64::from)))
+    Ok(Value::Int(endpoint(facts)?.1.into()))
 }
 
 /// The name and value of every parameter behind the first delimiter.
@@ -222,13 +231,14 @@ fn status<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 fn proto_http<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     match request(facts) {
         Ok(_) => Ok(Value::Bool(true)),
+        // Rules of responses and logs have no request to look at.
+        Err(Missing::Absent) if facts.carries_messages() => Err(Missing::Absent),
         Err(Missing::Absent) => Ok(Value::Bool(false)),
         Err(not_yet) => Err(not_yet),
     }
 }
 
 fn first_req<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    request(facts)?;
     Ok(Value::Bool(facts.is_first_request()))
 }
 
@@ -249,5 +259,32 @@ mod tests {
         }
         let world = World { request: Some(request("GET", "/?c", &[])), ..World::full() };
         assert_eq!(world.eval("urlp_val(c)"), "undefined");
+    }
+
+    #[test]
+    fn a_part_that_a_target_lacks_is_not_an_empty_one() {
+        #[rustfmt::skip]
+        let rows = [
+            ("GET", "/a", ["/a", "/a", "undefined", "undefined"]),
+            ("GET", "/a?", ["/a", "/a?", "", "undefined"]),
+            ("GET", "/?b?c", ["/", "/?b?c", "b?c", "undefined"]),
+            ("OPTIONS", "*", ["undefined", "undefined", "undefined", "undefined"]),
+            ("CONNECT", "192.0.2.1:80", ["undefined", "undefined", "undefined", "undefined"]),
+            ("GET", "http://192.0.2.1", ["undefined", "undefined", "undefined", "80"]),
+            ("GET", "https://192.0.2.1/", ["/", "/", "undefined", "443"]),
+            ("GET", "http://name:81/", ["/", "/", "undefined", "undefined"]),
+        ];
+        for (method, uri, expected) in rows {
+            let world = World { request: Some(request(method, uri, &[])), ..World::full() };
+            let got = ["path", "pathq", "query", "url_port"].map(|text| world.eval(text));
+            assert_eq!(got, expected, "{method} {uri}");
+        }
+    }
+
+    #[test]
+    fn hashes_of_nothing_are_those_of_the_empty_text() {
+        let world = World { request: Some(request("OPTIONS", "*", &[])), ..World::full() };
+        assert_eq!([world.eval("base"), world.eval("base32")], ["undefined", "2874071335"]);
+        assert_eq!(world.eval("url32"), "2874071335");
     }
 }

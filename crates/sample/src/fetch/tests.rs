@@ -42,7 +42,7 @@ const CASES: &[(&str, &str)] = &[
     ("shdr(x-r)", "r2"), ("shdr_cnt(x-r)", "2"), ("shdr_ip(x-ip)", "undefined"), ("shdr_val(x-num)", "7"),
     ("req.cook(a)", "3"), ("req.cook", "1"), ("req.cook_cnt(a)", "2"), ("req.cook_cnt", "3"), ("req.cook_val(b)", "2"),
     ("cook(b)", "2"), ("cook_cnt(b)", "1"), ("cook_val(a)", "3"), ("cookie(s)", "9"),
-    ("res.cook(s)", "9"), ("res.cook_cnt", "2"), ("res.cook_val(t)", "8"),
+    ("res.cook(s)", "9"), ("res.cook_cnt", "3"), ("res.cook_val(t)", "8"),
     ("scook(t)", "8"), ("scook_cnt(t)", "1"), ("scook_val(s)", "9"), ("scook(path)", "undefined"),
     ("req.body", "k=v&n=5"), ("req.body_len", "7"), ("req.body_size", "100"), ("req.body_param(n)", "5"),
     ("req.len", "7"), ("req_len", "7"), ("req.payload(3,2)", "lo"), ("req.payload(3,0)", "load"),
@@ -61,7 +61,7 @@ const CASES: &[(&str, &str)] = &[
     ("fe_sess_rate", "1009"), ("srv_conn(s)", "2000"), ("srv_conn(b/s)", "2100"), ("srv_conn_free(s)", "2001"),
     ("srv_is_up(s)", "1"), ("srv_is_up(none)", "undefined"), ("srv_queue(s)", "2003"), ("srv_sess_rate(s)", "2004"),
     ("srv_weight(s)", "2005"), ("srv_iweight(s)", "2006"), ("srv_uweight(s)", "2007"),
-    ("http_auth(users)", "0"), ("http_auth_group(users)", "undefined"), ("http_auth_type", "undefined"),
+    ("http_auth(users)", "undefined"), ("http_auth_group(users)", "undefined"), ("http_auth_type", "undefined"),
     ("http_auth_user", "undefined"), ("http_auth_pass", "undefined"), ("http_auth_bearer", "undefined"),
     ("last_rule_file", "a.cfg"), ("last_rule_line", "12"),
     ("bc_src", "10.0.0.1"), ("bc_src_port", "1111"), ("bc_dst", "10.0.0.2"), ("bc_dst_port", "2222"), ("bc_err", "118"), ("bc_err_str", "lost"),
@@ -72,7 +72,7 @@ const CASES: &[(&str, &str)] = &[
     ("internal.htx.free", "16216"), ("internal.htx.free_data", "16208"), ("internal.htx.has_eom", "0"), ("internal.strm.is_htx", "1"),
     ("internal.htx_blk.type(head)", "HTX_BLK_RES_SL"), ("internal.htx_blk.type(1)", "HTX_BLK_HDR"), ("internal.htx_blk.type(tail)", "HTX_BLK_DATA"),
     ("internal.htx_blk.size(1)", "9"), ("internal.htx_blk.hdrname(1)", "x-r"), ("internal.htx_blk.hdrval(1)", "r1, r2"),
-    ("internal.htx_blk.start_line(first)", "HTTP/1.1 201 Sure"), ("internal.htx_blk.data(tail)", "k=v&n=5"), ("internal.htx_blk.data(1)", "undefined"),
+    ("internal.htx_blk.start_line(first)", "HTTP/1.1 201 Sure"), ("internal.htx_blk.data(tail)", "k=v&n=5"), ("internal.htx_blk.data(1)", ""),
 ];
 
 /// Expressions on raw streams: the stream, the expression, its text.
@@ -434,6 +434,19 @@ fn credentials_are_taken_apart() {
         assert_eq!(world.eval(text), expected, "{text}");
     }
     assert_eq!(with(b"Bearer tok").eval("http_auth_bearer"), "tok");
+    for (value, scheme, is_user) in [
+        (&b"Basic ???"[..], "undefined", "undefined"),
+        (b"Basic dQ==", "undefined", "undefined"),
+        (b"Basic dTpx", "Basic", "0"),
+        (b"basic am9lOnB3", "Basic", "1"),
+        (b"BEARER tok", "Bearer", "undefined"),
+        (b"Bearer", "undefined", "undefined"),
+        (b"Digest x", "undefined", "undefined"),
+    ] {
+        let world = with(value);
+        let got = ["http_auth_type", "http_auth(users)"].map(|text| world.eval(text));
+        assert_eq!(got, [scheme, is_user], "{}", String::from_utf8_lossy(value));
+    }
     assert_eq!(with(b"Basic ???").eval("http_auth_user"), "undefined");
 }
 

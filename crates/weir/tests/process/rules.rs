@@ -368,3 +368,35 @@ fn patterns_that_backtrack_catastrophically_are_warned_of() {
     assert!(lines[0].contains("a.cfg:7] : ") && lines[0].contains("'^/([a-z]+)*$'"), "{told}");
     assert!(lines[1].contains("(?:a+)+X'"), "{told}");
 }
+
+#[test]
+fn fetches_say_nothing_where_there_is_nothing_to_see() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let front = "    log-format \"first=%[http_first_req] http=%[req.proto_http] uri=%[capture.req.uri]\"\n    \
+                 tcp-request session set-var(sess.major) fc_http_major\n    \
+                 tcp-request session set-var(sess.class) prio_class\n    \
+                 http-request set-header x-seen \"[%[query,concat(?)]] [%[http_auth(staff)]] [%[var(sess.major)]] [%[var(sess.class)]] [%[fc_http_major]]\"\n    \
+                 http-response set-header x-first \"[%[http_first_req]] [%[req.proto_http]]\"";
+    let back = "    http-request set-header x-tunnel %[be_tunnel_timeout]";
+    let weir = Setup::http(
+        front,
+        &format!(
+            "{back}\n    server s <origin>\nuserlist staff\n    user joe insecure-password pw"
+        ),
+    )
+    .with("origin", origin.address())
+    .with("log", log.address())
+    .start();
+    let mut client = weir.web();
+    let answer = client.get("/a");
+    assert_eq!(answer.header("x-first"), Some("[1] []"));
+    assert!(log.line().ends_with("first=1 http=- uri=/a"));
+    let answer = client.ask("OPTIONS * HTTP/1.1\r\nHost: t\r\n\r\n");
+    assert_eq!(answer.header("x-first"), Some("[0] []"));
+    assert!(log.line().ends_with("first=0 http=- uri=-"));
+    client.get("/?");
+    let seen = |number: usize| origin.request(number).header("x-seen").map(str::to_owned);
+    assert_eq!(seen(0).as_deref(), Some("[] [] [] [] [1]"));
+    assert_eq!(seen(2).as_deref(), Some("[?] [] [] [] [1]"));
+    assert_eq!(origin.request(0).header("x-tunnel"), Some("0"));
+}
