@@ -102,7 +102,8 @@ pub fn fits(from: Type, kind: KeyKind) -> bool {
     })
 }
 
-/// Looks a sample at as a key; nothing when it cannot be one, or is empty.
+/// Calls `look` with a sample as a key; nothing when the sample has no value of the key's type,
+/// as an empty text has neither a number nor an address.
 pub fn with_key<T>(value: Value<'_>, kind: KeyKind, look: impl FnOnce(&Key<'_>) -> T) -> Option<T> {
     match kind {
         KeyKind::Ip => {
@@ -116,11 +117,11 @@ pub fn with_key<T>(value: Value<'_>, kind: KeyKind, look: impl FnOnce(&Key<'_>) 
         KeyKind::Integer => Some(look(&Key::integer(value.to_int()?))),
         KeyKind::Text(len) => {
             let text = value.to_str()?;
-            Some(look(&Key::text(&text, len)?))
+            Some(look(&Key::text(&text, len)))
         }
         KeyKind::Binary(len) => {
             let block = value.to_bin()?;
-            Some(look(&Key::binary(&block, len)?))
+            Some(look(&Key::binary(&block, len)))
         }
     }
 }

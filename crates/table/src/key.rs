@@ -45,7 +45,7 @@ impl KeyKind {
                 .or_else(|| text.parse().ok().map(|v4: Ipv4Addr| v4.to_ipv6_mapped()))
                 .map(Key::ipv6),
             KeyKind::Integer => text.parse::<i64>().ok().map(Key::integer),
-            KeyKind::Text(len) => Key::text(text.as_bytes(), len),
+            KeyKind::Text(len) => Some(Key::text(text.as_bytes(), len)),
             KeyKind::Binary(_) => None,
         }
     }
@@ -131,27 +131,25 @@ impl<'k> Key<'k> {
         Key::short(&(value as u32).to_be_bytes())
     }
 
-    /// A text of at most `len` bytes; an empty one is no key.
-    pub fn text(bytes: &'k [u8], len: usize) -> Option<Key<'k>> {
-        (!bytes.is_empty()).then(|| Key::Borrowed(&bytes[..bytes.len().min(len)]))
+    /// The first `len` bytes of a text. The empty text is a key like others: a client could evade
+    /// a limit by an empty header if it were none.
+    pub fn text(bytes: &'k [u8], len: usize) -> Key<'k> {
+        Key::Borrowed(&bytes[..bytes.len().min(len)])
     }
 
-    /// A block of `len` bytes; an empty one is no key.
-    pub fn binary(bytes: &'k [u8], len: usize) -> Option<Key<'k>> {
-        if bytes.is_empty() {
-            return None;
-        }
+    /// A block of `len` bytes, all zeros when `bytes` is empty.
+    pub fn binary(bytes: &'k [u8], len: usize) -> Key<'k> {
         if bytes.len() >= len {
-            return Some(Key::Borrowed(&bytes[..len]));
+            return Key::Borrowed(&bytes[..len]);
         }
         if len <= SHORT {
             let mut short = [0; SHORT];
             short[..bytes.len()].copy_from_slice(bytes);
-            return Some(Key::Short(short, len as u8));
+            return Key::Short(short, len as u8);
         }
         let mut padded = bytes.to_vec();
         padded.resize(len, 0);
-        Some(Key::Owned(padded))
+        Key::Owned(padded)
     }
 
     /// The same key without anything borrowed; long ones are copied.
@@ -196,20 +194,21 @@ mod tests {
         assert_eq!(shown(KeyKind::Integer, "-3"), "4294967293");
         assert_eq!(shown(KeyKind::Text(8), "0123456789"), "01234567");
         assert_eq!(shown(KeyKind::Text(8), "a b"), "a\\ b");
-        assert!(KeyKind::Ip.parse("x").is_none() && KeyKind::Text(4).parse("").is_none());
+        assert_eq!(shown(KeyKind::Text(8), ""), "");
+        assert!(KeyKind::Ip.parse("x").is_none() && KeyKind::Integer.parse("").is_none());
     }
 
     #[test]
     fn blocks_are_cut_or_filled() {
         let show = |bytes: &[u8], len| {
             let mut out = String::new();
-            let key = Key::binary(bytes, len).expect("not empty").into_owned();
+            let key = Key::binary(bytes, len).into_owned();
             KeyKind::Binary(len).show(&key, &mut out).expect("strings take every write");
             out
         };
         assert_eq!(show(b"abc", 8), "6162630000000000");
         assert_eq!(show(b"abcdefghijk", 8), "6162636465666768");
         assert_eq!(show(b"a", 40).len(), 80);
-        assert!(Key::binary(b"", 8).is_none());
+        assert_eq!(show(b"", 8), "0000000000000000");
     }
 }

@@ -80,7 +80,7 @@ fn transaction() -> Transaction {
         head.push(b"host", b"h");
         head.push(b"x-own", b"1");
     }
-    let keys = [Key::ip([10, 1, 2, 3].into()), Key::text(b"k", 4).expect("short")];
+    let keys = [Key::ip([10, 1, 2, 3].into()), Key::text(b"k", 4)];
     for (slot, key) in keys.iter().enumerate() {
         let tracker = tx.tables[slot].track(key, 0, &[]).expect("there is room");
         tx.trackers.set(slot, tracker);

@@ -98,7 +98,8 @@ pub(crate) const CONVERTERS: &[(&str, &str)] = &[
     ("src,table_http_err_cnt(tab)", "112"), ("src,table_http_err_rate(tab)", "113"), ("src,table_http_fail_cnt(tab)", "121"), ("src,table_http_fail_rate(tab)", "122"),
     ("src,table_glitch_cnt(tab)", "126"), ("src,table_glitch_rate(tab)", "127"),
     ("src,table_http_req_cnt(tab)", "110"), ("src,table_http_req_rate(tab)", "111"), ("src,table_server_id(tab)", "101"), ("src,table_sess_cnt(tab)", "108"),
-    ("src,table_sess_rate(tab)", "109"), ("src,table_conn_cnt(few)", "undefined"), ("str(none),table_conn_cnt(few)", "0"), ("src,table_conn_cnt(none)", "undefined"),
+    ("src,table_sess_rate(tab)", "109"), ("str(),in_table(tab)", "undefined"), ("str(),in_table(few)", "0"), ("str(),table_gpt0(few)", "0"),
+    ("src,table_conn_cnt(few)", "undefined"), ("str(none),table_conn_cnt(few)", "0"), ("src,table_conn_cnt(none)", "undefined"),
 ];
 
 #[test]

@@ -280,3 +280,58 @@ fn rules_of_a_response_run_once() {
     let listing = weir.cli("show table app");
     assert!(listing.contains("gpc0=1"), "{listing}");
 }
+
+#[test]
+fn an_empty_key_is_counted_against_a_limit() {
+    let front = "    stick-table type string len 8 size 100 store http_req_cnt\n    \
+                 http-request track-sc0 req.hdr(x-key) if { path /header }\n    \
+                 http-request track-sc0 url_param(k) if { path /parameter }\n    \
+                 http-request track-sc0 req.cook(k) if { path /cookie }\n    \
+                 http-request track-sc0 query if { path /query }\n    \
+                 http-request track-sc0 req.hdr(x-key) table blocks if { path /block }\n    \
+                 http-request track-sc0 req.hdr(x-key) table numbers if { path /number }\n    \
+                 http-request return status 200 hdr x-seen \"%[sc0_http_req_cnt]|%[req.hdr(x-key),in_table(web)]|%[req.hdr(x-key),table_http_req_cnt(blocks)]\"";
+    let back = "    server s 127.0.0.1:1\n\
+                \nbackend blocks\n    stick-table type binary len 4 size 10 store http_req_cnt\n\
+                \nbackend numbers\n    stick-table type integer size 10 store http_req_cnt\n";
+    let weir = Setup::http(front, back).start();
+    let mut client = weir.web();
+    let mut seen = |target: &str| {
+        let request =
+            format!("GET {target} HTTP/1.1\r\nhost: h\r\nx-key:\r\ncookie: k=; a=1\r\n\r\n");
+        client.ask(request).header("x-seen").unwrap_or("none").to_owned()
+    };
+    assert_eq!(seen("/block"), "1|0|1");
+    assert_eq!(seen("/block"), "2|0|2");
+    assert_eq!(seen("/header"), "1|1|2");
+    assert_eq!(seen("/parameter?k="), "2|1|2");
+    assert_eq!(seen("/cookie"), "3|1|2");
+    assert_eq!(seen("/query?"), "4|1|2");
+    assert_eq!(seen("/query"), "|1|2", "without a question mark there is no query");
+    assert_eq!(seen("/parameter?k"), "|1|2", "a name without an equals sign is no parameter");
+    assert_eq!(seen("/number"), "|1|2", "an empty text is no number");
+    assert_eq!(entry(&weir, "web"), "key= use=0 http_req_cnt=4");
+    assert_eq!(entry(&weir, "blocks"), "key=00000000 use=0 http_req_cnt=2");
+}
+
+#[test]
+fn an_empty_key_sticks_to_its_server() {
+    let origins: Vec<Origin> =
+        ["a", "b"].map(|name| Origin::answering(reply("200 OK\r\nX-Session:", name))).into();
+    let back = "    stick-table type string len 20 size 100\n    \
+                stick on req.hdr(x-user)\n    \
+                stick store-response res.hdr(x-session) table blocks\n    \
+                server a <a>\n    server b <b>\n\
+                \nbackend blocks\n    stick-table type binary len 4 size 10\n";
+    let weir = Setup::http("", back)
+        .with("a", origins[0].address())
+        .with("b", origins[1].address())
+        .start();
+    let mut client = weir.web();
+    for _ in 0..3 {
+        let request = "GET / HTTP/1.1\r\nhost: h\r\nx-user:\r\n\r\n";
+        assert_eq!(client.ask(request).text(), "a");
+    }
+    assert_eq!(entry(&weir, "app"), "key= use=0 server_id=1 server_key=a");
+    assert_eq!(entry(&weir, "blocks"), "key=00000000 use=0 server_id=1 server_key=a");
+}
