@@ -1,7 +1,7 @@
 //! Rules applied to a transaction, and what follows from their verdicts. Never evaluates one by itself.
 //!
-//! Order (manual section 4): `http-request` and `redirect` rules of the frontend, then of the
-//! backend; `http-response` rules of the backend, then of the frontend; `http-after-response` rules
+//! Order (manual section 4): `http-request` rules, statistics page and `redirect` rules of the
+//! frontend, then those of the backend; `http-response` rules of the backend, then of the frontend; `http-after-response` rules
 //! of both on every response, local ones included.
 
 use crate::case;
@@ -66,6 +66,14 @@ pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ru
             decided => return Ok(decided),
         }
     }
+    Ok(Ruling::Pass)
+}
+
+/// The `redirect` rules of one proxy.
+///
+/// # Errors
+/// As [`request`].
+pub(crate) async fn redirect(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, Failure> {
     for section in proxy.settings.rule_sections() {
         match patiently(tx, proxy, &section.redirect).await? {
             Ruling::Pass => {}

@@ -52,6 +52,11 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     {
         return Ok(route);
     }
+    if front.rules.redirect
+        && let Some(route) = judge::redirect(tx, &front).await?.into()
+    {
+        return Ok(route);
+    }
     rewrite::name(tx);
     rewrite::restrict_names(tx, &front)?;
     let mut chosen = choose(tx, &front);
@@ -98,6 +103,11 @@ pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<Rou
         }
         if asks_for_statistics(tx, &backend)
             && let Some(route) = Box::pin(statistics(tx, &backend)).await?
+        {
+            return Ok(route);
+        }
+        if backend.rules.redirect
+            && let Some(route) = judge::redirect(tx, &backend).await?.into()
         {
             return Ok(route);
         }

@@ -295,8 +295,10 @@ pub struct Proxy {
 /// Which kinds of rules a proxy has, inherited ones included.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RulesAtHand {
-    /// `http-request` or `redirect`.
+    /// `http-request`.
     pub(crate) request: bool,
+    /// `redirect`.
+    pub(crate) redirect: bool,
     /// `http-response`.
     pub(crate) response: bool,
     /// `http-after-response`.
@@ -322,14 +324,15 @@ pub(crate) struct RulesAtHand {
 impl RulesAtHand {
     /// Whether there are any.
     pub(crate) fn any(self) -> bool {
-        let http = self.request || self.response || self.after_response;
+        let http = self.request || self.redirect || self.response || self.after_response;
         http || self.switching || self.content || self.answer || self.sticking || self.selection
     }
 
     fn of(settings: &settings::Proxy) -> Self {
         let any = |has: fn(&rules::Rules) -> bool| settings.rule_sections().any(has);
         Self {
-            request: any(|rules| !rules.http_request.is_empty() || !rules.redirect.is_empty()),
+            request: any(|rules| !rules.http_request.is_empty()),
+            redirect: any(|rules| !rules.redirect.is_empty()),
             response: any(|rules| !rules.http_response.is_empty()),
             after_response: any(|rules| !rules.http_after_response.is_empty()),
             switching: any(|rules| !rules.switching.is_empty()),

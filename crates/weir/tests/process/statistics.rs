@@ -225,3 +225,32 @@ fn the_page_is_the_server_in_the_log() {
         assert_eq!(log.line(), line);
     }
 }
+
+#[test]
+fn redirects_follow_the_rules_and_the_page() {
+    let front = "    stats uri /page\n    http-request deny if { path /denied }\n    \
+                 http-request set-path /moved if { path /old }\n    \
+                 redirect location /denied-to if { path /denied }\n    \
+                 redirect location /moved-to if { path /moved }\n    \
+                 redirect location /page-to if { path_beg /page } METH_GET\n    \
+                 redirect location /other-to if { path_beg /page }\n    \
+                 use_backend app if { path_beg /behind }";
+    let back = "    stats uri /behind\n    stats auth joe:pw\n    \
+                redirect location /behind-to if { path_beg /behind }\n    server s 127.0.0.1:1";
+    let weir = Setup::http(front, back).start();
+    let ask = |method: &str, target: &str| {
+        let head = format!("{method} {target} HTTP/1.1\r\nHost: t\r\nContent-Length: 0\r\n\r\n");
+        let mut client = weir.web();
+        client.send(head);
+        let answer = client.head();
+        (answer.status(), answer.header("location").map(str::to_owned))
+    };
+    let to = |target: &str| (302, Some(target.to_owned()));
+    assert_eq!(ask("GET", "/denied"), (403, None));
+    assert_eq!(ask("GET", "/old"), to("/moved-to"));
+    assert_eq!(ask("GET", "/page"), (200, None), "the page of the frontend goes first");
+    assert_eq!(ask("GET", "/page;csv"), (200, None));
+    assert_eq!(ask("PUT", "/page"), to("/other-to"), "the page has no such method");
+    assert_eq!(ask("GET", "/behind"), (401, None), "the page of the backend goes first");
+    assert_eq!(ask("PUT", "/behind"), to("/behind-to"));
+}
