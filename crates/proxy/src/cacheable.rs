@@ -1,5 +1,5 @@
-//! `option checkcache`: a response that sets a cookie and that a shared cache may keep would hand one
-//! client's session to another. Never changes a message.
+//! Whether a shared cache may keep a response, for `option checkcache` and `cookie ... nocache`: with a cookie it
+//! would hand one client's session to another.
 
 use crate::counters::Metric;
 use crate::journal::{Cause, Failure, Phase};
@@ -11,7 +11,7 @@ use htx::{Head, HeaderId, Method, list};
 
 /// Remembers of a request on its way to a server whether caches keep what answers it.
 pub(crate) fn note(tx: &mut Transaction) {
-    if tx.backend.as_ref().is_some_and(|backend| checks(backend)) {
+    if tx.backend.as_ref().is_some_and(|backend| checks(backend) || marks(backend)) {
         let method = tx.space.request.method_id();
         tx.asks = matches!(method, Method::Get | Method::Head | Method::Options | Method::Trace);
     }
@@ -45,20 +45,27 @@ fn checks(proxy: &crate::runtime::Proxy) -> bool {
     proxy.back.is_some() && proxy.settings.back.as_ref().is_some_and(|back| back.check_cache)
 }
 
+/// Whether a cookie that is inserted makes a response private (`nocache`).
+fn marks(proxy: &crate::runtime::Proxy) -> bool {
+    let back = proxy.settings.back.as_ref();
+    back.and_then(|back| back.cookie.as_ref()).is_some_and(|cookie| cookie.nocache)
+}
+
 /// Statuses whose responses may be kept without leave (RFC 9110 section 15.1, as HAProxy has them).
 const KEPT: [u16; 11] = [200, 203, 204, 206, 300, 301, 404, 405, 410, 414, 501];
 
-/// Whether a cache may hand the response with its cookie to somebody else: it sets one, nothing
-/// forbids to keep it, and something says how long. `asks`: the request only asked for something.
+/// Whether a cache may hand the response with its cookie to another client.
 fn shares_cookie(asks: bool, response: &Head) -> bool {
-    let fields = || response.fields();
     let sets = |name: &[u8]| matches!(name, b"set-cookie" | b"set-cookie2");
-    if !fields().any(|field| sets(field.name)) {
-        return false;
-    }
+    response.fields().any(|field| sets(field.name)) && may_be_kept(asks, response)
+}
+
+/// Whether a shared cache may keep a response: method and status or `public` allow it, nothing forbids
+/// it, and something says how long. `asks`: the request's method is one that only asks.
+pub(crate) fn may_be_kept(asks: bool, response: &Head) -> bool {
     let mut kept = asks && KEPT.contains(&response.status());
     let mut dated = false;
-    for field in fields() {
+    for field in response.fields() {
         match field.id {
             HeaderId::ETag | HeaderId::Expires | HeaderId::LastModified => dated = true,
             HeaderId::Pragma if field.value.eq_ignore_ascii_case(b"no-cache") => kept = false,

@@ -4,13 +4,14 @@
 mod date;
 mod field;
 
+use crate::cacheable;
 use crate::judge::Persistence;
 use crate::runtime::{Back, Server};
 use crate::settings::{Cookie, CookieMode};
 use crate::transaction::Transaction;
 pub(crate) use date::Dates;
 use field::Edit;
-use htx::{Head, HeaderId, Method, list};
+use htx::{Head, HeaderId, Method};
 use reactor::Address;
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -213,7 +214,7 @@ pub(crate) fn response(tx: &mut Transaction) {
     let Some(value) = value else {
         // A server without a value has no client to keep.
         tx.notes.journal.cookie.1 = b'I';
-        return insert(&mut tx.space.response, cookie, [&*cookie.name, b"=", NEVER].concat());
+        return insert(tx, cookie, [&*cookie.name, b"=", NEVER].concat());
     };
     let now = tx.worker.second();
     let refreshed = tx.cookie_dates.refreshed(cookie, now);
@@ -222,7 +223,7 @@ pub(crate) fn response(tx: &mut Transaction) {
         let dates = refreshed.unwrap_or_else(|| Dates::default().first(cookie, now));
         let mut pair = [&*cookie.name, b"=", &value].concat();
         dates.write(cookie, &mut pair);
-        insert(&mut tx.space.response, cookie, pair);
+        insert(tx, cookie, pair);
     }
 }
 
@@ -268,34 +269,17 @@ fn set_by_server(head: &Head, name: &[u8], from: usize) -> Option<(usize, bool)>
 /// What takes a cookie away from a client.
 const NEVER: &[u8] = b"; Expires=Thu, 01-Jan-1970 00:00:01 GMT";
 
-fn insert(head: &mut Head, cookie: &Cookie, mut line: Vec<u8>) {
+fn insert(tx: &mut Transaction, cookie: &Cookie, mut line: Vec<u8>) {
+    let head = &mut tx.space.response;
     line.extend_from_slice(b"; path=/");
     for attribute in &cookie.attributes {
         line.extend_from_slice(b"; ");
         line.extend_from_slice(attribute);
     }
     head.push(b"set-cookie", &line);
-    if cookie.nocache && is_cacheable(head) {
+    if cookie.nocache && cacheable::may_be_kept(tx.asks, head) {
         head.push(b"cache-control", b"private");
     }
-}
-
-/// Whether a response invites caches to keep it, and neither forbids it nor explicitly wants it:
-/// the ones that `nocache` is about, as measured.
-fn is_cacheable(head: &Head) -> bool {
-    let marks = [HeaderId::ETag, HeaderId::Expires, HeaderId::LastModified];
-    let mut invites = marks.iter().any(|id| head.has(*id));
-    for field in head.by_id(HeaderId::CacheControl) {
-        for item in list::items(field.value) {
-            let name = item.split(|byte| *byte == b'=').next().unwrap_or(item);
-            let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
-            if is(b"no-cache") || is(b"no-store") || is(b"private") || is(b"public") {
-                return false;
-            }
-            invites |= is(b"max-age") || is(b"s-maxage");
-        }
-    }
-    invites
 }
 
 #[cfg(test)]
