@@ -32,43 +32,42 @@ pub(super) struct Query {
 const LONGEST_SCOPE: usize = 64;
 
 impl Query {
-    /// Reads the options from a URI that begins with `prefix`.
+    /// Reads the options from a URI that begins with `prefix`. Options stand behind a semicolon, and
+    /// their order does not matter, as in HAProxy; other words, `/up` for one, are part of the path.
     pub(super) fn parse(uri: &[u8], prefix: &str) -> Self {
         let rest = uri.get(prefix.len()..).unwrap_or_default();
         let text = String::from_utf8_lossy(rest);
-        let mut query = Self {
-            format: Format::Html,
-            states: States::All,
-            refreshes: true,
-            scope: String::new(),
-            outcome: None,
-        };
-        for word in text.split([';', '?', '&', '/']) {
-            query.take(word);
+        Self {
+            format: Format::of(&text),
+            states: match () {
+                () if text.contains(";up") => States::Up,
+                () if text.contains(";no-maint") => States::NoMaint,
+                () => States::All,
+            },
+            refreshes: !text.contains(";norefresh"),
+            scope: value(&text, "scope=")
+                .map_or_else(String::new, |it| decode(it).chars().take(LONGEST_SCOPE).collect()),
+            outcome: value(&text, ";st=").and_then(Outcome::parse),
         }
-        if text.contains(";json-schema") {
-            query.format = Format::Schema;
-        }
-        query
     }
+}
 
-    fn take(&mut self, word: &str) {
-        match word {
-            "csv" => self.format = Format::Rows(Look::Csv),
-            "typed" => self.format = Format::Rows(Look::Typed { describe: false }),
-            "json" => self.format = Format::Rows(Look::Json),
-            "up" => self.states = States::Up,
-            "no-maint" => self.states = States::NoMaint,
-            "norefresh" => self.refreshes = false,
-            _ => {
-                if let Some(scope) = word.strip_prefix("scope=") {
-                    self.scope = decode(scope).chars().take(LONGEST_SCOPE).collect();
-                } else if let Some(outcome) = word.strip_prefix("st=") {
-                    self.outcome = Outcome::parse(outcome);
-                }
-            }
+impl Format {
+    fn of(text: &str) -> Self {
+        match () {
+            () if text.contains(";json-schema") => Format::Schema,
+            () if text.contains(";json") => Format::Rows(Look::Json),
+            () if text.contains(";typed") => Format::Rows(Look::Typed { describe: false }),
+            () if text.contains(";csv") => Format::Rows(Look::Csv),
+            () => Format::Html,
         }
     }
+}
+
+/// What stands behind the first `name`, up to the next separator.
+fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let rest = &text[text.find(name)? + name.len()..];
+    rest.split([';', '?', '&', '/']).next()
 }
 
 /// Decodes `%41` and `+`.
@@ -113,6 +112,30 @@ mod tests {
         assert_eq!(typed.format, Format::Rows(Look::Typed { describe: false }));
         assert_eq!(parse("/;st=DENY").outcome, Some(Outcome::Denied));
         assert_eq!(parse("/;st=<b>").outcome, None);
+    }
+
+    #[test]
+    fn words_without_a_semicolon_are_no_options() {
+        let none = Query::parse(b"/", "/");
+        for uri in
+            ["/up", "/csv", "/?up", "/&up", "//up", "/?json", "/typed", "/norefresh", "/?st=DENY"]
+        {
+            assert_eq!(Query::parse(uri.as_bytes(), "/"), none, "{uri}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_options_does_not_matter() {
+        for (uri, look) in [
+            ("/;json;csv", Look::Json),
+            ("/;csv;json", Look::Json),
+            ("/;json;typed", Look::Json),
+            ("/;typed;csv", Look::Typed { describe: false }),
+            ("/;csv;typed", Look::Typed { describe: false }),
+        ] {
+            assert_eq!(Query::parse(uri.as_bytes(), "/").format, Format::Rows(look), "{uri}");
+        }
+        assert_eq!(Query::parse(b"/;no-maint;up", "/").states, States::Up);
     }
 
     proptest! {
