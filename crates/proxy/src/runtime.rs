@@ -482,6 +482,8 @@ pub struct Server {
     /// Whether a task sees to its slow start.
     pub(crate) warming: AtomicBool,
     /// Its agent, if it has one.
+    /// Whether a health check is under way.
+    pub check_runs: AtomicBool,
     pub agent: Option<Agent>,
     /// Idle connections that their threads did not need, for any thread to take.
     pub(crate) parked: Parking,
@@ -513,6 +515,7 @@ impl Server {
             agent: settings.agent.as_ref().map(|agent| Agent::new(agent, settings.off.1)),
             parked: Parking::default(),
             limit: Limit::new(&settings),
+            check_runs: AtomicBool::default(),
             followers: Grow::new(),
             recorded: Default::default(),
             deleted: AtomicBool::new(false),
@@ -610,6 +613,8 @@ pub struct Agent {
     /// Milliseconds between checks.
     pub inter_ms: u32,
     asked: Mutex<Asked>,
+    /// Whether it is being asked.
+    pub runs: AtomicBool,
 }
 
 /// Where an agent is asked, and what it is told first.
@@ -638,7 +643,8 @@ impl Agent {
     fn new(settings: &settings::Agent, off: bool) -> Self {
         let (ip, port, send) = (settings.ip, settings.port, settings.send.clone());
         let asked = Mutex::new(Asked { ip, port, send });
-        Self { off: AtomicBool::new(off), inter_ms: settings.inter_ms, asked }
+        let (off, runs) = (AtomicBool::new(off), AtomicBool::default());
+        Self { off, runs, inter_ms: settings.inter_ms, asked }
     }
 
     /// Where it is asked now, and what it is told first.

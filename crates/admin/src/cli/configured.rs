@@ -138,21 +138,20 @@ fn agent_place(server: &Server) -> (Option<IpAddr>, u16) {
 
 /// The mask of `srv_agent_state`: an agent 16, configured 2, enabled 4.
 fn agent_state(server: &Server) -> u8 {
-    match server.agent.as_ref().map(|agent| agent.off.load(Relaxed)) {
-        None => 0,
-        Some(true) => 16 | 2,
-        Some(false) => 16 | 2 | 4,
-    }
+    let Some(agent) = &server.agent else { return 0 };
+    let enabled = if agent.off.load(Relaxed) { 0 } else { 4 };
+    16 | 2 | enabled | u8::from(agent.runs.load(Relaxed))
 }
 
-/// The mask of `srv_check_state`: configured 2, enabled 4, paused by maintenance 8. A server
-/// without checks counts as paused for good if the configuration disabled it, as measured.
+/// The mask of `srv_check_state`: under way 1, configured 2, enabled 4, paused by maintenance 8. A
+/// server without checks counts as paused for good if the configuration disabled it, as measured.
 fn check_state(server: &Server) -> u8 {
     let state = &server.state;
     let enabled = if server.checks_off.load(Relaxed) { 0 } else { 4 };
+    let runs = u8::from(server.check_runs.load(Relaxed));
     match (state.settings().checked, state.settings().disabled) {
-        (true, _) if server.paused.load(Relaxed) => 2 | enabled | 8,
-        (true, _) => 2 | enabled,
+        (true, _) if server.paused.load(Relaxed) => 2 | enabled | runs | 8,
+        (true, _) => 2 | enabled | runs,
         (false, true) => 8,
         (false, false) => 0,
     }

@@ -7,7 +7,7 @@ use balance::{CheckStatus, notice};
 use proxy::counters::{Counters, Event, Metric, Timing};
 use proxy::runtime::{Proxy, Server};
 use reactor::Address;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Counters that servers and backends share.
 pub(super) const SHARED: &[(Field, Metric)] = &[
@@ -117,7 +117,7 @@ fn checks(row: &mut Row, server: &Server, clock: Clock) {
         return;
     }
     let last = &record.last;
-    row.set(Field::CheckStatus, last.status.code());
+    row.set(Field::CheckStatus, outcome(last.status, &server.check_runs));
     row.set(Field::CheckDesc, last.status.description());
     row.set(Field::CheckCode, last.code.map(code));
     row.set(Field::CheckRise, record.health.rise());
@@ -130,12 +130,11 @@ fn checks(row: &mut Row, server: &Server, clock: Clock) {
 }
 
 fn agent(row: &mut Row, server: &Server) {
-    if server.agent.as_ref().is_none_or(|agent| agent.off.load(Relaxed)) {
-        return;
-    }
+    let agent = server.agent.as_ref().filter(|agent| !agent.off.load(Relaxed));
+    let Some(agent) = agent else { return };
     let record = server.state.agent_record();
     let last = &record.last;
-    row.set(Field::AgentStatus, last.status.code());
+    row.set(Field::AgentStatus, outcome(last.status, &agent.runs));
     row.set(Field::AgentDesc, last.status.description());
     row.set(Field::AgentCode, last.code.map(code));
     row.set(Field::AgentRise, record.health.rise());
@@ -145,6 +144,12 @@ fn agent(row: &mut Row, server: &Server) {
         row.set(Field::AgentDuration, last.duration_ms);
         row.set(Field::LastAgt, last.info.as_str());
     }
+}
+
+/// The outcome of the last check, marked while the next one is under way.
+fn outcome(last: CheckStatus, runs: &AtomicBool) -> String {
+    let mark = if runs.load(Relaxed) { "* " } else { "" };
+    format!("{mark}{}", last.code())
 }
 
 /// A code of a protocol, or of a program that a signal has ended.

@@ -22,6 +22,7 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record) {
     let Some(subject) = turn.subject() else { return };
     if subject.server.agent.as_ref().is_some_and(|agent| !agent.off.load(Relaxed)) {
         turn.trace(None);
+        turn.mark(true);
     }
     let result = match ask(&checker.worker, &subject).await {
         Some(Ok(line)) => obey(&checker.worker, &subject, record.slot as usize, &line),

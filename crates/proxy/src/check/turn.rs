@@ -51,6 +51,7 @@ impl Turn {
         }
         subject.back.balancer.warm_up(self.record.slot as usize, self.checker.worker.millis());
         self.trace(None);
+        self.mark(true);
         Some(subject)
     }
 
@@ -66,6 +67,15 @@ impl Turn {
             result: result.cloned(),
         };
         trace::check(&self.checker.worker, || self.subject().map(told));
+    }
+
+    /// Lets statistics see that the check runs, or that it does not any more.
+    pub(super) fn mark(&self, runs: bool) {
+        let Some(Subject { server, .. }) = self.subject() else { return };
+        match &server.agent {
+            Some(agent) if self.record.agent => agent.runs.store(runs, Relaxed),
+            _ => server.check_runs.store(runs, Relaxed),
+        }
     }
 
     /// Takes a result to the server, and tells operators what it changed.
@@ -109,7 +119,8 @@ pub(crate) fn tell(
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if let Some(subject) = subject(&self.checker, self.record) {
+        self.mark(false);
+        if let Some(subject) = self.subject() {
             let agent = subject.server.agent.as_ref().filter(|_| self.record.agent);
             let usual = || subject.server.state.check_interval_ms();
             let interval = agent.map_or_else(usual, |agent| agent.inter_ms);

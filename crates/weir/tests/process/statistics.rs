@@ -1,6 +1,7 @@
 //! The statistics page: where it is, who may see it, what it shows. Never its looks.
 
-use crate::support::{LogReceiver, Message, Origin, Running, Setup};
+use crate::support::{LogReceiver, Message, Origin, Running, Setup, eventually};
+use std::net::TcpListener;
 
 /// A page per frontend: `web` by users, `rules` by rules, `open` for everybody.
 fn start() -> Running {
@@ -253,4 +254,36 @@ fn redirects_follow_the_rules_and_the_page() {
     assert_eq!(ask("PUT", "/page"), to("/other-to"), "the page has no such method");
     assert_eq!(ask("GET", "/behind"), (401, None), "the page of the backend goes first");
     assert_eq!(ask("PUT", "/behind"), to("/behind-to"));
+}
+
+#[test]
+fn a_check_under_way_is_marked() {
+    // Connections are made and never answered.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("a bound socket");
+    let passing = Origin::saying("x");
+    let weir = Setup::http(
+        "",
+        &format!(
+            "    option httpchk GET /\n    timeout check 60s\n    \
+             server s <s> check agent-check agent-port {} agent-inter 1s\n    \
+             server other <other> check inter 60s\n    server plain <s>",
+            address.port()
+        ),
+    )
+    .with("s", address)
+    .with("other", passing.address())
+    .start();
+    let status = |server: &str, field: &str| weir.stat("app", server, field);
+    for field in ["check_status", "agent_status"] {
+        eventually(field, || (status("s", field) == "* INI").then_some(()));
+    }
+    eventually("a check that is over", || {
+        (status("other", "check_status") == "L7OK").then_some(())
+    });
+    assert_eq!(status("plain", "check_status"), "");
+    let state = weir.cli("show servers state app");
+    let line = state.lines().find(|line| line.contains(" s 127.")).expect("a line of the server");
+    let words: Vec<_> = line.split(' ').collect();
+    assert_eq!((words[13], words[14]), ("7", "23"), "{line}");
 }
