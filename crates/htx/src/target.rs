@@ -3,7 +3,7 @@
 
 use crate::start::Method;
 
-/// A request target in one of its four forms.
+/// A request target in one of its four forms, or in what rules can make of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
     /// `/path?query`.
@@ -21,8 +21,11 @@ pub enum Target<'a> {
     Authority(&'a [u8]),
     /// `*`.
     Asterisk,
-    /// None of these.
-    Invalid,
+    /// `path?query` without a slash in front, the path being empty or not. No form of the standard,
+    /// but rules can make it.
+    Relative(&'a [u8]),
+    /// None of these: it is empty.
+    Empty,
 }
 
 impl<'a> Target<'a> {
@@ -31,10 +34,10 @@ impl<'a> Target<'a> {
         match uri {
             [b'/', ..] => Self::Origin(uri),
             b"*" => Self::Asterisk,
-            [] => Self::Invalid,
+            [] => Self::Empty,
             _ => absolute(uri).unwrap_or(match method {
                 Method::Connect => Self::Authority(uri),
-                _ => Self::Invalid,
+                _ => Self::Relative(uri),
             }),
         }
     }
@@ -48,7 +51,7 @@ impl<'a> Target<'a> {
     /// The path with its query; `None` when the form has none.
     pub fn path_and_query(self) -> Option<&'a [u8]> {
         match self {
-            Self::Origin(all) => Some(all),
+            Self::Origin(all) | Self::Relative(all) => Some(all),
             Self::Absolute { path_and_query, .. } => Some(path_and_query),
             _ => None,
         }
@@ -115,7 +118,7 @@ mod tests {
 
     #[test]
     fn forms() {
-        let rows: [Row; 9] = [
+        let rows: [Row; 13] = [
             ("/", Some("/"), None, None),
             ("/a?b?c", Some("/a"), Some("b?c"), None),
             ("/a?", Some("/a"), Some(""), None),
@@ -124,7 +127,11 @@ mod tests {
             ("http://h", Some(""), None, Some("h")),
             ("http://h?q", Some(""), Some("q"), Some("h")),
             ("*", None, None, None),
-            ("foo", None, None, None),
+            ("*?x", Some("*"), Some("x"), None),
+            ("foo", Some("foo"), None, None),
+            ("foo/bar?x=1", Some("foo/bar"), Some("x=1"), None),
+            ("?x", Some(""), Some("x"), None),
+            ("", None, None, None),
         ];
         for (uri, path, query, authority) in rows {
             let target = Target::parse(Method::Get, uri.as_bytes());

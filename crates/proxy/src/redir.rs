@@ -4,6 +4,7 @@ use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
 use crate::settings::Mode;
 use crate::transaction::Transaction;
+use htx::target::Target;
 use htx::{Method, Version};
 
 /// The answer in place of the claimed server's, if it is one that clients are sent to: to GET and
@@ -15,7 +16,11 @@ pub(crate) fn instead_of(tx: &mut Transaction) -> Option<Failure> {
         return None;
     }
     let space = &mut *tx.space;
-    let path = space.request.target().path_and_query()?;
+    let path = match space.request.target() {
+        // It would become a part of the host.
+        Target::Relative(_) => return None,
+        target => target.path_and_query()?,
+    };
     let location = [&prefix, path].concat();
     let answer = &mut space.response;
     answer.clear();

@@ -1,5 +1,6 @@
 //! `redirect`: the location it builds and the reply around it (manual section 4.2). Never sends it.
 
+use htx::target::Target;
 use htx::{Head, HeaderId, Version};
 use sample::{Facts, LogFormat, LogStyle, ParseError, Parser};
 use stdx::{ignored, leading};
@@ -128,8 +129,12 @@ impl Redirect {
                 out.extend_from_slice(request.and_then(Head::host).unwrap_or_default());
             }
         }
-        let path = request.and_then(|head| head.target().path_and_query()).unwrap_or_default();
-        let path = if path.is_empty() || path == b"*" { b"/" } else { path };
+        let path = match request.map(Head::target) {
+            // It would become a part of the host.
+            Some(Target::Relative(_)) | None => b"",
+            Some(target) => target.path_and_query().unwrap_or_default(),
+        };
+        let path = if path.is_empty() { b"/" } else { path };
         let path = if self.drop_query {
             path.split(|byte| *byte == b'?').next().unwrap_or_default()
         } else {

@@ -1,7 +1,7 @@
 //! Keeps an absolute target and `Host` saying the same when a rule edits either: a server refuses a request in which
 //! they differ (RFC 9112 section 3.2.2). Never adds a `Host`.
 
-use htx::target::without_userinfo;
+use htx::target::{Target, split_port, without_userinfo};
 use htx::{Head, HeaderId};
 
 /// `Host` follows a new target that names an authority.
@@ -21,6 +21,10 @@ pub(super) fn follow_host(head: &mut Head) {
     if !head.is_request() || head.is_normalized() {
         return;
     }
+    if let Target::Authority(old) = head.target() {
+        let uri = connect_target(head, old);
+        return head.set_uri(&uri);
+    }
     let uri = head.uri();
     let Some(start) = memchr::memmem::find(uri, b"://").map(|at| at + 3) else { return };
     let Some(authority) = head.target().authority() else { return };
@@ -30,6 +34,17 @@ pub(super) fn follow_host(head: &mut Head) {
     }
     let uri = [&uri[..start], host, &uri[start + authority.len()..]].concat();
     head.set_uri(&uri);
+}
+
+/// The target of a CONNECT request whose `Host` was edited. The port stays where `Host` has none:
+/// it may have lost a default one, which the target needs (RFC 9112 section 3.2.3).
+fn connect_target(head: &Head, old: &[u8]) -> Vec<u8> {
+    let host = head.by_id(HeaderId::Host).last().map_or(&b""[..], |field| field.value);
+    match (split_port(host), split_port(old).1) {
+        _ if host.is_empty() => old.to_vec(),
+        ((host, None), Some(port)) => [host, b":", port].concat(),
+        _ => host.to_vec(),
+    }
 }
 
 #[cfg(test)]
@@ -72,10 +87,24 @@ mod tests {
             ("http://x:8", &["new"], "http://new"),
             ("/a?b=http://c/d", &["new"], "/a?b=http://c/d"),
             ("http://x:8/a", &[], "http://x:8/a"),
+            ("x:8/a", &["new"], "x:8/a"),
         ] {
             let mut head = head(uri, hosts);
             follow_host(&mut head);
             assert_eq!(head.uri(), expected.as_bytes(), "{uri}");
+        }
+        for (uri, hosts, expected) in [
+            ("x:443", &["new:81"][..], "new:81"),
+            ("x:443", &["new"], "new:443"),
+            ("x:443", &["x"], "x:443"),
+            ("[::1]:443", &["[::2]"], "[::2]:443"),
+            ("x:443", &["x", "new"], "new:443"),
+            ("x:443", &[], "x:443"),
+        ] {
+            let mut connect = head("x", hosts);
+            connect.set_request(b"CONNECT", uri.as_bytes(), Version::Http11);
+            follow_host(&mut connect);
+            assert_eq!(connect.uri(), expected.as_bytes(), "{uri} {hosts:?}");
         }
     }
 }

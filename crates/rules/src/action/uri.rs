@@ -5,6 +5,8 @@ use super::host::follow_target;
 use super::{Action, Input, Outcome};
 use crate::context::Context;
 use htx::Head;
+use htx::target::Target;
+use sample::logformat::percent_encode;
 use sample::regex::Regex;
 use sample::{LogFormat, ParseError, Side};
 
@@ -34,9 +36,11 @@ impl UriEdit {
             let Some(head) = cx.head_mut(Side::Request) else { return Outcome::Next };
             let Some(regex) = &self.regex else { return self.apply(value, room, head) };
             let mut expanded = Vec::new();
-            if !expand(regex, self.part.of(head), value, &mut expanded) {
+            let Some(subject) = self.part.of(head) else { return Outcome::Next };
+            if !expand(regex, subject, value, &mut expanded) {
                 return Outcome::Next;
             }
+            percent_encode(0, &mut expanded);
             self.apply(&expanded, room, head)
         })
     }
@@ -61,7 +65,8 @@ impl UriEdit {
     }
 }
 
-/// The target in three pieces: scheme and authority, path, query with its question mark.
+/// The target in three pieces: scheme and authority, path, query with its question mark. A target
+/// without a path, such as `*`, is the first piece.
 fn pieces(head: &Head) -> (&[u8], &[u8], &[u8]) {
     let uri = head.uri();
     let path_and_query = head.target().path_and_query().unwrap_or_default();
@@ -71,16 +76,33 @@ fn pieces(head: &Head) -> (&[u8], &[u8], &[u8]) {
     (origin, path, query)
 }
 
+/// The target with another path.
+fn with_path(head: &Head, path: &[u8], query: &[u8]) -> Vec<u8> {
+    let (origin, ..) = pieces(head);
+    match head.target() {
+        // As HAProxy was seen to do.
+        Target::Authority(_) | Target::Asterisk if !path.is_empty() => [path, query].concat(),
+        // A path behind an authority has a slash (RFC 3986 section 3.3), or it would be a part of
+        // it.
+        Target::Absolute { .. } if !matches!(path, [] | [b'/' | b'?', ..]) => {
+            [origin, b"/", path, query].concat()
+        }
+        _ => [origin, path, query].concat(),
+    }
+}
+
 impl Part {
-    fn of(self, head: &Head) -> &[u8] {
+    /// What a regex looks at; nothing where the target has no path.
+    fn of(self, head: &Head) -> Option<&[u8]> {
         let (origin, path, query) = pieces(head);
         let uri = head.uri();
         match self {
-            Part::Method => head.method(),
-            Part::Uri => uri,
-            Part::Path => path,
-            Part::PathAndQuery => &uri[origin.len()..],
-            Part::Query => query.strip_prefix(b"?").unwrap_or(query),
+            Part::Path | Part::PathAndQuery if path.is_empty() => None,
+            Part::Method => Some(head.method()),
+            Part::Uri => Some(uri),
+            Part::Path => Some(path),
+            Part::PathAndQuery => Some(&uri[origin.len()..]),
+            Part::Query => Some(query.strip_prefix(b"?").unwrap_or(query)),
         }
     }
 
@@ -88,8 +110,8 @@ impl Part {
         let (origin, path, query) = pieces(head);
         match self {
             Part::Method | Part::Uri => value.to_vec(),
-            Part::Path => [origin, value, query].concat(),
-            Part::PathAndQuery => [origin, value].concat(),
+            Part::Path => with_path(head, value, query),
+            Part::PathAndQuery => with_path(head, value, b""),
             Part::Query if value.is_empty() => [origin, path].concat(),
             Part::Query => [origin, path, b"?", value].concat(),
         }

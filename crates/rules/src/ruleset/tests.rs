@@ -92,6 +92,7 @@ fn what_a_client_writes_into_a_template_begins_no_line() {
     let cases = [
         ("replace-header X-Z .* %[req.hdr(x-t)]", "x-z=a%0D%0Ab: 1%00\t<"),
         ("replace-value X-Z z %[req.hdr(x-t)]", "x-z=a%0D%0Ab: 1%00\t<"),
+        ("replace-path .* /%[req.hdr(x-t)]\\x01", "GET /a%0D%0Ab: 1%00\t<%01?x=1"),
         ("replace-path .* /%[req.hdr(x-t)]", "GET /a%0D%0Ab: 1%00\t<?x=1"),
         ("replace-uri .* /%[req.hdr(x-t)]", "GET /a%0D%0Ab: 1%00\t< "),
     ];
@@ -135,6 +136,80 @@ fn absolute_targets_keep_their_origin() {
     ] {
         let mut cx = Transaction::default();
         cx.request.set_uri(b"http://h/a?x=1");
+        run(HttpRequest, &[line], &mut cx);
+        assert_eq!(String::from_utf8_lossy(cx.request.uri()), expected, "{line}");
+    }
+}
+
+/// Values of `set-uri`, an edit of what came of it, and its result; as HAProxy was seen to do but
+/// where noted.
+#[test]
+fn targets_of_every_form_can_be_edited() {
+    for (uri, line, expected) in [
+        ("foo/bar?x=1", "set-path /p", "/p?x=1"),
+        ("foo/bar?x=1", "set-path p", "p?x=1"),
+        ("foo/bar?x=1", "set-pathq /p?q", "/p?q"),
+        ("foo/bar?x=1", "set-query z=1", "foo/bar?z=1"),
+        ("foo/bar", "set-query z=1", "foo/bar?z=1"),
+        ("foo/bar?x=1", "set-query %[req.hdr(none)]", "foo/bar"),
+        ("?x=1", "set-path /p", "/p?x=1"),
+        ("?x=1", "set-query z", "?z"),
+        ("?x=1", "replace-path (.*) <\\1>", "?x=1"),
+        ("?x=1", "replace-pathq (.*) <\\1>", "?x=1"),
+        // HAProxy 2.6 finds no path here.
+        ("foo/bar?x=1", "replace-path foo(.*) /a\\1", "/a/bar?x=1"),
+        ("foo/bar?x=1", "normalize-uri query-sort-by-name", "foo/bar?x=1"),
+        ("*", "set-path /p", "/p"),
+        ("*", "set-pathq /p?q", "/p?q"),
+        ("*", "replace-path (.*) <\\1>", "*"),
+        ("*", "set-query q", "*?q"),
+        ("http://h", "set-query q", "http://h?q"),
+        ("http://h", "replace-path (.*) /\\1", "http://h"),
+        // HAProxy drops scheme and authority, or makes the path a part of the authority.
+        ("http://h", "set-path /p", "http://h/p"),
+        ("http://h?x", "set-path p", "http://h/p?x"),
+        ("http://h/a?x", "set-path p", "http://h/p?x"),
+        ("http://h/a?x", "set-pathq p?q", "http://h/p?q"),
+        ("http://h/a?x", "set-pathq ?q", "http://h?q"),
+        ("http://h/abc?x", "replace-path ^/a(.*) \\1", "http://h/bc?x"),
+        ("http://h/a?x", "replace-path ^/a(.*) \\1", "http://h?x"),
+    ] {
+        let mut cx = Transaction::default();
+        cx.request.set_uri(uri.as_bytes());
+        run(HttpRequest, &[line], &mut cx);
+        assert_eq!(String::from_utf8_lossy(cx.request.uri()), expected, "{uri} {line}");
+    }
+}
+
+/// A path without a slash would become a part of the host.
+#[test]
+fn prefixes_of_redirections_go_before_a_slash() {
+    for (uri, location) in [
+        ("foo.test/bar?x=1", "http://h/"),
+        (".test", "http://h/"),
+        ("*", "http://h/"),
+        ("http://other", "http://h/"),
+        ("/a?b", "http://h/a?b"),
+    ] {
+        let mut cx = Transaction::default();
+        cx.request.set_uri(uri.as_bytes());
+        let got = run(HttpRequest, &["redirect prefix http://h"], &mut cx);
+        assert!(got.contains(&format!("|location: {location}|")), "{uri}: {got}");
+    }
+}
+
+#[test]
+fn a_target_of_connect_has_no_path() {
+    for (line, expected) in [
+        ("set-path foo", "foo"),
+        ("set-path %[req.hdr(none)]", "h:443"),
+        ("replace-path (.*) /\\1", "h:443"),
+        ("replace-uri ^h(.*) o\\1", "o:443"),
+        ("set-header host new:81", "new:81"),
+        ("replace-header host .* new:81", "new:81"),
+    ] {
+        let mut cx = Transaction::default();
+        cx.request.set_request(b"CONNECT", b"h:443", htx::Version::Http11);
         run(HttpRequest, &[line], &mut cx);
         assert_eq!(String::from_utf8_lossy(cx.request.uri()), expected, "{line}");
     }

@@ -287,4 +287,18 @@ mod tests {
         assert_eq!([world.eval("base"), world.eval("base32")], ["undefined", "2874071335"]);
         assert_eq!(world.eval("url32"), "2874071335");
     }
+
+    #[test]
+    fn a_target_without_a_leading_slash_has_a_path_and_a_query() {
+        for (uri, path, pathq, query) in [
+            ("foo/bar?x=1", "foo/bar", "foo/bar?x=1", "x=1"),
+            ("foo?x=1", "foo", "foo?x=1", "x=1"),
+            ("http:foo?x=1", "http:foo", "http:foo?x=1", "x=1"),
+            ("1http://h/p?x=1", "1http://h/p", "1http://h/p?x=1", "x=1"),
+        ] {
+            let world = World { request: Some(request("GET", uri, &[])), ..World::full() };
+            let seen = ["path", "pathq", "query", "urlp(x)"].map(|it| world.eval(it));
+            assert_eq!(seen, [path, pathq, query, "1"], "{uri}");
+        }
+    }
 }

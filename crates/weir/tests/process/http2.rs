@@ -338,6 +338,38 @@ fn connections_that_are_not_kept_wait_for_their_upgrade() {
     }
 }
 
+/// What a server of HTTP/2 is asked for: CONNECT keeps its port, and an empty path is `*` for
+/// OPTIONS (RFC 9113 sections 8.5 and 8.3.1).
+#[test]
+fn targets_without_a_path_reach_servers() {
+    let back = "    server s <inner> proto h2\nfrontend inner\n    bind <inner> proto h2\n    \
+                http-request return status 403 hdr x-url %[url] hdr x-host %[req.hdr(host)]";
+    let front = "    http-request set-header host new if { req.hdr(x-new) 1 }\n    \
+                 http-request set-uri foo/bar?x=1 if { path /relative }\n    \
+                 http-request set-header x-seen %[path]-%[query] if { path foo/bar }\n    \
+                 http-request return status 403 hdr x-url %[url] hdr x-host %[req.hdr(x-seen)] \
+                 if { path foo/bar }";
+    let weir = Setup::http(front, back).with("log", LogReceiver::new().address()).start();
+    for (request, url, host) in [
+        (
+            "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com",
+            "example.com:443",
+            "example.com:443",
+        ),
+        ("CONNECT a:80 HTTP/1.1\r\nHost: a:80", "a:80", "a:80"),
+        ("CONNECT a:443 HTTP/1.1\r\nHost: a\r\nX-New: 1", "new:443", "new:443"),
+        ("OPTIONS http://a.test HTTP/1.1\r\nHost: a.test", "*", "a.test"),
+        ("OPTIONS * HTTP/1.1\r\nHost: a.test", "*", "a.test"),
+        ("OPTIONS http://a.test/ HTTP/1.1\r\nHost: a.test", "http://a.test/", "a.test"),
+        ("GET http://a.test HTTP/1.1\r\nHost: a.test", "http://a.test/", "a.test"),
+        ("GET /relative HTTP/1.1\r\nHost: a.test", "foo/bar?x=1", "foo/bar-x=1"),
+    ] {
+        let answer = weir.web().ask(format!("{request}\r\n\r\n"));
+        let seen = (answer.header("x-url"), answer.header("x-host"));
+        assert_eq!(seen, (Some(url), Some(host)), "{request}");
+    }
+}
+
 /// What cannot be an extended CONNECT goes without its `Upgrade`, which a server may always ignore:
 /// HTTP/2 itself (`curl --http2` asks for it), and what comes with another method or a body. Of
 /// these HAProxy 2.6 was seen to do the last only; it answers 502 to the others.

@@ -1,6 +1,6 @@
 //! Writes heads, chunk framing and trailers. Never decides a field: the mux has set them before.
 
-use htx::{Fields, Head};
+use htx::{Fields, Head, Method};
 
 use crate::sink::Sink;
 
@@ -27,6 +27,12 @@ fn start_line(head: &Head, out: &mut impl Sink) {
     let Some(target) = head.origin_form() else { return out.put(head.start_line()) };
     out.put(head.method());
     out.put(b" ");
+    // An empty path is a slash, or an asterisk (RFC 9112 section 3.2).
+    match target.first() {
+        Some(b'/') => {}
+        None if head.method_id() == Method::Options => out.put(b"*"),
+        _ => out.put(b"/"),
+    }
     out.put(target);
     out.put(b" ");
     out.put(head.version().h1_token().as_bytes());
@@ -104,4 +110,29 @@ pub fn last_chunk(trailers: Option<&Fields>, out: &mut impl Sink) {
 /// Bytes that [`last_chunk`] writes.
 pub fn last_chunk_len(trailers: Option<&Fields>) -> usize {
     5 + trailers.map_or(0, Fields::wire_len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htx::Version;
+
+    /// The start lines that requests of HTTP/2 with these paths go out with.
+    #[test]
+    fn a_target_of_a_stream_goes_out_with_a_path() {
+        for (method, path, line) in [
+            ("GET", "/a?q", "GET /a?q HTTP/1.1"),
+            ("GET", "", "GET / HTTP/1.1"),
+            ("GET", "?q", "GET /?q HTTP/1.1"),
+            ("OPTIONS", "", "OPTIONS * HTTP/1.1"),
+            ("OPTIONS", "?q", "OPTIONS /?q HTTP/1.1"),
+        ] {
+            let (mut request, mut out) = (Head::default(), Vec::new());
+            let (method, path) = (method.as_bytes(), path.as_bytes());
+            request.set_request_target(method, b"http", b"h", path, Version::Http2);
+            head(&request, &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), format!("{line}\r\n\r\n"));
+            assert!(out.len() <= head_len(&request));
+        }
+    }
 }

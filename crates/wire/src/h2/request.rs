@@ -293,10 +293,14 @@ pub fn encode(head: &Head, scheme: &[u8], extended: bool, out: &mut Vec<u8>) {
         b"POST" => out.push(0x83),
         method => hpack::indexed_name(2, method, out),
     }
-    if let Some(authority) = head.host().or(target.authority().map(without_userinfo)) {
+    let connect = method == b"CONNECT" && protocol.is_none();
+    let named = target.authority().map(without_userinfo);
+    // A CONNECT request names its port, which `Host` may lack (RFC 9113 section 8.5).
+    let authority = if connect { named.or(head.host()) } else { head.host().or(named) };
+    if let Some(authority) = authority {
         hpack::indexed_name(1, authority, out);
     }
-    if !matches!(target, Target::Authority(_)) {
+    if !connect {
         let scheme = if let Target::Absolute { scheme, .. } = target { scheme } else { scheme };
         match scheme {
             b"http" => out.push(0x86),
@@ -324,12 +328,11 @@ pub fn encode(head: &Head, scheme: &[u8], extended: bool, out: &mut Vec<u8>) {
 }
 
 fn path(head: &Head, target: Target<'_>, out: &mut Vec<u8>) {
-    match target.path_and_query() {
-        Some(b"/") | Some(b"") => out.push(0x84),
-        Some(path) if path.first() == Some(&b'?') => {
-            hpack::indexed_name(4, &[b"/", path].concat(), out);
-        }
-        Some(path) => hpack::indexed_name(4, path, out),
-        None => hpack::indexed_name(4, head.uri(), out),
+    match target.path_and_query().unwrap_or_else(|| head.uri()) {
+        // RFC 9113 section 8.3.1.
+        b"" if head.method_id() == Method::Options => hpack::indexed_name(4, b"*", out),
+        b"" | b"/" => out.push(0x84),
+        query @ [b'?', ..] => hpack::indexed_name(4, &[b"/", query].concat(), out),
+        path => hpack::indexed_name(4, path, out),
     }
 }

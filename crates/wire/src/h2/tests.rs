@@ -91,6 +91,56 @@ fn targets_that_are_no_path() {
     assert!(announced.connect && !announced.extended);
 }
 
+/// The pseudo-fields that a request goes out with.
+fn pseudo_fields(method: &str, uri: &str, host: &str) -> String {
+    let (mut head, mut block, mut shown) = (Head::default(), Vec::new(), String::new());
+    head.set_request(method.as_bytes(), uri.as_bytes(), Version::Http11);
+    head.push(b"host", host.as_bytes());
+    request::encode(&head, b"https", false, &mut block);
+    let decoded = Decoder::new(4_096).decode(&block, |name, value| {
+        let text = String::from_utf8_lossy;
+        shown += &format!("{}={} ", text(name), text(value));
+    });
+    decoded.unwrap();
+    shown.trim_end().to_owned()
+}
+
+/// RFC 9113 section 8.5: unlike `Host`, the authority keeps a port that goes without saying.
+#[test]
+fn a_connect_request_names_its_port() {
+    for (uri, host, authority) in [
+        ("example.com:443", "example.com", "example.com:443"),
+        ("example.com:80", "example.com", "example.com:80"),
+        ("example.com:8443", "example.com:8443", "example.com:8443"),
+        ("[::1]:443", "[::1]", "[::1]:443"),
+        ("u:p@example.com:443", "example.com", "example.com:443"),
+    ] {
+        let sent = pseudo_fields("CONNECT", uri, host);
+        assert_eq!(sent, format!(":method=CONNECT :authority={authority}"), "{uri}");
+    }
+}
+
+/// RFC 9113 section 8.3.1.
+#[test]
+fn an_empty_path_is_an_asterisk_for_options_and_a_slash_for_others() {
+    for (method, uri, scheme, path) in [
+        ("OPTIONS", "http://h", "http", "*"),
+        ("OPTIONS", "https://h", "https", "*"),
+        ("OPTIONS", "*", "https", "*"),
+        ("OPTIONS", "http://h/", "http", "/"),
+        ("OPTIONS", "http://h?q", "http", "/?q"),
+        ("HEAD", "http://h", "http", "/"),
+        ("HEAD", "http://h?q", "http", "/?q"),
+        ("HEAD", "", "https", "/"),
+        ("HEAD", "?q", "https", "/?q"),
+        ("HEAD", "foo?q", "https", "foo?q"),
+    ] {
+        let sent = pseudo_fields(method, uri, "h");
+        let expected = format!(":method={method} :authority=h :scheme={scheme} :path={path}");
+        assert_eq!(sent, expected, "{uri}");
+    }
+}
+
 #[test]
 fn a_fragment_is_part_of_a_path_only_where_it_may_be() {
     let mut fields = GET;
