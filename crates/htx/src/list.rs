@@ -29,7 +29,9 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-fn item_end(value: &[u8]) -> usize {
+/// Where the first item of a comma-separated value ends: at a comma outside double quotes, or with
+/// the value.
+pub fn item_end(value: &[u8]) -> usize {
     let (mut quoted, mut escaped) = (false, false);
     for (i, &byte) in value.iter().enumerate() {
         match byte {

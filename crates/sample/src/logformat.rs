@@ -8,7 +8,7 @@ mod record;
 mod tags;
 
 pub use builtin::{CLF, DEFAULT_HTTP, DEFAULT_TCP, HTTP, HTTPS, JSON, TCP};
-pub use encode::{Flags, percent_encode};
+pub use encode::{Flags, encode_line_ends, percent_encode};
 use json::{Kind, Member};
 pub use record::TransactionRecord;
 pub use tags::{TAGS, Tag, WriteFn};

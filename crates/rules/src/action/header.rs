@@ -5,7 +5,7 @@ use super::{Action, Input, Outcome};
 use crate::context::Context;
 use crate::ruleset::facts;
 use htx::Head;
-use sample::logformat::percent_encode;
+use sample::logformat::encode_line_ends;
 use sample::pattern::{Match, View};
 use sample::regex::Regex;
 use sample::{LogFormat, LogStyle, ParseError, Side, Value};
@@ -91,13 +91,13 @@ pub(super) fn with_value<'r>(
     outcome
 }
 
-/// Appends what `template` makes of the first match in `subject`; false without a match. What the
-/// client sends may stand in the template, so that control characters are encoded as they are in
-/// what expressions yield: `\x0d\x0a` begins no line.
+/// Appends what `template` makes of the first match in `subject`; false without a match. The
+/// template may hold what the client sends, so that bytes which end a line or a text are encoded:
+/// `\x0d\x0a` begins no line. Other control characters stay as they are, as in HAProxy.
 pub(super) fn expand(regex: &Regex, subject: &[u8], template: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     let matches = regex.expand(subject, template, out);
-    percent_encode(start, out);
+    encode_line_ends(start, out);
     matches
 }
 
@@ -166,23 +166,26 @@ fn next_field(head: &Head, name: &[u8], from: usize) -> Option<(usize, Vec<u8>)>
         .map(|field| (field.index, field.value.to_vec()))
 }
 
-/// Replaces each comma-separated item that matches; false when none does.
+/// Replaces each comma-separated item that matches; false when none does. Blanks around items stay,
+/// as in the manual's example.
 fn replace_items(value: &[u8], regex: &Regex, template: &[u8], out: &mut Vec<u8>) -> bool {
-    let mut changed = false;
-    for (i, item) in value.split(|byte| *byte == b',').enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
+    let (mut changed, mut rest) = (false, Some(value));
+    while let Some(text) = rest {
+        let (item, more) = text.split_at(htx::list::item_end(text));
+        rest = more.split_first().map(|(_, more)| more);
         let trimmed = htx::list::trim(item);
         let lead = item.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let tail = item.len() - trimmed.len() - lead.min(item.len() - trimmed.len());
         out.extend_from_slice(&item[..lead]);
         if expand(regex, trimmed, template, out) {
             changed = true;
         } else {
             out.extend_from_slice(trimmed);
         }
-        let tail = item.len() - trimmed.len() - lead.min(item.len() - trimmed.len());
         out.extend_from_slice(&item[item.len() - tail..]);
+        if rest.is_some() {
+            out.push(b',');
+        }
     }
     changed
 }

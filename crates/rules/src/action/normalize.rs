@@ -110,8 +110,9 @@ enum Rewrite {
     Invalid,
 }
 
+/// A fragment belongs to the path, or to the query, as in HAProxy.
 fn on_path(text: &[u8], change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
-    let end = text.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(text.len());
+    let end = text.iter().position(|byte| *byte == b'?').unwrap_or(text.len());
     [&change(&text[..end])[..], &text[end..]].concat()
 }
 
@@ -157,13 +158,14 @@ fn percent_to_uppercase(text: &[u8], strict: bool) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Parameters in order of their names; those of one name keep theirs.
+/// Parameters in order of their names; those of one name keep theirs. A `&` at the end begins no
+/// parameter.
 fn sort_query(query: &[u8]) -> Vec<u8> {
     let Some(rest) = query.strip_prefix(b"?") else { return query.to_vec() };
-    let end = rest.iter().position(|byte| *byte == b'#').unwrap_or(rest.len());
-    let mut parameters: Vec<&[u8]> = rest[..end].split(|byte| *byte == b'&').collect();
+    let rest = rest.strip_suffix(b"&").unwrap_or(rest);
+    let mut parameters: Vec<&[u8]> = rest.split(|byte| *byte == b'&').collect();
     parameters.sort_by_key(|parameter| parameter.split(|byte| *byte == b'=').next());
-    [b"?", &parameters.join(&b'&')[..], &rest[end..]].concat()
+    [b"?", &parameters.join(&b'&')[..]].concat()
 }
 
 fn merge_slashes(path: &[u8]) -> Vec<u8> {
@@ -187,6 +189,7 @@ fn strip_dot(path: &[u8]) -> Vec<u8> {
 }
 
 /// Merges `..` with the segment before it; those that would leave the root stay, unless `full`.
+/// Behind a last `..` there is a slash then, whatever became of it.
 fn strip_dotdot(path: &[u8], full: bool) -> Vec<u8> {
     let Some(rest) = path.strip_prefix(b"/") else { return path.to_vec() };
     let mut out: Vec<&[u8]> = Vec::new();
@@ -198,14 +201,9 @@ fn strip_dotdot(path: &[u8], full: bool) -> Vec<u8> {
             continue;
         }
         match out.last() {
-            Some(before) if *before != b".." => {
-                out.pop();
-            }
+            Some(before) if *before != b".." => drop(out.pop()),
             _ if full => {}
-            _ => {
-                out.push(segment);
-                continue;
-            }
+            _ => out.push(segment),
         }
         if last {
             out.push(b"");
@@ -240,7 +238,8 @@ mod tests {
 
     #[test]
     fn paths() {
-        check(Normalizer::PathMergeSlashes, &[("//", "/"), ("/foo//bar?//", "/foo/bar?//")]);
+        let slashes = [("//", "/"), ("/foo//bar?//", "/foo/bar?//"), ("/a//#//", "/a/#/")];
+        check(Normalizer::PathMergeSlashes, &slashes);
         let dots = [
             ("/.", "/"),
             ("/./bar/", "/bar/"),
@@ -259,9 +258,28 @@ mod tests {
             ("/foo/%2E%2E/", "/foo/%2E%2E/"),
             ("/foo/..", "/"),
             ("/foo/bar/..", "/foo/"),
+            ("/..", "/../"),
+            ("/..?x", "/../?x"),
+            ("/..#f", "/..#f"),
+            ("/../a", "/../a"),
+            ("/../..", "/../../"),
+            ("/a/../..", "/../"),
+            ("/a/../../..", "/../../"),
+            ("/../a/..", "/../"),
+            ("/../../a/../..", "/../../../"),
+            ("//../..", "/../"),
+            ("/.../..", "/"),
+            ("/..a/..", "/"),
         ];
         check(Normalizer::PathStripDotdot(false), &dotdot);
-        let full = [("/../bar/", "/bar/"), ("/bar/../../", "/"), ("/..", "/")];
+        let full = [
+            ("/../bar/", "/bar/"),
+            ("/bar/../../", "/"),
+            ("/..", "/"),
+            ("/../..", "/"),
+            ("/a/../..", "/"),
+            ("/../a", "/a"),
+        ];
         check(Normalizer::PathStripDotdot(true), &full);
     }
 
@@ -282,6 +300,14 @@ mod tests {
             ("/?aaa=3&a=1&aa=2", "/?a=1&aa=2&aaa=3"),
             ("/?a=3&b=4&a=1&b=5&a=2", "/?a=3&a=1&a=2&b=4&b=5"),
             ("/", "/"),
+            ("/?", "/?"),
+            ("/?&", "/?"),
+            ("/?&&", "/?&"),
+            ("/?a&", "/?a"),
+            ("/?b=2&a=1&", "/?a=1&b=2"),
+            ("/?&b&a&", "/?&a&b"),
+            ("/?a=1&&b=2&", "/?&a=1&b=2"),
+            ("/?b#c&a", "/?a&b#c"),
         ];
         check(Normalizer::QuerySortByName, &sorted);
         check(Normalizer::FragmentStrip, &[("/#foo", "/"), ("/a?b#c", "/a?b")]);

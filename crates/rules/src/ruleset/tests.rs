@@ -92,6 +92,8 @@ fn what_a_client_writes_into_a_template_begins_no_line() {
     let cases = [
         ("replace-header X-Z .* %[req.hdr(x-t)]", "x-z=a%0D%0Ab: 1%00\t<"),
         ("replace-value X-Z z %[req.hdr(x-t)]", "x-z=a%0D%0Ab: 1%00\t<"),
+        ("replace-header X-T .* [\\0]", r"x-t=[a\x0d\x0ab: 1\x00\x09\x3C]"),
+        ("replace-header X-Z z <\\x01\\x1f\\x7f\\x0d>", "x-z=<\u{1}\u{1f}\u{7f}%0D>"),
         ("replace-path .* /%[req.hdr(x-t)]\\x01", "GET /a%0D%0Ab: 1%00\t<%01?x=1"),
         ("replace-path .* /%[req.hdr(x-t)]", "GET /a%0D%0Ab: 1%00\t<?x=1"),
         ("replace-uri .* /%[req.hdr(x-t)]", "GET /a%0D%0Ab: 1%00\t< "),
@@ -102,6 +104,36 @@ fn what_a_client_writes_into_a_template_begins_no_line() {
         assert_eq!(run(HttpRequest, &[line], &mut cx), "continue", "{line}");
         let got = shown(&cx.request);
         assert!(got.contains(expected), "{line}: {got}");
+    }
+}
+
+/// As HAProxy was seen to do.
+#[test]
+fn replaced_values_keep_control_characters() {
+    for line in ["replace-header X-Z (.*) [\\1]", "replace-value X-Z (.*) [\\1]"] {
+        let mut cx = Transaction::default();
+        cx.request.set(b"x-z", b"a\x01\x1f\x7f\xff\tb");
+        run(HttpRequest, &[line], &mut cx);
+        assert_eq!(cx.request.get(b"x-z"), Some(&b"[a\x01\x1f\x7f\xff\tb]"[..]), "{line}");
+    }
+}
+
+/// Commas within quotes do not separate, as in HAProxy. Blanks stay as in the manual's example.
+#[test]
+fn values_of_a_list_are_replaced_one_by_one() {
+    for (value, line, expected) in [
+        ("\"a,b\", c", "replace-value X-Z (.*) [\\1]", "[\"a,b\"], [c]"),
+        ("\"a\\\",b\",c", "replace-value X-Z (.*) [\\1]", "[\"a\\\",b\"],[c]"),
+        ("a1,  a2 ,a3", "replace-value X-Z a(.) [\\1]", "[1],  [2] ,[3]"),
+        ("a1 ,, b1 ,a2", "replace-value X-Z a(.) [\\1]", "[1] ,, b1 ,[2]"),
+        ("za, b ,za ,c", "replace-value X-Z .*z.* <>", "<>, b ,<> ,c"),
+        ("b , c", "replace-value X-Z a <>", "b , c"),
+    ] {
+        let mut cx = Transaction::default();
+        cx.request.set(b"x-z", value.as_bytes());
+        run(HttpRequest, &[line], &mut cx);
+        let got = cx.request.get(b"x-z").map(String::from_utf8_lossy);
+        assert_eq!(got.as_deref(), Some(expected), "{value} {line}");
     }
 }
 

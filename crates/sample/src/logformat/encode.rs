@@ -157,13 +157,21 @@ pub fn percent_encode(start: usize, out: &mut Vec<u8>) {
     encode_controls(b'%', start, out);
 }
 
+/// Replaces the bytes behind `start` that end a line or a text, which are CR, LF and NUL, by `%XX`.
+pub fn encode_line_ends(start: usize, out: &mut Vec<u8>) {
+    encode_where(b'%', start, out, |byte| matches!(byte, b'\r' | b'\n' | 0));
+}
+
 /// Replaces the control characters behind `start`, but for tabs, by `mark` and their number: those
 /// in a log line could end it, or make a terminal show something else.
 fn encode_controls(mark: u8, start: usize, out: &mut Vec<u8>) {
-    let control = |byte: &u8| (*byte < 0x20 && *byte != b'\t') || *byte == 0x7f;
-    let Some(first) = out[start..].iter().position(control) else { return };
+    encode_where(mark, start, out, |byte| (byte < 0x20 && byte != b'\t') || byte == 0x7f);
+}
+
+fn encode_where(mark: u8, start: usize, out: &mut Vec<u8>, unwanted: impl Fn(u8) -> bool) {
+    let Some(first) = out[start..].iter().position(|byte| unwanted(*byte)) else { return };
     let tail = out.split_off(start + first);
     for byte in tail {
-        if control(&byte) { hex(mark, byte, out) } else { out.push(byte) }
+        if unwanted(byte) { hex(mark, byte, out) } else { out.push(byte) }
     }
 }
