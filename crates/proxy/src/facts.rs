@@ -87,8 +87,8 @@ impl View<'_> {
     }
 
     fn server_name(&self) -> Option<&[u8]> {
-        if self.notes.journal.by_statistics {
-            return Some(b"<STATS>");
+        if let Some(applet) = self.notes.journal.applet {
+            return Some(applet.as_bytes());
         }
         let back = self.backend?.back.as_ref()?;
         Some(back.servers.get(self.slot?)?.state.name().as_bytes())

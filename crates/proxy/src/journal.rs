@@ -162,8 +162,9 @@ pub struct Journal {
     pub chooser: Chooser,
     /// Its number among the streams of the process, once somebody may ask for it.
     pub number: Option<u64>,
-    /// The statistics page has answered, in place of a server.
-    pub by_statistics: bool,
+    /// The name that logs have for the statistics page or the service that has answered in place of
+    /// a server.
+    pub applet: Option<&'static str>,
     /// File and line of the rule that ended a rule set.
     pub last_rule: Option<(Arc<str>, u32)>,
 }

@@ -37,6 +37,8 @@ pub(crate) enum Ruling {
     Allow,
     /// The answer stands in the workspace.
     Answer,
+    /// A service has answered in place of a server: the rules about responses come next.
+    Service,
     /// The answer stands in the workspace, and is held back for `timeout tarpit`.
     Tarpit,
     /// The rules go on from here once something is there.
@@ -320,7 +322,8 @@ fn run(
             answered(tx, phase(rules));
             let answer = tx.worker.services.serve(service, &tx.space.request);
             prepare(tx, answer);
-            Ok(Ruling::Answer)
+            report::by_applet(tx, service.log_name(), true);
+            Ok(Ruling::Service)
         }
         Verdict::Redirect(redirect) => {
             answered(tx, phase(rules));

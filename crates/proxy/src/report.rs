@@ -492,11 +492,12 @@ fn number_of(tx: &mut Transaction) -> u64 {
     *tx.notes.journal.number.get_or_insert_with(|| worker.next_number())
 }
 
-/// The statistics page answers in place of a server, at once. `whole`: it is the page itself.
-pub(crate) fn by_statistics(tx: &mut Transaction, whole: bool) {
+/// The statistics page or a service answers in place of a server, at once, and logs have this name
+/// for it. `whole`: it is the answer proper, not a refusal.
+pub(crate) fn by_applet(tx: &mut Transaction, name: &'static str, whole: bool) {
     let now = tx.worker.thread.nanos();
     let journal = &mut tx.notes.journal;
-    journal.by_statistics = true;
+    journal.applet = Some(name);
     (journal.queued, journal.connected) = (now, now);
     if whole {
         journal.response = now;

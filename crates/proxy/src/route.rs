@@ -12,6 +12,9 @@ use crate::{payload, reply, report, rewrite, verify};
 use htx::Method;
 use sample::Side;
 
+/// What logs call the statistics page, where they name a server.
+const STATISTICS: &str = "<STATS>";
+
 /// What becomes of a request.
 #[derive(Debug)]
 pub(crate) enum Route {
@@ -19,6 +22,8 @@ pub(crate) enum Route {
     Answer,
     /// The answer stands in the workspace, and is held back.
     Tarpit,
+    /// The answer of a service stands in the workspace; rules about responses have not seen it.
+    Service,
     /// It goes to a server of its backend.
     Forward,
 }
@@ -28,6 +33,7 @@ impl From<Ruling> for Option<Route> {
         match ruling {
             Ruling::Pass | Ruling::Allow | Ruling::Wait(..) => None,
             Ruling::Answer => Some(Route::Answer),
+            Ruling::Service => Some(Route::Service),
             Ruling::Tarpit => Some(Route::Tarpit),
         }
     }
@@ -116,6 +122,23 @@ pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<Rou
     Ok(Route::Forward)
 }
 
+/// The rules about responses, applied to what a service has answered in place of a server. Its body
+/// is made as it is sent, so rules that wait for it go on without it.
+///
+/// # Errors
+/// A rule refuses or replaces the answer.
+pub(crate) fn pass_service(tx: &mut Transaction) -> Result<(), Failure> {
+    report::response_received(tx);
+    if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
+        inspect::whole_response(tx, &backend)?;
+    }
+    let mut next = Some(judge::Progress::default());
+    while let Some(progress) = next {
+        next = judge::response(tx, progress)?.map(|pause| pause.then);
+    }
+    Ok(())
+}
+
 /// The backend: by the rules, by default, or the proxy itself in a `listen` section.
 pub(crate) fn choose(tx: &mut Transaction, front: &ProxyRef) -> Option<ProxyRef> {
     if let Some(chosen) = judge::switch(tx, front) {
@@ -154,7 +177,7 @@ fn asks_for_statistics(tx: &Transaction, proxy: &Proxy) -> bool {
 /// The statistics page of this proxy, if its rules let the request have it.
 async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Option<Route>, Failure> {
     if let Some(route) = judge::statistics(tx, proxy).await?.into() {
-        report::by_statistics(tx, false);
+        report::by_applet(tx, STATISTICS, false);
         return Ok(Some(route));
     }
     let mut admin = judge::administers(tx, proxy);
@@ -179,6 +202,9 @@ fn show_statistics(tx: &mut Transaction, proxy: &Proxy, admin: bool, whole: bool
     judge::answered(tx, Phase::Request);
     let whole = answer.head.status() != 401;
     judge::prepare(tx, answer);
-    report::by_statistics(tx, whole);
+    report::by_applet(tx, STATISTICS, whole);
+    if whole {
+        report::response_received(tx);
+    }
     true
 }

@@ -196,6 +196,10 @@ impl Transaction {
     pub(crate) async fn follow(&mut self, route: Route) -> Result<(), Failure> {
         match route {
             Route::Answer => reply::send(self).await,
+            Route::Service => {
+                route::pass_service(self)?;
+                reply::send(self).await
+            }
             Route::Tarpit => {
                 self.hold().await;
                 reply::send(self).await

@@ -287,3 +287,48 @@ fn a_check_under_way_is_marked() {
     let words: Vec<_> = line.split(' ').collect();
     assert_eq!((words[13], words[14]), ("7", "23"), "{line}");
 }
+
+/// The service stands where a server would: rules about responses see its answer, and so does the
+/// log.
+#[test]
+fn a_service_passes_the_rules_about_responses() {
+    let log = LogReceiver::new();
+    let weir = Setup::new(
+        "defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
+         timeout server 5s\n\
+         frontend web\n    bind <web>\n    log <log> format raw local0\n    \
+         log-format \"%b/%s %TR/%Tw/%Tc/%Tr %ST %ts %hs\"\n    \
+         capture response header content-type len 10\n    \
+         http-request use-service prometheus-exporter if { path /metrics }\n    \
+         http-response set-header x-front %[status]\n    \
+         http-response deny if { capture.req.uri -m sub deny }\n    \
+         http-response return status 418 if { capture.req.uri -m sub return }\n    \
+         http-response wait-for-body time 1s if { capture.req.uri -m sub wait }\n    \
+         http-after-response set-header x-after %[status]\n    default_backend be\n\
+         backend be\n    http-request use-service prometheus-exporter\n    \
+         http-response set-header x-back 1\n",
+    )
+    .with("log", log.address())
+    .start();
+    let front = "web/<PROMEX> 0/0/0/0";
+    let back = "be/<PROMEX> 0/0/0/0";
+    let text = "{text/plain}";
+    for (target, status, fields, line) in [
+        ("/metrics", 200, [Some("200"), None, Some("200")], format!("{front} 200 LR {text}")),
+        ("/back", 200, [Some("200"), Some("1"), Some("200")], format!("{back} 200 LR {text}")),
+        ("/back?wait", 200, [Some("200"), Some("1"), Some("200")], format!("{back} 200 LR {text}")),
+        (
+            "/back?scope=no",
+            400,
+            [Some("400"), Some("1"), Some("400")],
+            format!("{back} 400 LR {text}"),
+        ),
+        ("/metrics?deny", 502, [None, None, Some("502")], format!("{front} 502 LR {text}")),
+        ("/back?return", 418, [None, None, Some("418")], format!("{back} 418 LR {text}")),
+    ] {
+        let answer = weir.web().get(target);
+        let seen = ["x-front", "x-back", "x-after"].map(|name| answer.header(name));
+        assert_eq!((answer.status(), seen), (status, fields), "{target}");
+        assert_eq!(log.line(), line, "{target}");
+    }
+}
