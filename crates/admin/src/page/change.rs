@@ -6,11 +6,11 @@
 use super::query::decode;
 use balance::{Admin, Change};
 use htx::Head;
-use proxy::Worker;
 use proxy::notice::{self, Cause};
 use proxy::runtime::{Back, Proxy};
 use proxy::services::Visit;
 use proxy::streams::{self, Which};
+use proxy::{Shared, Worker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -29,11 +29,20 @@ pub(super) enum Outcome {
     Denied,
     /// The form does not fit in a buffer.
     TooLong,
+    /// The page was of another process.
+    Replaced,
 }
 
 impl Outcome {
-    const ALL: [Self; 6] =
-        [Self::Done, Self::Partial, Self::Error, Self::Nothing, Self::Denied, Self::TooLong];
+    const ALL: [Self; 7] = [
+        Self::Done,
+        Self::Partial,
+        Self::Error,
+        Self::Nothing,
+        Self::Denied,
+        Self::TooLong,
+        Self::Replaced,
+    ];
 
     /// Its word in the address (`;st=`).
     pub(super) fn word(self) -> &'static str {
@@ -44,6 +53,7 @@ impl Outcome {
             Self::Nothing => "NONE",
             Self::Denied => "DENY",
             Self::TooLong => "EXCD",
+            Self::Replaced => "GONE",
         }
     }
 
@@ -68,6 +78,10 @@ impl Outcome {
             Self::TooLong => {
                 "Action not processed: the buffer could not store all the data. Retry with less \
                  servers at a time."
+            }
+            Self::Replaced => {
+                "Action not processed: another process answers since the page was shown. Look at \
+                 the present state and retry."
             }
         }
     }
@@ -184,6 +198,8 @@ struct Form {
     /// None, where the form names none: then nothing is to be done.
     action: Option<String>,
     servers: Vec<String>,
+    /// The [`identity`] of the process whose page it was on; scripts need not name one.
+    process: Option<String>,
 }
 
 impl Form {
@@ -195,11 +211,18 @@ impl Form {
                 "b" => form.backend = decode(value),
                 "action" => form.action = Some(decode(value)),
                 "s" => form.servers.push(decode(value)),
+                "process" => form.process = Some(decode(value)),
                 _ => {}
             }
         }
         form
     }
+}
+
+/// Tells a process from the one before and after a reload. The pid alone does not: in a container each
+/// process may have the same.
+pub(super) fn identity(shared: &Shared) -> String {
+    format!("{}-{:x}", shared.settings.pid, shared.started)
 }
 
 /// Does what a POST asks for, if it may.
@@ -214,6 +237,10 @@ pub(super) fn apply(visit: &Visit<'_>) -> Outcome {
 }
 
 fn act(worker: &Worker, form: &Form) -> Outcome {
+    let other = |process: &String| *process != identity(&worker.shared);
+    if form.process.as_ref().is_some_and(other) {
+        return Outcome::Replaced;
+    }
     if form.backend.is_empty() {
         return Outcome::Nothing;
     }

@@ -2,7 +2,7 @@
 //!
 //! It stands alone: no script, no font and no picture from anywhere.
 
-use super::change::{ACTIONS, Outcome};
+use super::change::{ACTIONS, Outcome, identity};
 use super::query::Query;
 use crate::settings::Settings;
 use crate::stats::field::Field;
@@ -436,16 +436,19 @@ pub(super) fn write_rows(rows: &[Row], changes: bool, out: &mut String) {
 }
 
 /// What stands behind the rows of a proxy.
-pub(super) fn end_table(proxy: u32, changes: bool, out: &mut String) {
+pub(super) fn end_table(view: &View<'_>, proxy: u32, changes: bool, out: &mut String) {
     out.push_str("</tbody>\n</table>\n</div>\n");
     if changes {
-        actions(proxy, out);
+        actions(view, proxy, out);
     }
     out.push_str("</section>\n");
 }
 
 /// What can be done with the servers that are ticked.
-fn actions(proxy: u32, out: &mut String) {
+///
+/// The number of the backend, as in HAProxy's form, holds for this process alone, so that the form
+/// names the process too.
+fn actions(view: &View<'_>, proxy: u32, out: &mut String) {
     out.push_str(
         "<p><label>Action on the ticked servers: <select name=\"action\">\
          <option value=\"\"></option>\n",
@@ -456,7 +459,9 @@ fn actions(proxy: u32, out: &mut String) {
     let _ = writeln!(
         out,
         "</select></label> <input type=\"hidden\" name=\"b\" value=\"#{proxy}\">\
-         <input type=\"submit\" value=\"Apply\"></p>\n</form>"
+         <input type=\"hidden\" name=\"process\" value=\"{}\">\
+         <input type=\"submit\" value=\"Apply\"></p>\n</form>",
+        identity(&view.worker.shared)
     );
 }
 

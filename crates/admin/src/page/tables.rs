@@ -96,7 +96,7 @@ impl Tables {
         if end < rows.len() {
             return Stage::Table { rows, at: end };
         }
-        html::end_table(rows.first().map_or(0, |row| row.proxy), changes, out);
+        html::end_table(&view, rows.first().map_or(0, |row| row.proxy), changes, out);
         Stage::Rows(Vec::new())
     }
 }

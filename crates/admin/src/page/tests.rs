@@ -187,6 +187,30 @@ fn forms_change_servers() {
 }
 
 #[test]
+fn a_form_from_the_page_of_another_process_is_refused() {
+    let bench = Bench::new();
+    let in_maint =
+        || bench.shared.proxies[1].back.as_ref().unwrap().servers[0].state.state().1.in_maint();
+    let form = |process: &str| format!("s=s1&action=maint&b=be&process={process}");
+    let own = change::identity(&bench.shared);
+    let pid = own.split('-').next().unwrap().to_owned();
+    for other in ["", "1", &pid, &format!("{pid}-"), &format!("{own}0"), &format!("{own}&process=")]
+    {
+        assert_eq!(bench.post(&form(other)), "/;st=GONE", "{other:?}");
+        assert!(!in_maint(), "{other:?}");
+    }
+    let body = bench.get("/;st=GONE").1;
+    assert!(body.contains("another process answers since the page was shown"), "{body}");
+    let named = format!("\"process\":\"{own}\"");
+    assert!(bench.get("/ui/figures").1.contains(&named), "the figures name the process");
+    let page = bench.visit(("GET", "/"), true, None).body.collect(&bench.worker);
+    let hidden = format!("<input type=\"hidden\" name=\"process\" value=\"{own}\">");
+    assert!(String::from_utf8(page).unwrap().contains(&hidden), "the form names the process");
+    assert_eq!(bench.post(&form(&own)), "/;st=DONE");
+    assert!(in_maint());
+}
+
+#[test]
 fn old_actions_still_work() {
     // As HAProxy 2.6 does it: each changes its own state and leaves the other alone.
     let bench = Bench::new();

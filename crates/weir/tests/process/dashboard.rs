@@ -1,6 +1,8 @@
 //! The dashboard in a real browser. Never its looks: somebody has to look at those.
 
-use crate::support::{Browser, Origin, Setup, eventually};
+use crate::support::master::Master;
+use crate::support::{Browser, Origin, Setup, eventually, stat_of};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What the line of a server is marked with.
 const LINE: &str = "document.querySelector('tbody tr')?.className";
@@ -53,12 +55,174 @@ fn an_action_drains_a_server() {
     let weir = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();
     browser.open(&format!("http://{}/stats/ui", weir.address("web")), (400, 900));
     browser.wait("document.querySelector('tbody tr .pill')?.className", "pill none");
-    let choose = "(() => { const it = document.querySelector('tbody select'); it.value = 'drain'; \
-                  it.dispatchEvent(new Event('change')); return 'chosen'; })()";
-    assert_eq!(browser.text(choose), "chosen");
-    browser.wait("document.getElementById('told').textContent", "Drain app/s: done");
+    // A choice alone, which a single key press makes, changes nothing; nor does an action that is
+    // not confirmed.
+    choose(&mut browser, "app", "drain");
+    apply(&mut browser, "app", false);
+    browser.wait(TOLD, "Drain app/s: not confirmed");
+    assert_eq!(browser.text("window.asked"), "Drain: app/s?");
+    apply(&mut browser, "app", true);
+    assert_eq!(browser.text("window.asked"), "Drain: app/s?", "what was dropped is asked again");
+    assert_eq!(weir.stat("app", "s", "status"), "no check");
+    choose(&mut browser, "app", "drain");
+    apply(&mut browser, "app", true);
+    browser.wait(TOLD, "Drain app/s: done");
     browser.wait("document.querySelector('tbody tr .pill').className", "pill drain");
     assert_eq!(weir.stat("app", "s", "status"), "DRAIN");
+}
+
+/// What the page tells of the last action.
+const TOLD: &str = "document.getElementById('told').textContent";
+
+/// Chooses an action for the first server of a backend.
+fn choose(browser: &mut Browser, backend: &str, action: &str) {
+    let choose = format!(
+        "(() => {{ const it = document.querySelector('#px-{backend} tbody select'); \
+         it.value = '{action}'; it.dispatchEvent(new Event('change')); return 'chosen'; }})()"
+    );
+    assert_eq!(browser.text(&choose), "chosen");
+}
+
+/// Applies what is chosen, and confirms it or not.
+fn apply(browser: &mut Browser, backend: &str, confirmed: bool) {
+    let apply = format!(
+        "(() => {{ window.confirm = (text) => {{ window.asked = text; return {confirmed}; }}; \
+         document.querySelector('#px-{backend} tbody button').click(); return 'applied'; }})()"
+    );
+    assert_eq!(browser.text(&apply), "applied");
+}
+
+/// A master whose page may change servers; what follows are the backends.
+fn reloadable(backends: &str) -> Master {
+    let text = "global\n    nbthread 1\n    stats socket <dir>/cli level admin\n\
+        defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \
+        timeout server 20s\n\
+        frontend web\n    bind <web>\n    stats uri /stats\n    stats admin if TRUE\n";
+    Master::start(Setup::new(&format!("{text}{backends}")), &["-W"])
+}
+
+const APP: &str = "backend app\n    server s 127.0.0.1:9\n";
+const DB: &str = "backend db\n    server s 127.0.0.1:9\n";
+const OLD: &str = "backend old\n    server s 127.0.0.1:9\n";
+
+/// Reloads with other backends.
+fn reload(master: &Master, old: &str, new: &str) {
+    let path = master.path("weir.cfg");
+    let text = std::fs::read_to_string(&path).expect("its configuration");
+    std::fs::write(&path, text.replace(old, new)).expect("its directory");
+    assert_eq!(master.cli("reload"), "Loading success.");
+    master.settled();
+}
+
+fn states(master: &Master) -> [String; 2] {
+    let csv = master.cli("@1 show stat");
+    ["app", "db"].map(|backend| stat_of(&csv, backend, "s", "status"))
+}
+
+#[test]
+fn an_action_of_a_page_from_before_a_reload_is_refused() {
+    let backends = format!("{OLD}{APP}{DB}");
+    let master = reloadable(&backends);
+    let process = || {
+        let text = master.running.web().get("/stats/ui/figures").text();
+        let rest = text.split_once("\"process\":\"").expect("the process is named").1;
+        rest.split('"').next().unwrap_or_default().to_owned()
+    };
+    let post = |form: &str| {
+        let length = form.len();
+        let head = format!("POST /stats HTTP/1.1\r\nHost: t\r\nContent-Length: {length}\r\n\r\n");
+        let answer = master.running.web().ask(head + form);
+        answer.header("location").unwrap_or_default().to_owned()
+    };
+    let before = process();
+    reload(&master, &backends, &format!("{DB}{APP}"));
+    for backend in ["app", "db", "old", "%233", "%234"] {
+        let form = format!("s=s&action=maint&b={backend}&process={before}");
+        assert_eq!(post(&form), "/stats;st=GONE", "{backend}");
+    }
+    assert_eq!(states(&master), ["no check", "no check"]);
+    let now = process();
+    assert_ne!(now, before);
+    let form = format!("s=s&action=maint&b=app&process={now}");
+    assert_eq!(post(&form), "/stats;st=DONE");
+    assert_eq!(states(&master), ["MAINT", "no check"]);
+}
+
+#[test]
+fn a_page_that_stays_open_over_a_reload_acts_on_what_it_shows() {
+    let Some(mut browser) = Browser::start() else {
+        println!("skipped: no chromium; on Debian: sudo apt-get install chromium");
+        return;
+    };
+    let backends = format!("{OLD}{APP}{DB}");
+    let master = reloadable(&backends);
+    browser.open(&format!("http://{}/stats/ui", master.running.address("web")), (1280, 900));
+    browser.wait("document.querySelectorAll('#proxies > details').length", "4");
+    browser.wait("document.querySelector('#px-app tbody select') != null", "true");
+    choose(&mut browser, "app", "maint");
+    reload(&master, &backends, &format!("{DB}{APP}"));
+    browser.wait("document.querySelectorAll('#proxies > details').length", "3");
+    assert_eq!(browser.text("document.getElementById('px-old')"), "null");
+    browser.wait("document.querySelector('#px-app tbody select').value", "");
+    choose(&mut browser, "app", "maint");
+    // The page has not heard of the new process yet when the action is applied.
+    let late = "(() => { window.confirm = () => true; before = { ...before, process: '1-1' }; \
+                document.querySelector('#px-app tbody button').click(); return 'applied'; })()";
+    assert_eq!(browser.text(late), "applied");
+    browser.wait(TOLD, "Maintenance app/s: refused, the process was replaced meanwhile");
+    assert_eq!(states(&master), ["no check", "no check"]);
+    browser.wait("before.process != '1-1'", "true");
+    browser.wait("document.querySelector('#px-app tbody select')?.value", "");
+    choose(&mut browser, "app", "maint");
+    apply(&mut browser, "app", true);
+    browser.wait(TOLD, "Maintenance app/s: done");
+    assert_eq!(states(&master), ["MAINT", "no check"]);
+}
+
+/// Ends a client, whatever happens.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+#[test]
+fn a_chart_has_no_dip_where_the_page_was_opened() {
+    let Some(mut browser) = Browser::start() else {
+        println!("skipped: no chromium; on Debian: sudo apt-get install chromium");
+        return;
+    };
+    let origin = Origin::saying("hello");
+    let front = "    stats uri /stats\n    stats enable";
+    let weir = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let stops = Stops(&ends);
+        scope.spawn(|| {
+            let mut client = weir.web();
+            while !ends.load(Relaxed) {
+                client.get("/");
+            }
+        });
+        eventually("three seconds of traffic are in the history", || {
+            let text = weir.web().get("/stats/ui/history").text();
+            let rates = points(&text, "requests");
+            (rates.len() > 4 && rates.iter().rev().take(3).all(|rate| *rate > 0.0)).then_some(())
+        });
+        browser.open(&format!("http://{}/stats/ui", weir.address("web")), (1280, 900));
+        browser.wait("document.getElementById('state')?.textContent", "live");
+        let drawn = browser.text("cards.get('requests').points[0].length");
+        let more = format!("cards.get('requests').points[0].length >= {drawn} + 2");
+        browser.wait(&more, "true");
+        for chart in ["requests", "app:rate", "app:latency"] {
+            let last = format!("cards.get('{chart}').points[0].slice(-4).every((it) => it > 0)");
+            let all = browser.text(&format!("cards.get('{chart}').points[0].slice(-8).join()"));
+            assert_eq!(browser.text(&last), "true", "{chart}: {all}");
+        }
+        drop(stops);
+    });
 }
 
 /// The points of a chart of the process that stand in the history.

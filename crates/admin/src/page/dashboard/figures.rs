@@ -1,6 +1,7 @@
 //! The figures of the dashboard: one object per row of `show stat`, with histograms and the last
 //! checks. Never averages: sums and counts since the start leave the window to the browser.
 
+use super::super::change::identity;
 use super::writer::Json;
 use crate::settings::Settings;
 use crate::stats::field::{COLUMNS, Field};
@@ -171,6 +172,7 @@ fn process(json: &mut Json, shared: &Shared, settings: &Settings, page: &StatsPa
     json.key("version").text(version);
     json.key("node").text(&shared.settings.node);
     json.key("pid").plain(shared.settings.pid);
+    json.key("process").text(&identity(shared));
     json.key("threads").plain(shared.settings.threads);
     json.key("uptime").plain(uptime);
     json.key("histograms").plain(shared.settings.histograms);

@@ -35,6 +35,7 @@ function setText(element, text) {
 /* ---- numbers in words ---- */
 
 function count(number) {
+  if (number === null) return "–";
   if (number >= 1e9) return (number / 1e9).toFixed(1) + "G";
   if (number >= 1e6) return (number / 1e6).toFixed(1) + "M";
   if (number >= 1e4) return (number / 1e3).toFixed(1) + "k";
@@ -43,6 +44,7 @@ function count(number) {
 }
 
 function bytes(number) {
+  if (number === null) return "–";
   for (const unit of ["B", "kB", "MB", "GB"]) {
     if (number < 1000) return (number < 10 && unit !== "B" ? number.toFixed(1) : Math.round(number)) + " " + unit;
     number /= 1000;
@@ -67,20 +69,24 @@ function span(seconds) {
 
 /* ---- windows over counts ---- */
 
-// What a row counted in the last seconds. A count that has shrunk was cleared: then all of it is new.
+// The counts of a row over the last seconds. A rate needs two answers: it is not known from the first one.
+// A count that has shrunk was cleared: then all of it is new.
 function since(key, now, row) {
   let list = past.get(key);
   if (!list) past.set(key, (list = []));
   const first = list.find((it) => now - it.now <= WINDOW * 1000 + 200) || null;
   const last = list.length ? list[list.length - 1] : null;
+  const known = last !== null && now > last.now;
   list.push({ now, row });
   while (list.length > WINDOW + 3) list.shift();
   const rate = (name) => {
-    if (!last || now <= last.now) return 0;
-    const grown = (row[name] || 0) - (last.row[name] || 0);
-    return (Math.max(0, grown) * 1000) / (now - last.now);
+    if (!known) return null;
+    const value = row[name] || 0, grown = value - (last.row[name] || 0);
+    return ((grown < 0 ? value : grown) * 1000) / (now - last.now);
   };
-  return { rate, quantiles: (name, shares) => quantiles(row, first && first.row, name, shares) };
+  const old = first || last;
+  const spread = (name, shares) => known ? quantiles(row, old.row, name, shares) : shares.map(() => null);
+  return { known, rate, quantiles: spread };
 }
 
 function quantiles(row, old, name, shares) {
@@ -199,15 +205,17 @@ function overview(data) {
   const parent = $("overview");
   const window = since("/process", data.ms, data);
   const requests = chart("requests", parent, "Requests per second", [""], count);
-  requests.add([window.rate("requests")]);
   const connections = chart("connections", parent, "Connections", ["now"], count);
-  connections.add([data.connections]);
   const fronts = rowsOf(data, "Frontend").map(([key, row]) => [row, windows.get(key)]);
-  const sum = (name) => fronts.reduce((all, [, window]) => all + (window ? window.rate(name) : 0), 0);
+  const sum = (name) => fronts.reduce((all, [, window]) => all + (window ? window.rate(name) || 0 : 0), 0);
   const traffic = chart("traffic", parent, "Traffic per second", ["in", "out"], bytes);
-  traffic.add([sum("bin"), sum("bout")]);
   const errors = chart("errors", parent, "Errors per second", ["4xx", "5xx"], count);
-  errors.add([sum("hrsp_4xx"), sum("hrsp_5xx")]);
+  if (window.known) {
+    requests.add([window.rate("requests")]);
+    connections.add([data.connections]);
+    traffic.add([sum("bin"), sum("bout")]);
+    errors.add([sum("hrsp_4xx"), sum("hrsp_5xx")]);
+  }
   [requests, connections, traffic, errors].forEach((it) => it.draw());
   const version = data.version ? data.version + " " : "";
   setText($("about"), version + "on " + data.node + ", process " + data.pid + ", " + data.threads +
@@ -242,6 +250,7 @@ function pill(element, status) {
 }
 
 const views = new Map(); // by name of the proxy
+const unfolded = new Map(); // whether a proxy was open when its view ended, by name
 
 class View {
   constructor(proxy) {
@@ -257,10 +266,18 @@ class View {
     // What only holds a stick table has nothing to draw; of very many only the first are open.
     const idle = proxy.rows.every((row) => row.kind === "Backend" && !row.stot);
     const first = views.size < 20 && !idle;
-    this.element = make("details", { class: "proxy", open: first, id: "px-" + proxy.name },
+    this.element = make("details", { class: "proxy", open: unfolded.get(proxy.name) ?? first, id: "px-" + proxy.name },
       make("summary", {}, make("h2", { text: proxy.name }), this.pill, this.sum), this.charts, this.table);
     this.rows = new Map();
+    this.keys = new Set(); // keys of its charts
     $("proxies").append(this.element);
+  }
+
+  remove(name) {
+    unfolded.set(name, this.element.open);
+    this.element.remove();
+    this.keys.forEach((key) => cards.delete(key));
+    views.delete(name);
   }
 
   show(proxy, now) {
@@ -284,23 +301,24 @@ class View {
 
   chart(proxy, row, window) {
     const http = row.mode === "http";
-    const at = (part, title, names, show) => chart(proxy.name + ":" + part, this.charts, title, names, show);
-    const rate = at("rate", http ? "Requests per second" : "Sessions per second", [""], count);
-    rate.add([window.rate(http ? "req_tot" : "stot")]);
-    const drawn = [rate];
+    const drawn = [];
+    const at = (part, title, names, show, values) => {
+      const key = proxy.name + ":" + part, found = chart(key, this.charts, title, names, show);
+      this.keys.add(key);
+      drawn.push(found);
+      if (window.known) found.add(values());
+    };
+    at("rate", http ? "Requests per second" : "Sessions per second", [""], count,
+      () => [window.rate(http ? "req_tot" : "stot")]);
     if (timed) {
-      const latency = at("latency", "Latency of the last 5 s", ["p50", "p90", "p99"], micros);
-      latency.add(window.quantiles("total", [0.5, 0.9, 0.99]));
-      drawn.push(latency);
+      at("latency", "Latency of the last 5 s", ["p50", "p90", "p99"], micros,
+        () => window.quantiles("total", [0.5, 0.9, 0.99]));
     }
     if (row.kind === "Backend") {
-      const queue = at("load", "Queue and sessions", ["queued", "sessions"], count);
-      queue.add([row.qcur || 0, row.scur || 0]);
-      drawn.push(queue);
+      at("load", "Queue and sessions", ["queued", "sessions"], count, () => [row.qcur || 0, row.scur || 0]);
     }
-    const errors = at("errors", "Errors per second", ["4xx", "5xx", "connect", "response"], count);
-    errors.add(["hrsp_4xx", "hrsp_5xx", "econ", "eresp"].map((name) => window.rate(name)));
-    drawn.push(errors);
+    at("errors", "Errors per second", ["4xx", "5xx", "connect", "response"], count,
+      () => ["hrsp_4xx", "hrsp_5xx", "econ", "eresp"].map((name) => window.rate(name)));
     if (this.element.open) drawn.forEach((it) => it.draw());
   }
 
@@ -326,7 +344,7 @@ class Line {
     this.cells[8].className = "text";
     this.checks = make("span", { class: "checks", role: "img" });
     this.cells[8].append(this.checks);
-    this.element = make("tr", {}, make("th", { scope: "row", text: row.name }), ...this.cells, make("td", {}, actions(proxy, row)));
+    this.element = make("tr", {}, make("th", { scope: "row", text: row.name }), ...this.cells, make("td", {}, ...actions(proxy, row)));
   }
 
   show(row, window) {
@@ -335,7 +353,8 @@ class Line {
     this.pill.className = "pill " + classOf(status);
     this.element.classList.toggle("is-down", classOf(status) === "down");
     const [p50, p99] = window.quantiles("total", [0.5, 0.99]);
-    const errors = ["hrsp_5xx", "econ", "eresp"].reduce((sum, name) => sum + window.rate(name), 0);
+    const failed = ["hrsp_5xx", "econ", "eresp"].reduce((sum, name) => sum + window.rate(name), 0);
+    const errors = window.known ? failed : null;
     const texts = [count(row.scur || 0) + (row.slim ? " / " + count(row.slim) : ""),
       count(window.rate(row.mode === "tcp" ? "stot" : "req_tot")), micros(p50), micros(p99), count(errors),
       (row.weight ?? "–") + (row.uweight !== row.weight ? " / " + row.uweight : "") + (row.bck ? " backup" : "")];
@@ -365,24 +384,30 @@ const ACTIONS = [["", "Action…"], ["ready", "Ready"], ["drain", "Drain"], ["ma
   ["dhlth", "Disable checks"], ["ehlth", "Enable checks"], ["hrunn", "Health: up"], ["hnolb", "Health: no LB"],
   ["hdown", "Health: down"], ["shutdown", "Kill sessions"]];
 
+// An action is chosen, applied and confirmed: no single key press or click changes a server.
 function actions(proxy, row) {
-  const select = make("select", { "aria-label": "Action on " + proxy.name + "/" + row.name },
+  const target = proxy.name + "/" + row.name;
+  const select = make("select", { "aria-label": "Action on " + target },
     ...ACTIONS.map(([value, text]) => make("option", { value, text })));
-  select.addEventListener("change", async () => {
-    const action = select.value, words = select.selectedOptions[0].textContent;
+  const apply = make("button", { type: "button", disabled: true, "aria-label": "Apply to " + target, text: "Apply" });
+  select.addEventListener("change", () => (apply.disabled = !select.value));
+  apply.addEventListener("click", async () => {
+    const action = select.value, words = select.selectedOptions[0].textContent, shown = before.process;
     select.value = "";
+    apply.disabled = true;
     if (!action) return;
-    if (action === "shutdown" && !confirm("Kill all sessions of " + row.name + "?")) return;
-    tell(words + " " + proxy.name + "/" + row.name + ": " + (await change(proxy, row, action)));
+    const agreed = confirm(words + ": " + target + "?");
+    tell(words + " " + target + ": " + (agreed ? await change(proxy, row, action, shown) : "not confirmed"));
   });
-  return select;
+  return [select, " ", apply];
 }
 
 const ANSWERS = { DONE: "done", NONE: "nothing changed", PART: "partly done", ERRP: "not understood",
-  EXCD: "too much at once", DENY: "not allowed here (stats admin)", UNKN: "unknown" };
+  EXCD: "too much at once", GONE: "refused, the process was replaced meanwhile", DENY: "not allowed here (stats admin)", UNKN: "unknown" };
 
-async function change(proxy, row, action) {
-  const body = new URLSearchParams({ s: row.name, action, b: "#" + proxy.id });
+// A number may be another backend's after a reload: the request names the backend, and the process that is shown.
+async function change(proxy, row, action, process) {
+  const body = new URLSearchParams({ s: row.name, action, b: proxy.name, process });
   try {
     const answer = await fetch(page, { method: "POST", body, redirect: "follow" });
     const word = /;st=([A-Z]+)/.exec(answer.url);
@@ -416,6 +441,8 @@ function showTables(data) {
     }
     setText(view.used, table.type + ", " + count(table.used) + " of " + count(table.size));
   }
+  const names = new Set(data.tables.map((table) => table.name));
+  for (const [name, view] of tables) if (!names.has(name)) { view.element.remove(); tables.delete(name); }
 }
 
 async function talkers(name) {
@@ -458,7 +485,7 @@ addEventListener("pagehide", () => {
   const last = (card) => card.points.map((list) => list.slice(-LEFT));
   const points = Object.fromEntries([...cards].map(([key, card]) => [key, last(card)]));
   try {
-    sessionStorage.setItem(STORE, JSON.stringify({ pid: before.pid, at: Date.now(), points }));
+    sessionStorage.setItem(STORE, JSON.stringify({ process: before.process, at: Date.now(), points }));
   } catch {
     // No room, or not allowed: the charts begin anew.
   }
@@ -482,18 +509,41 @@ async function recall() {
   }
 }
 
-// A hidden page does not ask: what it has missed is recalled when it is seen again.
-document.addEventListener("visibilitychange", async () => {
-  if (document.hidden || paused || !before) return;
+// A page that is hidden or paused does not ask: what it has missed is recalled when it goes on. Its last
+// counts are too old for a rate.
+async function resume() {
+  past.clear();
   await recall();
   for (const [key, card] of cards) card.begin(memory.get(key));
   memory.clear();
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && !paused && before) resume();
 });
 
 /* ---- the round ---- */
 
+// The figures of another process: counts begin anew, and a name may mean something else. Charts keep their
+// points; what was chosen and not applied is dropped.
+function renew() {
+  for (const [key, card] of cards) if (!memory.has(key)) memory.set(key, card.points);
+  for (const [name, view] of views) view.remove(name);
+  $("overview").replaceChildren();
+  cards.clear();
+  past.clear();
+}
+
+// Removes what the process no longer has.
+function forget(data) {
+  const names = new Set(data.proxies.map((proxy) => proxy.name));
+  for (const [name, view] of views) if (!names.has(name)) view.remove(name);
+  for (const key of past.keys()) if (key !== "/process" && !windows.has(key)) past.delete(key);
+}
+
 function show(data) {
-  if (kept && kept.pid !== data.pid) kept = null; // those of another process
+  if (kept && kept.process !== data.process) kept = null; // those of another process
+  if (before && before.process !== data.process) renew();
   timed = data.histograms;
   $("untimed").hidden = timed;
   windows.clear();
@@ -508,6 +558,8 @@ function show(data) {
     view.element.hidden = !proxy.name.toLowerCase().includes(scope);
     view.show(proxy, data.ms);
   }
+  forget(data);
+  unfolded.clear();
   showTables(data);
   memory.clear();
   before = data;
@@ -538,6 +590,7 @@ $("pause").addEventListener("click", () => {
   $("pause").setAttribute("aria-pressed", String(paused));
   setText($("pause"), paused ? "Go on" : "Pause");
   if (paused) setText($("state"), "paused");
+  else if (before) resume();
 });
 $("scope").addEventListener("input", () => before && views.forEach((view, name) => {
   view.element.hidden = !name.toLowerCase().includes($("scope").value.toLowerCase());
