@@ -219,8 +219,8 @@ impl Form {
     }
 }
 
-/// Tells a process from the one before and after a reload. The pid alone does not: in a container each
-/// process may have the same.
+/// Tells a process from those before and after a reload. The pid alone does not: in a container
+/// each process may have the same.
 pub(super) fn identity(shared: &Shared) -> String {
     format!("{}-{:x}", shared.settings.pid, shared.started)
 }
