@@ -60,8 +60,8 @@ fn shares_cookie(asks: bool, response: &Head) -> bool {
     response.fields().any(|field| sets(field.name)) && may_be_kept(asks, response)
 }
 
-/// Whether a shared cache may keep a response: method and status or `public` allow it, nothing forbids
-/// it, and something says how long. `asks`: the request's method is one that only asks.
+/// Whether a shared cache may keep a response: method and status or `public` allow it, nothing
+/// forbids it, and something says how long. `asks`: the request's method is one that only asks.
 pub(crate) fn may_be_kept(asks: bool, response: &Head) -> bool {
     let mut kept = asks && KEPT.contains(&response.status());
     let mut dated = false;

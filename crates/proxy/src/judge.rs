@@ -1,8 +1,8 @@
 //! Rules applied to a transaction, and what follows from their verdicts. Never evaluates one by itself.
 //!
 //! Order (manual section 4): `http-request` rules, statistics page and `redirect` rules of the
-//! frontend, then those of the backend; `http-response` rules of the backend, then of the frontend; `http-after-response` rules
-//! of both on every response, local ones included.
+//! frontend, then those of the backend; `http-response` rules of the backend, then of the frontend;
+//! `http-after-response` rules of both on every response, local ones included.
 
 use crate::case;
 use crate::counters::Metric;

@@ -481,9 +481,9 @@ pub struct Server {
     pub checks_off: AtomicBool,
     /// Whether a task sees to its slow start.
     pub(crate) warming: AtomicBool,
-    /// Its agent, if it has one.
     /// Whether a health check is under way.
     pub check_runs: AtomicBool,
+    /// Its agent, if it has one.
     pub agent: Option<Agent>,
     /// Idle connections that their threads did not need, for any thread to take.
     pub(crate) parked: Parking,

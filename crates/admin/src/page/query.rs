@@ -32,8 +32,9 @@ pub(super) struct Query {
 const LONGEST_SCOPE: usize = 64;
 
 impl Query {
-    /// Reads the options from a URI that begins with `prefix`. Options stand behind a semicolon, and
-    /// their order does not matter, as in HAProxy; other words, `/up` for one, are part of the path.
+    /// Reads the options from a URI that begins with `prefix`. Options stand behind a semicolon,
+    /// and their order does not matter, as in HAProxy; other words, `/up` for one, are part of the
+    /// path.
     pub(super) fn parse(uri: &[u8], prefix: &str) -> Self {
         let rest = uri.get(prefix.len()..).unwrap_or_default();
         let text = String::from_utf8_lossy(rest);
