@@ -74,6 +74,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     let stick_tables = stick_tables.collect();
     let mut proxies: Vec<Proxy> =
         draft.proxies.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect();
+    warn_of_unused_mailers(&proxies, &shared, cx);
     if draft.global.process.noreuseport {
         warn_of_shards(&proxies, cx);
     }
@@ -99,6 +100,21 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         env: std::mem::take(&mut cx.env),
         store,
     })
+}
+
+/// Sections that no enabled proxy sends mail through, the last one first as in HAProxy.
+fn warn_of_unused_mailers(proxies: &[Proxy], shared: &Shared, cx: &mut Cx<'_>) {
+    // Where a line is wrong, it may be the one that uses the section.
+    if !shared.advise {
+        return;
+    }
+    let alerts = || proxies.iter().filter_map(|proxy| proxy.common.email_alert.as_ref());
+    let unused =
+        |section: &&Arc<Mailers>| !alerts().any(|alert| Arc::ptr_eq(&alert.mailers, section));
+    for section in shared.mailers.iter().rev().filter(unused) {
+        let message = format!("Removing incomplete section 'mailers {}'.", section.name);
+        cx.diagnostics.push(Diagnostic::general(Severity::Warning, message));
+    }
 }
 
 /// Formats have been compiled by now: their regular expressions are known, too.

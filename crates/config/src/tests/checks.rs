@@ -77,6 +77,30 @@ fn email_alert_names_a_section_that_may_come_later() {
 }
 
 #[test]
+fn mailers_that_no_proxy_uses_are_warned_of() {
+    let mail = |from: &str, name: &str| {
+        format!(" email-alert {from} a@x\n email-alert to b@x\n email-alert mailers {name}\n")
+    };
+    let sections = "mailers e\nmailers m\n mailer a 1.2.3.4:25\nmailers n\n mailer a 1.2.3.4:25\n";
+    for (proxies, unused) in [
+        (String::new(), &["n", "m", "e"][..]),
+        (format!("backend b\n{}", mail("from", "m")), &["n", "e"]),
+        (format!("defaults\n{}backend b\n", mail("from", "m")), &["n", "e"]),
+        (format!("defaults\n{}", mail("from", "m")), &["n", "m", "e"]),
+        (format!("backend b\n disabled\n{}", mail("from", "m")), &["n", "m", "e"]),
+        // An address of the sender is missing: no mail is sent.
+        (format!("backend b\n{}", mail("myhostname", "m")), &["n", "m", "e"]),
+        (format!("backend b\n{}backend c\n{}", mail("from", "m"), mail("from", "n")), &["e"]),
+    ] {
+        let warnings = messages(&format!("{proxies}{sections}"), Severity::Warning);
+        let told = warnings.iter().filter_map(|it| it.strip_prefix("Removing incomplete section "));
+        let told: Vec<&str> = told.collect();
+        let wanted: Vec<String> = unused.iter().map(|it| format!("'mailers {it}'.")).collect();
+        assert_eq!(told, wanted, "{proxies}");
+    }
+}
+
+#[test]
 fn mistakes_about_mails_are_told_in_haproxys_words() {
     for (text, message) in [
         ("mailers\n", "missing name for mailers section."),
