@@ -59,18 +59,15 @@ pub(super) fn of_process(into: &mut ThreadSet, cx: &mut Cx<'_>, args: Args<'_>) 
         Some((processes, threads)) => (processes, Some(threads)),
         None => (given, None),
     };
+    let invalid = |error| args.fault(1, format!("'process' : {error}"));
     // There is one process.
-    if !matches!(processes, "all" | "odd" | "even" | "1" | "1-1") {
-        let message = format!(
-            "'process' : '{processes}' is not a valid number/range. It supports numbers from 1 to 1."
-        );
-        return Err(args.fault(1, message));
-    }
+    value::numbers(processes, 1).map_err(invalid)?;
     let mut instead = String::new();
-    if let Some(threads) = threads.filter(|threads| *threads != "all") {
-        let set = value::numbers(threads, PER_GROUP)
-            .map_err(|error| args.fault(1, format!("'process' : {error}")))?;
-        set.into_iter().for_each(|thread| into.insert(thread - 1));
+    if let Some(threads) = threads {
+        let set = value::numbers(threads, PER_GROUP).map_err(invalid)?;
+        if threads != "all" {
+            set.into_iter().for_each(|thread| into.insert(thread - 1));
+        }
         instead = format!(" Please use 'thread {threads}' instead.");
     }
     let message = format!(

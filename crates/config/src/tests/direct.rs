@@ -100,7 +100,12 @@ fn processes_of_bind_lines_are_threads() {
     };
     for (given, expected, instead) in [
         ("1", vec![], ""),
-        ("all/all", vec![], ""),
+        ("1-1", vec![], ""),
+        ("1-", vec![], ""),
+        ("all/all", vec![], " Please use 'thread all' instead."),
+        ("1/all", vec![], " Please use 'thread all' instead."),
+        ("1/1", vec![0], " Please use 'thread 1' instead."),
+        ("1/2-1", vec![0, 1], " Please use 'thread 2-1' instead."),
         ("1/2", vec![1], " Please use 'thread 2' instead."),
         ("odd/odd", vec![0, 2], " Please use 'thread odd' instead."),
     ] {
@@ -111,8 +116,19 @@ fn processes_of_bind_lines_are_threads() {
             "{said}"
         );
     }
-    let said = messages(&listen("").replace(":80", ":80 process 2"), Severity::Alert);
-    assert!(said[0].ends_with("'2' is not a valid number/range. It supports numbers from 1 to 1."));
+    for (given, end) in [
+        ("2", "'2' is not a valid number/range. It supports numbers from 1 to 1."),
+        ("1-2/1", "'1-2' is not a valid number/range. It supports numbers from 1 to 1."),
+        ("/1", "'' is not a valid number/range. It supports numbers from 1 to 1."),
+        ("x", "'process' : 'x' is not a valid number/range."),
+        ("1/x", "'process' : 'x' is not a valid number/range."),
+        ("1/1/1", "'process' : '1/1' is not a valid number/range."),
+        ("1/65", "'65' is not a valid number/range. It supports numbers from 1 to 64."),
+    ] {
+        let line = format!(":80 process {given}");
+        let said = messages(&listen("").replace(":80", &line), Severity::Alert);
+        assert!(said[0].ends_with(end), "{given}: {said:?}");
+    }
 }
 
 #[test]
