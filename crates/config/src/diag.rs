@@ -85,6 +85,8 @@ pub struct Diagnostics {
     dropped: usize,
     alerts: usize,
     warnings: usize,
+    /// How many messages there were when `quiet` was read.
+    quiet_from: Option<usize>,
 }
 
 /// Diagnostics kept; the others are only counted.
@@ -111,6 +113,21 @@ impl Diagnostics {
         } else {
             self.dropped += 1;
         }
+    }
+
+    /// `quiet` in `global`: messages from here on are muted. A second `quiet` changes nothing.
+    pub(crate) fn mute(&mut self) {
+        self.quiet_from.get_or_insert(self.list.len());
+    }
+
+    /// Whether the configuration says `quiet`.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet_from.is_some()
+    }
+
+    /// The messages before `quiet`, which are told all the same; all where nothing says `quiet`.
+    pub fn before_quiet(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.list.iter().take(self.quiet_from.unwrap_or(usize::MAX))
     }
 
     /// All of them.

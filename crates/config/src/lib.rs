@@ -49,5 +49,5 @@ pub use model::Model;
 pub use output::{Format, document};
 pub use parse::{Host, dynamic_server};
 pub use reference::{KeywordDoc, keywords, known_names};
-pub use render::{Style, line, one, report};
+pub use render::{Style, line, one, report, report_before_quiet};
 pub use source::{Disk, Files, MAX_FILE, MAX_READ, Source, collect};

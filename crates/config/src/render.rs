@@ -33,12 +33,7 @@ pub fn line(severity: Severity, pid: u32, text: &str) -> String {
 
 /// All messages, then HAProxy's closing lines when there are alerts. `show_diag` is `-dD`.
 pub fn report(diagnostics: &Diagnostics, pid: u32, style: Style, show_diag: bool) -> String {
-    let mut out = String::new();
-    for diagnostic in diagnostics {
-        if diagnostic.severity > Severity::Diag || show_diag {
-            out.push_str(&one(diagnostic, pid, style));
-        }
-    }
+    let mut out = listed(diagnostics.iter(), pid, style, show_diag);
     if diagnostics.dropped() > 0 {
         let text = format!("{} more messages are not shown.", diagnostics.dropped());
         out.push_str(&line(Severity::Notice, pid, &text));
@@ -51,6 +46,26 @@ pub fn report(diagnostics: &Diagnostics, pid: u32, style: Style, show_diag: bool
         out.push_str(&line(Severity::Alert, pid, "Fatal errors found in configuration."));
     }
     out
+}
+
+/// The messages before `quiet` in a configuration that has it.
+pub fn report_before_quiet(
+    diagnostics: &Diagnostics,
+    pid: u32,
+    style: Style,
+    show_diag: bool,
+) -> String {
+    listed(diagnostics.before_quiet(), pid, style, show_diag)
+}
+
+fn listed<'d>(
+    diagnostics: impl Iterator<Item = &'d Diagnostic>,
+    pid: u32,
+    style: Style,
+    show_diag: bool,
+) -> String {
+    let shown = diagnostics.filter(|it| it.severity > Severity::Diag || show_diag);
+    shown.map(|diagnostic| one(diagnostic, pid, style)).collect()
 }
 
 /// One message.

@@ -178,7 +178,8 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
     if let Some(key) = options.listing {
         say(&config::listing(&sources, setup(), Some(key).filter(|key| *key != 0)));
     }
-    let loaded = config::load(&sources, setup());
+    let mut loaded = config::load(&sources, setup());
+    let quiet = is_quiet(&options, &mut loaded);
     drop(files);
     show(&options, &loaded);
     let verdict = loaded.verdict(options.zero_warning);
@@ -189,11 +190,11 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         say(&config::document(&loaded.diagnostics, format, env!("CARGO_PKG_VERSION"), true));
         return ExitCode::from(verdict.exit_code());
     }
-    let quiet = options.quiet || loaded.model.as_ref().is_some_and(|it| it.global.process.quiet);
-    if !quiet || verdict == Verdict::Invalid {
+    if !options.quiet {
         // People who check on a terminal want advice; tools that read the lines do not.
         let advice = options.diagnostics || (checks && style == Style::Pretty);
-        complain(&config::report(&loaded.diagnostics, pid, style, advice));
+        let told = if quiet { config::report_before_quiet } else { config::report };
+        complain(&told(&loaded.diagnostics, pid, style, advice));
     }
     if checks {
         conclude(verdict, loaded.diagnostics.warnings(), quiet);
@@ -216,6 +217,14 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         (_, Verdict::NoListener, _) => nothing_listens(pid),
         (_, _, leading) => give_up(leading, &options, &said, 1),
     }
+}
+
+/// Whether the command line or the configuration wants no messages; -V reverts both.
+fn is_quiet(options: &Options, loaded: &mut config::Loaded) -> bool {
+    if let Some(model) = loaded.model.as_mut().filter(|_| options.verbose) {
+        model.global.process.quiet = false;
+    }
+    options.quiet || (loaded.diagnostics.is_quiet() && !options.verbose)
 }
 
 /// What the command line wants to see beside messages.

@@ -210,7 +210,11 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("profiling.tasks", "{ auto | on | off }", "Times tasks by function.", |g, _, a| {
         profiling(a).map(|mode| g.tune.profiling = mode)
     }),
-    entry("quiet", "", "Says nothing at start.", |g, _, a| flag(a, &mut g.process.quiet)),
+    entry("quiet", "", "Says nothing at start.", |g, cx, a| {
+        flag(a, &mut g.process.quiet)?;
+        cx.diagnostics.mute();
+        Ok(())
+    }),
     entry("resetenv", "[<name> ...]", "Removes all variables but these.", environment::reset),
     entry("server-state-base", "<directory>", "Where server state files are.", |g, _, a| {
         let directory = a.need(1, "'server-state-base' expects one argument: a directory path.")?;

@@ -63,10 +63,26 @@ fn a_quiet_configuration_is_checked_without_a_word() {
     let (_kept, quiet) = written(&format!("global\n    quiet\n    maxconn 10k\n{GOOD}"));
     let output = run(&["-c", "-f", &quiet]);
     assert_eq!((code(&output), words(&output), errors(&output)), (0, String::new(), String::new()));
-    let (_kept, bad) = written("global\n    quiet\nfrontend f\n    bidn :80\n");
-    let output = run(&["-c", "-f", &bad]);
-    assert_eq!(code(&output), 1);
-    assert!(errors(&output).contains("bidn"), "what is wrong is told all the same");
+}
+
+#[test]
+fn a_quiet_configuration_mutes_errors_behind_it_unless_verbose() {
+    let (_kept, bad) =
+        written("early\nglobal\n    quiet\n    quiet\nfrontend f\n    bidn 127.0.0.1:80\n");
+    let told = |arguments: &[&str]| {
+        let output = run(&[arguments, &["-f", &bad]].concat());
+        assert_eq!((code(&output), words(&output)), (1, String::new()), "{arguments:?}");
+        ["early", "bidn", "Fatal errors"].map(|word| errors(&output).contains(word))
+    };
+    assert_eq!(told(&["-c"]), [true, false, false]);
+    assert_eq!(told(&[]), [true, false, false]);
+    assert_eq!(told(&["-c", "-q"]), [false; 3]);
+    assert_eq!(told(&["-c", "-V"]), [true; 3]);
+    assert_eq!(told(&["-c", "-q", "-V"]), [true; 3]);
+    let (_kept, good) = written(&format!("global\n    quiet\n{GOOD}mailers m\n"));
+    let output = run(&["-c", "-V", "-f", &good]);
+    assert_eq!(words(&output), "Warnings were found.\nConfiguration file is valid\n");
+    assert!(errors(&output).contains("Removing incomplete section 'mailers m'."));
 }
 
 #[test]
