@@ -49,6 +49,8 @@ impl HttpSend {
         let fields: Vec<(&str, Vec<u8>)> = fields
             .filter(|(name, _)| !matches!(&**name, "content-length" | "transfer-encoding"))
             .map(|(name, value)| (&**name, written(value, facts)))
+            // A format with an empty result sends no header field, as in HAProxy.
+            .filter(|(_, value)| !value.is_empty())
             .collect();
         if let Some((_, host)) = fields.iter().find(|(name, _)| *name == "host") {
             replace_authority(&mut uri, host);

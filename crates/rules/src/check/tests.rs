@@ -226,6 +226,14 @@ fn requests_are_built() {
             "send hdr X-Y %[int(2)] body abc",
             "OPTIONS / HTTP/1.0\r\nx-y: 2\r\ncontent-length: 3\r\n\r\nabc",
         ),
+        (
+            "send hdr x %[str()] hdr y %[var(check.none)] hdr z 1",
+            "OPTIONS / HTTP/1.0\r\nz: 1\r\n\r\n",
+        ),
+        (
+            "send uri http://a/ ver HTTP/1.1 hdr host %[str()] hdr connection %[str()]",
+            "OPTIONS http://a/ HTTP/1.1\r\nconnection: close\r\n\r\n",
+        ),
         ("send body-lf %[int(123)]", "OPTIONS / HTTP/1.0\r\ncontent-length: 3\r\n\r\n123"),
         (
             "send ver HTTP/1.1 hdr connection keep-alive hdr content-length 9",
