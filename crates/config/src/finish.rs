@@ -675,10 +675,20 @@ fn unheard_options(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     let take = std::mem::take;
     let found = [
         ("accept-invalid-http-request", frontend, take(&mut front.accept_invalid_request)),
+        (
+            "accept-unsafe-violations-in-http-request",
+            frontend,
+            take(&mut front.accept_unsafe_request),
+        ),
         ("disable-h2-upgrade", frontend, take(&mut front.disable_h2_upgrade)),
         ("http-use-proxy-header", frontend, take(&mut front.http_use_proxy_header)),
         ("idle-close-on-response", frontend, take(&mut front.idle_close_on_response)),
         ("accept-invalid-http-response", backend, take(&mut back.accept_invalid_response)),
+        (
+            "accept-unsafe-violations-in-http-response",
+            backend,
+            take(&mut back.accept_unsafe_response),
+        ),
         ("checkcache", backend, take(&mut back.check_cache)),
         ("http-pretend-keepalive", backend, take(&mut back.pretend_keepalive)),
         ("prefer-last-server", backend, take(&mut back.prefer_last_server)),

@@ -70,7 +70,8 @@ fn entry(
 mod tests {
     use super::*;
 
-    /// Keywords that HAProxy has not, or not before its third version (`tune.notsent-lowat`).
+    /// Keywords that HAProxy has not, or not before its third version (`tune.notsent-lowat`,
+    /// `accept-unsafe-violations`).
     const OWN: &[(&str, &str)] = &[
         ("global", "tune.histograms"),
         ("global", "tune.history"),
@@ -78,6 +79,8 @@ mod tests {
         ("global", "tune.notsent-lowat.server"),
         ("global", "tune.ssl.max-handshakes"),
         ("global", "tune.why"),
+        ("option", "accept-unsafe-violations-in-http-request"),
+        ("option", "accept-unsafe-violations-in-http-response"),
     ];
 
     /// Beginnings of global keywords that HAProxy has in its third version.

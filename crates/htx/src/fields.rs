@@ -275,6 +275,11 @@ impl Fields {
         self.fields.push(Field { start, name_len, value_len, id, live: true });
     }
 
+    /// The identity of the last field.
+    pub fn last_id(&self) -> Option<HeaderId> {
+        self.fields.last().filter(|field| field.live).map(|field| field.id)
+    }
+
     /// Joins a folded line to the last field (obsolete line folding, RFC 9112 section 5.2): `gap`
     /// spaces stand for the fold. Trailing white space of the result is dropped. Does nothing
     /// without a field.

@@ -32,6 +32,8 @@ pub struct Head {
     text_len: u32,
     /// See [`Head::is_normalized`].
     normalized: bool,
+    /// The scheme of a target that does not show it, in the arena.
+    scheme: (u32, u32),
 }
 
 impl Head {
@@ -51,6 +53,7 @@ impl Head {
         self.method_len = 0;
         self.text_len = 0;
         self.normalized = false;
+        self.scheme = (0, 0);
     }
 
     /// Whether nothing has been set since the last `clear`.
@@ -92,7 +95,8 @@ impl Head {
 
     /// Starts a request head whose target is absolute because its protocol names scheme and
     /// authority beside the path, not because the client asks for a proxy: towards a server that
-    /// speaks HTTP/1 the path alone goes out, unless the target is replaced (`is_normalized`).
+    /// speaks HTTP/1 the path alone goes out, unless the target is replaced (`is_normalized`) or has
+    /// a scheme that such a server would not assume.
     pub fn set_request_target(
         &mut self,
         method: &[u8],
@@ -112,7 +116,31 @@ impl Head {
         self.version = version;
         self.method_id = Method::of(method);
         self.set_line(start, method.len(), uri_len);
-        self.normalized = true;
+        self.normalized = is_http(scheme);
+    }
+
+    /// Starts a request head whose protocol names a scheme that the target does not show.
+    pub fn set_request_of_scheme(
+        &mut self,
+        method: &[u8],
+        scheme: &[u8],
+        uri: &[u8],
+        version: Version,
+    ) {
+        let arena = self.fields.arena_for_start_line();
+        let start = arena.len();
+        arena.extend_from_slice(scheme);
+        self.scheme = (start as u32, arena.len() as u32);
+        self.set_request(method, uri, version);
+    }
+
+    /// The scheme that the target shows, or else the one that the client's protocol has named.
+    pub fn scheme(&self) -> Option<&[u8]> {
+        if let Target::Absolute { scheme, .. } = self.target() {
+            return Some(scheme);
+        }
+        let (start, end) = (self.scheme.0 as usize, self.scheme.1 as usize);
+        (start < end).then(|| &self.fields.arena()[start..end])
     }
 
     /// Scheme and authority of an absolute target, with what is between them.
@@ -140,6 +168,7 @@ impl Head {
         debug_assert!(line[method_len..].starts_with(b" ") && line.ends_with(b"\r\n"));
         self.fields.begin(line);
         self.normalized = false;
+        self.scheme = (0, 0);
         self.kind = Kind::Request;
         self.version = version;
         self.method_id = Method::of(&line[..method_len]);
@@ -414,6 +443,11 @@ impl Head {
         let end = self.line.1 as usize - 2;
         end - self.text_len as usize..end
     }
+}
+
+/// Whether a server that speaks HTTP assumes this scheme.
+fn is_http(scheme: &[u8]) -> bool {
+    scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https")
 }
 
 /// Bytes of `scheme://authority` at the front of a target; 0 if it does not begin so.

@@ -21,19 +21,39 @@ pub(crate) fn only(head: &Head, id: HeaderId) -> Option<FieldRef<'_>> {
     fields.next().filter(|_| fields.next().is_none())
 }
 
-/// The length that the only field of that name announces.
+/// The same without zeros in front, which some take for the sign of an octal number.
 #[inline]
-fn announced(head: &Head) -> Option<u64> {
-    decimal(only(head, HeaderId::ContentLength)?.value)
+pub(crate) fn canonical(text: &[u8]) -> Option<u64> {
+    decimal(text).filter(|_| text.len() == 1 || text[0] != b'0')
 }
 
-/// Makes the head announce `n` bytes in one field; leaves it alone when it does.
+/// The length that the only field of that name announces in the usual way.
+#[inline]
+pub(crate) fn announced(head: &Head) -> Option<u64> {
+    canonical(only(head, HeaderId::ContentLength)?.value)
+}
+
+/// Makes the head announce `n` bytes in one field, where the first one was; leaves it alone when it
+/// does.
 #[inline]
 pub(crate) fn announce(head: &mut Head, n: u64) {
     if announced(head) != Some(n) {
-        head.remove_id(HeaderId::ContentLength);
-        let mut digits = [0; 20];
-        head.push(b"content-length", format_decimal(n, &mut digits));
+        write(head, n);
+    }
+}
+
+#[inline(never)]
+fn write(head: &mut Head, n: u64) {
+    let mut digits = [0; 20];
+    let text = format_decimal(n, &mut digits);
+    match head.first(HeaderId::ContentLength).map(|field| field.index) {
+        Some(kept) => {
+            head.replace_value(kept, text);
+            let again =
+                |field: FieldRef<'_>| field.id == HeaderId::ContentLength && field.index != kept;
+            head.as_fields_mut().remove_where(again);
+        }
+        None => head.push(b"content-length", text),
     }
 }
 

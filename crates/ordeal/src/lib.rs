@@ -10,8 +10,10 @@ pub mod dns;
 pub mod h1;
 pub mod h2;
 pub mod language;
+pub mod messages;
 pub mod patterns;
 pub mod runtime;
+pub mod strict;
 pub mod tls;
 mod world;
 
@@ -30,6 +32,8 @@ pub const ORDEALS: &[(&str, Ordeal)] = &[
     ("map_file", patterns::map),
     ("h1_head", h1::head),
     ("h1_chunks", h1::chunks),
+    ("h1_request", messages::request),
+    ("h1_response", messages::response),
     ("h2_header_block", h2::header_block),
     ("h2_frames", h2::frames),
     ("h2_operations", h2::operations),

@@ -54,6 +54,13 @@ const SPICES: &[&[u8]] = &[
     b"{1,65535}",
     b"ffffffffffffffff\r\n",
     b"Host: a\r\n",
+    b"Content-Length: 2\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"\r\n\r\n",
+    b"Upgrade: h2c\r\n",
+    b"@",
+    b"*",
+    b"://",
 ];
 
 /// The committed inputs of one ordeal.
@@ -139,11 +146,17 @@ fn input(name: &str) -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![8 => changed, 2 => glued, 1 => noise]
 }
 
+/// Ordeals whose inputs are messages: most changes are refused, so that many are needed.
+const MANY: [&str; 2] = ["h1_request", "h1_response"];
+const MANY_CASES: u32 = 5_000;
+
 /// Runs one ordeal on many inputs; a failure is made small and printed.
 fn endure(name: &str) {
     let (_, ordeal) = ORDEALS.iter().find(|(known, _)| *known == name).expect("a known name");
     seeds(name).iter().for_each(|seed| ordeal(seed));
-    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
+    let usual = Config { failure_persistence: None, ..Config::default() };
+    let cases = if MANY.contains(&name) { usual.cases.max(MANY_CASES) } else { usual.cases };
+    let mut runner = TestRunner::new(Config { cases, ..usual });
     let shown = |input: Vec<u8>| {
         ordeal(&input);
         Ok(())
@@ -182,6 +195,8 @@ ordeals!(
     map_file,
     h1_head,
     h1_chunks,
+    h1_request,
+    h1_response,
     h2_header_block,
     h2_frames,
     h2_operations,

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use wire::h1::{Exceptions, Limits};
 use wire::h2::DEFAULT_WINDOW;
 use wire::h2::hpack::ENTRY_OVERHEAD;
-use wire::h2::request::ListLimits;
+use wire::h2::request::{ListLimits, Tolerance};
 
 /// Free workspaces that a thread keeps: few are in use at once.
 const KEEP: usize = 256;
@@ -290,7 +290,10 @@ impl Worker {
         };
         let seed = self.thread.prng().next_u64();
         let max_opened = own.max_concurrent_streams.unwrap_or(u32::MAX);
-        let fragments = limits.lenient || limits.exceptions.has(Exceptions::FRAGMENTS);
+        let tolerance = Tolerance {
+            fragments: limits.lenient || limits.exceptions.has(Exceptions::FRAGMENTS),
+            hosts: limits.lenient,
+        };
         let window = h2::settings::window_of(max_opened, own.initial_window_size);
         // Servers are trusted with all of it at once: their streams belong to many clients, and the
         // payload of one that does not read must not hold up the others for a moment.
@@ -307,7 +310,7 @@ impl Worker {
             },
             max_total_streams: if client { own.max_total_streams } else { 0 },
             list,
-            fragments,
+            tolerance,
             seed,
             ..h2::Settings::default()
         }

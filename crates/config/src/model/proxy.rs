@@ -205,6 +205,8 @@ pub struct FrontOptions {
     pub http_use_proxy_header: bool,
     /// `option accept-invalid-http-request`.
     pub accept_invalid_request: bool,
+    /// `option accept-unsafe-violations-in-http-request`: the same.
+    pub accept_unsafe_request: bool,
     /// `option disable-h2-upgrade`
     pub disable_h2_upgrade: bool,
     /// `option idle-close-on-response`
@@ -238,6 +240,8 @@ pub struct Back {
     pub check: HealthCheck,
     /// `option accept-invalid-http-response`.
     pub accept_invalid_response: bool,
+    /// `option accept-unsafe-violations-in-http-response`: the same.
+    pub accept_unsafe_response: bool,
     /// `retries`: connection attempts after the first; 3 by default.
     pub retries: Option<u32>,
     /// `retry-on`.

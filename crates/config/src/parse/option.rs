@@ -58,6 +58,24 @@ pub(crate) const OPTIONS: &[Choice] = &[
             Ok(())
         },
     ),
+    switch(
+        "accept-unsafe-violations-in-http-request",
+        Places::D_FRONT,
+        "Takes malformed requests: HAProxy's later name of accept-invalid-http-request.",
+        |p, cx, _| {
+            p.settings.front.options.accept_unsafe_request = wanted(cx);
+            Ok(())
+        },
+    ),
+    switch(
+        "accept-unsafe-violations-in-http-response",
+        Places::D_BACK,
+        "Takes malformed responses: HAProxy's later name of accept-invalid-http-response.",
+        |p, cx, _| {
+            p.settings.back.accept_unsafe_response = wanted(cx);
+            Ok(())
+        },
+    ),
     switch("allbackups", Places::D_BACK, "Uses all backup servers together.", |p, cx, _| {
         p.settings.back.allbackups = wanted(cx);
         Ok(())

@@ -411,6 +411,8 @@ fn options() {
         ("accept-invalid-http-request\n no option accept-invalid-http-request", |p| {
             !front(p).options.accept_invalid_request
         }),
+        ("accept-unsafe-violations-in-http-request", |p| front(p).options.accept_unsafe_request),
+        ("accept-unsafe-violations-in-http-response", |p| back(p).accept_unsafe_response),
         ("allbackups", |p| back(p).allbackups),
         ("checkcache", |p| back(p).check_cache),
         ("disable-h2-upgrade", |p| front(p).options.disable_h2_upgrade),

@@ -379,6 +379,14 @@ fn what_has_no_effect_is_told() {
         ("capture cookie x len 5", ignored("'capture' statement")),
         ("option accept-invalid-http-request", option("accept-invalid-http-request")),
         ("option accept-invalid-http-response", option("accept-invalid-http-response")),
+        (
+            "option accept-unsafe-violations-in-http-request",
+            option("accept-unsafe-violations-in-http-request"),
+        ),
+        (
+            "option accept-unsafe-violations-in-http-response",
+            option("accept-unsafe-violations-in-http-response"),
+        ),
         ("option disable-h2-upgrade", option("disable-h2-upgrade")),
         ("option http-pretend-keepalive", option("http-pretend-keepalive")),
         ("option http-use-proxy-header", option("http-use-proxy-header")),

@@ -1,10 +1,12 @@
 //! Message length from `Content-Length` and `Transfer-Encoding` (RFC 9112 section 6.3), and the
 //! fields that announce it. Never looks at a status or a method: the callers do.
 
-use htx::{Head, HeaderId, list};
+use htx::{FieldRef, Head, HeaderId, list};
 
 use crate::BodyKind;
 use crate::length::{self, decimal};
+
+const CHUNKED: &[u8] = b"chunked";
 
 /// What the fields of a message say about its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +30,9 @@ const fn bad(status: u16, reason: &'static str) -> BadFraming {
 }
 
 /// Reads the framing fields, merges equal lengths into one field and drops a length that chunks
-/// override.
+/// override. A lenient reader takes an empty item behind the last coding.
 #[inline]
-pub(super) fn read(head: &mut Head) -> Result<Framing, BadFraming> {
+pub(super) fn read(head: &mut Head, lenient: bool) -> Result<Framing, BadFraming> {
     let length = match sole_length(head) {
         None if head.has(HeaderId::ContentLength) => Some(content_length(head)?),
         sole => sole,
@@ -38,16 +40,16 @@ pub(super) fn read(head: &mut Head) -> Result<Framing, BadFraming> {
     if !head.has(HeaderId::TransferEncoding) {
         return Ok(Framing { length: length.map(BodyKind::Length), ambiguous: false });
     }
-    transfer_encoding(head)?;
-    head.remove_id(HeaderId::ContentLength);
+    transfer_encoding(head, lenient)?;
+    announce(head, BodyKind::Chunked);
     let ambiguous = length.is_some() || !head.version().at_least_11();
     Ok(Framing { length: Some(BodyKind::Chunked), ambiguous })
 }
 
-/// The value of `Content-Length` when there is one field with one number.
+/// The value of `Content-Length` when there is one field with one number, without zeros in front.
 #[inline]
 fn sole_length(head: &Head) -> Option<u64> {
-    decimal(head.as_fields().sole(HeaderId::ContentLength)?.value)
+    length::canonical(head.as_fields().sole(HeaderId::ContentLength)?.value)
 }
 
 /// The value that every item of every `Content-Length` agrees on.
@@ -65,31 +67,21 @@ fn content_length(head: &mut Head) -> Result<u64, BadFraming> {
             items += 1;
         }
     }
-    if items > 1 {
-        merge_lengths(head);
+    let length = agreed.ok_or(BAD)?;
+    if items > 1 || length::announced(head) != Some(length) {
+        length::announce(head, length);
     }
-    agreed.ok_or(BAD)
-}
-
-/// Keeps the first item of the first `Content-Length` alone, as it was written.
-fn merge_lengths(head: &mut Head) {
-    let Some(first) = head.first(HeaderId::ContentLength) else { return };
-    let (kept, whole) = (first.index, first.value.len());
-    let item = list::trim(first.value.split(|&b| b == b',').next().unwrap_or_default());
-    if item.len() != whole {
-        let item = item.to_vec();
-        head.replace_value(kept, &item);
-    }
-    head.as_fields_mut().remove_where(|f| f.id == HeaderId::ContentLength && f.index != kept);
+    Ok(length)
 }
 
 /// Checks that `chunked` is the only coding. Another one before it is well-formed and not
-/// supported: 422. An empty one counts as another one, unless it is the last of its field.
-fn transfer_encoding(head: &Head) -> Result<(), BadFraming> {
+/// supported: 422. An empty one counts as another one.
+fn transfer_encoding(head: &Head, lenient: bool) -> Result<(), BadFraming> {
     let (mut chunked, mut others) = (false, false);
     for field in head.by_id(HeaderId::TransferEncoding) {
         let trimmed = list::trim(field.value);
-        let value = trimmed.strip_suffix(b",").unwrap_or(trimmed);
+        let last = trimmed.strip_suffix(b",").filter(|_| lenient);
+        let value = last.unwrap_or(trimmed);
         for coding in value.split(|&b| b == b',').map(list::trim) {
             if chunked {
                 return Err(bad(400, "transfer-encoding: chunked is not the last coding"));
@@ -116,15 +108,33 @@ pub(super) fn announce(head: &mut Head, body: BodyKind) {
         }
         BodyKind::Chunked => {
             head.remove_id(HeaderId::ContentLength);
-            let sole = length::only(head, HeaderId::TransferEncoding);
-            // A rule may have written another coding, which nobody has applied.
-            if !sole.is_some_and(|field| field.value.eq_ignore_ascii_case(b"chunked")) {
-                head.remove_id(HeaderId::TransferEncoding);
-                head.push(b"transfer-encoding", b"chunked");
-            }
+            announce_chunks(head);
         }
         BodyKind::None | BodyKind::UntilClose => silence(head),
         BodyKind::Tunnel => {}
+    }
+}
+
+/// Makes one field say `chunked`, where the first one was; leaves it alone when it does. A peer may
+/// have written it in another case; a rule, another coding, which nobody has applied.
+#[inline]
+fn announce_chunks(head: &mut Head) {
+    let sole = length::only(head, HeaderId::TransferEncoding);
+    if sole.is_none_or(|field| field.value != CHUNKED) {
+        write_chunked(head);
+    }
+}
+
+#[inline(never)]
+fn write_chunked(head: &mut Head) {
+    match head.first(HeaderId::TransferEncoding).map(|field| field.index) {
+        Some(kept) => {
+            head.replace_value(kept, CHUNKED);
+            let again =
+                |field: FieldRef<'_>| field.id == HeaderId::TransferEncoding && field.index != kept;
+            head.as_fields_mut().remove_where(again);
+        }
+        None => head.push(b"transfer-encoding", CHUNKED),
     }
 }
 

@@ -1,12 +1,14 @@
 //! `Host` and the authority of the request target (RFC 9112 section 3.2, RFC 9110 section 4.2.3):
-//! merged, compared, and freed of default ports. Never rejects a missing `Host`.
+//! their form, whether they agree, and default ports that are removed. A missing `Host` is accepted.
 
+use htx::authority::{is_authority, is_host};
 use htx::target::{Target, split_port, without_userinfo};
 use htx::{Head, HeaderId, Method};
 
 /// Why a request names no host that can be trusted.
 pub(super) type BadHost = &'static str;
 
+const INVALID: BadHost = "invalid authority in the request target";
 const MISMATCH: BadHost = "host differs from the request target's";
 
 /// Applies the rules to a request head. A lenient reader lets a target differ from `Host`.
@@ -14,6 +16,9 @@ const MISMATCH: BadHost = "host differs from the request target's";
 pub(super) fn normalize(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
     if head.as_fields().may_repeat(HeaderId::Host) {
         merge(head)?;
+    }
+    if !lenient && head.first(HeaderId::Host).is_some_and(|field| !is_host(field.value)) {
+        return Err("invalid host");
     }
     if head.uri().first() == Some(&b'/') && head.method_id() != Method::Connect {
         return Ok(());
@@ -31,7 +36,8 @@ fn agree(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
         (Method::Connect, Target::Authority(_)) => connect(head),
         (Method::Connect, _) => Err("CONNECT without host and port"),
         (_, Target::Absolute { .. }) => absolute(head, lenient),
-        _ => bare_authority(head),
+        (Method::Options, Target::Asterisk) => Ok(()),
+        _ => Err("request target of no valid form"),
     }
 }
 
@@ -47,20 +53,11 @@ fn merge(head: &mut Head) -> Result<(), BadHost> {
     Ok(())
 }
 
-/// A target that is neither a path nor `*` nor absolute can only name a host; without CONNECT it
-/// has to be the same as that of `Host`, if there is one.
-fn bare_authority(head: &mut Head) -> Result<(), BadHost> {
-    if head.uri().first() == Some(&b'*') {
-        return Ok(());
-    }
-    match head.host() {
-        Some(host) if !host.eq_ignore_ascii_case(without_userinfo(head.uri())) => Err(MISMATCH),
-        _ => Ok(()),
-    }
-}
-
 /// `CONNECT host:port`: the port is required; 80 and 443 are dropped from `Host`.
 fn connect(head: &mut Head) -> Result<(), BadHost> {
+    if !is_authority(head.uri()) {
+        return Err(INVALID);
+    }
     let authority = without_userinfo(head.uri());
     let (_, port) = split_port(authority);
     let port = port.filter(|p| is_port(p)).ok_or("CONNECT without host and port")?;
@@ -86,6 +83,9 @@ fn absolute(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
         s if s.eq_ignore_ascii_case(b"https") => Some(&b"443"[..]),
         _ => None,
     };
+    if !lenient && !is_authority(authority) {
+        return Err(INVALID);
+    }
     let named = without_userinfo(authority);
     let bare = without_default(named, default);
     let host = head.first(HeaderId::Host);

@@ -85,8 +85,13 @@ pub(super) fn strip(head: &mut Head) -> bool {
 
 #[inline(never)]
 fn strip_all(head: &mut Head) {
+    remove(head, &|item| is_close(item) || is_keep_alive(item));
+}
+
+/// Removes the options for which `goes` holds; the other ones stay, joined by commas.
+pub(super) fn remove(head: &mut Head, goes: &dyn Fn(&[u8]) -> bool) {
     let mut from = 0;
-    while let Some((index, kept)) = next_to_strip(head, from) {
+    while let Some((index, kept)) = next_with(head, from, goes) {
         match kept.is_empty() {
             true => head.remove_at(index),
             false => head.replace_value(index, &kept),
@@ -95,13 +100,12 @@ fn strip_all(head: &mut Head) {
     }
 }
 
-fn next_to_strip(head: &Head, from: usize) -> Option<(usize, Vec<u8>)> {
-    let ours = |item: &[u8]| is_close(item) || is_keep_alive(item);
+fn next_with(head: &Head, from: usize, goes: &dyn Fn(&[u8]) -> bool) -> Option<(usize, Vec<u8>)> {
     let field = head
         .by_id(HeaderId::Connection)
-        .find(|f| f.index >= from && list::items(f.value).any(ours))?;
+        .find(|f| f.index >= from && list::items(f.value).any(goes))?;
     let mut kept = Vec::new();
-    for item in list::items(field.value).filter(|item| !ours(item)) {
+    for item in list::items(field.value).filter(|item| !goes(item)) {
         if !kept.is_empty() {
             kept.push(b',');
         }

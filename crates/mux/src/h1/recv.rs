@@ -2,6 +2,7 @@
 //! what the caller may drop.
 
 use htx::{Fields, Head, Method};
+use wire::forbidden;
 use wire::h1::{ChunkDecoder, Exceptions, HeadKind, HeadParser, TrailersParser};
 
 use super::conn::{Conn, Flags, Recv, Send};
@@ -41,12 +42,15 @@ impl Conn {
             Ok(None) => return Ok(HeadStep::NeedMore),
             Err(error) => return Err(self.fail(400, Some(error.at), error.reason.text())),
         };
-        let options = persistence::options(head);
+        let mut options = persistence::options(head);
         // What holds for this connection alone is nothing that rules should see, as in HAProxy;
         // what stands there when a head leaves was put there by one of them.
         persistence::strip(head);
         match self.side {
-            Side::Client => self.request_received(head, options, consumed),
+            Side::Client => {
+                options.upgrade = upgrade::prune(head, options);
+                self.request_received(head, options, consumed)
+            }
             Side::Server => self.response_received(head, options, consumed),
         }
     }
@@ -59,7 +63,7 @@ impl Conn {
     ) -> Result<HeadStep, Error> {
         let host = host::normalize(head, self.limits.lenient);
         host.map_err(|reason| self.fail(400, None, reason))?;
-        let framing = match framing::read(head) {
+        let framing = match framing::read(head, self.limits.lenient) {
             Ok(framing) => framing,
             Err(bad) => {
                 if bad.status == 422 {
@@ -105,6 +109,9 @@ impl Conn {
         consumed: usize,
     ) -> Result<HeadStep, Error> {
         let status = head.status();
+        if status != 101 {
+            upgrade::prune(head, options);
+        }
         if (100..200).contains(&status) && status != 101 {
             framing::silence(head);
             self.recv = Recv::Head(HeadParser::new());
@@ -128,7 +135,8 @@ impl Conn {
 
     /// RFC 9112 section 6.3, for a final response.
     fn response_body(&mut self, head: &mut Head) -> Result<BodyKind, Error> {
-        let framing = framing::read(head).map_err(|bad| self.fail(bad.status, None, bad.reason))?;
+        let framing = framing::read(head, self.limits.lenient);
+        let framing = framing.map_err(|bad| self.fail(bad.status, None, bad.reason))?;
         if head.status() == 101 {
             framing::silence(head);
             return Ok(BodyKind::Tunnel);
@@ -242,8 +250,21 @@ impl Conn {
             };
             step.skip += section.consumed;
             step.done = section.done;
+            if step.done {
+                self.check_trailers(trailers)?;
+            }
         }
         self.count(step)
+    }
+
+    /// Refuses a request in whose trailers a server may find another length or host; discards
+    /// what has no place in trailers.
+    fn check_trailers(&mut self, trailers: &mut Fields) -> Result<(), Error> {
+        if self.side == Side::Client && !self.limits.lenient && forbidden::misleads(trailers) {
+            return Err(self.fail(400, None, "length, coding or host in trailers"));
+        }
+        forbidden::discard(trailers);
+        Ok(())
     }
 
     fn count(&mut self, step: BodyStep) -> Result<BodyStep, Error> {

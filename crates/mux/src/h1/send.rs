@@ -119,7 +119,8 @@ impl Conn {
     // ---- requests, to a server
 
     fn prepare_request(&mut self, head: &mut Head, body: BodyKind) -> BodyKind {
-        let options = persistence::options(head);
+        let mut options = persistence::options(head);
+        options.upgrade = upgrade::prune(head, options);
         let body = match body {
             BodyKind::None | BodyKind::Tunnel => {
                 head.remove_id(HeaderId::TransferEncoding);
@@ -198,10 +199,11 @@ impl Conn {
         self.send = Send::Done;
     }
 
-    /// Gives up on the outgoing message in the middle: nothing is written, and the connection
-    /// closes.
+    /// Gives up on the outgoing message in the middle: nothing is written, the connection closes,
+    /// and cannot switch protocols any more.
     pub fn abort(&mut self) {
         self.close_after_message();
+        self.flags.set(Flags::UPGRADE, false);
         self.send = Send::Done;
     }
 }

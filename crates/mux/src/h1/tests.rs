@@ -6,3 +6,4 @@ mod lengths;
 mod machine;
 mod rules;
 mod speed;
+mod upgrades;

@@ -180,7 +180,7 @@ impl Conn {
             block: None,
             block_bytes: Vec::new(),
             decoder: Decoder::new(settings.announced.header_table_size),
-            reader: request::Reader::new(settings.fragments),
+            reader: request::Reader::new(settings.tolerance),
             streams: Streams::default(),
             last_peer: 0,
             highest_peer: 0,

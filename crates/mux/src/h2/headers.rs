@@ -6,6 +6,7 @@ use super::stream::{Arrived, Recv, Upgrade};
 use crate::{BodyKind, Error, Fault, HeadStep, Side};
 use htx::{Fields, Head, HeaderId, Method};
 use stdx::Key;
+use wire::forbidden;
 use wire::h2::frame::{self, END_HEADERS, END_STREAM};
 use wire::h2::hpack;
 use wire::h2::{Code, FrameHeader, Malformed, response, trailers};
@@ -267,9 +268,12 @@ impl Conn {
             reader.field(name, value, &mut section);
         });
         self.charge_for(unfolded)?;
-        if !block.end || reader.finish().is_err() {
+        let refuses = self.side == Side::Client && !self.settings.tolerance.hosts;
+        let misleads = refuses && forbidden::misleads(&section);
+        if !block.end || reader.finish().is_err() || misleads {
             return self.stream_error(key, Code::PROTOCOL_ERROR);
         }
+        forbidden::discard(&mut section);
         if let Some(stream) = self.streams.get_mut(key) {
             stream.trailers = Some(section);
         }

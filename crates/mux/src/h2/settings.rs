@@ -1,7 +1,7 @@
 //! What the configuration decides about an HTTP/2 connection. Plain data.
 
 use wire::h2::MAX_WINDOW;
-use wire::h2::request::ListLimits;
+use wire::h2::request::{ListLimits, Tolerance};
 
 /// The window of a connection, unless its streams need more.
 const LEAST: u32 = 1 << 20;
@@ -34,8 +34,8 @@ pub struct Settings {
     pub max_total_streams: u32,
     /// How large a header list may be.
     pub list: ListLimits,
-    /// Targets may have a fragment.
-    pub fragments: bool,
+    /// What is taken against the rules.
+    pub tolerance: Tolerance,
     /// Where keys of websocket requests come from.
     pub seed: u64,
     /// How much nonsense is put up with.
@@ -55,7 +55,7 @@ impl Default for Settings {
             max_opened: u32::MAX,
             max_total_streams: 0,
             list: ListLimits { bytes: 16_384, fields: 101 },
-            fragments: false,
+            tolerance: Tolerance::default(),
             seed: 1,
             patience: super::abuse::Patience::default(),
             glitches_threshold: None,

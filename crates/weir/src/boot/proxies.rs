@@ -228,7 +228,7 @@ fn front(
         log_asap: from.options.logasap,
         ignore_probes: from.options.http_ignore_probes,
         proxy_header: from.options.http_use_proxy_header,
-        accept_invalid: from.options.accept_invalid_request,
+        accept_invalid: from.options.accept_invalid_request || from.options.accept_unsafe_request,
         disable_h2_upgrade: from.options.disable_h2_upgrade,
         idle_close_on_response: from.options.idle_close_on_response,
         monitor_uri: from.monitor_uri.as_deref().map(content),
@@ -328,7 +328,7 @@ fn back(
         keep_alive_queue: from.max_keep_alive_queue,
         pretend_keep_alive: from.pretend_keepalive,
         abort_on_close: from.abortonclose,
-        accept_invalid: from.accept_invalid_response,
+        accept_invalid: from.accept_invalid_response || from.accept_unsafe_response,
         independent_streams: from.independent_streams,
         adjusts_case: from.adjusts_case,
     }

@@ -30,6 +30,7 @@ mod health;
 mod hostile_servers;
 mod http2;
 mod identity;
+mod inner_protocols;
 mod keep_alive;
 mod logs;
 mod mails;

@@ -60,6 +60,7 @@ fn odd_codings() -> Vec<(String, Fate)> {
         "Transfer-Encoding: xchunked",
         "Transfer-Encoding: x",
         "Transfer-Encoding: chunked, identity",
+        "Transfer-Encoding: chunked,",
         "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity",
         "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
         "Transfer-Encoding: \u{b}chunked",
@@ -125,6 +126,7 @@ fn odd_chunks() -> Vec<(String, Fate)> {
         format!("{size:x}\r\n{HIDDEN}\n0\r\n\r\n"),
         format!("{size:x}\r\n{HIDDEN}xx0\r\n\r\n"),
         format!("{size:x};x\n{HIDDEN}\r\n0\r\n\r\n"),
+        format!("{size:x};x=\"\r\n{HIDDEN}\r\n0\r\n\r\n"),
         format!("{size:x};\rx\r\n{HIDDEN}\r\n0\r\n\r\n"),
         format!("0x{size:x}\r\n{HIDDEN}\r\n0\r\n\r\n"),
         format!("+{size:x}\r\n{HIDDEN}\r\n0\r\n\r\n"),
@@ -135,9 +137,13 @@ fn odd_chunks() -> Vec<(String, Fate)> {
         format!("0\r\nX : y\r\n\r\n{HIDDEN}"),
     ];
     let mut cases: Vec<_> = refused.iter().map(|body| (chunked(body), Refused(400))).collect();
+    for field in ["Content-Length: 9", "Transfer-Encoding: chunked", "Host: b", "HOST: a"] {
+        let body = format!("{size:x}\r\n{HIDDEN}\r\n0\r\nX: y\r\n{field}\r\n\r\n");
+        cases.push((chunked(&body), Refused(400)));
+    }
     cases.push((chunked(&format!("{size:x};a=\"b;c\"\r\n{HIDDEN}\r\n0;z\r\n\r\n")), whole()));
     cases.push((chunked(&format!("000{size:x} \r\n{HIDDEN}\r\n000\r\n\r\n")), whole()));
-    let trailers = "0\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let trailers = "0\r\nConnection: close\r\nTE: trailers\r\nContent_Length: 9\r\n\r\n";
     cases.push((chunked(&format!("{size:x}\r\n{HIDDEN}\r\n{trailers}")), whole()));
     cases
 }

@@ -15,6 +15,10 @@ enum State {
     Blanks,
     /// Extensions: skipped.
     Extension,
+    /// A quoted string in them.
+    Quoted,
+    /// Behind a backslash in it.
+    Escaped,
     /// After the CR that ends a size line.
     SizeLf,
     Data,
@@ -102,10 +106,16 @@ impl ChunkDecoder {
             (State::Size, _) => return Err(Reason::ChunkSize),
             (State::SizeLf, b'\n') => self.end_size(),
             (State::SizeLf, _) => return Err(Reason::StrayCr),
+            (State::Quoted | State::Escaped, b'\r' | b'\n') if !limits.lenient => {
+                return Err(Reason::ChunkExtension);
+            }
             (_, b'\n') if limits.lenient => self.end_size(),
             (_, b'\n') => return Err(Reason::BareLf),
             (_, b'\r') => State::SizeLf,
-            (State::Extension, _) | (State::Digits | State::Blanks, b';') => State::Extension,
+            (State::Digits | State::Blanks, b';') => State::Extension,
+            (State::Extension | State::Quoted | State::Escaped, b) => {
+                extension(self.state, b, limits)?
+            }
             (State::Digits | State::Blanks, b' ' | b'\t') => State::Blanks,
             _ => return Err(Reason::ChunkSize),
         };
@@ -132,4 +142,18 @@ impl ChunkDecoder {
         self.line_len = 0;
         if self.left == 0 { State::Last } else { State::Data }
     }
+}
+
+/// Takes one byte of an extension (RFC 9112 section 7.1.1), of which nothing is kept.
+fn extension(state: State, byte: u8, limits: Limits) -> Result<State, Reason> {
+    if byte.is_ascii_control() && byte != b'\t' && !limits.lenient {
+        return Err(Reason::ChunkExtension);
+    }
+    Ok(match (state, byte) {
+        (State::Escaped, _) => State::Quoted,
+        (State::Quoted, b'\\') => State::Escaped,
+        (State::Extension, b'"') => State::Quoted,
+        (State::Quoted, b'"') => State::Extension,
+        (state, _) => state,
+    })
 }

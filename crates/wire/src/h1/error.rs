@@ -34,10 +34,14 @@ pub enum Reason {
     Nul,
     /// A folded line before any field.
     FoldWithoutField,
+    /// A folded line that goes on with `Host`.
+    FoldedHost,
     /// More header lines than allowed.
     TooManyLines,
     /// A head, a trailer section or a chunk size line larger than allowed.
     TooLarge,
+    /// A chunk extension has a quoted string without an end, or a control character.
+    ChunkExtension,
     /// A chunk size is missing, not hexadecimal or too large.
     ChunkSize,
     /// No line end after the data of a chunk.
@@ -56,6 +60,8 @@ impl Reason {
             Self::StrayCr => "carriage return without line feed",
             Self::BareLf => "line feed without carriage return",
             Self::Nul => "NUL in a value",
+            Self::FoldedHost => "folded host header",
+            Self::ChunkExtension => "invalid chunk extension",
             Self::FoldWithoutField => "folded line before the first header",
             Self::TooManyLines => "too many header lines",
             Self::TooLarge => "headers too large",

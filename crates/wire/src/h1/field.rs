@@ -1,7 +1,7 @@
 //! Field lines (RFC 9112 section 5), of heads and of trailers alike. Never counts them and never
 //! judges a value.
 
-use htx::{Fields, ShortName};
+use htx::{Fields, HeaderId, ShortName};
 
 use super::chars::{blank_len, crlf, is_blank, near_colon, token_len, trailing_blank_len};
 use super::error::{Error, Reason};
@@ -57,6 +57,9 @@ pub(super) fn parse(
         (None, _) => Ok(Parsed::End),
         (Some(&first), Some(gap)) if is_blank(first) => {
             no_nul(text, line.start, limits)?;
+            if fields.last_id() == Some(HeaderId::Host) && !limits.lenient {
+                return Err(Reason::FoldedHost.at(line.start));
+            }
             Ok(fold(text, line, usize::from(gap), fields))
         }
         (Some(&first), None) if is_blank(first) && !limits.lenient => {

@@ -117,13 +117,13 @@ pub(super) fn is_method(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|byte| is_lower_token(&[byte.to_ascii_lowercase()]))
 }
 
-/// What `content-length` announces; equal values are merged.
+/// What `content-length` announces; equal values are merged, and zeros in front removed.
 pub(super) fn content_length(head: &mut Head) -> Result<Option<u64>, Malformed> {
     const BAD: Malformed = Malformed::Stream("invalid content-length");
     if !head.has(HeaderId::ContentLength) {
         return Ok(None);
     }
-    let (mut agreed, mut kept, mut items) = (None, None, 0);
+    let (mut agreed, mut kept, mut usual) = (None, None, true);
     for field in head.by_id(HeaderId::ContentLength) {
         kept = kept.or(Some(field.index));
         for item in field.value.split(|byte| *byte == b',').map(list::trim) {
@@ -131,10 +131,11 @@ pub(super) fn content_length(head: &mut Head) -> Result<Option<u64>, Malformed> 
             if agreed.is_some_and(|before| before != value) {
                 return Err(BAD);
             }
-            (agreed, items) = (Some(value), items + 1);
+            usual &= agreed.is_none() && (item.len() == 1 || item[0] != b'0');
+            agreed = Some(value);
         }
     }
-    if let (Some(value), Some(kept)) = (agreed, kept.filter(|_| items > 1)) {
+    if let (Some(value), Some(kept)) = (agreed, kept.filter(|_| !usual)) {
         head.replace_value(kept, value.to_string().as_bytes());
         head.as_fields_mut().remove_where(|f| f.id == HeaderId::ContentLength && f.index != kept);
     }

@@ -4,14 +4,15 @@
 //! The target becomes the absolute form, as HAProxy shows it; `Host` is what `:authority` says. An
 //! extended CONNECT becomes the upgrade that it stands for in HTTP/1, and the other way about.
 
-use htx::target::{Target, without_userinfo};
+use htx::authority::is_host;
+use htx::target::{Target, split_port, without_userinfo};
 use htx::{Head, HeaderId, Method, Version, list};
 
 use super::error::Malformed;
 pub use super::fields::ListLimits;
 use super::fields::{self, Meter};
 use super::hpack;
-use crate::websocket;
+use crate::{upgrade, websocket};
 
 /// A part of the text of the pseudo-fields.
 type Span = (u32, u32);
@@ -25,6 +26,16 @@ pub struct Announced {
     pub connect: bool,
     /// An extended CONNECT, shown as an upgrade.
     pub extended: bool,
+}
+
+/// What is taken against the rules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tolerance {
+    /// A target may have a fragment, against RFC 9113 section 8.3.1: the reader of HTTP/1 is
+    /// lenient, or rules take fragments off.
+    pub fragments: bool,
+    /// `:authority` and `Host` may be of any form, and a `content-length` may be among trailers.
+    pub hosts: bool,
 }
 
 /// A request while its fields come in. Made for one list after another: it keeps its memory.
@@ -44,15 +55,13 @@ pub struct Reader {
     crumbs: bool,
     /// The start line was made: pseudo-fields come no more.
     begun: bool,
-    /// A target may have a fragment.
-    fragments: bool,
+    tolerance: Tolerance,
     trouble: Option<Malformed>,
 }
 
 impl Reader {
-    /// A reader before any list. `fragments`: a target may have one, against RFC 9113 section
-    /// 8.3.1, as where the reader of HTTP/1 is lenient or rules take fragments off.
-    pub fn new(fragments: bool) -> Self {
+    /// A reader before any list.
+    pub fn new(tolerance: Tolerance) -> Self {
         Self {
             meter: Meter::new(ListLimits { bytes: 0, fields: 0 }),
             text: Vec::new(),
@@ -64,7 +73,7 @@ impl Reader {
             cookie: Vec::new(),
             crumbs: false,
             begun: false,
-            fragments,
+            tolerance,
             trouble: None,
         }
     }
@@ -112,9 +121,14 @@ impl Reader {
                 self.cookie.extend_from_slice(value);
             }
             HeaderId::Host if self.authority.is_some() => {}
+            // It belongs to an upgrade that HTTP/2 does not have.
+            HeaderId::Http2Settings => {}
             // Two peers may choose differently between them.
             HeaderId::Host if head.has(HeaderId::Host) => {
                 return Err(Malformed::Stream("repeated host"));
+            }
+            HeaderId::Host if !self.may_be_host(value) => {
+                return Err(Malformed::Status(400, "invalid host"));
             }
             id => head.as_fields_mut().push_lower(id, name, value),
         }
@@ -150,14 +164,16 @@ impl Reader {
     /// Makes the start line and `Host` from the pseudo-fields.
     fn start_line(&mut self, head: &mut Head) -> Result<(), Malformed> {
         self.begun = true;
-        self.authority = self.authority.filter(|(start, end)| start < end);
+        if self.tolerance.hosts {
+            self.authority = self.authority.filter(|(start, end)| start < end);
+        }
         let method = self.text(self.method).ok_or(Malformed::Stream("no :method"))?;
         if !fields::is_method(method) {
             return Err(Malformed::Status(400, "invalid method"));
         }
         let scheme = self.text(self.scheme).unwrap_or_default();
         let authority = self.text(self.authority).map(|it| without_default_port(scheme, it));
-        if authority.is_some_and(|text| !text.iter().all(is_authority)) {
+        if authority.is_some_and(|text| !self.may_be_host(text)) {
             return Err(Malformed::Status(400, "invalid :authority"));
         }
         if method == b"CONNECT" && self.protocol.is_none() {
@@ -165,6 +181,11 @@ impl Reader {
                 return Err(Malformed::Stream("CONNECT with :scheme or :path"));
             }
             let authority = authority.ok_or(Malformed::Stream("CONNECT without :authority"))?;
+            let port = split_port(authority).1;
+            if port.is_none_or(<[u8]>::is_empty) {
+                // RFC 9110 section 9.3.6.
+                return Err(Malformed::Status(400, "CONNECT without a port"));
+            }
             head.set_request(method, authority, Version::Http2);
         } else {
             self.usual_line(method, authority, head)?;
@@ -176,11 +197,18 @@ impl Reader {
         Ok(())
     }
 
+    /// Whether a host may be like this: not empty, and without user information (RFC 9113 section
+    /// 8.3.1).
+    fn may_be_host(&self, text: &[u8]) -> bool {
+        let usual = !matches!(text, [] | [b':', ..]) && is_host(text);
+        usual || self.tolerance.hosts && text.iter().all(u8::is_ascii_graphic)
+    }
+
     /// Whether a path may have this byte: one that is visible, but for `#`, which begins a
     /// fragment. What is beyond ASCII is let in, unlike over HTTP/1: HAProxy takes it, and clients
     /// send it.
     fn fits(&self, byte: u8) -> bool {
-        byte >= 0x7f || byte.is_ascii_graphic() && (self.fragments || byte != b'#')
+        byte >= 0x7f || byte.is_ascii_graphic() && (self.tolerance.fragments || byte != b'#')
     }
 
     fn usual_line(
@@ -208,6 +236,9 @@ impl Reader {
             Some(protocol) if !fields::is_method(protocol) => {
                 return Err(Malformed::Stream("invalid :protocol"));
             }
+            Some(protocol) if upgrade::carries_requests(protocol) => {
+                return Err(Malformed::Status(501, "CONNECT to a protocol with requests in it"));
+            }
             Some(_) => b"GET",
             None => method,
         };
@@ -215,7 +246,7 @@ impl Reader {
             Some(authority) if !asterisk => {
                 head.set_request_target(method, scheme, authority, path, Version::Http2);
             }
-            _ => head.set_request(method, path, Version::Http2),
+            _ => head.set_request_of_scheme(method, scheme, path, Version::Http2),
         }
         Ok(())
     }
@@ -254,15 +285,11 @@ impl Reader {
 /// An authority without a port that goes without saying (RFC 9110 section 4.2.3).
 fn without_default_port<'a>(scheme: &[u8], authority: &'a [u8]) -> &'a [u8] {
     let default: &[u8] = match scheme {
-        b"http" => b":80",
-        b"https" => b":443",
+        _ if scheme.eq_ignore_ascii_case(b"http") => b":80",
+        _ if scheme.eq_ignore_ascii_case(b"https") => b":443",
         _ => return authority,
     };
     authority.strip_suffix(default).unwrap_or(authority)
-}
-
-fn is_authority(byte: &u8) -> bool {
-    byte.is_ascii_graphic() && !matches!(byte, b'/' | b'?' | b'#')
 }
 
 fn is_scheme(text: &[u8]) -> bool {
@@ -271,15 +298,13 @@ fn is_scheme(text: &[u8]) -> bool {
 }
 
 /// The protocol that a request asks to switch to, if it does in a way that HTTP/2 knows: with GET,
-/// and without a body, which its caller has to see to. HTTP/2 itself is none that it would switch
-/// to (RFC 9113 section 3.1); a request for anything else is answered as if it did not ask (RFC
-/// 9110 section 7.8).
+/// and without a body, which its caller has to see to. A request for a protocol in which requests
+/// follow is answered as if it did not ask (RFC 9110 section 7.8).
 pub fn protocol(head: &Head) -> Option<&[u8]> {
     let asked = head.method_id() == Method::Get
         && head.by_id(HeaderId::Connection).any(|f| list::has_token(f.value, b"upgrade"));
     let names = asked.then(|| head.first(HeaderId::Upgrade))?.map(|field| field.value)?;
-    let own = |name: &[u8]| [&b"h2c"[..], b"h2"].iter().any(|it| name.eq_ignore_ascii_case(it));
-    list::items(names).find(|name| !own(name))
+    upgrade::items(names).find(|name| upgrade::is_allowed(name))
 }
 
 /// Writes the header block of a request. `scheme` is that of the connection, for a target that
@@ -297,12 +322,11 @@ pub fn encode(head: &Head, scheme: &[u8], extended: bool, out: &mut Vec<u8>) {
     let named = target.authority().map(without_userinfo);
     // A CONNECT request names its port, which `Host` may lack (RFC 9113 section 8.5).
     let authority = if connect { named.or(head.host()) } else { head.host().or(named) };
-    if let Some(authority) = authority {
+    if let Some(authority) = authority.filter(|text| !text.is_empty()) {
         hpack::indexed_name(1, authority, out);
     }
     if !connect {
-        let scheme = if let Target::Absolute { scheme, .. } = target { scheme } else { scheme };
-        match scheme {
+        match head.scheme().unwrap_or(scheme) {
             b"http" => out.push(0x86),
             b"https" => out.push(0x87),
             scheme => hpack::indexed_name(6, scheme, out),

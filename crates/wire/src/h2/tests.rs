@@ -2,7 +2,7 @@
 
 use super::frame::{self, FrameHeader, Kind};
 use super::hpack::Decoder;
-use super::request::{self, ListLimits};
+use super::request::{self, ListLimits, Tolerance};
 use super::{Code, Malformed, Settings, encode, response, trailers};
 use htx::{Fields, Head, Version};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 const LIMITS: ListLimits = ListLimits { bytes: 16_000, fields: 100 };
 
 fn read(fields: &[(&str, &str)]) -> Result<(Head, request::Announced), Malformed> {
-    read_by(request::Reader::new(false), fields)
+    read_by(request::Reader::new(Tolerance::default()), fields)
 }
 
 fn read_by(
@@ -31,7 +31,7 @@ fn text(head: &Head) -> String {
 }
 
 const GET: [(&str, &str); 4] =
-    [(":method", "GET"), (":scheme", "http"), (":path", "/p?q"), (":authority", "u@h:81")];
+    [(":method", "GET"), (":scheme", "http"), (":path", "/p?q"), (":authority", "h:81")];
 
 fn with(more: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static str)> {
     [&GET[..], more].concat()
@@ -43,7 +43,7 @@ fn a_request_becomes_what_http1_would_say() {
     let (head, announced) = read(&with(&crumbs)).unwrap();
     assert_eq!(
         text(&head),
-        "GET http://u@h:81/p?q HTTP/1.1\r\nhost: h:81\r\nx-y: z\r\ncookie: a=b; c=d\r\n"
+        "GET http://h:81/p?q HTTP/1.1\r\nhost: h:81\r\nx-y: z\r\ncookie: a=b; c=d\r\n"
     );
     assert_eq!((head.version(), announced.length), (Version::Http2, None));
     let mut out = Vec::new();
@@ -147,11 +147,22 @@ fn a_fragment_is_part_of_a_path_only_where_it_may_be() {
     for path in ["/x#y", "/#", "/x?q#"] {
         fields[2].1 = path;
         assert!(matches!(read(&fields), Err(Malformed::Stream(_))), "{path}");
-        let (head, _) = read_by(request::Reader::new(true), &fields).unwrap();
+        let (head, _) = read_by(
+            request::Reader::new(Tolerance { fragments: true, ..Tolerance::default() }),
+            &fields,
+        )
+        .unwrap();
         assert_eq!(head.path_and_query(), path.as_bytes());
     }
     fields[2].1 = "#";
-    assert!(read_by(request::Reader::new(true), &fields).is_err(), "no path");
+    assert!(
+        read_by(
+            request::Reader::new(Tolerance { fragments: true, ..Tolerance::default() }),
+            &fields
+        )
+        .is_err(),
+        "no path"
+    );
 }
 
 /// Unlike in HTTP/1; HAProxy was seen to do the same.
@@ -161,7 +172,7 @@ fn a_path_may_go_beyond_ascii() {
         [(&b":method"[..], &b"GET"[..]), (b":scheme", b"http"), (b":path", path)]
     };
     let read = |path| {
-        let (mut head, mut reader) = (Head::default(), request::Reader::new(false));
+        let (mut head, mut reader) = (Head::default(), request::Reader::new(Tolerance::default()));
         reader.begin(LIMITS);
         fields(path).iter().for_each(|(name, value)| reader.field(name, value, &mut head));
         reader.finish(&mut head, || [b'k'; 24]).map(|_| head)
@@ -181,7 +192,7 @@ fn an_extended_connect_becomes_an_upgrade() {
     fields[0].1 = "CONNECT";
     let (head, announced) = read(&fields).unwrap();
     assert!(announced.extended);
-    assert!(text(&head).starts_with("GET http://u@h:81/p?q "));
+    assert!(text(&head).starts_with("GET http://h:81/p?q "));
     for (name, value) in
         [("connection", "upgrade"), ("upgrade", "websocket"), ("sec-websocket-version", "13")]
     {
@@ -199,6 +210,140 @@ fn an_extended_connect_becomes_an_upgrade() {
     assert!(again.contains(&(":method".into(), b"CONNECT".to_vec())));
     assert!(again.contains(&(":protocol".into(), b"websocket".to_vec())));
     assert!(!again.iter().any(|(name, _)| name == "sec-websocket-key" || name == "upgrade"));
+}
+
+/// The pseudo-fields of a request on its way to a server, but for its method.
+fn pseudo_fields(head: &Head, scheme: &str) -> Vec<String> {
+    let (mut block, mut found) = (Vec::new(), Vec::new());
+    request::encode(head, scheme.as_bytes(), false, &mut block);
+    let note = |name: &[u8], value: &[u8]| {
+        if name.starts_with(b":") && name != b":method" {
+            found.push(String::from_utf8_lossy(&[name, b"=", value].concat()).into_owned());
+        }
+    };
+    Decoder::new(4_096).decode(&block, note).unwrap();
+    found
+}
+
+/// RFC 9113 section 8.5: a CONNECT says host and port, whatever `Host` has lost.
+#[test]
+fn connect_keeps_its_port() {
+    for (target, host) in [
+        ("a.example:443", "a.example"),
+        ("a.example:80", "a.example"),
+        ("u:p@a.example:443", "a.example"),
+        ("a.example:8443", "a.example:8443"),
+        ("[::1]:443", "[::1]"),
+    ] {
+        let mut head = Head::default();
+        head.set_request(b"CONNECT", target.as_bytes(), Version::Http11);
+        head.push(b"host", host.as_bytes());
+        let port = target.rsplit_once(':').unwrap().1;
+        let host = host.strip_suffix(":8443").unwrap_or(host);
+        assert_eq!(pseudo_fields(&head, "https"), [format!(":authority={host}:{port}")]);
+    }
+    let connect = [(":method", "CONNECT"), (":authority", "h:443")];
+    assert_eq!(pseudo_fields(&read(&connect).unwrap().0, "https"), [":authority=h:443"]);
+    for authority in ["h", "h:", "[::1]", ":443", ""] {
+        let connect = [(":method", "CONNECT"), (":authority", authority)];
+        assert!(matches!(read(&connect), Err(Malformed::Status(400, _))), "{authority}");
+    }
+}
+
+/// RFC 9112 section 3.2.4: the last proxy sends an asterisk.
+#[test]
+fn options_of_a_whole_server_say_so() {
+    for (target, path) in
+        [("http://a", "*"), ("*", "*"), ("http://a/", "/"), ("http://a?x", "/?x"), ("/", "/")]
+    {
+        let mut head = Head::default();
+        head.set_request(b"OPTIONS", target.as_bytes(), Version::Http11);
+        head.push(b"host", b"a");
+        let said = pseudo_fields(&head, "http");
+        assert_eq!(said, [":authority=a", ":scheme=http", &format!(":path={path}")], "{target}");
+    }
+    let mut head = Head::default();
+    head.set_request(b"GET", b"http://a", Version::Http11);
+    assert_eq!(pseudo_fields(&head, "http")[2], ":path=/");
+}
+
+/// A scheme that the target does not show goes on to a server that speaks HTTP/2.
+#[test]
+fn schemes_are_passed_on() {
+    for scheme in ["http", "https", "ftp"] {
+        for fields in [
+            vec![(":method", "GET"), (":scheme", scheme), (":path", "/")],
+            vec![(":method", "OPTIONS"), (":scheme", scheme), (":path", "*")],
+            vec![(":method", "GET"), (":scheme", scheme), (":path", "/"), (":authority", "a")],
+            vec![(":method", "GET"), (":scheme", scheme), (":path", "/"), ("host", "a")],
+        ] {
+            let mut head = read(&fields).unwrap().0;
+            let expected = format!(":scheme={scheme}");
+            assert!(pseudo_fields(&head, "other").contains(&expected), "{fields:?}");
+            head.set_uri(b"/other");
+            let kept = pseudo_fields(&head, "other").contains(&expected);
+            assert!(kept || fields.len() == 4, "a rule that sets the target, {fields:?}");
+        }
+    }
+    // A server that speaks HTTP/1 would assume another one.
+    let fields = [(":method", "GET"), (":scheme", "ftp"), (":path", "/x"), (":authority", "a")];
+    let mut out = Vec::new();
+    crate::h1::encode::head(&read(&fields).unwrap().0, &mut out);
+    assert_eq!(out, b"GET ftp://a/x HTTP/1.1\r\nhost: a\r\n\r\n");
+}
+
+#[test]
+fn a_host_that_is_empty_names_no_authority() {
+    let mut head = Head::default();
+    head.set_request(b"GET", b"/", Version::Http11);
+    head.push(b"host", b"");
+    assert_eq!(pseudo_fields(&head, "http"), [":scheme=http", ":path=/"]);
+}
+
+#[test]
+fn hosts_are_of_valid_form() {
+    let anything = Tolerance { hosts: true, ..Tolerance::default() };
+    for odd in [
+        "", ":80", "a/b", "a?b", "a#b", "u@a", "a\\b", "a,b", "a[", "]", "[a", "a b", "a\tb",
+        "a\x7f", "\u{e9}", "a:x", "\"a\"",
+    ] {
+        for name in [":authority", "host"] {
+            let mut fields = GET.to_vec();
+            fields[3] = (name, odd);
+            assert!(matches!(read(&fields), Err(Malformed::Status(400, _))), "{name} {odd:?}");
+            let visible = odd.bytes().all(|byte| byte.is_ascii_graphic());
+            let taken = read_by(request::Reader::new(anything), &fields);
+            assert_eq!(taken.is_ok(), visible, "{name} {odd:?}");
+        }
+    }
+}
+
+#[test]
+fn protocols_with_requests_begin_in_no_stream() {
+    for protocol in ["h2c", "H2C", "h2", "HTTP", "tls", "h2c-16"] {
+        let mut fields = with(&[]);
+        fields[0].1 = "CONNECT";
+        fields.push((":protocol", protocol));
+        assert!(matches!(read(&fields), Err(Malformed::Status(501, _))), "{protocol}");
+    }
+    let head = read(&with(&[("http2-settings", "AAMAAABk"), ("x", "y")])).unwrap().0;
+    assert!(head.get(b"http2-settings").is_none() && head.get(b"x").is_some());
+    for (said, expected) in [("h2c", None), ("h2c, foo", Some("foo")), ("\"h2c, h2c", None)] {
+        let mut head = Head::default();
+        head.set_request(b"GET", b"/", Version::Http11);
+        head.push(b"connection", b"upgrade");
+        head.push(b"upgrade", said.as_bytes());
+        assert_eq!(request::protocol(&head), expected.map(str::as_bytes), "{said}");
+    }
+}
+
+#[test]
+fn lengths_lose_zeros_in_front() {
+    for (said, kept) in [("0003", "3"), ("03, 3", "3"), ("00", "0"), ("3", "3")] {
+        let (head, announced) = read(&with(&[("content-length", said), ("x", "y")])).unwrap();
+        assert_eq!(head.get(b"content-length"), Some(kept.as_bytes()), "{said}");
+        assert_eq!(announced.length, kept.parse().ok());
+    }
 }
 
 /// RFC 9113 section 8.2.2.

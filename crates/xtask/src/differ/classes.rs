@@ -17,16 +17,17 @@ pub(super) const CLASSES: &[Class] = &[
     Class { name: "connect-with-content", holds: connect_with_content },
     Class { name: "request-cut-short", holds: |case| case.exchange.half_close },
     Class { name: "nul", holds: |case| case.spoilt.contains(&0) },
-    Class { name: "line-ends-of-chunks", holds: line_ends_of_chunks },
-    Class { name: "trailer-names", holds: trailer_names },
+    Class { name: "lines-of-chunks", holds: lines_of_chunks },
+    Class { name: "trailers", holds: trailers },
     Class { name: "status-code", holds: status_code },
     Class { name: "version", holds: version },
     Class { name: "control-in-target", holds: control_in_target },
-    Class { name: "empty-transfer-encoding", holds: empty_transfer_encoding },
+    Class { name: "spelling-of-framing", holds: spelling_of_framing },
     Class { name: "content-length-beyond-64-bits", holds: content_length_beyond_64_bits },
     Class { name: "interim-then-garbage", holds: interim_then_garbage },
     Class { name: "te-in-part", holds: te_in_part },
-    Class { name: "upgrade-with-a-body", holds: upgrade_with_a_body },
+    Class { name: "upgrade", holds: upgrade },
+    Class { name: "hosts-and-targets", holds: hosts_and_targets },
 ];
 
 /// A difference to be judged.
@@ -65,12 +66,18 @@ impl Case<'_> {
         end.map_or(&[], |at| &self.spoilt[at + 4..])
     }
 
-    /// The values of its fields with this name, which is in lower case.
-    fn values(&self, name: &str) -> Vec<String> {
+    /// The values of its fields with this name, which is in lower case, as they are written.
+    fn spelled(&self, name: &str) -> Vec<String> {
         let head = &self.spoilt[..self.spoilt.len() - self.body().len()];
-        let text = String::from_utf8_lossy(head).to_ascii_lowercase();
-        let lines = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        lines.map(|value| value.trim().to_owned()).collect()
+        let text = String::from_utf8_lossy(head);
+        let lines = text.lines().filter_map(|line| line.split_once(':'));
+        let named = lines.filter(|line| line.0.eq_ignore_ascii_case(name));
+        named.map(|line| line.1.trim().to_owned()).collect()
+    }
+
+    /// The same in lower case.
+    fn values(&self, name: &str) -> Vec<String> {
+        self.spelled(name).iter().map(|value| value.to_ascii_lowercase()).collect()
     }
 
     fn is_chunked(&self) -> bool {
@@ -88,16 +95,6 @@ fn chunks_to_an_old_client(case: &Case<'_>) -> bool {
     first.is_some_and(|(one, other)| has(&one.head) && !has(&other.head) && one.body == other.body)
 }
 
-/// HAProxy drops `Upgrade` of a request with a body, Weir passes it on.
-fn upgrade_with_a_body(case: &Case<'_>) -> bool {
-    let announced = ["content-length", "transfer-encoding"];
-    let asked = case.values("connection").iter().any(|value| value.contains("upgrade"));
-    !case.is_answer()
-        && asked
-        && !case.values("upgrade").is_empty()
-        && announced.iter().any(|name| !case.values(name).is_empty())
-}
-
 fn connect_with_content(case: &Case<'_>) -> bool {
     let announced = ["content-length", "transfer-encoding"];
     !case.is_answer()
@@ -105,12 +102,18 @@ fn connect_with_content(case: &Case<'_>) -> bool {
         && announced.iter().any(|name| !case.values(name).is_empty())
 }
 
-/// A size line, or the end of a chunk, is a line feed alone.
-fn line_ends_of_chunks(case: &Case<'_>) -> bool {
+/// A size line, or the end of a chunk, is a line feed alone; or an extension has an open quotation
+/// mark or a control character.
+fn lines_of_chunks(case: &Case<'_>) -> bool {
     let mut rest = case.body();
     while case.is_chunked() {
         let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { return false };
         if end == 0 || rest[end - 1] != b'\r' {
+            return true;
+        }
+        let line = &rest[..end - 1];
+        let marks = line.iter().filter(|byte| **byte == b'"').count();
+        if marks % 2 == 1 || line.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t') {
             return true;
         }
         let digits = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
@@ -128,12 +131,14 @@ fn line_ends_of_chunks(case: &Case<'_>) -> bool {
     false
 }
 
-/// A trailer's name is no token, or a blank is before it or behind it.
-fn trailer_names(case: &Case<'_>) -> bool {
+/// A trailer's name is no token, a blank is before it or behind it, or it has no place there.
+fn trailers(case: &Case<'_>) -> bool {
+    const MISPLACED: [&str; 4] = ["content-length", "transfer-encoding", "host", "connection"];
     let text = String::from_utf8_lossy(case.body());
     let Some((_, trailers)) = text.split_once("\r\n0\r\n") else { return false };
     let mut names = trailers.lines().filter_map(|line| line.split_once(':')).map(|it| it.0);
-    case.is_chunked() && names.any(|name| name.trim() != name)
+    case.is_chunked()
+        && names.any(|name| name.trim() != name || MISPLACED.contains(&&*name.to_ascii_lowercase()))
 }
 
 fn status_code(case: &Case<'_>) -> bool {
@@ -155,8 +160,54 @@ fn control_in_target(case: &Case<'_>) -> bool {
     !case.is_answer() && case.words().nth(1).unwrap_or_default().contains(&0x7f)
 }
 
-fn empty_transfer_encoding(case: &Case<'_>) -> bool {
-    case.is_answer() && case.values("transfer-encoding").iter().any(String::is_empty)
+/// An empty item, another case than the usual one, zeros in front of a number.
+fn spelling_of_framing(case: &Case<'_>) -> bool {
+    let coding = |value: &String| {
+        value.is_empty() && case.is_answer()
+            || value.ends_with(',')
+            || value.eq_ignore_ascii_case("chunked") && value != "chunked"
+    };
+    let zeros = |value: &String| {
+        value.split(',').any(|item| item.trim().len() > 1 && item.trim().starts_with('0'))
+    };
+    case.spelled("transfer-encoding").iter().any(coding)
+        || case.spelled("content-length").iter().any(zeros)
+}
+
+/// HAProxy passes on what asks for a protocol with requests in it, and an `Upgrade` that
+/// `Connection` does not name; with a body, it passes on none.
+fn upgrade(case: &Case<'_>) -> bool {
+    let option = |value: &String| value.contains("upgrade") || value.contains("http2-settings");
+    !case.values("upgrade").is_empty()
+        || !case.values("http2-settings").is_empty()
+        || case.values("connection").iter().any(option)
+}
+
+/// HAProxy takes hosts and targets of no valid form where they agree.
+fn hosts_and_targets(case: &Case<'_>) -> bool {
+    let usual = |host: &str| {
+        let name = host.split(':').next().unwrap_or_default();
+        let port = host.split_once(':').map_or("", |(_, port)| port);
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+            && port.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let head = String::from_utf8_lossy(&case.spoilt[..case.spoilt.len() - case.body().len()]);
+    let mut lines = head.lines().zip(head.lines().skip(1));
+    let folded = lines.any(|(line, next)| {
+        line.to_ascii_lowercase().starts_with("host:") && next.starts_with([' ', '\t'])
+    });
+    let method = case.words().next().unwrap_or_default();
+    let target = String::from_utf8_lossy(case.words().nth(1).unwrap_or_default()).into_owned();
+    let right = match target.split_once("://") {
+        _ if target.starts_with('/') || method == b"CONNECT" => true,
+        Some((_, rest)) => {
+            let authority = rest.split(['/', '?']).next().unwrap_or_default();
+            let host = authority.rsplit('@').next().unwrap_or_default();
+            !host.is_empty() && usual(host)
+        }
+        None => target == "*" && method == b"OPTIONS",
+    };
+    !case.is_answer() && (folded || !right || !case.spelled("host").iter().all(|host| usual(host)))
 }
 
 fn content_length_beyond_64_bits(case: &Case<'_>) -> bool {

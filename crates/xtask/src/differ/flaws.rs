@@ -40,6 +40,7 @@ const FRAMING: &[(&str, &str)] = &[
     ("Transfer-Encoding: \"chunked\"", "3\r\nabc\r\n0\r\n\r\n"),
     ("Transfer-Encoding: ,chunked", "3\r\nabc\r\n0\r\n\r\n"),
     ("Transfer-Encoding: chunked,", "3\r\nabc\r\n0\r\n\r\n"),
+    ("Transfer-Encoding: CHUNKED", "3\r\nabc\r\n0\r\n\r\n"),
     ("Transfer-Encoding:", "abc"),
     ("Transfer-Encoding: \u{b}chunked", "3\r\nabc\r\n0\r\n\r\n"),
     ("Transfer-Encoding:\r\n chunked", "3\r\nabc\r\n0\r\n\r\n"),
@@ -140,6 +141,8 @@ const FIELDS: &[&[u8]] = &[
     b"Connection: Transfer-Encoding, close",
     b"Connection: upgrade",
     b"Upgrade: spdy",
+    b"Upgrade: foo/1",
+    b"Connection: upgrade\r\nUpgrade: foo/1, h2c",
     b"Connection: upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__",
     b"Expect: 200-ok",
     b"Expect: 100-continue, x",
@@ -250,6 +253,7 @@ const HOSTS: &[&str] = &[
     "Host: a#b",
     "Host: a\\b",
     "Host: a?b",
+    "Host: a.example\r\n x",
 ];
 
 /// Status lines that are wrong or odd.

@@ -114,7 +114,6 @@ const REQUEST_FIELDS: &[&str] = &[
     "Via: 1.1 x",
     "If-None-Match: \"a\", W/\"b\"",
     "Range: bytes=0-10",
-    "Upgrade: foo/1",
     "Content-Type: text/plain; charset=utf-8",
     "Max-Forwards: 3",
     "Connection: X-Other",
@@ -185,7 +184,7 @@ fn connection(message: &mut Message, rng: &mut Rng, old: bool, last: bool) {
 fn body(message: &mut Message, rng: &mut Rng, old: bool, most: usize) {
     let data = text(rng, most);
     if !old && rng.chance(45) {
-        message.field(*rng.pick(&["Transfer-Encoding: chunked", "transfer-encoding:Chunked"]));
+        message.field(*rng.pick(&["Transfer-Encoding: chunked", "transfer-encoding:chunked"]));
         message.body = chunks(&data, rng);
     } else {
         message.field(format!("Content-Length: {}", data.len()));

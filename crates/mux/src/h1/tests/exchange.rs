@@ -118,6 +118,11 @@ fn requests_keep_alive() {
             open,
         ),
         (
+            "G / HTTP/1.1\r\nupgrade: x\r\nhttp2-settings: AA\r\nhost: a\r\n\r\n",
+            "G / HTTP/1.1\r\nhost: a\r\n\r\n",
+            open,
+        ),
+        (
             "G / HTTP/1.0\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
             "G / HTTP/1.0\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
             close,
@@ -155,7 +160,7 @@ fn requests_keep_alive() {
         ),
         (
             "P / HTTP/1.1\r\ntransfer-encoding: Chunked\r\n\r\n5;x\r\nabcde\r\n0\r\nFoo: bar\r\n\r\n",
-            "P / HTTP/1.1\r\ntransfer-encoding: Chunked\r\n\r\n5\r\nabcde\r\n0\r\nfoo: bar\r\n\r\n",
+            "P / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\nfoo: bar\r\n\r\n",
             open,
         ),
         (
@@ -176,6 +181,26 @@ fn requests_keep_alive() {
         (
             "P / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\ncontent-length: 1\r\n\r\nx",
             "P / HTTP/1.1\r\nconnection: upgrade\r\ncontent-length: 1\r\n\r\nx",
+            open,
+        ),
+        (
+            "P / HTTP/1.1\r\nTransfer-Encoding: CHUNKED\r\nx: y\r\n\r\n0\r\n\r\n",
+            "P / HTTP/1.1\r\ntransfer-encoding: chunked\r\nx: y\r\n\r\n0\r\n\r\n",
+            open,
+        ),
+        (
+            "P / HTTP/1.1\r\ncontent-length: 0002\r\nx: y\r\n\r\nab",
+            "P / HTTP/1.1\r\ncontent-length: 2\r\nx: y\r\n\r\nab",
+            open,
+        ),
+        (
+            "P / HTTP/1.1\r\ncontent-length: 02, 2\r\ncontent-length: 2\r\n\r\nab",
+            "P / HTTP/1.1\r\ncontent-length: 2\r\n\r\nab",
+            open,
+        ),
+        (
+            "P / HTTP/1.1\r\ncontent-length: 000\r\n\r\n",
+            "P / HTTP/1.1\r\ncontent-length: 0\r\n\r\n",
             open,
         ),
     ];
@@ -255,6 +280,30 @@ fn responses_to_an_11_client() {
         (
             "HTTP/1.1 304 NM\r\ntransfer-encoding: chunked\r\n\r\n",
             "HTTP/1.1 304 NM\r\ntransfer-encoding: chunked\r\n\r\n",
+            false,
+            false,
+        ),
+        (
+            "HTTP/1.1 304 NM\r\ntransfer-encoding: CHUNKED\r\n\r\n",
+            "HTTP/1.1 304 NM\r\ntransfer-encoding: chunked\r\n\r\n",
+            false,
+            false,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 02\r\nx: y\r\n\r\nab",
+            "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx: y\r\n\r\nab",
+            false,
+            false,
+        ),
+        (
+            "HTTP/1.1 304 NM\r\ncontent-length: 02\r\n\r\n",
+            "HTTP/1.1 304 NM\r\ncontent-length: 2\r\n\r\n",
+            false,
+            false,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\nX: y\r\nContent-Length: 5\r\nTransfer-Encoding: x\r\nHost: b\r\nTE: trailers\r\nConnection: close\r\nUpgrade: h2c\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx: y\r\n\r\n",
             false,
             false,
         ),

@@ -3,7 +3,7 @@
 use super::{GET, drain, frame, greeted, read_all};
 use crate::h2::{Conn, Ready, Settings};
 use crate::{HeadStep, Side};
-use htx::Head;
+use htx::{Fields, Head};
 use proptest::prelude::*;
 use wire::h2::frame::{ACK, END_HEADERS, END_STREAM, HEADER_LEN, PADDED, PRIORITY};
 use wire::h2::{Code, Kind, PREFACE, encode};
@@ -33,6 +33,62 @@ fn resets(frames: &[Vec<u8>]) -> Option<Code> {
     let reset = said.iter().find(|(header, _)| header.kind == Kind::RstStream)?;
     assert_eq!(reset.0.stream, 1);
     Some(Code(u32::from_be_bytes(reset.1[..].try_into().unwrap())))
+}
+
+/// Literal fields.
+fn literal(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut block = Vec::new();
+    for (name, value) in fields {
+        block.extend_from_slice(&[0, name.len() as u8]);
+        block.extend_from_slice(name.as_bytes());
+        block.push(value.len() as u8);
+        block.extend_from_slice(value.as_bytes());
+    }
+    block
+}
+
+const AMONG_TRAILERS: [(&str, &str); 9] = [
+    ("te", "trailers"),
+    ("trailer", "x"),
+    ("expect", "100-continue"),
+    ("authorization", "Basic YTpi"),
+    ("content-type", "text/html"),
+    ("x-forwarded-for", "192.0.2.1"),
+    ("http2-settings", "AA"),
+    ("cookie", "a=b"),
+    ("max-forwards", "0"),
+];
+
+/// RFC 9110 section 6.5.1: what frames or routes a message has no place behind its content.
+#[test]
+fn trailers_of_requests_neither_frame_nor_route() {
+    let body = [headers(END_HEADERS, 1), frame(Kind::Data, 0, 1, b"x")];
+    let with = |fields: &[(&str, &str)]| {
+        [&body[..], &[frame(Kind::Headers, WHOLE, 1, &literal(fields))]].concat()
+    };
+    for field in [
+        ("content-length", "1"),
+        ("content-length", "5"),
+        ("host", "b"),
+        ("transfer-encoding", "chunked"),
+        ("connection", "close"),
+        ("upgrade", "h2c"),
+        (":path", "/"),
+    ] {
+        let code = resets(&with(&[("x", "y"), field]));
+        assert_eq!(code, Some(Code::PROTOCOL_ERROR), "{field:?}");
+    }
+    let mut conn = greeted(Settings::default());
+    for bytes in with(&[&[("x", "y")], &AMONG_TRAILERS[..]].concat()) {
+        assert_eq!(conn.handle_input(&bytes, 0), Ok(bytes.len()));
+    }
+    let key = conn.poll_opened().unwrap();
+    conn.handle_head(key, &mut Head::default()).unwrap();
+    assert_eq!(read_all(&mut conn, key), b"x");
+    let mut trailers = Fields::default();
+    assert!(conn.handle_body(key, b"", &mut trailers).done);
+    let names: Vec<_> = trailers.iter().map(|field| field.name.to_vec()).collect();
+    assert_eq!(names, [b"x"]);
 }
 
 fn headers(flags: u8, stream: u32) -> Vec<u8> {

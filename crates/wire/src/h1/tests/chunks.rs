@@ -31,7 +31,7 @@ fn accepted_framing() {
     let rows = [
         ("2\r\nab\r\n0\r\n", "ab"),
         ("2 \r\nab\r\n00\r\n", "ab"),
-        ("2\t;x=y\r\nab\r\n1;q=\"\x01\0\"\r\nc\r\n0;z\r\n", "abc"),
+        ("2\t;x=y\r\nab\r\n1;q=\"a\\\"\tb\"\r\nc\r\n0;z\r\n", "abc"),
         ("0000000000000002\r\nab\r\n0\r\n", "ab"),
         ("a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n", "01234567890123456789"),
     ];
@@ -58,6 +58,14 @@ fn refused_framing() {
         ("2\r\nab\n", Reason::BareLf),
         ("2\rX", Reason::StrayCr),
         ("2;a\rb\r\n", Reason::StrayCr),
+        ("2;a=\"\r\nab\r\n0\r\n", Reason::ChunkExtension),
+        ("2;a=\"b\\\"\r\nab\r\n0\r\n", Reason::ChunkExtension),
+        ("2;a=\"b\\\r\nab\r\n0\r\n", Reason::ChunkExtension),
+        ("2;a=\"b\"c\"\r\n", Reason::ChunkExtension),
+        ("2;a=\"\n", Reason::ChunkExtension),
+        ("2;a=\0\r\n", Reason::ChunkExtension),
+        ("2;\x0b\r\n", Reason::ChunkExtension),
+        ("2;a=\"\x7f\"\r\n", Reason::ChunkExtension),
         ("2\r\nabX", Reason::ChunkEnd),
         ("2\r\nab\rX", Reason::ChunkEnd),
     ];
@@ -75,6 +83,8 @@ fn lenient_readers_take_bare_line_feeds() {
     let step = decoder.decode(b"2;x\nab\n0\n", limits).unwrap();
     assert_eq!((step.skip, step.data), (4, 2));
     assert!(decoder.decode(b"\n0\n", limits).unwrap().last);
+    let step = ChunkDecoder::default().decode(b"2;x=\"\0\r\nab", limits).unwrap();
+    assert_eq!((step.skip, step.data), (8, 2), "an open quotation mark");
 }
 
 #[test]

@@ -87,6 +87,10 @@ fn refused_requests() {
         ("G / HTTP/1.1\r\nfo@: x\r\n", Reason::FieldName, 16),
         ("G / HTTP/1.1\r\nfoé: x\r\n", Reason::FieldName, 16),
         ("G / HTTP/1.1\r\n foo: x\r\n", Reason::FoldWithoutField, 14),
+        ("G / HTTP/1.1\r\nhost: a\r\n b\r\n", Reason::FoldedHost, 23),
+        ("G / HTTP/1.1\r\nx: y\r\nHost:\r\n\ta\r\n", Reason::FoldedHost, 27),
+        ("G / HTTP/1.1\r\nhost: a\r\n \r\n", Reason::FoldedHost, 23),
+        ("G / HTTP/1.1\nhost: a\n b\n", Reason::FoldedHost, 21),
     ];
     for (input, reason, at) in rows {
         let error = parse(HeadKind::Request, input.as_bytes()).unwrap_err();

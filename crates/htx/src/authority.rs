@@ -1,0 +1,168 @@
+//! The form of authorities: which bytes may stand in `Host`, `:authority` and targets (RFC 3986
+//! section 3.2).
+
+use std::net::Ipv6Addr;
+
+/// What a registered name and user information are made of, apart from percent-encoded bytes:
+/// `unreserved` and `sub-delims`. The comma is left out, which would make two hosts of one where
+/// `Host` fields are joined.
+const NAME: [bool; 256] = name_table();
+
+const fn name_table() -> [bool; 256] {
+    let mut table = [false; 256];
+    let marks = b"-._~!$&'()*+;=";
+    let mut i = 0;
+    while i < marks.len() {
+        table[marks[i] as usize] = true;
+        i += 1;
+    }
+    let mut byte = 0u8;
+    while byte < 128 {
+        if byte.is_ascii_alphanumeric() {
+            table[byte as usize] = true;
+        }
+        byte += 1;
+    }
+    table
+}
+
+/// Whether a text is a host, which may be empty, with or without a port, which may be empty, too:
+/// the form of `Host` (RFC 9110 section 7.2).
+#[inline]
+pub fn is_host(text: &[u8]) -> bool {
+    let rest = match text.first() {
+        Some(b'[') => after_literal(text),
+        _ => Some(after_name(text)),
+    };
+    match rest {
+        Some([]) => true,
+        Some([b':', port @ ..]) => port.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+/// Whether a text is a host that is not empty, with or without user information and a port: the
+/// authority of an absolute target, or of CONNECT.
+pub fn is_authority(text: &[u8]) -> bool {
+    let host = match text.iter().position(|&byte| byte == b'@') {
+        Some(at) if is_userinfo(&text[..at]) => &text[at + 1..],
+        Some(_) => return false,
+        None => text,
+    };
+    !matches!(host, [] | [b':', ..]) && is_host(host)
+}
+
+fn is_userinfo(text: &[u8]) -> bool {
+    text.split(|&byte| byte == b':').all(|part| after_name(part).is_empty())
+}
+
+/// What follows the registered name at the front of a text.
+#[inline]
+fn after_name(mut text: &[u8]) -> &[u8] {
+    loop {
+        let end = text.iter().position(|&byte| !NAME[usize::from(byte)]);
+        text = &text[end.unwrap_or(text.len())..];
+        match text {
+            [b'%', high, low, rest @ ..] if is_hex(*high) && is_hex(*low) => text = rest,
+            _ => return text,
+        }
+    }
+}
+
+/// What follows the address in brackets at the front of a text, if there is one; a zone may follow
+/// the address (RFC 6874).
+fn after_literal(text: &[u8]) -> Option<&[u8]> {
+    let end = text.iter().position(|&byte| byte == b']')?;
+    let inside = std::str::from_utf8(&text[1..end]).ok()?;
+    let (address, zone) = match inside.split_once("%25") {
+        Some((address, zone)) => (address, Some(zone)),
+        None => (inside, None),
+    };
+    let is_zone = |zone: &str| !zone.is_empty() && after_name(zone.as_bytes()).is_empty();
+    let right = address.parse::<Ipv6Addr>().is_ok() && zone.is_none_or(is_zone);
+    right.then_some(&text[end + 1..])
+}
+
+fn is_hex(byte: u8) -> bool {
+    byte.is_ascii_hexdigit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_the_form_of_the_rfc() {
+        for right in [
+            "",
+            "a",
+            "a.example",
+            "A-b_c~d",
+            "1.2.3.4",
+            "a:80",
+            "a:",
+            ":80",
+            ":",
+            "a%2Fb",
+            "!$&'()*+;=",
+            "[::1]",
+            "[::1]:80",
+            "[::ffff:1.2.3.4]",
+            "[fe80::1%25eth0]:1",
+            "a:99999",
+        ] {
+            assert!(is_host(right.as_bytes()), "{right:?}");
+        }
+        for wrong in [
+            "a/b",
+            "a?b",
+            "a#b",
+            "u@a",
+            "a\\b",
+            "a,b",
+            "[",
+            "]",
+            "a[",
+            "[a",
+            "[a]",
+            "[]",
+            "[::1",
+            "[::1]a",
+            "[::1]:x",
+            "a b",
+            "a\tb",
+            "a\x7f",
+            "a\0",
+            "\u{e9}",
+            "a:x",
+            "a:80:80",
+            "a:-1",
+            "a: 80",
+            "a%",
+            "a%2",
+            "a%zz",
+            "\"a\"",
+            "<a>",
+            "{a}",
+            "a|b",
+            "a^b",
+            "a`b",
+            "[::1%eth0]",
+            "[::1%25]",
+        ] {
+            assert!(!is_host(wrong.as_bytes()), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn authorities_may_have_user_information() {
+        for right in ["a", "u@a", "u:p@a:80", ":@a", "u:p:q@[::1]", "u%40@a"] {
+            assert!(is_authority(right.as_bytes()), "{right:?}");
+        }
+        for wrong in
+            ["", ":80", "@", "u@", "u@:80", "u@v@a", "u/@a", "u,v@a", "u\\@a", "[@a", "a@b c"]
+        {
+            assert!(!is_authority(wrong.as_bytes()), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Fuzzes whole responses of HTTP/1. Never holds a check: those are in `ordeal`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::messages::response(data));
