@@ -95,8 +95,8 @@ impl Head {
 
     /// Starts a request head whose target is absolute because its protocol names scheme and
     /// authority beside the path, not because the client asks for a proxy: towards a server that
-    /// speaks HTTP/1 the path alone goes out, unless the target is replaced (`is_normalized`) or has
-    /// a scheme that such a server would not assume.
+    /// speaks HTTP/1 the path alone goes out, unless the target is replaced (`is_normalized`) or
+    /// has a scheme that such a server would not assume.
     pub fn set_request_target(
         &mut self,
         method: &[u8],

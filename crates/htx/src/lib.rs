@@ -3,8 +3,8 @@
 //!
 //! Reading order: [`head`] (one message head), [`fields`] (its header lines, also used for
 //! trailers), [`header_id`] (well-known names), [`start`] (methods, versions, reasons), [`target`]
-//! (request targets), [`authority`] (the form of hosts), [`list`] (comma-separated values), [`error_replies`] (the replies that a
-//! proxy makes itself).
+//! (request targets), [`authority`] (the form of hosts), [`list`] (comma-separated values),
+//! [`error_replies`] (the replies that a proxy makes itself).
 #![forbid(unsafe_code)]
 
 pub mod authority;

@@ -1,7 +1,7 @@
 //! Whole HTTP/1 messages through both sides of a proxy, compared with a strict reader.
 //!
-//! What the strict reader takes, the product takes and reads alike. What the product takes, whatever
-//! it was, leaves in a form that the strict reader takes as the same message and as one.
+//! What the strict reader takes, the product takes and reads alike. What the product takes,
+//! whatever it was, leaves in a form that the strict reader takes as the same message and as one.
 
 use crate::strict::{self, Message};
 use htx::{Fields, Head, Version};

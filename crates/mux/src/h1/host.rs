@@ -1,5 +1,6 @@
 //! `Host` and the authority of the request target (RFC 9112 section 3.2, RFC 9110 section 4.2.3):
-//! their form, whether they agree, and default ports that are removed. A missing `Host` is accepted.
+//! their form, whether they agree, and default ports that are removed. A missing `Host` is
+//! accepted.
 
 use htx::authority::{is_authority, is_host};
 use htx::target::{Target, split_port, without_userinfo};

@@ -213,7 +213,7 @@ fn an_extended_connect_becomes_an_upgrade() {
 }
 
 /// The pseudo-fields of a request on its way to a server, but for its method.
-fn pseudo_fields(head: &Head, scheme: &str) -> Vec<String> {
+fn pseudo_fields_of(head: &Head, scheme: &str) -> Vec<String> {
     let (mut block, mut found) = (Vec::new(), Vec::new());
     request::encode(head, scheme.as_bytes(), false, &mut block);
     let note = |name: &[u8], value: &[u8]| {
@@ -240,10 +240,10 @@ fn connect_keeps_its_port() {
         head.push(b"host", host.as_bytes());
         let port = target.rsplit_once(':').unwrap().1;
         let host = host.strip_suffix(":8443").unwrap_or(host);
-        assert_eq!(pseudo_fields(&head, "https"), [format!(":authority={host}:{port}")]);
+        assert_eq!(pseudo_fields_of(&head, "https"), [format!(":authority={host}:{port}")]);
     }
     let connect = [(":method", "CONNECT"), (":authority", "h:443")];
-    assert_eq!(pseudo_fields(&read(&connect).unwrap().0, "https"), [":authority=h:443"]);
+    assert_eq!(pseudo_fields_of(&read(&connect).unwrap().0, "https"), [":authority=h:443"]);
     for authority in ["h", "h:", "[::1]", ":443", ""] {
         let connect = [(":method", "CONNECT"), (":authority", authority)];
         assert!(matches!(read(&connect), Err(Malformed::Status(400, _))), "{authority}");
@@ -259,12 +259,12 @@ fn options_of_a_whole_server_say_so() {
         let mut head = Head::default();
         head.set_request(b"OPTIONS", target.as_bytes(), Version::Http11);
         head.push(b"host", b"a");
-        let said = pseudo_fields(&head, "http");
+        let said = pseudo_fields_of(&head, "http");
         assert_eq!(said, [":authority=a", ":scheme=http", &format!(":path={path}")], "{target}");
     }
     let mut head = Head::default();
     head.set_request(b"GET", b"http://a", Version::Http11);
-    assert_eq!(pseudo_fields(&head, "http")[2], ":path=/");
+    assert_eq!(pseudo_fields_of(&head, "http")[2], ":path=/");
 }
 
 /// A scheme that the target does not show goes on to a server that speaks HTTP/2.
@@ -279,9 +279,9 @@ fn schemes_are_passed_on() {
         ] {
             let mut head = read(&fields).unwrap().0;
             let expected = format!(":scheme={scheme}");
-            assert!(pseudo_fields(&head, "other").contains(&expected), "{fields:?}");
+            assert!(pseudo_fields_of(&head, "other").contains(&expected), "{fields:?}");
             head.set_uri(b"/other");
-            let kept = pseudo_fields(&head, "other").contains(&expected);
+            let kept = pseudo_fields_of(&head, "other").contains(&expected);
             assert!(kept || fields.len() == 4, "a rule that sets the target, {fields:?}");
         }
     }
@@ -297,7 +297,7 @@ fn a_host_that_is_empty_names_no_authority() {
     let mut head = Head::default();
     head.set_request(b"GET", b"/", Version::Http11);
     head.push(b"host", b"");
-    assert_eq!(pseudo_fields(&head, "http"), [":scheme=http", ":path=/"]);
+    assert_eq!(pseudo_fields_of(&head, "http"), [":scheme=http", ":path=/"]);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Upgrades: which are passed on, to which a server may switch, and when the switch takes effect.
 
-use htx::{Fields, Head, Version};
+use htx::{Head, Version};
 
 use super::exchange::{exchange, settings};
-use crate::h1::{Conn, HeadStep, Mode};
+use crate::h1::{Conn, Mode};
 use crate::{BodyKind, Side};
 
 /// The fields that a request with these arrives at the server with.
