@@ -57,23 +57,40 @@ const KEPT: [u16; 11] = [200, 203, 204, 206, 300, 301, 404, 405, 410, 414, 501];
 /// Whether a cache may hand the response with its cookie to another client.
 fn shares_cookie(asks: bool, response: &Head) -> bool {
     let sets = |name: &[u8]| matches!(name, b"set-cookie" | b"set-cookie2");
-    response.fields().any(|field| sets(field.name)) && may_be_kept(asks, response)
+    response.fields().any(|field| sets(field.name)) && leave(asks, response).with_cookie
 }
 
-/// Whether a shared cache may keep a response: method and status or `public` allow it, nothing
-/// forbids it, and something says how long. `asks`: the request's method is one that only asks.
+/// What a shared cache may keep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Leave {
+    response: bool,
+    /// The response with the cookies that it sets.
+    with_cookie: bool,
+}
+
+/// Whether a shared cache may keep a response, be it without its cookies.
 pub(crate) fn may_be_kept(asks: bool, response: &Head) -> bool {
-    let mut kept = asks && KEPT.contains(&response.status());
+    leave(asks, response).response
+}
+
+/// What a shared cache may keep: what method and status or `public` allow and nothing forbids, if
+/// something says how long. `asks`: the request's method is one that only asks.
+fn leave(asks: bool, response: &Head) -> Leave {
+    let kept = |all| Leave { response: all, with_cookie: all };
+    let mut leave = kept(asks && KEPT.contains(&response.status()));
     let mut dated = false;
     for field in response.fields() {
         match field.id {
             HeaderId::ETag | HeaderId::Expires | HeaderId::LastModified => dated = true,
-            HeaderId::Pragma if field.value.eq_ignore_ascii_case(b"no-cache") => kept = false,
+            HeaderId::Pragma if field.value.eq_ignore_ascii_case(b"no-cache") => {
+                leave = kept(false);
+            }
             HeaderId::CacheControl => {
                 for item in list::items(field.value) {
                     match Directive::of(item) {
-                        Directive::Public => kept = true,
-                        Directive::Forbids => kept = false,
+                        Directive::Public => leave = kept(true),
+                        Directive::Forbids => leave = kept(false),
+                        Directive::ForbidsCookies => leave.with_cookie = false,
                         Directive::Lasts => dated = true,
                         Directive::Other => {}
                     }
@@ -82,7 +99,7 @@ pub(crate) fn may_be_kept(asks: bool, response: &Head) -> bool {
             _ => {}
         }
     }
-    kept && dated
+    if dated { leave } else { kept(false) }
 }
 
 /// What an item of `Cache-Control` says about shared caches.
@@ -90,6 +107,7 @@ pub(crate) fn may_be_kept(asks: bool, response: &Head) -> bool {
 enum Directive {
     Public,
     Forbids,
+    ForbidsCookies,
     Lasts,
     Other,
 }
@@ -101,8 +119,8 @@ impl Directive {
         match &item[..] {
             b"public" => Self::Public,
             b"private" | b"no-cache" | b"no-store" | b"max-age=0" | b"s-maxage=0" => Self::Forbids,
-            _ if item.starts_with(b"no-cache=\"set-cookie\"") => Self::Forbids,
-            _ if item.starts_with(b"no-cache=\"set-cookie,") => Self::Forbids,
+            _ if item.starts_with(b"no-cache=\"set-cookie\"") => Self::ForbidsCookies,
+            _ if item.starts_with(b"no-cache=\"set-cookie,") => Self::ForbidsCookies,
             _ if age(b"max-age=").or(age(b"s-maxage=")).is_some() => Self::Lasts,
             _ => Self::Other,
         }
@@ -162,6 +180,26 @@ mod tests {
         ] {
             let fields = [("set-cookie2", "a=b"), (name, value)];
             assert_eq!(shares(true, 200, &fields), expected, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_response_may_be_kept_without_its_cookies() {
+        for (value, expected) in [
+            ("no-cache=\"set-cookie\"", (true, false)),
+            ("no-cache=\"set-cookie, foo\"", (true, false)),
+            ("no-cache=\"set-cookie\", private", (false, false)),
+            ("no-cache=\"set-cookie\", public", (true, true)),
+            ("public, no-cache=\"set-cookie\"", (true, false)),
+            ("no-cache", (false, false)),
+        ] {
+            let mut head = Head::default();
+            head.set_response(Version::Http11, 200, b"");
+            for (name, value) in [COOKIE, ("etag", "x"), ("cache-control", value)] {
+                head.push(name.as_bytes(), value.as_bytes());
+            }
+            let found = (may_be_kept(true, &head), shares_cookie(true, &head));
+            assert_eq!(found, expected, "{value}");
         }
     }
 
