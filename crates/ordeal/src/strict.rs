@@ -193,7 +193,8 @@ fn is_target(method: &[u8], target: &[u8]) -> bool {
                 is_authority(text) && !port.is_empty() && !port.ends_with(']')
             }
             _ if text.starts_with('/') => true,
-            _ if text == "*" => options,
+            // The preface of HTTP/2 has this form, too.
+            _ if text == "*" => options || method == b"PRI",
             Some((scheme, rest)) => {
                 let letter = scheme.starts_with(|c: char| c.is_ascii_alphabetic());
                 let others = scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));

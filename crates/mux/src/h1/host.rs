@@ -38,6 +38,8 @@ fn agree(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
         (Method::Connect, _) => Err("CONNECT without host and port"),
         (_, Target::Absolute { .. }) => absolute(head, lenient),
         (Method::Options, Target::Asterisk) => Ok(()),
+        // The preface of HTTP/2, which some inspect before they decide what is spoken.
+        (Method::Other, Target::Asterisk) if head.method() == b"PRI" => Ok(()),
         _ => Err("request target of no valid form"),
     }
 }
