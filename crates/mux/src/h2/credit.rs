@@ -30,6 +30,8 @@ pub(super) struct Credit {
     since: u64,
     /// Payload has come: before, the usual window is enough.
     is_used: bool,
+    /// The peer was given window at least once.
+    has_given: bool,
     spares: Spares,
 }
 
@@ -46,6 +48,7 @@ impl Credit {
             recent: 0,
             since: 0,
             is_used: false,
+            has_given: false,
             spares: Spares::default(),
         }
     }
@@ -117,9 +120,12 @@ impl Credit {
         let all = if beside { (window + self.held()).min(self.most) } else { window };
         let due = all - self.held() - self.left;
         let enough = (all / 4).min(self.left).max(SHORT / 2);
+        // The first payload is always answered: some clients wait for that, as HAProxy does it.
+        let enough = if self.has_given { enough } else { 1 };
         if due < enough || !self.is_used {
             return 0;
         }
+        self.has_given = true;
         self.left += due;
         due as u32
     }

@@ -329,7 +329,7 @@ fn requests_wait_for_names_and_for_nothing_else() {
     assert_eq!(get("x.test"), (200, Some("10.0.0.7".to_owned())));
     assert_eq!(dns.count("x.test A"), 1, "memory has answered");
     assert_eq!(get("no.test"), (404, None));
-    assert_eq!(get("not_a name"), (404, None));
+    assert_eq!(get("not..a_name"), (404, None));
     assert_eq!(slow.response().status(), 404, "given up in the end");
     assert_eq!(dns.count("slow.test A "), 2, "`resolve_retries`");
     let mut tcp = weir.connect("tcp");
