@@ -90,7 +90,17 @@ fn said_by(program: &Path, arguments: &[&str]) -> Outcome<String> {
 }
 
 fn command(socket: &Path, line: &str) -> Outcome<String> {
-    let mut stream = UnixStream::connect(socket)
+    // The file gets its name shortly after the notice that tells of it.
+    let connect = |_| {
+        let stream = UnixStream::connect(socket);
+        if stream.is_err() {
+            std::thread::park_timeout(std::time::Duration::from_millis(10));
+        }
+        stream.ok()
+    };
+    let mut stream = (0..500)
+        .find_map(connect)
+        .map_or_else(|| UnixStream::connect(socket), Ok)
         .map_err(|error| failure::check(format!("no runtime socket: {error}")))?;
     let mut answer = Vec::new();
     let talk = stream
