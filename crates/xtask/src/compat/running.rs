@@ -94,7 +94,7 @@ fn command(socket: &Path, line: &str) -> Outcome<String> {
     let connect = |_| {
         let stream = UnixStream::connect(socket);
         if stream.is_err() {
-            std::thread::park_timeout(std::time::Duration::from_millis(10));
+            std::thread::park_timeout(Duration::from_millis(10));
         }
         stream.ok()
     };
