@@ -105,7 +105,8 @@ fn ask(root: &Path, program: &Path, names: &[Name], links: &Links) -> Outcome<Ve
     let file = directory.join("probe.cfg");
     let io = |error: std::io::Error| failure::machine(error.to_string());
     std::fs::write(&file, &probe.text).map_err(io)?;
-    let output = Command::new(program).args(["-V", "-c", "-dD", "-f"]).arg(&file).output().map_err(io)?;
+    let output =
+        Command::new(program).args(["-V", "-c", "-dD", "-f"]).arg(&file).output().map_err(io)?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let facts = running::ask(program, &directory, names)?;
     // Nothing is lost if it stays behind.
