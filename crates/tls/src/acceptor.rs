@@ -166,6 +166,9 @@ fn base(
         if let Some((index, name)) = asked().zip(hello.asked.take()) {
             ssl.set_ex_data(index, Asked { name, refused: false });
         }
+        if hello.nameless {
+            return Err(Refused::UnknownName);
+        }
         // The lock is not held while the library works.
         let table = || table.read().unwrap_or_else(PoisonError::into_inner);
         let found = table().find(&hello);

@@ -30,6 +30,8 @@ pub(crate) struct Hello {
     pub(crate) asked: Option<Vec<u8>>,
     /// and in lower case.
     pub(crate) name: Option<Vec<u8>>,
+    /// The client has sent something else in its place, such as an empty name.
+    pub(crate) nameless: bool,
     /// Its ciphers, two bytes each.
     pub(crate) ciphers: Vec<u8>,
     /// The names of its ciphers that need a key of kind ECDSA; `None` where those of TLS 1.3 are
@@ -42,7 +44,9 @@ pub(crate) struct Hello {
 impl Hello {
     /// Reads the message at hand.
     pub(crate) fn read(first: &FirstMessage<'_>) -> Self {
-        let asked = first.extension(SERVER_NAME).and_then(name_as_sent);
+        let named = first.extension(SERVER_NAME).map(name_as_sent);
+        let nameless = matches!(named, Some(Err(Malformed)));
+        let asked = named.and_then(Result::ok).flatten();
         // The library takes long to look ciphers up by their numbers.
         let ecdsa = (!has_tls13(first.ciphers())).then(|| first.ciphers_with("ECDSA"));
         let signs = ecdsa.as_ref().is_none_or(|names| !names.is_empty());
@@ -53,6 +57,7 @@ impl Hello {
         Self {
             asked: asked.map(<[u8]>::to_vec),
             name: asked.map(<[u8]>::to_ascii_lowercase),
+            nameless,
             ciphers: first.ciphers().to_vec(),
             verifies: [verifies[0] && signs, verifies[1], verifies[2]],
             ecdsa,
@@ -101,20 +106,25 @@ fn has_tls13(ciphers: &[u8]) -> bool {
 
 /// The first host name of the contents of an extension (RFC 6066 section 3), in lower case.
 pub fn server_name(bytes: &[u8]) -> Option<Vec<u8>> {
-    name_as_sent(bytes).map(<[u8]>::to_ascii_lowercase)
+    name_as_sent(bytes).ok().flatten().map(<[u8]>::to_ascii_lowercase)
 }
 
-fn name_as_sent(bytes: &[u8]) -> Option<&[u8]> {
-    let mut rest = counted(&mut &*bytes)?;
+/// The extension is not of the form of RFC 6066, or its host name cannot be one.
+#[derive(Debug, PartialEq, Eq)]
+struct Malformed;
+
+/// `None`: the names are of other kinds than host names.
+fn name_as_sent(bytes: &[u8]) -> Result<Option<&[u8]>, Malformed> {
+    let mut rest = counted(&mut &*bytes).filter(|list| !list.is_empty()).ok_or(Malformed)?;
     while let [kind, after @ ..] = rest {
         rest = after;
-        let name = counted(&mut rest)?;
+        let name = counted(&mut rest).ok_or(Malformed)?;
         if *kind == 0 {
             let fine = (1..=LONGEST_NAME).contains(&name.len()) && !name.contains(&0);
-            return fine.then_some(name);
+            return if fine { Ok(Some(name)) } else { Err(Malformed) };
         }
     }
-    None
+    Ok(None)
 }
 
 /// Kinds of keys among signature algorithms (RFC 8446 section 4.2.3).
@@ -164,6 +174,10 @@ mod tests {
         assert_eq!(server_name(b"\0\x06\0\0\x04A.b"), None);
         assert_eq!(server_name(b"\0\x03\0\0\0"), None);
         assert_eq!(server_name(b""), None);
+        for wrong in [&b""[..], b"\0\0", b"\0\x03\0\0\0", b"\0\x04\0\0\0a", b"\0\x04\0\0\x01\0"] {
+            assert_eq!(name_as_sent(wrong), Err(Malformed), "{wrong:?}");
+        }
+        assert_eq!(name_as_sent(b"\0\x04\x01\0\x01a"), Ok(None), "another kind of name");
     }
 
     #[test]

@@ -199,6 +199,67 @@ frontend strict
     assert_eq!(client.0.ssl().version_str(), "TLSv1.2");
 }
 
+/// A client's side that keeps what it would send.
+#[derive(Debug)]
+struct Kept(Vec<u8>);
+
+impl std::io::Read for Kept {
+    fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::WouldBlock.into())
+    }
+}
+
+impl std::io::Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// RFC 6066 section 3: a host name has a byte at least. The library takes an empty one.
+#[test]
+fn an_empty_host_name_is_refused() {
+    let weir = start(
+        "frontend web
+    bind <web> ssl crt a.pem
+    http-request return status 200
+",
+    );
+    let connector = openssl::ssl::SslConnector::builder(openssl::ssl::SslMethod::tls_client());
+    let begun = connector.expect("a connector").build().connect("a", Kept(Vec::new()));
+    let Err(openssl::ssl::HandshakeError::WouldBlock(begun)) = begun else {
+        panic!("no answer has come")
+    };
+    let hello = begun.get_ref().0.clone();
+    for (hello, answered) in [(hello.clone(), 0x16), (nameless(hello), 0x15)] {
+        let mut client = weir.web();
+        client.send(&hello);
+        assert_eq!(client.take(1)[0], answered, "a handshake record, or an alert");
+    }
+}
+
+/// A client's first message without the byte that the host name in it has.
+fn nameless(mut hello: Vec<u8>) -> Vec<u8> {
+    let list = hello.windows(6).position(|six| six == b"\0\x04\0\0\x01a").expect("a name");
+    // Behind headers, version and random bytes: session, ciphers, compression, extensions.
+    let session = 5 + 4 + 2 + 32;
+    let ciphers = session + 1 + usize::from(hello[session]);
+    let count = usize::from(hello[ciphers]) << 8 | usize::from(hello[ciphers + 1]);
+    let compression = ciphers + 2 + count;
+    let extensions = compression + 1 + usize::from(hello[compression]);
+    // Lengths of the record, the message, all extensions, this one, its list, the name.
+    for length in [3, 7, extensions, list - 2, list, list + 3] {
+        let shorter = (u16::from(hello[length]) << 8 | u16::from(hello[length + 1])) - 1;
+        hello[length..length + 2].copy_from_slice(&shorter.to_be_bytes());
+    }
+    hello.remove(list + 5);
+    hello
+}
+
 #[test]
 fn large_bodies_pass_both_ways() {
     let origin = Origin::new(|mut peer| {
