@@ -30,15 +30,32 @@ const fn name_table() -> [bool; 256] {
 /// the form of `Host` (RFC 9110 section 7.2).
 #[inline]
 pub fn is_host(text: &[u8]) -> bool {
+    port(text).is_some_and(|port| port.iter().all(u8::is_ascii_digit))
+}
+
+/// The same with a port of any bytes that a host may have: HTTP/1 servers are known to get
+/// `Host: :8443example.org`, and rules judge it.
+#[inline]
+pub fn is_host_with_any_port(text: &[u8]) -> bool {
+    port(text).is_some_and(|port| port.split(|byte| *byte == b':').all(is_name))
+}
+
+/// What stands behind the colon after a host of valid form; empty without a colon.
+#[inline]
+fn port(text: &[u8]) -> Option<&[u8]> {
     let rest = match text.first() {
-        Some(b'[') => after_literal(text),
-        _ => Some(after_name(text)),
+        Some(b'[') => after_literal(text)?,
+        _ => after_name(text),
     };
     match rest {
-        Some([]) => true,
-        Some([b':', port @ ..]) => port.iter().all(u8::is_ascii_digit),
-        _ => false,
+        [] => Some(rest),
+        [b':', port @ ..] => Some(port),
+        _ => None,
     }
+}
+
+fn is_name(text: &[u8]) -> bool {
+    after_name(text).is_empty()
 }
 
 /// Whether a text is a host that is not empty, with or without user information and a port: the
@@ -53,7 +70,7 @@ pub fn is_authority(text: &[u8]) -> bool {
 }
 
 fn is_userinfo(text: &[u8]) -> bool {
-    text.split(|&byte| byte == b':').all(|part| after_name(part).is_empty())
+    text.split(|&byte| byte == b':').all(is_name)
 }
 
 /// What follows the registered name at the front of a text.
@@ -78,7 +95,7 @@ fn after_literal(text: &[u8]) -> Option<&[u8]> {
         Some((address, zone)) => (address, Some(zone)),
         None => (inside, None),
     };
-    let is_zone = |zone: &str| !zone.is_empty() && after_name(zone.as_bytes()).is_empty();
+    let is_zone = |zone: &str| !zone.is_empty() && is_name(zone.as_bytes());
     let right = address.parse::<Ipv6Addr>().is_ok() && zone.is_none_or(is_zone);
     right.then_some(&text[end + 1..])
 }
@@ -151,6 +168,16 @@ mod tests {
             "[::1%25]",
         ] {
             assert!(!is_host(wrong.as_bytes()), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn ports_may_be_left_to_others() {
+        for odd in ["a:x", ":8443example.org", "a:80:80", "[::1]:x", "a:-1"] {
+            assert!(is_host_with_any_port(odd.as_bytes()) && !is_host(odd.as_bytes()), "{odd:?}");
+        }
+        for wrong in ["a:b/c", "a:b@c", "a:\u{e9}", "a:b c", "a:b,c", "[::1]x:1", "a:[::1]"] {
+            assert!(!is_host_with_any_port(wrong.as_bytes()), "{wrong:?}");
         }
     }
 

@@ -122,7 +122,7 @@ pub fn request(input: &[u8]) -> Option<Message> {
     let start = [method, target, version].map(<[u8]>::to_vec);
     let mut message = Message { start, fields: rest.fields()?, ..Message::default() };
     let hosts = message.values("host");
-    if hosts.len() > 1 || !hosts.iter().all(|host| is_host(host)) {
+    if hosts.len() > 1 || !hosts.iter().all(|host| is_host(host, false)) {
         return None;
     }
     let length = announced(&message)?.unwrap_or(Length::None);
@@ -208,11 +208,12 @@ fn is_target(method: &[u8], target: &[u8]) -> bool {
 fn is_authority(text: &str) -> bool {
     let (user, host) = text.split_once('@').unwrap_or(("", text));
     let user = user.bytes().filter(|byte| *byte != b':').collect::<Vec<_>>();
-    is_name(&user) && is_host(host.as_bytes()) && !host.is_empty() && !host.starts_with(':')
+    is_name(&user) && is_host(host.as_bytes(), true) && !host.is_empty() && !host.starts_with(':')
 }
 
-/// `host [ ":" port ]`; the host may be empty.
-fn is_host(text: &[u8]) -> bool {
+/// `host [ ":" port ]`; the host may be empty. Whether a port is a number is left to rules and
+/// servers where the text is `Host`.
+fn is_host(text: &[u8], numeric: bool) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     let (host, port) = match text.strip_prefix('[').and_then(|inside| inside.split_once(']')) {
         Some((literal, rest)) => {
@@ -225,7 +226,10 @@ fn is_host(text: &[u8]) -> bool {
         }
         None => text.split_at(text.find(':').unwrap_or(text.len())),
     };
-    let digits = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = |port: &str| match numeric {
+        true => port.bytes().all(|byte| byte.is_ascii_digit()),
+        false => port.split(':').all(|part| is_name(part.as_bytes())),
+    };
     is_name(host.as_bytes()) && (port.is_empty() || port.strip_prefix(':').is_some_and(digits))
 }
 

@@ -2,7 +2,7 @@
 //! their form, whether they agree, and default ports that are removed. A missing `Host` is
 //! accepted.
 
-use htx::authority::{is_authority, is_host};
+use htx::authority::{is_authority, is_host_with_any_port};
 use htx::target::{Target, split_port, without_userinfo};
 use htx::{Head, HeaderId, Method};
 
@@ -18,7 +18,9 @@ pub(super) fn normalize(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
     if head.as_fields().may_repeat(HeaderId::Host) {
         merge(head)?;
     }
-    if !lenient && head.first(HeaderId::Host).is_some_and(|field| !is_host(field.value)) {
+    if !lenient
+        && head.first(HeaderId::Host).is_some_and(|field| !is_host_with_any_port(field.value))
+    {
         return Err("invalid host");
     }
     if head.uri().first() == Some(&b'/') && head.method_id() != Method::Connect {

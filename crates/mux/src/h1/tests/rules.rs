@@ -239,6 +239,8 @@ fn hosts() {
         ("GET /", "a:80", Ok(("/", "a:80"))),
         ("GET /", "a b/c", Err(400)),
         ("GET /", "", Ok(("/", ""))),
+        ("GET /", ":8443example.org", Ok(("/", ":8443example.org"))),
+        ("GET http://a:x/", "a:x", Err(400)),
         ("GET *", "a", Err(400)),
         ("OPTIONS *", "a", Ok(("*", "a"))),
         ("OPTIONS a:80", "a:80", Err(400)),
