@@ -4,7 +4,7 @@
 use super::abuse::price;
 use super::conn::{Broken, Conn, OUTPUT, Ready};
 use super::squeeze::Squeeze;
-use super::stream::Recv;
+use super::stream::{Recv, Send};
 use stdx::Key;
 use wire::h2::{Code, DEFAULT_FRAME_SIZE, MAX_WINDOW, encode};
 
@@ -51,7 +51,9 @@ impl Conn {
         let broken = self.broken.is_some();
         let Some(stream) = self.streams.get_mut(key) else { return };
         let more = full - stream.recv_window - stream.unread().len() as i64;
-        let open = stream.recv != Recv::Ended && stream.reset.is_none() && !broken;
+        // Some clients wait for an update even behind the end of their message, as HAProxy sends it.
+        let ended = stream.send == Send::Ended && stream.recv == Recv::Ended;
+        let open = !ended && stream.reset.is_none() && !broken;
         if more > 0 && open && (more >= full / 2 || stream.unread().is_empty()) {
             stream.recv_window += more;
             // No window is larger than 2^31-1, and no stream has less than that to make up for.
