@@ -20,6 +20,7 @@ pub(crate) fn process() -> Process {
         max_handshakes: None,
         buffer_size: 16_384,
         buffer_limit: None,
+        memory: None,
         close_spread: Default::default(),
         log_uri_len: 1_024,
         max_rewrite: 1_024,

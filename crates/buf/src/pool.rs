@@ -85,6 +85,12 @@ impl Pool {
         free.extend(Memory::parts(self.size, count).map(Buf::of));
     }
 
+    /// Frees the buffers that are kept for later.
+    pub fn trim(&self) {
+        self.free.take();
+        self.levels.free.store(0, Relaxed);
+    }
+
     /// Takes a buffer back. One that the pool did not make, or does not want, is freed.
     pub fn give(&self, mut buf: Buf) {
         if buf.capacity() != self.size {
@@ -121,5 +127,8 @@ mod tests {
         assert_eq!((again.data().as_ptr(), again.len()), (memory, 0));
         assert_eq!((levels.used_bytes(), levels.allocated_bytes()), (16, 16));
         assert_eq!(pool.take().len(), 0, "more are allocated");
+        pool.give(again);
+        pool.trim();
+        assert_eq!((pool.kept(), levels.allocated_bytes()), (0, 16));
     }
 }

@@ -75,6 +75,7 @@ mod tests {
     const OWN: &[(&str, &str)] = &[
         ("global", "tune.histograms"),
         ("global", "tune.history"),
+        ("global", "tune.memory.limit"),
         ("global", "tune.notsent-lowat.client"),
         ("global", "tune.notsent-lowat.server"),
         ("global", "tune.ssl.max-handshakes"),

@@ -94,6 +94,12 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
 /// A number, with `k`, `m` or `g` behind it; where it is wrong, if it is.
 pub(crate) fn size(text: &str) -> Result<u32, usize> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    u32::try_from(large_size(text)?).map_err(|_| digits)
+}
+
+/// The same without a bound of 4 GiB.
+pub(crate) fn large_size(text: &str) -> Result<u64, usize> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let shift = match &text[digits..] {
         "" => 0,
         "k" | "K" => 10,
@@ -102,8 +108,7 @@ pub(crate) fn size(text: &str) -> Result<u32, usize> {
         _ => return Err(digits),
     };
     let number: u64 = text[..digits].parse().map_err(|_| 0usize)?;
-    let size = number.checked_shl(shift).filter(|size| size >> shift == number).ok_or(digits)?;
-    u32::try_from(size).map_err(|_| digits)
+    number.checked_shl(shift).filter(|size| size >> shift == number).ok_or(digits)
 }
 
 /// A set of numbers from 1 to `most`, ascending: `all`, `odd`, `even`, a number or a range, whose

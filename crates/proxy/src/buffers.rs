@@ -3,6 +3,7 @@
 
 use buf::{Buf, Levels, Pool};
 use reactor::{Need, Supply, Thread, Tick, Ticket};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -36,6 +37,9 @@ pub struct Limit {
     pub buffers: usize,
     /// How many of them are kept back to end what has begun.
     pub reserve: usize,
+    /// Whether requests that hold buffers without moving payload end when most are in use, because
+    /// memory allows no more.
+    pub sheds: bool,
 }
 
 /// Ordinary buffers, and bigger ones for long bodies while there is no limit.
@@ -44,13 +48,19 @@ pub struct Buffers {
     ordinary: Pool,
     bulk: Pool,
     supply: Option<Rc<Supply>>,
+    /// How many there are, where requests that hold some without need end.
+    shed_of: Option<isize>,
+    /// Memory is short: there are no big ones.
+    tight: Cell<bool>,
+    /// Memory is so short that requests in queues hold none.
+    short: Cell<bool>,
 }
 
 impl Limit {
     /// What one of the threads may use: at least one buffer beside the reserve.
     fn of_thread(self, threads: usize) -> Self {
         let reserve = self.reserve.div_ceil(threads).max(1);
-        Self { buffers: (self.buffers / threads).max(reserve + 1), reserve }
+        Self { buffers: (self.buffers / threads).max(reserve + 1), reserve, ..self }
     }
 }
 
@@ -68,6 +78,9 @@ impl Buffers {
             ordinary: Pool::new(size, KEEP),
             bulk: Pool::new(BULK.max(size), KEEP_BULK),
             supply: own.map(|own| Rc::new(Supply::new(own.buffers, own.reserve))),
+            shed_of: own.filter(|own| own.sheds).map(|own| own.buffers as isize),
+            tight: Cell::new(false),
+            short: Cell::new(false),
         }
     }
 
@@ -140,8 +153,29 @@ impl Buffers {
     /// A big one. `None` while buffers are limited, or many big ones are in use: then there are
     /// ordinary ones only.
     pub(crate) fn take_bulk(&self) -> Option<Buf> {
-        let may = self.supply.is_none() && self.bulk.in_use() < MOST_BULK;
+        let may = self.supply.is_none() && self.bulk.in_use() < MOST_BULK && !self.tight.get();
         may.then(|| self.bulk.take())
+    }
+
+    /// Whether so many are in use that a request may not hold one while it waits. Three quarters
+    /// are for requests in queues, nine tenths for those whose peer takes nothing; the rest is for
+    /// requests that go on.
+    pub(crate) fn is_crowded(&self, queued: bool) -> bool {
+        let (Some(all), Some(supply)) = (self.shed_of, &self.supply) else { return false };
+        let short = queued && self.short.get();
+        short || supply.free() < if queued { all / 4 } else { all / 10 }
+    }
+
+    /// Sets whether there are no big ones, and whether requests in queues hold none at all.
+    pub(crate) fn set_tight(&self, tight: bool, short: bool) {
+        self.tight.set(tight);
+        self.short.set(short);
+    }
+
+    /// Frees those that are kept for later.
+    pub(crate) fn trim(&self) {
+        self.ordinary.trim();
+        self.bulk.trim();
     }
 
     /// Takes one back, and calls who has waited for it.

@@ -476,6 +476,10 @@ impl<'a> Waiting<'a> {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Queue));
         }
         connect::stay(tx, Phase::Queue)?;
+        if tx.client.input.capacity() > 0 && tx.worker.buffers.is_crowded(true) {
+            tx.worker.shared.memory.count_request();
+            return Err(Failure::new(503, Cause::Resource, Phase::Queue));
+        }
         self.paused.set(true);
         thread.scheduler().pause(deadline).await;
         Ok(())

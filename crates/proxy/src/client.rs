@@ -491,6 +491,9 @@ pub(crate) async fn first_bytes(client: &mut Client) -> Arrival {
         if last.is_some_and(|last| last.is_due(thread.tick())) {
             return Arrival::Closed;
         }
+        if client.requests > 0 && client.worker.shared.memory.closes_idle() {
+            return Arrival::Closed;
+        }
         client.socket.want_read();
         if client.requests == 0 && client.session().is_some() {
             // Its handshake was heavy work; what it asks first gives way to connections that have

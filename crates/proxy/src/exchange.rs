@@ -609,6 +609,11 @@ impl Exchange {
         if tx.client.socket.is_cancelled() {
             return Err(Failure::new(0, Cause::ClientAbort, Phase::Data));
         }
+        let stuck = [self.up, self.down].contains(&Step::AwaitsDestination);
+        if stuck && tx.worker.buffers.is_crowded(false) {
+            tx.worker.shared.memory.count_request();
+            return Err(Failure::new(503, Cause::Resource, Phase::Data));
+        }
         tx.client.socket.want_reset();
         if !self.up_over {
             match self.up {

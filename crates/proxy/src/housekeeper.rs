@@ -1,6 +1,8 @@
 //! One task per thread that tends idle connections, does the thread's part of shared work and
-//! answers questions. Never serves a request, and never has a timer without a reason.
+//! answers questions; one task of the process that measures its memory. Never serves a request, and
+//! never has a timer without a reason.
 
+use crate::memory::{Budget, Level, PERIOD_MS, QUIET_MS};
 use crate::worker::Worker;
 use reactor::{Class, Wake};
 use std::rc::Rc;
@@ -95,5 +97,40 @@ async fn do_shared(worker: &Worker) {
         thread.next_turn(Class::Bulk).await;
         // What has come meanwhile may have been a question, and wakes nobody once more.
         answer(worker);
+    }
+}
+
+/// Starts the task that measures, on the first thread of a process that has a budget.
+pub(crate) fn start_measuring(worker: &Rc<Worker>) {
+    if worker.thread.index == 0
+        && let Some(budget) = worker.shared.memory.budget()
+    {
+        worker.thread.scheduler().spawn(Class::Urgent, measure(worker.clone(), budget));
+    }
+}
+
+async fn measure(worker: Rc<Worker>, budget: Budget) {
+    let (shared, thread) = (worker.shared.clone(), worker.thread.clone());
+    let threads = shared.settings.threads;
+    while !shared.is_stopping() || shared.connections.current() > 0 {
+        let now = ((budget.measure)(), shared.buffer_bytes().0);
+        let changed = shared.memory.look(budget, now, threads as u64);
+        let level = shared.memory.level();
+        if changed {
+            // What stays when its client has gone must leave room for other clients.
+            let tight = level >= Level::Tight;
+            shared.tables.iter().for_each(|table| table.set_tight(tight));
+            sample::pattern::let_rules_add(!tight);
+        }
+        // What connections that end leave behind is kept by their thread, and given back again.
+        if changed || shared.memory.gives_back() {
+            (0..threads).for_each(|thread| shared.ask(thread, Box::new(Worker::adapt)));
+        }
+        if level == Level::Short {
+            shared.tables.iter().for_each(|table| table.give_way(worker.millis()));
+        }
+        let quiet = shared.connections.current() == 0;
+        let pause = thread.tick().plus_ms(if quiet { QUIET_MS } else { PERIOD_MS });
+        thread.scheduler().pause(Some(pause)).await;
     }
 }

@@ -47,6 +47,7 @@ mod log_forward;
 mod machine;
 mod mail;
 mod measure;
+pub mod memory;
 mod meter;
 pub mod notice;
 mod observe;

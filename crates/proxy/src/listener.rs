@@ -189,6 +189,9 @@ fn accept_some(
         if standing(&worker.shared, proxy, place, now) != Standing::Open {
             return Ok(Took::Limit);
         }
+        if !worker.shared.memory.admits_client(&worker.share) {
+            return Ok(Took::Limit);
+        }
         let (handle, peer) = match listener.take() {
             Ok(accepted) => accepted,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Took::All),
@@ -200,6 +203,7 @@ fn accept_some(
             Err(error) => return Err(error),
         };
         count_connection(worker, proxy, place);
+        worker.share.add_client(bind.preamble.tls.is_some());
         match spread::choose(worker, bind) {
             Some(thread) => spread::send(worker, thread, (proxy.index, place), (handle, peer)),
             None => {

@@ -101,6 +101,8 @@ pub struct Shared {
     pub dropped_logs: AtomicU64,
     /// A log target that cannot be reached has been told of.
     pub(crate) told_of_logs: AtomicBool,
+    /// The memory budget.
+    pub memory: crate::memory::Memory,
     /// Answers to questions that only the owning thread can answer; see [`crate::ask`].
     pub(crate) questions: Vec<Mutex<Vec<crate::ask::Question>>>,
     /// Work that any thread may do, such as purging what is idle and expiring table entries.
@@ -170,6 +172,7 @@ impl Shared {
             resolvers: settings.resolvers.iter().cloned().map(Resolver::new).collect(),
             questions: (0..threads).map(|_| Mutex::default()).collect(),
             work: SharedWork::new(threads),
+            memory: crate::memory::Memory::new(settings.memory),
             parked_tended: AtomicBool::new(false),
             desks: (0..threads).map(|_| crate::check::Desk::default()).collect(),
             settings,

@@ -59,6 +59,11 @@ impl<A, O> Default for SeatPool<A, O> {
 const KEEP: usize = 1_024;
 
 impl<A: 'static, O: 'static> SeatPool<A, O> {
+    /// Frees the places that are kept.
+    pub(crate) fn trim(&self) {
+        self.0.take();
+    }
+
     /// Runs `make(arguments)` in a free place, or in a new one.
     pub(crate) fn run<F, M>(&self, make: M, arguments: A) -> Seated<'_, A, O>
     where

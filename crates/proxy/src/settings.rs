@@ -59,6 +59,8 @@ pub struct Process {
     pub close_spread: crate::stopping::Spread,
     /// How many buffers there may be; `None` for as many as are wanted.
     pub buffer_limit: Option<crate::buffers::Limit>,
+    /// How much memory there may be; `None` for as much as is wanted.
+    pub memory: Option<crate::memory::Budget>,
     /// Bytes of it kept free for rewrites (`tune.maxrewrite`).
     pub max_rewrite: usize,
     /// Header lines of a message (`tune.http.maxhdr`).

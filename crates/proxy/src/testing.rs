@@ -143,6 +143,7 @@ pub(crate) fn process(threads: usize) -> Process {
         max_handshakes: None,
         buffer_size: 16_384,
         buffer_limit: None,
+        memory: None,
         close_spread: Default::default(),
         log_uri_len: 1_024,
         max_rewrite: 1024,

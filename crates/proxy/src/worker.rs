@@ -10,6 +10,7 @@ use crate::idle::IdlePool;
 use crate::listener;
 use crate::local::LocalProxy;
 use crate::log_forward;
+use crate::memory::Level;
 use crate::recorder::Recorder;
 use crate::resolver;
 use crate::ring;
@@ -58,7 +59,9 @@ pub struct Worker {
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
     workspaces: RefCell<Vec<Box<Workspace>>>,
     /// What streams of HTTP/2 begin with.
-    spares: h2::Spares,
+    pub(crate) spares: h2::Spares,
+    /// Memory for clients that it has let in of late.
+    pub(crate) share: crate::memory::Share,
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
     notes: RefCell<Vec<Box<Notes>>>,
     scratch: RefCell<Vec<Vec<u8>>>,
@@ -129,6 +132,7 @@ impl Worker {
             streams: Streams::default(),
             workspaces: RefCell::default(),
             spares: h2::Spares::default(),
+            share: Default::default(),
             notes: RefCell::default(),
             scratch: RefCell::default(),
             tls: Rc::default(),
@@ -148,6 +152,7 @@ impl Worker {
         worker.idle.set_keeper(keeper);
         shared.introduce(&worker, keeper);
         listener::start_all(&worker);
+        housekeeper::start_measuring(&worker);
         check::start(&worker);
         resolver::start(&worker);
         ring::start(&worker);
@@ -187,8 +192,34 @@ impl Worker {
         let mut pools = self.buffers.pools().to_vec();
         pools.push(kept("workspace", size_of::<Workspace>(), workspaces));
         pools.push(kept("head", size_of::<htx::Head>(), self.spares.heads()));
+        let held = self.spares.held();
+        pools.push(PoolUse { name: "h2_payload", size: 1, allocated: held, used: held });
         pools.push(kept("notes", size_of::<Notes>(), self.notes.borrow().len()));
         pools
+    }
+
+    /// Does what a new level asks of this thread.
+    pub(crate) fn adapt(&self) {
+        let level = self.shared.memory.level();
+        self.spares.set_tight(level >= Level::Tight);
+        self.buffers.set_tight(level >= Level::Tight, level == Level::Short);
+        if level >= Level::Tight {
+            self.give_back();
+        }
+        if level == Level::Short {
+            // Clients between requests, and requests in queues, look whether they may stay.
+            self.thread.scheduler().wake_all(reactor::Wake::OTHER);
+        }
+    }
+
+    /// Frees what is kept for later, and idle server connections.
+    fn give_back(&self) {
+        self.idle.clear_all();
+        self.buffers.trim();
+        self.spares.trim();
+        self.seats.trim();
+        self.workspaces.borrow_mut().clear();
+        self.notes.borrow_mut().clear();
     }
 
     /// A number that no other client of this thread has.

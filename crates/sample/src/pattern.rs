@@ -20,7 +20,7 @@ mod table;
 mod view;
 
 pub use background::set_background_priority;
-pub use dictionary::{Dictionary, Refusal, RowVisitor, Totals};
+pub use dictionary::{Dictionary, Refusal, RowVisitor, Totals, let_rules_add, rows_refused};
 pub use file::{Dictionaries, LateDictionary, PatternFiles};
 pub(crate) use gathering::Gathering;
 pub use view::{Sighting, View};

@@ -52,8 +52,8 @@ impl Supply {
         }
     }
 
-    #[cfg(test)]
-    fn free(&self) -> isize {
+    /// How many are left; below zero when more were taken than there are.
+    pub fn free(&self) -> isize {
         self.free.get()
     }
 

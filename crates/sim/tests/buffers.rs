@@ -17,7 +17,7 @@ const TURNS: u64 = 400;
 #[test]
 fn who_finds_no_buffer_waits_and_is_served_without_a_busy_loop() {
     for seed in 0..8 {
-        let limit = Some(Limit { buffers: 4, reserve: 2 });
+        let limit = Some(Limit { buffers: 4, reserve: 2, sheds: false });
         let settings = Process { buffer_limit: limit, ..process(2) };
         let listens = vec![listen(RoundRobin, Reuse::Safe, 3), listen(RoundRobin, Reuse::Never, 3)];
         let mut lab = Lab::of(settings, seed, Faults::BUMPY, listens);

@@ -189,7 +189,7 @@ impl Shard {
     pub(crate) fn remove(&mut self, entry: &Entry) {
         entry.gone.store(true, Relaxed);
         self.forget(entry);
-        if self.order.len() > 2 * self.members.len() + 64 {
+        if self.order.len() > 2 * self.members.len() + 8 {
             self.order.retain(|turn| !turn.entry.gone.load(Relaxed));
         }
     }

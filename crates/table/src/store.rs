@@ -83,6 +83,9 @@ pub struct Table {
     parts: Box<[Part]>,
     random: RandomState,
     used: AtomicU32,
+    /// Memory is short.
+    tight: AtomicBool,
+    refused: AtomicU64,
     /// The shard at which expiry goes on.
     cursor: AtomicUsize,
     keeper: OnceLock<Keeper>,
@@ -107,6 +110,8 @@ impl Table {
             parts: (0..shards).map(part).collect(),
             random: RandomState::new(),
             used: AtomicU32::new(0),
+            tight: AtomicBool::new(false),
+            refused: AtomicU64::new(0),
             cursor: AtomicUsize::new(0),
             keeper: OnceLock::new(),
             tended: AtomicBool::new(false),
@@ -253,8 +258,44 @@ impl Table {
         Some(seen)
     }
 
+    /// Sets whether memory is short: then a new entry takes the place of the oldest one, as if the
+    /// table were full.
+    pub fn set_tight(&self, tight: bool) {
+        self.tight.store(tight, Relaxed);
+    }
+
+    /// Takes some of the oldest entries out, because memory is short.
+    pub fn give_way(&self, now: u64) {
+        if !self.settings.nopurge {
+            self.purge(PURGE, now);
+        }
+    }
+
+    /// Entries that were not made because memory was short.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
+    }
+
+    /// Makes room for one more entry while memory is short: another one goes.
+    #[cold]
+    fn replace(&self, now: u64) -> bool {
+        let before = self.used();
+        if !self.settings.nopurge {
+            self.purge(1, now);
+        }
+        let more = |used: u32| (used < before).then_some(used + 1);
+        let made = self.used.fetch_update(Relaxed, Relaxed, more).is_ok();
+        if !made {
+            self.refused.fetch_add(1, Relaxed);
+        }
+        made
+    }
+
     /// Makes room for one more entry; takes the oldest ones out if there is none.
     fn reserve(&self, now: u64) -> bool {
+        if self.tight.load(Relaxed) {
+            return self.replace(now);
+        }
         let size = self.settings.size;
         let more = |used: u32| (used < size).then_some(used + 1);
         if self.used.fetch_update(Relaxed, Relaxed, more).is_ok() {

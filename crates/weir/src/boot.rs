@@ -8,6 +8,7 @@ mod limits;
 mod link;
 mod listeners;
 mod logs;
+mod memory;
 mod predecessors;
 mod proxies;
 mod socket_files;

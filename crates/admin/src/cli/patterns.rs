@@ -192,6 +192,7 @@ fn done(kind: Kind, result: Result<(), Refusal>, no_entry: &str) -> Reply {
         Ok(()) => Reply::Done,
         Err(Refusal::Invalid(message)) => Reply::error(format!("{message}.")),
         Err(Refusal::NoEntry) => Reply::error(no_entry),
+        Err(Refusal::Memory) => Reply::error("Memory is short."),
         Err(Refusal::NoVersion) => Reply::error("Version number out of range."),
         Err(Refusal::FutureVersion) => Reply::error(format!(
             "Version number in the future, please use 'prepare {}' before.",

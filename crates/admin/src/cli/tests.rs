@@ -235,7 +235,7 @@ fn what_the_process_holds_is_shown() {
     assert!(answer.contains(") ref=0 gid=1 tmask=0x1 umask=0x0 "), "{answer}");
     assert!(answer.contains("\nDumping pools usage. "), "{answer}");
     assert!(answer.contains("\n  - Pool buffer (16384 bytes) : "), "{answer}");
-    assert!(answer.contains("\nTotal: 5 pools, "), "{answer}");
+    assert!(answer.contains("\nTotal: 6 pools, "), "{answer}");
     assert!(answer.contains("\n0x") && answer.contains(") /"), "{answer}");
     assert!(answer.contains("\n{\"$schema\":\"http://json-schema.org/"), "{answer}");
     // The listener's, which stays as long as the socket.

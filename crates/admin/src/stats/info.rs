@@ -5,9 +5,10 @@ use super::{Clock, Tags, Value};
 use crate::settings::Settings;
 use proxy::Worker;
 use proxy::counters::{Event, Metric};
+use proxy::memory::{Memory, Refused};
 use proxy::tls_counters::{Rate, TlsCounters};
 use std::fmt::Write as _;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use stdx::ignored;
 
 /// One value of `show info`.
@@ -59,6 +60,27 @@ impl Source<'_> {
     /// A whole number where HAProxy has fractions.
     fn whole(&self, value: u32) -> Value {
         if self.precise { Value::Micros(u64::from(value) * 1_000_000) } else { value.into() }
+    }
+
+    fn memory(&self) -> &Memory {
+        &self.worker.shared.memory
+    }
+
+    /// One of the counts of what was refused because memory was short.
+    fn refused(&self, which: impl Fn(&Refused) -> &AtomicU64) -> u64 {
+        which(&self.memory().refused).load(Relaxed)
+    }
+
+    fn entries_refused(&self) -> u64 {
+        let tables = self.worker.shared.tables.iter().map(|table| table.refused());
+        tables.sum::<u64>() + sample::pattern::rows_refused()
+    }
+
+    /// All that was refused.
+    fn failed(&self) -> u64 {
+        let (streams, requests) =
+            (self.refused(|refused| &refused.streams), self.refused(|refused| &refused.requests));
+        self.refused(|refused| &refused.accepts) + streams + requests + self.entries_refused()
     }
 
     fn pools(&self) -> (u64, u64) {
@@ -115,7 +137,7 @@ const ENTRIES: &[Entry] = &[
     ),
     (10, "PoolAlloc_MB", "MGP", |s| mebibytes(s.pools().0).into(), "MiB of buffers"),
     (11, "PoolUsed_MB", "MGP", |s| mebibytes(s.pools().1).into(), "MiB of buffers in use"),
-    (12, "PoolFailed", "MCP", none, "Failed allocations in pools"),
+    (12, "PoolFailed", "MCP", |s| number(s.failed()).into(), "What was refused for want of memory"),
     (13, "Ulimit-n", "CLP", |s| number(s.settings.max_files).into(), "Limit of descriptors"),
     (14, "Maxsock", "CLP", |s| number(s.settings.max_files).into(), "Limit of sockets"),
     (
@@ -371,6 +393,50 @@ const ENTRIES: &[Entry] = &[
         "Date of the start, in seconds since 1970",
     ),
     (71, "Tainted", "SGP", |_| "0".into(), "Traces of unsafe use"),
+    (72, "MemLimit_bytes", "CLP", |s| s.memory().limit().into(), "Limit of memory in bytes"),
+    (73, "MemUsed_bytes", "MGP", |s| s.memory().used().into(), "Bytes of memory in use"),
+    (
+        74,
+        "MemLevel",
+        "SGP",
+        |s| (s.memory().level() as u32).into(),
+        "How short memory is: 0 not, 1 what is idle is freed, 2 nothing new begins",
+    ),
+    (
+        75,
+        "MemAcceptsPaused",
+        "MCP",
+        |s| s.refused(|refused| &refused.accepts).into(),
+        "Times that a listener took no client because memory was short",
+    ),
+    (
+        76,
+        "MemRequestsEnded",
+        "MCP",
+        |s| s.refused(|refused| &refused.requests).into(),
+        "Requests ended because they held buffers while they waited and memory was short",
+    ),
+    (
+        77,
+        "MemStreamsRefused",
+        "MCP",
+        |s| s.refused(|refused| &refused.streams).into(),
+        "HTTP/2 streams refused because memory was short",
+    ),
+    (
+        78,
+        "MemIdleClosed",
+        "MCP",
+        |s| s.refused(|refused| &refused.idle).into(),
+        "Idle client connections closed because memory was short",
+    ),
+    (
+        79,
+        "MemEntriesRefused",
+        "MCP",
+        |s| s.entries_refused().into(),
+        "Table entries and rows of maps not made because memory was short",
+    ),
 ];
 
 /// What no part of the process counts.

@@ -235,6 +235,8 @@ pub struct Tune {
     pub log_uri_len: u32,
     /// `tune.bufsize`, bytes.
     pub bufsize: Option<u32>,
+    /// `tune.memory.limit`: bytes of memory; 0 for no limit.
+    pub memory_limit: Option<u64>,
     /// `tune.buffers.limit`: buffers of the process; 0 for no limit.
     pub buffer_limit: u32,
     /// `tune.buffers.reserve`: how many of them are kept back to end what has begun; 2 by default.

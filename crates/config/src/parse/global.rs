@@ -356,6 +356,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.maxrewrite", "<number>", "Reserves buffer space for rewriting.", |g, _, a| {
         positive(a).map(|n| g.tune.maxrewrite = Some(n))
     }),
+    entry(
+        "tune.memory.limit",
+        "<size>",
+        "Bounds the memory of the process; 0: no bound.",
+        |g, _, a| memory(a).map(|bytes| g.tune.memory_limit = Some(bytes)),
+    ),
     // HAProxy has no bound by default; a slow reader then takes megabytes of the system.
     entry(
         "tune.notsent-lowat.client",
@@ -530,6 +536,15 @@ fn room(args: Args<'_>) -> Parsed<usize> {
     let message = format!("{name}: '{given}' is an invalid size");
     let size = value::size(args.need(1, &*message)?);
     size.map(|size| size as usize).map_err(|at| args.fault_at(1, at, message))
+}
+
+/// Bytes of memory.
+fn memory(args: Args<'_>) -> Parsed<u64> {
+    args.no_more_than(1)?;
+    let (name, given) = (args.text(0), args.text(1));
+    let message = format!("{name}: '{given}' is an invalid size");
+    let size = value::large_size(args.need(1, &*message)?);
+    size.map_err(|at| args.fault_at(1, at, message))
 }
 
 /// Bytes that may wait in the system; more than it counts is no bound.

@@ -107,6 +107,7 @@ fn global_keywords() {
         ("tune.idle-pool.shared off", |g| g.tune.idle_pool_shared == Some(false)),
         ("tune.histograms off", |g| g.tune.histograms == Some(false)),
         ("tune.history 60", |g| g.tune.history == Some(60)),
+        ("tune.memory.limit 6g", |g| g.tune.memory_limit == Some(6 << 30)),
         ("tune.why off", |g| g.tune.why == Some(false)),
         ("tune.maxaccept -1", |g| g.tune.maxaccept == Some(-1)),
         ("tune.maxpollevents 100", |g| g.tune.maxpollevents == Some(100)),

@@ -19,6 +19,8 @@ pub struct Counters {
     pub stream_errors: u32,
     /// Streams among these that nobody was told of: requests that cannot be understood.
     pub refused: u32,
+    /// Streams of the peer that were refused because memory is short.
+    pub memory_refused: u32,
     /// RST_STREAM frames sent.
     pub resets_sent: u32,
     /// GOAWAY frames sent for errors of the peer.

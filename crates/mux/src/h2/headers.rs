@@ -129,6 +129,14 @@ impl Conn {
         }
     }
 
+    /// Whether no stream may begin: there are as many as may be, or memory is short.
+    fn refuses_streams(&mut self) -> bool {
+        let short = self.side == Side::Client && self.spares.is_short();
+        self.counters.memory_refused += u32::from(short);
+        let limit = self.settings.announced.max_concurrent_streams;
+        short || limit.is_some_and(|limit| self.streams.open >= limit)
+    }
+
     /// A new stream.
     fn request_block(
         &mut self,
@@ -153,8 +161,7 @@ impl Conn {
             reader.field(name, value, &mut head);
         });
         self.charge_for(unfolded)?;
-        let limit = self.settings.announced.max_concurrent_streams;
-        if limit.is_some_and(|limit| self.streams.open >= limit) {
+        if self.refuses_streams() {
             self.streams.remember(block.stream, true);
             return self.error_on(block.stream, Code::REFUSED_STREAM);
         }

@@ -35,6 +35,8 @@ struct Shelf {
     held: Cell<usize>,
     /// Memory is short: no connection may hold more than it begins with.
     tight: Cell<bool>,
+    /// Memory is so short that no stream may begin.
+    short: Cell<bool>,
 }
 
 impl Spares {
@@ -88,6 +90,22 @@ impl Spares {
     /// Sets whether connections hold no more than they begin with, because memory is short.
     pub fn set_tight(&self, tight: bool) {
         self.0.tight.set(tight);
+    }
+
+    /// Sets whether streams of clients are refused, because memory is short.
+    pub fn set_short(&self, short: bool) {
+        self.0.short.set(short);
+    }
+
+    pub(super) fn is_short(&self) -> bool {
+        self.0.short.get()
+    }
+
+    /// Frees what is kept for later.
+    pub fn trim(&self) {
+        self.0.heads.take();
+        self.0.inboxes.take();
+        self.0.large.take();
     }
 
     pub(super) fn is_tight(&self) -> bool {

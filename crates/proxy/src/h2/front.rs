@@ -20,6 +20,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
 use wire::h2::PREFACE;
 
@@ -163,6 +164,10 @@ impl Driver {
                 Turn::More => thread.scheduler().yield_as(Class::Bulk).await,
                 Turn::Waits => {
                     self.note_announcement(thread.tick());
+                    if self.is_idle() && worker.shared.memory.closes_idle() {
+                        self.expire(Expiry::Retired);
+                        continue;
+                    }
                     let next = self.next_expiry();
                     if let Some((_, reason)) = next.filter(|(at, _)| at.is_due(thread.tick())) {
                         if reason == Expiry::Stalled {
@@ -179,6 +184,15 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Whether it has had streams, waits for the next one, and does not shut down yet.
+    fn is_idle(&self) -> bool {
+        let idle = self
+            .front
+            .session
+            .look(|mux| mux.streams() == 0 && mux.is_open() && !mux.announces_shutdown());
+        self.streams > 0 && idle
     }
 
     /// Remembers when the shutdown was announced, whoever has begun it.
@@ -292,12 +306,14 @@ impl Front {
     /// One of its streams begins to be served.
     pub(super) fn open_stream(&self) {
         self.under_way.set(self.under_way.get() + 1);
+        self.client.worker.share.add_stream();
         self.stats().open_stream();
     }
 
     /// One of its streams has been served.
     pub(super) fn close_stream(&self) {
         self.under_way.set(self.under_way.get() - 1);
+        self.client.worker.share.remove_stream();
         self.idle_since.set(self.session.thread().tick());
         self.stats().close_stream();
     }
@@ -306,6 +322,10 @@ impl Front {
     fn count(&self) {
         let counters = self.session.drive(Conn::take_counters);
         self.stats().count(&counters);
+        if counters.memory_refused > 0 {
+            let refused = &self.client.worker.shared.memory.refused;
+            refused.streams.fetch_add(counters.memory_refused.into(), Relaxed);
+        }
         if counters.glitches > 0 {
             self.client.count_many(DataType::GLITCH, counters.glitches.into());
         }

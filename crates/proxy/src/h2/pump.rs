@@ -61,6 +61,9 @@ impl Pump {
     ) -> Turn {
         let mut more = true;
         self.begin_turn(worker);
+        if let Some(refuses) = worker.shared.memory.refuses_streams(&worker.share) {
+            worker.spares.set_short(refuses);
+        }
         for _ in 0..READS {
             if !self.understand(worker.millis(), &mut start) {
                 break;

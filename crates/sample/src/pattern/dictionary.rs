@@ -7,7 +7,7 @@ use super::view::{Sighting, View};
 use super::{Match, Use};
 use crate::value::Value;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Why a change was refused: always the asker's fault, and a retry would fail again.
@@ -17,6 +17,8 @@ pub enum Refusal {
     Invalid(String),
     /// No such row.
     NoEntry,
+    /// Memory is short, and a rule asks for more.
+    Memory,
     /// The version was never prepared.
     FutureVersion,
     /// The version is not between the current and the newest one.
@@ -38,6 +40,21 @@ struct State {
     waste: Vec<background::Waste>,
     /// Where it is used, for listings.
     users: Vec<String>,
+}
+
+/// Memory is short: rules change rows, and add none.
+static FULL: AtomicBool = AtomicBool::new(false);
+/// Rows that rules have not added because memory was short.
+static REFUSED: AtomicU64 = AtomicU64::new(0);
+
+/// Sets whether rules may add rows (`set-map`, `add-acl`).
+pub fn let_rules_add(may: bool) {
+    FULL.store(!may, Ordering::Relaxed);
+}
+
+/// Rows that rules have not added because they might not.
+pub fn rows_refused() -> u64 {
+    REFUSED.load(Ordering::Relaxed)
 }
 
 /// Gets a row's number, key and value.
@@ -279,22 +296,16 @@ impl Dictionary {
     /// What the action `set-map` does: another value for the rows of `key`, or a new row.
     pub fn assign(&self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
         self.change(|state| match state.set(key, value) {
-            Err(Refusal::NoEntry) => {
-                let current = state.current;
-                state.add(current, key, value)
-            }
+            Err(Refusal::NoEntry) => state.add_of_rule(key, value),
             done => done,
         })
     }
 
     /// What the action `add-acl` does: a row for `key`, unless there is one.
     pub fn ensure(&self, key: &[u8]) -> Result<(), Refusal> {
-        self.change(|state| {
-            let current = state.current;
-            match state.by_key(key).is_empty() {
-                true => state.add(current, key, b""),
-                false => Ok(()),
-            }
+        self.change(|state| match state.by_key(key).is_empty() {
+            true => state.add_of_rule(key, b""),
+            false => Ok(()),
         })
     }
 
@@ -360,6 +371,14 @@ impl State {
         self.next += 1;
         let (edition, views) = self.edition(version);
         edition.add(views, shown, order, (key, value)).map_err(Refusal::Invalid)
+    }
+
+    fn add_of_rule(&mut self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
+        if FULL.load(Ordering::Relaxed) {
+            REFUSED.fetch_add(1, Ordering::Relaxed);
+            return Err(Refusal::Memory);
+        }
+        self.add(self.current, key, value)
     }
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {

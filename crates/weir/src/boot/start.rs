@@ -4,12 +4,13 @@ use super::console::{self, Console};
 use super::listeners::{Opener, Pool};
 use super::predecessors::{self, Predecessors};
 use super::socket_files::SocketFiles;
-use super::{greeting, limits, logs, proxies, takeover};
+use super::{greeting, limits, logs, memory, proxies, takeover};
 use crate::cli::Options;
 use crate::master::watch;
 use crate::{complain, fail, signals};
 use config::Model;
 use config::model::{CloseSpread, Global};
+use proxy::memory::Budget;
 use proxy::settings::{Http2, Process};
 use proxy::stopping::Spread;
 use proxy::{Shared, Worker};
@@ -85,6 +86,7 @@ pub(crate) fn run(model: Model, options: &Options, said: &str) -> ExitCode {
 pub(super) struct Prepared {
     pub(super) model: Model,
     maxconn: u32,
+    memory: Option<Budget>,
     proxies: Vec<proxy::settings::Proxy>,
     rings: Vec<proxy::settings::Ring>,
     log_forwards: Vec<Arc<proxy::settings::LogForward>>,
@@ -117,7 +119,7 @@ impl Prepared {
     ) -> Result<Self, Vec<String>> {
         let main = |text: String| vec![format!("[haproxy.main()] {text}")];
         if let Some(mib) = options.memory_mib {
-            sys::process::limit_memory(u64::from(mib) << 20)
+            sys::process::limit_memory(memory::most_address_space(u64::from(mib) << 20))
                 .map_err(|error| main(format!("Cannot limit memory to {mib} MB: {error}")))?;
         }
         let mut opener = Opener::with(pool, before);
@@ -148,9 +150,12 @@ impl Prepared {
         let log_forwards = logs::forwards(&model, &mut opener, &mut errors);
         let (runtime, console) =
             console::open(&model, (options, said), known, &mut opener, &mut errors);
-        if errors.is_empty()
-            && let Err(error) = rehearse(&model)
-        {
+        let limit = model.global.tune.memory_limit;
+        let mut found = Ok(None);
+        if errors.is_empty() {
+            found = rehearse(&model).and_then(|()| memory::budget(options, limit));
+        }
+        if let Err(error) = found {
             opener.give_up();
             return Err(main(error));
         }
@@ -159,6 +164,7 @@ impl Prepared {
             return Ok(Self {
                 model,
                 maxconn,
+                memory: found.ok().flatten(),
                 proxies,
                 rings,
                 log_forwards,
@@ -227,8 +233,10 @@ impl Prepared {
         }
         let (rings, log_forwards) = (self.rings, self.log_forwards);
         let namespaces = self.opener.namespaces();
+        let settings = process(model, options, self.maxconn);
+        let (memory, buffer_limit) = (self.memory, buffers(&settings, self.memory));
         let settings =
-            Process { rings, log_forwards, namespaces, ..process(model, options, self.maxconn) };
+            Process { rings, log_forwards, namespaces, memory, buffer_limit, ..settings };
         let shared = Shared::new(settings, self.proxies, sys::clock::monotonic());
         shared.records.store(model.global.tune.why.unwrap_or(true), Ordering::Relaxed);
         for text in shared.restored.get().into_iter().flatten().filter(|_| !shared.settings.quiet) {
@@ -305,10 +313,8 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
             tls_sessions: global.process.maxsslrate,
         },
         buffer_size: size(global.tune.bufsize, BUFFER_SIZE),
-        buffer_limit: (global.tune.buffer_limit > 0).then(|| proxy::buffers::Limit {
-            buffers: global.tune.buffer_limit as usize,
-            reserve: size(global.tune.buffer_reserve, BUFFER_RESERVE),
-        }),
+        memory: None,
+        buffer_limit: said_buffers(global),
         close_spread: match global.close_spread {
             CloseSpread::AtOnce => Spread::AtOnce,
             CloseSpread::Over(span) => Spread::Over(span),
@@ -585,6 +591,23 @@ fn work(
         sys::close(told);
     }
     thread.run()
+}
+
+/// How many buffers there may be, as the file says.
+fn said_buffers(global: &Global) -> Option<proxy::buffers::Limit> {
+    let reserve = global.tune.buffer_reserve.map_or(BUFFER_RESERVE, |reserve| reserve as usize);
+    let limit = |buffers| proxy::buffers::Limit { buffers, reserve, sheds: false };
+    Some(global.tune.buffer_limit as usize).filter(|buffers| *buffers > 0).map(limit)
+}
+
+/// How many buffers there may be: as many as the file says, and no more than fit into their part of
+/// the memory budget.
+fn buffers(settings: &Process, budget: Option<Budget>) -> Option<proxy::buffers::Limit> {
+    let Some(budget) = budget else { return settings.buffer_limit };
+    let most = budget.buffers(settings.buffer_size);
+    let said = settings.buffer_limit.map_or(usize::MAX, |limit| limit.buffers);
+    let reserve = settings.buffer_limit.map_or(BUFFER_RESERVE, |limit| limit.reserve);
+    Some(proxy::buffers::Limit { buffers: most.min(said), reserve, sheds: true })
 }
 
 /// Watches the workers. One that computes for ever ends the process; one that is blocked in the

@@ -37,6 +37,7 @@ mod mails;
 mod malformed;
 mod master;
 mod master_cli;
+mod memory;
 mod metrics;
 mod name_servers;
 mod observe;

@@ -166,6 +166,30 @@ fn uploads_that_are_read_get_all_of_the_window() {
     assert!(sent > 6_000_000, "{sent} bytes at once");
 }
 
+/// Streams of a client are refused, those to servers are not.
+#[test]
+fn streams_of_clients_are_refused_while_memory_is_short() {
+    let mut pair = pair();
+    let spares = crate::h2::Spares::default();
+    pair.server = crate::h2::Conn::new(crate::Side::Client, listener()).sharing(&spares);
+    pair.client = crate::h2::Conn::new(crate::Side::Server, Settings::default()).sharing(&spares);
+    pair.talk();
+    spares.set_short(true);
+    let key = pair.client.open().expect("servers take it");
+    let mut head = htx::Head::default();
+    head.set_request(b"GET", b"/", htx::Version::Http11);
+    pair.client.encode_head(key, &mut head, BodyKind::None, b"http");
+    pair.talk();
+    assert!(pair.client.is_refused(key) && pair.server.poll_opened().is_none());
+    assert_eq!(pair.server.take_counters().memory_refused, 1);
+    spares.set_short(false);
+    pair.client.release(key);
+    pair.client = crate::h2::Conn::new(crate::Side::Server, Settings::default());
+    pair.server = crate::h2::Conn::new(crate::Side::Client, listener()).sharing(&spares);
+    pair.talk();
+    pair.request(b"GET", BodyKind::None);
+}
+
 /// Padding is dropped at once, but no reason to give window to a stream that is not read.
 #[test]
 fn padding_opens_no_window_of_squeezed_streams() {

@@ -1,0 +1,142 @@
+//! The memory budget of a process: which limit holds for it, and how it learns what it uses. Never refuses
+//! anything itself.
+
+use super::super::cli::Options;
+use proxy::memory::Budget;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tikv_jemalloc_ctl::{epoch, stats};
+
+/// The part of a limit that others have set which is used: the rest is for what the allocator
+/// keeps.
+const PART: (u64, u64) = (85, 100);
+
+/// Room that there has to be at least, in bytes.
+const LEAST: u64 = 4 << 20;
+
+/// Bytes of the program that the allocator does not know of: code, and stacks as they are at the
+/// start.
+static BESIDE: AtomicU64 = AtomicU64::new(0);
+
+/// The budget, if anything limits the process.
+///
+/// # Errors
+/// The limit that an operator has set leaves too little.
+pub(super) fn budget(options: &Options, limit: Option<u64>) -> Result<Option<Budget>, String> {
+    let (virtual_bytes, resident) = pages().unwrap_or_default();
+    epoch::advance().ok();
+    BESIDE.store(resident.saturating_sub(read(stats::resident::read())), Relaxed);
+    let base = measure();
+    let flag = options.memory_mib.map(|mib| u64::from(mib) << 20);
+    let own = match (flag, limit) {
+        (Some(flag), Some(limit)) if limit > 0 => Some(flag.min(limit)),
+        (flag, limit) => flag.or(limit.filter(|limit| *limit > 0)),
+    };
+    if let Some(own) = own.filter(|own| *own < base + LEAST) {
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        return Err(format!(
+            "A memory limit of {} MB leaves too little: {} MB are in use at the start, and at least \
+             {} MB more are needed.",
+            mib(own),
+            mib(base),
+            mib(LEAST)
+        ));
+    }
+    // `tune.memory.limit 0` leaves the limits of the system out of account.
+    let others = [control_group(), address_space(virtual_bytes, base)];
+    let others = others.into_iter().flatten().filter(|_| limit != Some(0)).min();
+    let others = others.map(|most| (most / PART.1 * PART.0).max(base + LEAST));
+    let limit = own.into_iter().chain(others).min();
+    Ok(limit.map(|limit| Budget { limit, base, measure }))
+}
+
+/// Bytes of address space that a process with a budget of `bytes` may have: the last line, far
+/// beyond what the budget lets it use.
+pub(super) fn most_address_space(bytes: u64) -> u64 {
+    let now = pages().map_or(0, |pages| pages.0);
+    now.saturating_add(bytes.saturating_mul(2)).saturating_add(1 << 30)
+}
+
+/// Bytes that the process uses; what the allocator keeps for later is not among them.
+fn measure() -> u64 {
+    epoch::advance().ok();
+    let used = read(stats::active::read()) + read(stats::metadata::read());
+    used + BESIDE.load(Relaxed)
+}
+
+fn read<E>(bytes: Result<usize, E>) -> u64 {
+    bytes.unwrap_or(0) as u64
+}
+
+/// Bytes of address space and of memory that the process has.
+fn pages() -> Option<(u64, u64)> {
+    let text = fs::read_to_string("/proc/self/statm").ok()?;
+    let mut words = text.split(' ').map(|word| word.parse::<u64>().unwrap_or(0) * 4096);
+    Some((words.next()?, words.next()?))
+}
+
+/// What a limit of the address space leaves.
+fn address_space(now: u64, base: u64) -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/limits").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit = line.split_whitespace().next()?.parse::<u64>().ok()?;
+    Some(base + limit.saturating_sub(now))
+}
+
+/// The least limit of the control groups that the process is in, of either version.
+fn control_group() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let limits = groups.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let (root, file) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ if controllers.split(',').any(|it| it == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        least_limit(Path::new(root), path, file)
+    });
+    limits.min()
+}
+
+/// The least limit of a group and those around it. In a container the path may be that of the host,
+/// which is not there: then the root is the group.
+fn least_limit(root: &Path, path: &str, file: &str) -> Option<u64> {
+    let group: PathBuf = root.join(path.trim_start_matches('/'));
+    let limits =
+        group.ancestors().take_while(|group| group.starts_with(root)).filter_map(|group| {
+            let text = fs::read_to_string(group.join(file)).ok()?;
+            // Version 1 says a number near the largest one where there is no limit.
+            text.trim().parse::<u64>().ok().filter(|limit| *limit < 1 << 60)
+        });
+    limits.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_around_a_group_hold_for_it() {
+        let root = std::env::temp_dir().join(format!("weir-cgroup-{}", std::process::id()));
+        let inner = root.join("a/b");
+        fs::create_dir_all(&inner).expect("a directory");
+        fs::write(root.join("memory.max"), "max\n").expect("a file");
+        fs::write(root.join("a/memory.max"), "1000000\n").expect("a file");
+        fs::write(inner.join("memory.max"), "9223372036854771712\n").expect("a file");
+        assert_eq!(least_limit(&root, "/a/b", "memory.max"), Some(1_000_000));
+        assert_eq!(least_limit(&root, "/a/gone/c", "memory.max"), Some(1_000_000));
+        assert_eq!(least_limit(&root, "/x", "memory.max"), None);
+        fs::remove_dir_all(root).expect("it is there");
+    }
+
+    #[test]
+    fn memory_in_use_is_measured() {
+        let before = measure();
+        let more = vec![1u8; 8 << 20];
+        assert!(measure() >= before + more.len() as u64 / 2, "{before}");
+    }
+}

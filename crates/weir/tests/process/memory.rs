@@ -1,0 +1,203 @@
+//! Loads beyond the memory budget: the process lives, counts what it refuses, and serves others afterwards.
+
+use crate::support::{Origin, Running, Setup, eventually, run};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Tests of this file use the memory that they measure one after the other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+const FILE: &str = "global\n    stats socket <dir>/cli level admin\n    nbthread 2\n    <limit>\n\
+     defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \
+     timeout server 20s\n    timeout queue 20s\n\
+     frontend web\n    bind <web>\n    \
+     http-request track-sc0 hdr(x-key) table keys if { path_beg /track }\n    \
+     http-request set-map(<dir>/m.map) %[hdr(x-key)] %[hdr(x-value)] if { path_beg /map }\n    \
+     http-request return status 204 if { path_beg /track } || { path_beg /map }\n    \
+     use_backend deaf if { path_beg /deaf }\n    default_backend app\n\
+     backend app\n    server s <origin>\n\
+     backend deaf\n    server s <deaf> maxconn 4\n\
+     backend keys\n    stick-table type string len 1000 size 1m expire 1h store gpc0\n";
+
+/// A program with a limit of memory, or without one.
+fn start(limit: &str, origin: &Origin, deaf: SocketAddr) -> Running {
+    let setup = Setup::new(&FILE.replace("<limit>", limit));
+    setup.with("origin", origin.address()).with("deaf", deaf).start()
+}
+
+/// A program with so many MiB more than it uses at the start.
+fn start_with(mib: u64, origin: &Origin, deaf: SocketAddr) -> Running {
+    let probe = start("tune.memory.limit 1g", origin, deaf);
+    let base = eventually("a look", || Some(info(&probe, "MemUsed_bytes")).filter(|it| *it > 0));
+    drop(probe);
+    start(&format!("tune.memory.limit {}", base + (mib << 20)), origin, deaf)
+}
+
+fn info(program: &Running, name: &str) -> u64 {
+    let all = program.cli("show info");
+    let line = all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name} in {all}"))
+}
+
+/// Memory stays within the limit, but for what comes between two looks.
+fn assert_within(program: &Running) {
+    let (used, limit) = (info(program, "MemUsed_bytes"), info(program, "MemLimit_bytes"));
+    assert!(used <= limit + (2 << 20), "{used} of {limit}");
+}
+
+fn assert_serves(program: &Running) {
+    eventually("an answer", || {
+        let mut stream = TcpStream::connect(program.address("web")).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        answer.ends_with("hello").then_some(())
+    });
+}
+
+/// Connections that have sent this, as far as it is taken; fewer when the system's queue is full.
+fn flood(program: &Running, count: usize, bytes: &[u8]) -> Vec<TcpStream> {
+    let connect = |_| {
+        let stream =
+            TcpStream::connect_timeout(&program.address("web"), Duration::from_millis(500));
+        let mut stream = stream.ok()?;
+        stream.set_nonblocking(true).ok()?;
+        let _ = stream.write(bytes);
+        Some(stream)
+    };
+    (0..count).map_while(connect).collect()
+}
+
+/// A listener that takes connections and reads nothing.
+fn deaf() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    (listener, address)
+}
+
+#[test]
+fn requests_with_bodies_beyond_the_memory_limit_wait() {
+    let _alone = ALONE.lock();
+    let (origin, (_deaf, address)) = (Origin::saying("hello"), deaf());
+    for mib in [10, 20] {
+        let program = start_with(mib, &origin, address);
+        let body = vec![b'x'; 64 << 10];
+        let head = b"POST /deaf HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";
+        let clients = flood(&program, 1_500, &[&head[..], &body].concat());
+        assert_within(&program);
+        drop(clients);
+        assert_serves(&program);
+        assert_within(&program);
+    }
+}
+
+#[test]
+fn streams_beyond_the_memory_limit_are_refused() {
+    let _alone = ALONE.lock();
+    let (origin, (_deaf, address)) = (Origin::saying("hello"), deaf());
+    let program = start_with(10, &origin, address);
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+    let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
+        let length = (payload.len() as u32).to_be_bytes();
+        [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+    };
+    // A long field in each request: all of the heads together are more than the limit.
+    let value = "v".repeat(12_000);
+    let mut block = b"\x83\x86\x44\x05/deaf\x41\x01a\x40\x01k\x7f".to_vec();
+    // The length as an integer of 7 bits and what remains of it.
+    let mut rest = value.len() - 127;
+    while rest >= 128 {
+        block.push((rest % 128 + 128) as u8);
+        rest /= 128;
+    }
+    block.push(rest as u8);
+    block.extend(value.bytes());
+    for stream in 0..100 {
+        bytes.extend(frame(1, 4, 2 * stream + 1, &block));
+    }
+    let mut clients = Vec::new();
+    for _ in 0..40 {
+        let Ok(mut stream) = TcpStream::connect(program.address("web")) else { continue };
+        let _ = stream.set_write_timeout(Some(Duration::from_millis(300)));
+        let _ = stream.write_all(&bytes);
+        clients.push(stream);
+        if info(&program, "MemStreamsRefused") > 0 {
+            break;
+        }
+    }
+    let refused = info(&program, "MemStreamsRefused") + info(&program, "MemAcceptsPaused");
+    assert!(refused > 0, "something was refused");
+    assert_within(&program);
+    drop(clients);
+    assert_serves(&program);
+}
+
+#[test]
+fn keys_of_tables_and_maps_beyond_the_memory_limit_are_counted() {
+    let _alone = ALONE.lock();
+    let (origin, (_deaf, address)) = (Origin::saying("hello"), deaf());
+    for path in ["track", "map"] {
+        let program = start_with(10, &origin, address);
+        let mut stream = TcpStream::connect(program.address("web")).expect("it listens");
+        let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
+        let (value, mut number, mut buffer) = ("v".repeat(900), 0, vec![0; 64 << 10]);
+        // Forty mebibytes of keys and values.
+        while number < 20_000 && info(&program, "MemEntriesRefused") == 0 {
+            let request = |number: i32| {
+                format!(
+                    "GET /{path} HTTP/1.1\r\nHost: a\r\nX-Key: {number}-{value}\r\n\
+                     X-Value: {value}\r\n\r\n"
+                )
+            };
+            let batch: String = (number..number + 200).map(request).collect();
+            number += 200;
+            let sent = stream.write_all(batch.as_bytes());
+            let mut answers = 0;
+            while sent.is_ok() && answers < 200 {
+                match stream.read(&mut buffer) {
+                    Ok(count @ 1..) => {
+                        answers +=
+                            buffer[..count].windows(12).filter(|it| *it == b"HTTP/1.1 204").count();
+                    }
+                    _ => break,
+                }
+            }
+            if answers < 200 {
+                // It was closed between two requests, for want of memory.
+                stream = TcpStream::connect(program.address("web")).expect("it listens");
+                let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
+            }
+        }
+        assert_within(&program);
+        if path == "map" {
+            assert!(info(&program, "MemEntriesRefused") > 0, "{number} keys were all taken");
+        }
+        drop(stream);
+        assert!(info(&program, "MemLevel") > 0, "keys stay");
+        assert_serves(&program);
+        program.cli("clear table keys");
+        program.cli(&format!("clear map {}", program.path("m.map").display()));
+        eventually("memory to be free", || (info(&program, "MemLevel") == 0).then_some(()));
+        assert_serves(&program);
+    }
+}
+
+#[test]
+fn limit_below_what_the_start_takes_is_refused() {
+    let setup = Setup::new("").file(
+        "small.cfg",
+        "global\n    tune.memory.limit 2m\nfrontend f\n    mode http\n    bind unix@<dir>/web.sock\n    \
+         timeout client 1s\n",
+    );
+    let path = setup.path("small.cfg");
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    let text = text.replace("<dir>", &setup.path("").display().to_string());
+    std::fs::write(&path, text).expect("it is ours");
+    let ended = run(&["-db", "-f", &path.display().to_string()]);
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(said.contains("A memory limit of 2 MB leaves too little"), "{said}");
+    assert_eq!(ended.status.code(), Some(1));
+}
