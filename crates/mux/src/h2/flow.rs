@@ -51,7 +51,7 @@ impl Conn {
         let broken = self.broken.is_some();
         let Some(stream) = self.streams.get_mut(key) else { return };
         let more = full - stream.recv_window - stream.unread().len() as i64;
-        // Some clients wait for an update even behind the end of their message, as HAProxy sends it.
+        // Some clients wait for an update even behind the end of their message: HAProxy sends it.
         let ended = stream.send == Send::Ended && stream.recv == Recv::Ended;
         let open = !ended && stream.reset.is_none() && !broken;
         if more > 0 && open && (more >= full / 2 || stream.unread().is_empty()) {
