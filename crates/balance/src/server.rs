@@ -83,7 +83,7 @@ impl ServerSettings {
 }
 
 impl ServerSettings {
-    /// What a server begins with.
+    /// The check record, state and administrative state of a new server.
     fn beginning(&self) -> (CheckRecord, OpState, Admin) {
         let mut health = Health::new(self.rise, self.fall);
         let (mut op, mut admin) = (OpState::Running, Admin::default());

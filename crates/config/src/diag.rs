@@ -125,7 +125,8 @@ impl Diagnostics {
         self.quiet_from.is_some()
     }
 
-    /// The messages before `quiet`, which are told all the same; all where nothing says `quiet`.
+    /// The messages of the lines before `quiet`, which are printed all the same; all messages of a
+    /// configuration without `quiet`.
     pub fn before_quiet(&self) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter().take(self.quiet_from.unwrap_or(usize::MAX))
     }

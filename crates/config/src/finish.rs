@@ -295,7 +295,7 @@ fn number_proxies(draft: &mut Draft, cx: &mut Cx<'_>) {
     let mut numbers = ProxyNumbers { next: 1, taken: first.into_keys().collect() };
     for (index, proxy) in draft.proxies.iter_mut().enumerate() {
         if before_stats == Some(index) {
-            // It takes a number without a look at who has it.
+            // Its number may be that of another proxy: this one does not look for a free one.
             numbers.take(false);
         }
         proxy.forced_id = proxy.id.is_some();

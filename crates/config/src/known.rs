@@ -15,7 +15,7 @@ pub(crate) fn is_later(class: &str, name: &str) -> bool {
     LATER.lines().any(|line| line.split_once(' ') == Some((class, name)))
 }
 
-/// What is said of such a name.
+/// The message for such a name.
 pub(crate) fn later(shown: &str) -> String {
     format!("'{shown}' is a keyword of later versions: HAProxy 3.5 has it, Weir not yet")
 }

@@ -277,7 +277,7 @@ fn prefixed(args: Args<'_>) -> Parsed<(Prefix, Args<'_>)> {
     Ok((prefix, args.from(1)))
 }
 
-/// What is said of a regular expression that a short text can occupy for long.
+/// The warning about a regular expression that takes long for some short text.
 pub(crate) fn catastrophic(pattern: &str) -> String {
     format!(
         "the regular expression '{pattern}' backtracks catastrophically: a short text can use all \

@@ -14,7 +14,7 @@ use pcre2_sys::{
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
 
-/// What a callout returns to end the search (`PCRE2_ERROR_CALLOUT`).
+/// The value that a callout returns to end the search (`PCRE2_ERROR_CALLOUT`).
 const STOP: c_int = -37;
 /// The errors for a subject that is no text, for a pattern that wants text (pcre2api(3)).
 const NOT_TEXT: std::ops::RangeInclusive<c_int> = -28..=-3;
@@ -46,7 +46,7 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// What a search has left, and where it was last.
+/// The steps that a search has left, and its last position.
 struct Meter {
     left: u64,
     at: usize,
@@ -92,7 +92,7 @@ impl Drop for Counted {
     }
 }
 
-/// What one search needs, freed with it.
+/// The memory of one search, freed with it.
 struct Search {
     data: NonNull<pcre2_match_data_8>,
     context: NonNull<pcre2_match_context_8>,

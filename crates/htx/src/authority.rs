@@ -2,29 +2,12 @@
 //! section 3.2).
 
 use std::net::Ipv6Addr;
+use stdx::byte_set::alphanumeric_and;
 
-/// What a registered name and user information are made of, apart from percent-encoded bytes:
+/// The bytes of a registered name and of user information, apart from percent-encoded bytes:
 /// `unreserved` and `sub-delims`. The comma is left out, which would make two hosts of one where
 /// `Host` fields are joined.
-const NAME: [bool; 256] = name_table();
-
-const fn name_table() -> [bool; 256] {
-    let mut table = [false; 256];
-    let marks = b"-._~!$&'()*+;=";
-    let mut i = 0;
-    while i < marks.len() {
-        table[marks[i] as usize] = true;
-        i += 1;
-    }
-    let mut byte = 0u8;
-    while byte < 128 {
-        if byte.is_ascii_alphanumeric() {
-            table[byte as usize] = true;
-        }
-        byte += 1;
-    }
-    table
-}
+const NAME: [bool; 256] = alphanumeric_and(b"-._~!$&'()*+;=");
 
 /// Whether a text is a host, which may be empty, with or without a port, which may be empty, too:
 /// the form of `Host` (RFC 9110 section 7.2).
@@ -40,7 +23,7 @@ pub fn is_host_with_any_port(text: &[u8]) -> bool {
     port(text).is_some_and(|port| port.split(|byte| *byte == b':').all(is_name))
 }
 
-/// What stands behind the colon after a host of valid form; empty without a colon.
+/// The port behind a host of valid form, which may be no number; empty without a colon.
 #[inline]
 fn port(text: &[u8]) -> Option<&[u8]> {
     let rest = match text.first() {
@@ -73,7 +56,7 @@ fn is_userinfo(text: &[u8]) -> bool {
     text.split(|&byte| byte == b':').all(is_name)
 }
 
-/// What follows the registered name at the front of a text.
+/// The rest of a text behind the registered name at its front.
 #[inline]
 fn after_name(mut text: &[u8]) -> &[u8] {
     loop {
@@ -86,8 +69,8 @@ fn after_name(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// What follows the address in brackets at the front of a text, if there is one; a zone may follow
-/// the address (RFC 6874).
+/// The rest of a text behind the address in brackets at its front, if there is one; a zone may
+/// follow the address (RFC 6874).
 fn after_literal(text: &[u8]) -> Option<&[u8]> {
     let end = text.iter().position(|&byte| byte == b']')?;
     let inside = std::str::from_utf8(&text[1..end]).ok()?;

@@ -1,7 +1,8 @@
 //! Whole HTTP/1 messages through both sides of a proxy, compared with a strict reader.
 //!
-//! What the strict reader takes, the product takes and reads alike. What the product takes,
-//! whatever it was, leaves in a form that the strict reader takes as the same message and as one.
+//! The product accepts every message that the strict reader accepts, and reads it alike. Every
+//! message that the product accepts leaves in a form that the strict reader accepts as the same
+//! one.
 
 use crate::strict::{self, Message};
 use htx::{Fields, Head, Version};
@@ -17,7 +18,7 @@ struct Taken {
     body: Vec<u8>,
     /// Bytes that it took of the input.
     len: usize,
-    /// What left for the other side, interim responses included.
+    /// The bytes sent to the other side, interim responses included.
     out: Vec<u8>,
 }
 
@@ -97,7 +98,7 @@ fn lasting<'m>(fields: impl Iterator<Item = (&'m [u8], &'m [u8])>) -> Vec<(Vec<u
     kept.map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
 }
 
-/// What left is one message of valid form with this content, framed in the usual spelling.
+/// The bytes sent are one message of valid form with this content, framed in the usual spelling.
 fn check_sent(sent: &Message, taken: &Taken, out: &[u8]) {
     assert_eq!(sent.len, out.len(), "more than one message: {}", out.escape_ascii());
     assert_eq!(sent.body, taken.body, "another body: {}", out.escape_ascii());

@@ -151,7 +151,7 @@ pub fn response(input: &[u8]) -> Option<Message> {
     Some(message)
 }
 
-/// What the fields say of the length; the outer `None`: nothing that can be relied on.
+/// The length that the fields announce; the outer `None`: they contradict each other.
 fn announced(message: &Message) -> Option<Option<Length>> {
     let (lengths, codings) =
         (message.values("content-length"), message.values("transfer-encoding"));

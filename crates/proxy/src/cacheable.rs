@@ -60,7 +60,7 @@ fn shares_cookie(asks: bool, response: &Head) -> bool {
     response.fields().any(|field| sets(field.name)) && leave(asks, response).with_cookie
 }
 
-/// What a shared cache may keep.
+/// Whether a shared cache may keep a response, and its cookies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Leave {
     response: bool,
@@ -73,8 +73,8 @@ pub(crate) fn may_be_kept(asks: bool, response: &Head) -> bool {
     leave(asks, response).response
 }
 
-/// What a shared cache may keep: what method and status or `public` allow and nothing forbids, if
-/// something says how long. `asks`: the request's method is one that only asks.
+/// Whether a shared cache may keep a response: method and status or `public` allow it, no directive
+/// forbids it, and a directive says how long. `asks`: the request's method is one that only asks.
 fn leave(asks: bool, response: &Head) -> Leave {
     let kept = |all| Leave { response: all, with_cookie: all };
     let mut leave = kept(asks && KEPT.contains(&response.status()));

@@ -117,12 +117,13 @@ async fn measure(worker: Rc<Worker>, budget: Budget) {
         let changed = shared.memory.look(budget, now, threads as u64);
         let level = shared.memory.level();
         if changed {
-            // What stays when its client has gone must leave room for other clients.
+            // Table entries outlive their clients: while memory is short, they leave room for
+            // others.
             let tight = level >= Level::Tight;
             shared.tables.iter().for_each(|table| table.set_tight(tight));
             sample::pattern::let_rules_add(!tight);
         }
-        // What connections that end leave behind is kept by their thread, and given back again.
+        // Threads keep the memory of ended connections for later ones: they give it back now.
         if changed || shared.memory.gives_back() {
             (0..threads).for_each(|thread| shared.ask(thread, Box::new(Worker::adapt)));
         }

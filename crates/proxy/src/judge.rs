@@ -490,7 +490,7 @@ fn named_server(tx: &mut Transaction, proxy: &ProxyRef, line: &rules::Selection)
 /// Whether a `monitor fail` condition of the frontend holds.
 pub(crate) fn monitor_fails(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
     let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.monitor_fail);
-    // What cannot be known may have failed.
+    // A condition that was given up may hold: it counts as failed.
     conditions.any(|condition| holds(tx, condition)) || effort::is_exhausted()
 }
 

@@ -147,8 +147,8 @@ pub(crate) fn tell(worker: &Worker, sink: &str, text: &[u8]) -> bool {
     found_room
 }
 
-/// Tells whoever watches the standard error output, unless the process is quiet. What a reader that
-/// does not read makes impossible to write is counted with the log lines that were dropped.
+/// Writes a message to the standard error output, unless the process is quiet. A message that finds
+/// no room there is counted as a dropped log line.
 pub fn complain(worker: &Worker, label: &str, text: &str) {
     let settings = &worker.shared.settings;
     if settings.quiet {

@@ -24,11 +24,11 @@ const GIVE_BACK: u32 = 16;
 /// buffers.
 const FEW: u64 = 64;
 
-/// What a client may cost until the next look, in bytes: the state of a connection and of a
+/// Bytes that a new client may cost until the next measurement: the state of a connection and of a
 /// request, buffers aside. A handshake costs more.
 const CONNECTION: u64 = 8 << 10;
 const HANDSHAKE: u64 = 96 << 10;
-/// What a stream of HTTP/2 may cost: its head, and what a request needs.
+/// Bytes that a new HTTP/2 stream may cost: its head and the state of a request.
 const STREAM: u64 = 20 << 10;
 
 /// A budget.
@@ -59,13 +59,13 @@ impl Budget {
 pub enum Level {
     /// There is enough.
     Plenty,
-    /// What is idle is given back, tables and maps grow no more, and nothing grows for speed alone.
+    /// Idle memory is given back, tables and maps grow no more, and nothing grows for speed alone.
     Tight,
     /// Nothing new begins.
     Short,
 }
 
-/// What was refused or given up because memory was short.
+/// Counters of work that was refused or given up because memory was short.
 #[derive(Debug, Default)]
 pub struct Refused {
     /// Times that a listener took no client.
@@ -88,7 +88,7 @@ pub struct Memory {
     looks: AtomicU32,
     /// Bytes that each thread may let in until the next look.
     share: AtomicU64,
-    /// What was refused.
+    /// Work that was refused so far.
     pub refused: Refused,
 }
 
@@ -207,7 +207,7 @@ fn level(before: Level, percent: u64) -> Level {
     }
 }
 
-/// What a thread has let in since the last look.
+/// The memory that a thread's new clients and streams may use, since the last measurement.
 #[derive(Debug, Default)]
 pub(crate) struct Share {
     look: Cell<u32>,

@@ -12,7 +12,7 @@ use crate::{payload, reply, report, rewrite, verify};
 use htx::Method;
 use sample::Side;
 
-/// What logs call the statistics page, where they name a server.
+/// The name of the statistics page in logs, in place of a server's.
 const STATISTICS: &str = "<STATS>";
 
 /// What becomes of a request.

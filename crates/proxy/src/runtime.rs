@@ -547,7 +547,7 @@ impl Server {
             place.check_ip = settings.checked_at.0.or(settings.check_ip);
             place.check_port = settings.checked_at.1.or(settings.check_port);
             place.known = !settings.balance.unresolved;
-            // What was made for the server before goes nowhere, even if this one is in its place.
+            // Connections to the deleted server are not used for the new one in its slot.
             place.moves += 1;
         });
         if let (Some(own), Some(newer)) = (&self.settings.connector, &settings.connector) {

@@ -1,7 +1,7 @@
 //! The servers of a backend, some of which may come and go while the program runs. Never balances.
 //!
 //! A server keeps its slot for good. One that is deleted is gone for everybody who looks; its
-//! memory stays, because who has looked it up before may still hold it, and becomes that of a
+//! memory stays, because a transaction may still hold it, and becomes that of a
 //! server that is added later with the same settings.
 
 use crate::runtime::Server;

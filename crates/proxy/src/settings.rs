@@ -560,7 +560,7 @@ pub struct Server {
     pub forced_id: bool,
     /// Whether it was added while the program ran.
     pub dynamic: bool,
-    /// What was said of it then, beside its name, number and address: servers of a backend with the
+    /// The words that added it, without name, number and address: servers of a backend with the
     /// same words have the same settings.
     pub words: Option<Arc<str>>,
     /// Its agent, if it has one.

@@ -83,7 +83,7 @@ pub(crate) struct Transaction {
     pub(crate) entered: Option<report::Entered>,
     /// Its line in the list of streams.
     pub(crate) listed: Option<Listed>,
-    /// What the client has of interim responses.
+    /// The interim responses that the client has got.
     pub(crate) interim: Interim,
     /// What a retry needs, with `retry-on`.
     pub(crate) kept: Option<Box<Kept>>,

@@ -221,9 +221,9 @@ impl Way {
     }
 }
 
-/// The key of connections that begin in a way that is told from others by `what`. Clients choose
-/// parts of that, as the name in their handshake; the hash is keyed at random, so that nobody can
-/// choose a way with the key of another one.
+/// The pool key of connections with the parameters `what`. Clients choose some parameters, such as
+/// the name in their handshake; the hash is keyed at random, so that no client can choose
+/// parameters with the key of others.
 fn key_of(hasher: &RandomState, what: impl Hash) -> u64 {
     hasher.hash_one(what) | 1
 }

@@ -18,18 +18,18 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Nanoseconds between two looks from which on the whole process was stopped.
 const STOPPED: u64 = 3_000_000_000;
 
-/// What is known of a thread that does not come back.
+/// A thread that does not return to its loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Number of the thread, from 0.
     pub thread: usize,
-    /// What it runs, if that is a task.
+    /// The function of the task that it runs, if it runs one.
     pub function: Option<&'static str>,
-    /// What keeps it.
+    /// The reason why it does not return.
     pub hold: Hold,
 }
 
-/// What keeps a thread from its loop.
+/// The reason why a thread does not return to its loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hold {
     /// It has computed for so many nanoseconds of CPU since it began its turn.
@@ -65,7 +65,7 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// What the watchdog asks the system.
+/// The questions of the watchdog to the system.
 pub trait Senses {
     /// Nanoseconds on a clock that never goes back.
     fn now(&self) -> u64;
@@ -228,7 +228,7 @@ mod tests {
             Self { dog, pulse, scene: Scene::default() }
         }
 
-        /// What is found after a second in which the thread has used so much CPU.
+        /// The findings after a second in which the thread has used `cpu`.
         fn look(&mut self, cpu: u64) -> Vec<String> {
             self.scene.now.set(self.scene.now.get() + 1_000_000_000);
             self.scene.cpu.set(self.scene.cpu.get() + cpu);

@@ -295,7 +295,7 @@ impl RuleSet {
         verdict
     }
 
-    /// What the rules decide, and the rule at which the evaluation ends.
+    /// The verdict of the rules, and the rule at which the evaluation ends.
     fn walk<'r>(&'r self, cursor: Cursor, cx: &mut dyn Context) -> (Verdict<'r>, Option<&'r Rule>) {
         let Cursor { next, mut strict, yields } = cursor;
         let known = effort::is_exhausted();

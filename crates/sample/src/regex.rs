@@ -1,8 +1,8 @@
 //! Regular expressions with PCRE2 semantics, as HAProxy builds have them.
 //!
 //! A search that may take long is counted, and given up when its message has used all steps that it
-//! may use ([`effort`]). It then counts as no match, and whoever decides by it must ask whether it
-//! was given up.
+//! may use ([`effort`]). It then counts as no match, and a caller that decides by it must ask
+//! whether it was given up.
 
 use ffi::Counted;
 use shape::Shape;

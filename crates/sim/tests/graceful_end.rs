@@ -27,7 +27,7 @@ const RST_STREAM: u8 = 3;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 
-/// What the clients of a run have seen.
+/// The answers and errors that the clients of a run have got.
 #[derive(Debug, Default)]
 struct Seen {
     sent: u32,

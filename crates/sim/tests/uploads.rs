@@ -22,7 +22,7 @@ use support::{Lab, Listen, front, listen};
 const FRAME: u64 = 16_384;
 const DEFAULT_WINDOW: i64 = 65_535;
 
-/// What a client has sent and heard.
+/// The bytes and frames that a client has sent and received.
 #[derive(Debug, Default)]
 struct Seen {
     /// Payload that was sent.
@@ -171,7 +171,7 @@ fn send(net: &mut Net, end: EndId, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Reads all of each request and answers it, after the first of them only if it is told so.
+/// Reads all of each request. It answers the first one, and later ones if `answers`.
 struct Origin {
     answers: bool,
 }

@@ -1,5 +1,6 @@
-//! What std lacks: generational slab, growing list, ordered tree with scopes, wrapping ticks, PRNG, hash functions, histograms, strings of JSON, numbers at the start of texts and as digits, asking for memory ahead of its use. Never does I/O and never reads a clock.
+//! What std lacks: generational slab, growing list, ordered tree with scopes, wrapping ticks, PRNG, hash functions, histograms, strings of JSON, numbers at the start of texts and as digits, sets of bytes, asking for memory ahead of its use. Never does I/O and never reads a clock.
 
+pub mod byte_set;
 pub mod decimal;
 pub mod grow;
 pub mod hash;

@@ -69,7 +69,7 @@ impl Threads {
         })
     }
 
-    /// What a descriptor is, such as ` (pipe:[123])`.
+    /// The kind of a descriptor, such as ` (pipe:[123])`.
     fn what(&self, descriptor: u64) -> String {
         let path = format!("fd/{descriptor}");
         let link = borrow(self.0).ok().and_then(|dir| fs::readlinkat(dir, path, Vec::new()).ok());

@@ -227,7 +227,7 @@ fn is_quiet(options: &Options, loaded: &mut config::Loaded) -> bool {
     options.quiet || (loaded.diagnostics.is_quiet() && !options.verbose)
 }
 
-/// What the command line wants to see beside messages.
+/// Prints the lists that the command line asks for.
 fn show(options: &Options, loaded: &config::Loaded) {
     if let Some(classes) = &options.keywords {
         say(&keywords::dump(classes));

@@ -60,7 +60,7 @@ fn newer(said: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    //! What cargo says is read as what it means.
+    //! Answers of cargo are read right.
     use super::*;
 
     #[test]

@@ -35,8 +35,8 @@ pub(super) fn add(call: &mut Call<'_>) -> Reply {
     }
 }
 
-/// What is said of a server, but for its name, its number and its address; nothing if its address
-/// says more than where it is.
+/// The words of an `add server` command behind the address, without `id`; `None` if the address
+/// needs more than a socket address, such as a host name.
 fn words(call: &Call<'_>) -> Option<Arc<str>> {
     let address = call.word(3).parse::<SocketAddr>().ok();
     address.filter(|address| address.port() > 0)?;

@@ -65,7 +65,7 @@ impl Format {
     }
 }
 
-/// What stands behind the first `name`, up to the next separator.
+/// The text behind the first `name`, up to the next separator.
 fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let rest = &text[text.find(name)? + name.len()..];
     rest.split([';', '?', '&', '/']).next()

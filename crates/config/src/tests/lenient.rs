@@ -530,7 +530,8 @@ fn names_that_lead_nowhere_are_refused() {
     assert!(alerts[0].ends_with("'hdr' expects <name> and <value> as arguments."), "{alerts:?}");
 }
 
-/// The hidden proxy of `stats socket` takes number 1 whoever has it, as HAProxy 2.6.12 was seen to.
+/// The hidden proxy of `stats socket` takes number 1 even if another proxy has it, as in
+/// HAProxy 2.6.12.
 #[test]
 fn automatic_numbers_of_proxies_skip_those_that_are_taken() {
     let ids = |text: &str| -> Vec<u32> {

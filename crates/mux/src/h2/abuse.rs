@@ -1,9 +1,10 @@
 //! How much nonsense a peer may send, counted in points and in glitches.
 //!
-//! What costs us more than it costs the peer, or serves nothing, costs points: PING, SETTINGS,
-//! empty frames, windows of a few bytes, errors of streams. Points come back with time and with
-//! every exchange that is completed. A peer that has none left is told to calm down and loses the
-//! connection. So a peer can be as odd as it likes for a while, but no peer lives on nonsense.
+//! A frame that costs us more than it costs the peer, or serves nothing, costs points: PING,
+//! SETTINGS, empty frames, windows of a few bytes, errors of streams. Points come back with time
+//! and with every exchange that is completed. A peer that has none left gets GOAWAY with
+//! ENHANCE_YOUR_CALM and loses the connection. So a peer can be as odd as it likes for a while, but
+//! no peer lives on nonsense.
 //!
 //! Requests that are cancelled are no nonsense: browsers cancel them by the dozen when a page
 //! scrolls. They have an account of their own, which is large enough for that. Only a reset that
@@ -175,7 +176,7 @@ pub struct AtOnce {
     pub resets: u32,
 }
 
-/// What a turn has taken of that.
+/// The part of these limits that the present turn has used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TurnUse {
     frames: u32,

@@ -112,7 +112,7 @@ pub struct Conn {
     pub(super) next_own: u32,
     /// Streams that the peer has opened and nobody has taken yet.
     pub(super) opened: VecDeque<Key>,
-    /// What the peer may send on all streams together.
+    /// The payload that the peer may send on all streams together.
     pub(super) credit: Credit,
     /// What the peer takes for the window of a new stream, as far as we know.
     pub(super) stream_window: u32,
@@ -145,7 +145,7 @@ pub struct Conn {
     pub(super) glitches: u32,
     /// Nonsense does not end the connection now.
     pub(super) tolerant: bool,
-    /// What the turn has taken so far.
+    /// The frames and resets that the present turn has handled.
     pub(super) turn: TurnUse,
     pub(super) counters: Counters,
     pub(super) shutdown: Shutdown,

@@ -9,7 +9,7 @@ const SHORT: i64 = 16 * 1024;
 /// The window follows what comes within this time, in milliseconds.
 const PERIOD_MS: u64 = 1_000;
 
-/// What a connection has allowed its peer to send, and what of it waits to be read.
+/// The payload that a connection lets its peer send, and how much of it waits to be read.
 ///
 /// The window begins small and at least doubles with each window that is read, as the sender's
 /// congestion window does, while half of it is used within a second and no more than half of it
@@ -112,9 +112,8 @@ impl Credit {
     }
 
     /// How much window the peer is to be given, once that is a quarter of all or as much as it has
-    /// left, and no trifle.
-    /// `beside`: what
-    /// is held does not count, because those that hold it get no more.
+    /// left, and no trifle. `beside`: payload that is held does not count, because the streams that
+    /// hold it get no more.
     pub(super) fn take_due(&mut self, beside: bool) -> u32 {
         let window = if self.spares.is_tight() { self.least } else { self.window };
         let all = if beside { (window + self.held()).min(self.most) } else { window };

@@ -129,12 +129,32 @@ impl Conn {
         }
     }
 
-    /// Whether no stream may begin: there are as many as may be, or memory is short.
-    fn refuses_streams(&mut self) -> bool {
-        let short = self.side == Side::Client && self.spares.is_short();
-        self.counters.memory_refused += u32::from(short);
+    /// Whether as many streams are open as may be.
+    fn is_full(&self) -> bool {
         let limit = self.settings.announced.max_concurrent_streams;
-        short || limit.is_some_and(|limit| self.streams.open >= limit)
+        limit.is_some_and(|limit| self.streams.open >= limit)
+    }
+
+    /// Whether a stream of a client is refused for want of memory.
+    fn lacks_memory(&self) -> bool {
+        self.side == Side::Client && self.spares.is_short()
+    }
+
+    /// Refuses a stream for want of memory. That is no fault of the peer, so no glitch; a flood of
+    /// requests still costs points.
+    fn refuse_for_memory(&mut self, stream: u32) -> Result<(), Broken> {
+        self.counters.memory_refused += 1;
+        self.streams.remember(stream, true);
+        self.send_reset(stream, Code::REFUSED_STREAM);
+        self.charge(price::STREAM_ERROR)
+    }
+
+    /// Ignores a stream above the last one of a GOAWAY, and its later frames (RFC 9113 section
+    /// 6.8).
+    fn ignore_late(&mut self, stream: u32, bytes: &[u8]) -> Result<(), Broken> {
+        self.streams.remember(stream, true);
+        self.discard_block(bytes)?;
+        self.charge(price::IGNORED)
     }
 
     /// A new stream.
@@ -146,10 +166,7 @@ impl Conn {
     ) -> Result<(), Broken> {
         self.highest_peer = block.stream;
         if self.shutdown.last_stream().is_some_and(|last| block.stream > last) {
-            // What is said of it later is ignored as well (RFC 9113 section 6.8).
-            self.streams.remember(block.stream, true);
-            self.discard_block(bytes)?;
-            return self.charge(price::IGNORED);
+            return self.ignore_late(block.stream, bytes);
         }
         self.last_peer = block.stream;
         self.count_accepted();
@@ -161,7 +178,10 @@ impl Conn {
             reader.field(name, value, &mut head);
         });
         self.charge_for(unfolded)?;
-        if self.refuses_streams() {
+        if self.lacks_memory() {
+            return self.refuse_for_memory(block.stream);
+        }
+        if self.is_full() {
             self.streams.remember(block.stream, true);
             return self.error_on(block.stream, Code::REFUSED_STREAM);
         }

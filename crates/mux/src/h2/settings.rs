@@ -25,7 +25,8 @@ pub struct Settings {
     /// Where it is less than the windows of all streams, those that nobody reads may block the
     /// others.
     pub window: u32,
-    /// What of it the peer has before its payload is read; at least 65,535 take effect.
+    /// The part of `window` that the peer has before its payload is read; at least 65,535 take
+    /// effect.
     pub first_window: u32,
     /// Streams that we open at most, whatever the peer allows.
     pub max_opened: u32,
@@ -34,7 +35,7 @@ pub struct Settings {
     pub max_total_streams: u32,
     /// How large a header list may be.
     pub list: ListLimits,
-    /// What is taken against the rules.
+    /// Requests that are accepted against RFC 9113.
     pub tolerance: Tolerance,
     /// Where keys of websocket requests come from.
     pub seed: u64,
@@ -42,7 +43,7 @@ pub struct Settings {
     pub patience: super::abuse::Patience,
     /// Glitches that end the connection; 0: none do; `None`: they cost points.
     pub glitches_threshold: Option<u32>,
-    /// What a turn takes at most.
+    /// The frames and resets that one turn handles at most.
     pub at_once: super::abuse::AtOnce,
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A peer divides the window of a connection among its streams as it likes. When streams that are
 //! not read (their requests are queued, their servers do not read) hold most of it, the others
-//! starve. Then the peer is told that new streams have no window (SETTINGS_INITIAL_WINDOW_SIZE 0),
+//! starve. Then SETTINGS_INITIAL_WINDOW_SIZE 0 announces that new streams have no window,
 //! which takes that of all streams back (RFC 9113 section 6.9.2). Once it has acknowledged that, a
 //! stream gets its window when it is read, and the connection gets window beside what is held.
 
@@ -24,7 +24,7 @@ pub(super) enum Squeeze {
 }
 
 impl Conn {
-    /// The window of new streams that the peer was told last.
+    /// The window of new streams that was announced last.
     pub(super) fn told_window(&self) -> u32 {
         match self.squeeze {
             Squeeze::Open => self.settings.announced.initial_window_size,

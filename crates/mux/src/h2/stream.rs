@@ -91,7 +91,7 @@ pub(super) struct Stream {
     pub(super) inbox: Vec<u8>,
     pub(super) taken: usize,
     pub(super) trailers: Option<Box<Fields>>,
-    /// What the peer may send still.
+    /// Bytes of payload that the peer may still send.
     pub(super) recv_window: i64,
     /// Payload of the message so far.
     pub(super) received: u64,

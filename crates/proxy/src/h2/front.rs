@@ -195,7 +195,7 @@ impl Driver {
         self.streams > 0 && idle
     }
 
-    /// Remembers when the shutdown was announced, whoever has begun it.
+    /// Remembers when the shutdown was announced, by this task or by the machine itself.
     fn note_announcement(&mut self, now: Tick) {
         let announces = self.front.session.look(Conn::announces_shutdown);
         self.announced = announces.then(|| self.announced.unwrap_or(now));
@@ -211,7 +211,7 @@ impl Driver {
         });
     }
 
-    /// What ends the wait for the client first, and when.
+    /// The first reason that ends the wait for the client, and when it does.
     fn next_expiry(&self) -> Option<(Tick, Expiry)> {
         let timeouts = &self.front.client.proxy.settings.timeouts;
         let stall = timeouts.client.filter(|_| self.pump.is_stalled());

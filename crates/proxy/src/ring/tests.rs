@@ -96,7 +96,7 @@ fn a_backing_file_has_what_the_ring_has() {
     assert_eq!(*paper.0.lock().unwrap(), ring.lock().bytes);
 }
 
-/// A disk that takes nothing until it is told to.
+/// A disk that takes nothing until the test releases it.
 #[derive(Debug, Default)]
 struct Stuck(Mutex<bool>, Condvar, Paper);
 

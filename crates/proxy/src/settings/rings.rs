@@ -39,8 +39,8 @@ pub struct RingServer {
     pub encryption: Option<Encryption>,
 }
 
-/// What keeps the bytes of a ring beyond the process. A thread beside writes to it, which may wait.
-/// Writing may fail in silence.
+/// A file that keeps the bytes of a ring beyond the process. A thread of its own writes to it and
+/// may wait for the disk; write errors are not reported.
 pub trait Backing: std::fmt::Debug + Send + Sync {
     /// Called once by the thread that writes, before it does.
     fn begin(&self) {}

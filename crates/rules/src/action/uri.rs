@@ -92,7 +92,7 @@ fn with_path(head: &Head, path: &[u8], query: &[u8]) -> Vec<u8> {
 }
 
 impl Part {
-    /// What a regex looks at; nothing where the target has no path.
+    /// The part of the target that the regex searches; `None` where the target has no path.
     fn of(self, head: &Head) -> Option<&[u8]> {
         let (origin, path, query) = pieces(head);
         let uri = head.uri();

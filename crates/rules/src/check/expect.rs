@@ -6,7 +6,7 @@ use super::send::written;
 use sample::regex::effort;
 use sample::{Expr, Facts, LogFormat, Value};
 
-/// What is told of a check whose regular expressions take too long.
+/// The message of a check whose regular expressions take too long.
 const OUT_OF_STEPS: &[u8] = b"regular expressions have used all steps of a check";
 
 /// How a check ends, in the manual's words.

@@ -60,7 +60,7 @@ fn stream(facts: &dyn Facts, side: Side) -> Result<(&[u8], Missing), Missing> {
     facts.payload(side).map(|bytes| (bytes, short)).ok_or(Missing::Absent)
 }
 
-/// What is found in bytes that may have been put together for this.
+/// The part `find` returns, borrowed from the buffer or, where records were joined, owned.
 fn part<'e>(
     whole: Cow<'e, [u8]>,
     find: impl for<'b> Fn(&'b [u8]) -> Option<&'b [u8]>,

@@ -34,7 +34,7 @@ pub(super) const TABLE: &[Fetch] = &[
 const DESCRIPTOR: usize = 8;
 const START_LINE: usize = 20;
 
-/// What a block of another type has of a part.
+/// The value of a part that blocks of this type lack.
 const EMPTY: Value<'static> = Value::Str(Bytes::Borrowed(b""));
 
 /// The last block in the list.

@@ -123,7 +123,7 @@ fn streams_are_understood() {
     }
 }
 
-/// What is asked of a client's hello.
+/// The fetches that read a client's hello.
 const OF_HELLO: [&str; 6] = [
     "req.ssl_hello_type",
     "req.ssl_sni",

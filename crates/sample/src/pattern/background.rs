@@ -14,7 +14,7 @@ const GRACE: Duration = Duration::from_millis(10);
 static BEGIN: OnceLock<fn()> = OnceLock::new();
 static SENDER: OnceLock<Option<Sender<Job>>> = OnceLock::new();
 
-/// What is freed once nobody else has it.
+/// Memory that is freed once its last reader has dropped it.
 pub(super) type Waste = Arc<dyn Any + Send + Sync>;
 
 enum Job {

@@ -426,7 +426,7 @@ impl State {
         self.waste.extend(self.editions.remove(&version).into_iter().flat_map(Edition::into_waste));
     }
 
-    /// The next merge that takes too long for whoever changes something.
+    /// The next merge that takes too long for the thread that changes an entry.
     fn next_merge(&self) -> Option<Merge> {
         let mut all = self.editions.iter();
         all.find_map(|(version, edition)| edition.next_merge(*version, &self.views))

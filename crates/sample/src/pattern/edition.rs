@@ -31,7 +31,7 @@ impl Edition {
     pub(super) fn reach(&mut self, views: &[Arc<View>]) {
         for view in views.iter().skip(self.layers.len()) {
             let all = self.rows.all().collect();
-            // What compiled for the other views and has no row compiles.
+            // The rows compile: they did for the other views, or there are none.
             let layer = view.compile(&self.rows, all, &[]).ok().map(Arc::new);
             self.layers.push(layer.into_iter().collect());
         }
@@ -126,7 +126,7 @@ impl Edition {
         }
     }
 
-    /// What it has that takes long to free.
+    /// The parts that take long to free.
     pub(super) fn into_waste(self) -> Vec<Waste> {
         let mut waste = self.waste;
         let layers = self.layers.into_iter().flatten().filter(|layer| layer.size() > FEW);
@@ -137,7 +137,7 @@ impl Edition {
         waste
     }
 
-    /// The next merge of layers that takes too long for whoever changes something.
+    /// The next merge of layers that takes too long for the thread that changes an entry.
     pub(super) fn next_merge(&self, version: u32, views: &[Arc<View>]) -> Option<Merge> {
         views.iter().zip(&self.layers).enumerate().find_map(|(at, (view, layers))| {
             let places = view.mergeable(layers)?;

@@ -1,8 +1,8 @@
 //! Steps of regular expressions that a message has used, per thread.
 //!
-//! Expressions are evaluated deep below whoever knows the message, so its account is kept beside:
-//! who begins to evaluate for a message opens its account ([`open`]). Only searches that may take
-//! long are counted, so most messages have none.
+//! Expressions are evaluated far below the caller that knows the message, so the account of the
+//! message is a thread-local: the caller opens it before it evaluates ([`open`]). Only searches
+//! that may take long are counted, so most messages have none.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub const STEPS: u64 = 2_000_000;
 /// Steps after which the rules of a message let others run.
 const TURN: u64 = 100_000;
 
-/// What one message has used.
+/// The steps that one message has used.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     owner: usize,
@@ -31,7 +31,8 @@ thread_local! {
     static OTHERS: RefCell<BTreeMap<usize, Account>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// What follows is evaluated for this message; 0 is nobody's, and begins anew with each call.
+/// Opens the account of a message: later searches count for it. 0 belongs to no message, and its
+/// account begins anew with each call.
 #[inline]
 pub fn open(owner: usize) {
     let current = CURRENT.get();

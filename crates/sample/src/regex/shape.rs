@@ -1,8 +1,8 @@
 //! How long a search for a pattern may take, as far as its text tells.
 //!
-//! What repeats is what backtracks. A pattern in which it cannot get out of hand is searched for
-//! without being counted; of others, subjects that may take long are made up and tried, so that the
-//! configuration can be warned of.
+//! Repetitions cause backtracking. A pattern whose repetitions cannot take long is searched without
+//! counting steps; for others, subjects that may take long are generated and tried, so that a
+//! warning can be given.
 
 /// The library's limit on groups that a search enters, for searches that are not counted.
 pub(super) const GROUPS: u64 = 10_000;
@@ -15,7 +15,7 @@ const PROBE: usize = 48;
 /// Repetitions from which on a bounded one counts as an unbounded one.
 const MANY: u32 = 8;
 
-/// What a pattern consists of, as far as it matters.
+/// A part of a pattern, as far as it matters for the cost of a search.
 #[derive(Debug, Clone)]
 struct Node {
     kind: Kind,
@@ -34,7 +34,7 @@ enum Kind {
     Group(Vec<Vec<Node>>),
 }
 
-/// What a search may take: `factor` times the length to the power of `degree`.
+/// The steps that a search may take: `factor` times the length to the power of `degree`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cost {
     factor: u64,
@@ -264,7 +264,7 @@ impl Reader<'_> {
 
     fn group(&mut self, depth: usize) -> Option<Kind> {
         if self.take(b"?") {
-            // What is looked at costs as if it were matched.
+            // A look-around costs as much as a match of its contents.
             let words = [&b":"[..], b">", b"|", b"=", b"!", b"<=", b"<!"];
             if !words.iter().any(|word| self.take(word)) && !self.name_or_flags()? {
                 return Some(Kind::Zero);

@@ -203,7 +203,7 @@ fn check_delivery(model: &Model, record: &Record) -> Result<(), Vec<String>> {
 }
 
 /// Has the new worker take the place of the processes before: socket files get their names, the pid
-/// file is written, and those that do not stay are told to finish (SIGUSR1).
+/// file is written, and those that do not stay get SIGUSR1, which has them finish.
 ///
 /// # Errors
 /// Alerts. The worker before goes on.

@@ -76,7 +76,7 @@ fn pages() -> Option<(u64, u64)> {
     Some((words.next()?, words.next()?))
 }
 
-/// What a limit of the address space leaves.
+/// The memory that a limit of the address space leaves.
 fn address_space(now: u64, base: u64) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/limits").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;

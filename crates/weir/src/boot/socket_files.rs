@@ -94,7 +94,7 @@ impl Drop for SocketFiles {
     }
 }
 
-/// What owner and rights a socket's file is to have.
+/// The owner and rights that a socket's file is to have.
 pub(super) fn access(bind: &Bind, usual: &UnixAccess) -> UnixAccess {
     let own = &bind.options.access;
     UnixAccess {

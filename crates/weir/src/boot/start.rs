@@ -210,7 +210,7 @@ impl Prepared {
         if let Some(text) = unsafe_identity(model).filter(|_| !quiet) {
             complain(&format!("[WARNING]  ({}) : {text}.\n", std::process::id()));
         }
-        // What needs `/proc`, files of the system, or the rights of the start.
+        // These steps need `/proc`, files of the system, or the rights of the start.
         sys::output::prepare(&logs::descriptors(model));
         let threads = Threads::open().ok();
         sys::clock::local_offset(0);
@@ -366,8 +366,8 @@ pub(super) fn is_daemon(model: &Model, options: &Options) -> bool {
     (options.daemon || in_file) && !options.foreground
 }
 
-/// Goes to the background if it is to; the parent writes the pid file then, so that whoever waits
-/// for its end finds the file.
+/// Goes to the background if it is to; the parent writes the pid file then, so that a
+/// caller that waits for its end finds the file.
 pub(super) fn background(model: &Model, options: &Options) -> Result<(), String> {
     let explain = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     if is_daemon(model, options) {
@@ -410,7 +410,7 @@ fn rehearse(model: &Model) -> Result<(), String> {
     }
 }
 
-/// What is unsafe about the user and group that the process is going to have.
+/// A warning about the user and group that the process is going to have, if they are unsafe.
 fn unsafe_identity(model: &Model) -> Option<&'static str> {
     let (process, (user, group)) = (&model.global.process, sys::process::is_privileged());
     let keeps_user = user && process.uid.is_none_or(|uid| uid == 0);

@@ -71,7 +71,7 @@ fn an_action_drains_a_server() {
     assert_eq!(weir.stat("app", "s", "status"), "DRAIN");
 }
 
-/// What the page tells of the last action.
+/// The result of the last action on the page.
 const TOLD: &str = "document.getElementById('told').textContent";
 
 /// Chooses an action for the first server of a backend.

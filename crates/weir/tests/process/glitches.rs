@@ -124,7 +124,7 @@ fn a_threshold_ends_connections_of_clients() {
     }
 }
 
-/// What a page does that scrolls over images.
+/// A page that scrolls over images cancels many requests.
 #[test]
 fn requests_that_are_cancelled_do_not_end_their_connection() {
     let weir = Setup::http("    timeout tarpit 20s\n    http-request tarpit if { path / }", "")

@@ -31,7 +31,7 @@ fn pong(payload: &[u8]) -> Vec<u8> {
     [&[0, 0, 8, PING, 1, 0, 0, 0, 0], payload].concat()
 }
 
-/// What comes until the connection ends: the last stream that is served, and those that end.
+/// Reads until the connection ends: the last stream of each GOAWAY, and the streams that end.
 fn rest(client: &mut Client) -> (Vec<u8>, Vec<u8>) {
     let (mut last, mut ended) = (Vec::new(), Vec::new());
     while let Some(header) = client.try_take(9) {

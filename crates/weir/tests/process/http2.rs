@@ -338,7 +338,7 @@ fn connections_that_are_not_kept_wait_for_their_upgrade() {
     }
 }
 
-/// What a server of HTTP/2 is asked for: CONNECT keeps its port, and an empty path is `*` for
+/// Requests to a server of HTTP/2: CONNECT keeps its port, and an empty path is `*` for
 /// OPTIONS (RFC 9113 sections 8.5 and 8.3.1).
 #[test]
 fn targets_without_a_path_reach_servers() {

@@ -6,8 +6,8 @@ use std::sync::mpsc::{self, Receiver};
 
 const SWITCHING: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ";
 
-/// A server that answers each request with a 101 to a protocol; the fields and what follows them
-/// are told.
+/// A server that answers each request with a 101 to a protocol; the test gets the fields and the
+/// bytes that follow them.
 fn switching(protocol: &'static str) -> (Origin, Receiver<String>) {
     let (sender, heard) = mpsc::channel();
     let origin = Origin::new(move |mut peer| {
@@ -44,7 +44,7 @@ fn no_request_reaches_a_server_inside_an_upgrade() {
         client.send(head + "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nGET /admin HTTP/1.1\r\n\r\n");
         assert_eq!(client.response().status(), 502, "{fields:?}");
         client.half_close();
-        // What follows is the next request, which rules evaluate like any other.
+        // The bytes that follow are the next request, which rules evaluate like any other.
         let rest = String::from_utf8_lossy(&client.rest()).into_owned();
         assert!(rest.is_empty() || rest.starts_with("HTTP/1.1 400 "), "{fields:?}: {rest}");
         let heard = heard.recv_timeout(PATIENCE).expect("a request").to_lowercase();

@@ -260,7 +260,8 @@ fn fails_after(interim: &'static str) -> Origin {
     })
 }
 
-/// What the client of either version hears of the request that fails: interim responses, status.
+/// The interim responses and the status that a client of either version gets for the request that
+/// fails.
 fn heard(origin: &Origin, version: u8, back: &str) -> (Vec<u16>, u16) {
     let back = format!("    http-reuse always\n{back}\n    server s <origin>");
     let weir = Setup::http("", &back).with("origin", origin.address()).start();

@@ -1,26 +1,10 @@
 //! Character classes of RFC 9110 section 5.6.2 as tables, and searches that take eight bytes at a
 //! time. Never looks past the text given.
 
-/// `tchar`: what methods and field names are made of.
-const TOKEN: [bool; 256] = token_table();
+use stdx::byte_set::alphanumeric_and;
 
-const fn token_table() -> [bool; 256] {
-    let mut table = [false; 256];
-    let extra = b"!#$%&'*+-.^_`|~";
-    let mut i = 0;
-    while i < extra.len() {
-        table[extra[i] as usize] = true;
-        i += 1;
-    }
-    let mut byte = 0u8;
-    while byte < 128 {
-        if byte.is_ascii_alphanumeric() {
-            table[byte as usize] = true;
-        }
-        byte += 1;
-    }
-    table
-}
+/// `tchar`: what methods and field names are made of.
+const TOKEN: [bool; 256] = alphanumeric_and(b"!#$%&'*+-.^_`|~");
 
 #[inline]
 pub(super) fn is_token(byte: u8) -> bool {

@@ -117,7 +117,7 @@ pub(super) fn is_method(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|byte| is_lower_token(&[byte.to_ascii_lowercase()]))
 }
 
-/// What `content-length` announces; equal values are merged, and zeros in front removed.
+/// The length that `content-length` announces; equal values are merged, and zeros in front removed.
 pub(super) fn content_length(head: &mut Head) -> Result<Option<u64>, Malformed> {
     const BAD: Malformed = Malformed::Stream("invalid content-length");
     if !head.has(HeaderId::ContentLength) {

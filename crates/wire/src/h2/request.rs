@@ -28,7 +28,7 @@ pub struct Announced {
     pub extended: bool,
 }
 
-/// What is taken against the rules.
+/// Requests that are accepted against RFC 9113.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tolerance {
     /// A target may have a fragment, against RFC 9113 section 8.3.1: the reader of HTTP/1 is

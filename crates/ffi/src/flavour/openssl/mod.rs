@@ -1,4 +1,4 @@
-//! What `ffi` takes from OpenSSL 3.
+//! The functions of OpenSSL 3 that `ffi` wraps.
 
 pub(crate) mod early;
 pub(crate) mod hello;

@@ -129,7 +129,7 @@ fn a_threshold_of_nothing_lets_glitches_pass() {
     for _ in 0..10_000 {
         assert_eq!(conn.handle_input(&empty, 0), Ok(empty.len()));
     }
-    // What is no glitch still costs points.
+    // A frame that is no glitch still costs points.
     calm_on(conn, |_| frame(Kind::Ping, 0, 0, &[0; 8]), price::PING);
 }
 
@@ -147,7 +147,7 @@ fn glitches_end_no_connection_of_a_process_that_has_time_for_them() {
     }
 }
 
-/// What every peer may send is no glitch, whatever it costs.
+/// Frames that every peer may send are no glitches, whatever they cost.
 #[test]
 fn ordinary_frames_are_no_glitches() {
     let settings = Settings { glitches_threshold: Some(1), ..Settings::default() };
