@@ -1,7 +1,7 @@
 //! A client of a runtime socket as bytes in and out, and the door that clients come in through. Never
 //! knows a command.
 
-use proxy::transport::Transport;
+use proxy::transport::socket::Transport;
 use reactor::{Handle, Listener, Socket, Thread};
 use std::cell::Cell;
 use std::io::{self, IoSlice};

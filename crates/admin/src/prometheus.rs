@@ -18,7 +18,7 @@ use crate::page::response;
 use crate::settings::Settings;
 use htx::Head;
 use proxy::Worker;
-use proxy::services::{Answer, Body};
+use proxy::state::services::{Answer, Body};
 use query::{Query, Scope};
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;

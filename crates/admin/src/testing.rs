@@ -2,9 +2,9 @@
 
 use crate::settings::{CliSocket, Level, Settings};
 use balance::{CheckResult, CheckStatus, ServerSettings};
-use proxy::counters::{Event, Metric};
-use proxy::services::NoServices;
 use proxy::settings::{Back, Cookie, Front, Logs, Mode, Process, Proxy, Server, StatsPage};
+use proxy::state::services::NoServices;
+use proxy::stats::counters::{Event, Metric};
 use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::{Address, Thread};

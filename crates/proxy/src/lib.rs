@@ -1,100 +1,29 @@
-//! Running listeners, connections, transactions, server pools, checks and logs. Never parses configuration.
+//! The data plane: listeners, connections, transactions, server pools, health checks and logs.
 //!
-//! Reading order: [`settings`] (what boot hands in), [`runtime`] (what all threads share),
-//! [`worker`] (what one thread has), then the life of a request: `listener`, `client`,
-//! `transaction` and, called from there, `receive`, `route`, `connect`, `exchange`, `report`.
+//! A folder is a room; a room imports from the rooms below it. From the bottom: [`settings`],
+//! [`stats`], [`thread`], [`transport`], [`state`], [`logging`], [`telemetry`], [`servers`],
+//! [`health`], [`discovery`], `upstream`, [`transaction`], [`frontend`], `log_forward`, `run`.
 #![forbid(unsafe_code)]
 
-pub mod anon;
-pub mod ask;
-pub mod buffers;
-mod cacheable;
-mod case;
-pub mod check;
-mod claim;
-mod client;
-mod connect;
-mod cookie;
-pub mod counters;
-pub mod dynamic;
-mod early;
-mod encrypted;
-mod exchange;
-mod expiry;
-mod facts;
-mod flow;
-mod gate;
-pub mod h2;
-mod handshake;
-mod handshake_limit;
-mod hashing;
-pub mod history;
-mod housekeeper;
-mod idle;
-mod inspect;
-pub mod invalid;
-pub mod journal;
-mod judge;
-pub mod latency;
-pub mod limit;
-mod line;
-mod link;
-pub mod listener;
-mod local;
-pub mod location;
-pub mod log;
+pub mod discovery;
+pub mod frontend;
+pub mod health;
 mod log_forward;
-mod machine;
-mod mail;
-mod measure;
-pub mod memory;
-mod meter;
-pub mod notice;
-mod observe;
-mod offer;
-mod own;
-mod payload;
-pub mod preamble;
-mod queue;
-mod rare;
-mod rdp;
-mod receive;
-pub mod recorder;
-mod redir;
-mod reply;
-mod report;
-pub mod resolver;
-mod retry;
-mod rewrite;
-pub mod ring;
-mod route;
-pub mod runtime;
-mod seat;
-mod server_conn;
-mod servers;
-pub mod services;
+pub mod logging;
+mod run;
+pub mod servers;
 pub mod settings;
-pub mod splice;
-pub mod spread;
-mod sticking;
-pub mod stopping;
-pub mod streams;
-mod tcp;
+pub mod state;
+pub mod stats;
+pub mod telemetry;
 #[cfg(test)]
 mod testing;
-pub mod tls_counters;
-pub mod trace;
-pub mod tracking;
-mod transaction;
+pub mod thread;
+pub mod transaction;
 pub mod transport;
-mod upgrade;
-pub mod verify;
-mod warming;
-mod way;
-mod worker;
-mod workspace;
+mod upstream;
 
-pub use buffers::PoolUse;
-pub use listener::shut_frontend;
-pub use runtime::Shared;
-pub use worker::Worker;
+pub use frontend::listener::shut_frontend;
+pub use state::runtime::Shared;
+pub use state::worker::Worker;
+pub use thread::buffers::PoolUse;

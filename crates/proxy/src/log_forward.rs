@@ -4,12 +4,12 @@
 //! A section runs on one thread: its connections count against one limit, and its messages keep
 //! their order.
 
-use crate::listener::Part;
-use crate::log;
-use crate::preamble;
+use crate::frontend::listener::Part;
+use crate::frontend::preamble;
+use crate::logging::log;
 use crate::settings::{LogBind, LogForward, LogTransport};
-use crate::transport::Transport;
-use crate::worker::Worker;
+use crate::state::worker::Worker;
+use crate::transport::socket::Transport;
 use message::{Envelope, Message};
 use reactor::{Class, Handle, Listener, Socket};
 use std::cell::Cell;

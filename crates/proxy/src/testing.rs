@@ -6,10 +6,10 @@
 //! block.
 #![allow(dead_code, reason = "a tool box for all tests of the crate")]
 
-use crate::runtime::Shared;
-use crate::services::NoServices;
 use crate::settings::*;
-use crate::worker::Worker;
+use crate::state::runtime::Shared;
+use crate::state::services::NoServices;
+use crate::state::worker::Worker;
 use balance::{Algorithm, ServerSettings};
 use reactor::os::Os;
 use reactor::{Address, Class, Handle, Thread};
@@ -113,12 +113,12 @@ impl World {
     }
 
     /// The running backend of this name.
-    pub(crate) fn backend(&self, name: &str) -> &crate::runtime::Back {
+    pub(crate) fn backend(&self, name: &str) -> &crate::state::runtime::Back {
         self.shared.backend(name).unwrap().back.as_ref().unwrap()
     }
 
     /// The running frontend of this name.
-    pub(crate) fn frontend(&self, name: &str) -> &crate::runtime::Front {
+    pub(crate) fn frontend(&self, name: &str) -> &crate::state::runtime::Front {
         self.shared.frontend(name).unwrap().front.as_ref().unwrap()
     }
 }

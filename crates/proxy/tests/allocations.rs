@@ -1,8 +1,8 @@
 //! In steady state a keep-alive request allocates nothing: held with a counting allocator.
 //! Never measures time.
 
-use proxy::services::NoServices;
 use proxy::settings::{Back, Bind, Front, Logs, Mode, Process, Proxy, Reuse, Server};
+use proxy::state::services::NoServices;
 use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::{Address, Handle, Thread};

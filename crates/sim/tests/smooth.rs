@@ -3,8 +3,8 @@
 mod support;
 
 use balance::Algorithm::{LeastConn, RoundRobin};
-use proxy::counters::Metric;
 use proxy::settings::Reuse;
+use proxy::stats::counters::Metric;
 use sim::Faults;
 use support::{Lab, listen};
 

@@ -4,9 +4,9 @@
 mod support;
 
 use balance::Algorithm::RoundRobin;
-use proxy::counters::Metric;
-use proxy::h2::stats::Field;
 use proxy::settings::Reuse;
+use proxy::stats::counters::Metric;
+use proxy::transport::h2::stats::Field;
 use sim::Faults;
 use sim::faults::MS;
 use sim::peers::{ClientPlan, OriginPlan};

@@ -2,9 +2,10 @@
 //! changes a state.
 
 use proxy::Worker;
-use proxy::counters::Metric;
-use proxy::log::{self, level};
-use proxy::runtime::{Back, Proxy};
+use proxy::logging::log;
+use proxy::logging::log::level;
+use proxy::state::runtime::{Back, Proxy};
+use proxy::stats::counters::Metric;
 
 /// SIGHUP: one line per server and proxy.
 pub(crate) fn states(worker: &Worker) {

@@ -5,7 +5,7 @@
 //! (management manual, section 4).
 
 use crate::dump;
-use proxy::listener::pausing;
+use proxy::frontend::listener::pausing;
 use proxy::{Shared, Worker};
 use reactor::{Class, Handle, Listener, Tick};
 use std::rc::Rc;

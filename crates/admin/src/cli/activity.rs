@@ -7,7 +7,7 @@
 
 use super::call::{Call, Reply};
 use proxy::Shared;
-use proxy::counters::Metric;
+use proxy::stats::counters::Metric;
 use reactor::{Activity, Class, Pulse};
 use std::fmt::Write as _;
 

@@ -3,11 +3,11 @@
 use super::events::Follow;
 use super::{collect, configured, ending, profiling, sessions, system, tasks, why};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
-use proxy::anon::Anon;
-use proxy::journal::Cause;
-use proxy::runtime::{Back, Front, Proxy, Server};
-use proxy::services::Pieces;
-use proxy::streams::Which;
+use proxy::state::runtime::{Back, Front, Proxy, Server};
+use proxy::state::services::Pieces;
+use proxy::state::transaction_log::Cause;
+use proxy::telemetry::anon::Anon;
+use proxy::telemetry::stream_list::Which;
 use proxy::{Shared, Worker};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -277,7 +277,7 @@ impl Call<'_> {
         };
         let by_id = server.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
         let is = |it: &Server| Some(it.state.id()) == by_id;
-        let named = |back| proxy::dynamic::named(back, server);
+        let named = |back| proxy::servers::add_delete::named(back, server);
         let slot = |back| named(back).or_else(|| by_id.and(back.servers.slot_of(is)));
         match proxy.back.as_ref().and_then(slot) {
             Some(slot) => Ok(Target { proxy, slot }),

@@ -2,7 +2,7 @@
 //! sets one.
 
 use super::call::{Call, Reply};
-use proxy::runtime::{Back, Proxy};
+use proxy::state::runtime::{Back, Proxy};
 use std::sync::Arc;
 
 /// The backend named at this position.

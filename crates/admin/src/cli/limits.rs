@@ -3,9 +3,10 @@
 use super::call::{Call, Reply, front};
 use crate::settings::Level;
 use proxy::Worker;
-use proxy::counters::{Counters, Gauge};
-use proxy::listener::pausing::{self, Switched};
-use proxy::runtime::{Back, Server};
+use proxy::frontend::listener::pausing;
+use proxy::frontend::listener::pausing::Switched;
+use proxy::state::runtime::{Back, Server};
+use proxy::stats::counters::{Counters, Gauge};
 use std::sync::atomic::Ordering::Relaxed;
 
 pub(super) fn disable_frontend(call: &mut Call<'_>) -> Reply {

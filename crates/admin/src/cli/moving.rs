@@ -1,7 +1,7 @@
 //! `set server <srv> addr`, `fqdn`, `check-addr` and `check-port` (management.txt 9.3). Never connects anywhere.
 
 use super::call::{Call, Reply, Severity, Target};
-use proxy::notice;
+use proxy::servers::events;
 use reactor::Address;
 use std::net::{IpAddr, SocketAddr};
 use stdx::ignored;
@@ -70,12 +70,12 @@ fn wanted_port(target: &Target, given: &str, now: u16, said: &mut String) -> u16
 }
 
 fn move_to(call: &Call<'_>, target: &Target, now: SocketAddr, next: SocketAddr) {
-    notice::relocate(call.worker, &target.proxy, target.slot, |place| {
+    events::relocate(call.worker, &target.proxy, target.slot, |place| {
         place.address = Address::Inet(next);
         place.known = !next.ip().is_unspecified();
     });
     if target.server().location.now().known {
-        notice::resolves(call.worker, &target.proxy, target.slot, false);
+        events::resolves(call.worker, &target.proxy, target.slot, false);
     }
     if now.ip() != next.ip() {
         let name = format!("{}/{}", target.proxy.name(), target.server().state.name());
@@ -84,7 +84,7 @@ fn move_to(call: &Call<'_>, target: &Target, now: SocketAddr, next: SocketAddr) 
             now.ip(),
             next.ip()
         );
-        notice::tell(call.worker, &target.proxy, &text);
+        events::tell(call.worker, &target.proxy, &text);
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) fn name(call: &Call<'_>, target: &Target) -> Reply {
         return tell(&format!("no need to change the FDQN {BY}"));
     }
     let name = format!("{}/{}", target.proxy.name(), target.server().state.name());
-    match proxy::resolver::rename(call.shared(), target.proxy.index, target.slot, given) {
+    match proxy::discovery::rename(call.shared(), target.proxy.index, target.slot, given) {
         true => tell(&format!("{name} changed its FQDN from {now} to {given} {BY}")),
         false => tell(&format!("could not update {name} FQDN {BY}")),
     }
@@ -134,7 +134,7 @@ pub(super) fn check_address(call: &Call<'_>, target: &Target) -> Reply {
         ("port", Err(reply)) => return reply,
         _ => None,
     };
-    notice::relocate(call.worker, &target.proxy, target.slot, |place| {
+    events::relocate(call.worker, &target.proxy, target.slot, |place| {
         place.check_ip = Some(ip);
         place.check_port = port.or(place.check_port);
     });
@@ -151,8 +151,9 @@ pub(super) fn check_port(call: &Call<'_>, target: &Target) -> Reply {
     }
     match port(call.word(4)) {
         Ok(port) => {
-            let change = |place: &mut proxy::location::Place| place.check_port = Some(port);
-            notice::relocate(call.worker, &target.proxy, target.slot, change);
+            let change =
+                |place: &mut proxy::state::server_address::Place| place.check_port = Some(port);
+            events::relocate(call.worker, &target.proxy, target.slot, change);
             Reply::Done
         }
         Err(reply) => reply,

@@ -1,12 +1,14 @@
 //! Commands that change or look at one server. Never decides about health.
 //!
-//! What a change means for queues, connections and logs is the business of [`proxy::notice`].
+//! What a change means for queues, connections and logs is the business of
+//! [`proxy::servers::events`].
 
 use super::call::{Call, Reply, Severity, Target};
 use super::moving;
 use balance::{Admin, Change, MAX_WEIGHT};
-use proxy::notice::{self, Cause};
-use proxy::runtime::Agent;
+use proxy::servers::events;
+use proxy::servers::events::Cause;
+use proxy::state::runtime::Agent;
 use std::sync::atomic::Ordering::Relaxed;
 use stdx::ignored;
 
@@ -63,7 +65,7 @@ fn switch_health(call: &Call<'_>, off: bool) -> Reply {
             Reply::error("Health check was not configured on this server, cannot enable.")
         }
         Ok(target) => {
-            proxy::tracking::suspend_checks(call.shared(), target.server(), off);
+            proxy::servers::track::suspend_checks(call.shared(), target.server(), off);
             Reply::Done
         }
         Err(reply) => reply,
@@ -120,8 +122,8 @@ fn change_agent(call: &Call<'_>, target: &Target) -> Reply {
     };
     match what {
         "agent" => match given {
-            "up" => notice::force_agent(call.worker, &target.proxy, target.slot, true),
-            "down" => notice::force_agent(call.worker, &target.proxy, target.slot, false),
+            "up" => events::force_agent(call.worker, &target.proxy, target.slot, true),
+            "down" => events::force_agent(call.worker, &target.proxy, target.slot, false),
             _ => return Reply::error("'set server <srv> agent' expects 'up' or 'down'."),
         },
         "agent-send" => agent.change(|asked| asked.send = given.as_bytes().to_vec()),
@@ -244,7 +246,7 @@ fn change_state(call: &Call<'_>, target: &Target) -> Reply {
 }
 
 fn change_admin(call: &Call<'_>, target: &Target, set: Admin, clear: Admin) -> Reply {
-    notice::set_admin(call.worker, &target.proxy, target.slot, set, clear, Cause::Silent);
+    events::set_admin(call.worker, &target.proxy, target.slot, set, clear, Cause::Silent);
     Reply::Done
 }
 
@@ -261,7 +263,7 @@ fn change_health(call: &Call<'_>, target: &Target) -> Reply {
     if target.server().settings.balance.track.is_some() {
         return Reply::error("cannot change health on a tracking server.");
     }
-    notice::force_health(call.worker, &target.proxy, target.slot, change);
+    events::force_health(call.worker, &target.proxy, target.slot, change);
     Reply::Done
 }
 
@@ -274,7 +276,7 @@ fn change_weight(call: &Call<'_>, target: &Target, at: usize) -> Reply {
                             '0%' and '100%'.";
                 return Reply::Message(Severity::Error, text.to_owned());
             }
-            notice::set_weight(call.worker, &target.proxy, target.slot, weight);
+            events::set_weight(call.worker, &target.proxy, target.slot, weight);
             Reply::Done
         }
         Err(text) if text.contains("weight string") => Reply::error(text).bare(),

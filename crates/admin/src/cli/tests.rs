@@ -5,7 +5,7 @@ use super::{known, table};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use crate::testing;
 use proptest::prelude::*;
-use proxy::streams::http::{Http, Message, State as Stage};
+use proxy::telemetry::stream_list::http::{Http, Message, State as Stage};
 use proxy::{Shared, Worker};
 use reactor::{Class, Handle};
 use std::cell::Cell;
@@ -615,7 +615,7 @@ fn lists() {
     assert!(conn.contains(" idle_cur idle_per_thr[1]\nbe/s1 3/1 "), "{conn}");
     assert!(conn.contains("\nbe/s1 3/1 127.0.0.1 8001 - 5000 0 0 0 0 0 -1 0 0\n"), "{conn}");
     let be = &bench.shared.proxies[1];
-    proxy::notice::relocate(&bench.worker, be, 0, |place| place.known = false);
+    proxy::servers::events::relocate(&bench.worker, be, 0, |place| place.known = false);
     let conn = bench.ask(address, "show servers conn be\n");
     assert!(conn.contains("\nbe/s1 3/1 - 8001 - "), "its name has no address: {conn}");
     assert_eq!(bench.run("show servers conn nope"), "Can't find backend.\n\n");
@@ -709,8 +709,8 @@ fn more_sessions_than_allowed_wait() {
 #[test]
 fn every_thread_is_asked_for_its_streams() {
     let mut bench = Bench::new();
-    let streams = |worker: &Worker, _| proxy::streams::Part {
-        streams: vec![proxy::streams::Listing {
+    let streams = |worker: &Worker, _| proxy::telemetry::stream_list::Part {
+        streams: vec![proxy::telemetry::stream_list::Listing {
             number: 0x10 + worker.thread.index as u64,
             frontend: 0,
             backend: Some(1),

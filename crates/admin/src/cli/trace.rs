@@ -4,8 +4,8 @@
 use super::call::{Call, Reply, Severity};
 use super::events::STREAMS;
 use proxy::Shared;
-use proxy::anon::Anon;
-use proxy::trace::{CRITERIA, Event, Level, Phase, Source, State, Verbosity};
+use proxy::telemetry::anon::Anon;
+use proxy::telemetry::trace::{CRITERIA, Event, Level, Phase, Source, State, Verbosity};
 use std::fmt::Write as _;
 use std::sync::Arc;
 

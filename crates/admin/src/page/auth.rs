@@ -2,8 +2,8 @@
 
 use super::response;
 use htx::Head;
-use proxy::services::{Answer, Body};
 use proxy::settings::StatsPage;
+use proxy::state::services::{Answer, Body};
 
 /// What HAProxy calls its realm.
 const REALM: &str = "HAProxy Statistics";

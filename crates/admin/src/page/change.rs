@@ -6,10 +6,12 @@
 use super::query::decode;
 use balance::{Admin, Change};
 use htx::Head;
-use proxy::notice::{self, Cause};
-use proxy::runtime::{Back, Proxy};
-use proxy::services::Visit;
-use proxy::streams::{self, Which};
+use proxy::servers::events;
+use proxy::servers::events::Cause;
+use proxy::state::runtime::{Back, Proxy};
+use proxy::state::services::Visit;
+use proxy::telemetry::stream_list;
+use proxy::telemetry::stream_list::Which;
 use proxy::{Shared, Worker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -128,7 +130,7 @@ pub(super) const ACTIONS: &[(&str, &str, Deed)] = &[
     }),
     ("shutdown", "Kill Sessions", |worker, proxy, _, slot| {
         let which = Which::Server(proxy.index, slot);
-        streams::end_all(&worker.shared, which, proxy::journal::Cause::Killed);
+        stream_list::end_all(&worker.shared, which, proxy::state::transaction_log::Cause::Killed);
         true
     }),
 ];
@@ -157,12 +159,12 @@ fn deed(name: &str) -> Option<Deed> {
 }
 
 fn administer(worker: &Worker, proxy: &Proxy, slot: usize, set: Admin, clear: Admin) -> bool {
-    notice::set_admin(worker, proxy, slot, set, clear, Cause::Silent).is_some()
+    events::set_admin(worker, proxy, slot, set, clear, Cause::Silent).is_some()
 }
 
 /// As [`administer`]; tells whether it made a difference.
 fn alter(worker: &Worker, proxy: &Proxy, slot: usize, set: Admin, clear: Admin) -> bool {
-    let before = notice::set_admin(worker, proxy, slot, set, clear, Cause::Silent);
+    let before = events::set_admin(worker, proxy, slot, set, clear, Cause::Silent);
     before.is_some_and(|before| before.any(clear) || before.with(set) != before)
 }
 
@@ -174,7 +176,7 @@ fn checks(back: &Back, slot: usize, off: bool) -> bool {
 fn force(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize, change: Change) -> bool {
     let tracks = back.servers.get(slot).is_none_or(|it| it.settings.balance.track.is_some());
     if !tracks {
-        notice::force_health(worker, proxy, slot, change);
+        events::force_health(worker, proxy, slot, change);
     }
     !tracks
 }
@@ -186,7 +188,7 @@ fn agent(back: &Back, slot: usize) -> Option<&AtomicBool> {
 fn force_agent(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize, up: bool) -> bool {
     let listened_to = agent(back, slot).is_some_and(|off| !off.load(Relaxed));
     if listened_to {
-        notice::force_agent(worker, proxy, slot, up);
+        events::force_agent(worker, proxy, slot, up);
     }
     listened_to
 }

@@ -18,8 +18,8 @@ use figures::Figures;
 use history::History;
 use htx::Head;
 use proxy::Worker;
-use proxy::services::{Answer, Body};
 use proxy::settings::StatsPage;
+use proxy::state::services::{Answer, Body};
 use std::sync::Arc;
 
 const DOCUMENT: &str = include_str!("ui/index.html");

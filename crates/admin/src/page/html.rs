@@ -326,8 +326,11 @@ fn process(view: &View<'_>, out: &mut String) {
         ("uptime", info::span(uptime)),
         ("maxconn", shared.maxconn.load(Relaxed).to_string()),
         ("connections", shared.connections.current().to_string()),
-        ("connections in all", grouped(shared.totals.sum(proxy::counters::Metric::Connections))),
-        ("requests in all", grouped(shared.totals.sum(proxy::counters::Metric::Requests))),
+        (
+            "connections in all",
+            grouped(shared.totals.sum(proxy::stats::counters::Metric::Connections)),
+        ),
+        ("requests in all", grouped(shared.totals.sum(proxy::stats::counters::Metric::Requests))),
     ];
     out.push_str("<dl class=\"process\">\n");
     for (name, value) in items {

@@ -286,7 +286,7 @@ fn the_dashboard_loads_nothing_from_outside() {
 fn the_dashboard_has_histograms_and_the_last_checks() {
     let bench = Bench::new();
     let back = bench.shared.proxies[1].back.as_ref().unwrap();
-    back.servers[0].counters.latencies.record(0, proxy::latency::Span::Total, 1, 50_001);
+    back.servers[0].counters.latencies.record(0, proxy::stats::latency::Span::Total, 1, 50_001);
     let (_, body) = bench.get("/ui/figures");
     for part in [
         "\"name\":\"be\",\"id\":3,\"rows\":[{\"kind\":\"Server\",\"name\":\"s1\",\"status\":\"UP\"",
@@ -304,7 +304,12 @@ fn a_backend_of_many_servers_has_the_times_of_all_of_them() {
     let shared = testing::crowded(50);
     let back = shared.proxies[1].back.as_ref().unwrap();
     for slot in [0, 20, 49] {
-        back.servers[slot].counters.latencies.record(0, proxy::latency::Span::Total, 1, 50_001);
+        back.servers[slot].counters.latencies.record(
+            0,
+            proxy::stats::latency::Span::Total,
+            1,
+            50_001,
+        );
     }
     let worker = testing::worker(&shared);
     let bench = Bench { worker, shared: shared.clone(), pages: Pages::new(testing::settings()) };
@@ -330,8 +335,8 @@ fn a_backend_of_many_servers_has_the_times_of_all_of_them() {
 fn the_history_of_the_charts_is_told_by_scope() {
     let bench = Bench::new();
     let counters = &bench.shared.proxies[1].back.as_ref().unwrap().counters;
-    counters.of(0).add(proxy::counters::Metric::Requests, 9);
-    let mut sampler = proxy::history::Sampler::new(&bench.shared);
+    counters.of(0).add(proxy::stats::counters::Metric::Requests, 9);
+    let mut sampler = proxy::telemetry::history::Sampler::new(&bench.shared);
     for second in [1_000, 2_000, 4_000] {
         sampler.step(&bench.shared, second);
     }

@@ -7,9 +7,9 @@
 use super::{begin_as, labelled};
 use crate::stats::Kind;
 use proxy::Shared;
-use proxy::counters::Counters;
-use proxy::latency::{SPANS, Span};
-use proxy::runtime::Back;
+use proxy::state::runtime::Back;
+use proxy::stats::counters::Counters;
+use proxy::stats::latency::{SPANS, Span};
 use stdx::Summary;
 
 /// Powers of two of microseconds that are edges of buckets.

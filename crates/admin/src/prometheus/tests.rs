@@ -4,7 +4,7 @@ use super::answer;
 use crate::testing;
 use htx::{Head, Version};
 use proxy::Shared;
-use proxy::latency::SPANS;
+use proxy::stats::latency::SPANS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

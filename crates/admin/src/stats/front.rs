@@ -3,8 +3,8 @@
 use super::field::Field;
 use super::{Clock, Kind, Row, is_http, mode};
 use proxy::Shared;
-use proxy::counters::{Counters, Event, Metric};
-use proxy::runtime::{Front, Proxy};
+use proxy::state::runtime::{Front, Proxy};
+use proxy::stats::counters::{Counters, Event, Metric};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Counters that a client side always shows.

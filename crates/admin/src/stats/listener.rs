@@ -4,10 +4,10 @@ use super::field::Field;
 use super::front::sums;
 use super::{Clock, Kind, Row, mode, server};
 use proxy::Shared;
-use proxy::counters::{Counters, Metric};
-use proxy::listener::{Standing, standing};
-use proxy::runtime::{Front, Listener, Proxy};
+use proxy::frontend::listener::{Standing, standing};
 use proxy::settings::Bind;
+use proxy::state::runtime::{Front, Listener, Proxy};
+use proxy::stats::counters::{Counters, Metric};
 
 /// Counters that a listener shows. What HAProxy calls its sessions are connections.
 const COUNTERS: &[(Field, Metric)] = &[

@@ -4,8 +4,8 @@ use super::field::Field;
 use super::front::{RESPONSES, sums};
 use super::{Clock, Kind, Row, Value, is_http, mode};
 use balance::{CheckStatus, notice};
-use proxy::counters::{Counters, Event, Metric, Timing};
-use proxy::runtime::{Proxy, Server};
+use proxy::state::runtime::{Proxy, Server};
+use proxy::stats::counters::{Counters, Event, Metric, Timing};
 use reactor::Address;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::settings::Settings;
 use crate::testing;
 use field::COLUMNS;
-use proxy::counters::Metric;
+use proxy::stats::counters::Metric;
 use std::sync::atomic::Ordering::Relaxed;
 
 const CLOCK: Clock = Clock { second: 1_000, of_second: 0, ms: 3_000 };

@@ -2,8 +2,8 @@
 
 use super::Kind;
 use super::modules::Subject;
-use proxy::latency::{SPANS, Span};
-use proxy::runtime::Back;
+use proxy::state::runtime::Back;
+use proxy::stats::latency::{SPANS, Span};
 use std::borrow::Cow;
 use std::ops::Range;
 use stdx::Summary;

@@ -13,8 +13,8 @@ mod settings;
 pub(crate) use lines::Line;
 pub(crate) use settings::{Listen, listen, process};
 
-use proxy::counters::{Gauge, Metric};
-use proxy::services::NoServices;
+use proxy::state::services::NoServices;
+use proxy::stats::counters::{Gauge, Metric};
 use proxy::{Shared, Worker};
 use sim::peers::{Client, ClientPlan, Mischief, Origin, OriginPlan, Tally};
 use sim::{Faults, Machine};

@@ -2,8 +2,8 @@
 //! Never said in quiet mode or in the background.
 
 use admin::CliSocket;
-use proxy::runtime::Proxy;
 use proxy::settings::{Bind, Mode};
+use proxy::state::runtime::Proxy;
 use reactor::Address;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;

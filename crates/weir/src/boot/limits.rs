@@ -4,7 +4,7 @@ use crate::cli::Options;
 use crate::complain;
 use config::Model;
 use config::model::{CpuMap, Process, Seat, Splice, Tune};
-use proxy::splice::Limits;
+use proxy::transport::splice::Limits;
 
 /// Descriptors needed besides those of connections: listeners, pollers, logs, files.
 const SPARE: u64 = 64;

@@ -39,7 +39,8 @@ fn target(from: &model::LogTarget, rings: &[model::Ring]) -> LogTarget {
             model::LogAddress::Ring(name) => {
                 let section = rings.iter().position(|ring| ring.name == *name);
                 // One that is not there takes nothing: a number that no ring has.
-                let missing = if &**name == "buf0" { proxy::ring::OWN } else { usize::MAX };
+                let missing =
+                    if &**name == "buf0" { proxy::logging::ring::OWN } else { usize::MAX };
                 LogAddress::Ring(section.map_or(missing, |index| index + 1))
             }
         },

@@ -10,9 +10,9 @@ use crate::master::watch;
 use crate::{complain, fail, signals};
 use config::Model;
 use config::model::{CloseSpread, Global};
-use proxy::memory::Budget;
 use proxy::settings::{Http2, Process};
-use proxy::stopping::Spread;
+use proxy::state::soft_stop::Spread;
+use proxy::thread::memory::Budget;
 use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::watchdog::Hold;
@@ -594,20 +594,20 @@ fn work(
 }
 
 /// How many buffers there may be, as the file says.
-fn said_buffers(global: &Global) -> Option<proxy::buffers::Limit> {
+fn said_buffers(global: &Global) -> Option<proxy::thread::buffers::Limit> {
     let reserve = global.tune.buffer_reserve.map_or(BUFFER_RESERVE, |reserve| reserve as usize);
-    let limit = |buffers| proxy::buffers::Limit { buffers, reserve, sheds: false };
+    let limit = |buffers| proxy::thread::buffers::Limit { buffers, reserve, sheds: false };
     Some(global.tune.buffer_limit as usize).filter(|buffers| *buffers > 0).map(limit)
 }
 
 /// How many buffers there may be: as many as the file says, and no more than fit into their part of
 /// the memory budget.
-fn buffers(settings: &Process, budget: Option<Budget>) -> Option<proxy::buffers::Limit> {
+fn buffers(settings: &Process, budget: Option<Budget>) -> Option<proxy::thread::buffers::Limit> {
     let Some(budget) = budget else { return settings.buffer_limit };
     let most = budget.buffers(settings.buffer_size);
     let said = settings.buffer_limit.map_or(usize::MAX, |limit| limit.buffers);
     let reserve = settings.buffer_limit.map_or(BUFFER_RESERVE, |limit| limit.reserve);
-    Some(proxy::buffers::Limit { buffers: most.min(said), reserve, sheds: true })
+    Some(proxy::thread::buffers::Limit { buffers: most.min(said), reserve, sheds: true })
 }
 
 /// Watches the workers. One that computes for ever ends the process; one that is blocked in the

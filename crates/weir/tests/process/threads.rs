@@ -104,7 +104,8 @@ fn tasks_are_profiled_when_asked() {
     assert_eq!(status(&weir), line("on"));
     assert_eq!(weir.web().get("/").text(), "a");
     let text = eventually("a client in the profile", || {
-        Some(weir.cli("show profiling")).filter(|text| text.contains("  proxy::client::run "))
+        Some(weir.cli("show profiling"))
+            .filter(|text| text.contains("  proxy::frontend::client::run "))
     });
     assert!(text.contains(" <- "), "{text}");
     assert!(!weir.cli("show profiling aggr").contains(" <- "));

@@ -1,0 +1,10 @@
+//! Clients: listeners, session rules, PROXY protocol headers, connections of HTTP/1 and HTTP/2.
+
+pub(crate) mod client;
+pub(crate) mod h2_connection;
+pub(crate) mod h2_refusal;
+pub(crate) mod handshake_limit;
+pub mod listener;
+pub mod listener_balance;
+pub mod preamble;
+pub(crate) mod session_rules;

@@ -1,0 +1,353 @@
+//! Connections from clients that speak HTTP/2: reads, writes, and starts a transaction for each
+//! stream. Never looks into a request.
+
+use crate::frontend::client::{Client, Last, idle_deadline};
+use crate::frontend::h2_refusal;
+use crate::state::worker::Worker;
+use crate::telemetry::trace::points as trace;
+use crate::transaction::run;
+use crate::transaction::run::{Arrival, Parts};
+use crate::transport::codec::Machine;
+use crate::transport::h2::pump::{Pump, Turn};
+use crate::transport::h2::{Half, Session};
+use crate::transport::socket::Transport;
+use crate::transport::tls_handshake;
+use crate::upstream::private_pool::Own;
+use buf::Buf;
+use mux::Side;
+use mux::h2::{Conn, Key};
+use reactor::{Class, Tick};
+use std::cell::{Cell, RefCell, RefMut};
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use table::DataType;
+use wire::h2::PREFACE;
+
+/// Streams of a connection that are as urgent as the requests of other connections. A connection
+/// with more at a time lets others go first: whoever asks a hundred questions at once has no claim
+/// to a hundred turns before somebody with one.
+const URGENT: u32 = 8;
+
+/// How long a client may take to learn that its connection ends, in milliseconds. What it asks for
+/// until then is served (RFC 9113 section 6.8).
+const ANNOUNCEMENT_MS: u32 = 1_000;
+
+/// What the streams of a client's connection share beside the machine.
+pub(crate) struct Front {
+    /// The connection.
+    client: Box<Client>,
+    pub(crate) session: Rc<Session>,
+    /// Server connections that only this client may use, between two requests.
+    own: RefCell<Own>,
+    last: Cell<Option<Last>>,
+    /// Streams that are being served.
+    under_way: Cell<u32>,
+    /// When the last stream ended: from then on the client is waited for.
+    idle_since: Cell<Tick>,
+    /// The `sess` variables, which all streams see and change.
+    variables: sample::VarStore,
+}
+
+impl std::fmt::Debug for Front {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Front").finish_non_exhaustive()
+    }
+}
+
+/// Whether what has come of a connection may be the beginning of HTTP/2.
+pub(crate) fn may_begin(client: &Client) -> bool {
+    let settings = client.proxy.settings.front.as_ref();
+    let clear = client.session().is_none();
+    let upgrades = clear && settings.is_some_and(|front| !front.disable_h2_upgrade);
+    upgrades && begins(client.input.data())
+}
+
+/// Whether all that there is agrees with the preface.
+fn begins(input: &[u8]) -> bool {
+    let count = input.len().min(PREFACE.len());
+    count > 0 && input[..count] == PREFACE[..count]
+}
+
+/// Waits until it is clear whether a connection begins with the preface of HTTP/2.
+pub(crate) async fn recognize(client: &mut Client) -> bool {
+    let deadline = idle_deadline(client);
+    let thread = client.worker.thread.clone();
+    while begins(client.input.data()) {
+        if client.input.len() >= PREFACE.len() {
+            return true;
+        }
+        match client.read() {
+            Ok(1..) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+                    return false;
+                }
+                client.socket.want_read();
+                thread.scheduler().pause(deadline).await;
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Serves a client's connection until it is over. What has come of it stands in its input.
+pub(crate) async fn run(mut client: Box<Client>) {
+    let early = client.session().is_some_and(|session| session.is_early());
+    if early && !Box::pin(tls_handshake::end_of(&client)).await {
+        return;
+    }
+    let worker = client.worker.clone();
+    let input = std::mem::replace(&mut client.input, Buf::empty());
+    let variables = std::mem::take(&mut client.variables);
+    let machine = worker.h2_conn(&client.proxy, Side::Client);
+    let scheme: &'static [u8] = if client.session().is_some() { b"https" } else { b"http" };
+    let session = Session::new(&worker.thread, machine, scheme);
+    let pump = Pump::new(&session, input, worker.thread.tick()).answering();
+    client.mux = Machine::H2(Half::of_connection(&session));
+    let (own, last) = (RefCell::default(), Cell::new(None));
+    let under_way = Cell::new(0);
+    let idle_since = Cell::new(worker.thread.tick());
+    let front = Front { client, session, own, last, under_way, idle_since, variables };
+    let front = Rc::new(front);
+    let mut driver = Driver { front: front.clone(), pump, streams: 0, announced: None };
+    let stats = &front.client.proxy.h2.front;
+    let Some(socket) = front.client.socket.transport() else { return };
+    stats.open();
+    trace::client(&front.client, &trace::H2_OPENED);
+    driver.run(&worker, socket).await;
+    stats.close();
+    trace::client(&front.client, &trace::H2_CLOSED);
+    driver.pump.close(&worker, socket).await;
+    front.count();
+}
+
+/// What a connection's task remembers.
+struct Driver {
+    front: Rc<Front>,
+    pump: Pump,
+    /// Streams so far.
+    streams: u32,
+    /// When the client was asked to open no more streams.
+    announced: Option<Tick>,
+}
+
+/// Why the task of a connection does not wait any longer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Expiry {
+    /// The client does not take what there is for it.
+    Stalled,
+    /// The client has not sent a first request in time.
+    NoRequest,
+    /// The client has sent no other request in time, or the soft stop ends its connection.
+    Retired,
+    /// The client has had the time to learn that its connection ends.
+    Announced,
+}
+
+impl Driver {
+    async fn run(&mut self, worker: &Rc<Worker>, socket: &Transport) {
+        let thread = worker.thread.clone();
+        loop {
+            let (front, streams) = (&self.front, &mut self.streams);
+            let turn = self.pump.turn(worker, socket, |key| {
+                start(worker, front, key, *streams);
+                *streams = streams.saturating_add(1);
+                if front.client.is_frontend_shut() {
+                    front.session.drive(Conn::begin_shutdown);
+                }
+            });
+            self.front.count();
+            match turn {
+                Turn::Over => return,
+                Turn::More => thread.scheduler().yield_as(Class::Bulk).await,
+                Turn::Waits => {
+                    self.note_announcement(thread.tick());
+                    if self.is_idle() && worker.shared.memory.closes_idle() {
+                        self.expire(Expiry::Retired);
+                        continue;
+                    }
+                    let next = self.next_expiry();
+                    if let Some((_, reason)) = next.filter(|(at, _)| at.is_due(thread.tick())) {
+                        if reason == Expiry::Stalled {
+                            return;
+                        }
+                        self.expire(reason);
+                        continue;
+                    }
+                    self.pump.want(socket);
+                    if self.front.is_crowded() {
+                        thread.scheduler().carry_on();
+                    }
+                    thread.scheduler().pause(next.map(|(at, _)| at)).await;
+                }
+            }
+        }
+    }
+
+    /// Whether it has had streams, waits for the next one, and does not shut down yet.
+    fn is_idle(&self) -> bool {
+        let idle = self
+            .front
+            .session
+            .look(|mux| mux.streams() == 0 && mux.is_open() && !mux.announces_shutdown());
+        self.streams > 0 && idle
+    }
+
+    /// Remembers when the shutdown was announced, by this task or by the machine itself.
+    fn note_announcement(&mut self, now: Tick) {
+        let announces = self.front.session.look(Conn::announces_shutdown);
+        self.announced = announces.then(|| self.announced.unwrap_or(now));
+    }
+
+    /// Takes the next step of the connection's end.
+    fn expire(&mut self, reason: Expiry) {
+        self.front.session.drive(|mux| {
+            mux.begin_shutdown();
+            if reason != Expiry::Retired {
+                mux.finish_shutdown();
+            }
+        });
+    }
+
+    /// The first reason that ends the wait for the client, and when it does.
+    fn next_expiry(&self) -> Option<(Tick, Expiry)> {
+        let timeouts = &self.front.client.proxy.settings.timeouts;
+        let stall = timeouts.client.filter(|_| self.pump.is_stalled());
+        let stalled = stall.map(|span| (self.pump.moved.plus_ms(span), Expiry::Stalled));
+        earlier(stalled, self.retirement())
+    }
+
+    /// When the connection begins or goes on to shut down: in between requests after some time, and
+    /// in a soft stop.
+    fn retirement(&self) -> Option<(Tick, Expiry)> {
+        if let Some(since) = self.announced {
+            return Some((since.plus_ms(ANNOUNCEMENT_MS), Expiry::Announced));
+        }
+        let client = &self.front.client;
+        let (idle, open) = self.front.session.look(|mux| (mux.streams() == 0, mux.is_open()));
+        if !open {
+            return None;
+        }
+        let stop = if idle { client.last_idle_moment() } else { client.last_moment() };
+        let stop = stop.map(|at| (at, Expiry::Retired));
+        let silence = if idle { self.end_of_silence() } else { None };
+        earlier(stop, silence)
+    }
+
+    /// How long a client without a stream is waited for. Each stream looks after itself.
+    fn end_of_silence(&self) -> Option<(Tick, Expiry)> {
+        let timeouts = &self.front.client.proxy.settings.timeouts;
+        let (span, reason) = match self.streams {
+            0 => (timeouts.http_request.or(timeouts.client), Expiry::NoRequest),
+            _ => {
+                let span = timeouts.http_keep_alive.or(timeouts.http_request);
+                (span.or(timeouts.client), Expiry::Retired)
+            }
+        };
+        Some((self.front.idle_since.get().plus_ms(span?), reason))
+    }
+}
+
+fn earlier(one: Option<(Tick, Expiry)>, other: Option<(Tick, Expiry)>) -> Option<(Tick, Expiry)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if other.0.is_before(one.0) { other } else { one }),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Starts the transaction of a stream.
+fn start(worker: &Rc<Worker>, front: &Rc<Front>, key: Key, number: u32) {
+    let class = if front.is_crowded() { Class::Bulk } else { Class::Urgent };
+    let client = Box::new(Client::of_stream(front, key, number));
+    let settings = client.proxy.settings.front.as_ref();
+    let bind = settings.and_then(|front| front.binds.get(client.bind as usize));
+    let nice = bind.map_or(0, |bind| bind.nice);
+    let scheduler = worker.thread.scheduler();
+    let task = scheduler.spawn(class, serve(worker.clone(), front.clone(), client));
+    scheduler.set_nice(task, nice);
+}
+
+/// Serves one stream.
+async fn serve(worker: Rc<Worker>, front: Rc<Front>, client: Box<Client>) {
+    let parts = Parts { client, arrival: Arrival::Data };
+    let mut run = pin!(worker.seats.run(run::run, parts));
+    let ended = poll_fn(|context| {
+        let polled = run.as_mut().poll(context);
+        if polled.is_pending() && front.is_crowded() {
+            worker.thread.scheduler().carry_on();
+        }
+        polled
+    });
+    drop(ended.await);
+}
+
+impl Front {
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The counters of its frontend.
+    pub(crate) fn stats(&self) -> &crate::transport::h2::stats::Stats {
+        &self.client.proxy.h2.front
+    }
+
+    /// Whether it has so many streams under way that others go first.
+    fn is_crowded(&self) -> bool {
+        self.under_way.get() >= URGENT
+    }
+
+    /// How many streams it has under way.
+    pub(crate) fn under_way(&self) -> u32 {
+        self.under_way.get()
+    }
+
+    /// One of its streams begins to be served.
+    pub(crate) fn open_stream(&self) {
+        self.under_way.set(self.under_way.get() + 1);
+        self.client.worker.share.add_stream();
+        self.stats().open_stream();
+    }
+
+    /// One of its streams has been served.
+    pub(crate) fn close_stream(&self) {
+        self.under_way.set(self.under_way.get() - 1);
+        self.client.worker.share.remove_stream();
+        self.idle_since.set(self.session.thread().tick());
+        self.stats().close_stream();
+    }
+
+    /// Enters what has happened into the books.
+    fn count(&self) {
+        let counters = self.session.drive(Conn::take_counters);
+        self.stats().count(&counters);
+        if counters.memory_refused > 0 {
+            let refused = &self.client.worker.shared.memory.refused;
+            refused.streams.fetch_add(counters.memory_refused.into(), Relaxed);
+        }
+        if counters.glitches > 0 {
+            self.client.count_many(DataType::GLITCH, counters.glitches.into());
+        }
+        if counters.refused > 0 || counters.connection_errors > 0 {
+            h2_refusal::report(&self.client, &counters);
+        }
+    }
+
+    /// What the next stream begins with.
+    pub(crate) fn lend(&self) -> (Option<Last>, sample::VarStore) {
+        (self.last.get(), sample::VarStore::shared(&self.variables))
+    }
+
+    /// The server connections of this client alone that no stream uses now.
+    pub(crate) fn own(&self) -> RefMut<'_, Own> {
+        self.own.borrow_mut()
+    }
+
+    /// What a stream leaves behind for those after it.
+    pub(crate) fn take_back(&self, stream: &Client) {
+        self.last.set(stream.last);
+    }
+}

@@ -1,0 +1,56 @@
+//! Lines of what is refused before there is a transaction. Never decides what is refused.
+//!
+//! These are streams whose requests cannot be understood, and connections that break the protocol
+//! or try our patience.
+//!
+//! The machine only counts. It resets few such streams before it ends the connection, so lines are
+//! as few, and nothing is kept for them.
+
+use crate::frontend::client::Client;
+use crate::logging::log;
+use crate::telemetry::accounting;
+use crate::transaction::sample_context::wall;
+use mux::h2::Counters;
+use sample::TransactionRecord;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Writes a line for each stream that was refused, and one for a connection that was ended.
+#[cold]
+pub(crate) fn report(client: &Client, counters: &Counters) {
+    let settings = &client.proxy.settings;
+    let Some(front) = &settings.front else { return };
+    if settings.logs.targets.is_empty() || settings.log_format.is_none() {
+        return;
+    }
+    let level = if front.separate_errors { log::level::ERR } else { log::level::INFO };
+    for _ in 0..counters.refused + counters.connection_errors {
+        write_line(client, level);
+    }
+}
+
+/// A line with nothing in it but when and from where: who sends nonsense has said something, so
+/// that `option dontlognull` is no reason to leave it out.
+fn write_line(client: &Client, level: u8) {
+    let (worker, settings) = (&client.worker, &client.proxy.settings);
+    let now = wall(worker.thread.wall());
+    let (mut line, mut data) = (worker.take_scratch(), worker.take_scratch());
+    let adapt = |record: &mut TransactionRecord| {
+        (record.accepted, record.requested) = (now, now);
+        (record.handshake_ms, record.active_ms, record.total_ms, record.user_ms) = (0, 0, 0, 0);
+    };
+    accounting::show_unborn(client, adapt, |view| {
+        if let Some(format) = settings.error_log_format.as_ref().or(settings.log_format.as_ref()) {
+            format.write(view, &mut line);
+        }
+        match &settings.log_format_sd {
+            Some(format) => format.write(view, &mut data),
+            None => data.push(b'-'),
+        }
+    });
+    if let Some(front) = &client.proxy.front {
+        front.lines.fetch_add(1, Relaxed);
+    }
+    log::send_structured(worker, &settings.logs, level, &data, &line);
+    worker.give_scratch(line);
+    worker.give_scratch(data);
+}

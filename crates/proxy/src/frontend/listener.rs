@@ -1,0 +1,377 @@
+//! Listeners of one thread: accept clients within the limits. Never reads from one.
+//!
+//! At a limit (`maxconn` of the process, the frontend or the bind line, `maxsslconn`,
+//! `tune.ssl.max-handshakes`) or without descriptors a listener pauses: clients wait in the
+//! system's backlog. It looks again after [`RETRY_MS`], and when handshakes have ended. With the
+//! soft stop it closes, so that clients find a newer process; those who wait already are taken
+//! first, because that process has not been told of them: the system reports a client to one
+//! poller.
+
+use crate::frontend::client;
+use crate::frontend::client::Client;
+use crate::frontend::handshake_limit;
+use crate::frontend::handshake_limit::HandshakePlace;
+use crate::frontend::listener_balance;
+use crate::frontend::preamble;
+use crate::frontend::session_rules;
+use crate::state::runtime::{Front, Proxy, ProxyRef, Shared};
+use crate::state::worker::Worker;
+use crate::stats::counters::{Counters, Event, Metric};
+use reactor::{Class, Handle, Listener, Socket, Wake};
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How soon a paused listener looks again, in milliseconds.
+const RETRY_MS: u32 = 100;
+
+/// How often a listener that ends takes its share of those who wait still: more than any backlog
+/// holds.
+const LAST_SHARES: u32 = 10_000;
+
+/// Starts a task per listener that this thread serves.
+pub(crate) fn start_all(worker: &Rc<Worker>) {
+    for proxy in &worker.proxies {
+        let Some(front) = proxy.settings.front.as_ref().filter(|_| !proxy.settings.disabled) else {
+            continue;
+        };
+        for (place, bind) in front.binds.iter().enumerate() {
+            let own = |thread: &u16| usize::from(*thread) == worker.thread.index;
+            if bind.threads.is_empty() || bind.threads.iter().any(own) {
+                let handle = bind.socket_of(worker.thread.index);
+                let part = Part::new(worker, handle);
+                let task = run(worker.clone(), proxy.clone(), place, part);
+                worker.thread.scheduler().spawn(Class::Normal, task);
+            }
+        }
+    }
+}
+
+async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, part: Part) {
+    let mut listener = Listener::new(&worker.thread, part.handle);
+    let mut complained = false;
+    let shut = || proxy.front.as_ref().is_some_and(Front::is_shut);
+    while !worker.shared.is_stopping() && !shut() {
+        let deadline = match accept_some(&worker, &proxy, place, &mut listener) {
+            Ok(Took::All | Took::Share) => None,
+            Ok(Took::Limit) => {
+                worker.paused_listeners.add(&worker);
+                Some(worker.thread.tick().plus_ms(RETRY_MS))
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut complained, true) {
+                    complain(&worker, &proxy, &error);
+                }
+                Some(worker.thread.tick().plus_ms(RETRY_MS))
+            }
+        };
+        match deadline {
+            Some(_) => listener.pause(),
+            None if listener.resume().is_ok() => complained = false,
+            None => {}
+        }
+        worker.thread.scheduler().pause(deadline).await;
+    }
+    // Before the last one closes it: a watch on a socket that lives on in another process would
+    // stay.
+    listener.pause();
+    if worker.shared.is_stopping() {
+        take_last(&worker, &proxy, place, &mut listener).await;
+    }
+}
+
+/// Takes those who came before the listener was not watched any more. Others hear of those who come
+/// now.
+async fn take_last(worker: &Rc<Worker>, proxy: &ProxyRef, place: usize, listener: &mut Listener) {
+    for _ in 0..LAST_SHARES {
+        match accept_some(worker, proxy, place, listener) {
+            Ok(Took::Share) => worker.thread.scheduler().yield_as(Class::Bulk).await,
+            Ok(Took::All | Took::Limit) | Err(_) => return,
+        }
+    }
+}
+
+/// A task's part in listening on a handle. It ends with the task, however that ends; the last one
+/// closes the handle.
+pub(crate) struct Part {
+    worker: Rc<Worker>,
+    handle: Handle,
+}
+
+impl Part {
+    pub(crate) fn new(worker: &Rc<Worker>, handle: Handle) -> Self {
+        worker.shared.listening.enter(handle);
+        Self { worker: worker.clone(), handle }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let (shared, kernel) = (&self.worker.shared, self.worker.thread.kernel());
+        if shared.listening.leave(self.handle) {
+            kernel.close(self.handle, false);
+        }
+        if shared.is_stopping() && shared.listening.is_over() {
+            shared.rouse();
+        }
+    }
+}
+
+/// Has a frontend give its addresses up for good; its connections go on. `false`: it has already.
+pub fn shut_frontend(shared: &Shared, proxy: &Proxy) -> bool {
+    let Some(front) = &proxy.front else { return false };
+    if front.shut.swap(true, Relaxed) {
+        return false;
+    }
+    for thread in 0..shared.settings.threads {
+        let rouse = |worker: &Worker| worker.thread.scheduler().wake_all(Wake::OTHER);
+        shared.ask(thread, Box::new(rouse));
+    }
+    true
+}
+
+/// How many tasks of all threads listen on each handle: the last one closes it, so that nobody
+/// accepts from a number that means another socket by then.
+#[derive(Debug, Default)]
+pub(crate) struct Listening(Mutex<HashMap<Handle, usize>>);
+
+impl Listening {
+    fn enter(&self, handle: Handle) {
+        *self.counts().entry(handle).or_insert(0) += 1;
+    }
+
+    /// Whether that was the last one.
+    fn leave(&self, handle: Handle) -> bool {
+        let mut counts = self.counts();
+        let Some(count) = counts.get_mut(&handle) else { return false };
+        *count -= 1;
+        let last = *count == 0;
+        if last {
+            counts.remove(&handle);
+        }
+        last
+    }
+
+    /// Whether nobody listens any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.counts().is_empty()
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<Handle, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a listener has taken of those who wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Took {
+    /// All of them.
+    All,
+    /// As many as it may in one turn.
+    Share,
+    /// As many as a limit lets in.
+    Limit,
+}
+
+/// Accepts what waits, up to `tune.maxaccept`.
+fn accept_some(
+    worker: &Rc<Worker>,
+    proxy: &ProxyRef,
+    place: usize,
+    listener: &mut Listener,
+) -> io::Result<Took> {
+    let settings = proxy.settings.front.as_ref();
+    let Some(bind) = settings.and_then(|front| front.binds.get(place)) else {
+        return Ok(Took::All);
+    };
+    for _ in 0..worker.shared.settings.max_accept.max(1) {
+        let now = Moment::of(worker);
+        if standing(&worker.shared, proxy, place, now) != Standing::Open {
+            return Ok(Took::Limit);
+        }
+        if !worker.shared.memory.admits_client(&worker.share) {
+            return Ok(Took::Limit);
+        }
+        let (handle, peer) = match listener.take() {
+            Ok(accepted) => accepted,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Took::All),
+            // The client left before it was taken: no fault of ours, look for the next.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // It does not listen while its frontend is paused.
+            Err(_) if pausing::is_paused(proxy) => return Ok(Took::Limit),
+            Err(error) => return Err(error),
+        };
+        count_connection(worker, proxy, place);
+        worker.share.add_client(bind.preamble.tls.is_some());
+        match listener_balance::choose(worker, bind) {
+            Some(thread) => {
+                listener_balance::send(worker, thread, (proxy.index, place), (handle, peer))
+            }
+            None => {
+                let socket = Socket::adopt(&worker.thread, handle);
+                begin(worker, Client::new(worker, proxy, place, socket, peer));
+            }
+        }
+    }
+    Ok(Took::Share)
+}
+
+/// Begins to serve a client, if it may be.
+pub(crate) fn begin(worker: &Rc<Worker>, mut client: Client) {
+    let settings = client.proxy.settings.front.as_ref();
+    let Some(bind) = settings.and_then(|front| front.binds.get(client.bind as usize)) else {
+        return;
+    };
+    let (nice, reduction) = (bind.nice, bind.mss_reduction);
+    client.rare.set_expected(bind.preamble.expects);
+    client.speaks_h2 = bind.speaks_h2;
+    if reduction > 0
+        && let Some(socket) = client.socket.socket()
+    {
+        let kernel = worker.thread.kernel();
+        // Without it segments are as large as the client allows, which is no harm.
+        let _ = kernel.reduce_max_segment(socket.handle(), reduction);
+    }
+    if session_rules::admits(&mut client) {
+        welcome(worker, client, nice);
+    }
+}
+
+/// Spawns the task of a client.
+fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
+    let scheduler = worker.thread.scheduler();
+    let bind =
+        client.proxy.settings.front.as_ref().and_then(|it| it.binds.get(client.bind as usize));
+    let encrypted = bind.is_some_and(|bind| bind.preamble.tls.is_some());
+    let task = if client.rare.expects.any() || encrypted {
+        let place = encrypted.then(|| HandshakePlace::enter(worker));
+        scheduler.spawn(Class::Urgent, preamble::run(Box::new(client), place))
+    } else if session_rules::opens_session(&mut client) {
+        scheduler.spawn(Class::Urgent, client::run(Box::new(client)))
+    } else {
+        return;
+    };
+    scheduler.set_nice(task, nice);
+}
+
+/// Whether a listener takes clients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// It does.
+    Open,
+    /// It has as many as it may.
+    Full,
+    /// It waits until its frontend or the process may have more.
+    Waiting,
+}
+
+/// A moment, as rates are asked for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Seconds since 1970.
+    pub second: u32,
+    /// Milliseconds of that second that have passed.
+    pub of_second: u32,
+    /// Milliseconds on a clock that nobody sets; see [`Worker::millis`].
+    pub ms: u64,
+}
+
+impl Moment {
+    /// That of a worker's turn.
+    pub fn of(worker: &Worker) -> Self {
+        let of_second = (worker.thread.wall() / 1_000_000 % 1_000) as u32;
+        Self { second: worker.second(), of_second, ms: worker.millis() }
+    }
+}
+
+/// Whether the listener at `place` takes clients at a moment.
+pub fn standing(shared: &Shared, proxy: &Proxy, place: usize, at: Moment) -> Standing {
+    let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else {
+        return Standing::Waiting;
+    };
+    let bind_limit = settings.binds.get(place).map_or(0, |bind| bind.maxconn);
+    let on_bind = front.listeners.get(place).map_or(0, |it| it.connections.current());
+    let limit = |limit: u32, current: u32| limit != 0 && current >= limit;
+    if limit(bind_limit, on_bind) {
+        return Standing::Full;
+    }
+    let waits = front.disabled.load(Relaxed)
+        || limit(shared.maxconn.load(Relaxed), shared.connections.current())
+        || limit(front.maxconn.load(Relaxed), front.connections.current())
+        || is_too_fast(shared, front, settings.session_rate, at)
+        || is_encrypted(settings, place)
+            && (is_too_fast_for_tls(shared, at)
+                || limit(shared.settings.max_tls, shared.tls.current.current())
+                || handshake_limit::is_reached(shared));
+    if waits { Standing::Waiting } else { Standing::Open }
+}
+
+/// Whether as many have come within the last second as may (`rate-limit sessions`, `maxconnrate`,
+/// `maxsessrate`).
+fn is_too_fast(shared: &Shared, front: &Front, sessions: u32, at: Moment) -> bool {
+    let reached = |limit: u32, counters: &Counters, event| {
+        limit != 0 && counters.rate(event, at.second, at.of_second) >= limit
+    };
+    let most = &shared.max_rates;
+    reached(sessions, &front.counters, Event::Session)
+        || reached(most.connections.load(Relaxed), &shared.totals, Event::Connection)
+        || reached(most.sessions.load(Relaxed), &shared.totals, Event::Session)
+}
+
+/// Whether as many have come over TLS within the last second as may (`maxsslrate`).
+fn is_too_fast_for_tls(shared: &Shared, at: Moment) -> bool {
+    let most = shared.max_rates.tls_sessions.load(Relaxed);
+    most != 0 && shared.tls.front.get(at.ms) >= most
+}
+
+fn is_encrypted(settings: &crate::settings::Front, place: usize) -> bool {
+    settings.binds.get(place).is_some_and(|bind| bind.preamble.tls.is_some())
+}
+
+fn count_connection(worker: &Worker, proxy: &Proxy, place: usize) {
+    let thread = worker.thread.index;
+    count(worker, proxy, Event::Connection);
+    // Before the handshake, so that a limit holds whatever becomes of that.
+    if proxy.settings.front.as_ref().is_some_and(|front| is_encrypted(front, place)) {
+        worker.shared.tls.front.tick(worker.millis());
+    }
+    worker.shared.totals.of(thread).count(Metric::Connections);
+    let blocks = proxy.front.iter().flat_map(|front| front.blocks(place as u32, thread));
+    blocks.for_each(|block| block.count(Metric::Connections));
+}
+
+pub(crate) fn count_session(client: &Client) {
+    let (worker, proxy) = (&client.worker, &client.proxy);
+    count(worker, proxy, Event::Session);
+    client.counted().for_each(|block| block.count(Metric::Sessions));
+}
+
+fn count(worker: &Worker, proxy: &Proxy, event: Event) {
+    let (thread, second) = (worker.thread.index, worker.second());
+    worker.shared.totals.tick(thread, event, second);
+    if let Some(front) = &proxy.front {
+        front.counters.tick(thread, event, second);
+    }
+}
+
+fn complain(worker: &Worker, proxy: &Proxy, error: &io::Error) {
+    let used = worker.shared.connections.current();
+    let text = format!(
+        "Proxy {} cannot accept clients: {error}. {used} connections are open; \
+         accepting again as soon as possible.",
+        proxy.name()
+    );
+    crate::logging::log::send(
+        worker,
+        &proxy.settings.logs,
+        crate::logging::log::level::EMERG,
+        text.as_bytes(),
+    );
+}
+
+pub mod pausing;
+#[cfg(test)]
+mod tests;

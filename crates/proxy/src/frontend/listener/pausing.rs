@@ -1,0 +1,132 @@
+//! Frontends that give their ports up for a while (`disable frontend`, SIGTTOU; management.txt, section 4). Never ends a
+//! connection.
+//!
+//! The sockets stay, so that they can listen again without the privileges that binding them took;
+//! meanwhile another process can listen at their ports. Clients of unix sockets wait.
+
+use crate::logging::log;
+use crate::logging::log::level;
+use crate::settings::Bind;
+use crate::state::runtime::{Front, Proxy};
+use crate::state::worker::Worker;
+use reactor::{Address, Handle};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What has become of a frontend.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Switched {
+    /// As it was asked for.
+    Done,
+    /// It was so before.
+    Already,
+    /// Somebody else listens at this address: it stays paused.
+    Busy(SocketAddr),
+}
+
+/// Has a frontend release its ports. What runs goes on.
+pub fn pause(worker: &Worker, proxy: &Proxy) -> Switched {
+    let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else {
+        return Switched::Already;
+    };
+    if front.disabled.swap(true, Relaxed) {
+        return Switched::Already;
+    }
+    // Threads have been told first: one that finds its socket deaf knows why.
+    settings.binds.iter().for_each(|bind| suspend(worker, bind));
+    tell(worker, proxy, &format!("Paused {} {}.", word(proxy), proxy.name()));
+    Switched::Done
+}
+
+/// Has it listen again.
+pub fn resume(worker: &Worker, proxy: &Proxy) -> Switched {
+    let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else {
+        return Switched::Already;
+    };
+    if !front.disabled.load(Relaxed) {
+        return Switched::Already;
+    }
+    let busy = |bind: &Bind| listen(worker, bind).err().and(inet(bind));
+    if let Some(address) = settings.binds.iter().find_map(busy) {
+        settings.binds.iter().for_each(|bind| suspend(worker, bind));
+        let (port, word, name) = (address.port(), word(proxy), proxy.name());
+        tell(worker, proxy, &format!("Port {port} busy while trying to enable {word} {name}."));
+        return Switched::Busy(address);
+    }
+    front.disabled.store(false, Relaxed);
+    worker.shared.rouse();
+    tell(worker, proxy, &format!("Resumed {} {}.", word(proxy), proxy.name()));
+    Switched::Done
+}
+
+/// Pauses all frontends (SIGTTOU).
+pub fn pause_all(worker: &Worker) {
+    if !worker.shared.is_stopping() {
+        switchable(worker).for_each(|proxy| {
+            pause(worker, proxy);
+        });
+    }
+}
+
+/// Resumes all frontends, whoever has paused them (SIGTTIN).
+pub fn resume_all(worker: &Worker) {
+    if worker.shared.is_stopping() {
+        return;
+    }
+    let refused =
+        switchable(worker).filter(|proxy| matches!(resume(worker, proxy), Switched::Busy(_)));
+    if refused.count() > 0 {
+        log::complain(worker, "[WARNING]", REFUSED);
+    }
+}
+
+const REFUSED: &str = "Some proxies refused to resume, probably due to a conflict on a listening \
+    port. You may want to try again after the conflicting application is stopped, otherwise a \
+    restart might be needed to resume safe operations.";
+
+/// Frontends that are in service.
+fn switchable(worker: &Worker) -> impl Iterator<Item = &Proxy> {
+    let proxies = worker.shared.proxies.iter().map(|proxy| &**proxy);
+    let serves = |front: &Front| !front.is_shut();
+    proxies
+        .filter(move |proxy| !proxy.settings.disabled && proxy.front.as_ref().is_some_and(serves))
+}
+
+pub(super) fn is_paused(proxy: &Proxy) -> bool {
+    proxy.front.as_ref().is_some_and(|front| front.disabled.load(Relaxed))
+}
+
+fn inet(bind: &Bind) -> Option<SocketAddr> {
+    match &bind.address {
+        Address::Inet(address) => Some(*address),
+        Address::Unix(_) | Address::Pair(_) => None,
+    }
+}
+
+/// The sockets of a line that can stop listening for a while.
+fn sockets(bind: &Bind) -> impl Iterator<Item = Handle> {
+    let all = std::iter::once(bind.handle).chain(bind.shards.iter().map(|(handle, _)| *handle));
+    all.filter(|_| inet(bind).is_some())
+}
+
+fn suspend(worker: &Worker, bind: &Bind) {
+    // One that does not listen is what it shall be.
+    sockets(bind).for_each(|handle| drop(worker.thread.kernel().suspend(handle)));
+}
+
+fn listen(worker: &Worker, bind: &Bind) -> io::Result<()> {
+    let kernel = worker.thread.kernel();
+    let Some(at) = inet(bind) else { return Ok(()) };
+    sockets(bind).try_for_each(|handle| kernel.listen_again(handle, at, bind.backlog))
+}
+
+/// As HAProxy calls it: a section with both sides is a proxy.
+fn word(proxy: &Proxy) -> &'static str {
+    if proxy.back.is_some() { "proxy" } else { "frontend" }
+}
+
+fn tell(worker: &Worker, proxy: &Proxy, text: &str) {
+    log::complain(worker, "[WARNING]", text);
+    log::send(worker, &proxy.settings.logs, level::WARNING, text.as_bytes());
+}

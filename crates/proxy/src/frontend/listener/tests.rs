@@ -1,0 +1,52 @@
+//! Tests of how listeners end, over real sockets, and of what no process can show: a clock that is set
+//! back under `maxsslrate`.
+
+use super::{Moment, is_too_fast_for_tls};
+use crate::settings::Mode;
+use crate::testing;
+use crate::testing::{Origin, World};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering::Relaxed;
+
+#[test]
+fn a_date_that_is_set_back_does_not_freeze_the_rate_of_tls() {
+    let (proxy, _) = testing::listen("px", Mode::Http, Vec::new());
+    let world = World::new(vec![proxy]);
+    let shared = &world.shared;
+    shared.max_rates.tls_sessions.store(1, Relaxed);
+    shared.tls.front.tick(9_000);
+    let at = |second, ms| is_too_fast_for_tls(shared, Moment { second, of_second: 0, ms });
+    assert!(at(1_000_000, 9_500));
+    // An hour back, and two seconds on.
+    assert!(!at(996_400, 11_000));
+    // An hour on, in the same second.
+    assert!(at(1_003_600, 9_500));
+}
+
+#[test]
+fn who_waits_at_a_listener_that_ends_is_served() {
+    let origin = Origin::answering("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    let (proxy, address) =
+        testing::listen("px", Mode::Http, vec![testing::server(1, origin.address)]);
+    let world = World::new(vec![proxy]);
+    // More than it takes in one turn; none has been taken when the stop comes.
+    let connect = |_| {
+        let mut client = testing::client(address);
+        client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        client
+    };
+    let clients: Vec<TcpStream> = (0..9).map(connect).collect();
+    world.shared.begin_stop(world.workers[0].thread.nanos());
+    let answers = world.play(move || {
+        let hear = |mut client: TcpStream| {
+            let mut heard = String::new();
+            client.read_to_string(&mut heard).map(|_| heard)
+        };
+        clients.into_iter().map(hear).collect::<Vec<_>>()
+    });
+    for answer in answers {
+        assert!(answer.as_ref().is_ok_and(|text| text.starts_with("HTTP/1.1 200")), "{answer:?}");
+    }
+    assert!(TcpStream::connect(address).is_err(), "the address is free");
+}

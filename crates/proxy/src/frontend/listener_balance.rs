@@ -1,0 +1,115 @@
+//! Clients go to a thread that has few (`tune.listener.multi-queue`). Never moves one that is served already.
+//!
+//! The system wakes whichever thread sleeps, so threads that are woken first would get most. Each
+//! client that is accepted is given to another thread, drawn by lot, if that one has clearly fewer.
+
+use crate::frontend::client;
+use crate::frontend::client::Client;
+use crate::frontend::listener;
+use crate::settings::Bind;
+use crate::state::worker::Worker;
+use reactor::{Handle, Socket};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// How many clients more a thread has than another one before it gives one away, beside a quarter.
+const SLACK: u32 = 2;
+
+/// The clients of each thread, those on their way to it included.
+#[derive(Debug, Default)]
+pub struct Loads(Vec<Load>);
+
+/// A line of the cache of its own: mostly its thread alone writes it.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Load(AtomicU32);
+
+impl Loads {
+    pub(crate) fn new(threads: usize) -> Self {
+        Self((0..threads).map(|_| Load::default()).collect())
+    }
+
+    pub(crate) fn enter(&self, thread: usize) {
+        self.0[thread].0.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn leave(&self, thread: usize) {
+        self.0[thread].0.fetch_sub(1, Relaxed);
+    }
+
+    /// Clients of a thread.
+    pub fn of(&self, thread: usize) -> u32 {
+        self.0.get(thread).map_or(0, |load| load.0.load(Relaxed))
+    }
+}
+
+/// The thread that a client of this line is given to; `None` for the running one.
+pub(crate) fn choose(worker: &Worker, bind: &Bind) -> Option<usize> {
+    let (shared, own) = (&worker.shared, worker.thread.index);
+    let threads = shared.settings.threads;
+    if !shared.settings.spreads_clients || threads < 2 || !bind.shards.is_empty() {
+        return None;
+    }
+    let lot = worker.thread.prng().next_u64() as usize;
+    let other = match bind.threads.len() {
+        0 => lot % threads,
+        count => usize::from(bind.threads[lot % count]),
+    };
+    let theirs = shared.loads.of(other);
+    let fewer = theirs + theirs / 4 + SLACK < shared.loads.of(own);
+    (other != own && fewer && !shared.is_stopping()).then_some(other)
+}
+
+/// Gives a client that was accepted to another thread.
+pub(crate) fn send(
+    worker: &Worker,
+    thread: usize,
+    (proxy, bind): (usize, usize),
+    (handle, peer): (Handle, Option<SocketAddr>),
+) {
+    client::enter(worker, &worker.proxies[proxy], bind, thread);
+    let receive = move |worker: &Worker| {
+        let Some(worker) = worker.handle() else { return };
+        let proxy = worker.proxies[proxy].clone();
+        let socket = Socket::adopt(&worker.thread, handle);
+        listener::begin(&worker, Client::entered(&worker, &proxy, bind, socket, peer));
+    };
+    worker.shared.ask(thread, Box::new(receive));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::Mode;
+    use crate::testing;
+    use crate::testing::World;
+
+    /// Clients of two threads, of which the first has accepted all.
+    fn clients(spreads: bool) -> [u32; 2] {
+        let (proxy, address) = testing::listen("px", Mode::Http, Vec::new());
+        let process = crate::settings::Process {
+            spreads_clients: spreads,
+            max_accept: 40,
+            ..testing::process(2)
+        };
+        let world = World::with(process, vec![proxy]);
+        let clients: Vec<_> = (0..40).map(|_| testing::client(address)).collect();
+        world.workers[0].thread.turn(Some(Default::default())).unwrap();
+        let held = || [0, 1].map(|thread| world.workers[thread].clients.get() as u32);
+        world.until("all are accepted", || held().iter().sum::<u32>() == 40);
+        let loads = [0, 1].map(|thread| world.workers[0].shared.loads.of(thread));
+        let held = held();
+        drop(clients);
+        world.until("all have left", || world.frontend("px").connections.current() == 0);
+        let left = [0, 1].map(|thread| world.workers[0].shared.loads.of(thread));
+        assert_eq!((loads, left), (held, [0, 0]));
+        loads
+    }
+
+    #[test]
+    fn clients_go_where_there_are_few() {
+        let [own, other] = clients(true);
+        // Each goes by lot, from the fourth on: that so few go is one case in a hundred million.
+        assert!((3..=own).contains(&other), "{own}, {other}");
+        assert_eq!(clients(false), [40, 0], "who accepts keeps");
+    }
+}

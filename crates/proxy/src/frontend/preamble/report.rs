@@ -1,0 +1,69 @@
+//! The line of a client's connection that never became a session (manual sections 4.2 `error-log-format` and
+//! 8.2.5). Never judges what went wrong.
+
+use crate::frontend::client::Client;
+use crate::logging::log;
+use crate::settings::Front;
+use crate::telemetry::accounting;
+use crate::transaction::sample_context::wall;
+use sample::calendar::Date;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Sends it, unless nothing was said and that shall not be told (`option dontlognull`).
+pub(super) fn unborn(client: &Client, silent: bool) {
+    let (worker, settings) = (&client.worker, &client.proxy.settings);
+    let Some(front) = &settings.front else { return };
+    if front.dont_log_null && silent {
+        return;
+    }
+    let level = if front.separate_errors { log::level::ERR } else { log::level::INFO };
+    let line = match &settings.error_log_format {
+        Some(format) => {
+            let mut line = Vec::with_capacity(256);
+            accounting::show_unborn(client, |_| {}, |view| format.write(view, &mut line));
+            line
+        }
+        None => plain(client, front).into_bytes(),
+    };
+    front_lines(client);
+    log::send(worker, &settings.logs, level, &line);
+}
+
+/// Counts the line (`%lc`).
+fn front_lines(client: &Client) {
+    if let Some(front) = &client.proxy.front {
+        front.lines.fetch_add(1, Relaxed);
+    }
+}
+
+/// The short line.
+fn plain(client: &Client, front: &Front) -> String {
+    let mut line = String::with_capacity(128);
+    let bind = front.binds.get(client.bind as usize);
+    // What a header said of the client counts, as measured: whoever fails in a handshake behind one
+    // is not the proxy next to us. Writing to a string cannot fail.
+    let _ = match client.rare.source.or(client.peer) {
+        Some(SocketAddr::V4(peer)) => write!(line, "{peer}"),
+        Some(SocketAddr::V6(peer)) => write!(line, "{}:{}", peer.ip(), peer.port()),
+        None => write!(line, "unix:{}", client.bind + 1),
+    };
+    let _ = write!(line, " [{}] {}/", accepted(client), client.proxy.settings.name);
+    let _ = match bind.and_then(|bind| bind.name.as_ref()) {
+        Some(name) => write!(line, "{name}"),
+        None => write!(line, "{}", bind.map_or(client.bind + 1, |bind| bind.id)),
+    };
+    let _ = write!(line, ": {}", client.rare.trouble.map_or("", |(_, words)| words));
+    line
+}
+
+/// When the connection was accepted, as log lines write it.
+fn accepted(client: &Client) -> String {
+    let worker = &client.worker;
+    let ago = worker.thread.nanos().saturating_sub(client.since);
+    let at = wall(worker.thread.wall().saturating_sub(ago));
+    let mut date = Vec::with_capacity(32);
+    Date::new(at.secs, worker.local_offset()).write_clf(&mut date);
+    format!("{}.{:03}", String::from_utf8_lossy(&date), at.micros / 1_000)
+}

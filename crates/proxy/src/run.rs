@@ -1,0 +1,6 @@
+//! Composition: the tasks that each thread starts with and the upkeep of its state.
+
+pub(crate) mod maintenance;
+pub(crate) mod table_expiry;
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,32 @@
+//! Clients that go on sending after the proxy's last word. Never about time: what counts is how
+//! much they get rid of.
+
+use crate::settings::Mode;
+use crate::testing;
+use crate::testing::World;
+use std::io::{ErrorKind, Write};
+
+/// The preface, SETTINGS, and CONTINUATION of nothing.
+const BROKEN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x09\0\0\0\0\x01";
+
+/// What may be read, and far more than sockets hold.
+const MOST: usize = 32 << 20;
+
+#[test]
+fn who_goes_on_sending_is_not_listened_to_for_ever() {
+    let (proxy, address) = testing::listen("px", Mode::Http, Vec::new());
+    let world = World::new(vec![proxy]);
+    let mut peer = testing::client(address);
+    peer.write_all(BROKEN).unwrap();
+    peer.set_nonblocking(true).unwrap();
+    let (waste, mut sent) = (vec![0; 1 << 20], 0);
+    world.until("it is cut off", || {
+        loop {
+            match peer.write(&waste) {
+                Ok(count) => sent += count,
+                Err(error) => break error.kind() != ErrorKind::WouldBlock,
+            }
+            assert!(sent < MOST, "it takes what nobody wants");
+        }
+    });
+}

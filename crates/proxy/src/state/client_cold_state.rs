@@ -1,0 +1,75 @@
+//! What only few clients have, for one word of those that have nothing. Never looks at what it keeps.
+
+use crate::frontend::preamble::Told;
+use crate::settings::Expected;
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::rc::Rc;
+
+/// What only few clients have; those that do pay for an allocation.
+#[derive(Clone, Default)]
+pub(crate) struct Rare(Option<Box<Rarities>>);
+
+/// All of it.
+#[derive(Clone, Default)]
+pub(crate) struct Rarities {
+    /// What a preamble, `set-src` or `set-dst` said before the first request.
+    pub(crate) source: Option<SocketAddr>,
+    pub(crate) destination: Option<SocketAddr>,
+    /// What a PROXY protocol header told of it.
+    pub(crate) told: Option<Rc<Told>>,
+    /// What has to come before its first byte.
+    pub(crate) expects: Expected,
+    /// Why it never became a session: number and words of `fc_err` and `fc_err_str`.
+    pub(crate) trouble: Option<(u8, &'static str)>,
+    /// How long its next request is waited for, if its last backend says that.
+    pub(crate) keep_alive: Option<u32>,
+}
+
+/// What those have that have nothing.
+const NOTHING: &Rarities = &Rarities {
+    source: None,
+    destination: None,
+    told: None,
+    expects: Expected { proxy: false, netscaler: false, magic: 0 },
+    trouble: None,
+    keep_alive: None,
+};
+
+impl Rare {
+    /// To change some of it; there is something from then on.
+    pub(crate) fn edit(&mut self) -> &mut Rarities {
+        self.0.get_or_insert_default()
+    }
+
+    /// Sets both ends of its connection.
+    pub(crate) fn set_ends(&mut self, source: Option<SocketAddr>, destination: Option<SocketAddr>) {
+        if (self.source, self.destination) != (source, destination) {
+            let it = self.edit();
+            (it.source, it.destination) = (source, destination);
+        }
+    }
+
+    /// Sets how long its next request is waited for.
+    pub(crate) fn set_keep_alive(&mut self, span: Option<u32>) {
+        if self.keep_alive != span {
+            self.edit().keep_alive = span;
+        }
+    }
+
+    /// Sets what has to come first.
+    pub(crate) fn set_expected(&mut self, expects: Expected) {
+        if self.expects != expects {
+            self.edit().expects = expects;
+        }
+    }
+}
+
+impl Deref for Rare {
+    type Target = Rarities;
+
+    #[inline]
+    fn deref(&self) -> &Rarities {
+        self.0.as_deref().unwrap_or(NOTHING)
+    }
+}

@@ -1,0 +1,172 @@
+//! The pooled memory of a transaction, so that it allocates nothing in steady state. Never shared.
+//!
+//! Two parts. [`Notes`] stay with the transaction from its first byte to its line in the log.
+//! [`Workspace`] holds what moving bytes needs: heads and outgoing bytes; a transaction that only
+//! waits for the server's answer gives it back, and the next to run finds it warm in the cache.
+
+use crate::discovery::lookup::Lookups;
+use crate::settings::Expected;
+use crate::state::transaction_log::Journal;
+use crate::state::worker::Worker;
+use crate::telemetry::flight_recorder::Text;
+use crate::transaction::password_worker::Credentials;
+use crate::transaction::sample_context::tls::Failed;
+use crate::transaction::stages::sticking::Pending;
+use crate::transport::forwarder::Flow;
+use htx::Head;
+use sample::{TransactionRecord, Variables};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
+use std::ptr;
+use table::Trackers;
+
+/// What moving bytes needs.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    pub(crate) request: Head,
+    pub(crate) response: Head,
+    /// The early hints that rules have put together, until they go out.
+    pub(crate) hints: Head,
+    /// From the client to the server.
+    pub(crate) up: Flow,
+    /// From the server, or from the proxy itself, to the client.
+    pub(crate) down: Flow,
+    /// The body of a local answer.
+    pub(crate) body: Vec<u8>,
+}
+
+impl Workspace {
+    fn clear(&mut self) {
+        self.request.clear();
+        self.response.clear();
+        self.hints.clear();
+        self.up.clear();
+        self.down.clear();
+        self.body.clear();
+    }
+}
+
+/// What is remembered of a transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    pub(crate) journal: Journal,
+    /// Method and URI, for the recorder; begun anew by each transaction.
+    pub(crate) line: Text,
+    /// The head of the request, as [`crate::upstream::retry::stash_head`] has laid it by; or of
+    /// another one.
+    pub(crate) request: Head,
+    /// Whether any of the following is in use; what nobody touched need not be cleared.
+    pub(crate) used: bool,
+    /// `tcp` rules are looked at while more bytes may come.
+    pub(crate) partial: bool,
+    /// What logs say, filled in when they are written; the texts of the request from its arrival.
+    pub(crate) record: TransactionRecord,
+    pub(crate) variables: Variables,
+    /// The entries of stick tables that the stream tracks.
+    pub(crate) trackers: Trackers,
+    /// Keys that `stick` rules will store.
+    pub(crate) stores: Vec<Pending>,
+    /// `unique-id-format`, built at first use.
+    pub(crate) unique_id: OnceCell<Vec<u8>>,
+    /// It is being built.
+    pub(crate) naming: Cell<bool>,
+    /// `set-src`, `set-dst`: what rules say of the ends of the client's connection.
+    pub(crate) source: Option<SocketAddr>,
+    pub(crate) destination: Option<SocketAddr>,
+    /// What rules want to see before the first byte.
+    pub(crate) expects: Expected,
+    /// `set-timeout`: server, tunnel.
+    pub(crate) limits: [Option<u32>; 2],
+    /// `set-priority-class`, `set-priority-offset`.
+    pub(crate) priority: (i16, i32),
+    /// `disable-l7-retry`
+    pub(crate) no_retry: bool,
+    /// Too much was sent of the request to send it again.
+    pub(crate) sent_once: bool,
+    /// Payloads as far as they were waited for: the request's, the response's.
+    pub(crate) bodies: [Option<Vec<u8>>; 2],
+    /// The same without waiting: decoded from chunks when asked for.
+    pub(crate) decoded: [OnceCell<Vec<u8>>; 2],
+    /// Bytes of each head when it arrived.
+    pub(crate) arrived: [usize; 2],
+    /// Passwords that take time to verify.
+    pub(crate) credentials: Credentials,
+    /// Names that take time to resolve.
+    pub(crate) lookups: Lookups,
+    /// Why the last connection to a server could not be encrypted.
+    pub(crate) unsecured: Option<Box<Failed>>,
+    /// Contents of the capture slots: those of the request, those of the response.
+    pub(crate) captures: [RefCell<Vec<Option<Vec<u8>>>>; 2],
+}
+
+impl Notes {
+    /// The number under which regular expressions are counted.
+    #[inline]
+    pub(crate) fn account(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+
+    /// Forgets everything and keeps the memory. The journal is begun anew by the next transaction.
+    pub(crate) fn clear(&mut self) {
+        // Rules on connections look at notes before there is a transaction.
+        self.journal.bad_request = false;
+        if !std::mem::take(&mut self.used) {
+            return;
+        }
+        self.record.reset();
+        self.variables.transaction.clear();
+        self.variables.request.clear();
+        self.variables.response.clear();
+        self.stores.clear();
+        (self.source, self.destination) = (None, None);
+        (self.bodies, self.no_retry, self.sent_once) = Default::default();
+        self.decoded = Default::default();
+        (self.limits, self.priority, self.arrived) = Default::default();
+        self.credentials.clear();
+        self.lookups.clear();
+        self.unique_id.take();
+        self.unsecured = None;
+        self.captures.iter().for_each(|slots| slots.borrow_mut().clear());
+    }
+}
+
+/// A workspace on loan. Held whenever its transaction runs; given back while it waits, if nothing
+/// in it is needed.
+#[derive(Debug)]
+pub(crate) struct Lease(Option<Box<Workspace>>);
+
+impl Lease {
+    pub(crate) fn new(worker: &Worker) -> Self {
+        Self(Some(worker.take_workspace()))
+    }
+
+    /// Gives the workspace back.
+    pub(crate) fn release(&mut self, worker: &Worker) {
+        if let Some(mut workspace) = self.0.take() {
+            workspace.clear();
+            worker.give_workspace(workspace);
+        }
+    }
+
+    /// Takes a cleared workspace, unless one is held.
+    pub(crate) fn renew(&mut self, worker: &Worker) {
+        if self.0.is_none() {
+            self.0 = Some(worker.take_workspace());
+        }
+    }
+}
+
+impl Deref for Lease {
+    type Target = Workspace;
+
+    fn deref(&self) -> &Workspace {
+        self.0.as_ref().expect("a transaction that runs holds its workspace")
+    }
+}
+
+impl DerefMut for Lease {
+    fn deref_mut(&mut self) -> &mut Workspace {
+        self.0.as_mut().expect("a transaction that runs holds its workspace")
+    }
+}

@@ -1,0 +1,5 @@
+//! Counters of the process, its proxies and servers, and histograms of latencies.
+
+pub mod counters;
+pub mod latency;
+pub mod tls;

@@ -1,0 +1,96 @@
+//! The last invalid request of each frontend and the last invalid response of each backend, as `show errors` shows
+//! them (management.txt 9.3). Never judges one.
+//!
+//! A copy is made only when a message is refused: at most one buffer per side of a proxy is kept.
+
+use crate::state::runtime::Proxy;
+use crate::transaction::run::Transaction;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A message that was refused.
+#[derive(Debug)]
+pub struct Invalid {
+    /// When, in nanoseconds since 1970.
+    pub wall: u64,
+    /// How many were refused before it.
+    pub number: u64,
+    /// The frontend, by index.
+    pub frontend: usize,
+    /// The backend, by index, once there is one.
+    pub backend: Option<usize>,
+    /// Name and number of the server, once there is one.
+    pub server: Option<(String, u32)>,
+    /// The client.
+    pub source: Option<SocketAddr>,
+    /// What was received.
+    pub bytes: Vec<u8>,
+    /// Where it is wrong.
+    pub at: usize,
+    /// Why.
+    pub reason: &'static str,
+    /// Bytes of a buffer.
+    pub size: usize,
+}
+
+/// What is kept for a proxy.
+#[derive(Debug, Default)]
+pub struct Captures {
+    request: Mutex<Option<Arc<Invalid>>>,
+    response: Mutex<Option<Arc<Invalid>>>,
+}
+
+impl Captures {
+    /// The last request.
+    pub fn request(&self) -> Option<Arc<Invalid>> {
+        self.request.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The last response.
+    pub fn response(&self) -> Option<Arc<Invalid>> {
+        self.response.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The request that is received is refused.
+#[cold]
+pub(crate) fn request(tx: &Transaction, error: mux::Error) {
+    let kept = of(tx, tx.client.input.data(), error);
+    store(&tx.client.proxy.invalid.request, kept);
+}
+
+/// The response that is received is refused.
+#[cold]
+pub(crate) fn response(tx: &Transaction, error: mux::Error) {
+    let (Some(server), Some(backend)) = (&tx.server, &tx.backend) else { return };
+    store(&backend.invalid.response, of(tx, server.received(), error));
+}
+
+fn store(place: &Mutex<Option<Arc<Invalid>>>, invalid: Invalid) {
+    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(invalid));
+}
+
+fn of(tx: &Transaction, bytes: &[u8], error: mux::Error) -> Invalid {
+    let server = tx.claim.as_ref().map(|claim| claim.server());
+    Invalid {
+        wall: tx.worker.thread.wall(),
+        number: tx.worker.shared.invalid.fetch_add(1, Relaxed),
+        frontend: tx.client.proxy.index,
+        backend: tx.backend.as_ref().map(|backend| backend.index),
+        server: server.map(|it| (it.state.name().to_owned(), it.state.id())),
+        source: tx.client.peer,
+        bytes: bytes.to_vec(),
+        at: error.at.unwrap_or(0).min(bytes.len()),
+        reason: error.reason,
+        size: tx.worker.shared.settings.buffer_size,
+    }
+}
+
+impl Proxy {
+    /// What was refused at this proxy: the request first.
+    pub fn refused(&self) -> impl Iterator<Item = (bool, Arc<Invalid>)> {
+        let request = self.invalid.request().map(|it| (true, it));
+        request.into_iter().chain(self.invalid.response().map(|it| (false, it)))
+    }
+}

@@ -1,0 +1,376 @@
+//! The body of a message as far as it has been received, for rules that look at it. Never takes a byte of it away:
+//! what was looked at goes on afterwards.
+
+use crate::state::request_buffers::Notes;
+use crate::state::runtime::Proxy;
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::stats::counters::Metric;
+use crate::transaction::read_request;
+use crate::transaction::run::Transaction;
+use mux::{BodyKind, h1};
+use sample::Side;
+use std::io;
+use stdx::Tick;
+
+/// As [`wait`], for all of the body, within the time for requests of a proxy or, without any, for
+/// clients that say nothing.
+pub(crate) async fn wait_for_all(tx: &mut Transaction, proxy: &Proxy) -> Result<(), Failure> {
+    match proxy.settings.timeouts.http_request {
+        Some(span) => wait(tx, Some(span), 0).await,
+        None => {
+            let span = tx.client.proxy.settings.timeouts.client;
+            let in_data = |failure: Failure| match failure.status {
+                // As HAProxy logs it: the head came in time.
+                408 => Failure { phase: Phase::Data, ..failure },
+                _ => failure,
+            };
+            wait(tx, span, 0).await.map_err(in_data)
+        }
+    }
+}
+
+/// Waits until the request's body is complete, or `at_least` so many bytes of it are there (0:
+/// all), or the buffer is full. `span` is in milliseconds. A client that leaves meanwhile is gone,
+/// and what is there is all. The request is complete only now, so its time includes this.
+///
+/// # Errors
+/// 408 when it takes longer, 400 when the body is malformed. Then the request has never become
+/// complete.
+pub(crate) async fn wait(
+    tx: &mut Transaction,
+    span: Option<u32>,
+    at_least: u64,
+) -> Result<(), Failure> {
+    let result = gather(tx, span, at_least).await;
+    tx.notes.journal.request = if result.is_ok() { tx.worker.thread.nanos() } else { 0 };
+    if result.is_err() || tx.left {
+        tx.client.counted().for_each(|block| block.count(Metric::FailedRequests));
+    }
+    result
+}
+
+async fn gather(tx: &mut Transaction, span: Option<u32>, at_least: u64) -> Result<(), Failure> {
+    let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
+    encourage(tx);
+    let (mut seen, mut ahead) = (Seen::default(), h1::Ahead::default());
+    while !look(tx, Side::Request, tx.request_body, (at_least, &mut seen)) {
+        match read_request::fill(tx) {
+            Ok(true) => {
+                let malformed = tx.client.mux.check_more(tx.client.input.data(), &mut ahead);
+                malformed.map_err(|_| Failure::new(400, Cause::Proxy, Phase::Request))?;
+            }
+            Ok(false) => {
+                if is_over(tx, deadline) {
+                    return Err(Failure::new(408, Cause::ClientTimeout, Phase::Request));
+                }
+                tx.client.socket.want_read();
+                tx.worker.thread.clone().scheduler().pause(deadline).await;
+            }
+            Err(_) => {
+                tx.left = true;
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether what [`wait`] has seen is all of the request's body.
+pub(crate) fn is_whole(tx: &Transaction) -> bool {
+    match tx.client.mux.is_h1() {
+        true => {
+            let (mut body, mut seen) = (Vec::new(), Seen::default());
+            peek(tx.request_body, tx.client.input.data(), &mut body, &mut seen)
+        }
+        false => tx.client.mux.has_received_all(),
+    }
+}
+
+/// As [`wait`], for the response of a server, whose body is delimited in the way given.
+///
+/// # Errors
+/// 504 when it takes longer.
+pub(crate) async fn wait_for_response(
+    tx: &mut Transaction,
+    body: BodyKind,
+    span: u32,
+    at_least: u64,
+) -> Result<(), Failure> {
+    let deadline = Some(tx.worker.thread.tick().plus_ms(span));
+    let mut seen = Seen::default();
+    while !look(tx, Side::Response, body, (at_least, &mut seen)) {
+        let Some(server) = &mut tx.server else { return Ok(()) };
+        if server.lacks_buffer() {
+            // The head came in one that was waited for; this is for the few that have given it
+            // back.
+            server.give_input(tx.worker.buffers.take_anyway());
+        }
+        match server.read(&tx.worker) {
+            Ok(1..) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if is_over(tx, deadline) {
+                    return Err(Failure::new(504, Cause::ServerTimeout, Phase::Headers));
+                }
+                if let Some(server) = &tx.server {
+                    server.socket().want_read();
+                }
+                tx.worker.thread.clone().scheduler().pause(deadline).await;
+            }
+            // Whoever passes the body on finds the same.
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+fn is_over(tx: &Transaction, deadline: Option<Tick>) -> bool {
+    deadline.is_some_and(|deadline| deadline.is_due(tx.worker.thread.tick()))
+}
+
+/// How far looks at a body have come, while what is received stays where it is: what has been read
+/// is not read again when more of it comes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Where the next chunk begins.
+    at: usize,
+    /// Bytes of payload before that.
+    payload: usize,
+}
+
+/// Takes note of the body as far as it is there; whether that is at least so much, or enough.
+fn look(
+    tx: &mut Transaction,
+    side: Side,
+    kind: BodyKind,
+    (at_least, seen): (u64, &mut Seen),
+) -> bool {
+    let (settings, head) = (&tx.worker.shared.settings, tx.notes.arrived[side as usize]);
+    let input = match side {
+        Side::Request => tx.client.input.data(),
+        Side::Response => tx.server.as_ref().map_or(&[][..], |server| server.received()),
+    };
+    let body = tx.notes.bodies[side as usize].get_or_insert_default();
+    body.truncate(seen.payload);
+    tx.notes.used = true;
+    let machine = match side {
+        Side::Request => Some(&tx.client.mux),
+        Side::Response => tx.server.as_ref().map(|server| &server.mux),
+    };
+    let complete = match machine {
+        // What follows such a head is no body: nothing has to come of it.
+        _ if matches!(kind, BodyKind::None | BodyKind::Tunnel) => true,
+        Some(machine) if !machine.is_h1() => {
+            take_more(input, body, seen);
+            machine.has_received_all()
+        }
+        _ => peek(kind, input, body, seen),
+    };
+    let enough = at_least > 0 && body.len() as u64 >= at_least;
+    complete || enough || input.len() + settings.max_rewrite + head >= settings.buffer_size
+}
+
+/// A message whose body stands untouched behind its head. `framed` says whether it does so in the
+/// framing of HTTP/1.
+pub(crate) fn begin(tx: &mut Transaction, side: Side, kind: BodyKind, framed: bool) {
+    let bare = framed || matches!(kind, BodyKind::None | BodyKind::Tunnel);
+    let kind = if bare { kind } else { BodyKind::UntilClose };
+    tx.notes.journal.ahead[side as usize] = Some(kind);
+    if kind == BodyKind::Chunked {
+        tx.notes.used = true;
+    }
+}
+
+/// Whether more of a body has to arrive than stands at the front of `input`, as far as a look at
+/// its end tells.
+pub(crate) fn awaits(kind: BodyKind, input: &[u8]) -> bool {
+    match kind {
+        BodyKind::None | BodyKind::UntilClose | BodyKind::Tunnel => false,
+        BodyKind::Length(length) => (input.len() as u64) < length,
+        BodyKind::Chunked => !input.ends_with(b"0\r\n\r\n"),
+    }
+}
+
+/// The body is on its way from now on: what is left of it behind the head is no beginning.
+pub(crate) fn pass_on(tx: &mut Transaction, side: Side) {
+    tx.notes.journal.ahead[side as usize] = None;
+}
+
+/// What is there of a body that stands untouched at the front of `input`.
+pub(crate) fn untouched<'n>(notes: &'n Notes, side: Side, input: &'n [u8]) -> Option<&'n [u8]> {
+    match notes.journal.ahead[side as usize]? {
+        BodyKind::None => Some(&[]),
+        BodyKind::Length(length) => {
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            Some(&input[..input.len().min(length)])
+        }
+        BodyKind::Chunked => Some(notes.decoded[side as usize].get_or_init(|| {
+            let mut body = Vec::new();
+            chunks(input, &mut body, &mut Seen::default());
+            body
+        })),
+        BodyKind::UntilClose => Some(input),
+        BodyKind::Tunnel => None,
+    }
+}
+
+/// What is known of chunks that stand untouched at the front of `input`.
+pub(crate) fn seen_chunks(notes: &Notes, side: Side, input: &[u8]) -> Option<Chunks> {
+    let chunked = notes.journal.ahead[side as usize] == Some(BodyKind::Chunked);
+    chunked.then(|| chunks(input, &mut Vec::new(), &mut Seen::default()))
+}
+
+/// A client that waits to be told to send its body is told so.
+fn encourage(tx: &mut Transaction) {
+    if tx.request_body.is_empty() || !h1::expects_continue(&tx.space.request) {
+        return;
+    }
+    tx.space.request.remove(b"expect");
+    let down = &mut tx.space.down;
+    tx.client.mux.encourage(&mut down.outbox.bytes);
+    // What cannot be written now goes before the answer.
+    let _ = down.flush(&mut buf::Buf::empty(), &tx.client.socket);
+}
+
+/// Appends what has come since the last look to a body that has no framing.
+fn take_more(input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) {
+    body.extend_from_slice(input.get(seen.payload..).unwrap_or_default());
+    seen.payload = body.len();
+}
+
+/// Completes the payload that stands at the front of `input`; whether that is all of it.
+fn peek(kind: BodyKind, input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) -> bool {
+    match kind {
+        BodyKind::None => true,
+        BodyKind::Length(length) => {
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            take_more(&input[..input.len().min(length)], body, seen);
+            input.len() >= length
+        }
+        BodyKind::Chunked => chunks(input, body, seen).complete,
+        BodyKind::UntilClose | BodyKind::Tunnel => {
+            take_more(input, body, seen);
+            false
+        }
+    }
+}
+
+/// What is known of chunks beside their payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Chunks {
+    /// All is there.
+    pub(crate) complete: bool,
+    /// Bytes of the last chunk that are announced and not there.
+    pub(crate) missing: usize,
+    /// Where the trailers begin, once all is there.
+    pub(crate) trailers: usize,
+}
+
+/// The payload of chunks (RFC 9112 section 7.1). Malformed ones end it: whoever forwards them says
+/// what is wrong.
+fn chunks(input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) -> Chunks {
+    let end_of_line = |rest: &[u8]| memchr::memchr(b'\n', rest);
+    let until = |missing| Chunks { missing, ..Chunks::default() };
+    loop {
+        let at = seen.at;
+        let left = &input[at..];
+        let Some(end) = end_of_line(left) else { return until(0) };
+        let digits = left[..end].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let size = std::str::from_utf8(&left[..digits]).ok();
+        let size = size.and_then(|text| usize::from_str_radix(text, 16).ok());
+        let whole = Chunks { complete: true, missing: 0, trailers: at + end + 1 };
+        let Some(size) = size else { return Chunks { trailers: input.len(), ..whole } };
+        let rest = &left[end + 1..];
+        if size == 0 {
+            return if ends_trailers(rest) { whole } else { until(0) };
+        }
+        body.extend_from_slice(&rest[..rest.len().min(size)]);
+        let Some(next) = rest.get(size..) else { return until(size - rest.len()) };
+        let Some(behind) = end_of_line(next) else { return until(0) };
+        *seen = Seen { at: at + end + 1 + size + behind + 1, payload: body.len() };
+    }
+}
+
+/// Whether the empty line behind the trailers is there.
+fn ends_trailers(trailers: &[u8]) -> bool {
+    let mut lines = trailers.split_inclusive(|byte| *byte == b'\n');
+    lines.any(|line| line == b"\r\n" || line == b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payload_is_seen_whatever_its_framing() {
+        for (kind, input, expected, complete) in [
+            (BodyKind::None, "GET", "", true),
+            (BodyKind::Length(3), "ab", "ab", false),
+            (BodyKind::Length(3), "abcGET", "abc", true),
+            (BodyKind::Chunked, "2\r\nab\r\n3;x\r\ncde\r\n0\r\n\r\n", "abcde", true),
+            (BodyKind::Chunked, "2\r\nab\r\n3\r\nc", "abc", false),
+            (BodyKind::Chunked, "2\r\nab\r\n0\r\n", "ab", false),
+            (BodyKind::Chunked, "2\r\nab\r\n0\r\na: b\r\n", "ab", false),
+            (BodyKind::Chunked, "2\r\nab\r\n0\r\na: b\r\n\r\nGET", "ab", true),
+            (BodyKind::Chunked, "2\r", "", false),
+            (BodyKind::Chunked, "zz\r\n", "", true),
+            (BodyKind::Chunked, "ffffffffffffffff\r\na", "a", false),
+        ] {
+            let (mut body, mut seen) = (Vec::new(), Seen::default());
+            let whole = peek(kind, input.as_bytes(), &mut body, &mut seen);
+            assert_eq!((whole, &*body), (complete, expected.as_bytes()), "{input}");
+            // The same, byte by byte.
+            let (mut body, mut seen) = (Vec::new(), Seen::default());
+            let mut look = |end: usize| {
+                body.truncate(seen.payload);
+                peek(kind, &input.as_bytes()[..end], &mut body, &mut seen)
+            };
+            let whole = (0..=input.len()).any(&mut look);
+            assert_eq!((whole, &*body), (complete, expected.as_bytes()), "{input}");
+        }
+    }
+
+    #[test]
+    fn chunks_that_were_seen_are_not_read_again() {
+        let (mut body, mut seen) = (Vec::new(), Seen::default());
+        let input = b"1\r\na\r\n".repeat(1_000);
+        for end in 0..input.len() {
+            body.truncate(seen.payload);
+            chunks(&input[..end], &mut body, &mut seen);
+            assert!(end - seen.at <= 6, "only what is left is read");
+        }
+    }
+
+    #[test]
+    fn chunks_tell_what_is_missing_and_where_trailers_begin() {
+        for (input, complete, missing, trailers) in [
+            ("2\r\nab\r\n5\r\nc", false, 4, ""),
+            ("2\r\nab", false, 0, ""),
+            ("ff\r\na", false, 254, ""),
+            ("2\r\nab\r\n0\r\na: b\r\n\r\n", true, 0, "a: b\r\n\r\n"),
+            ("0\r\n\r\n", true, 0, "\r\n"),
+            ("2\r\nab\r\nzz\r\n", true, 0, ""),
+        ] {
+            let seen = chunks(input.as_bytes(), &mut Vec::new(), &mut Seen::default());
+            assert_eq!((seen.complete, seen.missing), (complete, missing), "{input}");
+            if complete {
+                assert_eq!(&input[seen.trailers..], trailers);
+            }
+        }
+    }
+
+    #[test]
+    fn a_body_is_awaited_until_its_end_is_there() {
+        for (kind, input, awaits_more) in [
+            (BodyKind::None, "", false),
+            (BodyKind::Length(3), "ab", true),
+            (BodyKind::Length(3), "abc", false),
+            (BodyKind::Chunked, "", true),
+            (BodyKind::Chunked, "2\r\nab\r\n", true),
+            (BodyKind::Chunked, "2\r\nab\r\n0\r\n\r\n", false),
+            (BodyKind::UntilClose, "ab", false),
+        ] {
+            assert_eq!(awaits(kind, input.as_bytes()), awaits_more, "{input}");
+        }
+    }
+}

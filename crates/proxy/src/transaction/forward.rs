@@ -1,0 +1,744 @@
+//! Request and response on their way through: both directions of a transaction at once.
+//! Never chooses a server and never sends a request again: it says when.
+
+use crate::settings::RetryOn;
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::telemetry::accounting;
+use crate::telemetry::contstats::Meter;
+use crate::telemetry::h2_byte_count;
+use crate::telemetry::last_invalid;
+use crate::telemetry::trace::points as trace;
+use crate::thread::buffers::Claim;
+use crate::transaction::body_buffer;
+use crate::transaction::http_rules;
+use crate::transaction::run::Transaction;
+use crate::transaction::stages::checkcache;
+use crate::transaction::stages::cookie;
+use crate::transaction::stages::header_case;
+use crate::transaction::stages::sticking;
+use crate::transaction::stages::traffic_health;
+use crate::transaction::tcp_content_rules;
+use crate::transport::forwarder::{Ends, Fault, Step};
+use crate::transport::splice;
+use crate::transport::splice::Splicing;
+use crate::upstream::connect::Reason;
+use crate::upstream::retry;
+use balance::Sign;
+use buf::Buf;
+use mux::BodyKind;
+use mux::h1::{self, HeadStep};
+use reactor::{Class, Need};
+use sample::Side;
+use std::io;
+use stdx::Tick;
+
+/// Reads and interim responses before the head of a response, after which others have their turn.
+const HEAD_STEPS: u32 = 16;
+
+/// Where the response is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Response {
+    /// Its head is awaited.
+    Head,
+    /// Its rules wait for its body, which is delimited so.
+    Rules(BodyKind),
+    /// Its body is passed on.
+    Body,
+}
+
+/// How an exchange ends that does not fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// Both messages are complete.
+    Done,
+    /// The request has to be sent again; see [`retry`].
+    Again(Reason),
+}
+
+struct Exchange {
+    response: Response,
+    /// The request's side of the exchange is over, well or not.
+    up_over: bool,
+    /// The request could not be written whole; what the server says about it still counts.
+    up_broken: bool,
+    /// A tunnel has just begun: the client's side has to be looked at again.
+    up_again: bool,
+    /// The server has accepted an upgrade while the request is under way: the rest of the request
+    /// goes first, then the client's side of the tunnel begins.
+    up_switches: bool,
+    /// More of a body was waited for already.
+    midway: bool,
+    /// How the server delimits the body of its response.
+    body: BodyKind,
+    /// `option abortonclose` on both sides: a client that closes wants nothing any more, even once
+    /// the server has its request. The manual promises that for queues and connections alone, and
+    /// HAProxy does it where the option holds for the frontend too, by `defaults` or in `listen`.
+    minds_close: bool,
+    up: Step,
+    down: Step,
+    /// For a buffer, while there are none.
+    claim: Claim,
+    /// Whether payload goes through pipes, by direction.
+    splicing: [Splicing; 2],
+    /// When each peer was last heard of.
+    client_seen: Tick,
+    server_seen: Tick,
+    meter: Meter,
+    /// When each peer has last said something.
+    client_heard: Tick,
+    server_heard: Tick,
+}
+
+/// How long a client is taken to be there without a word, in milliseconds.
+const LONG_MS: u32 = 100;
+
+/// Passes the request's body and the response on until both are complete.
+pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
+    let now = tx.worker.thread.tick();
+    let mut state = Exchange {
+        response: Response::Head,
+        up_over: false,
+        up_broken: false,
+        up_again: false,
+        up_switches: false,
+        midway: false,
+        body: BodyKind::None,
+        minds_close: minds_close(tx),
+        up: Step::AwaitsDestination,
+        down: Step::AwaitsSource,
+        splicing: splice::of(tx),
+        claim: Claim::default(),
+        client_seen: now,
+        server_seen: now,
+        meter: Meter::begin(tx),
+        client_heard: now,
+        server_heard: now,
+    };
+    match state.pass(tx).await {
+        Ok(()) => Ok(End::Done),
+        Err(failure) if failure.status == retry::AGAIN => Ok(End::Again(Reason::Failed)),
+        Err(failure) if failure.status == retry::STALE => Ok(End::Again(Reason::Stale)),
+        Err(failure) => Err(failure),
+    }
+}
+
+impl Exchange {
+    async fn pass(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        loop {
+            self.go_on(tx)?;
+            self.upload(tx)?;
+            if self.download(tx)? && (self.up_over || withholds_body(tx) || spares(tx)) {
+                return Ok(());
+            }
+            if let Response::Rules(body) = self.response {
+                Box::pin(self.rules(tx, body)).await?;
+                continue;
+            }
+            if std::mem::take(&mut self.up_again) {
+                continue;
+            }
+            let deadline = self.deadline(tx);
+            let thread = tx.worker.thread.clone();
+            if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+                return Err(self.timed_out(tx));
+            }
+            self.ask_to_be_woken(tx)?;
+            if self.up == Step::More || self.down == Step::More {
+                thread.scheduler().yield_as(Class::Bulk).await;
+                continue;
+            }
+            self.claim.renew(&tx.worker.buffers, self.needs_buffer());
+            let count = self.meter.read(tx, accounting::bytes_so_far);
+            if self.only_waits(tx) {
+                tx.notes.journal.bytes_out += tx.space.down.sent;
+                tx.told += tx.space.up.sent;
+                accounting::count_spliced(tx);
+                retry::stash_head(tx);
+                tx.space.release(&tx.worker);
+            }
+            if self.awaits_body(tx) && std::mem::replace(&mut self.midway, true) {
+                thread.scheduler().carry_on();
+            }
+            thread.scheduler().pause(Tick::earlier(deadline, count)).await;
+            self.doubt_client(tx);
+            tx.fetch();
+            tx.space.renew(&tx.worker);
+            if let Some((need, buffer)) = self.claim.collect(&tx.worker.buffers) {
+                take_buffer(tx, need, buffer);
+            }
+        }
+    }
+
+    /// Moves the request along.
+    fn upload(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        if self.up_over {
+            return Ok(());
+        }
+        let Some(server) = &mut tx.server else { return Ok(()) };
+        let (space, client) = (&mut *tx.space, &mut tx.client);
+        let before = (space.up.sent, space.up.read);
+        let from = (&client.socket, &mut client.mux);
+        let mut ends =
+            Ends { from, to: server.ends(), need: Need::Ordinary, splicing: self.splicing[0] };
+        let result = space.up.step(&tx.worker, &mut client.input, &mut ends);
+        let now = tx.worker.thread.tick();
+        if space.up.sent != before.0 {
+            self.server_seen = now;
+        }
+        if space.up.read != before.1 {
+            (self.client_seen, self.client_heard) = (now, now);
+        }
+        trace::moved(tx, &trace::REQUEST_MOVED, before.1, tx.space.up.read);
+        trace::moved(tx, &trace::REQUEST_WROTE, before.0, tx.space.up.sent);
+        if matches!(result, Ok(Step::Done)) {
+            h2_byte_count::request_end(tx);
+            trace::at(tx, &trace::REQUEST_ALL_IN);
+            trace::at(tx, &trace::REQUEST_ALL_OUT);
+            if let Some(listed) = tx.listed.as_ref().filter(|_| !tx.request_body.is_empty()) {
+                listed.end_message(|http| &mut http.request);
+            }
+        }
+        if tx.kept.is_some() {
+            retry::keep_payload(tx, matches!(result, Ok(Step::Done)));
+        }
+        let (client, Some(server)) = (&mut tx.client, &mut tx.server) else { return Ok(()) };
+        match result {
+            Ok(step) => {
+                self.up = step;
+                self.up_over = step == Step::Done;
+                if client.input.is_empty() && self.up_over {
+                    // Nothing is needed to wait with: another transaction can use it meanwhile.
+                    tx.worker.release(std::mem::replace(&mut client.input, Buf::empty()));
+                }
+                if self.up_over && self.up_switches {
+                    self.begin_tunnel(tx);
+                } else if self.up_over && client.mux.is_tunnel() {
+                    let _ = server.socket().shutdown_write();
+                    if tx.side().settings.timeouts.server_fin.is_some() {
+                        // It begins now.
+                        (self.server_seen, self.server_heard) = (now, now);
+                    }
+                }
+                Ok(())
+            }
+            Err(Fault::Truncated | Fault::Read(_)) => {
+                Err(Failure::new(0, Cause::ClientAbort, Phase::Data))
+            }
+            Err(Fault::Protocol(error)) => {
+                let begun = self.response == Response::Body;
+                let phase = if begun { Phase::Data } else { Phase::Headers };
+                Err(Failure::new(error.status, Cause::Proxy, phase))
+            }
+            Err(Fault::Write(_)) => {
+                (self.up, self.up_over, self.up_broken) = (Step::Done, true, true);
+                server.mux.abort();
+                if self.response != Response::Head {
+                    client.mux.close_after_message();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Moves the response along; `true` when it is complete.
+    fn download(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
+        let mut steps = 0;
+        while self.response == Response::Head {
+            if !self.head(tx)? {
+                return Ok(false);
+            }
+            steps += 1;
+            if steps == HEAD_STEPS && self.response == Response::Head {
+                self.down = Step::More;
+                return Ok(false);
+            }
+        }
+        if self.response != Response::Body {
+            return Ok(false);
+        }
+        let Some(server) = &mut tx.server else { return Ok(true) };
+        let (space, client) = (&mut *tx.space, &mut tx.client);
+        let before = (space.down.sent, space.down.read);
+        let (input, from) = server.input_and_ends();
+        let to = (&client.socket, &mut client.mux);
+        let mut ends = Ends { from, to, need: Need::Urgent, splicing: self.splicing[1] };
+        let result = space.down.step(&tx.worker, input, &mut ends);
+        let now = tx.worker.thread.tick();
+        if space.down.sent != before.0 {
+            self.client_seen = now;
+        }
+        if space.down.read != before.1 {
+            (self.server_seen, self.server_heard) = (now, now);
+        }
+        trace::moved(tx, &trace::RESPONSE_MOVED, before.1, tx.space.down.read);
+        trace::moved(tx, &trace::RESPONSE_WROTE, before.0, tx.space.down.sent);
+        match result {
+            Ok(step) => {
+                let before = std::mem::replace(&mut self.down, step);
+                let ended = before != Step::Done && step == Step::Done;
+                if ended {
+                    h2_byte_count::response_end(tx, self.body);
+                    trace::at(tx, &trace::RESPONSE_ALL_IN);
+                    trace::at(tx, &trace::RESPONSE_ALL_OUT);
+                    if let Some(listed) = tx.listed.as_ref().filter(|_| !self.up_over) {
+                        listed.end_message(|http| &mut http.response);
+                    }
+                }
+                if ended && tx.client.proxy.settings.timeouts.client_fin.is_some() {
+                    // It begins now, in a tunnel.
+                    (self.client_seen, self.client_heard) = (now, now);
+                }
+                Ok(step == Step::Done && self.tunnel_is_over(tx))
+            }
+            Err(Fault::Write(_)) => Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
+            Err(fault) => {
+                tx.notes.journal.garbled = matches!(fault, Fault::Protocol(_));
+                Err(Failure::new(0, Cause::ServerAbort, Phase::Data))
+            }
+        }
+    }
+
+    /// A tunnel is over when both directions are; half of it is passed on as a half-close.
+    fn tunnel_is_over(&self, tx: &mut Transaction) -> bool {
+        let Some(server) = &tx.server else { return true };
+        if !server.mux.is_tunnel() && !tx.client.mux.is_tunnel() {
+            return true;
+        }
+        let _ = tx.client.socket.shutdown_write();
+        self.up_over || server.socket().is_cancelled()
+    }
+
+    /// Looks for the head of the response; `false` when it has to be waited for.
+    fn head(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
+        // An interim response that the client has not taken yet holds the next head back.
+        let held = self.down == Step::AwaitsDestination || !tx.space.down.is_flushed();
+        if held && !self.flush_interim(tx)? {
+            return Ok(false);
+        }
+        let Some(server) = &mut tx.server else { return Err(no_answer(tx)) };
+        if server.has_nothing() {
+            self.down = Step::AwaitsSource;
+            return Ok(false);
+        }
+        let (input, (_, mux)) = server.input_and_ends();
+        match mux.handle_head(input.data(), &mut tx.space.response) {
+            Ok(HeadStep::NeedMore) => self.read_head(tx),
+            Ok(HeadStep::Interim { consumed }) => {
+                input.consume(consumed);
+                self.interim(tx)?;
+                Ok(true)
+            }
+            Ok(HeadStep::Complete { consumed, body }) => {
+                input.consume(consumed);
+                let sound = mux.check_body(input.data()).is_ok();
+                trace::at(tx, &trace::RESPONSE_IN);
+                if !sound || !tx.client.mux.is_accepted_by(&tx.space.response) {
+                    return Err(Failure::new(502, Cause::Proxy, Phase::Headers));
+                }
+                self.complete_head(tx, body)?;
+                Ok(true)
+            }
+            Err(error) => {
+                last_invalid::response(tx, error);
+                Err(malformed(tx))
+            }
+        }
+    }
+
+    /// Reads more of the head; `false` when there is nothing now.
+    fn read_head(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
+        let Some(server) = &mut tx.server else { return Err(no_answer(tx)) };
+        if !server.has_buffer(&tx.worker) {
+            self.down = Step::AwaitsBuffer;
+            return Ok(false);
+        }
+        match server.read(&tx.worker) {
+            Ok(0) => {
+                self.down = Step::AwaitsSource;
+                Err(no_answer(tx))
+            }
+            Ok(_) => {
+                self.hear_server(tx);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.down = Step::AwaitsSource;
+                Ok(false)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(_) => Err(no_answer(tx)),
+        }
+    }
+
+    fn interim(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        accounting::interim(tx);
+        h2_byte_count::response(tx);
+        let passes = retry::passes_interim(tx);
+        let space = &mut *tx.space;
+        let out = &mut space.down.outbox.bytes;
+        let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
+        if passes {
+            header_case::response(
+                &tx.worker,
+                proxy,
+                mux,
+                (&mut space.response, BodyKind::None),
+                out,
+            );
+        }
+        space.response.clear();
+        self.flush_interim(tx).map(drop)
+    }
+
+    fn flush_interim(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
+        let flushed = tx.space.down.flush(&mut Buf::empty(), &tx.client.socket);
+        let flushed = flushed.map_err(|_| Failure::new(0, Cause::ClientAbort, Phase::Data))?
+            && tx.client.socket.has_room();
+        self.down = if flushed { Step::AwaitsSource } else { Step::AwaitsDestination };
+        Ok(flushed)
+    }
+
+    /// The response is known: rules, cookies, then its way to the client begins.
+    fn complete_head(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
+        traffic_health::sign(tx, Sign::Status(tx.space.response.status()));
+        if retry::refuses_status(tx, tx.space.response.status()) {
+            return Err(retry::again(tx));
+        }
+        tx.notes.journal.response = tx.worker.thread.nanos();
+        traffic_health::answered(tx, tx.notes.journal.connected);
+        self.hear_server(tx);
+        let old = !tx.space.response.version().at_least_11();
+        if self.up_broken
+            || tx.client.must_end()
+            || (old && tx.server.as_ref().is_some_and(|server| server.mux.is_ambiguous()))
+        {
+            tx.client.mux.close_after_message();
+        }
+        accounting::response_received(tx);
+        h2_byte_count::response(tx);
+        self.body = body;
+        let framed = tx.server.as_ref().is_some_and(|server| server.mux.is_h1());
+        body_buffer::begin(tx, Side::Response, body, framed);
+        if let Some(listed) = &tx.listed {
+            listed.change_http(|http| http.answer(&tx.space.response, body, framed));
+        }
+        if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
+            tcp_content_rules::whole_response(tx, &backend)?;
+        }
+        tx.notes.arrived[1] = tx.space.response.wire_len();
+        if let Some(pause) = http_rules::response(tx, http_rules::Progress::default())? {
+            tx.pause = Some(Box::new(pause));
+            self.response = Response::Rules(body);
+            return Ok(());
+        }
+        self.begin_body(tx, body)
+    }
+
+    /// Goes on with rules that wanted to see the body.
+    async fn rules(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
+        let mut pause = tx.pause.take().map(|pause| *pause);
+        while let Some(http_rules::Pause { then, span, at_least }) = pause {
+            body_buffer::wait_for_response(tx, body, span, at_least).await?;
+            pause = http_rules::response(tx, then)?;
+        }
+        self.hear_server(tx);
+        self.begin_body(tx, body)
+    }
+
+    fn begin_body(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
+        self.response = Response::Body;
+        if let Some(backend) = tx.backend.as_ref().filter(|backend| backend.rules.sticking) {
+            let backend = backend.clone();
+            sticking::store(tx, &backend);
+        }
+        if matches!(tx.space.response.status(), 401 | 407) {
+            note_challenge(tx);
+        }
+        checkcache::check(tx)?;
+        cookie::response(tx);
+        http_rules::afford(tx, Phase::Headers)?;
+        http_rules::after_response(tx)?;
+        body_buffer::pass_on(tx, Side::Response);
+        let space = &mut *tx.space;
+        let out = &mut space.down.outbox.bytes;
+        let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
+        let sent_as =
+            header_case::response(&tx.worker, proxy, mux, (&mut space.response, body), out);
+        tx.notes.journal.status = space.response.status();
+        trace::at(tx, &trace::RESPONSE_OUT);
+        accounting::log_asap(tx);
+        let space = &mut *tx.space;
+        space.down.discards = sent_as == BodyKind::None && body != BodyKind::None;
+        if sent_as == BodyKind::Tunnel {
+            self.up_switches = true;
+            self.client_seen = tx.worker.thread.tick();
+            self.client_heard = self.client_seen;
+            if self.up_over {
+                self.begin_tunnel(tx);
+            }
+        }
+        Ok(())
+    }
+
+    /// The request is complete and an upgrade accepted: from now on the client's direction carries
+    /// opaque bytes too (RFC 9110 section 7.8).
+    fn begin_tunnel(&mut self, tx: &mut Transaction) {
+        tx.client.mux.tunnel_behind_request();
+        if let Some(server) = &mut tx.server {
+            server.mux.tunnel_behind_request();
+        }
+        tx.space.up.clear();
+        (self.up_over, self.up_again, self.up_switches) = (false, true, false);
+    }
+
+    fn hear_server(&mut self, tx: &Transaction) {
+        self.server_seen = tx.worker.thread.tick();
+        self.server_heard = self.server_seen;
+    }
+
+    /// The earliest moment at which one of the peers will have taken too long.
+    fn deadline(&self, tx: &Transaction) -> Option<Tick> {
+        Tick::earlier(self.client_deadline(tx), self.server_deadline(tx))
+    }
+
+    fn in_tunnel(&self, tx: &Transaction) -> bool {
+        self.response == Response::Body && tx.client.mux.is_tunnel()
+    }
+
+    /// When the client will have taken too long. In a tunnel its limit goes before the usual one,
+    /// and `timeout client-fin` before both once the client has been told that nothing more comes.
+    /// While the server owes an answer, `timeout server` is what counts, as measured: a client that
+    /// stalls in its request ends it only if the server may take for ever.
+    fn client_deadline(&self, tx: &Transaction) -> Option<Tick> {
+        let owed = self.response == Response::Head && tx.server_timeout().is_some();
+        let reading = !self.up_over && self.up == Step::AwaitsSource && !owed;
+        let writing = self.down == Step::AwaitsDestination;
+        if !reading && !writing {
+            return None;
+        }
+        let own = &tx.client.proxy.settings.timeouts;
+        let span = match self.in_tunnel(tx) {
+            true => {
+                let fin = own.client_fin.filter(|_| self.down == Step::Done);
+                fin.or(tx.tunnel_timeout()).or(own.client)
+            }
+            false => own.client,
+        };
+        let alone =
+            tx.client.proxy.settings.front.as_ref().is_some_and(|it| it.independent_streams);
+        let since = if reading && alone { self.client_heard } else { self.client_seen };
+        span.map(|span| since.plus_ms(span))
+    }
+
+    /// As the client's, for the server.
+    fn server_deadline(&self, tx: &Transaction) -> Option<Tick> {
+        let writing = !self.up_over && self.up == Step::AwaitsDestination;
+        let reading = self.down == Step::AwaitsSource;
+        if !reading && !writing {
+            return None;
+        }
+        let span = match self.in_tunnel(tx) {
+            true => {
+                let own = &tx.side().settings.timeouts;
+                let fin = own.server_fin.filter(|_| self.up_over);
+                fin.or(tx.tunnel_timeout()).or(tx.server_timeout())
+            }
+            false => tx.server_timeout(),
+        };
+        let alone = tx.side().settings.back.as_ref().is_some_and(|it| it.independent_streams);
+        let since = if reading && alone { self.server_heard } else { self.server_seen };
+        span.map(|span| since.plus_ms(span))
+    }
+
+    fn timed_out(&self, tx: &mut Transaction) -> Failure {
+        let now = tx.worker.thread.tick();
+        let by_client = self.client_deadline(tx).is_some_and(|deadline| deadline.is_due(now));
+        match (self.response, by_client) {
+            (_, true) => Failure::new(0, Cause::ClientTimeout, Phase::Data),
+            (Response::Head | Response::Rules(_), false) => {
+                traffic_health::sign(tx, Sign::Silent);
+                let failure = Failure::new(504, Cause::ServerTimeout, Phase::Headers);
+                retry::instead_of(tx, RetryOn::TIMEOUT, failure)
+            }
+            (Response::Body, false) => Failure::new(0, Cause::ServerTimeout, Phase::Data),
+        }
+    }
+
+    /// # Errors
+    /// The stream is ended from outside.
+    #[inline]
+    fn go_on(&self, tx: &Transaction) -> Result<(), Failure> {
+        match self.response {
+            Response::Head | Response::Rules(_) => tx.go_on(502, Phase::Headers),
+            Response::Body if tx.client.mux.is_tunnel() => tx.go_on(0, Phase::End),
+            Response::Body => tx.go_on(0, Phase::Data),
+        }
+    }
+
+    /// Who has waited for long may have left, of which nobody is told who does not wait for it;
+    /// what it is told next shows it, before a line says that all was well.
+    fn doubt_client(&self, tx: &Transaction) {
+        if tx.worker.thread.tick().ms_after(self.client_heard) >= LONG_MS {
+            tx.client.socket.doubt();
+        }
+    }
+
+    /// Whether the request is out and nothing of the response is there.
+    fn only_waits(&self, tx: &Transaction) -> bool {
+        self.up_over
+            && !self.up_broken
+            && self.response == Response::Head
+            && tx.space.response.is_empty()
+            && tx.space.down.is_flushed()
+            && tx.space.up.is_flushed()
+    }
+
+    /// Whether the rest of a body is what there is to wait for. Those who begin, and tunnels, in
+    /// which somebody may be typing, go before it.
+    fn awaits_body(&self, tx: &Transaction) -> bool {
+        match self.response {
+            Response::Head | Response::Rules(_) => !self.up_over,
+            Response::Body => !tx.client.mux.is_tunnel(),
+        }
+    }
+
+    /// What a buffer has to be waited for, if that is so.
+    fn needs_buffer(&self) -> Option<Need> {
+        if self.down == Step::AwaitsBuffer {
+            return Some(Need::Urgent);
+        }
+        (!self.up_over && self.up == Step::AwaitsBuffer).then_some(Need::Ordinary)
+    }
+
+    /// # Errors
+    /// The client has left, and that matters.
+    fn ask_to_be_woken(&self, tx: &Transaction) -> Result<(), Failure> {
+        let Some(server) = &tx.server else { return Ok(()) };
+        if tx.client.socket.is_cancelled() {
+            return Err(Failure::new(0, Cause::ClientAbort, Phase::Data));
+        }
+        let stuck = [self.up, self.down].contains(&Step::AwaitsDestination);
+        if stuck && tx.worker.buffers.is_crowded(false) {
+            tx.worker.shared.memory.count_request();
+            return Err(Failure::new(503, Cause::Resource, Phase::Data));
+        }
+        tx.client.socket.want_reset();
+        if !self.up_over {
+            match self.up {
+                Step::AwaitsSource => tx.client.socket.want_read(),
+                Step::AwaitsDestination => server.socket().want_write(),
+                Step::AwaitsBuffer | Step::More | Step::Done => {}
+            }
+        } else if self.minds_close && self.response == Response::Head {
+            if tx.client.socket.is_closed() {
+                return Err(Failure::new(400, Cause::ClientAbort, Phase::Headers));
+            }
+            tx.client.socket.want_close();
+        }
+        match self.down {
+            Step::AwaitsSource => server.socket().want_read(),
+            Step::AwaitsDestination if self.response == Response::Head => {
+                tx.client.socket.want_room();
+            }
+            Step::AwaitsDestination => tx.client.socket.want_write(),
+            // The rest of the request may be spared yet.
+            Step::Done if !self.up_over && !server.socket().is_cancelled() => {
+                server.socket().want_reset();
+            }
+            Step::AwaitsBuffer | Step::More | Step::Done => {}
+        }
+        Ok(())
+    }
+}
+
+/// Whether both sides have `option abortonclose`.
+fn minds_close(tx: &Transaction) -> bool {
+    let front = tx.client.proxy.settings.front.as_ref();
+    let back = tx.side().settings.back.as_ref();
+    front.is_some_and(|it| it.abort_on_close) && back.is_some_and(|it| it.abort_on_close)
+}
+
+/// The server wants to know who asks. The next request had better go to it again, and over this
+/// connection alone if that is what it will know the client by.
+fn note_challenge(tx: &mut Transaction) {
+    tx.challenged = true;
+    let binds = |value: &[u8]| {
+        let scheme = value.split(|byte| *byte == b' ').next().unwrap_or(value);
+        [&b"negotiate"[..], b"ntlm"].iter().any(|it| scheme.eq_ignore_ascii_case(it))
+    };
+    let head = &tx.space.response;
+    let names: [&[u8]; 2] = [b"www-authenticate", b"proxy-authenticate"];
+    let bound = names.iter().any(|name| head.all(name).any(|field| binds(field.value)));
+    if let Some(server) = tx.server.as_mut().filter(|_| bound) {
+        server.make_private();
+    }
+}
+
+/// Puts a buffer that was waited for where it is needed.
+fn take_buffer(tx: &mut Transaction, need: Need, buffer: Buf) {
+    let unused = match (need, &mut tx.server) {
+        (Need::Urgent, Some(server)) => server.give_input(buffer),
+        (Need::Ordinary, _) => std::mem::replace(&mut tx.client.input, buffer),
+        (Need::Urgent, None) => buffer,
+    };
+    tx.worker.release(unused);
+}
+
+/// Whether a client that was to be told to send its body has its answer without that: it need not
+/// send any (RFC 9110 section 10.1.1). Others may go on, and the server may go on listening.
+fn withholds_body(tx: &Transaction) -> bool {
+    let begun = tx.client.mux.payload_received() > 0 || !tx.client.input.is_empty();
+    !begun && h1::expects_continue(&tx.space.request)
+}
+
+/// Whether the rest of a request is for nobody: its server has reset the stream. A client's stream
+/// can end without it, and does so with the word that nothing is wrong (RFC 9113 section 8.1); a
+/// client of HTTP/1 can only be told by the end of its connection.
+fn spares(tx: &mut Transaction) -> bool {
+    let spared = tx.server.as_ref().is_some_and(|server| server.socket().is_cancelled());
+    if spared && !tx.client.socket.is_stream() {
+        tx.client.mux.close_after_message();
+    }
+    spared
+}
+
+/// The response is none.
+fn malformed(tx: &mut Transaction) -> Failure {
+    trace::at(tx, &trace::RESPONSE_BAD);
+    traffic_health::sign(tx, Sign::Invalid);
+    let failure = Failure::new(502, Cause::Proxy, Phase::Headers);
+    retry::instead_of(tx, RetryOn::JUNK, failure)
+}
+
+/// The server closed before it answered. Where it had closed for want of use when the request came,
+/// another connection is asked if that does no harm. Otherwise a client that has had answers before
+/// may simply ask again: it sees its connection closed, which is what a stale keep-alive connection
+/// looks like, or its stream refused. (HAProxy does so in both cases, and leaves no line in the
+/// log; we tell.)
+fn no_answer(tx: &mut Transaction) -> Failure {
+    let empty = tx.space.response.is_empty()
+        && !tx.interim.is_of_this_server()
+        && tx.server.as_ref().is_none_or(|server| server.received().is_empty());
+    let reused = tx.server.as_ref().is_some_and(|server| server.is_kept());
+    if (reused && retry::was_not_sent(tx)) || retry::was_refused(tx) {
+        return retry::elsewhere(tx);
+    }
+    // Once: a connection that others have used meanwhile says nothing of what failed this one.
+    if reused && empty && tx.failed_at.is_none() && retry::may_ask_anew(tx) {
+        return retry::anew(tx);
+    }
+    if tx.server.as_ref().is_some_and(|server| server.mux.is_malformed()) {
+        return malformed(tx);
+    }
+    traffic_health::sign(tx, Sign::Closed);
+    let later = tx.client.requests > 0 || tx.client.socket.is_stream();
+    let untold = reused && empty && later && retry::may_client_repeat(tx);
+    let status = if untold { 0 } else { 502 };
+    let event = if empty { RetryOn::EMPTY } else { RetryOn::JUNK };
+    let failure = Failure::new(status, Cause::ServerAbort, Phase::Headers);
+    let failure = retry::instead_of(tx, event, failure);
+    if failure.status == 0 {
+        tx.client.mux.refuse();
+    }
+    failure
+}

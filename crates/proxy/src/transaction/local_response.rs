@@ -1,0 +1,249 @@
+//! Answers that the proxy gives by itself. Never decides that one is due.
+
+use crate::settings::ErrorReply;
+use crate::state::runtime::{Proxy, ProxyRef, Shared};
+use crate::state::services::Pieces;
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::telemetry::accounting;
+use crate::telemetry::h2_byte_count;
+use crate::telemetry::trace::points as trace;
+use crate::transaction::http_rules;
+use crate::transaction::run::Transaction;
+use crate::transaction::sample_context::View;
+use crate::transaction::stages::header_case;
+use htx::Head;
+use mux::BodyKind;
+use reactor::Pace;
+use rules::{ErrorAnswer, ErrorFiles, Rendered};
+use std::sync::Arc;
+
+#[cfg(test)]
+mod tests;
+
+/// Prepares the reply for a failure: the one configured for its status, else the built-in one.
+pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
+    tx.notes.journal.status = status;
+    let reply = configured(tx, status);
+    // Only where bytes are what goes to the client they can go as they are.
+    let as_it_is = tx.notes.journal.bad_request && tx.client.mux.is_h1();
+    match (reply, as_it_is) {
+        (Some(ErrorReply::Reply(reply)), _) => {
+            accounting::fill_record(tx, false);
+            tx.space.response.clear();
+            prepare_rendered(tx, |view, files, head, body| reply.render(view, files, head, body));
+        }
+        (Some(ErrorReply::File { raw, .. }), true) => verbatim(tx, &raw),
+        (Some(ErrorReply::File { parsed, .. }), false) if parsed.is_silent() => {
+            verbatim(tx, b"");
+        }
+        (Some(ErrorReply::File { parsed, .. }), false) => {
+            tx.space.body.clear();
+            let space = &mut *tx.space;
+            parsed.render(&mut space.response, &mut space.body);
+        }
+        (None, false) => built_in(tx, status),
+        (None, true) => {
+            let mut bytes = tx.worker.take_scratch();
+            htx::error_replies::raw(status, &mut bytes);
+            verbatim(tx, &bytes);
+            tx.worker.give_scratch(bytes);
+        }
+    }
+}
+
+/// The reply configured for a status: the backend's, else the frontend's.
+fn configured(tx: &Transaction, status: u16) -> Option<ErrorReply> {
+    let of = |proxy: &Proxy| proxy.error_reply(status).cloned();
+    // One that is out of service has no say, as measured.
+    let side = Some(tx.side()).filter(|side| !side.settings.disabled);
+    side.and_then(|side| of(side)).or_else(|| of(&tx.client.proxy))
+}
+
+/// The error files in effect, for replies of rules.
+pub(crate) struct Files {
+    process: Arc<Shared>,
+    /// The backend goes before the frontend.
+    proxies: [Option<ProxyRef>; 2],
+}
+
+impl ErrorFiles for Files {
+    fn find(&self, section: Option<&str>, status: u16) -> Option<ErrorAnswer<'_>> {
+        let found = match section {
+            Some(name) => self.process.settings.http_errors.get(name)?.get(&status),
+            None => self.proxies.iter().flatten().find_map(|proxy| proxy.error_reply(status)),
+        };
+        found.map(ErrorReply::answer)
+    }
+}
+
+/// Prepares what a rule answers with. `false`: close without a byte.
+pub(crate) fn prepare_rendered(
+    tx: &mut Transaction,
+    render: impl FnOnce(&View<'_>, &Files, &mut Head, &mut Vec<u8>) -> Rendered,
+) -> bool {
+    let files = Files {
+        process: tx.worker.shared.clone(),
+        proxies: [tx.backend.clone(), Some(tx.client.proxy.clone())],
+    };
+    let mut body = std::mem::take(&mut tx.space.body);
+    body.clear();
+    // The formats of an answer that takes a response's place may name that response.
+    let mut head = match tx.space.response.is_empty() {
+        true => std::mem::take(&mut tx.space.response),
+        false => Head::default(),
+    };
+    let rendered = render(&tx.view(), &files, &mut head, &mut body);
+    (tx.space.response, tx.space.body) = (head, body);
+    if rendered == Rendered::Send {
+        return true;
+    }
+    verbatim(tx, b"");
+    false
+}
+
+fn built_in(tx: &mut Transaction, status: u16) {
+    let space = &mut *tx.space;
+    space.body.clear();
+    let body = htx::error_replies::fill(status, &mut space.response)
+        .or_else(|| htx::error_replies::fill(500, &mut space.response));
+    space.body.extend_from_slice(body.unwrap_or_default().as_bytes());
+}
+
+/// Sends bytes as they are, then closes.
+fn verbatim(tx: &mut Transaction, bytes: &[u8]) {
+    let space = &mut *tx.space;
+    space.response.clear();
+    space.body.clear();
+    space.down.clear();
+    space.down.outbox.bytes.extend_from_slice(bytes);
+    tx.client.mux.close_after_message();
+}
+
+/// Bytes of a body made in pieces that are sent together.
+const BATCH: usize = 16 * 1024;
+
+/// Sends the response that stands in the workspace, with its body.
+///
+/// # Errors
+/// The client went away or took too long.
+pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
+    if !tx.space.response.is_empty() {
+        encode(tx)?;
+    }
+    if let Some(pieces) = tx.pieces.take() {
+        Box::pin(send_pieces(tx, pieces)).await?;
+    }
+    flush(tx).await?;
+    trace::at(tx, &trace::RESPONSE_ALL_OUT);
+    Ok(())
+}
+
+/// Makes and sends the body behind the head that is encoded; traffic passes between two batches.
+async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Failure> {
+    let thread = tx.worker.thread.clone();
+    let (mut text, mut more, mut pace) = (String::new(), true, Pace::default());
+    while more {
+        text.clear();
+        more = batch(&mut text, &mut |text| pieces(&tx.worker, text));
+        if !text.is_empty() {
+            tx.client.mux.encode_payload(text.as_bytes(), &mut tx.space.down.outbox.bytes);
+        }
+        if more {
+            flush(tx).await?;
+            pace.give_way(&thread).await;
+            tx.go_on(0, Phase::Data)?;
+        }
+    }
+    tx.client.mux.encode_end(None, &mut tx.space.down.outbox.bytes);
+    Ok(())
+}
+
+/// Makes pieces that are sent together; one without a word ends them, because it was at work all
+/// the same. `false`: the last one was among them.
+fn batch(text: &mut String, next: &mut dyn FnMut(&mut String) -> bool) -> bool {
+    while text.len() < BATCH {
+        let before = text.len();
+        if !next(text) {
+            return false;
+        }
+        if text.len() == before {
+            break;
+        }
+    }
+    true
+}
+
+/// Sends what is encoded.
+async fn flush(tx: &mut Transaction) -> Result<(), Failure> {
+    let thread = tx.worker.thread.clone();
+    let span = tx.client.proxy.settings.timeouts.client;
+    let deadline = span.map(|span| thread.tick().plus_ms(span));
+    loop {
+        let flushed = tx.space.down.flush(&mut buf::Buf::empty(), &tx.client.socket);
+        match flushed {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(_) => return Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
+        }
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Failure::new(0, Cause::ClientTimeout, Phase::Data));
+        }
+        tx.client.socket.want_write();
+        thread.scheduler().pause(deadline).await;
+    }
+}
+
+fn encode(tx: &mut Transaction) -> Result<(), Failure> {
+    // A body that was not read stands between this answer and the next request: the connection
+    // closes unless what came with the head is all of it.
+    let whole = tx.client.mux.has_received_all() || swallow_body(tx);
+    if !whole || tx.client.must_end() {
+        tx.client.mux.close_after_message();
+    }
+    h2_byte_count::reply(tx);
+    let before = tx.space.response.status();
+    http_rules::after_response(tx)?;
+    // An interim response may be on its way; this one follows it.
+    let space = &mut *tx.space;
+    let length = match tx.pieces {
+        None => BodyKind::Length(space.body.len() as u64),
+        Some(_) => BodyKind::Chunked,
+    };
+    let out = &mut space.down.outbox.bytes;
+    let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
+    let sent_as = header_case::response(&tx.worker, proxy, mux, (&mut space.response, length), out);
+    let (journal, after) = (&mut tx.notes.journal, space.response.status());
+    if journal.status == 0 || after != before {
+        journal.status = after;
+    }
+    if sent_as == BodyKind::None {
+        tx.pieces = None;
+    } else if tx.pieces.is_some() {
+        // It follows, with its end.
+        return Ok(());
+    } else {
+        tx.client.mux.encode_payload(&space.body, out);
+    }
+    tx.client.mux.encode_end(None, out);
+    trace::at(tx, &trace::RESPONSE_OUT);
+    Ok(())
+}
+
+/// Drops the part of the request's body that has been received; whether that was all of it.
+fn swallow_body(tx: &mut Transaction) -> bool {
+    loop {
+        let input = &mut tx.client.input;
+        match tx.client.mux.handle_body(input.data(), &mut tx.space.up.trailers) {
+            Ok(step) => {
+                input.consume(step.skip + step.data);
+                if step.done {
+                    return true;
+                }
+                if step.skip + step.data == 0 {
+                    return false;
+                }
+            }
+            Err(_) => return false,
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Where a request goes: rules of the frontend, choice of the backend, rules of the backend.
+//! Never talks to a server.
+
+use crate::settings::Mode;
+use crate::state::runtime::{Proxy, ProxyRef};
+use crate::state::services::Visit;
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::telemetry::accounting;
+use crate::transaction::body_buffer;
+use crate::transaction::http_rules;
+use crate::transaction::http_rules::Ruling;
+use crate::transaction::local_response;
+use crate::transaction::password_worker;
+use crate::transaction::run::Transaction;
+use crate::transaction::stages::rewrite;
+use crate::transaction::tcp_content_rules;
+use htx::Method;
+use sample::Side;
+
+/// The name of the statistics page in logs, in place of a server's.
+const STATISTICS: &str = "<STATS>";
+
+/// What becomes of a request.
+#[derive(Debug)]
+pub(crate) enum Route {
+    /// The answer stands in the workspace.
+    Answer,
+    /// The answer stands in the workspace, and is held back.
+    Tarpit,
+    /// The answer of a service stands in the workspace; rules about responses have not seen it.
+    Service,
+    /// It goes to a server of its backend.
+    Forward,
+}
+
+impl From<Ruling> for Option<Route> {
+    fn from(ruling: Ruling) -> Self {
+        match ruling {
+            Ruling::Pass | Ruling::Allow | Ruling::Wait(..) => None,
+            Ruling::Answer => Some(Route::Answer),
+            Ruling::Service => Some(Route::Service),
+            Ruling::Tarpit => Some(Route::Tarpit),
+        }
+    }
+}
+
+/// Decides.
+///
+/// # Errors
+/// The request is refused, or there is no backend for it.
+pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
+    let front = tx.client.proxy.clone();
+    if is_monitored(tx, &front) {
+        return Ok(Route::Answer);
+    }
+    if http_rules::looks_at_requests(&front)
+        && let Some(route) = http_rules::request(tx, &front).await?.into()
+    {
+        return Ok(route);
+    }
+    if asks_for_statistics(tx, &front)
+        && let Some(route) = Box::pin(statistics(tx, &front)).await?
+    {
+        return Ok(route);
+    }
+    if front.rules.redirect
+        && let Some(route) = http_rules::redirect(tx, &front).await?.into()
+    {
+        return Ok(route);
+    }
+    rewrite::name(tx);
+    rewrite::restrict_names(tx, &front)?;
+    let mut chosen = choose(tx, &front);
+    while tx.notes.credentials.is_asked() {
+        Box::pin(password_worker::run(tx)).await;
+        chosen = choose(tx, &front);
+    }
+    http_rules::afford(tx, Phase::Request)?;
+    let Some(backend) = chosen else {
+        return Err(unserved(tx, 503));
+    };
+    enter(tx, backend).await
+}
+
+/// There is no backend for it, or one that is out of service. As measured, the times of such a
+/// request say nothing.
+pub(crate) fn unserved(tx: &mut Transaction, status: u16) -> Failure {
+    tx.notes.journal.request = 0;
+    Failure::new(status, Cause::ServerAbort, Phase::Connect)
+}
+
+/// The rules of the backend that was chosen.
+///
+/// # Errors
+/// As [`decide`].
+pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<Route, Failure> {
+    let front = tx.client.proxy.clone();
+    accounting::enter_backend(tx, backend.clone());
+    if backend.settings.disabled {
+        return Err(unserved(tx, 503));
+    }
+    if backend.settings.mode == Mode::Tcp {
+        // Messages cannot become bytes: only a name that was made up here leads there.
+        return Err(Failure::new(500, Cause::Internal, Phase::Request));
+    }
+    if backend.index != front.index {
+        if backend.rules.content {
+            Box::pin(tcp_content_rules::request(tx, &backend)).await?;
+        }
+        if http_rules::looks_at_requests(&backend)
+            && let Some(route) = http_rules::request(tx, &backend).await?.into()
+        {
+            return Ok(route);
+        }
+        if asks_for_statistics(tx, &backend)
+            && let Some(route) = Box::pin(statistics(tx, &backend)).await?
+        {
+            return Ok(route);
+        }
+        if backend.rules.redirect
+            && let Some(route) = http_rules::redirect(tx, &backend).await?.into()
+        {
+            return Ok(route);
+        }
+        rewrite::restrict_names(tx, &backend)?;
+    }
+    Ok(Route::Forward)
+}
+
+/// The rules about responses, applied to what a service has answered in place of a server. Its body
+/// is made as it is sent, so rules that wait for it go on without it.
+///
+/// # Errors
+/// A rule refuses or replaces the answer.
+pub(crate) fn pass_service(tx: &mut Transaction) -> Result<(), Failure> {
+    accounting::response_received(tx);
+    if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
+        tcp_content_rules::whole_response(tx, &backend)?;
+    }
+    let mut next = Some(http_rules::Progress::default());
+    while let Some(progress) = next {
+        next = http_rules::response(tx, progress)?.map(|pause| pause.then);
+    }
+    Ok(())
+}
+
+/// The backend: by the rules, by default, or the proxy itself in a `listen` section.
+pub(crate) fn choose(tx: &mut Transaction, front: &ProxyRef) -> Option<ProxyRef> {
+    if let Some(chosen) = http_rules::switch(tx, front) {
+        return Some(chosen);
+    }
+    let default = front.settings.front.as_ref().and_then(|settings| settings.default_backend);
+    let default = default.and_then(|index| tx.worker.proxies.get(index)).cloned();
+    default.or_else(|| front.back.is_some().then(|| front.clone()))
+}
+
+/// `monitor-uri`: an answer that is neither logged nor counted as a request to a backend.
+fn is_monitored(tx: &mut Transaction, front: &ProxyRef) -> bool {
+    let uri = front.settings.front.as_ref().and_then(|settings| settings.monitor_uri.as_ref());
+    let Some(uri) = uri.map(Vec::as_slice) else { return false };
+    let request = &tx.space.request;
+    // A path is looked for in URIs in absolute form too.
+    if request.uri() != uri && request.target().path_and_query() != Some(uri) {
+        return false;
+    }
+    tx.notes.journal.silent = true;
+    tx.notes.journal.end(Cause::Local, Phase::Request);
+    let fails = http_rules::monitor_fails(tx, front);
+    local_response::prepare_error(tx, if fails { 503 } else { 200 });
+    true
+}
+
+/// Whether the request is for the statistics page of this proxy. Other methods than those of the
+/// page have no meaning there: they are requests like any other, as in HAProxy.
+fn asks_for_statistics(tx: &Transaction, proxy: &Proxy) -> bool {
+    let Some(page) = proxy.settings.stats.as_ref() else { return false };
+    let request = &tx.space.request;
+    request.path_and_query().starts_with(page.uri.as_bytes())
+        && matches!(request.method_id(), Method::Get | Method::Head | Method::Post)
+}
+
+/// The statistics page of this proxy, if its rules let the request have it.
+async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Option<Route>, Failure> {
+    if let Some(route) = http_rules::statistics(tx, proxy).await?.into() {
+        accounting::by_applet(tx, STATISTICS, false);
+        return Ok(Some(route));
+    }
+    let mut admin = http_rules::administers(tx, proxy);
+    while !admin && tx.notes.credentials.is_asked() {
+        password_worker::run(tx).await;
+        admin = http_rules::administers(tx, proxy);
+    }
+    let changes = admin && tx.space.request.method_id() == Method::Post;
+    if changes {
+        body_buffer::wait_for_all(tx, proxy).await?;
+    }
+    let whole = changes && body_buffer::is_whole(tx);
+    Ok(show_statistics(tx, proxy, admin, whole).then_some(Route::Answer))
+}
+
+/// Has the page answer; `whole` tells that the body of the request has been read.
+fn show_statistics(tx: &mut Transaction, proxy: &Proxy, admin: bool, whole: bool) -> bool {
+    let form = tx.notes.bodies[Side::Request as usize].as_deref().filter(|_| whole);
+    let (worker, request) = (&*tx.worker, &tx.space.request);
+    let visit = Visit { worker, proxy, request, admin, form };
+    let Some(answer) = worker.services.statistics(&visit) else { return false };
+    http_rules::answered(tx, Phase::Request);
+    let whole = answer.head.status() != 401;
+    http_rules::prepare(tx, answer);
+    accounting::by_applet(tx, STATISTICS, whole);
+    if whole {
+        accounting::response_received(tx);
+    }
+    true
+}

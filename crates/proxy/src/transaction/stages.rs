@@ -1,0 +1,11 @@
+//! Features that act on a request or response at one stage each.
+
+pub(crate) mod balance_key;
+pub(crate) mod checkcache;
+pub(crate) mod cookie;
+pub(crate) mod header_case;
+pub(crate) mod rdp_cookie;
+pub(crate) mod rewrite;
+pub(crate) mod server_redirect;
+pub(crate) mod sticking;
+pub(crate) mod traffic_health;

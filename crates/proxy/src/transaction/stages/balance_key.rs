@@ -1,0 +1,136 @@
+//! The key that a hashing algorithm balances by, taken from a request (configuration manual,
+//! `balance`). Never chooses a server.
+
+use crate::settings::{HashKey, Hashing, UriKey};
+use crate::state::runtime::Proxy;
+use crate::state::transaction_log::Failure;
+use crate::transaction::body_buffer;
+use crate::transaction::run::Transaction;
+use htx::{Head, Method, list};
+use sample::{Type, Value};
+
+/// The hash for this request; `None` if the algorithm hashes nothing or the request has no key, so
+/// that servers take turns.
+pub(crate) fn key(tx: &mut Transaction, backend: &Proxy) -> Option<u32> {
+    let hashing = backend.settings.back.as_ref()?.hashing.as_ref()?;
+    let hash = match &hashing.key {
+        HashKey::Source => {
+            let source = tx.notes.source.or(tx.client.rare.source).or(tx.client.peer)?;
+            balance::hash::source(source.ip())
+        }
+        HashKey::Expression { expr, even_empty } => {
+            let view = tx.view();
+            let value = expr.eval_as(Type::Bin, &view).ok()?;
+            let Value::Bin(bytes) = value else { return None };
+            if bytes.is_empty() && !even_empty {
+                return None;
+            }
+            (hashing.function)(&bytes)
+        }
+        of_message => {
+            let body = tx.notes.bodies[0].as_deref().unwrap_or_default();
+            (hashing.function)(of_message.find(&tx.space.request, body)?)
+        }
+    };
+    Some(mix(hashing, hash))
+}
+
+fn mix(hashing: &Hashing, hash: u32) -> u32 {
+    if hashing.avalanche { balance::hash::avalanche(hash) } else { hash }
+}
+
+/// Whether the body is needed: that of a POST whose query lacks the parameter (`check_post`).
+pub(crate) fn wants_body(tx: &Transaction, backend: &Proxy) -> bool {
+    let hashing = backend.settings.back.as_ref().and_then(|back| back.hashing.as_ref());
+    let Some(HashKey::UrlParam { name, check_post: true }) = hashing.map(|it| &it.key) else {
+        return false;
+    };
+    let request = &tx.space.request;
+    let lacks = request.method_id() == Method::Post && of_query(request.uri(), name).is_none();
+    lacks && tx.notes.bodies[0].is_none()
+}
+
+/// Waits for that body, as far as it fits into a buffer.
+///
+/// # Errors
+/// The client leaves, or takes longer than `timeout http-request`.
+pub(crate) async fn await_body(tx: &mut Transaction, backend: &Proxy) -> Result<(), Failure> {
+    body_buffer::wait_for_all(tx, backend).await
+}
+
+impl HashKey {
+    /// The bytes of a request that are hashed.
+    fn find<'r>(&self, request: &'r Head, body: &'r [u8]) -> Option<&'r [u8]> {
+        match self {
+            Self::Uri(key) => Some(key.cut(request)),
+            Self::UrlParam { name, check_post } => of_query(request.uri(), name).or_else(|| {
+                let posted = *check_post && request.method_id() == Method::Post;
+                posted.then(|| parameter(body, name)).flatten()
+            }),
+            Self::Header { name, domain_only } => {
+                let mut fields = request.fields();
+                let value = list::trim(fields.find(|field| *field.name == **name)?.value);
+                // An empty first item is no key, whatever follows it.
+                let item = list::items(value).next().filter(|_| value[0] != b',')?;
+                Some(if *domain_only { main_label(item) } else { item })
+            }
+            Self::Source | Self::Expression { .. } => None,
+        }
+    }
+}
+
+impl UriKey {
+    fn cut<'r>(&self, request: &'r Head) -> &'r [u8] {
+        let uri = request.uri();
+        let mut key = uri;
+        if self.path_only {
+            key = path_start(uri).map_or(&[][..], |start| &uri[start..]);
+        }
+        if !self.whole {
+            key = key.split(|byte| *byte == b'?').next().unwrap_or_default();
+        }
+        if let Some(len) = self.len {
+            key = &key[..key.len().min(len as usize)];
+        }
+        if let Some(depth) = self.depth {
+            let mut slashes = key.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+            let end = slashes.nth(depth as usize).map_or(key.len(), |(at, _)| at);
+            key = &key[..end];
+        }
+        key
+    }
+}
+
+/// Where the path begins; nowhere in `*` and in an authority alone.
+fn path_start(uri: &[u8]) -> Option<usize> {
+    if uri.starts_with(b"/") {
+        return Some(0);
+    }
+    let authority = uri.windows(3).position(|three| three == b"://")? + 3;
+    uri[authority..].iter().position(|byte| *byte == b'/').map(|slash| authority + slash)
+}
+
+/// A parameter of the query of a URI, as it stands there.
+fn of_query<'r>(uri: &'r [u8], name: &[u8]) -> Option<&'r [u8]> {
+    let mark = uri.iter().position(|byte| *byte == b'?')?;
+    parameter(&uri[mark + 1..], name)
+}
+
+/// The value of the first `name=value` between ampersands.
+fn parameter<'r>(query: &'r [u8], name: &[u8]) -> Option<&'r [u8]> {
+    let value = |pair: &'r [u8]| pair.strip_prefix(name)?.strip_prefix(b"=");
+    query.split(|byte| *byte == b'&').find_map(value)
+}
+
+/// What stands before the last dot, back to the dot before it; a label has one byte at least.
+/// Without a dot it is everything.
+fn main_label(host: &[u8]) -> &[u8] {
+    let dot = |bytes: &[u8]| bytes.iter().rposition(|byte| *byte == b'.');
+    match dot(host) {
+        None | Some(0) => host,
+        Some(end) => &host[dot(&host[..end - 1]).map_or(0, |before| before + 1)..end],
+    }
+}
+
+#[cfg(test)]
+mod tests;

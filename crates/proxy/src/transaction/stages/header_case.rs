@@ -1,0 +1,58 @@
+//! Heads for peers that wrongly tell upper from lower case in header names (`h1-case-adjust`).
+//! Never decides a field.
+
+use crate::state::runtime::Proxy;
+use crate::state::worker::Worker;
+use crate::transport::codec::Machine;
+use htx::Head;
+use mux::BodyKind;
+
+/// Writes the head of a response as the clients of `proxy` want it; see [`Machine::encode_head`].
+pub(crate) fn response(
+    worker: &Worker,
+    proxy: &Proxy,
+    mux: &mut Machine,
+    head: (&mut Head, BodyKind),
+    out: &mut Vec<u8>,
+) -> BodyKind {
+    let adjusts = proxy.settings.front.as_ref().is_some_and(|front| front.adjusts_case);
+    encode(adjusts, worker, mux, head, out)
+}
+
+/// The same of a request, as the servers of `proxy` want it.
+pub(crate) fn request(
+    worker: &Worker,
+    proxy: &Proxy,
+    mux: &mut Machine,
+    head: (&mut Head, BodyKind),
+    out: &mut Vec<u8>,
+) -> BodyKind {
+    let adjusts = proxy.settings.back.as_ref().is_some_and(|back| back.adjusts_case);
+    encode(adjusts, worker, mux, head, out)
+}
+
+#[inline]
+fn encode(
+    adjusts: bool,
+    worker: &Worker,
+    mux: &mut Machine,
+    (head, body): (&mut Head, BodyKind),
+    out: &mut Vec<u8>,
+) -> BodyKind {
+    match adjusts {
+        false => mux.encode_head(head, body, out),
+        true => adjusted(worker, mux, head, body, out),
+    }
+}
+
+#[inline(never)]
+fn adjusted(
+    worker: &Worker,
+    mux: &mut Machine,
+    head: &mut Head,
+    body: BodyKind,
+    out: &mut Vec<u8>,
+) -> BodyKind {
+    let names = &worker.shared.settings.header_case;
+    mux.encode_head_with_case(head, body, &|name| names.get(name).map(Vec::as_slice), out)
+}

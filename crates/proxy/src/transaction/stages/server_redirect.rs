@@ -1,0 +1,35 @@
+//! Servers that clients are sent to themselves (`redir` on a server line). Never connects to one.
+
+use crate::settings::Mode;
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::transaction::http_rules;
+use crate::transaction::run::Transaction;
+use htx::target::Target;
+use htx::{Method, Version};
+
+/// The answer in place of the claimed server's, if it is one that clients are sent to: to GET and
+/// HEAD; other requests it serves. The answer stands in the workspace then.
+pub(crate) fn instead_of(tx: &mut Transaction) -> Option<Failure> {
+    let prefix = tx.claim.as_ref()?.server().settings.redirect.clone()?;
+    let asks = matches!(tx.space.request.method_id(), Method::Get | Method::Head);
+    if !asks || tx.client.mode != Mode::Http {
+        return None;
+    }
+    let space = &mut *tx.space;
+    let path = match space.request.target() {
+        // It would become a part of the host.
+        Target::Relative(_) => return None,
+        target => target.path_and_query()?,
+    };
+    let location = [&prefix, path].concat();
+    let answer = &mut space.response;
+    answer.clear();
+    answer.set_response(Version::Http11, 302, b"Found");
+    answer.push(b"cache-control", b"no-cache");
+    answer.push(b"content-length", b"0");
+    answer.push(b"location", &location);
+    space.body.clear();
+    // As measured: with HAProxy, too, the next request comes over another connection.
+    tx.client.mux.close_after_message();
+    Some(Failure::new(http_rules::REPLACED, Cause::Local, Phase::Connect))
+}

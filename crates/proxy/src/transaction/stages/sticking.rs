@@ -1,0 +1,126 @@
+//! `stick` rules applied: the server that a table remembers, and what a table is to remember. Never balances.
+//!
+//! Keys are taken from the request before a server is chosen, and from the response when it is
+//! there. They are stored once it is known which server answered (manual section 4.2, `stick`).
+
+use crate::state::runtime::{Back, Proxy, ProxyRef, Server};
+use crate::transaction::password_worker;
+use crate::transaction::run::Transaction;
+use crate::upstream::reservation::Claim;
+use reactor::Address;
+use rules::StickRule;
+use std::sync::Arc;
+use table::{DataType, Entry, Key, ServerKey};
+
+/// The most keys that one request and its response can store.
+const MAX_STORES: usize = 8;
+
+/// A key that will be stored with the server.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    /// Number of the table.
+    table: usize,
+    key: Key<'static>,
+    response: bool,
+}
+
+/// What tables of this kind remember a server by.
+fn key_of(server: &Server, kind: ServerKey) -> Arc<str> {
+    match kind {
+        ServerKey::Name => server.state.shared_name(),
+        ServerKey::Address => match &server.location.now().address {
+            Address::Inet(address) => address.to_string().into(),
+            Address::Unix(path) => path.to_string_lossy().into(),
+            pair @ Address::Pair(_) => pair.to_string().into(),
+        },
+    }
+}
+
+/// Looks for the server that a table remembers, unless a cookie has named one, and takes the keys
+/// that are to be stored.
+pub(crate) fn request(tx: &mut Transaction, backend: &ProxyRef) {
+    for rule in rules(backend).filter(|rule| !rule.stores_response) {
+        let matches = rule.matches && tx.wanted.is_none();
+        let stores = rule.stores_request && may_store(tx, rule, false);
+        if (matches || stores) && applies(tx, rule) {
+            if matches {
+                tx.wanted = remembered(tx, backend, rule);
+            }
+            if stores {
+                take_key(tx, rule, false);
+            }
+        }
+    }
+}
+
+/// Stores the server with the keys taken from the request, and with those of the response.
+pub(crate) fn store(tx: &mut Transaction, backend: &ProxyRef) {
+    for rule in rules(backend).filter(|rule| rule.stores_response) {
+        if may_store(tx, rule, true) && applies(tx, rule) {
+            take_key(tx, rule, true);
+        }
+    }
+    let Some(server) = tx.claim.as_ref().map(Claim::server) else { return };
+    if !server.settings.non_stick {
+        for pending in &tx.notes.stores {
+            remember(tx, server, pending);
+        }
+    }
+    tx.notes.stores.clear();
+}
+
+fn applies(tx: &mut Transaction, rule: &StickRule) -> bool {
+    password_worker::settled(tx, |tx| rule.applies(&tx.view()))
+}
+
+fn rules(backend: &Proxy) -> impl Iterator<Item = &StickRule> {
+    backend.settings.rules.sticking.iter()
+}
+
+/// Each table learns one key of the request and one of the response.
+fn may_store(tx: &Transaction, rule: &StickRule, response: bool) -> bool {
+    let stores = &tx.notes.stores;
+    let taken = |it: &Pending| Some(it.table) == rule.table() && it.response == response;
+    stores.len() < MAX_STORES && !stores.iter().any(taken)
+}
+
+fn take_key(tx: &mut Transaction, rule: &StickRule, response: bool) {
+    let key = rule.with_key(&tx.view(), |table, key| (table.number(), key.clone().into_owned()));
+    if let Some((table, key)) = key {
+        tx.notes.used = true;
+        tx.notes.stores.push(Pending { table, key, response });
+    }
+}
+
+/// The server that the table of a rule remembers for this request, if it takes requests.
+fn remembered(tx: &mut Transaction, backend: &Proxy, rule: &StickRule) -> Option<usize> {
+    let (now, back) = (tx.worker.millis(), backend.back.as_ref()?);
+    let find = |table: &table::Table, key: &Key<'_>| {
+        let kind = table.settings().server_key;
+        table.touch(key, now, |entry| server_of(back, entry, kind, now))
+    };
+    let slot = rule.with_key(&tx.view(), find)???;
+    back.servers[slot].state.accepts_persistent().then_some(slot)
+}
+
+/// The server that an entry names, by its key or else by its number.
+fn server_of(back: &Back, entry: &Entry, kind: ServerKey, now: u64) -> Option<usize> {
+    let id = entry.get(DataType::ServerId, 0, now).filter(|id| *id != 0);
+    let by_id = |server: &Server| Some(u64::from(server.state.id())) == id;
+    let Some(key) = entry.server_key() else { return back.servers.slot_of(by_id) };
+    let by_key = |server: &Server| match kind {
+        ServerKey::Name => server.state.name() == &*key,
+        ServerKey::Address => *key_of(server, kind) == *key,
+    };
+    // Mostly the number says it too, and comparing numbers is quick.
+    let quick = back.servers.slot_of(by_id);
+    quick.filter(|slot| by_key(&back.servers[*slot])).or_else(|| back.servers.slot_of(by_key))
+}
+
+fn remember(tx: &Transaction, server: &Server, pending: &Pending) {
+    let Some(table) = tx.worker.shared.tables.get(pending.table) else { return };
+    let key = key_of(server, table.settings().server_key);
+    table.enter(&pending.key, tx.worker.millis(), |entry| {
+        entry.set_server(server.state.id(), Some(&key));
+    });
+}

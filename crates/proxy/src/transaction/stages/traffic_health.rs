@@ -1,0 +1,52 @@
+//! What traffic tells about servers: how long they take (`balance peak-ewma`), and whether they are
+//! well (`observe`). Never looks at a message.
+
+use crate::health;
+use crate::transaction::run::Transaction;
+use crate::upstream::reservation::Claim;
+use balance::{Balancer, Sign};
+
+/// A failure counts as an answer that took at least so long, in nanoseconds: a server that fails
+/// fast must not seem the fastest.
+const FAILURE_NS: u64 = 1_000_000_000;
+
+/// The server has answered what was sent to it at `since`, in the thread's nanoseconds.
+pub(crate) fn answered(tx: &Transaction, since: u64) {
+    took(tx, since, 0);
+}
+
+/// The server has failed what began at `since`.
+pub(crate) fn failed(tx: &Transaction, since: u64) {
+    took(tx, since, FAILURE_NS);
+}
+
+fn took(tx: &Transaction, since: u64, at_least: u64) {
+    let Some((balancer, claim)) = balancer(tx) else { return };
+    if balancer.observes() {
+        let now = tx.worker.thread.nanos();
+        balancer.observe(claim.slot(), now.saturating_sub(since).max(at_least), now);
+    }
+}
+
+fn balancer(tx: &Transaction) -> Option<(&Balancer, &Claim)> {
+    Some((&tx.backend.as_ref()?.back.as_ref()?.balancer, tx.claim.as_ref()?))
+}
+
+/// The server has shown something of its health.
+#[inline]
+pub(crate) fn sign(tx: &Transaction, sign: Sign) {
+    if tx.claim.as_ref().is_some_and(|claim| claim.server().state.is_observed()) {
+        heed(tx, sign);
+    }
+}
+
+#[cold]
+fn heed(tx: &Transaction, sign: Sign) {
+    let Some((balancer, claim)) = balancer(tx) else { return };
+    let Some(alarm) = balancer.on_sign(claim.slot(), sign, tx.worker.millis()) else { return };
+    let Some(backend) = &tx.backend else { return };
+    if let Some((result, checked)) = alarm.result {
+        health::tell(&tx.worker, backend, claim.slot(), &result, checked);
+    }
+    health::hasten(&tx.worker.shared, backend, claim.slot());
+}

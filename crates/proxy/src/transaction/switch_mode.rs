@@ -1,0 +1,79 @@
+//! Sessions that begin in TCP mode and go on in HTTP mode (manual section 4). Never goes back.
+//!
+//! The first request of a client that speaks HTTP/1 belongs to the session: what rules have left in
+//! variables and counters stays. A session whose client speaks HTTP/2 vanishes, because it is none
+//! of the streams.
+
+use crate::frontend::client;
+use crate::frontend::client::Client;
+use crate::frontend::h2_connection;
+use crate::settings::Mode;
+use crate::state::runtime::ProxyRef;
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::telemetry::accounting;
+use crate::transaction::read_request;
+use crate::transaction::route;
+use crate::transaction::run::{Arrival, Outcome, Transaction};
+use crate::transport::codec::Machine;
+use mux::{Side, h1};
+use rules::Spoken;
+
+/// What has caused it.
+pub(crate) enum Upgrade {
+    /// A rule of the frontend (`switch-mode`), which may say what is spoken.
+    ByRule(Option<Spoken>),
+    /// The mode of the backend that was chosen.
+    ByBackend(ProxyRef),
+}
+
+/// Goes on in HTTP mode with what has come of a session.
+pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
+    if tx.client.speaks_h2 == Some(false) {
+        // `proto none`
+        tx.notes.journal.end(Cause::Proxy, Phase::Request);
+        return tx.finish();
+    }
+    let speaks_h2 = match upgrade {
+        Upgrade::ByRule(Some(spoken)) => spoken == Spoken::H2,
+        _ => speaks_h2(&mut tx.client).await,
+    };
+    tx.client.mode = Mode::Http;
+    tx.client.speaks_h2 = Some(speaks_h2);
+    if speaks_h2 {
+        return tx.vanish();
+    }
+    let settings = tx.worker.mux_settings(&tx.client.proxy, Side::Client);
+    tx.client.mux = Machine::H1(h1::Conn::new(Side::Client, settings));
+    tx.notes.journal.request = 0;
+    tx.space.request.clear();
+    if let Err(failure) = serve(&mut tx, upgrade).await {
+        tx.fail(failure).await;
+    }
+    tx.finish()
+}
+
+/// What a client's first bytes say, which nobody may have asked for yet.
+async fn speaks_h2(client: &mut Client) -> bool {
+    if client.input.is_empty() {
+        // That none come is for the first request to tell.
+        client::first_bytes(client).await;
+    }
+    h2_connection::recognize(client).await
+}
+
+/// The first request. Of one that goes to its backend directly, no rule of the frontend is looked
+/// at.
+async fn serve(tx: &mut Transaction, upgrade: Upgrade) -> Result<(), Failure> {
+    if !read_request::at_once(tx, Arrival::Data)? {
+        read_request::head(tx, Arrival::Data).await?;
+    }
+    if let Some(listed) = &tx.listed {
+        listed.set_http(tx.http());
+    }
+    accounting::request_received(tx);
+    let route = match upgrade {
+        Upgrade::ByRule(_) => route::decide(tx).await?,
+        Upgrade::ByBackend(backend) => route::enter(tx, backend).await?,
+    };
+    tx.follow(route).await
+}

@@ -1,0 +1,397 @@
+//! Sessions of proxies in TCP mode: bytes both ways until both sides have said all. Never looks at them.
+//!
+//! Choice of the server, queues and retries are those of every transaction
+//! ([`crate::upstream::connect`]); what is different is how a connection is known to stand, and
+//! that nothing is understood.
+
+mod pipe;
+#[cfg(test)]
+mod tests;
+
+use crate::frontend::client::Client;
+use crate::settings::Mode;
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::state::worker::Worker;
+use crate::telemetry::accounting;
+use crate::telemetry::contstats::Meter;
+use crate::telemetry::trace::points as trace;
+use crate::thread::buffers::Claim;
+use crate::transaction::route;
+use crate::transaction::run::{Arrival, Outcome, Parts, Transaction};
+use crate::transaction::stages::sticking;
+use crate::transaction::switch_mode;
+use crate::transaction::switch_mode::Upgrade;
+use crate::transaction::tcp_content_rules;
+use crate::transaction::tcp_content_rules::{Inspection, Passed};
+use crate::transport::channel::Link;
+use crate::transport::splice;
+use crate::upstream::connect;
+use buf::Buf;
+use pipe::{Fault, Pipe, Step};
+use reactor::{Class, Need, Tick};
+use std::io::{self, IoSlice};
+
+/// How a session goes on.
+enum Course {
+    /// It is over.
+    Over,
+    /// In HTTP mode.
+    Http(Upgrade),
+}
+
+/// Serves one session, and in HTTP mode the first request of one that goes on so.
+pub(crate) async fn run(client: Box<Client>) -> Outcome {
+    let mut tx = Transaction::new(Parts { client, arrival: Arrival::Data });
+    tx.client.mux.close_after_message();
+    trace::at(&tx, &trace::STREAM_NEW);
+    tx.list();
+    tx.notes.journal.request = tx.worker.thread.nanos();
+    match serve(&mut tx).await {
+        Ok(Course::Over) => {}
+        Ok(Course::Http(upgrade)) => return switch_mode::run(tx, upgrade).await,
+        Err(failure) => {
+            tx.notes.journal.end(failure.cause, failure.phase);
+            trace::at(&tx, &trace::FAILED);
+            if tx.server.is_none() {
+                // What was not read would turn the end of the connection into a reset.
+                gather(&mut tx);
+            }
+            let (journal, client) = (&mut tx.notes.journal, &tx.client);
+            if journal.bytes_in == 0 {
+                // What no server has had was said all the same (`option dontlognull`).
+                journal.bytes_in = tx.space.up.sent + client.input.len() as u64;
+            }
+        }
+    }
+    tx.finish()
+}
+
+async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
+    let front = tx.client.proxy.clone();
+    accounting::log_at_start(tx);
+    if front.rules.content
+        && let Passed::Switched(spoken) = tcp_content_rules::request(tx, &front).await?
+    {
+        return Ok(Course::Http(Upgrade::ByRule(spoken)));
+    }
+    let Some(backend) = route::choose(tx, &front) else {
+        return Err(route::unserved(tx, 0));
+    };
+    if backend.settings.mode == Mode::Http {
+        return Ok(Course::Http(Upgrade::ByBackend(backend)));
+    }
+    accounting::enter_backend(tx, backend.clone());
+    if backend.settings.disabled {
+        return Err(route::unserved(tx, 0));
+    }
+    if backend.rules.content && backend.index != front.index {
+        tcp_content_rules::request(tx, &backend).await?;
+    }
+    connect::run(tx).await?;
+    trace::at(tx, &trace::CONNECTED);
+    tx.notes.journal.response = tx.worker.thread.nanos();
+    accounting::log_asap(tx);
+    // Keys of the response are taken when there is one.
+    if backend.rules.sticking && !backend.rules.sticking_response {
+        sticking::store(tx, &backend);
+    }
+    let mut relay = Relay::new(tx);
+    let result = relay.run(tx).await;
+    relay.close(tx);
+    result.map(|()| Course::Over)
+}
+
+/// How far reading from a client has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Gathered {
+    /// More may come; the task is woken then.
+    Some,
+    /// The buffer is full.
+    Full,
+    /// The client has said all.
+    All,
+    /// The connection is broken.
+    Broken,
+}
+
+/// Waits for a buffer for what the client has sent, if there is none.
+pub(crate) async fn await_buffer(tx: &mut Transaction, deadline: Option<Tick>) {
+    let (client, buffers) = (&mut tx.client, &tx.worker.buffers);
+    if client.input.capacity() > 0 || !client.socket.is_readable() {
+        return;
+    }
+    client.input = buffers.take(Need::Ordinary, deadline).await.unwrap_or_else(Buf::empty);
+}
+
+/// Reads what the client sends while there is no server yet.
+pub(crate) fn gather(tx: &mut Transaction) -> Gathered {
+    let client = &mut tx.client;
+    let gathered = loop {
+        if !client.socket.is_readable() {
+            client.socket.want_read();
+            break Gathered::Some;
+        }
+        if client.input.capacity() == 0 {
+            // Without a buffer it is not read now; who has to have it waits for one before.
+            let Some(fresh) = tx.worker.buffers.try_take(Need::Ordinary) else {
+                break Gathered::Some;
+            };
+            client.input = fresh;
+        }
+        if client.input.room() == 0 {
+            break Gathered::Full;
+        }
+        match client.socket.recv(client.input.space()) {
+            Ok(0) => break Gathered::All,
+            Ok(count) => client.input.filled(count),
+            Err(error) if is_transient(&error) => {}
+            Err(_) => break Gathered::Broken,
+        }
+    };
+    if client.input.is_empty() {
+        tx.worker.release(std::mem::replace(&mut client.input, Buf::empty()));
+    }
+    gathered
+}
+
+/// Reads what the client sends. `true`: it has left and wants nothing.
+pub(crate) fn has_left(tx: &mut Transaction) -> bool {
+    match gather(tx) {
+        Gathered::Some | Gathered::Full => false,
+        Gathered::All => tx.client.input.is_empty(),
+        Gathered::Broken => true,
+    }
+}
+
+/// Writes the first bytes to a server; an empty write tells as well whether the connection stands.
+/// `false`: not yet.
+pub(crate) fn greet(tx: &mut Transaction, to: &Link) -> io::Result<bool> {
+    match to.send(&[IoSlice::new(tx.client.input.data())], false) {
+        Ok(count) => {
+            tx.client.input.consume(count);
+            tx.space.up.sent += count as u64;
+            Ok(true)
+        }
+        Err(error) if is_transient(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Both directions of a session.
+struct Relay {
+    up: Pipe,
+    down: Pipe,
+    /// When each peer was last heard of.
+    client_seen: Tick,
+    server_seen: Tick,
+    /// When each peer has last said something.
+    client_heard: Tick,
+    server_heard: Tick,
+    /// What the server says is held back for rules to look at.
+    inspection: Option<Inspection>,
+    /// For a buffer, while there are none.
+    claim: Claim,
+    meter: Meter,
+}
+
+impl Relay {
+    fn new(tx: &mut Transaction) -> Self {
+        let now = tx.worker.thread.tick();
+        let input = std::mem::replace(&mut tx.client.input, Buf::empty());
+        let splicing = splice::of(tx);
+        let up = Pipe::new(input, tx.space.up.sent, Need::Ordinary, splicing[0]);
+        let down = Pipe::new(Buf::empty(), 0, Need::Urgent, splicing[1]);
+        let inspection = Inspection::begin(tx);
+        let (claim, meter) = (Claim::default(), Meter::begin(tx));
+        Self {
+            up,
+            down,
+            client_seen: now,
+            server_seen: now,
+            client_heard: now,
+            server_heard: now,
+            inspection,
+            claim,
+            meter,
+        }
+    }
+
+    /// Passes bytes on until both directions are over.
+    async fn run(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        loop {
+            tx.go_on(0, Phase::End)?;
+            let steps = self.step(tx)?;
+            if steps == (Step::Done, Step::Done) {
+                return Ok(());
+            }
+            let thread = tx.worker.thread.clone();
+            let deadline = Tick::earlier(self.client_deadline(tx), self.server_deadline(tx));
+            let inspection = self.inspection.as_ref().and_then(|inspection| inspection.until);
+            if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+                self.timed_out(tx)?;
+                continue;
+            }
+            let bytes = (self.up.sent, self.down.sent);
+            let count = self.meter.read(tx, |_| bytes);
+            self.up.want(steps.0, &tx.client.socket, server(tx)?);
+            self.down.want(steps.1, server(tx)?, &tx.client.socket);
+            if steps.0 == Step::More || steps.1 == Step::More {
+                thread.scheduler().yield_as(Class::Bulk).await;
+            } else {
+                self.claim.renew(&tx.worker.buffers, needs_buffer(steps));
+                let until = Tick::earlier(deadline, Tick::earlier(inspection, count));
+                thread.scheduler().pause(until).await;
+                self.collect_buffer(tx);
+            }
+        }
+    }
+
+    /// Puts a buffer that was waited for where it is needed.
+    fn collect_buffer(&mut self, tx: &mut Transaction) {
+        let Some((need, buffer)) = self.claim.collect(&tx.worker.buffers) else { return };
+        let unused = match (need, &self.inspection, &mut tx.server) {
+            (Need::Ordinary, ..) => self.up.give_buffer(buffer),
+            (Need::Urgent, Some(_), Some(server)) => server.give_input(buffer),
+            (Need::Urgent, ..) => self.down.give_buffer(buffer),
+        };
+        tx.worker.release(unused);
+    }
+
+    /// Looks at what the server has said, and lets it pass once the rules do.
+    fn inspect(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        let Some(inspection) = &self.inspection else { return Ok(()) };
+        let decision = inspection.step(tx)?;
+        if let tcp_content_rules::Decision::Wait { progress } = decision {
+            if progress {
+                self.server_seen = tx.worker.thread.tick();
+                self.server_heard = self.server_seen;
+            }
+            return Ok(());
+        }
+        self.inspection = None;
+        if let Some(backend) = tx.backend.clone().filter(|it| it.rules.sticking_response) {
+            sticking::store(tx, &backend);
+        }
+        let input = tx.server.as_mut().map(|server| server.take_input());
+        self.down = Pipe::new(input.unwrap_or_else(Buf::empty), 0, Need::Urgent, splice::of(tx)[1]);
+        if let tcp_content_rules::Decision::Close = decision {
+            self.up.end();
+            self.down.end();
+        }
+        Ok(())
+    }
+
+    /// Moves both directions along.
+    fn step(&mut self, tx: &mut Transaction) -> Result<(Step, Step), Failure> {
+        self.inspect(tx)?;
+        let lacks_buffer = tx.server.as_ref().is_some_and(|server| server.lacks_buffer());
+        let (worker, client, server): (&Worker, _, _) =
+            (&tx.worker, &tx.client.socket, server(tx)?);
+        let now = worker.thread.tick();
+        let before = [self.up.read, self.up.sent, self.down.read, self.down.sent];
+        let shut = (self.up.is_shut(), self.down.is_shut());
+        let up = self.up.step(worker, client, server);
+        let down = match &self.inspection {
+            Some(_) if lacks_buffer => Ok(Step::AwaitsBuffer),
+            Some(_) => Ok(Step::AwaitsSource),
+            None => self.down.step(worker, server, client),
+        };
+        if (self.up.read, self.down.sent) != (before[0], before[3]) {
+            self.client_seen = now;
+        }
+        if (self.down.read, self.up.sent) != (before[2], before[1]) {
+            self.server_seen = now;
+        }
+        if self.up.read != before[0] {
+            self.client_heard = now;
+        }
+        if self.down.read != before[2] {
+            self.server_heard = now;
+        }
+        // Limits of half-closed connections begin with the end of the other direction.
+        if self.up.is_shut() != shut.0 && tx.side().settings.timeouts.server_fin.is_some() {
+            (self.server_seen, self.server_heard) = (now, now);
+        }
+        let front = &tx.client.proxy.settings.timeouts;
+        if self.down.is_shut() != shut.1 && front.client_fin.is_some() {
+            (self.client_seen, self.client_heard) = (now, now);
+        }
+        let client_gone = Failure::new(0, Cause::ClientAbort, Phase::Data);
+        let server_gone = Failure::new(0, Cause::ServerAbort, Phase::Data);
+        let up = up.map_err(|fault| match fault {
+            Fault::Read => client_gone,
+            Fault::Write => server_gone,
+        })?;
+        let down = down.map_err(|fault| match fault {
+            Fault::Read => server_gone,
+            Fault::Write => client_gone,
+        })?;
+        Ok((up, down))
+    }
+
+    /// When the client will have taken too long: the tunnel's limit goes before its own, and once
+    /// it has been told that nothing more comes, `timeout client-fin` goes before both.
+    fn client_deadline(&self, tx: &Transaction) -> Option<Tick> {
+        let own = &tx.client.proxy.settings.timeouts;
+        let fin = own.client_fin.filter(|_| self.down.is_shut());
+        let span = fin.or(tx.side().settings.timeouts.tunnel).or(own.client)?;
+        let reading = !self.up.has_ended();
+        let alone =
+            tx.client.proxy.settings.front.as_ref().is_some_and(|it| it.independent_streams);
+        let since = if reading && alone { self.client_heard } else { self.client_seen };
+        (reading || self.down.holds_data()).then(|| since.plus_ms(span))
+    }
+
+    /// As the client's, for the server.
+    fn server_deadline(&self, tx: &Transaction) -> Option<Tick> {
+        let own = &tx.side().settings.timeouts;
+        let fin = own.server_fin.filter(|_| self.up.is_shut());
+        let span = fin.or(own.tunnel).or(own.server)?;
+        let reading = !self.down.has_ended();
+        let alone = tx.side().settings.back.as_ref().is_some_and(|it| it.independent_streams);
+        let since = if reading && alone { self.server_heard } else { self.server_seen };
+        (reading || self.up.holds_data()).then(|| since.plus_ms(span))
+    }
+
+    /// A client that says nothing for too long is taken for one that has said all, as measured: the
+    /// server has its own time to finish.
+    ///
+    /// # Errors
+    /// The server takes too long, or the client does not take what there is for it.
+    fn timed_out(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        let now = tx.worker.thread.tick();
+        let by_client = self.client_deadline(tx).is_some_and(|deadline| deadline.is_due(now));
+        let cause = if by_client { Cause::ClientTimeout } else { Cause::ServerTimeout };
+        if !by_client || self.up.has_ended() || self.down.holds_data() {
+            return Err(Failure::new(0, cause, Phase::Data));
+        }
+        tx.notes.journal.end(cause, Phase::Data);
+        self.up.end();
+        Ok(())
+    }
+
+    /// Gives buffers back and enters the bytes into the books.
+    fn close(self, tx: &mut Transaction) {
+        tx.notes.journal.bytes_in = self.up.sent;
+        tx.space.down.sent = self.down.sent;
+        tx.worker.release(self.up.into_buffer());
+        tx.worker.release(self.down.into_buffer());
+    }
+}
+
+/// What a buffer has to be waited for, if that is so: what comes from the server goes first.
+fn needs_buffer((up, down): (Step, Step)) -> Option<Need> {
+    if down == Step::AwaitsBuffer {
+        return Some(Need::Urgent);
+    }
+    (up == Step::AwaitsBuffer).then_some(Need::Ordinary)
+}
+
+fn server(tx: &Transaction) -> Result<&Link, Failure> {
+    let server = tx.server.as_ref().map(|server| server.socket());
+    server.ok_or(Failure::new(0, Cause::Internal, Phase::Data))
+}

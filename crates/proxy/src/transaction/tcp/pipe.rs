@@ -1,0 +1,232 @@
+//! One direction of a session: bytes from one socket to the other. Never waits: it says what it waits for.
+//!
+//! Bytes go out of the buffer that they were received into. There is a buffer only while there are
+//! bytes; a source that fills one gets a bigger one for the next read, and a small one again when
+//! it has slowed down.
+
+use crate::state::worker::Worker;
+use crate::transport::channel::Link;
+use crate::transport::splice;
+use crate::transport::splice::{Lane, Splicing};
+use buf::Buf;
+use reactor::Need;
+use std::io::{self, IoSlice};
+
+/// Reads of one step, after which others have their turn.
+const READS: u32 = 16;
+
+/// What a direction waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// The source has nothing more now.
+    AwaitsSource,
+    /// The destination takes nothing more now.
+    AwaitsDestination,
+    /// There is no buffer to read into.
+    AwaitsBuffer,
+    /// Nothing: it has had its share of this turn.
+    More,
+    /// The source has ended, and the destination knows.
+    Done,
+}
+
+/// Which end failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fault {
+    Read,
+    Write,
+}
+
+/// One direction.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    buffer: Buf,
+    /// What a buffer is taken for.
+    need: Need,
+    /// The source has said all.
+    ended: bool,
+    /// The destination has been told so.
+    shut: bool,
+    /// The source fills buffers: a big one pays.
+    fast: bool,
+    /// Whether bytes go through a pipe of the system.
+    splicing: Splicing,
+    /// That pipe, while it holds some or some are coming.
+    lane: Option<Lane>,
+    /// Bytes read from the source.
+    pub(super) read: u64,
+    /// Bytes written to the destination.
+    pub(super) sent: u64,
+}
+
+impl Pipe {
+    /// A direction that begins with what has been received already; `sent` bytes before it have
+    /// been passed on.
+    pub(super) fn new(buffer: Buf, sent: u64, need: Need, splicing: Splicing) -> Self {
+        let (ended, shut, fast, lane) = (false, false, false, None);
+        Self { buffer, need, ended, shut, fast, splicing, lane, read: 0, sent }
+    }
+
+    pub(super) fn into_buffer(self) -> Buf {
+        self.buffer
+    }
+
+    /// Takes nothing more from the source: what is there goes out, then the destination is told.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    pub(super) fn is_shut(&self) -> bool {
+        self.shut
+    }
+
+    pub(super) fn holds_data(&self) -> bool {
+        !self.buffer.is_empty() || self.lane.as_ref().is_some_and(Lane::holds_data)
+    }
+
+    /// Reads and writes until one of the ends has to be waited for.
+    pub(super) fn step(&mut self, worker: &Worker, from: &Link, to: &Link) -> Result<Step, Fault> {
+        for _ in 0..READS {
+            if !self.flush(to)? {
+                return Ok(Step::AwaitsDestination);
+            }
+            if self.ended {
+                if !std::mem::replace(&mut self.shut, true) {
+                    // A destination that is gone will say so when it is read from.
+                    let _ = to.shutdown_write();
+                }
+                self.rest(worker);
+                return Ok(Step::Done);
+            }
+            let awaited = match self.splices(worker, from, to) {
+                true => self.refill_lane(worker, from)?,
+                false => self.refill(worker, from)?,
+            };
+            if let Some(awaited) = awaited {
+                self.lane = None;
+                self.rest(worker);
+                return Ok(awaited);
+            }
+        }
+        Ok(Step::More)
+    }
+
+    /// Asks to be woken for what a step waits for.
+    pub(super) fn want(&self, step: Step, from: &Link, to: &Link) {
+        match step {
+            Step::AwaitsSource => from.want_read(),
+            Step::AwaitsDestination => to.want_write(),
+            Step::AwaitsBuffer | Step::More | Step::Done => {}
+        }
+    }
+
+    /// Writes what is there. `false`: the destination takes nothing more now.
+    fn flush(&mut self, to: &Link) -> Result<bool, Fault> {
+        while !self.buffer.is_empty() {
+            match to.send(&[IoSlice::new(self.buffer.data())], false) {
+                Ok(count) => {
+                    self.buffer.consume(count);
+                    self.sent += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Fault::Write),
+            }
+        }
+        let (Some(lane), Some(to)) = (&mut self.lane, to.bare()) else { return Ok(true) };
+        let (sent, outcome) = lane.drain(to);
+        self.sent += sent as u64;
+        match outcome {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(_) => Err(Fault::Write),
+        }
+    }
+
+    /// Whether what comes next goes through a pipe of the system. Takes one.
+    fn splices(&mut self, worker: &Worker, from: &Link, to: &Link) -> bool {
+        let wanted = match self.splicing {
+            Splicing::Never => return false,
+            Splicing::Bulk => self.fast,
+            Splicing::Always => true,
+        };
+        if !wanted || !from.is_readable() || from.bare().is_none() || to.bare().is_none() {
+            return false;
+        }
+        self.lane = self.lane.take().or_else(|| Lane::take(worker));
+        self.lane.is_some()
+    }
+
+    /// Takes more into the pipe, unless something has to be waited for.
+    fn refill_lane(&mut self, worker: &Worker, from: &Link) -> Result<Option<Step>, Fault> {
+        self.rest(worker);
+        let (Some(lane), Some(from)) = (&mut self.lane, from.bare()) else { return Ok(None) };
+        match lane.fill(from, u64::MAX) {
+            Ok(count) => {
+                self.ended = count == 0;
+                self.fast = 2 * count > worker.buffers.size();
+                self.read += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Ok(Some(Step::AwaitsSource));
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if splice::is_unable(&error) => self.splicing = Splicing::Never,
+            Err(_) => return Err(Fault::Read),
+        }
+        Ok(None)
+    }
+
+    /// Takes a buffer that was waited for; returns the one that it had.
+    pub(super) fn give_buffer(&mut self, buffer: Buf) -> Buf {
+        std::mem::replace(&mut self.buffer, buffer)
+    }
+
+    /// An empty buffer of the size that pays. `false`: there is none.
+    fn make_room(&mut self, worker: &Worker) -> bool {
+        let (ordinary, has) = (worker.buffers.size(), self.buffer.capacity());
+        if self.fast
+            && has <= ordinary
+            && let Some(bigger) = worker.buffers.take_bulk()
+        {
+            worker.release(std::mem::replace(&mut self.buffer, bigger));
+        } else if has == 0 || (!self.fast && has > ordinary) {
+            self.rest(worker);
+            let Some(fresh) = worker.buffers.try_take(self.need) else { return false };
+            self.buffer = fresh;
+        }
+        true
+    }
+
+    /// Reads once, unless something has to be waited for.
+    fn refill(&mut self, worker: &Worker, from: &Link) -> Result<Option<Step>, Fault> {
+        while from.is_readable() {
+            if !self.make_room(worker) {
+                return Ok(Some(Step::AwaitsBuffer));
+            }
+            let size = self.buffer.capacity();
+            match from.recv(self.buffer.space()) {
+                Ok(count) => {
+                    self.ended = count == 0;
+                    self.fast = count == size || (self.fast && count > worker.buffers.size());
+                    self.read += count as u64;
+                    self.buffer.filled(count);
+                    return Ok(None);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Fault::Read),
+            }
+        }
+        Ok(Some(Step::AwaitsSource))
+    }
+
+    /// Gives the empty buffer back.
+    fn rest(&mut self, worker: &Worker) {
+        worker.release(std::mem::replace(&mut self.buffer, Buf::empty()));
+    }
+}

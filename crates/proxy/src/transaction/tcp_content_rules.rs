@@ -1,0 +1,263 @@
+//! `tcp-request content` and `tcp-response content`: rules that may wait for bytes. Never forwards any.
+//!
+//! The rules are looked at from the first one on whenever something has arrived, until one decides,
+//! or until nothing can change any more: the delay is over, the buffer is full, or the peer has
+//! said all (manual section 4, `tcp-request inspect-delay`). In HTTP mode the head is there at the
+//! first look.
+
+use crate::discovery::lookup;
+use crate::settings::{Mode, RetryOn};
+use crate::state::runtime::{Proxy, ProxyRef};
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::stats::counters::Metric;
+use crate::telemetry::accounting;
+use crate::transaction::http_rules;
+use crate::transaction::run::Transaction;
+use crate::transaction::tcp;
+use crate::transaction::tcp::Gathered;
+use crate::upstream::retry;
+use mux::{Side, h1};
+use rules::action::Control;
+use rules::{Action, Cursor, RuleSet, Rules, Spoken, Verdict};
+use std::io;
+use stdx::Tick;
+
+#[cfg(test)]
+mod tests;
+
+/// What the rules say to what has arrived so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ruling {
+    Pass,
+    Wait,
+    Resolve,
+    Close,
+    Reject,
+    Drop,
+    Switch(Option<Spoken>),
+}
+
+/// What the rules leave a client that they do not refuse.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Passed {
+    /// It goes on as it is.
+    On,
+    /// It goes on in HTTP mode, and speaks this, if they say.
+    Switched(Option<Spoken>),
+}
+
+/// One look at the rules of a proxy.
+fn look(tx: &mut Transaction, proxy: &Proxy, set: fn(&Rules) -> &RuleSet) -> Ruling {
+    for section in proxy.settings.rule_sections() {
+        let rules = set(section);
+        accounting::prepare(tx, rules);
+        match rules.evaluate(Cursor::default(), &mut tx.view()) {
+            Verdict::Allow => return Ruling::Pass,
+            Verdict::Suspend { .. } if tx.notes.lookups.is_asked() => return Ruling::Resolve,
+            Verdict::Suspend { .. } if tx.notes.partial => return Ruling::Wait,
+            Verdict::Close => return Ruling::Close,
+            Verdict::Reject | Verdict::OutOfSteps => return Ruling::Reject,
+            Verdict::SilentDrop => return Ruling::Drop,
+            Verdict::SwitchMode(_) if tx.client.mode == Mode::Http => return Ruling::Pass,
+            Verdict::SwitchMode(spoken) => return Ruling::Switch(spoken),
+            _ => {}
+        }
+    }
+    Ruling::Pass
+}
+
+/// The `tcp-request content` rules of one proxy.
+///
+/// # Errors
+/// The rules refuse the client, or it took too long or left.
+pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Passed, Failure> {
+    let thread = tx.worker.thread.clone();
+    let timeouts = &proxy.settings.timeouts;
+    let until = timeouts.request_inspection.map(|span| thread.tick().plus_ms(span));
+    let mut seen = (thread.tick(), tx.client.input.len());
+    loop {
+        tcp::await_buffer(tx, until).await;
+        let complete = gather(tx);
+        tx.notes.partial = !complete && until.is_some_and(|until| !until.is_due(thread.tick()));
+        let ruling = look(tx, proxy, |rules| &rules.tcp_request);
+        let partial = std::mem::take(&mut tx.notes.partial);
+        match ruling {
+            Ruling::Wait if partial => {}
+            Ruling::Resolve => {
+                Box::pin(lookup::run(tx)).await;
+                continue;
+            }
+            Ruling::Reject | Ruling::Drop => {
+                http_rules::afford(tx, Phase::Request)?;
+                return Err(refuse_request(tx, ruling));
+            }
+            Ruling::Switch(spoken) => return Ok(Passed::Switched(spoken)),
+            _ => return Ok(Passed::On),
+        }
+        if tx.client.input.len() != seen.1 {
+            seen = (thread.tick(), tx.client.input.len());
+        }
+        let span = tx.client.proxy.settings.timeouts.client;
+        let patience = span.filter(|_| is_tcp(tx)).map(|span| seen.0.plus_ms(span));
+        if patience.is_some_and(|patience| patience.is_due(thread.tick())) {
+            tx.notes.journal.bad_request = true;
+            return Err(Failure::new(0, Cause::ClientTimeout, Phase::Request));
+        }
+        thread.scheduler().pause(Tick::earlier(until, patience)).await;
+    }
+}
+
+fn is_tcp(tx: &Transaction) -> bool {
+    tx.client.mode == Mode::Tcp
+}
+
+/// Reads what there is, and understands it as HTTP if it can be. `true`: no more will come.
+fn gather(tx: &mut Transaction) -> bool {
+    if !is_tcp(tx) {
+        tx.client.socket.want_close();
+        return tx.client.socket.is_closed();
+    }
+    let gathered = tcp::gather(tx);
+    if tx.space.request.is_empty() && !tx.client.input.is_empty() {
+        let settings = tx.worker.mux_settings(&tx.client.proxy, Side::Client);
+        let mut conn = h1::Conn::new(Side::Client, settings);
+        let head = conn.handle_head(tx.client.input.data(), &mut tx.space.request);
+        if !matches!(head, Ok(h1::HeadStep::Complete { .. })) {
+            tx.space.request.clear();
+        }
+    }
+    gathered != Gathered::Some
+}
+
+fn refuse_request(tx: &mut Transaction, ruling: Ruling) -> Failure {
+    tx.client.counted().for_each(|block| block.count(Metric::DeniedRequests));
+    tx.reset_client = ruling == Ruling::Drop;
+    tx.notes.journal.request = 0;
+    if !tx.reset_client {
+        tx.client.socket.expel();
+    }
+    if is_tcp(tx) {
+        tx.notes.journal.bytes_in = tx.client.input.len() as u64;
+    }
+    Failure::new(0, Cause::Proxy, Phase::Request)
+}
+
+fn refuse_response(tx: &mut Transaction, ruling: Ruling) -> Failure {
+    accounting::denied_response(tx);
+    tx.reset_client = ruling == Ruling::Drop;
+    Failure::new(0, Cause::Proxy, Phase::Data)
+}
+
+/// The `tcp-response content` rules of the backend for a response whose head is there.
+///
+/// # Errors
+/// The rules refuse it.
+pub(crate) fn whole_response(tx: &mut Transaction, proxy: &Proxy) -> Result<(), Failure> {
+    if closes_before(tx, proxy) {
+        tx.notes.journal.response = 0;
+        let failure = Failure::new(502, Cause::ServerAbort, Phase::Headers);
+        return Err(retry::instead_of(tx, RetryOn::EMPTY, failure));
+    }
+    match look(tx, proxy, |rules| &rules.tcp_response) {
+        Ruling::Pass | Ruling::Wait | Ruling::Resolve | Ruling::Switch(_) => {}
+        Ruling::Close => {
+            if let Some(server) = &mut tx.server {
+                server.mux.close_after_message();
+            }
+        }
+        refused @ (Ruling::Reject | Ruling::Drop) => {
+            tx.notes.journal.response = 0;
+            http_rules::afford(tx, Phase::Headers)?;
+            return Err(refuse_response(tx, refused));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the rules close the server's connection without having seen what it says, as measured:
+/// a `close` that no condition holds back leaves no response. Only looks at what ends the rules:
+/// the others run once, with the response.
+fn closes_before(tx: &mut Transaction, proxy: &Proxy) -> bool {
+    let response = std::mem::take(&mut tx.space.response);
+    tx.notes.partial = proxy.settings.timeouts.response_inspection.is_some();
+    let mut sections = proxy.settings.rule_sections();
+    let ending = sections.find_map(|section| section.tcp_response.foresee(&tx.view()));
+    tx.notes.partial = false;
+    tx.space.response = response;
+    matches!(ending, Some(Action::Control(Control::Close)))
+}
+
+/// What a session does after a look at what its server said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Decision {
+    /// It goes on.
+    Pass,
+    /// It holds everything back.
+    Wait {
+        /// Something has arrived.
+        progress: bool,
+    },
+    /// It passes on what is there, and ends.
+    Close,
+}
+
+/// What a server says on a session in TCP mode is held back.
+#[derive(Debug)]
+pub(crate) struct Inspection {
+    /// When no more bytes are waited for.
+    pub(crate) until: Option<Tick>,
+}
+
+impl Inspection {
+    /// Begins, if the backend has rules.
+    pub(crate) fn begin(tx: &Transaction) -> Option<Self> {
+        let backend = tx.backend.as_ref();
+        let wanted = |it: &&ProxyRef| it.rules.answer || it.rules.sticking_response;
+        let backend = backend.filter(wanted)?;
+        let span = backend.settings.timeouts.response_inspection;
+        Some(Self { until: span.map(|span| tx.worker.thread.tick().plus_ms(span)) })
+    }
+
+    /// Reads what the server has said, and looks at it.
+    ///
+    /// # Errors
+    /// The rules refuse it, or the server's connection is broken.
+    pub(crate) fn step(&self, tx: &mut Transaction) -> Result<Decision, Failure> {
+        let Some(backend) = tx.backend.clone() else { return Ok(Decision::Pass) };
+        let before = tx.server.as_ref().map_or(0, |server| server.received().len());
+        let complete = hear(tx)?;
+        let after = tx.server.as_ref().map_or(0, |server| server.received().len());
+        let due = self.until.is_none_or(|until| until.is_due(tx.worker.thread.tick()));
+        tx.notes.partial = !complete && !due;
+        let mut ruling = look(tx, &backend, |rules| &rules.tcp_response);
+        tx.notes.partial = false;
+        // Who takes keys from a response needs some of it.
+        if backend.rules.sticking_response && after == 0 && !complete && ruling == Ruling::Pass {
+            ruling = Ruling::Wait;
+        }
+        match ruling {
+            // Rules about responses resolve and switch nothing.
+            Ruling::Pass | Ruling::Resolve | Ruling::Switch(_) => Ok(Decision::Pass),
+            Ruling::Wait => Ok(Decision::Wait { progress: after > before }),
+            Ruling::Close => Ok(Decision::Close),
+            Ruling::Reject | Ruling::Drop => Err(refuse_response(tx, ruling)),
+        }
+    }
+}
+
+/// Reads from the server; `true` when no more will come, or would find room.
+fn hear(tx: &mut Transaction) -> Result<bool, Failure> {
+    let Some(server) = &mut tx.server else { return Ok(true) };
+    loop {
+        if !server.socket().is_readable() || !server.has_buffer(&tx.worker) {
+            return Ok(false);
+        }
+        match server.read(&tx.worker) {
+            Ok(0) => return Ok(true),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Err(Failure::new(0, Cause::ServerAbort, Phase::Data)),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What the streams of one HTTP/2 connection share: its machine, and who drives it. Never waits.
+
+use crate::transport::socket::Transport;
+use mux::h2::{Conn, Key};
+use reactor::{TaskId, Thread, Wake};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// A connection's machine on its thread.
+pub(crate) struct Session {
+    thread: Rc<Thread>,
+    machine: RefCell<Conn>,
+    /// The task that reads and writes.
+    driver: Cell<TaskId>,
+    /// It was woken, and has not run since.
+    nudged: Cell<bool>,
+    /// `http` or `https`.
+    scheme: &'static [u8],
+    /// The connection ends without a word to the peer.
+    vanishes: Cell<bool>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A session that the running task drives.
+    pub(crate) fn new(thread: &Rc<Thread>, machine: Conn, scheme: &'static [u8]) -> Rc<Self> {
+        Rc::new(Self {
+            thread: thread.clone(),
+            machine: RefCell::new(machine),
+            driver: Cell::new(thread.scheduler().current()),
+            nudged: Cell::new(false),
+            scheme,
+            vanishes: Cell::new(false),
+        })
+    }
+
+    pub(crate) fn thread(&self) -> &Rc<Thread> {
+        &self.thread
+    }
+
+    pub(crate) fn scheme(&self) -> &'static [u8] {
+        self.scheme
+    }
+
+    /// Makes another task the driver.
+    pub(crate) fn set_driver(&self, driver: TaskId) {
+        self.driver.set(driver);
+    }
+
+    /// Looks at the machine.
+    pub(crate) fn look<T>(&self, how: impl FnOnce(&Conn) -> T) -> T {
+        how(&self.machine.borrow())
+    }
+
+    /// Asks the machine for something that leaves nothing to be written or read on.
+    pub(crate) fn ask<T>(&self, how: impl FnOnce(&mut Conn) -> T) -> T {
+        how(&mut self.machine.borrow_mut())
+    }
+
+    /// Changes the machine on behalf of a stream: those whose wait is over by that are woken, and
+    /// the driver if there is something to write or to read on.
+    pub(crate) fn act<T>(&self, how: impl FnOnce(&mut Conn) -> T) -> T {
+        let mut machine = self.machine.borrow_mut();
+        let (paused, pending) = (!machine.takes_input(), machine.output().len());
+        let result = how(&mut machine);
+        let resumes = paused && machine.takes_input();
+        // For what was there before, the driver waits already.
+        if resumes || machine.output().len() > pending {
+            self.nudge();
+        }
+        self.wake(&mut machine);
+        result
+    }
+
+    /// The same on behalf of the driver.
+    pub(crate) fn drive<T>(&self, how: impl FnOnce(&mut Conn) -> T) -> T {
+        self.nudged.set(false);
+        let mut machine = self.machine.borrow_mut();
+        let result = how(&mut machine);
+        self.wake(&mut machine);
+        result
+    }
+
+    fn wake(&self, machine: &mut Conn) {
+        while let Some(token) = machine.take_woken() {
+            self.thread.scheduler().wake(TaskId::from_bits(token), Wake::IO);
+        }
+    }
+
+    /// Has the driver look at the connection.
+    pub(crate) fn nudge(&self) {
+        if !self.nudged.replace(true) {
+            self.thread.scheduler().wake(self.driver.get(), Wake::MESSAGE);
+        }
+    }
+
+    /// Ends the connection without a word to the peer.
+    pub(crate) fn vanish(&self) {
+        self.vanishes.set(true);
+        self.act(Conn::handle_eof);
+        self.nudge();
+    }
+
+    pub(crate) fn vanishes(&self) -> bool {
+        self.vanishes.get()
+    }
+
+    /// Writes what there is for the peer. `false`: it takes nothing more now.
+    pub(crate) fn flush(&self, socket: &Transport) -> std::io::Result<bool> {
+        loop {
+            let mut machine = self.machine.borrow_mut();
+            if machine.output().is_empty() {
+                return Ok(true);
+            }
+            if socket.session().is_some() {
+                machine.note_offered();
+            }
+            let sent = socket.send(&[std::io::IoSlice::new(machine.output())], false);
+            drop(machine);
+            match sent {
+                Ok(count) => self.drive(|machine| machine.advance_output(count)),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The stream that the peer has opened next.
+    pub(crate) fn poll_opened(&self) -> Option<Key> {
+        self.machine.borrow_mut().poll_opened()
+    }
+}

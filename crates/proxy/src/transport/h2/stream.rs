@@ -1,0 +1,267 @@
+//! One stream as a transaction sees it: a link that payload travels on, and a machine for its
+//! messages. Never looks at other streams.
+
+use super::Session;
+use crate::frontend::h2_connection::Front;
+use crate::transport::socket::Transport;
+use crate::upstream::h2_connection::Trunk;
+use htx::{Fields, Head};
+use mux::h2::{Conn, Gone, Key, Ready};
+use mux::{BodyKind, BodyStep, Eof, Error, HeadStep};
+use reactor::Wake;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+/// A stream as a link. Its drop ends it: what is not complete is reset.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    half: Half,
+    carrier: Carrier,
+}
+
+/// The connection that a stream is of.
+#[derive(Debug)]
+enum Carrier {
+    /// A client's.
+    Front(Rc<Front>),
+    /// A server's.
+    Trunk(Rc<Trunk>),
+}
+
+/// A stream as a machine; whoever has the link has the stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Half {
+    session: Rc<Session>,
+    key: Key,
+}
+
+impl Stream {
+    /// A stream that a client has opened.
+    pub(crate) fn of_client(front: &Rc<Front>, key: Key) -> Self {
+        let half = Half { session: front.session.clone(), key };
+        front.open_stream();
+        Self { half, carrier: Carrier::Front(front.clone()) }
+    }
+
+    /// A stream to a server.
+    pub(crate) fn of_server(trunk: &Rc<Trunk>, key: Key) -> Self {
+        let half = Half { session: trunk.session.clone(), key };
+        trunk.stats().open_stream();
+        Self { half, carrier: Carrier::Trunk(trunk.clone()) }
+    }
+
+    /// The client's connection, if a client has opened it.
+    pub(crate) fn front(&self) -> Option<&Rc<Front>> {
+        match &self.carrier {
+            Carrier::Front(front) => Some(front),
+            Carrier::Trunk(_) => None,
+        }
+    }
+
+    /// What the connection travels on, once it stands.
+    pub(crate) fn transport(&self) -> Option<&Transport> {
+        match &self.carrier {
+            Carrier::Front(front) => front.client().socket.transport(),
+            Carrier::Trunk(trunk) => trunk.transport(),
+        }
+    }
+
+    /// Our address of the connection.
+    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        match &self.carrier {
+            Carrier::Front(front) => front.client().local(),
+            Carrier::Trunk(trunk) => trunk.transport()?.socket().local_address(),
+        }
+    }
+
+    /// The same stream as a machine.
+    pub(crate) fn half(&self) -> Half {
+        self.half.clone()
+    }
+
+    pub(crate) fn session(&self) -> &Rc<Session> {
+        &self.half.session
+    }
+
+    pub(crate) fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Half { session, key } = &self.half;
+        match session.act(|mux| mux.read(*key, buffer)) {
+            Ok(Some(count)) => Ok(count),
+            Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(Gone) => Err(io::ErrorKind::ConnectionReset.into()),
+        }
+    }
+
+    pub(crate) fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Half { session, key } = &self.half;
+        match session.act(|mux| mux.send(*key, parts)) {
+            Ok(0) if parts.iter().any(|part| !part.is_empty()) => {
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            Ok(count) => Ok(count),
+            Err(Gone) => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    pub(crate) fn want(&self, ready: Ready) {
+        let Half { session, key } = &self.half;
+        let scheduler = session.thread().scheduler();
+        let task = scheduler.current();
+        let want = |mux: &mut Conn| mux.want(*key, ready, task.to_bits());
+        // Where window is short, waiting may leave something to tell the peer.
+        let is_ready = match session.look(Conn::is_short) {
+            true => session.act(want),
+            false => session.ask(want),
+        };
+        if is_ready {
+            scheduler.wake(task, Wake::IO);
+        }
+    }
+
+    pub(crate) fn want_nothing(&self) {
+        self.half.session.ask(|mux| mux.want_nothing(self.half.key));
+    }
+
+    /// Whether the client takes what there is for it on its connection.
+    pub(crate) fn has_room(&self) -> bool {
+        self.half.session.look(Conn::has_room)
+    }
+
+    pub(crate) fn is_readable(&self) -> bool {
+        self.half.session.look(|mux| mux.is_readable(self.half.key))
+    }
+
+    pub(crate) fn is_reset(&self) -> bool {
+        self.half.session.look(|mux| mux.is_reset(self.half.key))
+    }
+
+    /// Whether it was reset, or the peer says nothing more at all.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_reset() || self.half.session.look(Conn::has_input_ended)
+    }
+
+    pub(crate) fn shutdown(&self) {
+        self.half.session.act(|mux| mux.shutdown(self.half.key));
+    }
+
+    pub(crate) fn reset(&self) {
+        self.half.session.act(|mux| mux.reset(self.half.key, wire::h2::Code::CANCEL));
+    }
+
+    /// Ends the connection, and all its streams with it.
+    pub(crate) fn expel(&self) {
+        self.half.session.act(|mux| mux.expel(self.half.key));
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.half.session.act(|mux| mux.release(self.half.key));
+        match &self.carrier {
+            Carrier::Front(front) => front.close_stream(),
+            Carrier::Trunk(trunk) => {
+                trunk.stats().close_stream();
+                trunk.rest();
+            }
+        }
+        if self.half.session.look(|mux| mux.streams() == 0) {
+            // From now on the connection has a time to wait for the next one.
+            self.half.session.nudge();
+        }
+    }
+}
+
+impl Half {
+    /// What a connection speaks, for what is said of it as a whole: no stream of it.
+    pub(crate) fn of_connection(session: &Rc<Session>) -> Self {
+        Self { session: session.clone(), key: Key::NONE }
+    }
+
+    pub(crate) fn has_received_all(&self) -> bool {
+        self.session.look(|mux| mux.has_received_all(self.key))
+    }
+
+    pub(crate) fn has_sent_all(&self) -> bool {
+        self.session.look(|mux| mux.has_sent_all(self.key))
+    }
+
+    pub(crate) fn has_sent_head(&self) -> bool {
+        self.session.look(|mux| mux.has_sent_head(self.key))
+    }
+
+    pub(crate) fn is_tunnel(&self) -> bool {
+        self.session.look(|mux| mux.is_tunnel(self.key))
+    }
+
+    pub(crate) fn payload_received(&self) -> u64 {
+        self.session.look(|mux| mux.payload_received(self.key))
+    }
+
+    pub(crate) fn payload_left(&self) -> u64 {
+        self.session.look(|mux| mux.payload_left(self.key))
+    }
+
+    pub(crate) fn handle_eof(&self) -> Eof {
+        self.session.look(|mux| mux.end_of(self.key))
+    }
+
+    pub(crate) fn handle_head(&self, head: &mut Head) -> Result<HeadStep, Error> {
+        self.session.act(|mux| mux.handle_head(self.key, head))
+    }
+
+    pub(crate) fn handle_body(&self, input: &[u8], trailers: &mut Fields) -> BodyStep {
+        self.session.act(|mux| mux.handle_body(self.key, input, trailers))
+    }
+
+    pub(crate) fn encode_head(&self, head: &mut Head, body: BodyKind) -> BodyKind {
+        self.session.act(|mux| mux.encode_head(self.key, head, body, self.session.scheme()))
+    }
+
+    pub(crate) fn encode_data(&self, len: u64) {
+        self.session.act(|mux| mux.encode_data(self.key, len));
+    }
+
+    pub(crate) fn encode_end(&self, trailers: Option<&Fields>) {
+        self.session.act(|mux| mux.encode_end(self.key, trailers));
+    }
+
+    pub(crate) fn abort(&self) {
+        self.session.act(|mux| mux.reset(self.key, wire::h2::Code::CANCEL));
+    }
+
+    /// Ends the stream as if the request had not been looked at.
+    pub(crate) fn refuse(&self) {
+        self.session.act(|mux| mux.reset(self.key, wire::h2::Code::REFUSED_STREAM));
+    }
+
+    /// Whether an answer accepts the upgrade that the request asks for.
+    pub(crate) fn is_accepted_by(&self, head: &Head) -> bool {
+        self.session.look(|mux| mux.is_accepted_by(self.key, head))
+    }
+
+    /// Whether the connection was closed under it, and nothing else has ended it.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.session.look(|mux| mux.is_lost(self.key))
+    }
+
+    /// Breaches of the protocol by the peer, on any stream of the connection.
+    pub(crate) fn glitches(&self) -> u32 {
+        self.session.look(Conn::glitches)
+    }
+
+    /// Whether the connection has carried an answer to any of its streams.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.session.look(Conn::has_answered)
+    }
+
+    /// Whether it was ended here because the peer has broken the rules on it.
+    pub(crate) fn is_malformed(&self) -> bool {
+        self.session.look(|mux| mux.is_malformed(self.key))
+    }
+
+    /// Whether the request was not looked at, so that it may be sent again.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.session.look(|mux| mux.is_refused(self.key))
+    }
+}

@@ -1,0 +1,307 @@
+//! Handshakes of TLS on both sides: one heavy step at a time, so that other traffic goes first. Never
+//! touches records.
+
+use crate::frontend::client::Client;
+use crate::settings::Encryption;
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::state::worker::Worker;
+use crate::transaction::run::Transaction;
+use crate::transaction::sample_context::tls::Failed;
+use crate::transport::channel::Link;
+use crate::transport::socket::Transport;
+use crate::upstream::connect;
+use crate::upstream::early_data::Words;
+use buf::Buf;
+use reactor::{Class, Need, Tick, Wake};
+use std::rc::Rc;
+use tls::{Fault, Reason, Step};
+
+const HANDSHAKE: (u8, &str) = (34, "SSL handshake failure");
+const CONFIGURED: &str = "Server presented an SSL certificate different from the configured one";
+const EXPECTED: &str = "Server presented an SSL certificate different from the expected one";
+
+/// Bytes of a failed handshake that are read before its connection ends.
+const DRAINED: usize = 1 << 16;
+
+/// Why there is no session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Trouble {
+    Failed(Fault),
+    Late,
+    /// Nobody waits for it any more.
+    Given(Failure),
+}
+
+impl Trouble {
+    /// Its number and the words for it, as the manual lists them for `fc_err` and `fc_err_str`.
+    pub(crate) fn words(&self) -> (u8, &'static str) {
+        match self {
+            Self::Late => (26, "Timeout during SSL handshake"),
+            Self::Given(_) => (25, "Connection error during SSL handshake"),
+            Self::Failed(fault) => match fault.reason {
+                Reason::Closed => (24, "Connection closed during SSL handshake"),
+                Reason::Authority => (30, "SSL client CA chain cannot be verified"),
+                Reason::Certificate => (31, "SSL client certificate not trusted"),
+                Reason::TooMany => (27, "Too many SSL connections"),
+                Reason::Broken | Reason::Handshake | Reason::Name => HANDSHAKE,
+            },
+        }
+    }
+
+    /// The same of a connection to a server, which was asked by a name or not.
+    pub(crate) fn of_server(&self, asked: bool) -> (u8, &'static str) {
+        match self {
+            Self::Failed(fault) if fault.reason == Reason::Name && asked => (33, EXPECTED),
+            Self::Failed(fault) if fault.reason == Reason::Name => (32, CONFIGURED),
+            Self::Failed(fault) if fault.reason != Reason::Closed => HANDSHAKE,
+            _ => self.words(),
+        }
+    }
+
+    /// The words of a check, which does not tell apart who ended a connection.
+    pub(crate) fn of_check(&self, asked: bool) -> &'static str {
+        match self {
+            Self::Failed(fault) if fault.reason == Reason::Closed => HANDSHAKE.1,
+            _ => self.of_server(asked).1,
+        }
+    }
+
+    /// Whether the peer has just not said anything (`option dontlognull`).
+    pub(crate) fn is_silence(&self) -> bool {
+        match self {
+            Self::Late => true,
+            Self::Failed(fault) => fault.reason == Reason::Closed,
+            Self::Given(_) => false,
+        }
+    }
+}
+
+/// Makes a connection that somebody has opened to us an encrypted one; what has been received
+/// already belongs to the session. `streams`: none of what is said may be heard before the end.
+pub(crate) async fn answer(
+    worker: &Rc<Worker>,
+    transport: &mut Transport,
+    input: &mut Buf,
+    (acceptor, streams): (&tls::Acceptor, bool),
+    deadline: Option<Tick>,
+) -> Result<(), Trouble> {
+    let mut session = acceptor.accept().map_err(Trouble::Failed)?;
+    session.feed(input.data());
+    worker.release(std::mem::replace(input, Buf::empty()));
+    transport.secure(session, &worker.tls);
+    let mut result = run(transport, deadline, &mut || Ok(())).await;
+    if result.is_ok() && awaits_end(transport, streams) {
+        result = run(transport, deadline, &mut || Ok(())).await;
+    }
+    worker.shared.tls.count_front(worker, transport, result.is_ok());
+    if matches!(result, Err(Trouble::Failed(_))) {
+        drain(worker, transport);
+    }
+    result
+}
+
+/// Streams share a connection: none of them could wait for the end of its handshake alone, so all
+/// that has come early waits.
+fn awaits_end(transport: &Transport, speaks_h2: bool) -> bool {
+    let session = transport.session();
+    let streams = |session: &tls::Conn| speaks_h2 || session.alpn() == Some(b"h2");
+    session.is_some_and(|session| session.is_early() && streams(&session))
+}
+
+/// Waits for the end of the handshake of a client whose first bytes turn out to begin streams (see
+/// [`awaits_end`]). `false`: it has failed.
+pub(crate) async fn end_of(client: &Client) -> bool {
+    let Link::Socket(transport) = &client.socket else { return true };
+    if !awaits_end(transport, true) {
+        return true;
+    }
+    let timeouts = &client.proxy.settings.timeouts;
+    let span = timeouts.http_request.or(timeouts.client);
+    let deadline = span.map(|span| client.worker.thread.tick().plus_ms(span));
+    run(transport, deadline, &mut || Ok(())).await.is_ok()
+}
+
+/// Waits for the end of the client's handshake, where the request has come before it
+/// (`http-request wait-for-handshake`).
+///
+/// # Errors
+/// It has failed, or takes longer than a request may.
+pub(crate) async fn end(tx: &mut Transaction) -> Result<(), Failure> {
+    let Link::Socket(transport) = &tx.client.socket else { return Ok(()) };
+    if !transport.session().is_some_and(|session| session.is_early()) {
+        return Ok(());
+    }
+    let timeouts = &tx.client.proxy.settings.timeouts;
+    let span = timeouts.http_request.or(timeouts.client);
+    let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
+    run(transport, deadline, &mut || Ok(())).await.map_err(|trouble| match trouble {
+        Trouble::Late => Failure::new(408, Cause::ClientTimeout, Phase::Request),
+        _ => Failure::new(400, Cause::ClientAbort, Phase::Request),
+    })
+}
+
+/// Reads what a client has sent whose handshake failed: what is left unread would turn the end of
+/// its connection into a reset, under the alert that tells why.
+fn drain(worker: &Worker, transport: &Transport) {
+    let Some(mut waste) = worker.buffers.try_take(Need::Urgent) else { return };
+    // More than a hello takes is nobody's handshake.
+    let mut left = DRAINED;
+    while left > 0
+        && let Ok(count @ 1..) = transport.socket().recv(waste.space())
+    {
+        left = left.saturating_sub(count);
+    }
+    worker.release(waste);
+}
+
+/// Makes the connection to a server an encrypted one, and says some words before, if they may be
+/// said so early.
+pub(crate) async fn connect(
+    tx: &mut Transaction,
+    link: &mut Link,
+    (encryption, name): (&Encryption, Option<&str>),
+    deadline: Option<Tick>,
+    early: &[u8],
+) -> Result<Words, Failure> {
+    let worker = tx.worker.clone();
+    let Link::Socket(transport) = link else { return Err(refused()) };
+    let begun = match early {
+        [] => begin(&worker, transport, encryption, name).map(|()| false),
+        early => begin_early(&worker, transport, encryption, name, early),
+    };
+    let said = begun.map_err(|fault| match fault.reason {
+        // No other server would do.
+        Reason::TooMany => Failure::new(500, Cause::Internal, Phase::Connect),
+        _ => refused(),
+    })?;
+    let mut stay = || connect::stay(tx, Phase::Connect);
+    let result = run(transport, deadline, &mut stay).await;
+    worker.shared.tls.count_back(&worker, transport, result.is_ok());
+    let resumed = transport.session().is_some_and(|session| session.is_resumed());
+    let server = tx.claim.as_ref().map(|claim| claim.server().block());
+    let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
+    let blocks = [server, back].into_iter().flatten();
+    blocks.for_each(|block| block.count_handshake(result.is_ok(), resumed));
+    tx.notes.used = true;
+    let session = transport.session();
+    let failed = |trouble| failed(trouble, name.is_some(), session.as_deref());
+    tx.notes.unsecured = result.as_ref().err().map(failed);
+    drop(session);
+    result.map_err(|trouble| match trouble {
+        Trouble::Given(failure) => failure,
+        Trouble::Late => Failure::new(503, Cause::ServerTimeout, Phase::Connect),
+        Trouble::Failed(_) => refused(),
+    })?;
+    let taken = || transport.session().is_some_and(|session| session.was_early_taken());
+    Ok(match said {
+        false => Words::Unsaid,
+        true if taken() => Words::Taken,
+        true => Words::Refused,
+    })
+}
+
+/// What is to be known of a failure once its connection is gone.
+fn failed(trouble: &Trouble, asked: bool, session: Option<&tls::Conn>) -> Box<Failed> {
+    let fault = match trouble {
+        Trouble::Failed(fault) => Some(fault).filter(|fault| fault.code != 0),
+        Trouble::Late | Trouble::Given(_) => None,
+    };
+    Box::new(Failed::new(trouble.of_server(asked), fault, session))
+}
+
+/// Begins a session with a server, without a word yet.
+pub(crate) fn begin(
+    worker: &Worker,
+    transport: &mut Transport,
+    encryption: &Encryption,
+    name: Option<&str>,
+) -> Result<(), Fault> {
+    let alpn = encryption.alpn.as_deref();
+    let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
+    let presence = presence.ok_or(Fault::new(Reason::TooMany))?;
+    let mut session = encryption.connector.connect(worker.thread.index, name, alpn)?;
+    session.keep(Box::new(presence));
+    transport.secure(session, &worker.tls);
+    Ok(())
+}
+
+/// As [`begin`], with words that are said early if there is room for them. `true`: they are.
+fn begin_early(
+    worker: &Worker,
+    transport: &mut Transport,
+    encryption: &Encryption,
+    name: Option<&str>,
+    words: &[u8],
+) -> Result<bool, Fault> {
+    let alpn = encryption.alpn.as_deref();
+    let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
+    let presence = presence.ok_or(Fault::new(Reason::TooMany))?;
+    let (thread, now) = (&worker.thread, worker.thread.wall() / 1_000_000_000);
+    let begun = encryption.connector.connect_early(thread.index, name, alpn, now);
+    let (mut session, room) = begun?;
+    session.keep(Box::new(presence));
+    transport.secure(session, &worker.tls);
+    if words.len() > room {
+        return Ok(false);
+    }
+    transport.say_early(words).map(|()| true)
+}
+
+/// Takes steps until the session stands.
+pub(crate) async fn run(
+    transport: &Transport,
+    deadline: Option<Tick>,
+    stay: &mut dyn FnMut() -> Result<(), Failure>,
+) -> Result<(), Trouble> {
+    let thread = transport.thread().clone();
+    let accepts = transport.session().is_some_and(|session| session.accepts());
+    let mut awaited = if accepts { Step::Receive } else { Step::Send };
+    if accepts {
+        // Mostly the client has just connected, and its first words are still on their way. It will
+        // be waited for anyway, so the poller has to know it, sooner or later.
+        transport.socket().await_report();
+    }
+    let mut heavy = false;
+    loop {
+        let fruitless = awaited == Step::Receive && !transport.is_readable();
+        if !fruitless {
+            if !heavy {
+                thread.scheduler().yield_as(Class::Heavy).await;
+            }
+            transport.find_client().map_err(Trouble::Failed)?;
+            awaited = transport.handshake().map_err(Trouble::Failed)?;
+            if awaited == Step::Done {
+                return Ok(());
+            }
+        }
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Trouble::Late);
+        }
+        stay().map_err(Trouble::Given)?;
+        thread.scheduler().labour();
+        match awaited {
+            Step::Send => transport.want_write(),
+            Step::Receive | Step::Done => transport.want_read(),
+        }
+        heavy = thread.scheduler().pause(deadline).await == Wake::IO;
+    }
+}
+
+fn refused() -> Failure {
+    Failure::new(503, Cause::ServerAbort, Phase::Connect)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_tell_of_names_and_of_failures() {
+        let failed = |reason| Trouble::Failed(Fault::new(reason));
+        for reason in [Reason::Closed, Reason::Certificate, Reason::Broken] {
+            assert_eq!(failed(reason).of_check(true), HANDSHAKE.1);
+        }
+        assert_eq!(failed(Reason::Name).of_check(true), EXPECTED);
+        assert_eq!(failed(Reason::Name).of_check(false), CONFIGURED);
+    }
+}

@@ -1,0 +1,626 @@
+//! From a backend to a server connection that has taken the request: reuse, new connections, retries.
+//! Never reads a response.
+//!
+//! Nearly every request finds a server with room and a connection kept to it. That way has nothing
+//! to wait for ([`at_once`]); all others are one future beside it, made when needed.
+
+use crate::servers::events;
+use crate::settings::{Mode, RetryOn, Reuse, Version};
+use crate::state::runtime::ProxyRef;
+use crate::state::server_address::Place;
+use crate::state::server_connection::ServerConn;
+use crate::state::thread_handle::{LocalProxy, ServerRef};
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::stats::counters::{Block, Metric};
+use crate::telemetry::trace::points as trace;
+use crate::transaction::body_buffer;
+use crate::transaction::http_rules;
+use crate::transaction::run::Transaction;
+use crate::transaction::stages::balance_key;
+use crate::transaction::stages::cookie;
+use crate::transaction::stages::header_case;
+use crate::transaction::stages::rdp_cookie;
+use crate::transaction::stages::rewrite;
+use crate::transaction::stages::server_redirect;
+use crate::transaction::stages::sticking;
+use crate::transaction::stages::traffic_health;
+use crate::transaction::tcp;
+use crate::transport::channel::Link;
+use crate::transport::codec::Machine;
+use crate::upstream::connect_plan::Way;
+use crate::upstream::early_data;
+use crate::upstream::h2_acquire;
+use crate::upstream::h2_connection::Making;
+use crate::upstream::pool;
+use crate::upstream::pool::Wanted;
+use crate::upstream::reservation;
+use crate::upstream::reservation::{Claim, Found, back, refused};
+use crate::upstream::retry;
+use balance::{Algorithm, Sign};
+use mux::{Side, h1};
+use stdx::Tick;
+
+/// The longest wait before the same server is tried again, in milliseconds.
+const TURN_AROUND_MS: u32 = 1_000;
+
+/// Finds a server and a connection to it, and sends the request's head.
+///
+/// # Errors
+/// 503 without a server, when all attempts failed, or after too long in a queue.
+pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
+    let Some(backend) = tx.backend.clone() else {
+        return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
+    };
+    http_rules::select(tx, &backend);
+    let http = tx.client.mode == Mode::Http;
+    if http {
+        rewrite::request(tx);
+    }
+    if backend.settings.back.as_ref().is_some_and(|back| back.rdp_cookie.is_some()) {
+        rdp_cookie::request(tx, &backend);
+    }
+    if backend.rules.sticking {
+        sticking::request(tx, &backend);
+    }
+    if balance_key::wants_body(tx, &backend) {
+        Box::pin(balance_key::await_body(tx, &backend)).await?;
+    }
+    http_rules::afford(tx, Phase::Request)?;
+    if tx.left {
+        return Err(Failure::new(0, Cause::ClientAbort, Phase::Request));
+    }
+    if tx.client.socket.is_cancelled() {
+        // It was withdrawn before anybody has looked at it: no server has to hear of it.
+        return Err(Failure::new(0, Cause::ClientAbort, Phase::Request));
+    }
+    let found = reservation::look(tx, &backend, None);
+    if http && matches!(found, Ok(Found::Place)) && at_once(tx, &backend) {
+        return Ok(());
+    }
+    Box::pin(attempt(tx, &backend, found, None)).await
+}
+
+/// Sends the request's head over a connection that is kept to the claimed server. `false`: there is
+/// none, or more has to be seen to.
+fn at_once(tx: &mut Transaction, backend: &ProxyRef) -> bool {
+    let Some(server) = tx.claim.as_ref().map(|claim| claim.server().clone()) else { return false };
+    let settings = &server.settings;
+    let usual = settings.link.is_plain() && settings.speech.are_old();
+    if !usual || settings.redirect.is_some() {
+        return false;
+    }
+    let Reused::Yes(connection) = reuse(tx, backend, &server, 0) else { return false };
+    connection.socket().own();
+    take(tx, backend, connection, false);
+    tx.notes.journal.connected = tx.worker.thread.nanos();
+    true
+}
+
+/// Why a request goes out once more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reason {
+    /// No connection was taken.
+    Refused,
+    /// The server was not reached, or what it has said is not good enough.
+    Failed,
+    /// The connection was kept from another request, or was to be left: nothing is known against
+    /// the server.
+    Stale,
+}
+
+/// Sends a request again that a server has seen; see [`crate::upstream::retry`].
+///
+/// # Errors
+/// As [`run`].
+pub(crate) async fn again(tx: &mut Transaction, reason: Reason) -> Result<(), Failure> {
+    let Some(backend) = tx.backend.clone() else { return Err(refused()) };
+    early_data::settle(tx).await?;
+    tx.notes.journal.retries += 1;
+    tx.notes.journal.stale += u32::from(reason == Reason::Stale);
+    let avoid = turn(tx, &backend, reason).await?;
+    let found = reservation::look_again(tx, &backend, avoid);
+    Box::pin(attempt(tx, &backend, found, avoid)).await
+}
+
+/// Tries servers, from what was found, until one has taken the request, or the attempts are used
+/// up.
+async fn attempt(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    mut found: Result<Found, Failure>,
+    mut avoid: Option<usize>,
+) -> Result<(), Failure> {
+    let mut refuses = false;
+    let settings = backend.settings.back.as_ref();
+    let (retries, retry_on) =
+        settings.map_or((0, RetryOn::NEVER), |back| (back.retries, back.retry_on));
+    let plain = tx.client.mode == Mode::Tcp;
+    let retries = if plain || retry_on.has(RetryOn::CONNECTION) { retries } else { 0 };
+    loop {
+        let claimed = match found {
+            Ok(Found::Place) => Ok(()),
+            Ok(found) => reservation::wait(tx, backend, avoid, found).await,
+            Err(failure) => Err(failure),
+        };
+        let comes_back = avoid.is_some_and(|from| count_move(tx, backend, from));
+        claimed
+            .inspect_err(|failure| reservation::count_unserved(backend.back_block(), *failure))?;
+        if comes_back && refuses {
+            turn_around(tx, backend).await?;
+            if server_is_gone(tx) {
+                (tx.claim, avoid) = (None, None);
+                found = reservation::look(tx, backend, None);
+                continue;
+            }
+        }
+        tx.claim.iter_mut().for_each(|claim| claim.set_absent(false));
+        if let Some(answered) = server_redirect::instead_of(tx) {
+            return Err(answered);
+        }
+        let outcome = establish(tx, backend).await;
+        if let Err(failure) = outcome
+            && failure.status == early_data::TOO_EARLY
+        {
+            return Err(give_up(tx, backend, failure));
+        }
+        if matches!(outcome, Err(failure) if failure.blames_server()) {
+            traffic_health::failed(tx, tx.notes.journal.queued);
+            traffic_health::sign(tx, Sign::Unconnected);
+        }
+        let failure = match outcome {
+            Ok(()) => return Ok(()),
+            Err(failure) if !failure.blames_server() => return Err(failure),
+            // It has answered, and will answer the same again.
+            Err(failure) if failure.status == 502 => return Err(failure),
+            Err(failure) => failure,
+        };
+        trace::at(tx, &trace::UNCONNECTED);
+        tx.claim.iter_mut().for_each(|claim| claim.set_absent(true));
+        if tx.notes.journal.failed_attempts() >= retries {
+            return Err(give_up(tx, backend, failure));
+        }
+        tx.notes.journal.retries += 1;
+        refuses = failure.cause == Cause::ServerAbort;
+        let reason = if refuses { Reason::Refused } else { Reason::Failed };
+        avoid = turn(tx, backend, reason).await?;
+        found = reservation::look_again(tx, backend, avoid);
+    }
+}
+
+fn give_up(tx: &mut Transaction, backend: &ProxyRef, failure: Failure) -> Failure {
+    count_both(tx.claim.as_ref(), backend, Metric::FailedConnections);
+    failure
+}
+
+/// Counts on the claimed server, if there is one, and on its backend.
+pub(crate) fn count_both(claim: Option<&Claim>, backend: &LocalProxy, metric: Metric) {
+    let blocks = [claim.map(|claim| claim.server().block()), backend.back_block()];
+    blocks.into_iter().flatten().for_each(|block: &Block| block.count(metric));
+}
+
+/// Prepares another attempt: on another server if that is allowed now, otherwise on the same one,
+/// after a pause if it refuses connections. Returns the server to avoid.
+async fn turn(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    reason: Reason,
+) -> Result<Option<usize>, Failure> {
+    let slot = tx.claim.as_ref().map(Claim::slot);
+    let settings = backend.settings.back.as_ref();
+    let (redispatch, retries) = settings.map_or((0, 0), |back| (back.redispatch, back.retries));
+    let attempt = tx.notes.journal.failed_attempts();
+    let direct = tx.claim.as_ref().is_some_and(|claim| claim.server().is_direct());
+    let redispatch = if direct { 0 } else { redispatch };
+    let free = redispatch != 0 && tx.wanted.is_none() && goes_elsewhere(backend);
+    let moves = reason != Reason::Stale && redispatches(redispatch, attempt, retries);
+    if free || moves || server_is_gone(tx) {
+        (tx.claim, tx.wanted) = (None, None);
+        return Ok(slot);
+    }
+    count_both(tx.claim.as_ref(), backend, Metric::Retries);
+    if reason == Reason::Refused {
+        turn_around(tx, backend).await?;
+    }
+    if server_is_gone(tx) {
+        tx.claim = None;
+    }
+    Ok(None)
+}
+
+/// Counts a request that was to leave a server, which it only has if another one was found. `true`:
+/// it comes back to the same.
+fn count_move(tx: &mut Transaction, backend: &ProxyRef, from: usize) -> bool {
+    let comes_back = tx.claim.as_ref().is_some_and(|claim| claim.slot() == from);
+    tx.notes.journal.redispatched |= !comes_back;
+    if !comes_back {
+        cookie::redispatched(tx);
+    }
+    let metric = if comes_back { Metric::Retries } else { Metric::Redispatches };
+    let left = backend.server(from);
+    let blocks = [left.as_ref().map(|server| server.block()), backend.back_block()];
+    blocks.into_iter().flatten().for_each(|block| block.count(metric));
+    comes_back
+}
+
+/// A server that refuses connections may be restarting (manual section 4.2, `retries`).
+async fn turn_around(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failure> {
+    let pause = backend.settings.timeouts.connect.unwrap_or(TURN_AROUND_MS);
+    sleep(tx, pause.min(TURN_AROUND_MS)).await
+}
+
+/// Whether the algorithm has another server for the same request, so that nothing is gained by
+/// waiting for the one that failed.
+fn goes_elsewhere(backend: &LocalProxy) -> bool {
+    let balancer = &back(backend).balancer;
+    let usable = balancer.usable();
+    let hashes = matches!(balancer.algorithm(), Algorithm::Hash { .. });
+    !hashes && usable.active.max(usable.backup) > 1
+}
+
+/// `option redispatch n`: every nth retry, or the nth from the last.
+fn redispatches(interval: i32, attempt: u32, retries: u32) -> bool {
+    match interval {
+        0 => false,
+        n if n > 0 => attempt.is_multiple_of(n.unsigned_abs()),
+        n => attempt == (retries + 1).saturating_sub(n.unsigned_abs()),
+    }
+}
+
+/// Whether the claimed server was taken out since, and is not insisted on.
+fn server_is_gone(tx: &Transaction) -> bool {
+    let gone = |claim: &Claim| !claim.server().state.accepts_persistent();
+    tx.claim.as_ref().is_some_and(|claim| gone(claim) && !reservation::insists(tx, claim.slot()))
+}
+
+async fn sleep(tx: &mut Transaction, ms: u32) -> Result<(), Failure> {
+    let thread = tx.worker.thread.clone();
+    let until = thread.tick().plus_ms(ms);
+    while !until.is_due(thread.tick()) {
+        stay(tx, Phase::Connect)?;
+        thread.scheduler().pause(Some(until)).await;
+    }
+    Ok(())
+}
+
+/// Looks whether the client is still there, and has the task woken when it leaves.
+///
+/// # Errors
+/// It has left: nobody waits for a server any more.
+pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
+    let left = match tx.client.mode {
+        Mode::Tcp => tcp::has_left(tx),
+        Mode::Http => {
+            let settings = tx.side().settings.back.as_ref();
+            let matters = settings.is_some_and(|settings| settings.abort_on_close);
+            if matters {
+                tx.client.socket.want_close();
+            }
+            tx.client.socket.want_reset();
+            tx.client.socket.is_cancelled() || (matters && tx.client.socket.is_closed())
+        }
+    };
+    if left { Err(Failure::new(0, Cause::ClientAbort, phase)) } else { tx.go_on(503, phase) }
+}
+
+/// Gets a connection to the claimed server and sends the head of the request on it.
+async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failure> {
+    let Some(claim) = &tx.claim else { return Err(refused()) };
+    let to = claim.server().clone();
+    tx.drop_server();
+    if tx.client.mode == Mode::Tcp {
+        return establish_plain(tx, backend, &to).await;
+    }
+    let place = to.location.now();
+    let way = Way::new(tx, &to, &place.address);
+    let deadline = connect_deadline(tx);
+    let streams = way.may_speak(Version::H2);
+    if streams && Box::pin(h2_acquire::reuse(tx, backend, &to, &way, deadline)).await? {
+        return Ok(());
+    }
+    // What was waited for there is not taken from the time to connect.
+    let deadline = if streams { connect_deadline(tx) } else { deadline };
+    let worker = tx.worker.clone();
+    let name = (way.key, tx.client.id);
+    let making = streams.then(|| worker.trunks.expect(&worker, &to, name));
+    let kept = match way.may_speak(Version::H1) {
+        true => kept(tx, backend, &to, way.key).await,
+        false => None,
+    };
+    let Some(connection) = kept else {
+        return connect(tx, backend, (&to, &place), &way, making, deadline).await;
+    };
+    connection.socket().own();
+    take(tx, backend, connection, false);
+    tx.notes.journal.connected = tx.worker.thread.nanos();
+    Ok(())
+}
+
+/// Makes a connection to the claimed server and sends the head of the request on it.
+async fn connect(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    (to, place): (&ServerRef, &Place),
+    way: &Way,
+    making: Option<Making>,
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
+    let mut connection = open(tx, backend, (to, place), way)?;
+    connection.socket().own();
+    way.begin(tx, connection.socket(), deadline, true, &place.address).await?;
+    if early_data::may_go(tx, way) {
+        return Box::pin(early_data::send(tx, backend, (way, connection), deadline)).await;
+    }
+    way.encrypt(tx, connection.socket_mut(), deadline, &[]).await?;
+    if way.speaks_h2(connection.socket()) {
+        let made = (way.target(place), connection.into_link());
+        return Box::pin(h2_acquire::begin(tx, backend, to, made, making, deadline)).await;
+    }
+    take(tx, backend, connection, true);
+    stand(tx, deadline).await?;
+    traffic_health::sign(tx, Sign::Connected);
+    tx.notes.journal.connected = tx.worker.thread.nanos();
+    Ok(())
+}
+
+/// A connection of HTTP/1 that is kept to a server, here or elsewhere.
+async fn kept(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    to: &ServerRef,
+    key: u64,
+) -> Option<Box<ServerConn>> {
+    match reuse(tx, backend, to, key) {
+        Reused::Yes(connection) => Some(connection),
+        Reused::No => None,
+        Reused::Elsewhere(wanted) => elsewhere(tx, to, wanted).await,
+    }
+}
+
+/// Makes a connection the one that the request goes over, and lays the request's head out for it.
+pub(crate) fn take(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    mut server: Box<ServerConn>,
+    fresh: bool,
+) {
+    lay_out(tx, backend, &mut server, fresh);
+    count(tx, backend);
+    use_connection(tx, server);
+}
+
+/// Counts that the request goes over the connection that it was laid out for.
+pub(crate) fn count(tx: &Transaction, backend: &LocalProxy) {
+    let journal = &tx.notes.journal;
+    let metric = if journal.fresh { Metric::Connects } else { Metric::Reuses };
+    count_both(tx.claim.as_ref(), backend, metric);
+    if let Some(claim) = tx.claim.as_ref().filter(|_| journal.on_stream) {
+        claim.server().block().count(Metric::StreamRequests);
+    }
+}
+
+/// Lays the request's head out for a connection that it is about to go over.
+pub(crate) fn lay_out(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    server: &mut ServerConn,
+    fresh: bool,
+) {
+    body_buffer::pass_on(tx, sample::Side::Request);
+    tx.notes.journal.fresh = fresh;
+    tx.notes.journal.on_stream = server.socket().is_stream();
+    server.count_request();
+    // The connection before may have failed without a word.
+    retry::take_back(tx);
+    tx.space.up.clear();
+    tx.told = 0;
+    let again = tx.kept.is_some();
+    retry::keep_head(tx, server);
+    retry::restore_head(tx, again);
+    name_server(tx, backend, server);
+    let space = &mut *tx.space;
+    server.mux.raise_mode(tx.client.proxy.settings.connection_mode.into());
+    if server.is_worn_out() {
+        server.mux.close_after_message();
+    }
+    if backend.settings.back.as_ref().is_some_and(|back| back.pretend_keep_alive) {
+        server.mux.pretend_keep_alive();
+    }
+    let body = tx.request_body;
+    let out = &mut space.up.outbox.bytes;
+    header_case::request(&tx.worker, backend, &mut server.mux, (&mut space.request, body), out);
+    if let Some(kept) = tx.kept.as_mut().filter(|_| again) {
+        retry::replay(kept, &mut space.up, &mut server.mux);
+    }
+    if tx.client.mux.is_ambiguous() {
+        // Unlike the client, the server cannot misread what it was sent: nothing is announced.
+        server.mux.close_after_message();
+    }
+}
+
+/// The transaction has this connection from now on.
+pub(crate) fn use_connection(tx: &mut Transaction, server: Box<ServerConn>) {
+    if let Some(listed) = &tx.listed {
+        listed.set_connection(server.socket());
+    }
+    if let Some(transport) = server.socket().transport() {
+        transport.begin_message();
+    }
+    tx.server = Some(server);
+    trace::at(tx, &trace::REQUEST_OUT);
+}
+
+/// `http-send-name-header`: the field always names the server at hand, whatever was tried before.
+fn name_server(tx: &mut Transaction, backend: &LocalProxy, connection: &ServerConn) {
+    let header = backend.settings.back.as_ref().and_then(|back| back.name_header.as_ref());
+    if let Some(header) = header.filter(|_| !connection.server().is_direct()) {
+        let name = connection.server().state.name();
+        tx.space.request.set(header.as_bytes(), name.as_bytes());
+    }
+}
+
+/// A connection that carries bytes: nothing goes first but what the client has said already.
+async fn establish_plain(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    to: &ServerRef,
+) -> Result<(), Failure> {
+    let place = to.location.now();
+    let way = Way::new(tx, to, &place.address);
+    let mut server = open(tx, backend, (to, &place), &way)?;
+    server.socket().own();
+    server.mux.close_after_message();
+    tx.notes.journal.fresh = true;
+    count_both(tx.claim.as_ref(), backend, Metric::Connects);
+    let thread = tx.worker.thread.clone();
+    let deadline = connect_deadline(tx);
+    let more = !tx.client.input.is_empty();
+    way.begin(tx, server.socket(), deadline, more, &place.address).await?;
+    way.encrypt(tx, server.socket_mut(), deadline, &[]).await?;
+    while !tcp::greet(tx, server.socket()).map_err(|_| refused())? {
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+        }
+        stay(tx, Phase::Connect)?;
+        server.socket().want_write();
+        thread.scheduler().pause(deadline).await;
+    }
+    use_connection(tx, server);
+    tx.notes.journal.connected = thread.nanos();
+    // Of what is carried nothing is understood: only the connection can be timed.
+    traffic_health::answered(tx, tx.notes.journal.queued);
+    traffic_health::sign(tx, Sign::Connected);
+    Ok(())
+}
+
+/// When a connection that is begun now has taken too long.
+fn connect_deadline(tx: &Transaction) -> Option<Tick> {
+    let span = tx.side().settings.timeouts.connect;
+    span.map(|span| tx.worker.thread.tick().plus_ms(span))
+}
+
+/// What there is for a request that needs a connection.
+enum Reused {
+    /// An idle connection that it may use.
+    Yes(Box<ServerConn>),
+    /// None here; another thread may have one.
+    Elsewhere(Wanted),
+    /// It needs a new one.
+    No,
+}
+
+/// Whether a request is the first of its client, which is not to meet a connection that its server
+/// may be about to close. What comes on a stream and changes nothing at the server is none: it goes
+/// out again, or its client asks again by itself (RFC 9113 8.7). To HAProxy no stream is a first
+/// request.
+pub(crate) fn is_first(tx: &Transaction) -> bool {
+    let repeatable = tx.client.socket.is_stream() && tx.space.request.method_id().is_safe();
+    tx.client.requests == 0 && !repeatable
+}
+
+/// Looks for an idle connection of this kind that this request may use.
+fn reuse(tx: &mut Transaction, backend: &ProxyRef, server: &ServerRef, key: u64) -> Reused {
+    if tx.failed_at.is_some() {
+        return Reused::No;
+    }
+    if let Some(own) = tx.client.take_own(server, key) {
+        return Reused::Yes(own);
+    }
+    let first = is_first(tx);
+    let policy = reuse_policy(backend, server);
+    let proven = match policy {
+        Reuse::Never => return Reused::No,
+        Reuse::Safe if first => return Reused::No,
+        Reuse::Aggressive => first,
+        Reuse::Safe | Reuse::Always => false,
+    };
+    let wanted = Wanted { key, proven, leaves: left_for_others(tx, server) };
+    match tx.worker.idle.take(server, wanted) {
+        Some(server) => Reused::Yes(server),
+        None if tx.worker.shared.shares_pools() => Reused::Elsewhere(wanted),
+        None => Reused::No,
+    }
+}
+
+/// Idle connections that a client with many requests at a time leaves for others, at most.
+const LEFT: u32 = 4;
+
+/// How many idle connections a request leaves for others: the fewer, the less its client asks for
+/// at a time, unless the thread has no other client. Who has one request has no use for a new
+/// connection, if that stands in a line at the server behind those of a client with a hundred. A
+/// limit of the server's is not to be reached for it: there, idle connections may be all that it
+/// has. Nor are connections to be opened for it that are closed after a request, because
+/// descriptors run short.
+fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
+    let streams = tx.client.socket.front().map_or(1, |front| front.under_way());
+    let limit = server.state.load().maxconn();
+    let roomy = limit == 0 || server.used.current().saturating_add(LEFT) < limit;
+    // Where few may lie idle, those that are left would keep the next ones from being laid down.
+    let room = server.idle().saturating_add(LEFT);
+    let keeps = server.settings.pool_max.is_none_or(|limit| room < limit);
+    let keeps = keeps && !tx.worker.idle.is_short();
+    let others = tx.worker.clients.get() > 1;
+    if others && roomy && keeps { streams.saturating_sub(1).min(LEFT) as usize } else { 0 }
+}
+
+/// When a request to a server may use an idle connection. One to no server in particular is its
+/// client's own.
+pub(crate) fn reuse_policy(backend: &LocalProxy, server: &ServerRef) -> Reuse {
+    let settings = backend.settings.back.as_ref().filter(|_| !server.is_direct());
+    settings.map_or(Reuse::Never, |back| back.reuse)
+}
+
+/// An idle connection of another thread, or of none.
+async fn elsewhere(
+    tx: &mut Transaction,
+    server: &ServerRef,
+    wanted: Wanted,
+) -> Option<Box<ServerConn>> {
+    if server.idle() == 0 {
+        return None;
+    }
+    let worker = tx.worker.clone();
+    pool::take_over(&worker, server, Wanted { leaves: 0, ..wanted }).await
+}
+
+fn open(
+    tx: &Transaction,
+    backend: &ProxyRef,
+    (to, place): (&ServerRef, &Place),
+    way: &Way,
+) -> Result<Box<ServerConn>, Failure> {
+    let socket = way.open(&tx.worker.thread, &place.address).map_err(|error| {
+        if way.has_no_source(&error) {
+            events::has_no_source(&tx.worker, backend);
+        }
+        refused()
+    })?;
+    let settings = tx.worker.mux_settings(backend, Side::Server);
+    let mux = Machine::H1(h1::Conn::new(Side::Server, settings));
+    let link = Link::Socket(socket.into());
+    let mut server = Box::new(ServerConn::new(link, mux, to, way.target(place)));
+    tx.worker.idle.make_room(&server);
+    if reuse_policy(backend, to) == Reuse::Never {
+        server.make_private();
+    }
+    Ok(server)
+}
+
+/// Sends what goes first, which tells whether the connection stands.
+pub(crate) async fn stand(tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
+    let thread = tx.worker.thread.clone();
+    loop {
+        let Some(server) = &tx.server else { return Err(refused()) };
+        match tx.space.up.greet(server.socket()) {
+            Ok(true) => return Ok(()),
+            Ok(false) if tx.space.up.sent > 0 => return Ok(()),
+            Ok(false) => {}
+            Err(_) => return Err(refused()),
+        }
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+        }
+        server.socket().want_write();
+        stay(tx, Phase::Connect)?;
+        thread.scheduler().pause(deadline).await;
+    }
+}

@@ -1,0 +1,409 @@
+//! How a request's connection to its server begins, and which idle connections began the same way.
+//! Never chooses a server.
+//!
+//! A connection that says whose it is (PROXY protocol) serves only requests that would say the
+//! same: the key of what was said goes with it.
+
+use crate::frontend::preamble;
+use crate::settings;
+use crate::settings::{
+    Announce, Disguise, Encryption, Follows, Mode, Ports, ServerName, Speech, Values, Version,
+};
+use crate::state::runtime::Server;
+use crate::state::server_address::Place;
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::transaction::run::Transaction;
+use crate::transport::channel::Link;
+use crate::transport::tls_handshake;
+use crate::upstream::early_data::Words;
+use crate::upstream::proxy_v2_tls::Told;
+use reactor::{Address, Dial, Socket, Thread};
+use sample::{Facts, Hop, Text, TlsFact, Value};
+use std::hash::{BuildHasher as _, Hash, RandomState};
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::rc::Rc;
+use stdx::Tick;
+use wire::proxy_protocol::{self, Header, Tls};
+use wire::socks4;
+
+/// How a connection begins.
+#[derive(Debug, Default)]
+pub(crate) struct Way {
+    /// 0 where nothing tells the connection from any other to its server.
+    pub(crate) key: u64,
+    /// What is asked of its socket, if that is not the usual.
+    dial: Option<Dial>,
+    ports: Option<Ports>,
+    /// Where it goes, if that depends on the client.
+    to: Option<SocketAddr>,
+    socks4: Option<SocketAddr>,
+    /// What is said before the first byte of the request.
+    preface: Vec<u8>,
+    /// What it is encrypted with, and the name that the server is asked by.
+    encryption: Option<(Encryption, Option<String>)>,
+    /// What is spoken on it.
+    version: Version,
+}
+
+/// What a connection was made to, and how. Whether a request can use it depends on that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Target {
+    /// [`Way::key`]
+    pub(crate) key: u64,
+    /// The number of its server's place ([`Place::moves`]).
+    pub(crate) moves: u32,
+    /// The address, unless it is a path.
+    pub(crate) address: Option<SocketAddr>,
+}
+
+/// How many ports of a range are tried for one connection.
+const PORT_ATTEMPTS: u32 = 10;
+
+impl Way {
+    /// The way of this request to this server, which is at `address`.
+    pub(crate) fn new(tx: &mut Transaction, server: &Server, address: &Address) -> Self {
+        let link = &server.settings.link;
+        let plain = Speech::default();
+        let speech = match tx.client.mode {
+            Mode::Http => server.settings.speech.of(&tx.space.request),
+            Mode::Tcp => &plain,
+        };
+        let version = speech.version;
+        if link.is_plain() {
+            return Self { version, ..Self::default() };
+        }
+        let mut preface = Vec::new();
+        let mut encryption = encrypted(link, &tx.view());
+        if let (Some((encryption, _)), Some(alpn)) = (&mut encryption, &speech.alpn) {
+            encryption.alpn = Some(alpn.clone());
+        }
+        let mut dial = link.dial.clone();
+        let told = match link.announce {
+            Some(Announce::V2(values)) if values.tls => {
+                tx.client.session().map(|session| Told::of(&session, values))
+            }
+            _ => None,
+        };
+        let namespace = preamble::namespace(&tx.client).cloned();
+        let facts = tx.view();
+        if let Some(announce) = link.announce {
+            let ends = facts.source().zip(facts.destination());
+            let namespace = namespace.as_deref().map(|namespace| namespace.name().as_bytes());
+            introduce(announce, (ends, namespace), told.as_ref(), &facts, &mut preface);
+        }
+        let namespace = namespace.filter(|_| link.follows_namespace);
+        let within = namespace.as_deref().map(|namespace| namespace.name().to_owned());
+        if let Some(namespace) = namespace {
+            dial.namespace = Some(namespace);
+        }
+        if let Some(source) = disguise(&link.disguise, &facts) {
+            (dial.source, dial.foreign) = (Some(source), true);
+        }
+        let to = address.inet().and_then(|own| follow(link.follows, own, facts.destination()));
+        // Whether the number of a request is used belongs to the notes.
+        tx.notes.used = true;
+        let source = dial.source.filter(|_| link.disguise != Disguise::None);
+        let name = encryption.as_ref().and_then(|(_, name)| name.as_deref());
+        // Encryption may be turned on and off.
+        let name = encryption.as_ref().map(|_| name);
+        let alone = source.is_none() && name.is_none() && speech.alpn.is_none();
+        let alone = alone && within.is_none();
+        let plain = preface.is_empty() && to.is_none() && alone;
+        let what = (&preface, source, to, name, &speech.alpn, within);
+        let key = if plain { 0 } else { key_of(&tx.worker.shared.way_hasher, what) };
+        let ports = link.ports.clone();
+        let socks4 = link.socks4;
+        Self { key, dial: Some(dial), ports, to, socks4, preface, encryption, version }
+    }
+
+    /// What a connection of this kind is made to, with its server in this place.
+    pub(crate) fn target(&self, place: &Place) -> Target {
+        let address = self.to.or(place.address.inet());
+        Target { key: self.key, moves: place.moves, address }
+    }
+
+    /// Whether a connection of this kind may speak a version, as far as is known before it stands.
+    pub(crate) fn may_speak(&self, version: Version) -> bool {
+        self.version == version || self.version == Version::Chosen
+    }
+
+    /// Whether a connection of this kind, which stands, speaks HTTP/2.
+    pub(crate) fn speaks_h2(&self, link: &Link) -> bool {
+        let chosen = || {
+            let session = link.transport().and_then(|transport| transport.session());
+            session.is_some_and(|session| session.protocol() == Some(b"h2"))
+        };
+        self.version == Version::H2 || (self.version == Version::Chosen && chosen())
+    }
+
+    /// Starts a connection of this kind to a server at `address`.
+    ///
+    /// # Errors
+    /// As the system says at once.
+    pub(crate) fn open(&self, thread: &Rc<Thread>, address: &Address) -> io::Result<Socket> {
+        let Some(dial) = &self.dial else { return Socket::connect(thread, address) };
+        let own = self.socks4.or(self.to).map(Address::Inet);
+        let to = own.as_ref().unwrap_or(address);
+        let Some(ports) = &self.ports else { return Socket::dial(thread, to, dial) };
+        let unspecified = match to.inet() {
+            Some(SocketAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
+            _ => Ipv4Addr::UNSPECIFIED.into(),
+        };
+        let ip = dial.source.map_or(unspecified, |source| source.ip());
+        let mut attempts = ports.count().min(PORT_ATTEMPTS);
+        loop {
+            let source = Some(SocketAddr::new(ip, ports.next()));
+            attempts -= 1;
+            match Socket::dial(thread, to, &Dial { source, ..dial.clone() }) {
+                Err(error) if attempts > 0 && is_taken(&error) => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Whether a connection could not be made because its source address is not there to be had.
+    pub(crate) fn has_no_source(&self, error: &io::Error) -> bool {
+        let named = self.dial.as_ref().is_some_and(|dial| dial.source.is_some());
+        (named || self.ports.is_some())
+            && (is_taken(error) || error.kind() == io::ErrorKind::PermissionDenied)
+    }
+
+    /// Says what has to be said first on a new connection; waits until it stands.
+    ///
+    /// # Errors
+    /// The connection could not be made, or not in time.
+    pub(crate) async fn begin(
+        &self,
+        tx: &mut Transaction,
+        socket: &Link,
+        deadline: Option<Tick>,
+        more: bool,
+        address: &Address,
+    ) -> Result<(), Failure> {
+        if self.socks4.is_some() {
+            let Some(SocketAddr::V4(to)) = self.to.or(address.inet()) else {
+                return Err(refused());
+            };
+            let mut request = Vec::new();
+            socks4::encode_request(to, &mut request);
+            say(tx, socket, &request, deadline, false).await?;
+            be_granted(tx, socket, deadline).await?;
+        }
+        say(tx, socket, &self.preface, deadline, more).await
+    }
+
+    /// Makes a new connection that has begun an encrypted one, if it is to be one. What is to be
+    /// said early is said if the server allows it and it is not too long.
+    ///
+    /// # Errors
+    /// The server is not who it should be, or too slow.
+    pub(crate) async fn encrypt(
+        &self,
+        tx: &mut Transaction,
+        link: &mut Link,
+        deadline: Option<Tick>,
+        early: &[u8],
+    ) -> Result<Words, Failure> {
+        match &self.encryption {
+            None => Ok(Words::Unsaid),
+            Some((encryption, name)) => {
+                let with = (encryption, name.as_deref());
+                Box::pin(tls_handshake::connect(tx, link, with, deadline, early)).await
+            }
+        }
+    }
+
+    /// Whether a server may be sent requests before handshakes are over. What it will speak has to
+    /// be known by then.
+    pub(crate) fn hears_early(&self) -> bool {
+        let allowed = |(encryption, _): &(Encryption, _)| encryption.connector.allows_early();
+        self.version == Version::H1 && self.encryption.as_ref().is_some_and(allowed)
+    }
+}
+
+/// The pool key of connections with the parameters `what`. Clients choose some parameters, such as
+/// the name in their handshake; the hash is keyed at random, so that no client can choose
+/// parameters with the key of others.
+fn key_of(hasher: &RandomState, what: impl Hash) -> u64 {
+    hasher.hash_one(what) | 1
+}
+
+/// What a connection for this request is encrypted with, and the name that its server is asked by.
+fn encrypted(link: &settings::Link, facts: &dyn Facts) -> Option<(Encryption, Option<String>)> {
+    let encryption = link.encryption.as_ref().filter(|own| own.switch.is_on())?;
+    let name = match &encryption.name {
+        ServerName::None => None,
+        ServerName::Fixed(name) => Some(name.clone()),
+        ServerName::Sample(expr) => {
+            expr.eval_str(facts).and_then(|name| String::from_utf8(name.to_vec()).ok())
+        }
+    };
+    Some((encryption.clone(), name.filter(|name| !name.is_empty() && !name.contains('\0'))))
+}
+
+/// Writes all of it.
+async fn say(
+    tx: &mut Transaction,
+    socket: &Link,
+    mut rest: &[u8],
+    deadline: Option<Tick>,
+    more: bool,
+) -> Result<(), Failure> {
+    while !rest.is_empty() {
+        match socket.send(&[IoSlice::new(rest)], more) {
+            Ok(count) => rest = &rest[count..],
+            Err(error) if is_transient(&error) => {
+                wait(tx, socket, Link::want_write, deadline).await?;
+            }
+            Err(_) => return Err(refused()),
+        }
+    }
+    Ok(())
+}
+
+/// Reads the answer of a SOCKS4 proxy.
+async fn be_granted(
+    tx: &mut Transaction,
+    socket: &Link,
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
+    let (mut reply, mut count) = ([0; socks4::REPLY_LEN], 0);
+    while count < reply.len() {
+        match socket.recv(&mut reply[count..]) {
+            Ok(0) => return Err(refused()),
+            Ok(more) => count += more,
+            Err(error) if is_transient(&error) => {
+                wait(tx, socket, Link::want_read, deadline).await?;
+            }
+            Err(_) => return Err(refused()),
+        }
+    }
+    if socks4::is_granted(&reply) { Ok(()) } else { Err(refused()) }
+}
+
+/// The address that a connection pretends to come from, if it is known.
+fn disguise(disguise: &Disguise, facts: &dyn Facts) -> Option<SocketAddr> {
+    match disguise {
+        Disguise::None => None,
+        Disguise::Address(address) => Some(*address),
+        Disguise::Client => facts.source(),
+        Disguise::ClientIp => facts.source().map(|source| SocketAddr::new(source.ip(), 0)),
+        Disguise::Header(name, occurrence) => {
+            let values = facts.request()?.all(name.as_bytes());
+            let values: Vec<&[u8]> =
+                values.flat_map(|field| field.value.split(|byte| *byte == b',')).collect();
+            let place = match usize::try_from(*occurrence) {
+                Ok(from_start) => from_start.checked_sub(1)?,
+                Err(_) => values.len().checked_sub(occurrence.unsigned_abs() as usize)?,
+            };
+            let text = std::str::from_utf8(values.get(place)?).ok()?;
+            let ip: IpAddr = text.trim().parse().ok()?;
+            Some(SocketAddr::new(ip, 0))
+        }
+    }
+}
+
+/// The server's address with what it takes from the client's destination; `None` if that is
+/// nothing.
+fn follow(follows: Follows, own: SocketAddr, client: Option<SocketAddr>) -> Option<SocketAddr> {
+    if follows == Follows::default() {
+        return None;
+    }
+    let client = client?;
+    let ip = if follows.ip { client.ip() } else { own.ip() };
+    let port = follows.port.map_or(own.port(), |offset| {
+        // Beyond the last port it begins again.
+        (i32::from(client.port()) + offset).rem_euclid(65_536) as u16
+    });
+    Some(SocketAddr::new(ip, port))
+}
+
+/// Whether a source address is in use with this very destination.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
+}
+
+/// Waits for the socket, the deadline, or the client's end.
+async fn wait(
+    tx: &mut Transaction,
+    socket: &Link,
+    want: fn(&Link),
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
+    let thread = tx.worker.thread.clone();
+    if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+        return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+    }
+    crate::upstream::connect::stay(tx, Phase::Connect)?;
+    want(socket);
+    thread.scheduler().pause(deadline).await;
+    Ok(())
+}
+
+fn refused() -> Failure {
+    Failure::new(503, Cause::ServerAbort, Phase::Connect)
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Writes the header of a connection that is made for a client with these ends, in this namespace.
+fn introduce(
+    announce: Announce,
+    (ends, namespace): (Option<(SocketAddr, SocketAddr)>, Option<&[u8]>),
+    told: Option<&Told>,
+    facts: &dyn Facts,
+    out: &mut Vec<u8>,
+) {
+    match announce {
+        Announce::V1 => proxy_protocol::encode_v1(ends, out),
+        Announce::V2(values) => {
+            let unique_id = facts.unique_id().filter(|_| values.unique_id);
+            let unique_id = unique_id.as_deref();
+            let asked = facts.tls(Hop::Client, TlsFact::ServerName).and_then(Value::to_str);
+            let authority = asked.or_else(|| facts.text(Text::ProxyAuthority));
+            let authority = authority.as_deref().filter(|_| values.authority);
+            let header = Header { ends, unique_id, authority, namespace, ..header(values, told) };
+            proxy_protocol::encode_v2(&header, out);
+        }
+    }
+}
+
+/// Writes the header of a connection that is made for nobody, such as a health check's; its own
+/// ends are these.
+pub(crate) fn introduce_self(
+    announce: Announce,
+    ends: Option<(SocketAddr, SocketAddr)>,
+    out: &mut Vec<u8>,
+) {
+    match announce {
+        Announce::V1 => proxy_protocol::encode_v1(ends, out),
+        Announce::V2(values) => {
+            let ends = ends.filter(|_| values.never_local);
+            proxy_protocol::encode_v2(&Header { ends, ..header(values, None) }, out);
+        }
+    }
+}
+
+/// What clear connections have to say of encryption is that there is none.
+fn header(values: Values, told: Option<&Told>) -> Header<'_> {
+    let tls = values.tls.then(|| told.map_or_else(Tls::default, Told::tls));
+    Header { checksum: values.checksum, tls, ..Header::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_connections_differ_from_process_to_process() {
+        let processes = [RandomState::new(), RandomState::new()];
+        let keys = processes.each_ref().map(|hasher| key_of(hasher, "example.org"));
+        assert_ne!(keys[0], keys[1]);
+        assert_eq!(keys[0], key_of(&processes[0], "example.org"));
+        assert_ne!(keys[0], key_of(&processes[0], "example.com"));
+        assert!(keys.iter().all(|key| *key != 0), "0 is the usual way");
+    }
+}

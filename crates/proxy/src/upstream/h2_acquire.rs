@@ -1,0 +1,169 @@
+//! Requests that find their stream to a server: of a connection that stands, or of a new one. Never
+//! chooses a server and never reads an answer.
+
+use crate::state::runtime::ProxyRef;
+use crate::state::server_connection::ServerConn;
+use crate::state::thread_handle::ServerRef;
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::transaction::run::Transaction;
+use crate::transaction::stages::traffic_health;
+use crate::transport::channel::Link;
+use crate::upstream::connect::{is_first, reuse_policy, stay, take};
+use crate::upstream::connect_plan::{Target, Way};
+use crate::upstream::h2_connection;
+use crate::upstream::h2_connection::{Asker, Making, Trunk};
+use crate::upstream::reservation::refused;
+use balance::Sign;
+use mux::h2::Conn;
+use std::rc::Rc;
+use stdx::Tick;
+use wire::h2::request;
+
+/// Sends the request's head on a stream of a connection that this client may use; `false` if there
+/// is none. A request that goes out again waits for one that is being made: it is one of many,
+/// perhaps, that have lost the same connection.
+///
+/// # Errors
+/// As [`upgrades`]; what is being made takes too long.
+pub(crate) async fn reuse(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    to: &ServerRef,
+    way: &Way,
+    deadline: Option<Tick>,
+) -> Result<bool, Failure> {
+    let (client, first) = (tx.client.id, is_first(tx));
+    let (policy, since) = (reuse_policy(backend, to), tx.failed_at.unwrap_or(0));
+    let asker = Asker { client, first, policy, key: way.key, since };
+    let again = tx.notes.journal.retries > 0;
+    let worker = tx.worker.clone();
+    let scheduler = worker.thread.scheduler();
+    let mut waited = None;
+    let trunk = loop {
+        if let Some(trunk) = worker.trunks.find(to, asker) {
+            break trunk;
+        }
+        // One is waited for: where nothing comes of it, the next would hardly be better, and all
+        // would stand in a row.
+        waited = match waited {
+            None if again => worker.trunks.await_next(to, asker, scheduler.current()),
+            before => before.filter(|it| worker.trunks.is_coming(it)),
+        };
+        if waited.is_none() {
+            return Ok(false);
+        }
+        if deadline.is_some_and(|deadline| deadline.is_due(worker.thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+        }
+        stay(tx, Phase::Connect)?;
+        scheduler.pause(deadline).await;
+    };
+    upgrades(tx, &trunk, deadline).await?;
+    Ok(board(tx, backend, &trunk, false))
+}
+
+/// The same on a connection that was made for it and speaks HTTP/2; others may use it from then on,
+/// and nobody waits for its `making` any more.
+///
+/// # Errors
+/// The connection does not stand, or as [`upgrades`].
+pub(crate) async fn begin(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    to: &ServerRef,
+    (target, link): (Target, Link),
+    making: Option<Making>,
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
+    let trunk = Trunk::new(&tx.worker, backend, to, target, tx.client.id);
+    // What goes first tells whether the connection stands: the request with it, if it can be sent.
+    let waits = asks_to_upgrade(tx);
+    if !waits && !board(tx, backend, &trunk, true) {
+        return Err(refused());
+    }
+    stand(tx, &trunk, &link, deadline).await?;
+    traffic_health::sign(tx, Sign::Connected);
+    h2_connection::serve(&tx.worker, &trunk, link);
+    drop(making);
+    if let (Some(listed), Some(server)) = (&tx.listed, &tx.server) {
+        // It has a descriptor only now.
+        listed.set_connection(server.socket());
+    }
+    if waits {
+        let result = upgrades(tx, &trunk, deadline).await;
+        if matches!(result, Err(failure) if failure.status == 502) {
+            trunk.session.act(Conn::forgo);
+        }
+        result?;
+        if !board(tx, backend, &trunk, true) {
+            return Err(refused());
+        }
+    }
+    tx.notes.journal.connected = tx.worker.thread.nanos();
+    Ok(())
+}
+
+/// Takes a stream for the request; `false` if the connection has none.
+fn board(tx: &mut Transaction, backend: &ProxyRef, trunk: &Rc<Trunk>, fresh: bool) -> bool {
+    let Some(stream) = trunk.open(tx.client.id) else { return false };
+    take(tx, backend, Box::new(ServerConn::of_stream(trunk, stream)), fresh);
+    tx.notes.journal.connected = tx.worker.thread.nanos();
+    true
+}
+
+/// Whether the request is one that HTTP/2 has extended CONNECT for.
+fn asks_to_upgrade(tx: &Transaction) -> bool {
+    tx.request_body.is_empty() && request::protocol(&tx.space.request).is_some()
+}
+
+/// Waits until a server has said whether it takes upgrades, if the request is one (RFC 8441).
+///
+/// # Errors
+/// 502 if it takes none. The connection ended, or the server says nothing.
+async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Result<(), Failure> {
+    if !asks_to_upgrade(tx) {
+        return Ok(());
+    }
+    let _hold = trunk.hold();
+    let thread = tx.worker.thread.clone();
+    let token = thread.scheduler().current().to_bits();
+    while !trunk.session.ask(|mux| mux.is_greeted(token)) {
+        if end.is_some_and(|end| end.is_due(thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+        }
+        stay(tx, Phase::Connect)?;
+        thread.scheduler().pause(end).await;
+    }
+    match trunk.session.look(|mux| (mux.takes_upgrades(), mux.broken().is_some())) {
+        (true, _) => Ok(()),
+        (false, true) => Err(refused()),
+        (false, false) => Err(Failure::new(502, Cause::Proxy, Phase::Headers)),
+    }
+}
+
+/// Writes what goes first on a connection that streams will share; that tells whether it stands.
+async fn stand(
+    tx: &mut Transaction,
+    trunk: &Trunk,
+    link: &Link,
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
+    let thread = tx.worker.thread.clone();
+    let Some(socket) = link.transport() else { return Err(refused()) };
+    let pending = |mux: &Conn| mux.output().len();
+    let first = trunk.session.look(pending);
+    loop {
+        match trunk.session.flush(socket) {
+            Ok(true) => return Ok(()),
+            Ok(false) if trunk.session.look(pending) < first => return Ok(()),
+            Ok(false) => {}
+            Err(_) => return Err(refused()),
+        }
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+        }
+        stay(tx, Phase::Connect)?;
+        link.want_write();
+        thread.scheduler().pause(deadline).await;
+    }
+}

@@ -1,0 +1,551 @@
+//! A request's claim on a server: the choice, and the wait for a place on it. Never connects.
+
+use crate::frontend::client::Last;
+use crate::settings;
+use crate::state::dynamic_maxconn;
+use crate::state::queue::{Order, Place, Queue, Turn, Waiter};
+use crate::state::runtime::{Back, Proxy, Server};
+use crate::state::thread_handle::{LocalServer, ProxyRef, ServerRef};
+use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::stats::counters::{Block, Event, Metric};
+use crate::telemetry::flight_recorder::Chooser;
+use crate::transaction::http_rules;
+use crate::transaction::run::Transaction;
+use crate::transaction::stages::balance_key;
+use crate::upstream::connect;
+use balance::{Algorithm, NoServer, Ticket, Wish};
+use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
+use stdx::Tick;
+
+/// A claim on a server. Its drop gives the place to the next in the queue.
+pub(crate) struct Claim {
+    ticket: Option<Ticket>,
+    backend: ProxyRef,
+    server: ServerRef,
+    /// Counted among the server's sessions of now,
+    entered: bool,
+    /// and of ever.
+    counted: bool,
+    /// No connection stands: it keeps its place, and is not counted among the sessions of now.
+    absent: bool,
+}
+
+impl Claim {
+    fn new(ticket: Ticket, backend: &ProxyRef) -> Option<Self> {
+        let server = backend.server(ticket.server().slot())?;
+        Some(Self::pending(ticket, backend, server))
+    }
+
+    /// A claim on what stands for no server, if the backend has that and nothing names a server.
+    fn direct(tx: &Transaction, backend: &ProxyRef) -> Option<Self> {
+        let server = backend.direct().filter(|_| tx.wanted.is_none())?;
+        Some(Self::pending(Ticket::claim(&server.state), backend, server))
+    }
+
+    fn pending(ticket: Ticket, backend: &ProxyRef, server: ServerRef) -> Self {
+        let (ticket, backend) = (Some(ticket), backend.clone());
+        Self { ticket, backend, server, entered: false, counted: false, absent: false }
+    }
+
+    /// The server.
+    pub(crate) fn server(&self) -> &ServerRef {
+        &self.server
+    }
+
+    /// Its number in the backend, from 0.
+    pub(crate) fn slot(&self) -> usize {
+        self.server.slot()
+    }
+
+    /// Whether it has a place on the server.
+    pub(crate) fn is_served(&self) -> bool {
+        self.entered
+    }
+
+    /// Whether it is counted among the server's sessions of now.
+    pub(crate) fn is_present(&self) -> bool {
+        self.entered && !self.absent
+    }
+
+    /// The connection to the server has failed, or is tried again: in between there is no session.
+    pub(crate) fn set_absent(&mut self, absent: bool) {
+        if self.entered && self.absent != absent {
+            self.absent = absent;
+            if absent {
+                self.server.sessions.leave();
+            } else {
+                self.server.sessions.enter();
+            }
+        }
+    }
+
+    /// Takes a place on the server if there is room.
+    fn try_serve(&mut self) -> bool {
+        let served = self.ticket.as_mut().is_some_and(Ticket::try_serve);
+        if served && !std::mem::replace(&mut self.entered, true) {
+            self.server.sessions.enter();
+        }
+        served
+    }
+
+    /// Gives the place on the server away until the request [comes back](look_again): what merely
+    /// waits for one counts against the server, too.
+    pub(crate) fn step_back(&mut self) {
+        self.ticket = None;
+        self.leave();
+    }
+
+    fn leave(&mut self) {
+        if std::mem::take(&mut self.entered) {
+            if !std::mem::take(&mut self.absent) {
+                self.server.sessions.leave();
+            }
+            back(&self.backend).offer(self.slot());
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        drop(self.ticket.take());
+        self.leave();
+    }
+}
+
+pub(crate) fn back(proxy: &Proxy) -> &Back {
+    proxy.back.as_ref().expect("only proxies with a server side are routed to")
+}
+
+/// What there is for a request at once.
+pub(crate) enum Found {
+    /// A place on a server, which it has now.
+    Place,
+    /// A server, in whose queue it has to wait.
+    Server(Claim),
+    /// No server with room.
+    Nothing,
+}
+
+/// Claims a server, and a place on it if there is one.
+///
+/// # Errors
+/// 503: no server is usable.
+pub(crate) fn look(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+) -> Result<Found, Failure> {
+    let all = back(backend);
+    if all.limits_move.load(Relaxed) {
+        dynamic_maxconn::adjust(all);
+    }
+    if let Some(mut claim) = Claim::direct(tx, backend) {
+        // It has no limit.
+        claim.try_serve();
+        settle(tx, claim);
+        return Ok(Found::Place);
+    }
+    // Those who wait for any server go first, unless the cookie or a hash names one.
+    let hashes = matches!(all.balancer.algorithm(), Algorithm::Hash { .. });
+    // Where no server is usable, nobody joins those who still hope for one.
+    let usable = all.balancer.usable();
+    let waits = !all.queue.is_empty() && usable.active + usable.backup > 0;
+    if tx.wanted.is_none() && !hashes && waits {
+        return Ok(Found::Nothing);
+    }
+    let mut claim = match choose(tx, backend, avoid) {
+        Ok(claim) => claim,
+        Err(NoServer::Full) => return Ok(Found::Nothing),
+        Err(NoServer::Unusable) => return Err(refused()),
+    };
+    if !claim.server.queue.is_empty() || !claim.try_serve() {
+        return Ok(Found::Server(claim));
+    }
+    settle(tx, claim);
+    Ok(Found::Place)
+}
+
+/// What there is for another attempt: the claim that the request has still, or another one.
+///
+/// # Errors
+/// As [`look`].
+pub(crate) fn look_again(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+) -> Result<Found, Failure> {
+    let Some(mut claim) = tx.claim.take() else { return look(tx, backend, avoid) };
+    claim.ticket.get_or_insert_with(|| Ticket::claim(&claim.server.state));
+    if !claim.is_served() && (!claim.server.queue.is_empty() || !claim.try_serve()) {
+        return Ok(Found::Server(claim));
+    }
+    // As measured, every attempt is a session of the server.
+    count_session(tx, &claim);
+    tx.claim = Some(claim);
+    Ok(Found::Place)
+}
+
+/// Waits in queues, from what was found, until the request has a place on a server.
+///
+/// # Errors
+/// 503: too long, or no server is usable for one that has waited for a server in particular.
+pub(crate) async fn wait(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+    mut found: Found,
+) -> Result<(), Failure> {
+    let span = backend.settings.timeouts.queue.or(backend.settings.timeouts.connect);
+    let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
+    loop {
+        let claim = match found {
+            Found::Place => return Ok(()),
+            Found::Nothing => Some(called(tx, backend, avoid, deadline).await?),
+            Found::Server(mut claim) => {
+                let forced = tx.persistence == http_rules::Persistence::Forced;
+                if !has_full_queue(claim.server()) || forced {
+                    wait_for_server(tx, &mut claim, deadline).await?.then_some(claim)
+                } else {
+                    // Whoever is bound to the server goes elsewhere; the others wait for any.
+                    let bound = tx.wanted.take().is_some();
+                    if bound {
+                        connect::count_both(Some(&claim), backend, Metric::Redispatches);
+                        tx.notes.journal.redispatched = true;
+                    }
+                    drop(claim);
+                    match bound {
+                        true => None,
+                        false => Some(called(tx, backend, avoid, deadline).await?),
+                    }
+                }
+            }
+        };
+        if let Some(claim) = claim {
+            settle(tx, claim);
+            return Ok(());
+        }
+        found = look(tx, backend, avoid)?;
+    }
+}
+
+/// Waits for any server. As measured, nothing has balanced such a request: it is a session of the
+/// server whose place came free.
+async fn called(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+    deadline: Option<Tick>,
+) -> Result<Claim, Failure> {
+    let mut claim = wait_for_any(tx, backend, avoid, deadline).await?;
+    claim.counted = true;
+    count_session(tx, &claim);
+    Ok(claim)
+}
+
+/// `maxqueue`
+fn has_full_queue(server: &LocalServer) -> bool {
+    let limit = server.settings.max_queue;
+    limit != 0 && server.queue.len() >= limit
+}
+
+fn settle(tx: &mut Transaction, mut claim: Claim) {
+    if !std::mem::replace(&mut claim.counted, true) {
+        count(tx, &claim);
+    }
+    let server = &claim.server;
+    tx.notes.journal.queued = tx.worker.thread.nanos();
+    tx.notes.journal.chooser = chooser(tx, server);
+    if let Some(listed) = &tx.listed {
+        listed.set_server(claim.slot());
+    }
+    tx.claim = Some(claim);
+}
+
+fn count_session(tx: &Transaction, claim: &Claim) {
+    claim.server.block().count(Metric::Sessions);
+    claim.server.tick(Event::Session, tx.worker.second());
+}
+
+fn count(tx: &Transaction, claim: &Claim) {
+    let server = &claim.server;
+    count_session(tx, claim);
+    if tx.wanted.is_none() {
+        server.block().count(Metric::Balanced);
+        if let Some(block) = claim.backend.back_block() {
+            block.count(Metric::Balanced);
+        }
+    }
+}
+
+/// Who named the server.
+fn chooser(tx: &Transaction, server: &LocalServer) -> Chooser {
+    match tx.wanted {
+        _ if server.is_direct() => Chooser::Address,
+        None => Chooser::Algorithm,
+        Some(_) if tx.selected => Chooser::Rule,
+        Some(_) if tx.notes.journal.cookie.0 == b'V' => Chooser::Cookie,
+        Some(_) => Chooser::Table,
+    }
+}
+
+/// The server that the request's cookie names, or the algorithm's choice.
+fn choose(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+) -> Result<Claim, NoServer> {
+    let ticket = pick(tx, backend, avoid)?;
+    Claim::new(ticket, backend).ok_or(NoServer::Unusable)
+}
+
+fn pick(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+) -> Result<Ticket, NoServer> {
+    let back = back(backend);
+    if let Some(server) = tx.wanted.and_then(|slot| back.servers.get(slot)) {
+        return Ok(Ticket::claim(&server.state));
+    }
+    let key = balance_key::key(tx, backend);
+    let thread = &tx.worker.thread;
+    if let Some(server) = tx.client.last.filter(|_| avoid.is_none()).and_then(|last| {
+        let settings = backend.settings.back.as_ref()?;
+        stays(last, backend.index, back, settings)
+    }) {
+        return Ok(Ticket::claim(&server.state));
+    }
+    let wish = Wish { key, avoid, random: thread.prng(), now_ns: thread.nanos() };
+    back.balancer.pick(&wish)
+}
+
+/// The server of the client's last request, if this one should go there too: it holds a connection,
+/// and the algorithm leaves a choice (`option prefer-last-server`, `max-keep-alive-queue`).
+fn stays<'a>(
+    last: Last,
+    backend: usize,
+    back: &'a Back,
+    settings: &settings::Back,
+) -> Option<&'a Server> {
+    let server = back.servers.get(last.slot()).filter(|_| last.backend as usize == backend)?;
+    let hashes = matches!(back.balancer.algorithm(), Algorithm::Hash { .. });
+    let patient = last.was_challenged()
+        || server.state.load().has_room()
+        || settings.keep_alive_queue.is_none_or(|limit| server.queue.len() < limit);
+    let connected = last.was_challenged() || server.used.current() > 0;
+    (!hashes && patient && connected && server.state.is_usable()).then_some(server)
+}
+
+/// Whether a request is for this server and no other, even if it is down (`option persist`,
+/// `force-persist`).
+pub(crate) fn insists(tx: &Transaction, slot: usize) -> bool {
+    let settings = tx.side().settings.back.as_ref();
+    let forced = tx.persistence == http_rules::Persistence::Forced;
+    tx.wanted == Some(slot) && (forced || settings.is_some_and(|back| back.persists))
+}
+
+/// Waits in a server's queue. `false`: the server is gone, choose again.
+async fn wait_for_server(
+    tx: &mut Transaction,
+    claim: &mut Claim,
+    deadline: Option<Tick>,
+) -> Result<bool, Failure> {
+    let (backend, server) = (claim.backend.clone(), claim.server.clone());
+    if let Some(ticket) = &mut claim.ticket {
+        ticket.enqueue();
+    }
+    let waiting = Waiting::join(tx, &backend, Some(server.slot()));
+    let result = loop {
+        if !server.state.accepts_persistent() && !insists(tx, server.slot()) {
+            tx.wanted = None;
+            break Ok(false);
+        }
+        // Looked at once more after joining: a place that came free in between has called nobody.
+        if waiting.turn() != Turn::No && claim.try_serve() {
+            break Ok(true);
+        }
+        if let Err(failure) = waiting.pause(tx, deadline).await {
+            count_unserved(Some(server.block()), failure);
+            break Err(failure);
+        }
+    };
+    waiting.note(tx, matches!(result, Ok(true)));
+    result
+}
+
+/// Waits in the backend's queue until a server has room, and takes the place. That the last server
+/// goes away ends no wait, as measured: it may be back before the time is over.
+async fn wait_for_any(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+    deadline: Option<Tick>,
+) -> Result<Claim, Failure> {
+    let waiting = Waiting::join(tx, backend, None);
+    let result = loop {
+        let turn = waiting.turn();
+        if turn != Turn::No
+            && let Some(claim) = any_place(tx, backend, avoid, turn)
+        {
+            waiting.took(claim.slot());
+            break Ok(claim);
+        }
+        waiting.pass_on();
+        if let Err(failure) = waiting.pause(tx, deadline).await {
+            break Err(failure);
+        }
+    };
+    waiting.note(tx, result.is_ok());
+    result
+}
+
+/// A place on any server that has one. Who waits for any is not choosy: a place that it left would
+/// stay empty while others wait behind it. The one that came free for this request is its own even
+/// if others wait for that server in particular.
+fn any_place(
+    tx: &Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+    turn: Turn,
+) -> Option<Claim> {
+    let (thread, all) = (&tx.worker.thread, back(backend));
+    let wish = Wish { key: None, avoid, random: thread.prng(), now_ns: thread.nanos() };
+    let served = |mut claim: Claim| claim.try_serve().then_some(claim);
+    let chosen = match all.balancer.pick(&wish) {
+        Ok(ticket) => Claim::new(ticket, backend).and_then(served),
+        Err(NoServer::Full | NoServer::Unusable) => None,
+    };
+    // The algorithm counts those who wait for a server in particular as if they were served.
+    match turn {
+        Turn::Called(slot) if chosen.is_none() && all.balancer.takes_part(slot) => {
+            let ticket = Ticket::claim(&all.servers[slot].state);
+            Claim::new(ticket, backend).and_then(served)
+        }
+        _ => chosen,
+    }
+}
+
+/// A stay in the queue of a server or a backend, which ends when dropped. A place that it was
+/// called for and has not taken is offered to others then, and so is one that nobody was called
+/// for.
+struct Waiting<'a> {
+    backend: &'a Proxy,
+    slot: Option<usize>,
+    place: Place,
+    /// How many had passed when it began.
+    before: u32,
+    /// The server, if it waits for any, on which it has been offered a place that it has not taken.
+    offered: Cell<Option<usize>>,
+    /// It has waited, and not only looked once more.
+    paused: Cell<bool>,
+}
+
+impl<'a> Waiting<'a> {
+    fn join(tx: &Transaction, backend: &'a Proxy, slot: Option<usize>) -> Self {
+        let thread = &tx.worker.thread;
+        let waiter =
+            Waiter { mailbox: thread.mailbox().clone(), task: thread.scheduler().current() };
+        let (class, offset) = tx.notes.priority;
+        let now = (thread.nanos() / 1_000) as i64;
+        let order = Order { class, moment: now + 1_000 * i64::from(offset) };
+        let queue = queue(backend, slot);
+        let (before, place) = (queue.passed(), queue.join(waiter, order));
+        Self { backend, slot, place, before, offered: Cell::default(), paused: Cell::default() }
+    }
+
+    /// Notes how many were served since it began, this request included; who passes through more
+    /// than one queue of a kind has all of them counted (manual section 8.2.3).
+    fn note(&self, tx: &mut Transaction, served: bool) {
+        let queue = queue(self.backend, self.slot);
+        let passed = queue.passed().wrapping_sub(self.before).saturating_add(1);
+        if served {
+            queue.pass();
+        }
+        let (own, any) = &mut tx.notes.journal.queue_positions;
+        let position = if self.slot.is_some() { own } else { any };
+        *position = position.saturating_add(passed);
+    }
+
+    /// Waits to be called, or woken for another reason.
+    async fn pause(&self, tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
+        let thread = tx.worker.thread.clone();
+        // Until the end of this wait, whatever it leads to.
+        tx.notes.journal.queued = thread.nanos();
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Queue));
+        }
+        connect::stay(tx, Phase::Queue)?;
+        if tx.client.input.capacity() > 0 && tx.worker.buffers.is_crowded(true) {
+            tx.worker.shared.memory.count_request();
+            return Err(Failure::new(503, Cause::Resource, Phase::Queue));
+        }
+        self.paused.set(true);
+        thread.scheduler().pause(deadline).await;
+        Ok(())
+    }
+
+    fn turn(&self) -> Turn {
+        let turn = queue(self.backend, self.slot).turn(self.place);
+        if let (Turn::Called(slot), None) = (turn, self.slot) {
+            self.offered.set(Some(slot));
+        }
+        turn
+    }
+
+    /// It has taken a place on a server, perhaps the one that it was offered.
+    fn took(&self, slot: usize) {
+        self.offered.set(self.offered.get().filter(|offered| *offered != slot));
+    }
+
+    /// It stays and has not taken the place that it was offered: the server is full again, which
+    /// settles it, or takes no part any more, which leaves the place to those who wait for it.
+    fn pass_on(&self) {
+        let back = back(self.backend);
+        if let Some(slot) = self.offered.take()
+            && !back.balancer.takes_part(slot)
+        {
+            back.offer(slot);
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let left = queue(self.backend, self.slot).leave(self.place);
+        let back = back(self.backend);
+        [self.offered.get(), left.called].into_iter().flatten().for_each(|slot| {
+            back.offer(slot);
+        });
+        // Whoever finds a place at once does so because of one that came free before it joined, and
+        // there may have been more of those.
+        if left.missed || !self.paused.get() {
+            match self.slot {
+                Some(slot) => drop(back.let_in(slot)),
+                None => back.let_all_in(),
+            }
+        }
+    }
+}
+
+/// The queue of a server, or of the backend.
+fn queue(backend: &Proxy, slot: Option<usize>) -> &Queue {
+    let back = back(backend);
+    slot.map_or(&back.queue, |slot| &back.servers[slot].queue)
+}
+
+/// No server took the request, unless it was the client that left.
+pub(crate) fn count_unserved(block: Option<&Block>, failure: Failure) {
+    if failure.cause != Cause::ClientAbort
+        && let Some(block) = block
+    {
+        block.count(Metric::FailedConnections);
+    }
+}
+
+pub(crate) fn refused() -> Failure {
+    Failure::new(503, Cause::ServerAbort, Phase::Connect)
+}
+
+#[cfg(test)]
+mod tests;

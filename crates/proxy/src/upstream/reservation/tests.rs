@@ -1,0 +1,64 @@
+//! Tests of waiting: who leaves a queue owes others the place that it was called for. Never about the order in it.
+
+use super::*;
+use crate::settings::Mode;
+use crate::testing;
+use crate::testing::{Origin, World};
+use reactor::TaskId;
+use std::io::{Read as _, Write as _};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+/// A place in the backend's queue before all others, of somebody who never runs: as a request on
+/// another thread that is about to leave when its turn comes.
+fn first_in_line<'a>(world: &World, backend: &'a Proxy) -> Waiting<'a> {
+    let mailbox = world.workers[0].thread.mailbox().clone();
+    let waiter = Waiter { mailbox, task: TaskId::NONE };
+    let place = queue(backend, None).join(waiter, Order::default());
+    let paused = Cell::new(true);
+    Waiting { backend, slot: None, place, before: 0, offered: Cell::default(), paused }
+}
+
+#[test]
+fn who_leaves_the_backend_s_queue_when_its_turn_comes_hands_the_place_on() {
+    let (release, released) = channel::<()>();
+    let released = Mutex::new(released);
+    let origin = Origin::new(move |mut stream, _| {
+        testing::read_head(&mut stream);
+        if released.lock().unwrap().recv().is_ok() {
+            let _ = stream.write_all(ANSWER);
+        }
+    });
+    let mut server = testing::server(1, origin.address);
+    server.balance.maxconn = 1;
+    let (proxy, address) = testing::listen("be", Mode::Http, vec![server]);
+    let world = World::new(vec![proxy]);
+    let ask = || {
+        let mut client = testing::client(address);
+        client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").unwrap();
+        client
+    };
+    let _served = ask();
+    world.until("the first request is served", || origin.served() == 1);
+    let backend = world.shared.backend("be").unwrap().clone();
+    let leaving = first_in_line(&world, &backend);
+    let queue = queue(&backend, None);
+    let mut waits = ask();
+    world.until("the second request waits", || queue.len() == 2);
+    release.send(()).unwrap();
+    // Who was called is not called again: the second one is next then.
+    let called = || queue.next_order() != Some(Order::default());
+    assert!(!called());
+    world.until("the one before it is called", called);
+    assert_eq!(origin.served(), 1, "the place is kept for it");
+    drop(leaving);
+    world.until("the place is handed on", || origin.served() == 2);
+    release.send(()).unwrap();
+    let answer = world.play(move || {
+        let mut answer = Vec::new();
+        waits.read_to_end(&mut answer).map(|_| answer)
+    });
+    assert!(answer.unwrap().starts_with(b"HTTP/1.1 200 OK\r\n"));
+}
