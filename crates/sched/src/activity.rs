@@ -1,8 +1,8 @@
-//! What one thread's loop has done so far, for any thread to read. Never written by two threads.
+//! Counters of one thread's loop, written by that thread and readable by all (`show activity`).
 //!
-//! Each counter belongs to one thread, which adds with a load and a store; whoever wants a total
-//! sums over the threads. So the loop writes no line that another thread writes. Lines written per
-//! round: those of this block, which the owner alone holds until somebody asks.
+//! A counter is incremented with a plain load and store, because only its own thread writes it. A
+//! total over all threads is the sum of their counters. No cache line here is written by two
+//! threads.
 
 use crate::class::COUNT;
 use crate::profile::{Function, Switch};
@@ -14,19 +14,19 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds; for the owner.
+    /// Increments the counter. Called by the owning thread only.
     #[inline]
     pub fn add(&self, count: u64) {
         self.0.store(self.0.load(Relaxed).wrapping_add(count), Relaxed);
     }
 
-    /// Replaces; for the owner.
+    /// Sets the counter. Called by the owning thread only.
     #[inline]
     pub fn set(&self, value: u64) {
         self.0.store(value, Relaxed);
     }
 
-    /// The number at some moment not long ago.
+    /// Reads the counter; another thread may see a slightly older value.
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -46,7 +46,7 @@ pub struct Activity {
     pub long_rounds: Counter,
     /// Wake-ups because a deadline had passed.
     pub expired: Counter,
-    /// Letters opened: wake-ups and kills that came from other threads.
+    /// Letters received: wake-ups and kills sent by other threads.
     pub letters: Counter,
     /// Tasks spawned.
     pub spawned: Counter,
@@ -62,11 +62,11 @@ pub struct Activity {
     pub tasks: Counter,
     /// Timers armed at the end of the last round.
     pub timers: Counter,
-    /// Turns of the loop.
+    /// Iterations of the loop.
     pub loops: Counter,
-    /// Turns that did not sleep because work was queued.
+    /// Iterations that did not sleep because work was queued.
     pub wake_tasks: Counter,
-    /// Turns that did not sleep because letters had come.
+    /// Iterations that did not sleep because letters had arrived.
     pub wake_mail: Counter,
     /// Calls of the poller that were interrupted by a signal.
     pub wake_signal: Counter,
@@ -74,9 +74,9 @@ pub struct Activity {
     pub poll_io: Counter,
     /// Calls of the poller that slept until a timer.
     pub poll_expired: Counter,
-    /// Events of descriptors that are gone.
+    /// Events of descriptors that are closed already.
     pub poll_drop: Counter,
-    /// Events that nobody wanted.
+    /// Events that no task was interested in.
     pub poll_skip: Counter,
     /// Times that a task had to wait for a buffer.
     pub buffer_waits: Counter,
@@ -84,27 +84,28 @@ pub struct Activity {
     pub taken_over: Counter,
     /// Idle server connections found closed when they were to be taken over.
     pub found_dead: Counter,
-    /// The average length of a turn without its sleep, in nanoseconds, over about 1024 turns.
+    /// Average length of an iteration without its sleep, in nanoseconds, over about 1024
+    /// iterations.
     pub loop_nanos: Counter,
     running: AtomicPtr<Function>,
-    /// Whether tasks are profiled; any thread may turn it.
+    /// Profiling mode; any thread may change it.
     pub profiling: Switch,
 }
 
 impl Activity {
-    /// Publishes what runs now; for the owner.
+    /// Publishes the function that runs now. Called by the owning thread only.
     #[inline]
     pub(crate) fn enter(&self, function: &'static Function) {
         self.running.store(ptr::from_ref(function).cast_mut(), Relaxed);
     }
 
-    /// Publishes that nothing runs; for the owner.
+    /// Publishes that no task runs. Called by the owning thread only.
     #[inline]
     pub(crate) fn leave(&self) {
         self.running.store(ptr::null_mut(), Relaxed);
     }
 
-    /// The function that the thread runs now, if any.
+    /// Path of the function that the thread runs now, if any.
     pub fn running(&self) -> Option<&'static str> {
         // SAFETY: only `enter` stores a pointer, taken from a reference that lives for ever.
         unsafe { self.running.load(Relaxed).as_ref() }.map(Function::name)
@@ -115,7 +116,7 @@ impl Activity {
         self.ran.iter().map(Counter::get).sum()
     }
 
-    /// Begins anew; for the owner ("clear counters").
+    /// Sets the event counters to 0 ("clear counters"). Called by the owning thread only.
     pub fn reset(&self) {
         let events = [
             &self.empty_rounds,

@@ -1,8 +1,8 @@
-//! The four classes of work and how a round's budget is shared among them. Never queues anything.
+//! The four scheduling classes, and how a round's budget is divided among them.
 
 use crate::Wake;
 
-/// What a queued task is waiting to do, from most to least urgent.
+/// Kind of work that a queued task does, from most to least urgent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 #[repr(u8)]
 pub enum Class {
@@ -42,8 +42,8 @@ impl Class {
 
 /// Shares `depth` items out over the classes named in `ready` (bit n = class n), by weight.
 ///
-/// Each ready class gets at least one item and heavy exactly one. With nothing ready all are zero:
-/// a race found nothing, which is no error.
+/// Each ready class gets at least one item, the heavy class exactly one. All shares are 0 if no
+/// class is ready, which happens when the queue was emptied meanwhile.
 pub fn shares(ready: u8, depth: u32) -> [u32; COUNT] {
     let has = |class: usize| ready & (1 << class) != 0;
     let total: u32 = (0..COUNT).filter(|c| has(*c)).map(|c| WEIGHTS[c]).sum();

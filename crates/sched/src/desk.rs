@@ -1,14 +1,14 @@
-//! Something behind a lock that nobody queues for. Never loses what is handed in meanwhile.
+//! A value behind a lock that threads only try to take, with a side queue for messages to it.
 //!
-//! Who finds it taken goes on with other things. What must not be refused is handed in through a
-//! hatch, a second lock that is only ever held for one push or one swap: whoever is inside takes
-//! it in. Protocol: who hands in pushes, then tries the door; who leaves opens the door, then looks
-//! at the hatch once more. If the door was closed to the one, its push came before the other's last
-//! look, since both go through the hatch's lock; so one of the two sees to it.
+//! A thread that finds the lock taken does not wait. It pushes its message into the hatch, a second
+//! lock held for one push or one swap only, and the lock's holder applies it. Protocol: a sender
+//! pushes, then tries the lock; a holder unlocks, then checks the hatch once more. If the sender
+//! finds the lock taken, its push precedes the holder's last check, because both go through the
+//! hatch's lock. So one of the two applies the message.
 
 use super::sync::{Mutex, lock, try_lock};
 
-/// A value and a hatch for messages to it.
+/// A value, and messages that wait to be applied to it.
 #[derive(Debug)]
 pub(crate) struct Desk<Q, M> {
     inside: Mutex<Q>,
@@ -20,13 +20,13 @@ impl<Q, M> Desk<Q, M> {
         Self { inside: Mutex::new(value), hatch: Mutex::new(Vec::new()) }
     }
 
-    /// Hands a message in; it is taken in by `take`, here or by whoever is inside.
+    /// Sends a message; this thread applies it with `take`, or the thread that holds the lock does.
     pub(crate) fn hand_in(&self, message: M, take: impl Fn(&mut Q, M)) {
         lock(&self.hatch).push(message);
         self.serve_hatch(&take);
     }
 
-    /// Does something inside, after all messages that wait. `None`: somebody else is inside.
+    /// Applies all waiting messages, then runs `work`. `None`: another thread holds the lock.
     pub(crate) fn enter<R>(
         &self,
         take: impl Fn(&mut Q, M),
@@ -40,7 +40,8 @@ impl<Q, M> Desk<Q, M> {
         Some(result)
     }
 
-    /// Takes in what waits, unless somebody is inside, who will; looks again after leaving.
+    /// Applies waiting messages unless another thread holds the lock and will do it; checks again
+    /// after unlocking.
     fn serve_hatch(&self, take: &impl Fn(&mut Q, M)) {
         while !lock(&self.hatch).is_empty() {
             let Some(mut inside) = try_lock(&self.inside) else { return };
@@ -53,7 +54,7 @@ impl<Q, M> Desk<Q, M> {
         messages.into_iter().for_each(|message| take(inside, message));
     }
 
-    /// Messages that wait in the hatch.
+    /// Messages waiting in the hatch.
     pub(crate) fn backlog(&self) -> usize {
         lock(&self.hatch).len()
     }

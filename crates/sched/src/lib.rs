@@ -1,10 +1,11 @@
 //! Tasks, classes, budgets, timers and wake reasons of one thread.
-//! Never names a file descriptor and never reads a clock: time is an argument.
 //!
-//! Reading order: [`class`] and [`wake`] are the vocabulary, [`scheduler`] the machine, [`queue`]
-//! and [`wheel`] its two stores, [`mailbox`] the way in for other threads, [`pause`] how futures
-//! wait; [`shared`] is work for more than one thread, [`supply`] what tasks wait for in order;
-//! [`activity`] and [`profile`] what operators may see of it.
+//! Invariant: this crate names no file descriptor and reads no clock; time is an argument.
+//!
+//! Reading order: [`class`] and [`wake`] define the terms, [`scheduler`] runs tasks, [`queue`] and
+//! [`wheel`] hold what is queued and timed, [`mailbox`] takes wake-ups from other threads,
+//! [`pause`] has the futures that tasks await. [`shared`] is work for a set of threads, [`supply`]
+//! a fair semaphore, [`activity`] and [`profile`] are the counters and times that operators see.
 
 pub mod activity;
 pub mod class;

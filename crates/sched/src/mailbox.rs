@@ -1,8 +1,9 @@
-//! The way in for other threads: wake-ups and kills for tasks that live elsewhere.
-//! Never runs anything and never takes a lock.
+//! A queue of wake-ups and kills that other threads send to one thread's scheduler.
 //!
-//! How a sender and an owner that falls asleep agree is in [`crate::park`]. Lines written per
-//! remote wake-up: the queue's tail block; and the flag of the park protocol once per sleep.
+//! It is free of locks.
+//!
+//! [`crate::park`] describes how a sender and an owner that falls asleep agree. Cache lines written
+//! per remote wake-up: the tail of the queue, and the flag of the park protocol once per sleep.
 
 use crate::park::Park;
 use crate::{TaskId, Wake};
@@ -10,22 +11,22 @@ use crossbeam_queue::SegQueue;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Rouses the owner of a mailbox while it sleeps in its poller.
+/// Wakes the owner of a mailbox while it sleeps in its poller.
 pub trait Alarm: Send + Sync {
-    /// Makes the poller return soon, also if it is only about to sleep.
+    /// Makes the poller return soon, also if it has not begun to sleep yet.
     fn ring(&self);
 }
 
 /// One message to a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Letter {
-    /// Wake a task, as asked for at a place in the source.
+    /// Wake a task; the location is the caller's, for profiling.
     Wake(TaskId, Wake, &'static Location<'static>),
     /// Drop a task.
     Kill(TaskId),
 }
 
-/// What other threads have to say to one thread's scheduler.
+/// Wake-ups and kills on their way to one thread's scheduler.
 pub struct Mailbox {
     letters: SegQueue<Letter>,
     park: Park,
@@ -40,7 +41,7 @@ impl std::fmt::Debug for Mailbox {
 }
 
 impl Mailbox {
-    /// An empty mailbox whose owner is roused by `alarm`.
+    /// An empty mailbox whose owner is woken by `alarm`.
     pub fn new(alarm: Box<dyn Alarm>) -> Self {
         Self { letters: SegQueue::new(), park: Park::new(), rings: AtomicU64::new(0), alarm }
     }
@@ -56,7 +57,7 @@ impl Mailbox {
         self.send(Letter::Kill(id));
     }
 
-    /// Rouses the owner without a letter, for instance because the process got a signal.
+    /// Wakes the owner without a letter, for instance because the process received a signal.
     pub fn rouse(&self) {
         self.alarm.ring();
     }
@@ -69,7 +70,7 @@ impl Mailbox {
         }
     }
 
-    /// The owner announces that it is about to sleep. `false`: there is mail, do not sleep.
+    /// The owner announces that it is about to sleep. `false`: letters have arrived, do not sleep.
     pub fn park(&self) -> bool {
         self.park.park(|| !self.letters.is_empty())
     }
@@ -79,12 +80,12 @@ impl Mailbox {
         self.park.unpark();
     }
 
-    /// The next letter; for the owner.
+    /// Takes the next letter. Called by the owner only.
     pub fn receive(&self) -> Option<Letter> {
         self.letters.pop()
     }
 
-    /// How often a sender found the owner asleep and roused it.
+    /// Times that a sender found the owner asleep and rang its alarm.
     pub fn rings(&self) -> u64 {
         self.rings.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! The leaf futures: how a task waits and how it gives way. Never owns what it waits for.
+//! The two leaf futures of tasks: waiting for a wake-up, and yielding.
 
 use crate::{Class, Scheduler, Wake};
 use std::future::Future;
@@ -11,13 +11,13 @@ use stdx::Tick;
 #[derive(Debug)]
 pub struct Pause<'a> {
     scheduler: &'a Scheduler,
-    /// The deadline as one word: it is written and read whole at each pause, and
-    /// a word that is written in halves and read whole stalls the processor.
+    /// The deadline as one word, because a word that is written in halves and read whole stalls the
+    /// processor (store forwarding fails), and this one is read at each pause.
     deadline: u64,
     waiting: bool,
 }
 
-/// Says that there is a deadline.
+/// The bit of `deadline` that says there is one.
 const SOME: u64 = 1 << 32;
 
 impl<'a> Pause<'a> {
@@ -43,7 +43,7 @@ impl Future for Pause<'_> {
     }
 }
 
-/// Gives way once; see [`Scheduler::yield_as`].
+/// Yields once; see [`Scheduler::yield_as`].
 #[derive(Debug)]
 pub struct Yield<'a> {
     pub(crate) scheduler: &'a Scheduler,

@@ -1,6 +1,7 @@
-//! Task profiling: which function used how much time, how long it waited for its turn, and who had
-//! woken it. Never reads a clock of its own: one is handed in. Off, it costs one branch per wake-up
-//! and one per turn.
+//! Task profiling: CPU time and scheduling latency by function, and the caller that woke it.
+//!
+//! The clock is an argument. While profiling is off it costs one branch per wake-up and one per
+//! turn.
 
 mod table;
 
@@ -12,13 +13,13 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use table::Table;
 
-/// Tells the time for profiling.
+/// Source of time for profiling.
 pub trait Clock {
-    /// Nanoseconds on a clock that never goes back; 0 says that the time is not known.
+    /// Nanoseconds on a monotonic clock; 0 if the time is unknown.
     fn nanos(&self) -> u64;
 }
 
-/// A clock that does not know the time: calls are counted, times are not.
+/// A clock without time: calls are counted, durations are not.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoClock;
 
@@ -28,7 +29,7 @@ impl Clock for NoClock {
     }
 }
 
-/// Whether tasks are profiled (`profiling.tasks`, `set profiling tasks`).
+/// How profiling is switched (`profiling.tasks`, `set profiling tasks`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
     /// Never.
@@ -40,13 +41,13 @@ pub enum Mode {
     On,
 }
 
-/// A thread's mode, which any thread may change.
+/// Profiling mode of a thread, which any thread may change.
 #[derive(Debug, Default)]
 pub struct Switch(AtomicU32);
 
 impl Switch {
-    /// Sets the mode; the thread follows at its next round. Turning it on begins its statistics
-    /// anew.
+    /// Sets the mode; the thread adopts it in its next round. `Mode::On` clears the thread's
+    /// statistics.
     pub fn set(&self, mode: Mode) {
         let _ = self.0.fetch_update(Relaxed, Relaxed, |old| {
             let epoch = (old >> 2).wrapping_add(u32::from(mode == Mode::On));
@@ -68,7 +69,7 @@ fn decode(word: u32) -> Mode {
     }
 }
 
-/// What a task runs, for people: the path of its `async fn`.
+/// The function that a task runs: the path of its `async fn`.
 #[derive(Debug)]
 pub struct Function {
     path: fn() -> &'static str,
@@ -96,7 +97,7 @@ impl Function {
     }
 }
 
-/// When and by whom a queued task was woken.
+/// Time, caller and reason of the wake-up that queued a task.
 #[derive(Clone, Copy)]
 struct Mark {
     date: u64,
@@ -104,7 +105,7 @@ struct Mark {
     reason: Wake,
 }
 
-/// What a turn was measured for.
+/// Measurement of the turn that runs.
 #[derive(Clone, Copy, Default)]
 struct Lap {
     mark: Option<Mark>,
@@ -112,26 +113,26 @@ struct Lap {
 }
 
 impl Lap {
-    /// From the wake-up to the turn, if the wake-up has a date.
+    /// Time from the wake-up to the turn, if the wake-up has a date.
     fn latency(&self) -> Option<u64> {
         let mark = self.mark.filter(|mark| mark.date != 0)?;
         Some(self.start.saturating_sub(mark.date))
     }
 }
 
-/// What one task has used of its thread.
+/// CPU time and latency that one task has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Its turns.
+    /// Number of turns.
     pub calls: u32,
-    /// Nanoseconds in turns that have ended while tasks were profiled.
+    /// Nanoseconds of CPU in finished turns, while tasks were profiled.
     pub cpu: u64,
     /// Nanoseconds from wake-ups to their turns, while tasks were profiled.
     pub latency: u64,
 }
 
 impl Usage {
-    /// What has come since `before`.
+    /// The difference to an earlier reading.
     pub fn since(self, before: Self) -> Self {
         Self {
             calls: self.calls.wrapping_sub(before.calls),
@@ -141,10 +142,10 @@ impl Usage {
     }
 }
 
-/// How many nanoseconds the average turn takes when automatic profiling begins, and ends.
+/// Average nanoseconds per iteration at which automatic profiling begins, and below which it ends.
 const AUTO: (u64, u64) = (1_000_000, 990_000);
 
-/// One thread's profile; for its owner.
+/// One thread's profile, used by that thread only.
 pub(crate) struct Profile {
     clock: Box<dyn Clock>,
     on: Cell<bool>,
@@ -152,8 +153,8 @@ pub(crate) struct Profile {
     slow: Cell<bool>,
     marks: RefCell<Vec<Option<Mark>>>,
     lap: Cell<Lap>,
-    /// Times in turns, and before them, by the position of the task. They go on when another task
-    /// takes the position: only differences are of use.
+    /// CPU time and latency by slot index. The sums continue when another task takes the slot, so
+    /// only differences of two readings are meaningful.
     spent: RefCell<Vec<(u64, u64)>>,
     table: RefCell<Table>,
 }
@@ -178,7 +179,7 @@ impl Profile {
         self.on.get()
     }
 
-    /// Takes over what the switch says now; once per round.
+    /// Adopts the mode that the switch holds now; called once per round.
     #[inline]
     pub(crate) fn follow(&self, switch: &Switch) {
         let word = switch.0.load(Relaxed);
@@ -199,19 +200,19 @@ impl Profile {
             Mode::On => true,
         };
         if on != self.on.get() {
-            // What was woken before now has no date: its waiting is not counted.
+            // Tasks woken before now have no date, so their latency is not counted.
             self.marks.borrow_mut().clear();
             self.on.set(on);
         }
     }
 
-    /// Hears of the average length of a turn, for the automatic mode.
+    /// Updates the average length of an iteration, which the automatic mode follows.
     pub(crate) fn hear(&self, loop_nanos: u64) {
         let bound = if self.slow.get() { AUTO.1 } else { AUTO.0 };
         self.slow.set(loop_nanos >= bound);
     }
 
-    /// Notes a wake-up that queued a task.
+    /// Records a wake-up that queued a task.
     #[cold]
     pub(crate) fn woken(&self, id: TaskId, caller: &'static Location<'static>, reason: Wake) {
         let marks = &mut *self.marks.borrow_mut();
@@ -229,19 +230,19 @@ impl Profile {
         Some(mark.date).filter(|date| *date != 0)
     }
 
-    /// Now, for profiling; 0 when it is not known.
+    /// Time of the profiling clock; 0 if unknown.
     pub(crate) fn now(&self) -> u64 {
         self.clock.nanos()
     }
 
-    /// A task is about to have its turn: takes its mark, before it can be queued again.
+    /// Takes the mark of a task that is about to run, before it can be queued again.
     #[cold]
     pub(crate) fn take(&self, id: TaskId) {
         let mark = self.marks.borrow_mut().get_mut(id.0.index as usize).and_then(Option::take);
         self.lap.set(Lap { mark, start: 0 });
     }
 
-    /// The turn begins of the task whose mark was taken last.
+    /// Starts the measurement of the turn whose mark was taken last.
     #[cold]
     pub(crate) fn begin(&self, id: TaskId) {
         let lap = Lap { start: self.clock.nanos(), ..self.lap.get() };
@@ -260,17 +261,17 @@ impl Profile {
         *own_latency = own_latency.wrapping_add(latency);
     }
 
-    /// The times of a task in turns that have ended, and before turns that have begun.
+    /// CPU time in finished turns and latency before started turns of the task at this slot.
     pub(crate) fn spent(&self, id: TaskId) -> (u64, u64) {
         self.spent.borrow().get(id.0.index as usize).copied().unwrap_or_default()
     }
 
-    /// How long the turn that runs was waited for.
+    /// Latency of the turn that runs.
     pub(crate) fn waited(&self) -> u64 {
         self.lap.get().latency().unwrap_or(0)
     }
 
-    /// A task's turn has ended.
+    /// Ends the measurement of a turn.
     #[cold]
     pub(crate) fn end(&self, id: TaskId, function: &'static Function) {
         let lap = self.lap.take();
@@ -281,7 +282,7 @@ impl Profile {
         self.table.borrow_mut().add(function, caller, cpu, latency);
     }
 
-    /// All that was measured since the last reset.
+    /// All rows since the last reset.
     pub(crate) fn entries(&self) -> Vec<Entry> {
         self.table.borrow().entries()
     }

@@ -1,23 +1,22 @@
-//! The run queues of one thread: one per class. Never touched by another thread.
+//! The run queues of one thread, one per class.
 
 use crate::TaskId;
 use crate::class::{COUNT, Class};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// What is ready to run, by class. The normal class is ordered by arrival and `nice`, the others by
-/// arrival.
+/// Queued tasks by class. The normal class is ordered by arrival and `nice`, the others by arrival.
 ///
-/// Each arrival in the normal class takes the next number of the thread's counter, and stands at
-/// that number plus its `nice`. So whoever is niced by -1024 overtakes the last 1024 arrivals at
-/// most, one niced by 1024 lets the next 1024 go first, and nobody waits for ever.
+/// Each arrival in the normal class takes the next number of the thread's counter; its position is
+/// that number plus its `nice`. So a task niced by -1024 overtakes at most the last 1024 arrivals,
+/// one niced by 1024 lets at most the next 1024 pass, and no task starves.
 #[derive(Debug, Default)]
 pub struct RunQueue {
     /// Urgent, bulk and heavy.
     fifo: [VecDeque<TaskId>; COUNT],
-    /// Normal tasks without `nice`, with their positions, which only grow.
+    /// Normal tasks without `nice`, with their positions in increasing order.
     plain: VecDeque<(i64, TaskId)>,
-    /// Niced tasks: position, arrival, name.
+    /// Niced tasks: position, arrival number, task id.
     niced: BinaryHeap<Reverse<(i64, i64, u64)>>,
     arrivals: i64,
     /// Bit n is set while class n has work.
@@ -66,7 +65,7 @@ impl RunQueue {
         next
     }
 
-    /// The task of a class that is likely to be next.
+    /// The task of a class that will probably be popped next.
     #[inline]
     pub fn peek(&self, class: Class) -> Option<TaskId> {
         match class {
@@ -103,7 +102,7 @@ impl RunQueue {
         }
     }
 
-    /// All that is queued, with its class, in no particular order within a class.
+    /// All queued tasks with their class, in no particular order within a class.
     pub fn iter(&self) -> impl Iterator<Item = (TaskId, Class)> {
         let niced = self.niced.iter().map(|Reverse((_, _, bits))| TaskId::from_bits(*bits));
         let normal = self.plain.iter().map(|(_, id)| *id).chain(niced);

@@ -1,5 +1,6 @@
 //! The scheduler of one thread: spawns, wakes, expires and runs tasks.
-//! Never sleeps, never reads a clock, never shares a task with another thread.
+//!
+//! Invariant: a task stays on the thread that spawned it.
 
 use crate::activity::Activity;
 use crate::class::Class;
@@ -23,15 +24,15 @@ pub use round::Round;
 mod observe;
 mod round;
 
-/// Names a task of one scheduler for as long as it lives.
+/// Identifies a task of one scheduler while the task lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
 pub struct TaskId(pub(crate) Key);
 
 impl TaskId {
-    /// A name that no task has.
+    /// An id that no task has.
     pub const NONE: Self = Self(Key::NONE);
 
-    /// The name as one word.
+    /// The id as one word.
     pub fn to_bits(self) -> u64 {
         self.0.to_bits()
     }
@@ -42,14 +43,14 @@ impl TaskId {
     }
 }
 
-/// What an operator may set (`tune.runqueue-depth`, `tune.sched.low-latency`).
+/// Settings of the operator (`tune.runqueue-depth`, `tune.sched.low-latency`).
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The most items of one round, and of one sweep over expired timers.
+    /// Most items of one round, and of one sweep over expired timers.
     pub depth: u32,
-    /// Return to the most urgent class after each item.
+    /// Whether a round returns to the most urgent class after each item.
     pub low_latency: bool,
-    /// Whether tasks are profiled from the start (`profiling.tasks`).
+    /// Profiling mode at the start (`profiling.tasks`).
     pub profiling: Mode,
 }
 
@@ -63,15 +64,15 @@ struct Inner {
     tasks: Tasks,
     queue: RunQueue,
     wheel: Wheel,
-    /// Deadlines set in this round that the wheel has to hear of, with the tasks' positions. They
-    /// go there together at its end: each touches memory that is cold when there are many, and so
-    /// the processor waits for all of it at once.
+    /// Deadlines set in this round that have to be armed in the wheel, with the slots' indices.
+    /// They are armed together at the end of the round: each touches a cold cache line when there
+    /// are many timers, so the processor's misses overlap.
     arming: Vec<(u32, Tick)>,
 }
 
 /// Tasks, run queues and timers of one thread.
 ///
-/// It stays on the thread that made it; the type system sees to that:
+/// Invariant: it stays on the thread that made it, which the type system holds:
 ///
 /// ```compile_fail
 /// fn elsewhere(scheduler: sched::Scheduler) {
@@ -79,7 +80,7 @@ struct Inner {
 /// }
 /// ```
 ///
-/// and nor can another thread look at it:
+/// and no other thread can refer to it:
 ///
 /// ```compile_fail
 /// fn elsewhere(scheduler: &'static sched::Scheduler) {
@@ -92,13 +93,13 @@ pub struct Scheduler {
     settings: Settings,
     current: Cell<TaskId>,
     reasons: Cell<Wake>,
-    /// The deadline of the running task; the wheel hears of it when the task pauses.
+    /// Deadline of the running task; it is armed when the task pauses.
     deadline: Cell<Option<Tick>>,
     activity: Arc<Activity>,
     profile: Profile,
-    /// For how many rounds heavy work has been put off.
+    /// Consecutive rounds in which heavy work was postponed.
     put_off: Cell<u32>,
-    /// The thread that it was made on, for assertions.
+    /// Thread that made the scheduler, for assertions.
     home: usize,
 }
 
@@ -114,7 +115,8 @@ impl Scheduler {
         Self::observed(settings, mailbox, now, Arc::default(), Box::new(NoClock))
     }
 
-    /// As [`Scheduler::new`], with counters that others hold already and a clock for profiling.
+    /// As [`Scheduler::new`], with counters that other threads may hold already and a clock for
+    /// profiling.
     pub fn observed(
         settings: Settings,
         mailbox: Arc<Mailbox>,
@@ -145,18 +147,18 @@ impl Scheduler {
         }
     }
 
-    /// In debug builds, catches a queue or timer in the hands of a thread that does not own it.
+    /// In debug builds, panics if the scheduler is used by a thread that does not own it.
     #[inline]
     fn assert_at_home(&self) {
         debug_assert_eq!(waker::here(), self.home, "used on the wrong thread");
     }
 
-    /// The way in for other threads.
+    /// The queue for wake-ups from other threads.
     pub fn mailbox(&self) -> &Arc<Mailbox> {
         &self.mailbox
     }
 
-    /// Adds a task, which first runs in `class`, with reason `INIT`.
+    /// Adds a task; its first turn is in `class`, with reason `INIT`.
     #[track_caller]
     pub fn spawn<F: Future<Output = ()> + 'static>(&self, class: Class, work: F) -> TaskId {
         self.assert_at_home();
@@ -171,7 +173,7 @@ impl Scheduler {
         id
     }
 
-    /// Wakes a task of this thread. Waking one that is gone does nothing.
+    /// Wakes a task of this thread. Does nothing if the task has ended.
     #[inline]
     #[track_caller]
     pub fn wake(&self, id: TaskId, reason: Wake) {
@@ -201,7 +203,7 @@ impl Scheduler {
         }
     }
 
-    /// Wakes every task of this thread, because something has changed for all of them.
+    /// Wakes every task of this thread, for a change that concerns all of them.
     #[track_caller]
     pub fn wake_all(&self, reason: Wake) {
         let caller = Location::caller();
@@ -209,8 +211,8 @@ impl Scheduler {
         all.into_iter().for_each(|id| self.wake_from(id, reason, caller));
     }
 
-    /// Drops a task of this thread at its next turn, as urgent work. One that runs right now is
-    /// dropped when it pauses; one that is queued already keeps its place.
+    /// Has a task of this thread dropped in its next turn, as urgent work. A running task is
+    /// dropped when it pauses; a queued one keeps its position in the queue.
     pub fn kill(&self, id: TaskId) {
         self.assert_at_home();
         let inner = &mut *self.inner.borrow_mut();
@@ -226,7 +228,7 @@ impl Scheduler {
         self.current.get()
     }
 
-    /// Why the task that runs now was woken.
+    /// Reasons of the wake-up for which the current task runs.
     #[inline]
     pub fn reasons(&self) -> Wake {
         self.reasons.get()
@@ -242,47 +244,47 @@ impl Scheduler {
         self.inner.borrow().wheel.len()
     }
 
-    /// Items in the run queue, mailbox included.
+    /// Items in the run queue and letters in the mailbox.
     pub fn load(&self) -> usize {
         self.inner.borrow().queue.len() + self.mailbox.len()
     }
 
-    /// Panics caught; each has killed just its task.
+    /// Panics caught; each ended only its task.
     pub fn panics(&self) -> u64 {
         self.activity.panicked.get()
     }
 
-    /// Sets the place of a task in the normal class: -1024 first, 1024 last.
+    /// Sets the `nice` of a task in the normal class: -1024 runs first, 1024 last.
     pub fn set_nice(&self, id: TaskId, nice: i16) {
         if let Some(slot) = self.inner.borrow_mut().tasks.get_mut(id) {
             slot.nice = nice.clamp(-1024, 1024);
         }
     }
 
-    /// Sets or clears the deadline of the running task. O(1); pushing one later touches no list.
+    /// Sets or clears the deadline of the running task. O(1); postponing a deadline touches no
+    /// list.
     #[inline]
     pub fn set_deadline(&self, deadline: Option<Tick>) {
         self.deadline.set(deadline);
     }
 
-    /// Waits for the next wake-up of the running task, at the latest at `deadline`; yields the
-    /// reasons.
+    /// Waits until the running task is woken, at the latest at `deadline`; yields the reasons.
     ///
-    /// Spurious wake-ups are possible: the caller looks again at what it waits for.
+    /// Wake-ups can be spurious: the caller checks its condition again.
     #[inline]
     pub fn pause(&self, deadline: Option<Tick>) -> Pause<'_> {
         Pause::new(self, deadline)
     }
 
-    /// Has the next wake-up of the running task count as bulk work: there is more of a transfer
-    /// that it is in the midst of, and those who only begin go first.
+    /// Makes the next wake-up of the running task bulk work: the task is in the middle of a
+    /// transfer, and tasks that begin something run first.
     pub fn carry_on(&self) {
         self.say(State::CARRIES_ON);
     }
 
-    /// Has the next wake-up of the running task by I/O count as heavy work, for which it waits:
-    /// it need not run first only to give way. If I/O alone is among the reasons then, this is how
-    /// it was woken.
+    /// Makes the next wake-up of the running task by I/O heavy work, because the task would only
+    /// yield to that class after an ordinary wake-up. [`Wake::IO`] as the only reason tells the
+    /// task that it runs as heavy work.
     pub fn labour(&self) {
         self.say(State::LABOURS);
     }
@@ -293,7 +295,7 @@ impl Scheduler {
         }
     }
 
-    /// Lets others run; the running task goes on in `class`.
+    /// Yields to other tasks; the running task is queued again in `class`.
     #[track_caller]
     pub fn yield_as(&self, class: Class) -> Yield<'_> {
         Yield { scheduler: self, class, caller: Location::caller(), yielded: false }
@@ -304,7 +306,8 @@ impl Scheduler {
         let id = self.current.get();
         let Some(slot) = inner.tasks.get_mut(id) else { return };
         slot.reasons |= Wake::OTHER;
-        // A wake-up during this very poll may have queued it already; the yield decides the class.
+        // A wake-up during this poll may have queued the task already; the class of the yield
+        // prevails.
         if slot.state.contains(State::QUEUED) {
             slot.yields_to = Some(class);
             return;
@@ -315,13 +318,13 @@ impl Scheduler {
         }
     }
 
-    /// Wakes the tasks whose deadline has come, at most `depth` of them. Returns how many.
+    /// Wakes the tasks whose deadline has passed, at most `depth` of them. Returns their number.
     pub fn expire(&self, now: Tick) -> usize {
         self.expire_within(now, self.settings.depth as usize)
     }
 
-    /// As [`Scheduler::expire`], for one that has spent part of its budget already on work that it
-    /// shares with other threads.
+    /// As [`Scheduler::expire`] with a smaller budget, because the thread has spent a part on work
+    /// shared with other threads.
     pub fn expire_within(&self, now: Tick, budget: usize) -> usize {
         self.assert_at_home();
         let caller = Location::caller();
@@ -348,12 +351,12 @@ impl Scheduler {
         fired
     }
 
-    /// When [`Scheduler::expire`] has something to do next.
+    /// Time at which [`Scheduler::expire`] has to be called next.
     pub fn next_expiry(&self) -> Option<Tick> {
         self.inner.borrow().wheel.next()
     }
 
-    /// Whether work is queued here or waits in the mailbox.
+    /// Whether tasks are queued or letters wait in the mailbox.
     pub fn has_work(&self) -> bool {
         !self.inner.borrow().queue.is_empty() || !self.mailbox.is_empty()
     }
@@ -366,8 +369,8 @@ impl Inner {
         self.queue.push(id, class, slot.nice);
     }
 
-    /// Asks for the memory of the task after this one: what was asked for when it was queued has
-    /// left the cache again if many were.
+    /// Prefetches the memory of the task that runs after this one: when many tasks were queued, the
+    /// prefetch done at the wake-up has left the cache again.
     #[inline]
     fn fetch_next(&self, class: Class) {
         let next = self.queue.peek(class).and_then(|id| self.tasks.get(id));
@@ -376,7 +379,7 @@ impl Inner {
         }
     }
 
-    /// Lets the wheel hear of the deadlines of this round, but for those of tasks that are gone.
+    /// Arms the deadlines set in this round, except those of tasks that have ended.
     fn arm_all(&mut self) {
         let Self { tasks, wheel, arming, .. } = self;
         for (index, at) in arming.drain(..) {

@@ -1,5 +1,4 @@
-//! The tasks of one thread, a cache line each, under names that die with them. Never visible outside
-//! this crate.
+//! The task table of one thread: slots of one cache line, identified by index and generation.
 
 use crate::profile::Function;
 use crate::{Class, TaskId, Wake};
@@ -11,18 +10,18 @@ use stdx::{Key, Tick};
 pub(crate) type Work = Pin<Box<dyn Future<Output = ()>>>;
 
 bitflags::bitflags! {
-    /// What a task is just now.
+    /// Scheduling state of a task.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub(crate) struct State: u8 {
-        /// It stands in a run queue.
+        /// The task is in a run queue.
         const QUEUED = 1;
-        /// Its future is to be dropped instead of polled.
+        /// The task's future is to be dropped instead of polled.
         const KILLED = 1 << 1;
-        /// It carries on with a transfer: its next turn is bulk work, whatever wakes it.
+        /// The next turn is bulk work, whatever wakes the task.
         const CARRIES_ON = 1 << 2;
-        /// It waits for what heavy work begins with: its next turn is that, if I/O wakes it.
+        /// The next turn is heavy work if only I/O wakes the task.
         const LABOURS = 1 << 3;
-        /// What it has said of its next wake-up, and of no later one.
+        /// The flags that apply to the next wake-up only.
         const SAID = Self::CARRIES_ON.bits() | Self::LABOURS.bits();
     }
 }
@@ -31,23 +30,23 @@ bitflags::bitflags! {
 #[repr(align(64))]
 pub(crate) struct Slot {
     pub(crate) future: Option<Work>,
-    /// What it runs.
+    /// The function that the task runs.
     pub(crate) function: &'static Function,
-    /// Odd while a task lives here; an even one is free.
+    /// Odd while a task lives here, even while the slot is free.
     generation: u32,
-    /// The next free slot, while this one is.
+    /// Index of the next free slot, while this one is free.
     next_free: u32,
-    /// When it wants to be woken.
+    /// Time at which the task wants to be woken.
     pub(crate) deadline: Option<Tick>,
-    /// What its timer in the wheel is set to: the deadline or earlier, never later.
+    /// Time of the task's timer in the wheel: the deadline or earlier.
     pub(crate) armed: Option<Tick>,
     pub(crate) reasons: Wake,
     pub(crate) state: State,
-    /// Its turns so far.
+    /// Turns of the task so far.
     pub(crate) turns: u32,
-    /// The class that its own yield asked for.
+    /// Class requested by the task's own yield.
     pub(crate) yields_to: Option<Class>,
-    /// -1024 (first) to 1024 (last) in the normal class.
+    /// Position offset in the normal class: -1024 (first) to 1024 (last).
     pub(crate) nice: i16,
 }
 
@@ -71,7 +70,7 @@ impl Slot {
     }
 }
 
-/// All tasks of a thread, by name.
+/// All tasks of a thread by id.
 pub(crate) struct Tasks {
     slots: Vec<Slot>,
     free: u32,
@@ -100,7 +99,7 @@ impl Tasks {
         TaskId(Key { index, generation: 1 })
     }
 
-    /// Frees the slot of a task whose future has been taken out; its name is dead from now on.
+    /// Frees the slot of a task whose future has been taken out; its id becomes invalid.
     pub(crate) fn remove(&mut self, id: TaskId) {
         let free = self.free;
         let Some(slot) = self.get_mut(id) else { return };
@@ -122,7 +121,7 @@ impl Tasks {
         (slot.generation == id.0.generation).then_some(slot)
     }
 
-    /// The task that lives at a position.
+    /// The task in a slot.
     #[inline]
     pub(crate) fn at(&mut self, index: u32) -> Option<(TaskId, &mut Slot)> {
         let slot = self.slots.get_mut(index as usize)?;

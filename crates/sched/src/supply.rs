@@ -1,38 +1,38 @@
-//! A number of equal things that tasks of one thread share and wait for in order, such as buffers.
-//! Never holds the things themselves and never spins.
+//! A fair semaphore for equal things that tasks of one thread share, such as buffers. It counts
+//! them, the caller holds them.
 //!
-//! Some of them are kept back for urgent needs: for what has to go on so that others can give back
-//! what they hold. Without that, tasks that hold one and wait for another could wait for each
-//! other.
+//! A reserve is kept for urgent needs: for work that has to continue so that other tasks can
+//! release what they hold. Without the reserve, tasks that hold one and wait for another could
+//! deadlock.
 
 use crate::{Scheduler, TaskId, Wake};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
-/// What one is taken for.
+/// Purpose for which one is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
-    /// To end what has begun: may use what is kept back, and is served first.
+    /// To finish work that has begun: may use the reserve, and is served first.
     Urgent,
-    /// To begin something, which can wait.
+    /// To begin work, which can wait.
     Ordinary,
 }
 
-/// How many are left, and who waits for one.
+/// The number that is left, and the tasks that wait.
 #[derive(Debug)]
 pub struct Supply {
     /// Below zero when more were taken by [`Supply::take_anyway`] than there are.
     free: Cell<isize>,
-    /// How many are kept back for urgent needs.
+    /// Number reserved for urgent needs.
     reserve: isize,
-    /// Who waits, by need, first come first served.
+    /// Waiting tasks by need, first come first served.
     waiting: [RefCell<VecDeque<TaskId>>; 2],
-    /// How many were woken for one that was given back, and have not taken it yet.
+    /// Tasks woken for a release that have not taken theirs yet.
     called: Cell<isize>,
 }
 
-/// A place in a line. Whoever does not redeem it has to leave the line: else what it was called for
-/// is lost to all.
+/// A place in the waiting line. It must be redeemed or given up with [`Supply::leave`]; otherwise
+/// what its task was woken for is lost to all.
 #[must_use]
 #[derive(Debug)]
 pub struct Ticket {
@@ -52,7 +52,7 @@ impl Supply {
         }
     }
 
-    /// How many are left; below zero when more were taken than there are.
+    /// Number that is left; negative after [`Supply::take_anyway`] took more than there are.
     pub fn free(&self) -> isize {
         self.free.get()
     }
@@ -62,7 +62,7 @@ impl Supply {
         self.waiting.iter().map(|line| line.borrow().len()).sum()
     }
 
-    /// Takes one if there is one and nobody has waited longer.
+    /// Takes one if one is left and no task has waited longer.
     pub fn try_take(&self, need: Need) -> bool {
         let first =
             self.line(need).borrow().is_empty() && self.line(Need::Urgent).borrow().is_empty();
@@ -73,17 +73,17 @@ impl Supply {
         granted
     }
 
-    /// Puts the running task in line; it is woken with [`Wake::RESOURCE`] when it is called.
+    /// Puts the running task into the line; it is woken with [`Wake::RESOURCE`] at its turn.
     pub fn queue(&self, scheduler: &Scheduler, need: Need) -> Ticket {
         let task = scheduler.current();
         self.line(need).borrow_mut().push_back(task);
         Ticket { task, need }
     }
 
-    /// Takes what the task was called for.
+    /// Takes the one that the task was woken for.
     ///
     /// # Errors
-    /// The ticket, if it was not called yet.
+    /// The ticket, if its turn has not come yet.
     pub fn redeem(&self, ticket: Ticket) -> Result<Need, Ticket> {
         if self.line(ticket.need).borrow().contains(&ticket.task) {
             return Err(ticket);
@@ -93,7 +93,7 @@ impl Supply {
         Ok(ticket.need)
     }
 
-    /// Gives a place in line up; what it was called for goes to the next one.
+    /// Gives a place in the line up; if its turn had come, the next task is woken.
     #[expect(clippy::needless_pass_by_value, reason = "a ticket is good for one place")]
     pub fn leave(&self, scheduler: &Scheduler, ticket: Ticket) {
         let mut line = self.line(ticket.need).borrow_mut();
@@ -107,19 +107,18 @@ impl Supply {
         }
     }
 
-    /// Takes one that is needed at once, whether there is one or not: for needs that are few by
-    /// nature.
+    /// Takes one at once even if none is left; for needs that are rare by nature.
     pub fn take_anyway(&self) {
         self.free.set(self.free.get() - 1);
     }
 
-    /// Gives one back, and calls who has waited longest.
+    /// Returns one, and wakes the task that has waited longest.
     pub fn give(&self, scheduler: &Scheduler) {
         self.free.set(self.free.get() + 1);
         self.call(scheduler);
     }
 
-    /// Calls as many as can be served, in order.
+    /// Wakes as many waiting tasks as can be served, in order.
     fn call(&self, scheduler: &Scheduler) {
         for need in [Need::Urgent, Need::Ordinary] {
             while self.spare(need) > 0 {
@@ -130,7 +129,7 @@ impl Supply {
         }
     }
 
-    /// How many may be taken for this now.
+    /// Number that may be taken for this need now.
     fn spare(&self, need: Need) -> isize {
         let kept = if need == Need::Ordinary { self.reserve } else { 0 };
         self.free.get() - self.called.get() - kept
@@ -142,7 +141,7 @@ impl Supply {
 }
 
 impl Ticket {
-    /// What was asked for.
+    /// The need that was asked for.
     pub fn need(&self) -> Need {
         self.need
     }
@@ -161,7 +160,7 @@ mod tests {
         fn ring(&self) {}
     }
 
-    /// One of the supply or a place in line for it, given back when dropped.
+    /// One thing or a place in the line, returned when dropped.
     struct Held(Rc<Supply>, Rc<Scheduler>, Option<Ticket>);
     impl Drop for Held {
         fn drop(&mut self) {
@@ -179,7 +178,7 @@ mod tests {
         Rc::new(Scheduler::new(Settings::default(), mailbox, Tick(0)))
     }
 
-    /// Takes one, logs its turn, and gives it back when it is woken next.
+    /// Takes one, logs its turn, and returns it when it is woken next.
     fn user(
         own: &Rc<Scheduler>,
         supply: &Rc<Supply>,
@@ -223,7 +222,7 @@ mod tests {
         own.wake(users[1], Wake::IO);
         settle(&own);
         assert_eq!(log.borrow()[2..], [(2, Wake::RESOURCE)]);
-        // One that is killed while it waits, and one in the moment of its call, lose nothing.
+        // A task killed while it waits, and one killed after its wake-up, lose nothing.
         own.kill(users[3]);
         settle(&own);
         own.wake(users[0], Wake::IO);

@@ -1,5 +1,5 @@
-//! The locks and words of parking and of shared work, under one name so that models can stand in.
-//! Never anything but names.
+//! The locks and atomics of parking and shared work under one name, so that models can replace
+//! them.
 
 use std::sync::PoisonError;
 pub(crate) use std::sync::{
@@ -7,12 +7,12 @@ pub(crate) use std::sync::{
     atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence},
 };
 
-/// A lock whose data stays valid even if a holder panicked: every holder leaves it consistent.
+/// Locks ignoring poison: every holder leaves the data consistent at each point that can panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The same without waiting: `None` while somebody else holds it.
+/// As [`lock`] without waiting: `None` while another thread holds the lock.
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),

@@ -1,8 +1,8 @@
-//! The std `Waker` of a task, for futures that are not ours. Never used by our own primitives.
+//! The std `Waker` of a task, for futures of other libraries.
 //!
-//! A waker is borrowed from the stack for the length of one poll and costs nothing; only a clone of
-//! it allocates. A clone wakes from any thread: through the mailbox, unless its own scheduler is
-//! just running a round on the calling thread.
+//! A waker is borrowed from the stack for the duration of one poll and costs nothing; only a clone
+//! of it allocates. A clone works from any thread: through the mailbox, or directly if its own
+//! scheduler is running a round on the calling thread.
 
 use crate::{Mailbox, Scheduler, TaskId, Wake};
 use std::cell::Cell;
@@ -11,7 +11,7 @@ use std::ptr;
 use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
-/// What a borrowed waker points to. Lives on the stack of the poll.
+/// Data of a borrowed waker. It lives on the stack of the poll.
 pub(crate) struct Borrowed<'a> {
     pub(crate) mailbox: &'a Arc<Mailbox>,
     pub(crate) id: TaskId,
@@ -39,12 +39,12 @@ thread_local! {
     static PRESENT: Cell<*const Scheduler> = const { Cell::new(ptr::null()) };
 }
 
-/// An address that tells threads apart as long as they live; cheaper than a `ThreadId`.
+/// An address that identifies the calling thread while it lives; cheaper than a `ThreadId`.
 pub(crate) fn here() -> usize {
     PRESENT.with(|cell| ptr::from_ref(cell).addr())
 }
 
-/// Says which scheduler runs on this thread, for as long as a round takes.
+/// Registers the scheduler that runs on this thread, for the duration of a round.
 pub(crate) struct Presence<'a> {
     before: *const Scheduler,
     _scheduler: &'a Scheduler,
@@ -56,7 +56,7 @@ impl<'a> Presence<'a> {
         Self { before, _scheduler: scheduler }
     }
 
-    /// Wakes a task without a letter if its scheduler runs here. `false`: it does not.
+    /// Wakes a task directly if its scheduler runs on this thread. `false`: it does not.
     fn wake(mailbox: &Arc<Mailbox>, id: TaskId) -> bool {
         let present = PRESENT.get();
         // SAFETY: the pointer was taken from a reference that outlives its `Presence`, whose drop

@@ -1,9 +1,9 @@
-//! A hierarchical timer wheel over small indices. Never allocates per timer and never reads a clock.
+//! A hierarchical timer wheel over small indices, without an allocation per timer.
 //!
-//! Four levels of 256 buckets cover all 2^32 ticks. Arming, moving and disarming are O(1); a timer
-//! of a higher level moves down when its bucket's turn comes, a bounded number at a time. One that
-//! is moved later stays in its list until then, so that moving it touches its own node alone. The
-//! lists are links by index in one vector, so that the node of task *n* is entry *n*.
+//! Four levels of 256 buckets cover all 2^32 ticks. Arming, moving and disarming are O(1). A timer
+//! of a higher level moves down when the time of its bucket comes, a bounded number per call. A
+//! timer that is postponed stays in its list until then, so that postponing touches its own node
+//! alone. The lists are linked by index in one vector: the node of task *n* is entry *n*.
 
 use stdx::Tick;
 
@@ -12,7 +12,7 @@ const SLOTS: usize = 256;
 const NIL: u32 = u32::MAX;
 /// Timers that one call may move to another bucket, for each that it may fire.
 const MOVES: usize = 4;
-/// The bucket of a node that is not armed.
+/// Bucket number of a node that is not armed.
 const IDLE: u16 = u16::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -31,11 +31,11 @@ pub struct Wheel {
     nodes: Vec<Node>,
     heads: Box<[u32]>,
     occupied: [[u64; SLOTS / 64]; LEVELS],
-    /// Every tick up to and including this one has been expired.
+    /// All ticks up to and including this one have been expired.
     current: Tick,
-    /// The level whose bucket of `current` is being moved down; 0 when none is.
+    /// Level whose bucket of `current` is being moved down; 0 if none is.
     cascading: usize,
-    /// The last budget ended before everything due at `current` was done.
+    /// Whether the last call's budget ended before everything due at `current` was done.
     unfinished: bool,
     armed: usize,
 }
@@ -64,19 +64,19 @@ impl Wheel {
         self.armed == 0
     }
 
-    /// When the timer will fire, if it is armed.
+    /// Time at which the timer fires, if it is armed.
     pub fn armed(&self, index: u32) -> Option<Tick> {
         self.nodes.get(index as usize).filter(|node| node.bucket != IDLE).map(|node| node.at)
     }
 
-    /// Arms or moves a timer. One that is due already fires at the next tick.
+    /// Arms or moves a timer. A time in the past fires at the next tick.
     pub fn arm(&mut self, index: u32, at: Tick) {
         if self.nodes.len() <= index as usize {
             self.nodes.resize(index as usize + 1, UNARMED);
         }
         let node = &mut self.nodes[index as usize];
         if node.bucket != IDLE && !at.is_before(node.at) {
-            // Its bucket's turn comes first, and then it goes where it belongs.
+            // A postponed timer stays in its bucket, and moves when the bucket's time comes.
             node.at = at;
             return;
         }
@@ -94,11 +94,11 @@ impl Wheel {
         }
     }
 
-    /// Moves time forward to `now` and hands up to `budget` expired timers, disarmed, to `fire`,
-    /// which may name a later tick to arm one again.
+    /// Advances time to `now` and passes up to `budget` expired timers, disarmed, to `fire`, which
+    /// may return a later tick to arm the timer again.
     ///
-    /// Returns how many it handed over. Timers beyond the budget fire in the next call. However far
-    /// `now` has jumped, the work is bounded by the budget and the buckets that hold something.
+    /// Returns the number of timers passed. Timers beyond the budget fire in the next call. However
+    /// far `now` has jumped, the work is bounded by the budget and the number of occupied buckets.
     pub fn advance(
         &mut self,
         now: Tick,
@@ -141,7 +141,7 @@ impl Wheel {
         }
     }
 
-    /// When [`Wheel::advance`] has something to do next: never later than the first timer.
+    /// Time at which [`Wheel::advance`] has to be called next: never later than the first timer.
     pub fn next(&self) -> Option<Tick> {
         if self.armed == 0 {
             return None;
@@ -149,7 +149,7 @@ impl Wheel {
         if self.unfinished { Some(self.current) } else { self.next_bucket() }
     }
 
-    /// The start of the first bucket ahead that holds something.
+    /// Start of the first bucket ahead that is occupied.
     fn next_bucket(&self) -> Option<Tick> {
         let mut first: Option<Tick> = None;
         for level in 0..LEVELS {
@@ -165,7 +165,7 @@ impl Wheel {
         first
     }
 
-    /// A timer in the bucket of the current tick, and when it is due: later, if it has been moved.
+    /// A timer in the bucket of the current tick with its time, which is later if it was postponed.
     fn first_due(&self) -> Option<(u32, Tick)> {
         let index = self.heads[self.current.0 as usize % SLOTS];
         (index != NIL).then(|| (index, self.nodes[index as usize].at))
@@ -176,7 +176,7 @@ impl Wheel {
         let next = self.next_bucket().filter(|_| self.armed > 0);
         let ahead = |at: Tick| at.0.wrapping_sub(self.current.0);
         self.current = next.filter(|next| ahead(*next) < ahead(now)).unwrap_or(now);
-        // At the start of a bucket of a higher level, that bucket's turn has come.
+        // The start of a higher-level bucket is reached, so that bucket has to be moved down.
         if self.current.0.is_multiple_of(SLOTS as u32) {
             self.cascading = LEVELS - 1;
             let aligned = |level: usize| self.current.0.trailing_zeros() >= 8 * level as u32;
@@ -186,8 +186,8 @@ impl Wheel {
         }
     }
 
-    /// Re-links the timers of the higher-level buckets whose turn begins at the current tick, from
-    /// the highest down. `false`: more are left than may be moved now.
+    /// Re-links the timers of the higher-level buckets that begin at the current tick, from the
+    /// highest level down. `false`: more are left than this call may move.
     fn cascade(&mut self, moves: &mut usize) -> bool {
         while self.cascading > 0 {
             let place = (self.current.0 >> (8 * self.cascading as u32)) as usize % SLOTS;
@@ -206,7 +206,7 @@ impl Wheel {
         true
     }
 
-    /// Distance (1..=256) from `place` to the next occupied bucket of a level, round the circle.
+    /// Distance (1..=256) from `place` to the next occupied bucket of a level, cyclically.
     fn next_occupied(&self, level: usize, place: usize) -> Option<u32> {
         let words = &self.occupied[level];
         let start = (place + 1) % SLOTS;

@@ -1,4 +1,4 @@
-//! Real threads wake and kill tasks of another one, whatever these are doing. Never sleeps for luck.
+//! Real threads wake and kill tasks of another thread in every state.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use sched::{Alarm, Class, Mailbox, Scheduler, Settings, TaskId, Wake};
@@ -9,11 +9,11 @@ use std::thread::Thread;
 use stdx::{Prng, Tick};
 
 const KILLERS: usize = 4;
-/// Tasks made and killed, by rounds of this many.
+/// Tasks per round that are spawned and killed.
 const TASKS: usize = 64;
 const ROUNDS: usize = if cfg!(miri) { 3 } else { 400 };
 
-/// Rouses the owner from its `park`.
+/// Wakes the owner from its `park`.
 struct Bell(Thread);
 
 impl Alarm for Bell {
@@ -22,7 +22,7 @@ impl Alarm for Bell {
     }
 }
 
-/// Counts its own end.
+/// Counts its own drop.
 struct Life(Arc<AtomicU32>);
 
 impl Drop for Life {
@@ -38,7 +38,7 @@ struct Round {
     drops: Mutex<Vec<Arc<AtomicU32>>>,
 }
 
-/// Kills all tasks of each round, in an order of its own; some it wakes first.
+/// Kills all tasks of each round in a random order; wakes some of them first.
 fn kill_all(mailbox: &Mailbox, round: &Round, barrier: &Barrier, seed: u64) {
     let prng = Prng::new(seed);
     for _ in 0..ROUNDS {
@@ -55,7 +55,7 @@ fn kill_all(mailbox: &Mailbox, round: &Round, barrier: &Barrier, seed: u64) {
     }
 }
 
-/// One of several lives: it never waits, waits, has a deadline, or kills another.
+/// One of several behaviours: ends at once, waits, has a deadline, or kills another task.
 async fn live(own: Rc<Scheduler>, kind: u32, life: Life, other: Option<TaskId>) {
     let _life = life;
     if let Some(other) = other.filter(|_| kind == 3) {
@@ -81,7 +81,7 @@ fn make(own: &Rc<Scheduler>, round: &Round, prng: &Prng) {
         let class = Class::ALL[prng.below(4) as usize];
         ids.push(own.spawn(class, live(own.clone(), prng.below(5), life, other)));
         drops.push(dropped);
-        // Some of them are asleep or queued for more when the killers come; others never run.
+        // Some tasks are asleep or queued when the killers come; others have not run yet.
         if prng.below(8) == 0 {
             own.run();
         }
@@ -113,7 +113,7 @@ fn any_thread_kills_any_task_also_one_that_never_ran_and_each_is_dropped_exactly
                 assert_eq!(dropped.load(SeqCst), 1);
             }
             barrier.wait();
-            // Letters to the dead.
+            // Letters to tasks that have ended.
             while own.has_work() {
                 own.run();
             }

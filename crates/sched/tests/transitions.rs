@@ -1,10 +1,9 @@
-//! What a task may go through, under shuttle: threads wake, kill and move tasks while their owner
-//! runs them, in thousands of random interleavings. Never tests the memory model: `tests/park`
-//! does.
+//! State transitions of tasks under shuttle: threads wake, kill and move tasks while the owner runs
+//! them, in thousands of random interleavings. `tests/park` tests the memory model.
 //!
-//! All that other threads can reach of a scheduler is its mailbox, and each call of that is atomic.
-//! So it is enough that threads are switched between those calls, also in the middle of a task's
-//! turn; `switch` marks the places.
+//! Other threads reach a scheduler through its mailbox only, and each call of the mailbox is
+//! atomic. So it is enough to switch threads between those calls, also in the middle of a turn;
+//! `switch` marks these points.
 
 use sched::{Alarm, Class, Mailbox, Scheduler, Settings, TaskId, Wake};
 use shuttle::rand::Rng;
@@ -23,7 +22,7 @@ fn switch() {
     thread::yield_now();
 }
 
-/// The bell of a thread that sleeps on a condition variable instead of a poller.
+/// The alarm of a thread that sleeps on a condition variable instead of a poller.
 #[derive(Clone, Default)]
 struct Bell(Arc<(Mutex<bool>, Condvar)>);
 
@@ -44,7 +43,7 @@ impl Alarm for Bell {
     }
 }
 
-/// How the threads of one run keep track of what must add up.
+/// Counters that must agree at the end of one run.
 #[derive(Default)]
 struct Tally {
     alive: AtomicUsize,
@@ -53,7 +52,7 @@ struct Tally {
     taken: AtomicUsize,
 }
 
-/// Dropped exactly once for each task made, whatever became of it.
+/// Counts drops: exactly one for each task, in whatever state it ended.
 struct Life(Arc<Tally>);
 
 impl Life {
@@ -94,7 +93,7 @@ impl Owner {
         self.run_as(scheduler, done, false);
     }
 
-    /// `hasty` plants a bug: it sleeps although letters came just before it announced that.
+    /// `hasty` plants a bug: the owner sleeps although letters came just before its announcement.
     fn run_as(&self, scheduler: &Scheduler, done: impl Fn() -> bool, hasty: bool) {
         while !done() {
             switch();
@@ -110,7 +109,7 @@ impl Owner {
     }
 }
 
-/// A task that takes what was posted to it, until something has been posted for the last time.
+/// A task that takes what was posted to it until the last post.
 async fn taker(scheduler: Rc<Scheduler>, tally: Arc<Tally>, goal: usize) {
     let _life = Life::begin(&tally);
     while tally.taken.load(SeqCst) < goal {
@@ -178,7 +177,8 @@ fn whoever_kills_whatever_state_it_is_dropped_exactly_once() {
                     }
                     let ids = locked(&owner.first).clone();
                     for id in ids {
-                        // Never ran, asleep, queued or running: the interleaving decides.
+                        // The interleaving decides whether the task has not run, sleeps, is queued
+                        // or runs.
                         if killer == 0 || shuttle::rand::thread_rng().gen_bool(0.5) {
                             owner.mailbox.wake(id, Wake::IO);
                             switch();
@@ -210,8 +210,8 @@ fn whoever_kills_whatever_state_it_is_dropped_exactly_once() {
     shuttle::check_random(model, 6_000);
 }
 
-/// Work that moves: a record is taken off one thread's list and laid into another's, whose keeper
-/// is woken through its mailbox and runs it as a fresh local task.
+/// A record is taken off one thread's list and put into another's, whose keeper is woken through
+/// its mailbox and runs it as a new local task.
 #[test]
 fn work_that_moves_between_threads_runs_exactly_once() {
     const RECORDS: usize = 4;
@@ -229,7 +229,8 @@ fn work_that_moves_between_threads_runs_exactly_once() {
                     let id = scheduler.spawn(Class::Normal, keeper);
                     locked(&owners[own].first).push(id);
                     owners[own].run(&scheduler, || tally.taken.load(SeqCst) == RECORDS);
-                    // Whoever is done rouses the other, which may have nothing left to do.
+                    // A thread that has finished wakes the other, which may have nothing left to
+                    // do.
                     owners[1 - own].mailbox.wake(TaskId::NONE, Wake::MESSAGE);
                     scheduler.clear();
                 })
@@ -247,7 +248,7 @@ fn work_that_moves_between_threads_runs_exactly_once() {
     shuttle::check_random(model, 4_000);
 }
 
-/// Runs half of what lies on its desk here and gives away what is left, once.
+/// Runs the records on its list; the first keeper gives those with odd numbers to the other one.
 async fn keeper(
     scheduler: Rc<Scheduler>,
     own: usize,

@@ -1,12 +1,11 @@
-//! Times by function and caller, in a table of fixed size. Never grows: what does not fit is summed
-//! up under a name of its own.
+//! A fixed-size table of times by function and caller; what does not fit is summed in one more row.
 
 use super::Function;
 use crate::Wake;
 use std::panic::Location;
 use std::ptr;
 
-/// Sums over the turns of one function that one caller caused.
+/// Sums over the turns of one function that were caused by one caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Turns.
@@ -39,14 +38,14 @@ impl Totals {
     }
 }
 
-/// One line of a profile.
+/// One row of a profile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
-    /// What ran.
+    /// Path of the function.
     pub function: &'static str,
-    /// Where in the source it was woken, and why; `None` if that was before profiling began.
+    /// Source location and reason of the wake-up; `None` if it happened before profiling began.
     pub caller: Option<(&'static Location<'static>, Wake)>,
-    /// What it cost.
+    /// Sums over its turns.
     pub totals: Totals,
 }
 
@@ -57,12 +56,12 @@ struct Line {
     totals: Totals,
 }
 
-/// Lines that the table holds.
+/// Rows in the table.
 const LINES: usize = 512;
-/// Places looked at for a line.
+/// Rows probed for a key.
 const PROBES: usize = 16;
 
-/// The lines of one thread, found by the addresses of function and caller.
+/// The rows of one thread, hashed by the addresses of function and caller.
 #[derive(Default)]
 pub(super) struct Table {
     lines: Vec<Option<Line>>,

@@ -1,4 +1,4 @@
-//! Tests of profiling with a clock set by hand. Never part of the product.
+//! Tests of profiling with a clock set by hand.
 
 use super::*;
 use crate::{Activity, Class, Mailbox, Scheduler, Settings};
@@ -35,7 +35,7 @@ fn scheduler(mode: Mode) -> (Rc<Scheduler>, Hand) {
     (Rc::new(Scheduler::observed(settings, mailbox, Tick(0), activity, clocked)), clock)
 }
 
-/// A task that takes 70 ns at each turn.
+/// A task that uses 70 ns in each turn.
 async fn worker(scheduler: Rc<Scheduler>, clock: Hand) {
     loop {
         clock.pass(70);
@@ -135,7 +135,7 @@ fn what_is_done_between_two_turns_is_waited_for_and_no_task_has_used_it() {
     let before = |_| {
         clock.pass(500);
         if wakes.take() {
-            // That dates the turn after this one.
+            // This dates the following turn.
             scheduler.wake(id, Wake::MESSAGE);
         }
         true

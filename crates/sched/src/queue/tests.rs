@@ -1,5 +1,4 @@
-//! Tests of the run queues: the bitmap, and what `nice` may and may not do. Never part of the
-//! product.
+//! Tests of the run queues: the bitmap, and the bounds on what `nice` may reorder.
 
 use super::*;
 use proptest::prelude::*;
@@ -74,8 +73,8 @@ proptest! {
         }
     }
 
-    /// Whatever the niceness of the others, at most 2048 later arrivals overtake a task, and a
-    /// plain one is overtaken by 1024 at most.
+    /// Whatever the `nice` of other tasks, a task is overtaken by at most 2048 later arrivals, and
+    /// one without `nice` by at most 1024.
     #[test]
     fn nobody_starves_whatever_the_others_nice(
         own in prop_oneof![Just(0i16), Just(1024), -1024..=1024i16],
@@ -88,7 +87,8 @@ proptest! {
         }
         let mine = id(u32::MAX - 1);
         queue.push(mine, Class::Normal, own);
-        // For each turn a new task arrives that may be favoured: does mine ever get its turn?
+        // A new task arrives in each turn and may be favoured: the watched task still gets its
+        // turn.
         let bound = before.len() + 1 + (i32::from(own) - i32::from(others)).max(0) as usize;
         let mut turns = 0;
         loop {

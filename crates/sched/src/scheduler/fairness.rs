@@ -1,4 +1,4 @@
-//! Tests of how a round is shared out, over any mix of work. Never part of the product.
+//! Tests of how a round is divided among classes, over any mix of work.
 
 use super::*;
 use crate::class;
@@ -29,8 +29,8 @@ fn fill(scheduler: &Rc<Scheduler>, counts: [u32; class::COUNT]) -> Order {
 }
 
 proptest! {
-    /// Each class with work gets its weight's part of the round, to within one item; heavy one at
-    /// most; none starves; the sum may be zero.
+    /// Each class with work gets its share of the round by weight, to within one item, and the
+    /// heavy class at most one item; no class starves; all shares may be 0.
     #[test]
     fn shares_hold_for_any_mix(ready in 0..16u8, depth in 1..5_000u32) {
         let shares = class::shares(ready, depth);
@@ -50,8 +50,8 @@ proptest! {
         prop_assert_eq!(shares.iter().sum::<u32>() == 0, ready == 0);
     }
 
-    /// A round runs no more of a class than its share, at most one heavy item, and something of
-    /// each class that has work, if rounds are short; all is run in the end.
+    /// A round runs no more of a class than its share, at most one heavy item, and at least one
+    /// item of each class that has work; all work is done in the end.
     #[test]
     fn every_class_with_work_gets_on_in_every_round(
         counts in [0..300u32, 0..300, 0..300, 0..5u32],
@@ -101,7 +101,7 @@ fn a_queue_is_cut_as_its_length_asks() {
     }
 }
 
-/// Urgent letters that never stop do not keep bulk work from going on, and it does not keep them.
+/// Urgent letters that never stop do not keep bulk work from running, nor bulk work urgent letters.
 #[test]
 fn low_latency_ends_a_round_for_a_letter_but_lets_bulk_work_go_on() {
     let scheduler = scheduler(Settings { low_latency: true, ..Settings::default() });
@@ -126,7 +126,7 @@ fn low_latency_ends_a_round_for_a_letter_but_lets_bulk_work_go_on() {
     }
 }
 
-/// With low latency, rounds that take long for other work leave heavy work to one that is short.
+/// In low-latency mode, heavy work is postponed by rounds that were long already, up to a limit.
 #[test]
 fn low_latency_puts_heavy_work_off_but_not_for_ever() {
     for (low_latency, rounds) in [(false, 1), (true, round::PATIENCE + 1)] {
@@ -149,12 +149,12 @@ fn low_latency_puts_heavy_work_off_but_not_for_ever() {
     assert_eq!(*order.borrow(), [Class::Heavy], "a short round takes it at once");
 }
 
-/// A scheduler in the wrong hands, as only unsafe code can bring about.
+/// A scheduler on a foreign thread, which only unsafe code can bring about.
 #[cfg(debug_assertions)]
 #[test]
 fn use_on_the_wrong_thread_is_caught_by_an_assertion() {
     struct Smuggled(Scheduler);
-    // SAFETY: nothing but the assertion is reached on the other thread, and nothing is shared.
+    // SAFETY: the assertions panic before anything is reached on the other thread.
     unsafe impl Send for Smuggled {}
     let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
     let smuggled = Smuggled(Scheduler::new(Settings::default(), mailbox, Tick(0)));

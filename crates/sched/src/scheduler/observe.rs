@@ -1,4 +1,4 @@
-//! What operators may see of a scheduler: counters, profile, what is queued. Never changes a task.
+//! Statistics of a scheduler for operators: counters, profile, queue contents.
 
 use super::{Round, Scheduler, TaskId};
 use crate::activity::Activity;
@@ -7,18 +7,18 @@ use crate::profile::{Entry, Usage};
 use std::sync::Arc;
 use stdx::Tick;
 
-/// What stands in the run queue of one thread, of one function and class ("show tasks").
+/// Queued tasks of one function and class ("show tasks").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queued {
-    /// What will run.
+    /// Path of the function.
     pub function: &'static str,
-    /// Where it stands.
+    /// Class in which they are queued.
     pub class: Class,
-    /// How often.
+    /// Number of queued tasks.
     pub places: u64,
-    /// Of those, how many have a dated wake-up: only while tasks are profiled.
+    /// Those of them that have a dated wake-up: only while tasks are profiled.
     pub dated: u64,
-    /// Nanoseconds that the dated ones have waited so far, together.
+    /// Nanoseconds that the dated ones have waited so far, in sum.
     pub latency: u64,
 }
 
@@ -28,12 +28,12 @@ impl Scheduler {
         &self.activity
     }
 
-    /// The times by function and caller since profiling was last turned on; for the own thread.
+    /// Times by function and caller since profiling was last switched on. Own thread only.
     pub fn profile(&self) -> Vec<Entry> {
         self.profile.entries()
     }
 
-    /// What the running task has used; nothing outside of tasks.
+    /// Usage of the running task; zero outside of tasks.
     pub fn usage(&self) -> Usage {
         let id = self.current.get();
         let turns = self.inner.borrow().tasks.get(id).map(|slot| slot.turns);
@@ -42,7 +42,7 @@ impl Scheduler {
         Usage { calls, cpu, latency }
     }
 
-    /// What a task of this thread has used, and when it wants to be woken; `None`: it has ended.
+    /// Usage and deadline of a task of this thread; `None`: the task has ended.
     pub fn seen(&self, id: TaskId) -> Option<(Usage, Option<Tick>)> {
         let (calls, deadline) = {
             let inner = self.inner.borrow();
@@ -53,7 +53,7 @@ impl Scheduler {
         Some((Usage { calls, cpu, latency }, deadline))
     }
 
-    /// What the running task had used before this turn was due.
+    /// Usage of the running task before this turn: without this turn and its latency.
     pub fn usage_before(&self) -> Usage {
         let now = self.usage();
         let waited = if self.profile.is_on() { self.profile.waited() } else { 0 };
@@ -64,7 +64,7 @@ impl Scheduler {
         }
     }
 
-    /// What is queued now, by function and class; for the own thread. O(length of the queue).
+    /// Queued tasks by function and class. Own thread only; O(length of the queue).
     pub fn queued(&self) -> Vec<Queued> {
         let inner = self.inner.borrow();
         let now = self.profile.now();
@@ -92,18 +92,18 @@ impl Scheduler {
         self.activity.switches()
     }
 
-    /// The greatest length that the run queue has had.
+    /// The greatest length of the run queue so far.
     pub fn peak(&self) -> usize {
         self.inner.borrow().queue.peak()
     }
 
-    /// Hears the average length of a turn of the loop, without its sleep, in nanoseconds.
+    /// Sets the average length of a loop iteration without its sleep, in nanoseconds.
     pub fn hear_loop(&self, average: u64) {
         self.activity.loop_nanos.set(average);
         self.profile.hear(average);
     }
 
-    /// Puts the counters of a round where others see them.
+    /// Publishes the counters of a round.
     pub(super) fn publish(&self, round: Round, ran: [u32; COUNT]) {
         let activity = &*self.activity;
         let inner = self.inner.borrow();

@@ -1,4 +1,4 @@
-//! One round of a scheduler: mail, budgets, turns. Never takes more than its budget.
+//! One round of a scheduler: open letters, divide the budget, run tasks.
 
 use super::{Inner, Scheduler, TaskId};
 use crate::class::{self, COUNT, Class};
@@ -10,10 +10,10 @@ use crate::waker::{self, Borrowed, Presence};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
-/// For so many rounds in a row heavy work is put off at most, so that it is not for ever.
+/// Most rounds in a row that may postpone heavy work, so that it does not starve.
 pub(super) const PATIENCE: u32 = 4;
 
-/// What one round did.
+/// Outcome of one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     /// Tasks polled or dropped.
@@ -22,16 +22,16 @@ pub struct Round {
     pub more: bool,
 }
 
-/// What a round may still run, by class.
+/// Items that a round may still run, by class.
 struct Budget {
     given: [u32; COUNT],
     left: [u32; COUNT],
-    /// The class of the item before.
+    /// Class of the previous item.
     level: Class,
 }
 
 impl Budget {
-    /// Nothing more of the class of the item before.
+    /// Ends the budget of the previous item's class.
     fn close(&mut self) {
         let class = self.level as usize;
         self.given[class] -= std::mem::take(&mut self.left[class]);
@@ -50,11 +50,11 @@ impl Scheduler {
         self.run_telling(&|_| true, &|| true)
     }
 
-    /// As [`Scheduler::run`]; `before` hears of each item's class before it runs, and the time that
-    /// it takes is no task's. `false`: the item is the last of its class in this round.
+    /// As [`Scheduler::run`]; `before` is called with each item's class before it runs, outside of
+    /// the measured time. It returns whether the round may run more items of that class.
     ///
-    /// In low-latency mode, `labours` is asked before a heavy item. `false`: it waits for another
-    /// round, though not for more than [`PATIENCE`].
+    /// In low-latency mode, `labours` is called before a heavy item. If it returns `false`, heavy
+    /// work waits for another round, for at most [`PATIENCE`] rounds.
     pub fn run_telling(
         &self,
         before: &impl Fn(Class) -> bool,
@@ -89,8 +89,8 @@ impl Scheduler {
         round
     }
 
-    /// The most items of this round: fewer with niced tasks, or with bulk work alone, so that what
-    /// is more urgent is soon heard of; a queue that is longer, but at most twice as long, is cut
+    /// Most items of this round: a quarter with niced tasks or with bulk work alone, so that more
+    /// urgent work is noticed soon. A queue longer than that, but at most twice as long, is cut
     /// into two equal halves.
     pub(super) fn round_depth(&self, queue: &RunQueue) -> u32 {
         let depth = self.settings.depth.max(1);
@@ -100,10 +100,11 @@ impl Scheduler {
         if len > depth && len <= depth.saturating_mul(2) { len.div_ceil(2) } else { depth }
     }
 
-    /// Whether, in low-latency mode, the round should end for work that has come meanwhile:
-    /// letters, or a more urgent class that had nothing when the budget was shared out.
+    /// Whether, in low-latency mode, the round should end because of new work: letters, or a more
+    /// urgent class that was empty when the budget was divided.
     ///
-    /// Asked only after an item that is not urgent itself, so each round gets on with those too.
+    /// Called only after an item that is not urgent, so that each round makes progress with those
+    /// too.
     fn is_urged(&self, budget: &Budget) -> bool {
         if budget.level == Class::Urgent {
             return false;
@@ -116,7 +117,7 @@ impl Scheduler {
     }
 
     /// The next turn in the most urgent class that has work and budget. Without low-latency mode, a
-    /// round does not go back to a class that it has left.
+    /// round does not return to a class that it has left.
     fn next_turn(&self, budget: &mut Budget, labours: &impl Fn() -> bool) -> Option<Turn> {
         let inner = &mut *self.inner.borrow_mut();
         let first = if self.settings.low_latency { 0 } else { budget.level as usize };
@@ -139,8 +140,8 @@ impl Scheduler {
         None
     }
 
-    /// Whether heavy work waits for another round: this one has taken long enough for those who are
-    /// heard of between rounds only.
+    /// Whether heavy work is postponed to another round because this round has taken long enough
+    /// for descriptors and letters, which are looked at between rounds only.
     fn puts_off(&self, labours: &impl Fn() -> bool) -> bool {
         let waited = self.put_off.get();
         let off = self.settings.low_latency && waited < PATIENCE && !labours();
@@ -148,7 +149,7 @@ impl Scheduler {
         off
     }
 
-    /// Takes the future out of its slot to run it; `None` if there is nothing to run after all.
+    /// Takes the future out of its slot to run it; `None` if there is nothing to run.
     fn check_out(&self, inner: &mut Inner, id: TaskId, class: Class) -> Option<Turn> {
         let slot = inner.tasks.get_mut(id)?;
         if let Some(wanted) = slot.yields_to.take().filter(|wanted| *wanted != class) {
@@ -156,7 +157,7 @@ impl Scheduler {
             return None;
         }
         if self.profile.is_on() {
-            // Before the mark is cleared: from then on a wake-up dates the turn after this one.
+            // Taken before QUEUED is cleared: a wake-up after that dates the following turn.
             self.profile.take(id);
         }
         slot.state -= State::QUEUED | State::SAID;
@@ -238,7 +239,7 @@ impl Scheduler {
         drop(work);
     }
 
-    /// Drops every task, for the end of the thread; their drops may still call the scheduler.
+    /// Drops every task, at the end of the thread; their `drop`s may still call the scheduler.
     pub fn clear(&self) {
         while let Some(work) = self.take_any() {
             drop(work);

@@ -1,4 +1,4 @@
-//! Tests of the scheduler with tasks that log what they do. Never part of the product.
+//! Tests of the scheduler with tasks that log what they do.
 
 use super::*;
 use crate::mailbox::Alarm;
@@ -16,7 +16,7 @@ fn scheduler(settings: Settings) -> Rc<Scheduler> {
 
 type Log = Rc<RefCell<Vec<(u32, Wake)>>>;
 
-/// A task that logs its name and reasons at each wake-up, for ever.
+/// A task that logs its name and reasons at each wake-up, without end.
 fn logger(scheduler: &Rc<Scheduler>, name: u32, log: &Log) -> TaskId {
     let (own, log) = (scheduler.clone(), log.clone());
     scheduler.spawn(Class::Normal, async move {
@@ -242,7 +242,7 @@ fn who_carries_on_lets_those_who_begin_go_first() {
         scheduler.wake(beginner, Wake::IO);
         scheduler.run();
     }
-    // It says so for one wait at a time.
+    // The request holds for one wait only.
     let names: Vec<_> = log.borrow().iter().map(|(name, _)| *name).collect();
     assert_eq!(names, [2, 1, 1, 2]);
 }
@@ -269,7 +269,7 @@ fn who_labours_is_woken_as_heavy_work_by_its_input_alone() {
         while scheduler.run().ran > 0 {}
         ran
     };
-    // One in a round; but what does not come with input begins no heavy work, and is told apart.
+    // One per round; a wake-up without input is not heavy work, and its reasons say so.
     assert_eq!([ran(Wake::IO), ran(Wake::IO | Wake::OTHER), ran(Wake::IO)], [1, 3, 3]);
     let reasons: Vec<_> = log.borrow().iter().map(|(_, reasons)| *reasons).collect();
     let other = Wake::IO | Wake::OTHER;

@@ -1,21 +1,21 @@
-//! Work that any thread of a set may do, in the order in which it falls due.
-//! Never wakes a thread that it does not need, and never reads a clock.
+//! Work that any thread of a set may do, in the order of due times.
 //!
-//! Jobs wait in one ordered tree with the sets of threads that may do them. A thread that has time
-//! looks at one word that says when the first of all falls due; when that has come it takes its own
-//! due jobs out, within a budget, and does them outside the lock. One thread scans at a time, and
-//! nobody queues behind it: who finds the tree taken comes again later, and what is added or killed
-//! meanwhile waits in a hatch (see `desk`).
+//! Jobs wait in one ordered tree together with the sets of threads that may do them. A thread first
+//! reads one word, the earliest due time of all jobs; once that has passed, it takes the due jobs
+//! of its own out of the tree, within a budget, and runs them outside the lock. One thread scans at
+//! a time. A thread that finds the tree locked comes again later, and jobs added or killed
+//! meanwhile wait in a hatch (see `desk`).
 //!
 //! Each job is watched by one thread of its set, usually the one that added it: only this thread
-//! sets a timer for it. So a process that has nothing to do sleeps, however many threads it has,
-//! and a due job wakes one of them; the others do it if they pass by earlier.
+//! has a timer for it. So an idle process sleeps, however many threads it has, and a due job wakes
+//! one thread; any other thread of the set does the job if it runs earlier.
 //!
-//! A job that was postponed goes back where it came from when its old time comes. One that was
-//! killed leaves the tree under the lock, and never begins once [`SharedWork::kill`] said so.
+//! A postponed job is put back into the tree when its old time comes. A killed job leaves the tree
+//! under the lock, and does not begin once [`SharedWork::kill`] has returned `true`.
 //!
-//! Time is in milliseconds of a clock that never goes back and never wraps. Shared lines written:
-//! adding, the hatch, the tree's path and one watch; a look that finds nothing due, none.
+//! Time is in milliseconds of a monotonic clock that does not wrap. Shared cache lines written:
+//! adding a job writes the hatch, the tree's path and one watch; a look that finds nothing due
+//! writes none.
 
 mod watch;
 
@@ -29,30 +29,30 @@ use super::sync::{self, AtomicU8, AtomicU64, Mutex, lock};
 use super::{Mailbox, TaskId, Wake};
 use watch::Watch;
 
-/// What a job does: gets what its thread has to offer and the time, and says when it wants to run
-/// again, if ever. It runs on any thread of its set, on one at a time.
+/// A job: receives the thread's context and the time, and returns when it wants to run again, if
+/// ever. It runs on any thread of its set, on one at a time.
 pub type Job<C> = Box<dyn FnMut(&C, u64) -> Option<u64> + Send>;
 
-/// It waits in the tree, or is on its way there.
+/// The job waits in the tree, or is on its way into it.
 const WAITING: u8 = 0;
-/// A thread has taken it out to do it.
+/// A thread has taken the job out to run it.
 const RUNNING: u8 = 1;
-/// It was killed, or has run for the last time.
+/// The job was killed, or has run for the last time.
 const OVER: u8 = 2;
 
-/// Where a job stands in the tree, and the job while nobody does it.
+/// Position of a job in the tree, and the job itself unless it runs.
 struct Inner<C> {
     position: Option<Position>,
     job: Option<Job<C>>,
 }
 
 struct Item<C> {
-    /// The threads that may do it, one bit each.
+    /// Threads that may run the job, one bit each.
     scope: u64,
-    /// When it wants to run.
+    /// Time at which the job wants to run.
     due: AtomicU64,
-    /// Where it goes in the tree, which is when its watch comes by: never later than `due`. Written
-    /// only while the item is on nobody's way into the tree.
+    /// Key in the tree, which is also the time of its watch: never later than `due`. Written only
+    /// while no thread is inserting the item.
     place: AtomicU64,
     state: AtomicU8,
     inner: Mutex<Inner<C>>,
@@ -69,20 +69,20 @@ impl<C> std::fmt::Debug for Handle<C> {
 
 type Tree<C> = ScopeTree<Arc<Item<C>>>;
 
-/// Jobs of up to 64 threads. `C` is what a thread offers to a job.
+/// Jobs of up to 64 threads. `C` is the context that a thread gives to a job.
 pub struct SharedWork<C> {
     desk: Desk<Tree<C>, Arc<Item<C>>>,
-    /// When the first job of all falls due, `u64::MAX` without any; written under the lock.
+    /// Earliest due time of all jobs, `u64::MAX` if there are none; written under the lock.
     earliest: AtomicU64,
     watches: Box<[Watch]>,
 }
 
-/// What came of one pass.
+/// Outcome of one pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Pass {
-    /// Jobs done.
+    /// Jobs run.
     pub ran: usize,
-    /// Whether to come again at once: the budget is spent, or another thread was scanning.
+    /// Whether to call again at once: the budget is spent, or another thread was scanning.
     pub more: bool,
 }
 
@@ -93,7 +93,7 @@ impl<C> std::fmt::Debug for SharedWork<C> {
 }
 
 impl<C> SharedWork<C> {
-    /// No jobs yet, for this many threads; those beyond 64 can do none.
+    /// An empty set of jobs for this number of threads; threads beyond 64 can run none.
     pub fn new(threads: usize) -> Self {
         Self {
             desk: Desk::new(ScopeTree::new()),
@@ -102,20 +102,20 @@ impl<C> SharedWork<C> {
         }
     }
 
-    /// A set with all threads.
+    /// The set of all threads.
     pub fn everybody(&self) -> u64 {
         u64::MAX >> (64 - self.watches.len().clamp(1, 64))
     }
 
-    /// Names the task that does a thread's share: it calls [`SharedWork::run`] when it is woken and
-    /// at [`SharedWork::next`], and is woken when that has changed.
+    /// Registers the task that runs a thread's share: it calls [`SharedWork::run`] when it is woken
+    /// and at [`SharedWork::next`], and is woken when the latter becomes earlier.
     pub fn attend(&self, thread: usize, mailbox: Arc<Mailbox>, task: TaskId) {
         if let Some(watch) = self.watches.get(thread) {
             watch.attend(mailbox, task);
         }
     }
 
-    /// The thread ends: others of each set watch in its place.
+    /// Removes a thread that ends: other threads of each set take over its watches.
     pub fn leave(&self, thread: usize) {
         let watched = self.watches.get(thread).map(Watch::leave).unwrap_or_default();
         for (due, scope) in watched {
@@ -123,8 +123,8 @@ impl<C> SharedWork<C> {
         }
     }
 
-    /// Adds a job that the threads of `scope` may do from `due` on. `from` is the calling thread,
-    /// which watches it if it is one of them.
+    /// Adds a job that the threads of `scope` may run from `due` on. `from` is the calling thread,
+    /// which watches the job if it is in `scope`.
     pub fn add(&self, from: usize, scope: u64, due: u64, job: Job<C>) -> Handle<C> {
         let item = Arc::new(Item {
             scope,
@@ -138,13 +138,13 @@ impl<C> SharedWork<C> {
         Handle(item)
     }
 
-    /// Lets a job wait until `due`, if that is later than what it waits for.
+    /// Postpones a job to `due`, if that is later than its current time.
     pub fn postpone(&self, handle: &Handle<C>, due: u64) {
         handle.0.due.fetch_max(due, AcqRel);
     }
 
-    /// Ends a job. `true`: it will not run again; `false`: a thread has taken it out to run it for
-    /// the last time, or it was over already.
+    /// Ends a job. `true`: it will not run again; `false`: a thread is running it for the last
+    /// time, or it had ended already.
     pub fn kill(&self, handle: &Handle<C>) -> bool {
         let before = handle.0.state.swap(OVER, AcqRel);
         if before == WAITING {
@@ -153,16 +153,17 @@ impl<C> SharedWork<C> {
         before == WAITING
     }
 
-    /// When the task of this thread has to call [`SharedWork::run`] next.
+    /// Time at which the task of this thread has to call [`SharedWork::run`] next.
     pub fn next(&self, thread: usize) -> Option<u64> {
         self.watches.get(thread)?.next()
     }
 
-    /// Does the due jobs that this thread may do, at most `budget` of them, which it brings down.
-    /// Jobs that turn out not to be due yet count too.
+    /// Runs due jobs of this thread, at most `budget`, which is decreased by each. Jobs that were
+    /// postponed and are not due yet count too.
     pub fn run(&self, thread: usize, now: u64, budget: &mut usize, offer: &C) -> Pass {
         let Some(watch) = self.watches.get(thread) else { return Pass::default() };
-        // What is watched may still lie in the hatch, so it is looked for whatever `earliest` says.
+        // A watched job may still lie in the hatch, so the tree is scanned whatever `earliest`
+        // says.
         let watched = watch.pass(now);
         if watched.is_empty() && self.earliest.load(Acquire) > now {
             return Pass::default();
@@ -181,7 +182,8 @@ impl<C> SharedWork<C> {
         Pass { ran, more }
     }
 
-    /// Takes due jobs out of the tree; yields what to watch for those that are left.
+    /// Takes due jobs out of the tree; yields the due time and set of the next due job that is
+    /// left.
     fn scan(
         &self,
         tree: &mut Tree<C>,
@@ -222,12 +224,12 @@ impl<C> SharedWork<C> {
             self.queue(Arc::clone(item));
             self.watch(thread, item.scope, again);
         } else {
-            // Killed while it ran.
+            // The job was killed while it ran.
             lock(&item.inner).job = None;
         }
     }
 
-    /// Has an item put into the tree, or taken out if it is over.
+    /// Has an item inserted into the tree, or removed if it is over.
     fn queue(&self, item: Arc<Item<C>>) {
         self.desk.hand_in(item, |tree, item| self.take_in(tree, item));
     }
@@ -260,7 +262,7 @@ impl<C> SharedWork<C> {
         }
     }
 
-    /// Has a job watched by `thread` if it may, else by the next one of its set.
+    /// Has a job watched by `thread` if it is in the set and alive, else by the next such thread.
     fn watch(&self, thread: usize, scope: u64, due: u64) {
         let turn = (0..self.watches.len()).map(|ahead| (thread + ahead) % self.watches.len());
         let mut set = turn.filter(|thread| scope >> thread & 1 == 1);
@@ -272,7 +274,7 @@ impl<C> SharedWork<C> {
         self.desk.enter(|tree, item| self.take_in(tree, item), |tree| tree.len())
     }
 
-    /// Jobs added or killed that the thread that scans has yet to take in: none while nobody scans.
+    /// Jobs added or killed that the scanning thread has yet to apply: 0 while none scans.
     pub fn backlog(&self) -> usize {
         self.desk.backlog()
     }

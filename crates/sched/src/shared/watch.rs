@@ -1,4 +1,4 @@
-//! When one thread has to look after shared work. Never holds the work itself.
+//! The due times of shared work that one thread has to watch.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::sync::{Mutex, lock};
 use super::{Mailbox, TaskId, Wake};
 
-/// What one thread watches, on lines of its own: others write here only to have it watch more.
+/// Due times watched by one thread, on cache lines of its own; other threads write here only to add
+/// one.
 #[repr(align(64))]
 pub(super) struct Watch(Mutex<Watched>);
 
@@ -15,7 +16,7 @@ pub(super) struct Watch(Mutex<Watched>);
 struct Watched {
     /// Due times, earliest first, with the sets of threads that may watch in its place.
     due: BinaryHeap<Reverse<(u64, u64)>>,
-    /// The task to be woken when there is something earlier.
+    /// The task to wake when an earlier time is added.
     task: Option<(Arc<Mailbox>, TaskId)>,
     left: bool,
 }
@@ -33,7 +34,7 @@ impl Watch {
         watched.left = false;
     }
 
-    /// Watches nothing any more; yields what it watched.
+    /// Ends the watching; yields the times that were watched.
     pub(super) fn leave(&self) -> Vec<(u64, u64)> {
         let mut watched = lock(&self.0);
         (watched.task, watched.left) = (None, true);
@@ -54,7 +55,7 @@ impl Watch {
         true
     }
 
-    /// Takes out what was due up to `now`, for the thread to look after it.
+    /// Takes out the times up to `now`; the thread will scan for their jobs.
     pub(super) fn pass(&self, now: u64) -> Vec<(u64, u64)> {
         let mut watched = lock(&self.0);
         let mut passed = Vec::new();
@@ -64,7 +65,7 @@ impl Watch {
         passed
     }
 
-    /// Takes back what the thread could not look after yet; it will come again by itself.
+    /// Puts times back that the thread could not handle yet; it returns without being woken.
     pub(super) fn put_back(&self, watched: impl Iterator<Item = (u64, u64)>) {
         lock(&self.0).due.extend(watched.map(Reverse));
     }

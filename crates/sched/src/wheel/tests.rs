@@ -1,4 +1,4 @@
-//! Tests of the timer wheel against a naive model. Never part of the product.
+//! Tests of the timer wheel against a naive model.
 
 use super::*;
 use proptest::prelude::*;
@@ -108,7 +108,7 @@ fn a_leap_over_weeks_fires_all_in_one_call_and_costs_no_walk() {
 }
 
 proptest! {
-    /// Far deadlines, long leaps and small budgets: nothing is lost, early or fired twice.
+    /// With far deadlines, long leaps and small budgets, no timer is lost, early or fired twice.
     #[test]
     fn nothing_is_lost_or_early_around_the_wrap(
         start in prop_oneof![any::<u32>(), (0..200_000u32).prop_map(|back| u32::MAX - back)],

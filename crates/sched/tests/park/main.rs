@@ -1,8 +1,7 @@
-//! The park protocol under loom, which tries all interleavings and all that the memory model allows.
-//! Never tests anything else.
+//! The park protocol under loom, which tries all interleavings that the memory model allows.
 //!
-//! `src/park.rs` itself is compiled here over loom's atomics; and once more over a planted bug, the
-//! weaker fence, which loom must find.
+//! `src/park.rs` itself is compiled over loom's atomics, and once more with a planted bug, a weaker
+//! fence, which loom must find.
 
 #![allow(clippy::duplicate_mod, reason = "the same file over other atomics is the point")]
 
@@ -13,14 +12,14 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 
-/// The calls of the protocol, as the scheduler makes them, in a right and in a wrong version.
+/// The calls of the protocol, as the scheduler makes them, in a correct and in a wrong version.
 trait Protocol: Send + Sync + 'static {
     fn new() -> Self;
     fn posted(&self) -> bool;
     fn park(&self, has_mail: impl FnOnce() -> bool) -> bool;
 }
 
-/// The planted bug: the owner does not look for letters again after announcing its sleep.
+/// The planted bug: the owner does not look for letters again after it has announced its sleep.
 struct Hasty(strong::park::Park);
 
 impl Protocol for Hasty {
@@ -61,7 +60,7 @@ struct World<P> {
 }
 
 /// Senders post one letter each while the owner empties its mailbox and goes to sleep. Afterwards
-/// no letter may lie before a sleeper whom nobody has rung.
+/// no letter may be left with a sleeping owner whose alarm was not rung.
 fn senders_meet_a_thread_that_falls_asleep<P: Protocol>(senders: usize) {
     let world = Arc::new(World {
         park: P::new(),
@@ -78,14 +77,14 @@ fn senders_meet_a_thread_that_falls_asleep<P: Protocol>(senders: usize) {
     };
     let all: Vec<_> = (0..senders).map(|_| send(world.clone())).collect();
     world.letters.swap(0, Ordering::Acquire);
-    // A relaxed look, the weakest that a queue's `is_empty` may be.
+    // A relaxed load, the weakest that a queue's `is_empty` may use.
     let sleeps = world.park.park(|| world.letters.load(Ordering::Relaxed) != 0);
     all.into_iter().for_each(|sender| sender.join().expect("no panic"));
     let (left, rung) = (world.letters.load(Ordering::Relaxed), world.bell.load(Ordering::Relaxed));
     assert!(!sleeps || left == 0 || rung, "a letter lies before a sleeper");
 }
 
-/// What the model finds wrong with a version of the protocol, if anything.
+/// The fault that the model finds in a version of the protocol, if any.
 fn fault<P: Protocol>(senders: usize) -> Option<String> {
     let mut model = loom::model::Builder::new();
     model.max_duration = Some(std::time::Duration::from_secs(2));

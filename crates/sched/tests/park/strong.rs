@@ -1,4 +1,4 @@
-//! The park protocol over loom's atomics. Never differs from the product's.
+//! The park protocol of the product over loom's atomics.
 
 pub(crate) mod sync {
     pub(crate) use loom::sync::atomic::{AtomicBool, Ordering, fence};

@@ -1,5 +1,5 @@
 //! The park protocol with a planted bug: acquire and release instead of the sequentially consistent
-//! fence. Never used but to see it caught.
+//! fence.
 
 pub(crate) mod sync {
     pub(crate) use loom::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! A machine of 64 threads with a virtual clock. Never sleeps and never depends on chance.
+//! Tests of shared work on 64 threads with a virtual clock.
 
 use sched::SharedWork;
 use sched::shared::Job;
@@ -9,10 +9,10 @@ const THREADS: usize = 64;
 const JOBS: u64 = 20_000;
 const SPAN: u64 = 5_000;
 
-/// What a thread offers to jobs: its number.
+/// Context of jobs: the thread's number.
 type Machine = SharedWork<usize>;
 
-/// One entry per run: when, where, and which job.
+/// One entry per run: time, thread and job.
 type Runs = Arc<Mutex<Vec<(u64, usize, u64)>>>;
 
 fn noting(runs: &Runs, number: u64) -> Job<usize> {
@@ -23,7 +23,7 @@ fn noting(runs: &Runs, number: u64) -> Job<usize> {
     })
 }
 
-/// Lets time pass from one timer to the next; yields how often a thread was awake.
+/// Advances time from timer to timer; yields how often any thread woke up.
 fn play(machine: &Machine, budget: usize) -> u64 {
     let mut wakes = 0;
     while let Some(now) = (0..THREADS).filter_map(|thread| machine.next(thread)).min() {
@@ -58,7 +58,7 @@ fn each_job_runs_once_in_time_on_a_thread_of_its_set_and_wakes_one_at_most() {
     let (machine, runs, random) = (Machine::new(THREADS), Runs::default(), Prng::new(11));
     let mut jobs = Vec::new();
     for number in 0..JOBS {
-        // Single threads, pairs, and everybody.
+        // Single threads, pairs, and all threads.
         let bit = || 1u64 << random.below(64);
         let scope = [bit(), bit() | bit(), u64::MAX][random.below(3) as usize];
         let due = u64::from(random.below(SPAN as u32));
@@ -87,7 +87,7 @@ fn a_storm_is_cut_into_passes_of_the_budget() {
         machine.add(0, u64::MAX, 50, noting(&runs, number));
     }
     assert_eq!(machine.run(3, 49, &mut 200, &3).ran, 0);
-    // Any thread that passes by takes a share within what its own timers have left.
+    // Any thread that passes by takes a share of what its own timers have left of the budget.
     let mut left = 70;
     let pass = machine.run(3, 50, &mut left, &3);
     assert_eq!((pass.ran, pass.more, left), (70, true, 0));

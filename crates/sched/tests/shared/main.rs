@@ -1,9 +1,8 @@
-//! Shared work: stress with real threads, a machine of 64 threads, and models of its lock.
-//! Never measures time.
+//! Shared work: stress with real threads, 64 simulated threads, and models of its lock.
 //!
-//! Models build the sources over shuttle's locks: as they are (`right`), and with a bug planted in
-//! the desk (`planted`). Shuttle tries schedules at random; every access that threads share goes
-//! through a lock or a single word here, so no weaker order than its own is left out.
+//! The models compile the sources over shuttle's locks: unchanged (`right`), and with a bug planted
+//! in the desk (`planted`). Shuttle tries random schedules. All shared accesses go through a lock
+//! or a single word, so no weaker memory order is left untested.
 #![allow(clippy::duplicate_mod, reason = "that is the point: one source, several stand-ins")]
 
 mod machine;

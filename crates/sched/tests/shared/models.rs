@@ -1,4 +1,4 @@
-//! What threads do to shared work at the same time. Never asserts anything about time.
+//! Models in which threads use shared work at the same time.
 
 use super::shared::{Job, Pass, SharedWork};
 use shuttle::scheduler::RandomScheduler;
@@ -25,7 +25,7 @@ fn counting(count: &Arc<AtomicUsize>, again: Option<u64>) -> Job<()> {
     })
 }
 
-/// Passes until nothing is left to come back for, as the task of a thread does.
+/// Passes until there is nothing to come back for, as a thread's task does.
 fn tend(work: &Work, thread: usize, now: u64) {
     while (Pass { ran: 0, more: true }) == without_count(work.run(thread, now, &mut 2, &())) {
         thread::yield_now();
@@ -36,7 +36,7 @@ fn without_count(pass: Pass) -> Pass {
     Pass { ran: 0, ..pass }
 }
 
-/// Whatever was added is done by whoever watches it, without any other thread's help.
+/// Added jobs are run by the thread that watches them, without help of another thread.
 pub fn added_while_others_scan() {
     let (work, count) = (Arc::new(Work::new(2)), Arc::new(AtomicUsize::new(0)));
     work.add(0, 0b11, 1, counting(&count, None));
@@ -53,7 +53,7 @@ pub fn added_while_others_scan() {
     assert_eq!((work.next(0), work.next(1)), (None, None), "nobody has a timer left");
 }
 
-/// A kill that says so has kept the job from running, and nothing of it stays in the tree.
+/// A kill that returned `true` has kept the job from running, and the tree keeps nothing of it.
 pub fn killed_while_others_scan() {
     let (work, count) = (Arc::new(Work::new(2)), Arc::new(AtomicUsize::new(0)));
     let handle = work.add(0, 0b11, 1, counting(&count, Some(9)));
@@ -73,7 +73,7 @@ pub fn killed_while_others_scan() {
     assert_eq!((count.load(SeqCst), work.waiting()), (after, Some(0)));
 }
 
-/// A job that wants to run again may move from thread to thread, but never runs twice at once.
+/// A job that runs again may move from thread to thread, but does not run twice at once.
 pub fn runs_again_on_either_thread() {
     let (work, inside) = (Arc::new(Work::new(2)), Arc::new(AtomicUsize::new(0)));
     let count = Arc::new(AtomicUsize::new(0));
@@ -102,7 +102,7 @@ pub fn runs_again_on_either_thread() {
     assert!(count.load(SeqCst) >= 1 && work.waiting() == Some(0));
 }
 
-/// A job that is postponed before the thread that scans has taken it in keeps its watch.
+/// A job that is postponed before the scanning thread has inserted it keeps its watch.
 pub fn postponed_while_others_scan() {
     let (work, count) = (Arc::new(Work::new(2)), Arc::new(AtomicUsize::new(0)));
     let other = {

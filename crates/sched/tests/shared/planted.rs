@@ -1,5 +1,4 @@
-//! Shared work with a bug: who leaves the desk does not look at the hatch again.
-//! Never part of the product.
+//! Shared work with a planted bug: a thread that leaves the desk does not check the hatch again.
 #![allow(dead_code, unreachable_pub, reason = "the product uses all of it")]
 
 #[path = "planted_desk.rs"]

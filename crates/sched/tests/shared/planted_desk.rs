@@ -1,4 +1,4 @@
-//! The desk without the last look at the hatch. Never part of the product.
+//! The desk without the last check of the hatch.
 
 use super::sync::{Mutex, lock, try_lock};
 
@@ -29,7 +29,7 @@ impl<Q, M> Desk<Q, M> {
         Some(work(&mut inside))
     }
 
-    /// Messages that wait in the hatch.
+    /// Messages waiting in the hatch.
     pub(crate) fn backlog(&self) -> usize {
         lock(&self.hatch).len()
     }

@@ -1,4 +1,4 @@
-//! Shared work as it is, over shuttle's locks. Never differs from the product.
+//! Shared work of the product over shuttle's locks.
 #![allow(dead_code, unreachable_pub, reason = "the product uses all of it")]
 
 #[path = "../../src/desk.rs"]

@@ -1,4 +1,4 @@
-//! Shuttle's locks and words under the names of the product. Never anything but names.
+//! Shuttle's locks and atomics under the names of the product.
 
 use std::sync::PoisonError;
 

@@ -1,4 +1,4 @@
-//! Many real threads add, kill, postpone and do jobs at once. Never sleeps for luck.
+//! Many real threads add, kill, postpone and run jobs at once.
 
 use sched::SharedWork;
 use sched::shared::Job;
@@ -9,7 +9,7 @@ use stdx::Prng;
 const THREADS: usize = 8;
 const ROUNDS: u64 = 2_000;
 
-/// A job of which this many runs are expected at least and at most.
+/// A job with the least and greatest number of runs to expect.
 struct Added {
     ran: Arc<AtomicU32>,
     least: u32,
@@ -53,7 +53,7 @@ fn every_job_runs_as_often_as_it_wants_unless_it_was_killed_before() {
         let threads: Vec<_> = (0..THREADS).map(spawn).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    // What is left is found through the watches alone.
+    // The remaining jobs are found through the watches alone.
     while let Some(now) = (0..THREADS).filter_map(|thread| work.next(thread)).min() {
         for thread in (0..THREADS).filter(|thread| work.next(*thread) == Some(now)) {
             while work.run(thread, now, &mut 100, &thread).more {}
