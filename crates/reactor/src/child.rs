@@ -1,4 +1,4 @@
-//! A program that runs beside the process, owned by a task of this thread. Never waits for it by itself.
+//! A program that runs beside the process, owned by a task of this thread.
 
 use crate::kernel::{Ending, Handle, Program};
 use crate::socket::Listener;
@@ -6,11 +6,11 @@ use crate::thread::Thread;
 use std::io;
 use std::rc::Rc;
 
-/// A running program. Dropping it makes it end.
+/// A running program. Dropping it kills the program.
 #[derive(Debug)]
 pub struct Child {
     thread: Rc<Thread>,
-    /// Present until it is dropped.
+    /// `None` once it is dropped.
     watch: Option<Listener>,
     handle: Handle,
     ended: Option<Ending>,
@@ -20,7 +20,7 @@ impl Child {
     /// Starts a program; the running task is woken when it ends.
     ///
     /// # Errors
-    /// As the system says, such as that there is no such program.
+    /// An error of the system, for instance that there is no such program.
     pub fn start(thread: &Rc<Thread>, program: &Program) -> io::Result<Self> {
         let handle = thread.kernel().start(program)?;
         let listener = Listener::new(thread, handle);
@@ -29,18 +29,19 @@ impl Child {
         Ok(child)
     }
 
-    /// How it ended; `None` while it runs.
+    /// How the program ended; `None` while it runs.
     pub fn ending(&mut self) -> Option<Ending> {
         if self.ended.is_none() {
-            // Nobody else asks, so an error means that it is gone in a way that nobody foresaw.
+            // This is the only caller that collects the status, so an error means that the program
+            // is gone.
             self.ended = self.thread.kernel().ending(self.handle).unwrap_or(Some(Ending::Killed));
         }
         self.ended
     }
 
-    /// Asks it to end, or makes it end by `force`.
+    /// Asks the program to end, or kills it with `force`.
     pub fn end(&self, force: bool) {
-        // One that has ended already needs no telling.
+        // An error means that the program has ended already.
         let _ = self.thread.kernel().end(self.handle, force);
     }
 }
@@ -49,8 +50,8 @@ impl Drop for Child {
     fn drop(&mut self) {
         if self.ending().is_none() {
             self.end(true);
-            // Once it has ended, whoever asks takes it off the system's list. One that takes longer
-            // is the process's to the end: owners who live on wait for it.
+            // This collects the status if the program has ended by now. If it takes longer, it
+            // stays a zombie until the process ends: a long-lived owner waits for the end itself.
             self.ending();
         }
         if let Some(watch) = self.watch.take() {

@@ -1,8 +1,8 @@
-//! Datagrams gathered during a turn and sent together at its end. Never keeps one over a wait.
+//! Datagrams gathered during a turn and sent together at its end.
 //!
-//! The system takes most of its time for a datagram per call and per message, so the lines of a
-//! turn go out in one call, and neighbours of equal length, as log lines often are, in one message
-//! that the system takes apart (udp(7), `UDP_SEGMENT`). The receiver sees no difference.
+//! The system's cost of a datagram is mostly per call and per message. So the datagrams of a turn
+//! go out in one call, and neighbours of equal length, as log lines often are, in one message that
+//! the system splits (udp(7), `UDP_SEGMENT`). The receiver sees no difference.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -11,27 +11,27 @@ use sys::Fd;
 use sys::datagram::{MAX_SEGMENTS, MAX_TRAIN, MAX_TRAINS, Train, send_trains};
 use sys::socket;
 
-/// Bytes gathered at most.
+/// Most bytes gathered.
 const MAX_BYTES: usize = 48 * 1024;
-/// The longest datagram that travels in a train: it must fit every way that packets take.
+/// The longest datagram that is sent in a train: it must fit the MTU of every path.
 const MAX_SEGMENT: usize = 1200;
 
-/// The datagrams of one address family, on their way out.
+/// Outgoing datagrams of one address family.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     v4: bool,
     socket: Cell<Option<Fd>>,
     waiting: RefCell<Waiting>,
-    /// Datagrams that were not sent, and that nobody was told of.
+    /// Datagrams that were not sent and not reported yet.
     lost: Cell<usize>,
-    /// Whether the system takes trains.
+    /// Whether the system supports trains (`UDP_SEGMENT`).
     trains: Cell<bool>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     bytes: Vec<u8>,
-    /// Address and length of each.
+    /// Address and length of each datagram.
     list: Vec<(SocketAddr, usize)>,
 }
 
@@ -53,7 +53,7 @@ impl Datagrams {
         }
     }
 
-    /// Takes a datagram. An error tells that this one, or one taken before, was lost.
+    /// Queues a datagram. An error says that this one, or one queued before, was lost.
     pub(crate) fn push(&self, to: SocketAddr, bytes: &[u8]) -> io::Result<()> {
         if self.waiting.borrow().bytes.len() + bytes.len() > MAX_BYTES {
             self.flush();
@@ -70,7 +70,7 @@ impl Datagrams {
         }
     }
 
-    /// Sends all that waits.
+    /// Sends all queued datagrams.
     pub(crate) fn flush(&self) {
         let mut waiting = self.waiting.borrow_mut();
         if waiting.list.is_empty() {
@@ -125,7 +125,7 @@ impl Datagrams {
     }
 }
 
-/// The longest train that the list begins with, and the datagrams in it.
+/// The longest train at the head of the list, and the number of datagrams in it.
 fn couple<'b>(list: &[(SocketAddr, usize)], bytes: &'b [u8], long: bool) -> (Train<'b>, usize) {
     let (to, segment) = list[0];
     let (mut len, mut cars) = (segment, 1);

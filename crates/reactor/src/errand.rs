@@ -1,9 +1,9 @@
-//! A short connection: a request, a look at the answer, the end. Never kept, and never watched before
-//! somebody waits.
+//! A short probe connection: one request, a look at the answer, close.
 //!
-//! What answers at once costs six system calls and no wake-up: the poller is not told of it. The
-//! answer is looked at and stays with the system, so no buffer is held while more of it comes, and
-//! closing resets the connection without an option being set.
+//! A server that answers at once costs six system calls and no wake-up, because the connection is
+//! registered with the poller only when a task has to wait. The answer is peeked at and stays in
+//! the kernel, so no buffer is held while more of it comes, and closing with unread data resets the
+//! connection without a socket option.
 
 use crate::kernel::{Address, Handle, Watch};
 use crate::socket::{CLOSED, HALF, READ, WRITE};
@@ -13,22 +13,24 @@ use std::io::{self, IoSlice};
 use std::rc::Rc;
 use stdx::Key;
 
-/// The connection. Dropping it closes it, with a reset unless the peer has ended it without a word.
+/// The connection. Dropping it closes it, with a reset unless the peer closed without an answer.
 #[derive(Debug)]
 pub struct Errand {
     thread: Rc<Thread>,
     handle: Handle,
-    /// Its entry with the poller, once it is watched.
+    /// Key of its entry with the poller, once it is registered.
     key: Cell<Option<Key>>,
-    /// The peer has said something, or has gone: closing needs no option to end it at once.
+    /// Whether the peer has answered or closed: then closing needs no option to end the connection
+    /// at once.
     heard: Cell<bool>,
 }
 
 impl Errand {
-    /// Starts a connection whose last packet of the handshake travels with the request.
+    /// Starts a connection; the ACK of its handshake is sent together with the request.
     ///
     /// # Errors
-    /// As the system says at once, such as "connection refused" or no descriptors left.
+    /// An error that the system reports at once, such as "connection refused" or no descriptors
+    /// left.
     pub fn start(thread: &Rc<Thread>, to: &Address) -> io::Result<Self> {
         let handle = thread.kernel().connect_unheard(to)?;
         let (key, heard) = Default::default();
@@ -50,11 +52,11 @@ impl Errand {
         }
     }
 
-    /// Writes what fits; that it can be called at all tells that the connection stands.
+    /// Writes what fits. Success also shows that the connection is established.
     ///
     /// # Errors
-    /// `WouldBlock` while the connection does not stand or nothing fits; otherwise as the system
-    /// says.
+    /// `WouldBlock` while the connection is not established or its buffer is full; otherwise the
+    /// system's error.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         if self.lacks(WRITE) {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -66,11 +68,11 @@ impl Errand {
         result
     }
 
-    /// Copies the answer as far as it has come, each time from its beginning; also whether no more
-    /// of it will come.
+    /// Peeks at the answer, each time from its beginning. Returns the length, and whether the end
+    /// of the answer has come.
     ///
     /// # Errors
-    /// `WouldBlock` when nothing has come since the last look; otherwise as the system says.
+    /// `WouldBlock` when nothing has come since the last call; otherwise the system's error.
     pub fn look(&self, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
         if self.lacks(READ) {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -93,8 +95,8 @@ impl Errand {
         self.watch(READ, Watch::Incoming)
     }
 
-    /// Wakes the running task when the connection stands or has room, and as
-    /// [`Errand::await_answer`].
+    /// Wakes the running task when the connection is established or has room, and when
+    /// [`Errand::await_answer`] would.
     ///
     /// # Errors
     /// The poller refuses it.
@@ -106,7 +108,7 @@ impl Errand {
         let half = if watch == Watch::Incoming { HALF } else { 0 };
         let key = match self.key.get() {
             Some(key) => key,
-            // The poller begins with what is there already.
+            // The poller reports what is ready already.
             None => self.thread.enrol(self.handle, half, watch)?,
         };
         self.key.set(Some(key));

@@ -1,7 +1,7 @@
-//! The seam between the reactor and the world: sockets, time and chance. Never a policy.
+//! The trait between the reactor and the system: sockets, time and random seeds.
 //!
-//! In production [`crate::os::Os`] fills it with system calls, in simulations a virtual network
-//! does. It is object-safe and speaks of readiness only.
+//! In production [`crate::os::Os`] implements it with system calls, in simulations a virtual
+//! network does. It is object-safe and reports readiness only.
 
 use sched::profile::NoClock;
 use sched::{Alarm, Clock};
@@ -14,24 +14,24 @@ use sys::socket::{Dial, TcpInfo};
 pub use sys::child::{Ending, Program};
 pub use sys::epoll::{Event, Watch};
 
-/// A socket as the kernel numbers it.
+/// A descriptor as the kernel numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Handle(pub i32);
 
-/// Where a socket can be bound or connected to.
+/// An address to bind or connect to.
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub enum Address {
     /// TCP or UDP over IPv4 or IPv6.
     Inet(SocketAddr),
-    /// A path in the file system, or behind a NUL a name that has no file.
+    /// A path in the file system, or after a NUL byte an abstract name.
     Unix(PathBuf),
-    /// One end of a pair: connections are handed over to whoever holds the other end (manual,
-    /// section 11.1, `sockpair@`).
+    /// One end of a socket pair: connections are passed to the process that holds the other end
+    /// (manual, section 11.1, `sockpair@`).
     Pair(i32),
 }
 
 impl Address {
-    /// The internet address, unless it is a path.
+    /// The internet address; `None` for other families.
     pub fn inet(&self) -> Option<SocketAddr> {
         match self {
             Self::Inet(address) => Some(*address),
@@ -53,10 +53,10 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// What the reactor asks of the world. All sockets are non-blocking: a call that would wait fails
-/// with [`io::ErrorKind::WouldBlock`].
+/// Services that the reactor needs from the system. All sockets are non-blocking: a call that would
+/// wait fails with [`io::ErrorKind::WouldBlock`].
 pub trait Kernel {
-    /// Nanoseconds on a clock that never goes back.
+    /// Nanoseconds on a monotonic clock.
     fn monotonic(&self) -> u64;
     /// Nanoseconds since 1970-01-01 UTC.
     fn wall(&self) -> u64;
@@ -64,76 +64,79 @@ pub trait Kernel {
     fn local_offset(&self, _seconds: i64) -> i32 {
         0
     }
-    /// A seed for the thread's generator.
+    /// A seed for the thread's random generator.
     fn seed(&self) -> u64;
-    /// Something that other threads can rouse [`Kernel::wait`] with.
+    /// An alarm by which other threads end [`Kernel::wait`].
     fn alarm(&self) -> Box<dyn Alarm>;
-    /// The clock of [`Kernel::monotonic`], for profiling tasks. Unless there is one, calls are
-    /// counted and times are not.
+    /// The clock of [`Kernel::monotonic`] for task profiling. With the default, calls are counted
+    /// and times are not.
     fn stopwatch(&self) -> Box<dyn Clock> {
         Box::new(NoClock)
     }
-    /// Waits for events, for ever without a timeout, and appends them to `events`.
+    /// Waits for events, without limit if there is no timeout, and appends them to `events`.
     fn wait(&self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()>;
-    /// Reports a handle's readiness from now on, with `token`.
+    /// Registers a handle with the poller; its readiness is reported with `token`.
     fn watch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()>;
-    /// Reports it otherwise than so far, and what is true already again.
+    /// Changes what is reported of a handle; readiness that exists already is reported again
+    /// (`EPOLL_CTL_MOD`).
     fn rewatch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()>;
-    /// Stops reporting a handle.
+    /// Removes a handle from the poller.
     fn unwatch(&self, handle: Handle) -> io::Result<()>;
-    /// Takes a waiting client, and its address unless it came over a path.
+    /// Accepts a client; its address is `None` on unix sockets.
     fn accept(&self, listener: Handle) -> io::Result<(Handle, Option<SocketAddr>)>;
-    /// Starts a connection; the handle becomes writable when it stands or has failed.
+    /// Starts a connection; the handle becomes writable when it is established or has failed.
     fn connect(&self, to: &Address) -> io::Result<Handle>;
-    /// As [`Kernel::connect`], with what is asked of it beyond where it goes.
+    /// As [`Kernel::connect`], with options for the connection.
     fn dial(&self, to: &Address, _how: &Dial) -> io::Result<Handle> {
         self.connect(to)
     }
-    /// As [`Kernel::connect`], for one that only finds out whether the server is there: if
-    /// possible, the server does not hear of it when it is reset as soon as it stands.
+    /// As [`Kernel::connect`], for a probe that only checks whether the server accepts: if
+    /// possible, the server's application sees nothing when the connection is reset after the
+    /// handshake.
     fn connect_unheard(&self, to: &Address) -> io::Result<Handle> {
         self.connect(to)
     }
-    /// The pending error of a connection.
+    /// Returns and clears the pending error of a connection (`SO_ERROR`).
     fn take_error(&self, handle: Handle) -> io::Result<()>;
-    /// Reads what is there; 0 at the end of the stream.
+    /// Reads what is available; 0 at the end of the stream.
     fn recv(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize>;
-    /// Copies what is there and leaves it there; 0 at the end of the stream.
+    /// Reads what is available without consuming it; 0 at the end of the stream.
     fn peek(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize>;
-    /// Writes what fits. `more`: the next write follows at once.
+    /// Writes what fits. `more`: another write follows at once (`MSG_MORE`).
     fn send(&self, handle: Handle, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize>;
-    /// Opens a pipe of about so many bytes, 0 for the system's choice: its end to read from, its
-    /// end to write to, and the bytes that it holds.
+    /// Opens a pipe of about `size` bytes, 0 for the system's default. Returns the reading end, the
+    /// writing end and the capacity.
     fn pipe(&self, _size: usize) -> io::Result<(Handle, Handle, usize)> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Moves bytes between an end of a pipe and a stream socket without copying them; 0 at the end
-    /// of a stream. `more`: the next ones follow at once.
+    /// Moves bytes between an end of a pipe and a stream socket without copying; 0 at the end of a
+    /// stream. `more`: another call follows at once.
     fn splice(&self, _from: Handle, _to: Handle, _len: usize, _more: bool) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Whether a connection that nobody watches is open and has nothing to read.
+    /// Whether an unregistered connection is open and has nothing to read.
     fn is_quiet(&self, handle: Handle) -> bool;
-    /// Whether the peer has closed its side, or the connection is broken, at this moment and
-    /// whatever there is to read.
+    /// Whether the peer has closed its side, or the connection is broken, at this moment and with
+    /// or without unread data.
     fn has_ended(&self, _handle: Handle) -> bool {
         false
     }
-    /// Tells the peer that nothing more will be written.
+    /// Closes the sending direction of a connection.
     fn shutdown_write(&self, handle: Handle) -> io::Result<()>;
-    /// Closes a handle; `reset` drops what is unsent.
+    /// Closes a handle; `reset` discards unsent data and resets the connection.
     fn close(&self, handle: Handle, reset: bool);
-    /// Has a listener turn clients away and leave its address to others ([`sys::listen::suspend`]).
+    /// Makes a listener refuse clients and free its address for other sockets
+    /// ([`sys::listen::suspend`]).
     fn suspend(&self, _listener: Handle) -> io::Result<()> {
         Ok(())
     }
-    /// Has it listen at its address again, with so many clients that may wait.
+    /// Makes a suspended listener listen at its address again, with this backlog.
     fn listen_again(&self, _listener: Handle, _at: SocketAddr, _backlog: u32) -> io::Result<()> {
         Ok(())
     }
-    /// Our address of a connection or listener.
+    /// The local address of a connection or listener.
     fn local_address(&self, handle: Handle) -> Option<SocketAddr>;
-    /// What the system knows about a TCP connection, where it tells.
+    /// The system's `TCP_INFO` of a connection; `None` where it has none.
     fn tcp_info(&self, _handle: Handle) -> Option<TcpInfo> {
         None
     }
@@ -141,28 +144,28 @@ pub trait Kernel {
     fn is_local(&self, address: IpAddr) -> bool {
         address.is_loopback()
     }
-    /// Sets the type of service of packets sent.
+    /// Sets the type of service of sent packets.
     fn set_tos(&self, _handle: Handle, _tos: u8) -> io::Result<()> {
         Ok(())
     }
-    /// Acknowledges at once what has been received, and what comes next.
+    /// Acknowledges at once what has been received, and what comes next (`TCP_QUICKACK`).
     fn acknowledge(&self, _handle: Handle) {}
-    /// Sets the mark of packets sent; needs a privilege.
+    /// Sets the mark of sent packets; needs a privilege.
     fn set_mark(&self, _handle: Handle, _mark: u32) -> io::Result<()> {
         Ok(())
     }
-    /// Sends segments smaller by so many bytes than the peer has announced.
+    /// Lowers the maximum segment size by this many bytes below the one that the peer announced.
     fn reduce_max_segment(&self, _handle: Handle, _bytes: u32) -> io::Result<()> {
         Ok(())
     }
-    /// Makes the coming close end a connection without telling the peer, as far as possible.
+    /// Makes the next close end a connection without notice to the peer, as far as possible.
     fn vanish_on_close(&self, _handle: Handle) -> io::Result<()> {
         Ok(())
     }
-    /// Sends one datagram from a socket of the thread's own, at the latest before the next
-    /// [`Kernel::wait`] waits. An error may also tell of an earlier datagram.
+    /// Sends one datagram from a socket of the thread, at the latest before the next
+    /// [`Kernel::wait`] waits. An error may concern an earlier datagram.
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()>;
-    /// Sends bytes, at least one, and copies of descriptors with them, to the process at the other
+    /// Sends at least one byte, together with copies of descriptors, to the process at the other
     /// end of a unix socket.
     fn hand_over(&self, _to: Handle, _bytes: &[u8], _copied: &[Handle]) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
@@ -171,19 +174,19 @@ pub trait Kernel {
     fn start(&self, _program: &Program) -> io::Result<Handle> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// How a program ended, once; `None` while it runs.
+    /// How a program ended; `None` while it runs. The status can be collected once.
     fn ending(&self, _child: Handle) -> io::Result<Option<Ending>> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Asks a program to end, or makes it end by `force`.
+    /// Asks a program to end, or kills it with `force`.
     fn end(&self, _child: Handle, _force: bool) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// A handle for datagrams to and from one address, from a port of its own.
+    /// Opens a datagram socket connected to one address, on a port that the system chooses.
     fn datagrams(&self, _with: SocketAddr) -> io::Result<Handle> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Writes a line to an inherited descriptor, such as the standard output; all of it, or nothing
-    /// where the system would wait ([`sys::output::write`]).
+    /// Writes a line to an inherited descriptor, such as the standard output: all of it, or nothing
+    /// where the system would block ([`sys::output::write`]).
     fn write(&self, descriptor: i32, line: &[u8]) -> io::Result<()>;
 }

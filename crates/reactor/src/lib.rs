@@ -1,4 +1,4 @@
-//! One thread's loop: expire, run, poll. Owns the seam `Kernel`; never speaks a protocol word.
+//! One thread's event loop: expire timers, run tasks, poll the kernel; and the trait `Kernel`.
 #![forbid(unsafe_code)]
 
 pub mod child;

@@ -1,4 +1,4 @@
-//! The seam filled with system calls. Never decides anything.
+//! The `Kernel` of the operating system, made of system calls.
 
 use crate::datagrams::Datagrams;
 use crate::kernel::{Address, Ending, Event, Handle, Kernel, Program, Watch};
@@ -12,17 +12,17 @@ use sys::Fd;
 use sys::epoll::Epoll;
 use sys::socket::{self, Dial, Target, TcpInfo};
 
-/// The token of the descriptor that other threads ring.
+/// Token of the eventfd that other threads ring.
 const BELL: u64 = u64::MAX;
 
-/// The operating system, as one thread sees it.
+/// The operating system, for one thread.
 #[derive(Debug)]
 pub struct Os {
     epoll: RefCell<Epoll>,
     bell: Arc<Bell>,
-    /// Datagrams on their way out, over IPv4 and IPv6.
+    /// Queued datagrams over IPv4 and IPv6.
     datagrams: [Datagrams; 2],
-    /// The socket for those to unix paths, opened at first use.
+    /// Socket for datagrams to unix paths, opened at first use.
     unix: Cell<Option<Fd>>,
 }
 
@@ -52,7 +52,7 @@ impl Clock for Stopwatch {
 }
 
 impl Os {
-    /// A poller of up to `events` events a call.
+    /// Creates a poller that returns up to `events` events per call.
     ///
     /// # Errors
     /// No descriptors left.

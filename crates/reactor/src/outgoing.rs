@@ -1,12 +1,15 @@
-//! Short messages that the tasks of a turn have sent, on their way to the system together. Never
-//! lets bytes of a socket overtake each other, and never loses what a caller was told is sent.
+//! Write coalescing: short messages sent by the tasks of a turn go to the system together.
 //!
-//! Why: a call of the system drives the program's own code out of the processor's caches, and each
-//! message pays for that on its way in and out. Sent one behind the other, they pay once.
+//! Invariant: bytes of one socket stay in order, and a message reported as sent is sent or its loss
+//! is reported (`tests`).
 //!
-//! To a caller a message lies where it would lie otherwise, between the program and the wire. So
-//! what the system does not take at once is kept here, as its own buffer would, even beyond the
-//! socket's end; and what it has to say against it is told by the next call for the socket.
+//! Reason: a system call evicts the program's code from the processor's caches, and each message
+//! pays for that on the way in and out. Messages sent in a row pay once.
+//!
+//! To a caller, a queued message is where it would be without coalescing: between the program and
+//! the wire. So bytes that the system does not take at once are kept here, as a socket buffer would
+//! keep them, even after the socket is closed; and an error of the system is returned by the next
+//! call for the socket.
 
 use crate::kernel::Handle;
 use crate::socket::{BROKEN, CLOSED, LATE, LOST, READ, WAITS, WANTED, WRITE};
@@ -18,65 +21,66 @@ use std::io::{self, IoSlice};
 use std::time::Duration;
 use stdx::{Key, Tick};
 
-/// The longest message that is copied to go with others, in bytes.
+/// Longest message that is coalesced, in bytes.
 pub(crate) const SHORT: usize = 4096;
-/// As much a connection is sent at most since something was received over it: beyond that it may
-/// have no room, and its owner had better know. The system has so much room from the start.
+/// Most bytes coalesced on a connection since something was received over it. Beyond that the
+/// connection may lack room, and its owner has to see this. The system's buffer has so much room
+/// from the start.
 pub(crate) const UNHEARD: usize = 8 * 1024;
-/// As many messages go together at most,
+/// Most messages sent together,
 const MESSAGES: usize = 32;
-/// and so many bytes;
+/// most bytes sent together,
 const BYTES: usize = 64 * 1024;
-/// and no message waits for more tasks than this,
+/// most tasks that run while a message waits,
 const TASKS: u32 = 32;
-/// or, with `tune.sched.low-latency`, than this.
+/// and the same with `tune.sched.low-latency`.
 const TASKS_HASTY: u32 = 1;
-/// How long the rest of a message outlives its socket at most, in milliseconds.
+/// Longest time that unsent bytes outlive their socket, in milliseconds.
 const OUTLIVES: u32 = 60_000;
-/// As many rests outlive their sockets at most, so that clients that never read hold neither memory
-/// nor descriptors without end; more are dropped, as a reset would drop them.
+/// Most sockets whose unsent bytes outlive them, so that clients that do not read cannot hold
+/// memory and descriptors without bound; beyond that, the connection is reset.
 const ORPHANS: usize = 1_024;
 
-/// What a thread has yet to give the system.
+/// Messages of a thread that the system has not got yet.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     bytes: RefCell<Vec<u8>>,
-    /// Whose message ends where.
+    /// Socket and end offset of each message in `bytes`.
     messages: RefCell<Vec<(Key, usize)>>,
-    /// Tasks run since the first of them, and how many may.
+    /// Tasks run since the first message was queued, and their limit.
     passed: Cell<u32>,
     tasks: u32,
-    /// The class of the last of these tasks.
+    /// Class of the last of these tasks.
     class: Cell<Class>,
-    /// What the system did not take, by socket.
+    /// Bytes that the system did not take, by socket.
     rests: RefCell<BTreeMap<u64, Rest>>,
-    /// What has failed, by socket.
+    /// Errors of sending, by socket.
     failures: RefCell<BTreeMap<u64, Failure>>,
-    /// How many rests have outlived their sockets.
+    /// Number of `rests` whose sockets are closed.
     orphans: Cell<usize>,
 }
 
-/// The rest of a message.
+/// Unsent bytes of a socket.
 #[derive(Debug, Default)]
 struct Rest {
     bytes: Vec<u8>,
-    /// The stream ends after it.
+    /// Whether the sending direction is closed after them.
     ends: bool,
-    /// The socket is gone; this is how long the rest may take.
+    /// The socket is closed, and this is the deadline of its unsent bytes.
     until: Option<Tick>,
 }
 
-/// What is known of a socket over which nothing more can be sent.
+/// Failure of a socket over which nothing more can be sent.
 #[derive(Debug, Default)]
 struct Failure {
-    /// Why, until somebody has heard it.
+    /// The error, until it is returned to a caller.
     error: Option<io::Error>,
-    /// What was said to be sent and will never leave.
+    /// Bytes that were reported as sent and will not be sent.
     lost: Vec<u8>,
 }
 
 impl Outgoing {
-    /// Nothing so far; `hasty`: with `tune.sched.low-latency`.
+    /// An empty queue; `hasty`: with `tune.sched.low-latency`.
     pub(crate) fn new(hasty: bool) -> Self {
         Self {
             bytes: RefCell::default(),
@@ -104,29 +108,29 @@ impl Outgoing {
         self.messages.borrow().len() >= MESSAGES || self.bytes.borrow().len() >= BYTES
     }
 
-    /// Adds to the rest of a socket.
+    /// Appends to the unsent bytes of a socket.
     fn keep(&self, key: Key, bytes: &[u8]) {
         self.rests.borrow_mut().entry(key.to_bits()).or_default().bytes.extend_from_slice(bytes);
     }
 
-    /// Why nothing more can be sent over a socket, once.
+    /// Takes the error for which nothing more can be sent over a socket; it is returned once.
     pub(crate) fn take_error(&self, key: Key) -> Option<io::Error> {
         self.failures.borrow_mut().get_mut(&key.to_bits())?.error.take()
     }
 
-    /// Looks at the bytes of a socket that will never leave.
+    /// Calls `look` with the bytes of a socket that will not be sent.
     pub(crate) fn lost<T>(&self, key: Key, look: impl FnOnce(&[u8]) -> T) -> T {
         let failures = self.failures.borrow();
         look(failures.get(&key.to_bits()).map_or(&[], |failure| &failure.lost))
     }
 
-    /// Forgets what has failed of a socket.
+    /// Forgets the failure of a socket.
     fn forget_failure(&self, key: Key) {
         self.failures.borrow_mut().remove(&key.to_bits());
     }
 }
 
-/// How far a message got.
+/// Result of sending a message.
 enum Sent {
     All,
     Part(usize),
@@ -134,7 +138,7 @@ enum Sent {
 }
 
 impl Thread {
-    /// Takes a message that goes to the system before the thread sleeps, and before longer work.
+    /// Queues a message, which is sent before the thread sleeps, and before longer work.
     #[inline]
     pub(crate) fn send_soon(&self, key: Key, message: &[u8]) {
         self.outgoing.put(key, message);
@@ -143,7 +147,8 @@ impl Thread {
         }
     }
 
-    /// Called before each task of a round: nothing waits for work of another class, or for long.
+    /// Called before each task of a round: sends what waits if the class changes or enough tasks
+    /// ran.
     #[inline]
     pub(crate) fn before_task(&self, class: Class) {
         let outgoing = &self.outgoing;
@@ -155,7 +160,7 @@ impl Thread {
         }
     }
 
-    /// Gives the system all that waits.
+    /// Sends all queued messages.
     #[inline]
     pub(crate) fn send_waiting(&self) {
         if !self.outgoing.is_empty() {
@@ -163,8 +168,8 @@ impl Thread {
         }
     }
 
-    /// As [`Thread::send_waiting`], before the stream of a socket ends: its last message goes with
-    /// the end, in one packet.
+    /// As [`Thread::send_waiting`], before a socket's sending direction is closed: its last message
+    /// and the FIN share a packet.
     pub(crate) fn send_last(&self, key: Key) {
         self.send_all(Some(key));
     }
@@ -174,7 +179,7 @@ impl Thread {
         let mut messages = self.outgoing.messages.take();
         self.outgoing.passed.set(0);
         let mut from = 0;
-        // What a socket was told in one go is one message to the system, and mostly one packet.
+        // Successive messages of one socket are one system call, and mostly one packet.
         for run in messages.chunk_by(|one, next| one.0 == next.0) {
             let Some((key, to)) = run.last().copied() else { continue };
             self.send_one(key, &bytes[from..to], ending == Some(key));
@@ -182,7 +187,7 @@ impl Thread {
         }
         messages.clear();
         bytes.clear();
-        // What was put meanwhile is nothing: sending runs no task.
+        // No message was queued meanwhile, because sending runs no task.
         self.outgoing.bytes.replace(bytes);
         self.outgoing.messages.replace(messages);
     }
@@ -206,7 +211,7 @@ impl Thread {
         }
     }
 
-    /// `more`: something follows at once, if it is only the end.
+    /// Sends as much as the system takes. `more`: the end of the stream follows at once.
     fn send_much(&self, handle: Handle, message: &[u8], more: bool) -> Sent {
         let mut done = 0;
         while done < message.len() {
@@ -223,7 +228,7 @@ impl Thread {
         Sent::All
     }
 
-    /// Marks a socket and has its owner look at it, if that is what it waits for.
+    /// Sets ready bits of a socket, and wakes its owner if it waits for one of them.
     fn rouse(&self, key: Key, ready: u16) {
         let (owner, reason, awaited) = self.io(key, |io| {
             io.ready |= ready;
@@ -234,7 +239,8 @@ impl Thread {
         }
     }
 
-    /// Has the owner of a socket learn why nothing more can be sent, and what has not been.
+    /// Records why nothing more can be sent over a socket and which bytes are lost; wakes its
+    /// owner.
     pub(crate) fn fail(&self, key: Key, lost: &[u8], error: io::Error) {
         let mut failures = self.outgoing.failures.borrow_mut();
         let failure = failures.entry(key.to_bits()).or_default();
@@ -244,7 +250,7 @@ impl Thread {
         self.rouse(key, BROKEN | LOST | CLOSED | READ | WRITE);
     }
 
-    /// Goes on with the rest of a socket's message: there is room, or the connection has broken.
+    /// Sends more of a socket's unsent bytes: it has become writable, or the connection has broken.
     #[cold]
     pub(crate) fn send_rest(&self, key: Key) {
         let Some(mut rest) = self.outgoing.rests.borrow_mut().remove(&key.to_bits()) else {
@@ -263,7 +269,7 @@ impl Thread {
             }
             Sent::All => {
                 if rest.ends {
-                    // It has broken if this fails, and its owner hears of that by reading.
+                    // If this fails, the connection is broken, and its owner sees that by reading.
                     let _ = self.kernel().shutdown_write(handle);
                 }
                 self.forget_rest(key);
@@ -276,21 +282,22 @@ impl Thread {
         self.io(key, |io| io.ready &= !LATE);
     }
 
-    /// Has the stream end after the rest of a message; `false` if there is none.
+    /// Closes the sending direction after the unsent bytes; `false` if there are none.
     pub(crate) fn ends_after_rest(&self, key: Key) -> bool {
         let mut rests = self.outgoing.rests.borrow_mut();
         rests.get_mut(&key.to_bits()).map(|rest| rest.ends = true).is_some()
     }
 
-    /// Sends what waits of a socket that is closed. `false`: it must stay open for the rest of a
-    /// message, and nobody owns it any more.
+    /// Sends the queued messages of a socket that is being closed. `false`: it has to stay open for
+    /// its unsent bytes, without an owner.
     pub(crate) fn settle_estate(&self, key: Key) -> bool {
         let (resets, waits) = self.io(key, |io| (io.resets, io.ready & WAITS != 0));
         if waits && !resets {
             self.send_last(key);
             let (handle, ready) = self.io(key, |io| (io.handle, io.ready));
             if ready & (LATE | BROKEN) == 0 {
-                // Closing alone would forget what waits for more, if something came unread.
+                // Without this, closing with unread input would discard what waits behind
+                // `MSG_MORE`.
                 let _ = self.kernel().shutdown_write(handle);
             }
         } else {
@@ -316,8 +323,8 @@ impl Thread {
         false
     }
 
-    /// Sends what waits of a socket that goes elsewhere, and forgets what cannot be sent now.
-    /// Whoever passes it on has asked before whether it is settled.
+    /// Sends the queued messages of a socket that is passed on, and drops what cannot be sent now.
+    /// The caller has checked before that the socket is settled.
     #[cold]
     pub(crate) fn give_up_estate(&self, key: Key) {
         self.send_waiting();
@@ -325,19 +332,19 @@ impl Thread {
         self.outgoing.rests.borrow_mut().remove(&key.to_bits());
     }
 
-    /// Whether rests have outlived their sockets.
+    /// Whether there are unsent bytes of closed sockets.
     pub(crate) fn has_orphans(&self) -> bool {
         self.outgoing.orphans.get() > 0
     }
 
-    /// Closes a socket whose owner is gone.
+    /// Closes a socket that has no owner.
     fn bury(&self, key: Key) {
         self.outgoing.orphans.set(self.outgoing.orphans.get().saturating_sub(1));
         self.forget_rest(key);
         self.unregister(key);
     }
 
-    /// How long the thread may sleep for the sake of rests without owners.
+    /// Limits the poller's timeout while there are unsent bytes of closed sockets.
     pub(crate) fn patience_of_orphans(&self, patience: Option<Duration>) -> Option<Duration> {
         const LOOK: Duration = Duration::from_secs(1);
         if !self.has_orphans() {
@@ -346,8 +353,7 @@ impl Thread {
         Some(patience.map_or(LOOK, |patience| patience.min(LOOK)))
     }
 
-    /// Ends the connections whose rests have had their time; a peer that does not read gets no
-    /// more.
+    /// Closes ownerless sockets whose deadline has passed: their peers do not read.
     pub(crate) fn bury_overdue(&self) {
         if !self.has_orphans() {
             return;

@@ -1,20 +1,19 @@
-//! The pace of long work that nobody is in a hurry for, such as a listing of a million entries. Never
-//! knows what the work is.
+//! A pace for long background work, such as a listing of a million entries.
 //!
-//! Giving way after each piece lets the other tasks of the thread pass, but the thread itself never
-//! sleeps then. Where it shares its processor with other programs, it is one that always wants to
-//! run: the system makes it wait for its next slice behind them, milliseconds long, and all clients
-//! with it. One that rests is run as soon as something comes.
+//! Yielding after each piece lets the other tasks of the thread run, but then the thread itself
+//! does not sleep. Where it shares its processor with other programs, the system treats it as
+//! CPU-bound and makes it wait milliseconds for each time slice, and all its clients with it. A
+//! thread that sleeps now and then is run as soon as input comes.
 
 use crate::Class;
 use crate::thread::Thread;
 
-/// Pieces that are made one after the other, each in a turn of its own.
+/// Pieces done in a row, each in a turn of its own.
 const STRETCH: u32 = 16;
-/// How long the work rests then, in ticks of a millisecond; the first has begun already.
+/// Length of the rest after them, in ticks of a millisecond, of which the first has begun already.
 const REST_MS: u32 = 2;
 
-/// How much of a stretch has been done.
+/// Number of pieces done since the last rest.
 #[derive(Debug, Default)]
 pub struct Pace {
     pieces: u32,
@@ -22,7 +21,7 @@ pub struct Pace {
 
 impl Pace {
     /// Called by the running task after each piece of work, which should take well under 0.2 ms:
-    /// lets all others of this turn pass, and now and then the whole thread sleep.
+    /// lets all other tasks of this turn run, and now and then the whole thread sleep.
     pub async fn give_way(&mut self, thread: &Thread) {
         self.pieces += 1;
         if self.pieces >= STRETCH {
@@ -38,13 +37,13 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    //! When a task that is paced runs, by the clock of a scripted system.
+    //! Tests of when paced work runs, by the clock of a scripted system.
     use super::*;
     use crate::script::Script;
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    /// When each of so many pieces is made: by turn, and in milliseconds.
+    /// Turn and millisecond at which each piece is done.
     fn pieces(script: &Script, count: usize) -> Vec<(u64, u64)> {
         let thread = script.thread();
         let (own, made) = (thread.clone(), Rc::new(RefCell::new(Vec::new())));

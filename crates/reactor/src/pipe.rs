@@ -1,4 +1,4 @@
-//! A pipe between two sockets of a thread, for bytes that nobody looks at. Never blocks.
+//! A pipe that moves bytes between two sockets of a thread inside the kernel (splice(2)).
 
 use crate::kernel::Handle;
 use crate::socket::{READ, Socket, WRITE};
@@ -6,7 +6,7 @@ use crate::thread::Thread;
 use std::io;
 use std::rc::Rc;
 
-/// A pipe of the system. Dropping it drops what it holds.
+/// A pipe of the system. Dropping it discards the bytes in it.
 #[derive(Debug)]
 pub struct Pipe {
     thread: Rc<Thread>,
@@ -17,25 +17,25 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// Opens a pipe of about `size` bytes, 0 for the system's choice.
+    /// Opens a pipe of about `size` bytes, 0 for the system's default.
     ///
     /// # Errors
-    /// No descriptors left, or the system has no pipes of this kind.
+    /// No descriptors left, or the system does not support splicing.
     pub fn open(thread: &Rc<Thread>, size: usize) -> io::Result<Self> {
         let (read, write, size) = thread.kernel().pipe(size)?;
         Ok(Self { thread: thread.clone(), read, write, size, held: 0 })
     }
 
-    /// Bytes in it.
+    /// Bytes in the pipe.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// Takes up to `limit` bytes from a socket; 0 at the end of its stream. To be called when the
-    /// pipe is empty: otherwise "would block" may mean either end.
+    /// Moves up to `limit` bytes from a socket into the pipe; 0 at the end of its stream. The pipe
+    /// must be empty, because otherwise `WouldBlock` could mean either end.
     ///
     /// # Errors
-    /// `WouldBlock` when there is nothing; otherwise as the system says.
+    /// `WouldBlock` when there is nothing to read; otherwise the system's error.
     pub fn fill(&mut self, from: &Socket, limit: u64) -> io::Result<usize> {
         debug_assert!(self.held == 0, "what it holds goes first");
         let limit = usize::try_from(limit).unwrap_or(usize::MAX).min(self.size);
@@ -45,10 +45,10 @@ impl Pipe {
         Ok(count)
     }
 
-    /// Gives a socket what it takes of the bytes.
+    /// Moves bytes from the pipe to a socket, as many as it takes.
     ///
     /// # Errors
-    /// `WouldBlock` when it takes nothing now; otherwise as the system says.
+    /// `WouldBlock` when the socket takes none now; otherwise the system's error.
     pub fn drain(&mut self, to: &Socket) -> io::Result<usize> {
         let count =
             to.attempt(WRITE, |kernel, handle| kernel.splice(self.read, handle, self.held, false))?;

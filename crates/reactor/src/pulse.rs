@@ -1,11 +1,11 @@
-//! Signs of life of threads, which a watchdog looks at.
+//! Heartbeats of threads, which the watchdog and the timekeeper read.
 
 use crate::throughput::Throughput;
 use sched::Activity;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-/// One thread's sign of life. Written by its owner only, once or twice a turn.
+/// One thread's heartbeat. Written by its owner only, once or twice per turn.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Pulse {
@@ -13,7 +13,7 @@ pub struct Pulse {
     asleep: AtomicBool,
     thread: AtomicI32,
     load: AtomicU32,
-    /// When its last turn began, and when the next one is expected at the latest.
+    /// Start of the last turn, and latest expected start of the next one.
     last_turn: AtomicU64,
     next_turn: AtomicU64,
     activity: Arc<Activity>,
@@ -21,12 +21,12 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// The kernel's number of the owner; 0 before it has started.
+    /// The kernel's id of the owning thread; 0 before it has started.
     pub fn system_thread(&self) -> i32 {
         self.thread.load(Ordering::Relaxed)
     }
 
-    /// Turns that the owner has begun, modulo 2^64.
+    /// Turns that the owner has begun, wrapping.
     pub(crate) fn turns(&self) -> u64 {
         self.turns.load(Ordering::Relaxed)
     }
@@ -44,39 +44,38 @@ impl Pulse {
         }
     }
 
-    /// The owner's counters, what it runs, and the switch of its profiling.
+    /// Counters of the owner, the function that it runs, and its profiling switch.
     pub fn activity(&self) -> &Arc<Activity> {
         &self.activity
     }
 
-    /// What the owner has sent.
+    /// Bytes that the owner has sent.
     pub fn throughput(&self) -> &Throughput {
         &self.throughput
     }
 
-    /// The owner introduces itself, from its own thread.
+    /// Stores the thread's id. Called by the owner from its own thread.
     pub fn start(&self) {
         self.thread.store(sys::cpu::thread_id(), Ordering::Relaxed);
     }
 
-    /// When the owner's last turn began, in nanoseconds of the process's clock.
+    /// Start of the owner's last turn, in nanoseconds of the process's clock.
     pub(crate) fn last_turn(&self) -> u64 {
         self.last_turn.load(Ordering::Relaxed)
     }
 
-    /// When the owner expects its next turn to begin at the latest. While it is in one, that is
-    /// when this began.
+    /// Latest expected start of the owner's next turn. During a turn it is the start of this turn.
     pub(crate) fn next_turn(&self) -> u64 {
         self.next_turn.load(Ordering::Relaxed)
     }
 
-    /// The owner is about to wait in its poller, to this moment at most.
+    /// The owner is about to wait in its poller, until this time at most.
     pub fn sleep(&self, until: u64) {
         self.next_turn.store(until, Ordering::Relaxed);
         self.asleep.store(true, Ordering::Relaxed);
     }
 
-    /// The owner's turn has begun at this moment.
+    /// The owner's turn has begun at this time.
     pub(crate) fn date(&self, now: u64) {
         self.last_turn.store(now, Ordering::Relaxed);
         self.next_turn.store(now, Ordering::Relaxed);
@@ -89,7 +88,7 @@ impl Pulse {
         self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// The owner ends a turn with this much left in its run queue.
+    /// The owner ends a turn with this many items left in its run queue.
     pub fn leave(&self, load: usize) {
         self.load.store(u32::try_from(load).unwrap_or(u32::MAX), Ordering::Relaxed);
     }

@@ -1,5 +1,4 @@
-//! A system that does what a test tells it to: handles that take as much as they have room for, a
-//! clock that is set by hand. Never part of the product.
+//! A scripted kernel for tests: handles with a set amount of room, and a clock set by hand.
 
 use crate::kernel::{Address, Event, Handle, Kernel, Watch};
 use crate::{Settings, Socket, Thread};
@@ -11,34 +10,34 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What one handle has been given, and what it still takes.
+/// State of one handle: bytes received, room left, and how it was closed.
 #[derive(Default)]
 pub(crate) struct End {
     pub(crate) got: Vec<u8>,
     pub(crate) calls: usize,
     pub(crate) room: usize,
-    /// Bytes that the next read finds.
+    /// Bytes that the next read returns.
     pub(crate) says: usize,
     pub(crate) error: Option<i32>,
     pub(crate) closed: bool,
-    /// It was closed by a reset.
+    /// Whether it was closed by a reset.
     pub(crate) reset: bool,
     pub(crate) shut: bool,
-    /// The last message was said to be followed by something.
+    /// Whether the last message was sent with `more`.
     pub(crate) more: bool,
 }
 
-/// A system of a few handles. Its clock is set by hand, and goes on by what the poller is asked to
-/// wait while nothing happens.
+/// A kernel of a few handles. Its clock is set by hand, and advances by the poller's timeout when
+/// there are no events.
 #[derive(Clone, Default)]
 pub(crate) struct Script {
     pub(crate) ends: Rc<RefCell<BTreeMap<i32, End>>>,
     tokens: Rc<RefCell<BTreeMap<i32, u64>>>,
     pub(crate) events: Rc<RefCell<Vec<Event>>>,
     pub(crate) now: Rc<Cell<u64>>,
-    /// How long the poller was asked to wait last.
+    /// The last timeout of the poller.
     pub(crate) asked: Rc<Cell<Option<Duration>>>,
-    /// What the next wait adds beyond what was asked for, in nanoseconds.
+    /// Nanoseconds that the next wait adds to its timeout.
     pub(crate) leap: Rc<Cell<i64>>,
 }
 
@@ -145,7 +144,7 @@ impl Script {
         self.with(handle, |end| String::from_utf8_lossy(&end.got).into_owned())
     }
 
-    /// Makes room for so many bytes, and has the poller say so.
+    /// Makes room for this many bytes, and has the poller report it.
     pub(crate) fn make_room(&self, handle: i32, bytes: usize) {
         self.with(handle, |end| end.room += bytes);
         let token = self.tokens.borrow()[&handle];

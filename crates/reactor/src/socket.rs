@@ -1,8 +1,9 @@
-//! A connection or listener owned by a task of this thread. Never blocks and never buffers.
+//! A connection or listener owned by a task of this thread; calls neither block nor buffer.
 //!
 //! The reactor keeps ready bits per socket. A call tries the system only while its bit is set, and
-//! clears the bit when the system has no more; the poller reports each change once. So whoever
-//! stops before "would block" finds the bit still set later, and must look again by itself.
+//! clears the bit when the system would block; the poller reports each change once
+//! (edge-triggered). A task that stops before `WouldBlock` finds the bit still set later, and has
+//! to check it again by itself.
 
 use crate::kernel::{Address, Handle, Kernel, Watch};
 use crate::outgoing;
@@ -16,53 +17,53 @@ use sys::socket::{Dial, TcpInfo};
 
 pub(crate) const READ: u16 = 1;
 pub(crate) const WRITE: u16 = 2;
-/// The peer has closed or the connection broke: readiness to read does not end any more.
+/// The peer has closed or the connection is broken: the socket stays readable.
 pub(crate) const CLOSED: u16 = 4;
 
-/// The system has taken a message at once: the connection stands.
+/// The system has taken a message at once: the connection is established.
 pub(crate) const STANDS: u16 = 8;
-/// A message waits to be sent with others.
+/// A message is queued to be sent with others.
 pub(crate) const WAITS: u16 = 16;
-/// The system has not taken the whole of a message; there is no room until it has.
+/// The system has not taken the whole of a message; the socket has no room until it has.
 pub(crate) const LATE: u16 = 32;
-/// Sending has failed, and nobody has heard why.
+/// Sending has failed, and the error was not returned yet.
 pub(crate) const BROKEN: u16 = 64;
-/// The poller does not know it yet: nobody has had to wait for it. Many a connection has said all
-/// before it is accepted, and is closed with the answer.
+/// The socket is not registered with the poller, because no task had to wait for it. Many
+/// connections have their whole request in the buffer when they are accepted, and are closed after
+/// the answer.
 pub(crate) const NEW: u16 = 128;
-/// Something that was said to be sent will never leave.
+/// Bytes that were reported as sent will not be sent.
 pub(crate) const LOST: u16 = 256;
-/// The poller reports only what comes in: nobody has had to wait for room. It would report that
-/// there is room as soon as it knows of the connection, and wake the thread for nothing.
+/// The poller reports input only, because no task had to wait for room. Registered for output it
+/// would report room at once, and wake the thread for nothing.
 pub(crate) const HALF: u16 = 512;
 
-/// What an owner can ask to be woken for.
+/// The bits that an owner can wait for.
 pub(crate) const WANTED: u16 = READ | WRITE | CLOSED;
 
-/// What the reactor keeps per socket.
+/// State that the reactor keeps per socket.
 #[derive(Debug)]
 pub(crate) struct Io {
     pub(crate) handle: Handle,
     pub(crate) owner: TaskId,
-    /// What its readiness means to the owner.
+    /// Wake reason that the owner gets.
     pub(crate) reason: Wake,
     pub(crate) ready: u16,
     pub(crate) wanted: u16,
-    /// Closing it resets the connection.
+    /// Whether closing resets the connection.
     pub(crate) resets: bool,
-    /// Bytes sent since something was received last; more than there can be where the peer is
-    /// doubted.
+    /// Bytes sent since something was last received; `u32::MAX` to switch coalescing off.
     pub(crate) unheard: u32,
 }
 
 impl Io {
-    /// Whether something is waited for that nobody would report.
+    /// Whether the owner waits for something that the poller is not registered for.
     fn is_unreported(&self) -> bool {
         let awaited = self.wanted & !self.ready & WANTED;
         self.ready & NEW != 0 && awaited != 0 || self.ready & HALF != 0 && awaited & WRITE != 0
     }
 
-    /// What the poller has yet to be told of it; it is assumed to be told then.
+    /// The registration that the poller lacks, if any; it is marked as done.
     pub(crate) fn report(&mut self) -> Option<Report> {
         let lacks_room = self.ready & WRITE == 0;
         let first = self.ready & NEW != 0;
@@ -79,11 +80,11 @@ impl Io {
     }
 }
 
-/// What the poller is told of a connection.
+/// A registration of a connection with the poller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Report {
     pub(crate) watch: Watch,
-    /// It does not know it yet.
+    /// Whether it is the first one.
     pub(crate) first: bool,
 }
 
@@ -95,19 +96,20 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Adopts a connected handle, which is assumed ready in both directions until it says
-    /// otherwise. The poller hears of it when somebody has to wait for it; if it refuses, that is
-    /// how the connection breaks.
+    /// Adopts a connected handle. It is assumed to be ready in both directions until a call would
+    /// block. It is registered with the poller when a task has to wait for it; if the poller
+    /// refuses it, the connection breaks with that error.
     pub fn adopt(thread: &Rc<Thread>, handle: Handle) -> Self {
         let key = thread.enter(handle, READ | WRITE | STANDS | NEW);
         Self { thread: thread.clone(), key }
     }
 
-    /// Starts a connection. It is assumed writable: the first write tells whether it stands
-    /// already. The poller hears of it as of an adopted one.
+    /// Starts a connection. It is assumed to be writable: the first write shows whether it is
+    /// established. It is registered with the poller like an adopted one.
     ///
     /// # Errors
-    /// As the system says at once, such as "connection refused" or no descriptors left.
+    /// An error that the system reports at once, such as "connection refused" or no descriptors
+    /// left.
     pub fn connect(thread: &Rc<Thread>, to: &Address) -> io::Result<Self> {
         Ok(Self::begun(thread, thread.kernel().connect(to)?))
     }
@@ -115,49 +117,49 @@ impl Socket {
     /// Opens a socket for datagrams to and from one address.
     ///
     /// # Errors
-    /// As the system says, such as no descriptors left.
+    /// An error of the system, such as no descriptors left.
     pub fn datagrams(thread: &Rc<Thread>, with: SocketAddr) -> io::Result<Self> {
         Ok(Self::adopt(thread, thread.kernel().datagrams(with)?))
     }
 
-    /// As [`Socket::connect`], with what is asked of the connection beyond where it goes.
+    /// As [`Socket::connect`], with options for the connection.
     ///
     /// # Errors
-    /// As the system says at once, such as a source address that is not the machine's.
+    /// An error that the system reports at once, such as a source address that is not local.
     pub fn dial(thread: &Rc<Thread>, to: &Address, how: &Dial) -> io::Result<Self> {
         Ok(Self::begun(thread, thread.kernel().dial(to, how)?))
     }
 
-    /// A connection that may stand already.
+    /// A connection that may be established already.
     fn begun(thread: &Rc<Thread>, handle: Handle) -> Self {
         let key = thread.enter(handle, WRITE | NEW);
         Self { thread: thread.clone(), key }
     }
 
-    /// Adopts an open connection that has nothing to read, which another thread has let go.
+    /// Adopts an open connection without unread data that another thread has released.
     ///
     /// # Errors
-    /// The poller refuses it; the handle is closed then.
+    /// The poller refuses it; then the handle is closed.
     pub fn take_over(thread: &Rc<Thread>, handle: Handle) -> io::Result<Self> {
         let key = thread.register(handle, WRITE | STANDS | HALF, Watch::Incoming)?;
         Ok(Self { thread: thread.clone(), key })
     }
 
-    /// Lets go of the connection without closing it: events already harvested for it find nothing.
-    /// The handle belongs to the caller, who may pass it to another thread; the socket is good for
-    /// nothing any more but to be dropped.
+    /// Releases the connection without closing it; events already collected for it are dropped. The
+    /// caller owns the handle and may pass it to another thread; the socket must not be used any
+    /// more.
     pub fn let_go(&self) -> Handle {
         let handle = self.handle();
         self.thread.dismiss(self.key);
         handle
     }
 
-    /// The thread that the socket belongs to.
+    /// The thread that owns the socket.
     pub fn thread(&self) -> &Rc<Thread> {
         &self.thread
     }
 
-    /// The number that the system gave it.
+    /// Its descriptor.
     pub fn handle(&self) -> Handle {
         self.thread.io(self.key, |io| io.handle)
     }
@@ -177,7 +179,7 @@ impl Socket {
         self.thread.introduce(self.key);
     }
 
-    /// Reads what is there; 0 at the end of the stream.
+    /// Reads what is available; 0 at the end of the stream.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let (handle, ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
         if ready & READ == 0 {
@@ -188,7 +190,7 @@ impl Socket {
             result = self.with_failure(result);
         }
         let drained = match &result {
-            // A short read has emptied the socket, unless what follows is the end.
+            // A short read has emptied the socket, unless the end of the stream follows.
             Ok(count) => *count < buffer.len() && ready & CLOSED == 0,
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
         };
@@ -202,39 +204,39 @@ impl Socket {
         result
     }
 
-    /// Reads one datagram; what does not fit into `buffer` is lost. Others may follow, whatever its
-    /// length.
+    /// Reads one datagram; bytes that do not fit into `buffer` are lost. More datagrams may follow,
+    /// whatever the length of this one.
     ///
     /// # Errors
-    /// `WouldBlock` when there is none; otherwise as the system says, such as "connection refused".
+    /// `WouldBlock` when there is none; otherwise the system's error, such as "connection refused".
     pub fn recv_datagram(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.attempt(READ, |kernel, handle| kernel.recv(handle, buffer))
     }
 
-    /// Writes what fits. `more`: the next write follows at once.
+    /// Writes what fits. `more`: another write follows at once.
     ///
     /// # Errors
-    /// `WouldBlock` when there is no room; otherwise as the system says, perhaps of a message sent
+    /// `WouldBlock` when there is no room; otherwise the system's error, possibly of a message sent
     /// earlier.
     pub fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         let result = self.attempt(WRITE, |kernel, handle| kernel.send(handle, parts, more));
         result.inspect(|count| self.thread.pulse().throughput().add(*count))
     }
 
-    /// Sends bytes, at least one, and copies of descriptors with them, to the process at the other
-    /// end of a unix socket, behind all that was sent before.
+    /// Sends at least one byte, together with copies of descriptors, to the process at the other
+    /// end of a unix socket, after everything sent before.
     ///
     /// # Errors
-    /// As [`Socket::send`]; `Unsupported` where there are no descriptors.
+    /// As [`Socket::send`]; `Unsupported` on a kernel without descriptor passing.
     pub fn hand_over(&self, bytes: &[u8], copied: &[Handle]) -> io::Result<usize> {
         self.attempt(WRITE, |kernel, handle| kernel.hand_over(handle, bytes, copied))
     }
 
-    /// Writes what fits. A short message goes with others of this turn, behind which it must not
-    /// wait for long: before the thread sleeps, before work of another class, before the next call
-    /// for this socket that would overtake it, and before the socket is closed. It goes at once if
-    /// the system may have no room for it: more than a little was sent since something was heard;
-    /// and if the peer has closed or is gone, so that the caller learns which.
+    /// Writes what fits. A short message is sent together with others of this turn: at the latest
+    /// before the thread sleeps, before work of another class, before the next call for this socket
+    /// that would overtake it, and before the socket is closed. It is sent at once if the system
+    /// may lack room, because more than 8 KiB were sent since something was received; and if the
+    /// peer has closed or is gone, so that the caller sees the error.
     ///
     /// # Errors
     /// As [`Socket::send`].
@@ -258,40 +260,40 @@ impl Socket {
         Ok(message.len())
     }
 
-    /// Has what is sent next go at once, until something is heard: the peer has been silent for so
-    /// long that it may have gone, and the caller would rather know.
+    /// Disables write coalescing until the next input, so that a dead peer is detected: it has been
+    /// silent for so long that it may be gone.
     pub fn doubt(&self) {
         self.thread.io(self.key, |io| io.unheard = u32::MAX);
     }
 
-    /// What a read comes to where a message could not be sent: the system has told of the error
-    /// then, and tells it once.
+    /// Result of a read where a message could not be sent: the system reported the error on that
+    /// send, and reports it once only.
     #[cold]
     fn with_failure(&self, result: io::Result<usize>) -> io::Result<usize> {
         if matches!(result, Ok(1..)) {
             return result;
         }
         let failure = self.failure();
-        // A peer that had closed in good order before has said all that it had to say.
+        // A peer that had closed in good order before has sent all of its data.
         let closed = failure.kind() == io::ErrorKind::BrokenPipe && result.is_ok();
         if closed { result } else { Err(failure) }
     }
 
-    /// Whether all that was sent is with the system, which has not complained.
+    /// Whether the system has accepted everything that was sent, without an error.
     pub fn is_settled(&self) -> bool {
         self.send_waiting();
         self.thread.io(self.key, |io| io.ready & (LATE | BROKEN) == 0)
     }
 
-    /// Looks at the last of the bytes that were said to be sent, if they have not left and never
-    /// will: those behind which the connection broke. The peer has not seen them.
+    /// Calls `look` with the bytes that were reported as sent but were not, because the connection
+    /// broke before. The peer has not seen them.
     pub fn unsent<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
         self.send_waiting();
         let lost = self.thread.io(self.key, |io| io.ready & LOST != 0);
         if lost { self.thread.outgoing.lost(self.key, look) } else { look(&[]) }
     }
 
-    /// Why sending has failed, once.
+    /// Takes the error of a failed send.
     #[cold]
     fn failure(&self) -> io::Error {
         self.thread.io(self.key, |io| io.ready &= !BROKEN);
@@ -299,14 +301,15 @@ impl Socket {
         failure.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Sends what waits, so that nothing overtakes it.
+    /// Sends queued messages, so that nothing overtakes them.
     fn send_waiting(&self) {
         if self.thread.io(self.key, |io| io.ready & WAITS != 0) {
             self.thread.send_waiting();
         }
     }
 
-    /// Calls the system while the bit of this direction is set, and clears it when it would block.
+    /// Calls the system while the bit of this direction is set, and clears the bit when it would
+    /// block.
     pub(crate) fn attempt(
         &self,
         direction: u16,
@@ -339,20 +342,20 @@ impl Socket {
         result
     }
 
-    /// Asks to be woken when reading becomes possible; again for each change until it wants
-    /// nothing.
+    /// Wakes the running task when the socket becomes readable, at each change until
+    /// [`Socket::want_nothing`].
     pub fn want_read(&self) {
         self.want(READ);
     }
 
-    /// Asks to be woken when writing becomes possible; again for each change until it wants
-    /// nothing.
+    /// Wakes the running task when the socket becomes writable, at each change until
+    /// [`Socket::want_nothing`].
     pub fn want_write(&self) {
         self.want(WRITE);
     }
 
-    /// Asks to be woken when the peer closes its side or the connection breaks, also while there is
-    /// something to read that nobody reads; again for each change until it wants nothing.
+    /// Wakes the running task when the peer closes its side or the connection breaks, also in front
+    /// of unread data; at each change until [`Socket::want_nothing`].
     pub fn want_close(&self) {
         self.want(CLOSED);
     }
@@ -365,12 +368,12 @@ impl Socket {
             io.ready & bits != 0
         });
         if ready {
-            // Nothing will be reported that is known already.
+            // The poller does not report again what is ready already.
             self.thread.scheduler().wake(owner, Wake::IO);
         }
     }
 
-    /// Changes what is known or wanted of it; the poller hears of it where it has to report that.
+    /// Changes a socket's state; registers it with the poller if the owner now waits for more.
     fn change<R>(&self, how: impl FnOnce(&mut Io) -> R) -> R {
         let (result, unreported) = self.thread.io(self.key, |io| (how(io), io.is_unreported()));
         if unreported {
@@ -379,8 +382,8 @@ impl Socket {
         result
     }
 
-    /// Leaves it to the poller to tell when there is something to read, where a fresh connection is
-    /// assumed to have something: for who would take a turn of others to look in vain.
+    /// Marks a new connection as not readable until the poller reports it. A read that finds
+    /// nothing would cost the other tasks of the turn time.
     pub fn await_report(&self) {
         self.thread.io(self.key, |io| {
             if io.ready & NEW != 0 {
@@ -389,7 +392,7 @@ impl Socket {
         });
     }
 
-    /// Asks not to be woken any more.
+    /// Stops wake-ups for this socket.
     pub fn want_nothing(&self) {
         self.thread.io(self.key, |io| io.wanted = 0);
     }
@@ -399,13 +402,12 @@ impl Socket {
         self.thread.io(self.key, |io| io.ready & READ != 0)
     }
 
-    /// Whether the connection is open and has nothing to read, as the system knows at this moment.
+    /// Whether the connection is open and has nothing to read, checked with the system now.
     pub fn is_quiet(&self) -> bool {
         self.thread.kernel().is_quiet(self.handle())
     }
 
-    /// As [`Socket::is_quiet`], and takes note of it: what is readable is not known otherwise after
-    /// bytes have gone through a pipe.
+    /// As [`Socket::is_quiet`], and clears the ready bit if so: splicing does not maintain the bit.
     pub fn settle(&self) {
         if self.is_quiet() {
             self.change(|io| io.ready &= !READ);
@@ -417,19 +419,19 @@ impl Socket {
         self.thread.io(self.key, |io| io.ready & WRITE != 0)
     }
 
-    /// Whether the peer has closed its side, or the connection is broken, as far as reported: of a
-    /// connection that nobody waits for, nothing is. See [`Socket::want_close`].
+    /// Whether the peer has closed its side or the connection is broken, as far as reported:
+    /// nothing is reported of a connection that no task waits for. See [`Socket::want_close`].
     pub fn is_closed(&self) -> bool {
         self.thread.io(self.key, |io| io.ready & CLOSED != 0)
     }
 
-    /// Whether the peer has closed its side, or the connection is broken, as the system knows at
-    /// this moment: for what costs much more than this question.
+    /// Whether the peer has closed its side or the connection is broken, checked with the system
+    /// now. Worth a call before expensive work.
     pub fn has_ended(&self) -> bool {
         self.is_closed() || self.thread.kernel().has_ended(self.handle())
     }
 
-    /// The pending error of a connection.
+    /// Takes the pending error of a connection.
     pub fn take_error(&self) -> io::Result<()> {
         if self.thread.io(self.key, |io| io.ready & BROKEN != 0) {
             return Err(self.failure());
@@ -437,7 +439,7 @@ impl Socket {
         self.thread.kernel().take_error(self.handle())
     }
 
-    /// Tells the peer that nothing more will be written.
+    /// Closes the sending direction after everything that was sent.
     pub fn shutdown_write(&self) -> io::Result<()> {
         if self.thread.io(self.key, |io| io.ready & WAITS != 0) {
             self.thread.send_last(self.key);
@@ -448,30 +450,30 @@ impl Socket {
         self.thread.kernel().shutdown_write(self.handle())
     }
 
-    /// Makes the coming drop a reset: what is unsent is dropped, and nothing lingers.
+    /// Makes the drop reset the connection: unsent data is discarded.
     pub fn reset_on_close(&self) {
         self.thread.io(self.key, |io| io.resets = true);
     }
 
-    /// Makes the coming drop an end in good order again.
+    /// Makes the drop close the connection in good order again.
     pub fn end_on_close(&self) {
         self.thread.io(self.key, |io| io.resets = false);
     }
 
-    /// Makes the coming drop end the connection without telling the peer, as far as possible.
+    /// Makes the drop end the connection without notice to the peer, as far as possible.
     pub fn vanish_on_close(&self) {
         self.send_waiting();
-        // Where even the lesser way fails, a reset is what is left.
+        // Where this fails, the reset is the fallback.
         let _ = self.thread.kernel().vanish_on_close(self.handle());
         self.reset_on_close();
     }
 
-    /// Our address of the connection.
+    /// The local address of the connection.
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.thread.kernel().local_address(self.handle())
     }
 
-    /// What the system knows about the TCP connection.
+    /// The system's `TCP_INFO` of the connection.
     pub fn tcp_info(&self) -> Option<TcpInfo> {
         self.thread.kernel().tcp_info(self.handle())
     }
@@ -482,8 +484,8 @@ impl Socket {
         self.thread.kernel().set_tos(self.handle(), tos)
     }
 
-    /// Acknowledges at once what has been received, and what comes next: for a peer that may wait
-    /// with more until then.
+    /// Acknowledges at once what has been received, and what comes next, because the peer may delay
+    /// more data until then.
     pub fn acknowledge(&self) {
         self.thread.kernel().acknowledge(self.handle());
     }
@@ -501,7 +503,8 @@ impl Drop for Socket {
     }
 }
 
-/// A listening socket that several threads may share. Dropping it stops watching, never closes.
+/// A listening socket that several threads may share. Dropping it unregisters but does not close
+/// it.
 #[derive(Debug)]
 pub struct Listener {
     thread: Rc<Thread>,
@@ -511,26 +514,26 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// A listener over a handle that is bound and listens already; paused at first.
+    /// A listener over a handle that listens already; paused at first.
     pub fn new(thread: &Rc<Thread>, handle: Handle) -> Self {
         Self { thread: thread.clone(), handle, reason: Wake::IO, key: None }
     }
 
-    /// As [`Listener::new`], over the descriptor by which signals rouse the poller: whoever watches
-    /// it is woken with reason `SIGNAL`. It stays readable until cleared, so a signal that comes
-    /// just before the poller sleeps is seen too.
+    /// As [`Listener::new`], over the descriptor that signals make readable: the watching task is
+    /// woken with reason `SIGNAL`. It stays readable until cleared, so a signal that comes just
+    /// before the poller sleeps is not lost.
     pub fn for_signals(thread: &Rc<Thread>, bell: Handle) -> Self {
         let mut listener = Self::new(thread, bell);
         listener.reason = Wake::SIGNAL;
         listener
     }
 
-    /// The number that the system gave it.
+    /// Its descriptor.
     pub fn handle(&self) -> Handle {
         self.handle
     }
 
-    /// Wakes the running task from now on while clients wait.
+    /// Wakes the running task from now on while clients wait to be accepted.
     ///
     /// # Errors
     /// The poller refuses it.
@@ -549,29 +552,29 @@ impl Listener {
         Ok(())
     }
 
-    /// Leaves waiting clients to other threads or to the backlog.
+    /// Leaves waiting clients to other threads or in the backlog.
     pub fn pause(&mut self) {
         if let Some(key) = self.key.take() {
             self.thread.dismiss(key);
         }
     }
 
-    /// Closes the handle: no thread may listen on it any more.
+    /// Closes the handle; no thread can accept from it any more.
     pub fn close(mut self) {
         self.pause();
         self.thread.kernel().close(self.handle, false);
     }
 
-    /// Takes a waiting client, and its address unless it came over a path.
+    /// Accepts a client; its address is `None` on unix sockets.
     ///
     /// # Errors
-    /// `WouldBlock` when none waits; otherwise as the system says, such as no descriptors left.
+    /// `WouldBlock` when none waits; otherwise the system's error, such as no descriptors left.
     pub fn accept(&self) -> io::Result<(Socket, Option<SocketAddr>)> {
         let (handle, peer) = self.take()?;
         Ok((Socket::adopt(&self.thread, handle), peer))
     }
 
-    /// As [`Listener::accept`], for a thread that is yet to be chosen: the handle is the caller's.
+    /// As [`Listener::accept`], for a thread that is chosen later: the caller owns the handle.
     ///
     /// # Errors
     /// As [`Listener::accept`].

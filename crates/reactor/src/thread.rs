@@ -1,4 +1,4 @@
-//! One thread's reactor: its scheduler, its sockets, its time. Never shared with another thread.
+//! One thread's reactor: its scheduler, its sockets, its time.
 
 use crate::kernel::{Event, Handle, Kernel, Watch};
 use crate::outgoing::Outgoing;
@@ -13,33 +13,33 @@ use std::sync::Arc;
 use std::time::Duration;
 use stdx::{Key, Prng, Slab, Tick};
 
-/// What an operator may set.
+/// Settings of the operator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
-    /// The scheduler's.
+    /// Settings of the scheduler.
     pub scheduler: sched::Settings,
-    /// Polls without ever sleeping (`busy-polling`).
+    /// Whether the thread polls without sleeping (`busy-polling`).
     pub busy_polling: bool,
 }
 
-/// How long the offset between the wall clock and the monotonic one is trusted, in nanoseconds.
+/// Time for which the offset between wall clock and monotonic clock is trusted, in nanoseconds.
 const WALL_TRUST: u64 = 50_000_000;
 
-/// The length of one turn in this many is measured.
+/// One turn in this many is measured.
 const SAMPLED: u64 = 16;
 /// Turns measured that make up an average.
 const SAMPLES: u64 = 64;
 
-/// A descriptor that a thread watches.
+/// A registered descriptor, for operators.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched {
-    /// The number that the system gave it.
+    /// The descriptor.
     pub number: i32,
     /// The task that its readiness wakes, as one word.
     pub owner: u64,
-    /// What its readiness means to that task.
+    /// `signals` for the signal descriptor, else `task`.
     pub kind: &'static str,
-    /// Whether reading may find something, and whether that is waited for.
+    /// Whether it is readable, and whether its owner waits for that.
     pub reads: (bool, bool),
     /// The same for writing.
     pub writes: (bool, bool),
@@ -47,28 +47,28 @@ pub struct Watched {
     pub closed: bool,
 }
 
-/// Bulk work of one round, in nanoseconds: what is more urgent is heard of between rounds only, and
-/// a share of tasks says nothing of how long they take.
+/// Time for bulk work in one round, in nanoseconds. More urgent work is noticed between rounds
+/// only, and the share of tasks does not bound their duration.
 const BULK: u64 = 500_000;
-/// The same in a round that had more urgent work: whoever it was for is about to ask again.
+/// The same in a round that had more urgent work: its clients will soon send again.
 const BULK_BESIDE: u64 = 200_000;
 /// The same in any round with `tune.sched.low-latency`.
 const BULK_HASTY: u64 = 25_000;
-/// The age of a round, in nanoseconds, from which heavy work waits for the next one with
-/// `tune.sched.low-latency`: whoever has come meanwhile would wait for that, too.
+/// Age of a round, in nanoseconds, from which heavy work waits for the next round with
+/// `tune.sched.low-latency`: clients that have come meanwhile would have to wait for it, too.
 const HEAVY_WITHIN: u64 = 10_000;
-/// How many tasks of bulk work run between two looks at the clock.
+/// Bulk tasks that run between two reads of the clock.
 const BULK_TASKS: u32 = 2;
 
-/// What all tasks of a thread share.
+/// State shared by all tasks of a thread.
 pub struct Thread {
     /// Number of the thread, from 0.
     pub index: usize,
     kernel: Box<dyn Kernel>,
     scheduler: Scheduler,
-    /// The most timers that fire in one turn.
+    /// Most timers that fire in one turn.
     expirations: usize,
-    /// How many fewer have fired in this one.
+    /// Number left of these in this turn.
     spare: Cell<usize>,
     ios: RefCell<Slab<Io>>,
     events: RefCell<Vec<Event>>,
@@ -78,9 +78,9 @@ pub struct Thread {
     tick: Cell<Tick>,
     wall: Cell<u64>,
     wall_read: Cell<u64>,
-    /// How long the poller was last asked to wait at most, in nanoseconds.
+    /// Last timeout of the poller, in nanoseconds.
     asked: Cell<u64>,
-    /// What is added to the kernel's clock in this turn, as the timekeeper says.
+    /// Offset to the kernel's clock in this turn, from the timekeeper.
     correction: Cell<u64>,
     timekeeper: Arc<Timekeeper>,
     stopping: Cell<bool>,
@@ -88,13 +88,13 @@ pub struct Thread {
     busy_polling: Cell<bool>,
     pulse: Arc<Pulse>,
     turns: Cell<u64>,
-    /// Tasks of bulk work in this round, and when the first of them began.
+    /// Bulk tasks run in this round, and the start of the first of them.
     bulk: Cell<(u32, u64)>,
-    /// How long this round's bulk work may take.
+    /// Time limit for bulk work of this round.
     bulk_time: Cell<u64>,
-    /// How long that of any round may: alone, and beside work that is more urgent.
+    /// The limits for any round: with bulk work alone, and with more urgent work.
     bulk_times: (u64, u64),
-    /// How many tasks of it run between two looks at the clock.
+    /// Bulk tasks that run between two reads of the clock.
     bulk_tasks: u32,
 }
 
@@ -105,17 +105,17 @@ impl std::fmt::Debug for Thread {
 }
 
 impl Thread {
-    /// A thread without tasks, on top of a kernel, with a time of its own.
+    /// A thread without tasks over a kernel, with a timekeeper of its own.
     pub fn new(index: usize, kernel: Box<dyn Kernel>, settings: Settings) -> Rc<Self> {
         let pulse: Arc<Pulse> = Arc::default();
         let timekeeper = Timekeeper::of(vec![pulse.clone()]);
         Self::with(index, kernel, settings, pulse, timekeeper)
     }
 
-    /// As [`Thread::new`], of a process that keeps one time and looks at signs of life.
+    /// As [`Thread::new`], with the timekeeper and the heartbeats of a process.
     ///
     /// # Panics
-    /// The process has no thread of this number.
+    /// The timekeeper has no thread of this number.
     pub fn of_process(
         index: usize,
         kernel: Box<dyn Kernel>,
@@ -173,38 +173,37 @@ impl Thread {
         })
     }
 
-    /// The tasks.
+    /// The thread's scheduler.
     pub fn scheduler(&self) -> &Scheduler {
         &self.scheduler
     }
 
-    /// The way in for other threads.
+    /// The queue for wake-ups from other threads.
     pub fn mailbox(&self) -> &Arc<Mailbox> {
         self.scheduler.mailbox()
     }
 
-    /// The sign of life that a watchdog looks at.
+    /// The thread's heartbeat.
     pub fn pulse(&self) -> &Arc<Pulse> {
         &self.pulse
     }
 
-    /// The seam to the world.
+    /// The thread's kernel.
     pub fn kernel(&self) -> &dyn Kernel {
         &*self.kernel
     }
 
-    /// The thread's generator of cheap random numbers.
+    /// The thread's random generator; fast, not for secrets.
     pub fn prng(&self) -> &Prng {
         &self.prng
     }
 
-    /// What the timers of this turn have left of its budget for expirations, for work that threads
-    /// share.
+    /// Timers that may still fire in this turn; shared work uses the rest of this budget.
     pub fn spare_expirations(&self) -> usize {
         self.spare.get()
     }
 
-    /// Takes this many off what the turn has left: shared work has used them.
+    /// Takes `count` off the budget, because shared work has used it.
     pub fn use_expirations(&self, count: usize) {
         self.spare.set(self.spare.get().saturating_sub(count));
     }
@@ -214,7 +213,7 @@ impl Thread {
         self.tick.get()
     }
 
-    /// The time of this turn, in nanoseconds on a clock that never goes back.
+    /// The time of this turn, in nanoseconds of a monotonic clock.
     pub fn nanos(&self) -> u64 {
         self.now.get()
     }
@@ -229,8 +228,8 @@ impl Thread {
         self.turns.get()
     }
 
-    /// Lets others run until the next turn begins, among tasks of this class: in one turn a task
-    /// may have many goes, and sockets are heard between turns only.
+    /// Lets other tasks run until the next turn begins; the task is queued in `class`. A task may
+    /// run several times in one turn, but the poller is asked between turns only.
     pub async fn next_turn(&self, class: Class) {
         let turn = self.turns();
         while self.turns() == turn {
@@ -243,7 +242,7 @@ impl Thread {
         self.ios.borrow().len()
     }
 
-    /// What it watches, for operators.
+    /// The registered descriptors, for operators.
     pub fn watched_descriptors(&self) -> Vec<Watched> {
         let ios = self.ios.borrow();
         let told = |(_, io): (Key, &Io)| {
@@ -260,7 +259,7 @@ impl Thread {
         ios.iter().map(told).collect()
     }
 
-    /// Lets the thread sleep from now on, whatever its settings: it only finishes what runs.
+    /// Lets the thread sleep from now on whatever its settings, because it only finishes what runs.
     pub fn stop_busy_polling(&self) {
         self.busy_polling.set(false);
     }
@@ -270,7 +269,7 @@ impl Thread {
         self.busy_polling.get()
     }
 
-    /// As [`Thread::stop`], but what was sent is sent first, within its time.
+    /// As [`Thread::stop`], but unsent bytes of closed sockets are sent first, within their time.
     pub fn leave(&self) {
         self.lingers.set(true);
         self.stop();
@@ -281,10 +280,10 @@ impl Thread {
         self.stopping.set(true);
     }
 
-    /// Turns until stopped, then drops all tasks.
+    /// Runs turns until stopped, then drops all tasks.
     ///
     /// # Errors
-    /// The poller fails for good.
+    /// The poller fails permanently.
     pub fn run(&self) -> io::Result<()> {
         self.pulse.start();
         while !self.stopping.get() {
@@ -294,16 +293,16 @@ impl Thread {
         while self.lingers.get() && self.has_orphans() {
             self.turn(None)?;
         }
-        // Nobody has to expect another turn.
+        // The watchdog and the timekeeper must not expect another turn.
         self.pulse.sleep(u64::MAX);
         Ok(())
     }
 
-    /// One turn: wait for events while there is no work, at most for `patience`; then wake what is
-    /// due and run one round.
+    /// One turn: wait for events if there is no work, for `patience` at most; then wake the tasks
+    /// that are due and run one round.
     ///
     /// # Errors
-    /// The poller fails for good.
+    /// The poller fails permanently.
     pub fn turn(&self, patience: Option<Duration>) -> io::Result<()> {
         let mut events = self.events.take();
         events.clear();
@@ -339,7 +338,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Whether another task of bulk work may run in this round after the coming one.
+    /// Whether another bulk task may run in this round after this one.
     fn has_time_for_bulk(&self) -> bool {
         let (tasks, since) = self.bulk.get();
         let since = if tasks == 0 { self.clock() } else { since };
@@ -353,7 +352,8 @@ impl Thread {
         self.clock().saturating_sub(self.now.get()) < HEAVY_WITHIN
     }
 
-    /// Takes this turn into the average: one of [`SAMPLED`], so that a second clock is read rarely.
+    /// Adds this turn to the average: one in [`SAMPLED`], so that the clock is read a second time
+    /// rarely.
     fn measure_turn(&self) {
         let length = self.clock().saturating_sub(self.now.get());
         let average = self.activity().loop_nanos.get();
@@ -365,7 +365,7 @@ impl Thread {
         self.scheduler.activity()
     }
 
-    /// Waits for events.
+    /// Waits for events, or only collects them if there is work.
     fn poll(&self, patience: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
         let activity = self.activity();
         let busy = self.scheduler.has_work();
@@ -393,34 +393,34 @@ impl Thread {
         result
     }
 
-    /// How long the poller may take without a leap of the clock, if it is asked to wait for
-    /// `timeout` at most. The last call counts too: in a simulation, time passes between the turns.
+    /// Longest time between two turns without a leap of the clock, for a timeout of the poller. The
+    /// previous timeout counts too: in a simulation, time passes between turns.
     fn patience_for_leaps(&self, timeout: Option<Duration>) -> u64 {
         let asked = timeout.map_or(u64::MAX, |it| it.as_nanos().try_into().unwrap_or(u64::MAX));
         asked.max(self.asked.replace(asked))
     }
 
-    /// How long to wait at most: to the next timer, and not beyond `patience`.
+    /// Timeout of the poller: to the next timer, and at most `patience`.
     fn time_to_expiry(&self, patience: Option<Duration>) -> Option<Duration> {
         let Some(next) = self.scheduler.next_expiry() else { return patience };
-        // Counted from the last turn's time; the round since then is short, and a late wake-up is
-        // allowed, so no second clock is read. A tick's start is aimed at, rounded up.
+        // Counted from the time of the last turn, so that no clock is read: the round since then is
+        // short, and waking late is allowed. Aims at the start of the tick.
         let into_tick = self.now.get() % 1_000_000;
         let ahead = u64::from(next.ms_after(self.tick())) * 1_000_000;
         let until = Duration::from_nanos(ahead.saturating_sub(into_tick));
         Some(patience.map_or(until, |patience| patience.min(until)))
     }
 
-    /// The kernel's clock, without its leaps so far.
+    /// The kernel's clock, corrected for its leaps so far.
     fn clock(&self) -> u64 {
         self.kernel.monotonic().wrapping_add(self.correction.get())
     }
 
     /// Reads the clock, once per turn.
     ///
-    /// A clock that goes back, or on by far more than the pollers were to wait, has leapt: the
-    /// machine was suspended, the process stopped, a virtual machine moved. The process's own time
-    /// does not follow it, so that its timers expire neither all at once nor never.
+    /// A clock that goes back, or forward by far more than the timeouts, has leapt: the machine was
+    /// suspended, the process stopped, a virtual machine moved. The process's own time does not
+    /// follow the leap, so that its timers do not expire all at once or never.
     fn read_clocks(&self) {
         let (before, raw) = (self.now.get(), self.kernel.monotonic());
         let correction = self.timekeeper.correction();
@@ -443,7 +443,7 @@ impl Thread {
     fn deliver(&self, event: Event) {
         let key = Key::from_bits(event.token);
         let mut ios = self.ios.borrow_mut();
-        // An event of a socket that is gone, harvested in the same batch, finds nothing.
+        // The socket was closed by a task of this batch of events.
         let Some(io) = ios.get_mut(key) else {
             return self.activity().poll_drop.add(1);
         };
@@ -470,7 +470,7 @@ impl Thread {
         }
     }
 
-    /// Registers a handle that the socket will own: it is closed if the poller refuses it.
+    /// Registers a handle that the socket will own; it is closed if the poller refuses it.
     pub(crate) fn register(&self, handle: Handle, ready: u16, watch: Watch) -> io::Result<Key> {
         self.enrol(handle, ready, watch).inspect_err(|_| self.kernel.close(handle, false))
     }
@@ -483,7 +483,7 @@ impl Thread {
         Ok(key)
     }
 
-    /// Takes a handle in that the poller does not know.
+    /// Adds a handle that is not registered with the poller.
     pub(crate) fn enter(&self, handle: Handle, ready: u16) -> Key {
         let owner = self.scheduler.current();
         let io =
@@ -491,8 +491,8 @@ impl Thread {
         self.ios.borrow_mut().insert(io)
     }
 
-    /// Has the poller know a connection, and report room if that is lacking, unless it does
-    /// already: it reports what is ready now, too.
+    /// Registers a connection with the poller, for output too if room is lacking, unless it is
+    /// registered so already; the poller reports readiness that exists already.
     pub(crate) fn introduce(&self, key: Key) {
         let (handle, report) = self.io(key, |io| (io.handle, io.report()));
         let Some(Report { watch, first }) = report else { return };
@@ -506,7 +506,7 @@ impl Thread {
         }
     }
 
-    /// Forgets a socket and closes it. Doing so twice does nothing.
+    /// Removes a socket and closes it. A second call does nothing.
     pub(crate) fn unregister(&self, key: Key) {
         if self.has_estate(key) && !self.settle_estate(key) {
             return;
@@ -517,7 +517,7 @@ impl Thread {
         }
     }
 
-    /// Forgets a listener, or a connection let go, without closing it.
+    /// Removes a listener, or a released connection, without closing it.
     pub(crate) fn dismiss(&self, key: Key) {
         if self.has_estate(key) {
             self.give_up_estate(key);
@@ -528,7 +528,7 @@ impl Thread {
         }
     }
 
-    /// Whether something of a socket is still on its way, or has failed.
+    /// Whether a socket has queued or unsent bytes, or a failure.
     fn has_estate(&self, key: Key) -> bool {
         self.ios.borrow().get(key).is_some_and(|io| io.ready & (WAITS | LATE | BROKEN | LOST) != 0)
     }

@@ -1,22 +1,22 @@
-//! Bytes that one thread has sent, in all and within the last second. Never written by two threads.
+//! Bytes that one thread has sent, in total and within the last second.
 //!
-//! The owner adds with a load and a store, and begins a new second at most once a turn; whoever
-//! wants a total sums over the threads.
+//! The owner adds with a load and a store, and begins a new second at most once per turn; a total
+//! over all threads is the sum.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A second, in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
-/// What one thread has sent over its sockets; datagrams do not count.
+/// Bytes that one thread has sent over stream sockets; datagrams do not count.
 #[derive(Debug, Default)]
 pub struct Throughput {
     sent: AtomicU64,
-    /// When the second that is measured began, in nanoseconds of the owner's clock.
+    /// Start of the measured second, in nanoseconds of the owner's clock.
     began: AtomicU64,
-    /// What had been sent by then.
+    /// Total at that time.
     before: AtomicU64,
-    /// What was sent in the second before it.
+    /// Bytes sent in the second before.
     last: AtomicU64,
 }
 
@@ -26,14 +26,14 @@ impl Throughput {
         self.sent.load(Relaxed)
     }
 
-    /// Bytes within the second that ends at `now`: what is known of this one, and the share of the
-    /// one before that lies within it.
+    /// Bytes within the second that ends at `now`: those of the measured second, and a proportional
+    /// share of the second before.
     pub fn rate(&self, now: u64) -> u64 {
         let current = self.sent().wrapping_sub(self.before.load(Relaxed));
         let age = now.saturating_sub(self.began.load(Relaxed));
         let (newer, older, age) = match age / SECOND {
             0 => (current, self.last.load(Relaxed), age),
-            // Nothing has been sent since, or a new second would have begun.
+            // Nothing was sent since, otherwise a new second would have begun.
             1 => (0, current, age - SECOND),
             _ => return 0,
         };
@@ -41,13 +41,13 @@ impl Throughput {
         newer + share as u64
     }
 
-    /// The owner has sent this much.
+    /// Adds sent bytes. Called by the owner only.
     #[inline]
     pub(crate) fn add(&self, count: usize) {
         self.sent.store(self.sent().wrapping_add(count as u64), Relaxed);
     }
 
-    /// The owner begins a turn.
+    /// Begins a new second if the old one is over. Called by the owner at the start of a turn.
     #[inline]
     pub(crate) fn turn(&self, now: u64) {
         if now.wrapping_sub(self.began.load(Relaxed)) >= SECOND {
@@ -60,7 +60,7 @@ impl Throughput {
         let (sent, began) = (self.sent(), self.began.load(Relaxed));
         let whole = now.saturating_sub(began) < 2 * SECOND;
         let last = if whole { sent.wrapping_sub(self.before.load(Relaxed)) } else { 0 };
-        // A thread that is seldom awake begins where it wakes.
+        // A thread that wakes rarely begins its second when it wakes.
         self.began.store(if whole { began + SECOND } else { now }, Relaxed);
         self.last.store(last, Relaxed);
         self.before.store(sent, Relaxed);

@@ -1,56 +1,56 @@
-//! What the threads of a process agree on about their clock: how far it has leapt. Never reads it.
+//! The correction of clock leaps, on which the threads of a process agree.
 //!
-//! Moments that one thread has noted are compared with the time of another: entries of tables
-//! expire, queues have an order, checks move. So a leap is taken back once, for all, by whoever
-//! comes back from its poller first.
+//! Times noted by one thread are compared with the clock of another: entries of tables expire,
+//! queues are ordered, checks move between threads. So a leap is corrected once for all threads, by
+//! the first thread that returns from its poller.
 
 use crate::pulse::Pulse;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// How much later than expected a process may have its next turn before the clock is said to have
-/// leapt, in nanoseconds. More than the watchdog lets a turn take.
+/// Delay beyond the expected next turn of a process from which the clock is said to have leapt, in
+/// nanoseconds. It is longer than any turn that the watchdog allows.
 pub(crate) const LEAP: u64 = 5_000_000_000;
 
-/// The time of a process.
+/// The clock correction of a process.
 #[derive(Debug)]
 pub struct Timekeeper {
-    /// What is added to the kernel's clock to take back its leaps, in nanoseconds, wrapping.
+    /// Offset added to the kernel's clock, in nanoseconds, wrapping.
     correction: AtomicU64,
     pulses: Vec<Arc<Pulse>>,
 }
 
 impl Timekeeper {
-    /// That of a process with so many threads.
+    /// A timekeeper for this number of threads.
     pub fn new(threads: usize) -> Arc<Self> {
         Self::of((0..threads).map(|_| Arc::default()).collect())
     }
 
-    /// That of a process whose threads have these signs of life.
+    /// A timekeeper for threads with these heartbeats.
     pub(crate) fn of(pulses: Vec<Arc<Pulse>>) -> Arc<Self> {
         Arc::new(Self { correction: AtomicU64::new(0), pulses })
     }
 
-    /// The signs of life of all threads.
+    /// The heartbeats of all threads.
     pub fn pulses(&self) -> &[Arc<Pulse>] {
         &self.pulses
     }
 
-    /// What is added to the kernel's clock now.
+    /// The current correction.
     #[inline]
     pub(crate) fn correction(&self) -> u64 {
         self.correction.load(Relaxed)
     }
 
-    /// The time of a thread that finds the kernel's clock at `raw`, earlier than its last turn
-    /// `before` or more than [`LEAP`] later; and the correction that makes it so, which holds for
-    /// all from now on.
+    /// The time of a thread whose kernel clock shows `raw`, which is earlier than its last turn
+    /// `before` or more than [`LEAP`] later; and the correction that yields it, which all threads
+    /// use from now on.
     ///
-    /// A clock goes back for the thread itself: others may have looked at it since this one has.
-    /// Since the last turn that any thread has had, the process has not been seen alive. If the
-    /// thread that was to have the next one has not had it long after it should, the process has
-    /// stood still.
+    /// A clock goes back relative to the thread's own last turn, because other threads may have
+    /// read it later. For a forward leap the expected turns of all threads count: if the thread
+    /// whose turn was expected first has not had it long after that time, the whole process stood
+    /// still.
     #[cold]
     pub(crate) fn judge(&self, raw: u64, before: u64) -> (u64, u64) {
         loop {
@@ -65,7 +65,8 @@ impl Timekeeper {
                 read
             };
             let right = correction.wrapping_add(now.wrapping_sub(read));
-            // If another thread has judged meanwhile, there may be nothing left to take back.
+            // If another thread has corrected the leap meanwhile, there may be nothing left to
+            // correct.
             let swapped = self.correction.compare_exchange(correction, right, AcqRel, Relaxed);
             if swapped.is_ok() {
                 return (now, right);
@@ -73,9 +74,8 @@ impl Timekeeper {
         }
     }
 
-    /// When the last turn of any thread was, and when the first one after that was expected.
-    /// Whoever is later than the last turn is busy, or stands in line for a processor, and has
-    /// nothing to tell.
+    /// Time of the last turn of any thread, and the earliest expected turn after it. A thread whose
+    /// expected turn lies before the last turn is busy or waits for a processor, and is left out.
     fn turns(&self, before: u64) -> (u64, u64) {
         let last = self.pulses.iter().map(|it| it.last_turn()).fold(before, u64::max);
         let next = self.pulses.iter().map(|it| it.next_turn()).filter(|next| *next >= last);
@@ -89,7 +89,7 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    /// Threads by their last turns and when they expect their next ones.
+    /// Threads by their last and their expected turns.
     fn process(turns: &[(u64, u64)]) -> Arc<Timekeeper> {
         let timekeeper = Timekeeper::new(turns.len());
         for (pulse, (last, next)) in timekeeper.pulses().iter().zip(turns) {

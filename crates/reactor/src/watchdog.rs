@@ -1,8 +1,8 @@
-//! The watchdog: finds threads that do not come back to their loops.
+//! The watchdog: detects threads that do not return to their event loops.
 //!
-//! One that computes for ever has a bug, and the process is given up. One that the kernel lets wait
-//! may go on when whatever it waits for happens, so it is reported, once when it is found and once
-//! when it is back.
+//! A thread that computes without end has a bug, and the process is aborted. A thread that is
+//! blocked in the kernel may continue later, so it is reported, once when it is found and once when
+//! it is back.
 
 use crate::pulse::Pulse;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use sys::threads::Threads;
 pub const LIMIT: u64 = 2_000_000_000;
 /// How long a thread may be blocked in the kernel before it is reported, in nanoseconds.
 pub const BLOCKED: u64 = 10_000_000_000;
-/// Time between two looks.
+/// Time between two inspections.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Nanoseconds between two looks from which on the whole process was stopped.
+/// Nanoseconds between two inspections from which on the whole process was stopped.
 const STOPPED: u64 = 3_000_000_000;
 
 /// A thread that does not return to its loop.
@@ -65,7 +65,7 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// The questions of the watchdog to the system.
+/// Access to the system, as the watchdog needs it.
 pub trait Senses {
     /// Nanoseconds on a clock that never goes back.
     fn now(&self) -> u64;
@@ -102,20 +102,20 @@ struct Seen {
     reported: bool,
 }
 
-/// Looks at pulses now and then.
+/// Inspects the heartbeats of all threads periodically.
 #[derive(Debug)]
 pub struct Watchdog {
     pulses: Vec<Arc<Pulse>>,
-    /// Per thread.
+    /// Last state seen, per thread.
     seen: Vec<Seen>,
-    /// When it looked last.
+    /// Time of the last inspection.
     looked: u64,
-    /// How long a thread may be blocked.
+    /// Nanoseconds for which a thread may be blocked without a report.
     patience: u64,
 }
 
 impl Watchdog {
-    /// A watchdog over these threads.
+    /// A watchdog over the threads with these heartbeats.
     pub fn new(pulses: Vec<Arc<Pulse>>) -> Self {
         let unseen = Seen { turn: u64::MAX, cpu: 0, since: 0, reported: false };
         let seen = vec![unseen; pulses.len()];
@@ -128,10 +128,10 @@ impl Watchdog {
         Self { patience, ..self }
     }
 
-    /// Looks once, and appends what it finds.
+    /// Inspects all threads once, and appends its findings.
     pub fn look(&mut self, senses: &impl Senses, found: &mut Vec<Finding>) {
         let now = senses.now();
-        // Threads that were stopped with the process were not blocked meanwhile.
+        // Threads that were stopped together with the process were not blocked meanwhile.
         let stopped = now.saturating_sub(std::mem::replace(&mut self.looked, now)) > STOPPED;
         for (thread, (pulse, seen)) in self.pulses.iter().zip(&mut self.seen).enumerate() {
             let system = pulse.system_thread();
@@ -167,8 +167,8 @@ impl Watchdog {
         }
     }
 
-    /// Watches from a thread of its own until the process ends, and calls `report` with all that it
-    /// finds, which decides what becomes of the process.
+    /// Watches from a thread of its own until the process ends, and passes all findings to
+    /// `report`, which decides whether to abort.
     ///
     /// # Errors
     /// No thread could be made.
@@ -228,7 +228,7 @@ mod tests {
             Self { dog, pulse, scene: Scene::default() }
         }
 
-        /// The findings after a second in which the thread has used `cpu`.
+        /// The findings after a second in which the thread has used `cpu` nanoseconds.
         fn look(&mut self, cpu: u64) -> Vec<String> {
             self.scene.now.set(self.scene.now.get() + 1_000_000_000);
             self.scene.cpu.set(self.scene.cpu.get() + cpu);

@@ -1,4 +1,4 @@
-//! Datagrams arrive one by one, whole and in order, however they travelled.
+//! Tests that datagrams arrive one by one, whole and in order, sent in trains or not.
 
 use super::{Datagrams, MAX_BYTES};
 use std::net::{SocketAddr, UdpSocket};

@@ -1,5 +1,4 @@
-//! Tests of messages that go together, over a system that takes as much as it is told to. Never
-//! part of the product.
+//! Tests of write coalescing over a scripted system.
 
 use super::*;
 use crate::kernel::Address;
@@ -28,7 +27,7 @@ fn messages_of_a_turn_go_at_its_end_in_their_order() {
         assert_eq!(other.send_soon(b"b").unwrap(), 1);
         assert_eq!(one.send_soon(b"c").unwrap(), 1);
         assert_eq!((seen.got(1), seen.got(2)), (String::new(), String::new()));
-        // Nothing overtakes what waits, and what comes behind it may wait again.
+        // Nothing overtakes what waits, and later messages may wait again.
         assert_eq!(one.send(&[IoSlice::new(b"d")], false).unwrap(), 1);
         assert_eq!((seen.got(1), seen.got(2)), ("acd".into(), "b".into()));
         other.send_soon(b"e").unwrap();
@@ -49,7 +48,7 @@ fn messages_of_one_socket_in_a_row_are_one() {
     }
     thread.send_waiting();
     assert_eq!((script.got(1), script.got(2), calls()), ("abd".into(), "c".into(), (2, 1)));
-    // As the leave that is taken of a peer, behind the last that it is told.
+    // For instance the farewell to a peer, behind the last message to it.
     one.send_soon(b"answer").unwrap();
     one.send_soon(b"bye").unwrap();
     drop(one);
@@ -296,7 +295,7 @@ fn rests_that_outlive_their_sockets_are_not_without_number() {
     assert!((1..=count).all(|handle| !script.with(handle, |end| end.closed)));
     let dropped = |handle| script.with(handle, |end| (end.closed, end.reset));
     assert!((count + 1..=count + 3).all(|handle| dropped(handle) == (true, true)));
-    // One that has gone makes room.
+    // One that is closed frees its place.
     script.make_room(1, 10);
     turn(&thread);
     assert_eq!((script.got(1), dropped(1)), ("bye".into(), (true, false)));
@@ -330,7 +329,7 @@ fn the_stream_ends_after_the_rest() {
     assert_eq!(script.got(1), "bye");
 }
 
-/// What the owner of a socket reads after a message to it has failed with this error, twice.
+/// Results of two reads by the owner of a socket after a message to it failed with this error.
 fn reads_after(error: i32) -> [Result<usize, Option<i32>>; 2] {
     let script = Script::default();
     let thread = script.thread();
@@ -357,7 +356,7 @@ const RESET: i32 = 104;
 
 #[test]
 fn the_owner_hears_that_a_message_could_not_be_sent() {
-    // Once: what follows is the end of the stream.
+    // The error is returned once; the end of the stream follows.
     assert_eq!(reads_after(RESET), [Err(Some(RESET)), Ok(0)]);
     // The peer had closed in good order before.
     assert_eq!(reads_after(PIPE), [Ok(0), Ok(0)]);

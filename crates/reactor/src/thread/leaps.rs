@@ -1,11 +1,12 @@
-//! Tests of a clock that leaps. Never part of the product.
+//! Tests of a clock that leaps.
 
 use super::*;
 use crate::script::Script;
 
 const MINUTE: u64 = 60_000_000_000;
 
-/// A thousand timers, one per second of its own time from `start` on; counts those that fired.
+/// Spawns a thousand timers, one per second of the thread's time from `start` on; counts those that
+/// fired.
 fn timers(kernel: &Script, start: u64) -> (Rc<Thread>, Rc<Cell<u64>>) {
     kernel.now.set(start);
     let thread = kernel.thread();
@@ -51,7 +52,7 @@ fn a_late_return_within_reason_is_real_time() {
     thread.scheduler().clear();
 }
 
-/// Sleeps for this many seconds again and again.
+/// Spawns a task that sleeps for this many seconds again and again.
 fn tick(thread: &Rc<Thread>, seconds: u32) {
     let own = thread.clone();
     thread.scheduler().spawn(Class::Normal, async move {

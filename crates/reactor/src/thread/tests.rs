@@ -1,4 +1,4 @@
-//! Tests of the reactor over real sockets. Never part of the product.
+//! Tests of the reactor over real sockets.
 
 use super::*;
 use crate::os::Os;
@@ -127,7 +127,7 @@ fn whoever_waits_for_the_next_turn_runs_in_it_and_not_before() {
             own.next_turn(class).await;
         }
     });
-    // However often one turn runs its tasks.
+    // However often tasks run in one turn.
     while thread.scheduler().tasks() > 0 {
         thread.turn(Some(Duration::ZERO)).unwrap();
         for _ in 0..3 {
@@ -156,7 +156,7 @@ fn another_thread_rouses_a_sleeper() {
     let thread = thread();
     let own = thread.clone();
     thread.scheduler().spawn(Class::Normal, async move {
-        // Sent from here, it cannot come before the task waits for it.
+        // Sent from here, the wake-up cannot come before the task waits for it.
         let (mailbox, task) = (own.mailbox().clone(), own.scheduler().current());
         let sender = std::thread::spawn(move || mailbox.wake(task, Wake::MESSAGE));
         assert_eq!(own.scheduler().pause(None).await, Wake::MESSAGE);
@@ -204,7 +204,7 @@ fn a_signal_wakes_the_poller_with_a_reason_of_its_own_also_just_before_it_sleeps
     });
     thread.turn(Some(Duration::ZERO)).unwrap();
     let raise = || sys::signal::send(std::process::id() as i32, sys::signal::USR2).unwrap();
-    // Between the turns: the poller is about to sleep without a limit.
+    // Between the turns: the poller is about to sleep without a timeout.
     raise();
     thread.turn(None).unwrap();
     let later = std::thread::spawn(raise);
@@ -212,7 +212,7 @@ fn a_signal_wakes_the_poller_with_a_reason_of_its_own_also_just_before_it_sleeps
     later.join().unwrap();
 }
 
-/// Whether the poller knows the one connection of a thread.
+/// Whether the only connection of a thread is registered with the poller.
 fn is_known(thread: &Thread) -> bool {
     thread.ios.borrow().iter().all(|(_, io)| io.ready & NEW == 0)
 }
@@ -221,7 +221,7 @@ fn is_known(thread: &Thread) -> bool {
 fn connection(thread: &Rc<Thread>) -> (Socket, TcpStream) {
     let (handle, address) = listen();
     let peer = TcpStream::connect(address).unwrap();
-    // Loopback: the connection stands when `connect` returns.
+    // On loopback, the connection is established when `connect` returns.
     let (socket, _) = Listener::new(thread, handle).accept().unwrap();
     sys::close(handle.0);
     (socket, peer)
@@ -302,7 +302,7 @@ fn a_connection_left_to_the_poller_is_not_read_in_vain_and_what_came_before_is_r
         assert_eq!(socket.recv(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         socket.want_read();
         own.scheduler().pause(None).await;
-        // Known by now: there is nothing to leave to it, and what it has said stays true.
+        // It is registered by now, so its ready bit stays.
         socket.await_report();
         assert_eq!(socket.recv(&mut buffer).unwrap(), 5);
         own.stop();
@@ -320,7 +320,7 @@ fn a_connection_that_is_waited_for_reports_what_came_before_the_poller_knew_it()
         let mut buffer = [0; 100];
         assert_eq!(socket.recv(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         assert!(!is_known(&own));
-        // Between the look and the wait.
+        // The data comes between the read and the wait.
         peer.write_all(b"late").unwrap();
         drop(peer);
         socket.want_read();
@@ -335,7 +335,7 @@ fn a_connection_that_is_waited_for_reports_what_came_before_the_poller_knew_it()
     }
 }
 
-/// Of what is not read, the system says nothing more: the end is what remains to be told.
+/// The system reports unread data once; after that, only the end is reported.
 #[test]
 fn who_asks_for_the_end_hears_of_it_in_front_of_what_nobody_reads() {
     let thread = thread();
@@ -348,7 +348,7 @@ fn who_asks_for_the_end_hears_of_it_in_front_of_what_nobody_reads() {
         assert!(socket.is_readable() && !is_known(&own));
         socket.want_close();
         assert!(is_known(&own) && !socket.is_closed());
-        // What is readable stays so, and wakes nobody by that.
+        // The socket stays readable, which wakes no task.
         let patience = Some(own.tick().plus_ms(20));
         assert_eq!(own.scheduler().pause(patience).await, Wake::TIMER);
         drop(peer);
@@ -368,7 +368,8 @@ fn who_wants_to_read_before_looking_hears_of_what_follows() {
     peer.write_all(b"one").unwrap();
     thread.scheduler().spawn(Class::Normal, async move {
         let mut buffer = [0; 100];
-        // It may be readable, so that the task goes on at once; from then on reading is wanted.
+        // A new socket may be readable, so the task continues at once; from then on it waits for
+        // input.
         socket.want_read();
         own.scheduler().pause(None).await;
         assert_eq!(socket.recv(&mut buffer).unwrap(), 3);
@@ -394,7 +395,7 @@ fn low_latency_leaves_less_time_for_bulk_work() {
             });
         }
         let tasks = || thread.scheduler().tasks();
-        // Of several rounds one tells: what else runs on this machine takes time, too.
+        // One of several rounds has to satisfy, because other programs use the machine too.
         let rounds = (0..5).map(|_| {
             let before = tasks();
             thread.turn(Some(Duration::ZERO)).unwrap();
@@ -406,7 +407,7 @@ fn low_latency_leaves_less_time_for_bulk_work() {
     assert!(count(false) > 2 * count(true));
 }
 
-/// A slice of heavy work is the longest of a round: with low latency it comes behind little else.
+/// A heavy item is the longest of a round: with low latency, little other work runs before it.
 #[test]
 fn low_latency_leaves_heavy_work_to_a_short_round() {
     let turns_to_heavy = |low_latency| {
@@ -426,7 +427,7 @@ fn low_latency_leaves_heavy_work_to_a_short_round() {
     assert_ne!(turns_to_heavy(true), 1);
 }
 
-/// Whoever is more urgent is heard of between rounds: long tasks of bulk work make them short.
+/// More urgent work is noticed between rounds: long bulk tasks make rounds short.
 #[test]
 fn a_round_has_so_much_time_for_bulk_work() {
     let thread = thread();
@@ -444,7 +445,7 @@ fn a_round_has_so_much_time_for_bulk_work() {
     let spawn = |class, nanos| {
         thread.scheduler().spawn(class, work(class, nanos));
     };
-    // Of several rounds one tells: what else runs on this machine takes time, too.
+    // One of several rounds has to satisfy, because other programs use the machine too.
     (0..100).for_each(|_| spawn(Class::Bulk, BULK / 10));
     let alone = (0..5).map(|_| {
         let before = ran.get()[2];
@@ -474,7 +475,7 @@ fn a_round_has_so_much_time_for_bulk_work() {
     assert_eq!(counted - told, u64::from(2 * bulk));
 }
 
-/// The poller is told of the connection for what comes in alone, and then for more.
+/// The connection is registered with the poller for input, and later for output too.
 #[test]
 fn who_has_waited_for_an_answer_may_wait_for_room() {
     let thread = thread();
