@@ -1,7 +1,7 @@
-//! Programs that run beside this process: start one, hear of its end, send it a signal. Never waits for one.
+//! Child processes: start a program, read how it ended, signal it.
 //!
-//! A child is a descriptor (pidfd) that becomes readable when the program has ended. Its number
-//! stays taken until [`ending`] has told how it ended.
+//! A child is a pidfd that becomes readable when the program has ended. The process id stays taken
+//! until [`ending`] has collected the status.
 
 use crate::{Fd, borrow, into_raw};
 use rustix::process::{self, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
@@ -9,31 +9,31 @@ use std::io;
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
-/// A program, what it is told, and all of its environment.
+/// A program to run, with its arguments and its whole environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// A path, or a name that is looked for in the `PATH` of `env`.
+    /// A path, or a name that is looked up in the `PATH` of `env`.
     pub name: String,
     /// Its arguments after the name.
     pub args: Vec<String>,
-    /// Names and values; there are no others.
+    /// Names and values of the environment; nothing is inherited.
     pub env: Vec<(String, String)>,
 }
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, with this status, 0 to 255.
+    /// It exited with this status, 0 to 255.
     Exited(i32),
-    /// By a signal.
+    /// A signal killed it.
     Killed,
 }
 
-/// Starts a program with nothing to read; what it prints goes where this process prints. The
-/// calling thread waits for the system to load it, and for nothing else.
+/// Starts a program with /dev/null as its input and this process's output. The calling thread waits
+/// until the system has loaded it.
 ///
 /// # Errors
-/// There is no such program, it may not be run, or the system has no room for it.
+/// There is no such program, it may not be executed, or the system lacks memory or processes.
 pub fn start(program: &Program) -> io::Result<Fd> {
     let env = program.env.iter().map(|(name, value)| (name, value));
     let mut command = Command::new(&program.name);
@@ -43,17 +43,18 @@ pub fn start(program: &Program) -> io::Result<Fd> {
     match process::pidfd_open(pid, PidfdFlags::NONBLOCK) {
         Ok(fd) => Ok(into_raw(fd)),
         Err(error) => {
-            // Nobody would hear of its end: it goes at once, and its number with it.
+            // Without a pidfd its end could not be noticed, so the child is killed and reaped at
+            // once.
             let _ = child.kill().and_then(|()| child.wait());
             Err(error.into())
         }
     }
 }
 
-/// How a child ended, once; `None` while it runs.
+/// How a child ended; `None` while it runs. The status can be collected once.
 ///
 /// # Errors
-/// It has been told before.
+/// The status was collected before.
 pub fn ending(child: Fd) -> io::Result<Option<Ending>> {
     let fd = borrow(child)?;
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
@@ -61,10 +62,10 @@ pub fn ending(child: Fd) -> io::Result<Option<Ending>> {
     Ok(status.map(|status| status.exit_status().map_or(Ending::Killed, Ending::Exited)))
 }
 
-/// Asks a child to end, or makes it end by `force`.
+/// Asks a child to end (SIGTERM), or kills it with `force`.
 ///
 /// # Errors
-/// It has ended.
+/// The child has ended.
 pub fn end(child: Fd, force: bool) -> io::Result<()> {
     let signal = if force { Signal::KILL } else { Signal::TERM };
     Ok(process::pidfd_send_signal(borrow(child)?, signal)?)

@@ -1,4 +1,4 @@
-//! The clocks. Never used above the reactor, which hands time out.
+//! The system's clocks. Crates above the reactor get their time from the reactor.
 
 use rustix::thread::nanosleep;
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -9,8 +9,8 @@ fn nanos(id: ClockId) -> u64 {
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 
-/// Has this thread do nothing for so long, or until a signal comes: for a process that does not
-/// serve yet.
+/// Blocks the calling thread for this time, or until a signal comes. Only for a process that does
+/// not serve yet.
 pub fn rest(time: Duration) {
     let (tv_sec, tv_nsec) = (time.as_secs() as i64, time.subsec_nanos().into());
     let _ = nanosleep(&Timespec { tv_sec, tv_nsec });
@@ -26,7 +26,7 @@ pub fn wall() -> u64 {
     nanos(ClockId::Realtime)
 }
 
-/// CPU time that a thread of this process has used, in nanoseconds; 0 if it is gone.
+/// CPU time used by a thread of this process, in nanoseconds; 0 if the thread has ended.
 pub fn thread_cpu(tid: i32) -> u64 {
     // The kernel's encoding of a per-thread CPU clock: inverted id, then 110.
     let id = (!tid << 3) | 6;

@@ -1,4 +1,4 @@
-//! Processors and threads. Never chooses a placement.
+//! Processors that this process may use, and the binding of threads to them.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
@@ -11,7 +11,7 @@ pub fn available() -> Vec<usize> {
     }
 }
 
-/// Binds the calling thread to the processors named.
+/// Binds the calling thread to these processors.
 ///
 /// # Errors
 /// None of them exists or is allowed.
@@ -23,7 +23,7 @@ pub fn bind_thread(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// The kernel's number of the calling thread.
+/// The kernel's id of the calling thread.
 pub fn thread_id() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }

@@ -1,30 +1,30 @@
-//! Many datagrams in one system call. Never gathers them: whoever sends decides how long they wait.
+//! Many datagrams in one system call (sendmmsg(2)), also segmented by the kernel (`UDP_SEGMENT`).
 
 use crate::Fd;
 use std::io;
 use std::net::SocketAddr;
 
-/// Datagrams of one call that differ in address or length.
+/// Trains per call.
 pub const MAX_TRAINS: usize = 32;
-/// Datagrams of equal length that the system takes as one message.
+/// Most datagrams of equal length that the system takes as one message.
 pub const MAX_SEGMENTS: usize = 64;
-/// Bytes of such a message.
+/// Most bytes of such a message.
 pub const MAX_TRAIN: usize = 60_000;
 
-/// Datagrams for one address, end to end. All are of the length `segment` but the last, which may
+/// Datagrams to one address, concatenated. All have the length `segment` except the last, which may
 /// be shorter.
 #[derive(Debug, Clone, Copy)]
 pub struct Train<'b> {
-    /// Where they go.
+    /// Destination address.
     pub to: SocketAddr,
-    /// Their bytes.
+    /// Bytes of all datagrams.
     pub bytes: &'b [u8],
-    /// Bytes of each; that of `bytes` when there is only one.
+    /// Length of each datagram; that of `bytes` if there is only one.
     pub segment: usize,
 }
 
 impl Train<'_> {
-    /// Whether there is more than one datagram.
+    /// Whether the train has more than one datagram.
     pub fn is_long(&self) -> bool {
         self.segment < self.bytes.len()
     }
@@ -76,8 +76,8 @@ fn address(to: SocketAddr) -> (Address, u32) {
 /// failed.
 ///
 /// # Errors
-/// The first one failed. A train of more than one may fail where one alone does not: on systems
-/// before Linux 4.18, or when a segment is too long for the way.
+/// The first train failed. A train of several datagrams may fail where single ones do not: on
+/// systems before Linux 4.18, or when a segment exceeds the MTU of the path.
 pub fn send_trains(fd: Fd, trains: &[Train<'_>]) -> io::Result<usize> {
     // SAFETY: these are integers and pointers, for which zeroes are values.
     let mut messages: [libc::mmsghdr; MAX_TRAINS] = unsafe { std::mem::zeroed() };
@@ -110,7 +110,7 @@ pub fn send_trains(fd: Fd, trains: &[Train<'_>]) -> io::Result<usize> {
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Announces the length of segments in the control buffer of `header`.
+/// Writes the segment length into the control buffer of `header`.
 fn segment(header: &libc::msghdr, len: usize) {
     // SAFETY: the buffer is large enough for one control message, so there is a first one, whose
     // data has room for 16 bits.

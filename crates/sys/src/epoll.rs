@@ -1,4 +1,4 @@
-//! The poller. Never interprets what it reports.
+//! The poller: epoll(7).
 
 use crate::{Fd, borrow, into_raw};
 use rustix::buffer::spare_capacity;
@@ -10,13 +10,13 @@ use std::time::Duration;
 /// How a descriptor is watched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Watch {
-    /// A connection: both directions, each change reported once.
+    /// A connection: input and output, edge-triggered.
     Stream,
-    /// A connection that is only listened to: what comes in, each change reported once.
+    /// A connection that is watched for input only, edge-triggered.
     Incoming,
-    /// A listener shared by several pollers: reported while clients wait, to one poller at a time.
+    /// A listener shared by several pollers: level-triggered, reported to one poller at a time.
     Listener,
-    /// Anything whose readability is reported as long as it lasts.
+    /// Any descriptor: readability, level-triggered.
     Level,
 }
 
@@ -31,14 +31,14 @@ impl Watch {
     }
 }
 
-/// One report.
+/// One event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// What the descriptor was registered with.
+    /// Token given at the registration.
     pub token: u64,
-    /// There may be something to read.
+    /// A read may find something.
     pub readable: bool,
-    /// There may be room to write.
+    /// A write may find room.
     pub writable: bool,
     /// The peer has closed its side, or the connection is broken.
     pub closed: bool,
@@ -57,31 +57,31 @@ impl std::fmt::Debug for Epoll {
 }
 
 impl Epoll {
-    /// A poller that reports up to `capacity` events a call.
+    /// Creates a poller that returns up to `capacity` events per call.
     pub fn new(capacity: usize) -> io::Result<Self> {
         let fd = into_raw(epoll::create(CreateFlags::CLOEXEC)?);
         Ok(Self { fd, events: Vec::with_capacity(capacity.max(1)) })
     }
 
-    /// Starts to watch a descriptor.
+    /// Registers a descriptor.
     pub fn watch(&self, fd: Fd, token: u64, watch: Watch) -> io::Result<()> {
         let data = EventData::new_u64(token);
         Ok(epoll::add(borrow(self.fd)?, borrow(fd)?, data, watch.flags())?)
     }
 
-    /// Watches a descriptor otherwise than so far; what is true already is reported again. Not for
-    /// listeners, which the system does not let change.
+    /// Changes how a descriptor is watched; readiness that exists already is reported again. Not
+    /// for listeners, because the system refuses to change exclusive registrations.
     pub fn rewatch(&self, fd: Fd, token: u64, watch: Watch) -> io::Result<()> {
         let data = EventData::new_u64(token);
         Ok(epoll::modify(borrow(self.fd)?, borrow(fd)?, data, watch.flags())?)
     }
 
-    /// Stops watching a descriptor.
+    /// Removes a descriptor.
     pub fn unwatch(&self, fd: Fd) -> io::Result<()> {
         Ok(epoll::delete(borrow(self.fd)?, borrow(fd)?)?)
     }
 
-    /// Waits for events, for ever without a timeout, and appends them to `events`.
+    /// Waits for events, without limit if there is no timeout, and appends them to `events`.
     pub fn wait(&mut self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
         let timeout = timeout.map(|span| Timespec {
             tv_sec: span.as_secs().try_into().unwrap_or(i64::MAX),

@@ -1,7 +1,10 @@
-//! Every system call and socket option. The only crate that speaks to the kernel; it never decides policy.
+//! All system calls and socket options.
 //!
-//! Descriptors travel as plain numbers ([`Fd`]), because the reactor's seam replaces them with
-//! virtual ones in simulations. Whoever opened one closes it once, with [`close`].
+//! Invariant: no other crate of the product depends on crates that make system calls (`cargo xtask
+//! tidy`).
+//!
+//! Descriptors are plain numbers ([`Fd`]), because simulations replace them with virtual ones. The
+//! owner of a descriptor closes it once, with [`close`].
 
 pub mod child;
 pub mod clock;

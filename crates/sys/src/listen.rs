@@ -1,4 +1,4 @@
-//! Listening sockets. Never accepts.
+//! Listening sockets and datagram endpoints, with their options.
 
 use crate::namespace::Namespace;
 use crate::option::{self, Buffers, KeepAlive};
@@ -13,44 +13,45 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What may be asked of a TCP listener beyond its address. What concerns connections is inherited
-/// by those that it accepts.
+/// Options of a TCP listener besides its address. Accepted connections inherit those that concern
+/// connections.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Length of the queue of clients that wait to be accepted.
+    /// Length of the accept queue.
     pub backlog: u32,
-    /// Only clients that come in through this interface.
+    /// Only clients of this network interface are accepted.
     pub interface: Option<String>,
-    /// For `::`: accept IPv4 too (`v4v6`), or not (`v6only`); `None` leaves the system's default.
+    /// For `::`: accept IPv4 too (`v4v6`), or not (`v6only`); `None` keeps the system's default.
     pub v6_only: Option<bool>,
-    /// Nobody else may listen on the address at the same time.
+    /// No other socket may listen on the address at the same time.
     pub exclusive: bool,
-    /// The address need not be the machine's.
+    /// The address need not be local (`transparent`).
     pub transparent: bool,
-    /// The namespace that it belongs to.
+    /// Network namespace of the socket.
     pub namespace: Option<Arc<Namespace>>,
-    /// The largest segment that is announced to clients; 0 for the system's.
+    /// Maximum segment size announced to clients; 0 for the system's default.
     pub max_segment: u32,
-    /// How long sent data may stay without an acknowledgement, in milliseconds; 0 for the system's.
+    /// Time for which sent data may stay unacknowledged, in milliseconds; 0 for the system's
+    /// default.
     pub user_timeout_ms: u32,
-    /// Clients may send data with their first packet.
+    /// Clients may send data in their SYN (TCP Fast Open).
     pub fast_open: bool,
-    /// Clients are shown when they have sent something.
+    /// Clients are accepted after they have sent something (`TCP_DEFER_ACCEPT`).
     pub defer_accept: bool,
-    /// Probes of clients that are silent.
+    /// Keep-alive probes for silent clients.
     pub keep_alive: Option<KeepAlive>,
     /// Sizes of the system's buffers.
     pub buffers: Buffers,
-    /// Closing a connection drops what is unsent, and resets it.
+    /// Closing a connection discards unsent data and resets it.
     pub resets: bool,
-    /// What a client sends first is acknowledged with what it is answered, if that comes soon.
+    /// The acknowledgement of a client's first data is delayed, to travel with the response.
     pub patient: bool,
 }
 
 /// Opens a TCP listener.
 ///
 /// # Errors
-/// As the system says: address in use, not available here, not permitted.
+/// The system's error: address in use, not local, not permitted.
 pub fn tcp(address: SocketAddr, options: &Options) -> io::Result<Fd> {
     let open = || stream_socket(family(&address));
     let fd = match &options.namespace {
@@ -59,7 +60,7 @@ pub fn tcp(address: SocketAddr, options: &Options) -> io::Result<Fd> {
     };
     sockopt::set_socket_reuseaddr(&fd, true)?;
     if !options.exclusive {
-        // A second process may take the address over while this one still listens.
+        // Another process may listen on the address, too, while this one still listens.
         let _ = sockopt::set_socket_reuseport(&fd, true);
     }
     if let (true, Some(only)) = (address.is_ipv6(), options.v6_only) {
@@ -81,7 +82,7 @@ pub fn tcp(address: SocketAddr, options: &Options) -> io::Result<Fd> {
     Ok(into_raw(fd))
 }
 
-/// Whether a socket could not be opened because its network interface is not there.
+/// Whether a socket could not be opened because its network interface is missing.
 pub fn lacks_device(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENODEV)
 }
@@ -114,17 +115,17 @@ pub fn datagrams(address: SocketAddr, options: &Options) -> io::Result<Fd> {
 /// Opens a unix datagram socket for `path`, as [`unix`] opens a listener.
 ///
 /// # Errors
-/// As the system says; no file is left.
+/// The system's error; no file is left.
 pub fn unix_datagrams(path: &Path, mode: Option<u32>) -> io::Result<(Fd, Option<PathBuf>)> {
     let fd = crate::socket::datagram_socket(net::AddressFamily::UNIX)?;
     let fresh = bind_unix(fd.as_fd(), path, mode)?;
     Ok((into_raw(fd), fresh))
 }
 
-/// Binds a socket to `path`, or to a file beside it that is to be renamed.
+/// Binds a socket to `path`, or to a new file beside it that the caller renames later.
 fn bind_unix(fd: BorrowedFd<'_>, path: &Path, mode: Option<u32>) -> io::Result<Option<PathBuf>> {
     if is_abstract(path) {
-        // No file, so nothing to replace; and no permissions.
+        // An abstract name has no file, so there is nothing to replace, and no permissions.
         net::bind(fd, &unix_address(path)?)?;
         return Ok(None);
     }
@@ -141,8 +142,8 @@ fn bind_unix(fd: BorrowedFd<'_>, path: &Path, mode: Option<u32>) -> io::Result<O
     }
 }
 
-/// A name beside `path` that no other socket of this process gets: a configuration may name one
-/// path twice, and the socket that is renamed last has it.
+/// A name beside `path` that is unique in this process: a configuration may name one path twice,
+/// and the socket renamed last gets it.
 fn beside(path: &Path) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -171,8 +172,8 @@ fn listen(fd: BorrowedFd<'_>, backlog: u32) -> io::Result<()> {
     patiently(fd, || Ok(net::listen(fd, clamped(backlog))?))
 }
 
-/// Does what makes the system forget that acknowledgements wait, and tells it once more: accepted
-/// connections inherit that.
+/// Runs a call that resets the delayed acknowledgement of a listener, and sets it again afterwards:
+/// accepted connections inherit it.
 fn patiently(fd: BorrowedFd<'_>, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let waits = sockopt::tcp_quickack(fd).is_ok_and(|quick| !quick);
     act()?;
@@ -182,10 +183,10 @@ fn patiently(fd: BorrowedFd<'_>, act: impl FnOnce() -> io::Result<()>) -> io::Re
     Ok(())
 }
 
-/// Sets what accepted connections inherit.
+/// Sets the options that accepted connections inherit.
 fn prepare(fd: Fd, options: &Options) -> io::Result<()> {
-    // Small answers must not wait for the acknowledgement of the ones before. Asked here, it costs
-    // no call per connection.
+    // Small responses must not wait for the acknowledgement of earlier ones. Set on the listener,
+    // it costs no call per connection.
     let _ = sockopt::set_tcp_nodelay(borrow(fd)?, true);
     if options.max_segment > 0 {
         option::set_max_segment(fd, options.max_segment)?;
@@ -203,42 +204,42 @@ fn prepare(fd: Fd, options: &Options) -> io::Result<()> {
         crate::socket::reset_on_close(fd)?;
     }
     if options.patient {
-        // Packets are saved, or not: it is no error where the system cannot.
+        // The option only saves packets, so a failure is no error.
         let _ = sockopt::set_tcp_quickack(borrow(fd)?, false);
     }
     option::set_buffers(fd, options.buffers)
 }
 
-/// Stops listening without giving the address up: others may listen there meanwhile, and clients
-/// that wait are turned away.
+/// Stops listening but keeps the socket: others may listen on the address meanwhile, and clients in
+/// the accept queue are reset.
 ///
 /// # Errors
-/// It does not listen.
+/// The socket does not listen.
 pub fn suspend(fd: Fd) -> io::Result<()> {
     let socket = borrow(fd)?;
     patiently(socket, || Ok(net::shutdown(socket, net::Shutdown::Read)?))
 }
 
-/// Listens at `address` again after [`suspend`]. A port that the system once chose is asked for by
-/// its number now, for the socket has lost it.
+/// Listens at `address` again after [`suspend`]. If the system chose the port, it is now requested
+/// by number, because the socket has lost it.
 ///
 /// # Errors
-/// Somebody else listens there by now.
+/// Another socket listens there by now.
 pub fn resume(fd: Fd, address: SocketAddr, backlog: u32) -> io::Result<()> {
     match net::bind(borrow(fd)?, &address) {
-        // It has kept its port.
+        // The socket has kept its port.
         Ok(()) | Err(rustix::io::Errno::INVAL) => {}
         Err(error) => return Err(error.into()),
     }
     listen(borrow(fd)?, backlog)
 }
 
-/// Opens a unix stream listener for `path`, with permission bits `mode` if given. Its file is made
-/// beside `path` under the name that is returned, for the caller to rename once it is sure to
-/// serve; names without a file are listened on at once.
+/// Opens a unix stream listener for `path`, with permission bits `mode` if given. Its file is
+/// created beside `path` under the returned name, and the caller renames it once it is sure to
+/// serve; abstract names listen at once.
 ///
 /// # Errors
-/// As the system says; no file is left.
+/// The system's error; no file is left.
 pub fn unix(path: &Path, backlog: u32, mode: Option<u32>) -> io::Result<(Fd, Option<PathBuf>)> {
     let fd = stream_socket(net::AddressFamily::UNIX)?;
     let fresh = bind_unix(fd.as_fd(), path, mode)?;
@@ -249,10 +250,10 @@ pub fn unix(path: &Path, backlog: u32, mode: Option<u32>) -> io::Result<(Fd, Opt
     Ok((into_raw(fd), fresh))
 }
 
-/// Adopts a listening socket that was inherited from the parent, without changing whom it serves.
+/// Adopts a listening socket inherited from the parent process, keeping its address.
 ///
 /// # Errors
-/// The number is not open, or not a socket; or the options are refused.
+/// The descriptor is not open, not a socket, or an option is refused.
 pub fn inherited(fd: Fd, options: &Options) -> io::Result<Fd> {
     let socket = borrow(fd)?;
     if matches!(
@@ -272,10 +273,10 @@ pub fn inherited(fd: Fd, options: &Options) -> io::Result<Fd> {
     Ok(fd)
 }
 
-/// Adopts one end of a connected pair over which its other end hands connections over.
+/// Adopts one end of a socket pair over which the other end passes connections.
 ///
 /// # Errors
-/// The number is not open, or not one end of a connected pair.
+/// The descriptor is not open, or not one end of a connected pair.
 pub fn inherited_pair(fd: Fd) -> io::Result<Fd> {
     let socket = borrow(fd)?;
     if !crate::pair::is_connected(fd) {
@@ -286,7 +287,7 @@ pub fn inherited_pair(fd: Fd) -> io::Result<Fd> {
     Ok(fd)
 }
 
-/// Adopts a listening socket of a process before, as one that was opened with `options`.
+/// Adopts a listening socket of the previous process, as if opened with `options`.
 ///
 /// # Errors
 /// As [`inherited`].
@@ -296,7 +297,7 @@ pub fn handed(fd: Fd, options: &Options) -> io::Result<Fd> {
     Ok(adopted)
 }
 
-/// Changes the owner of a unix socket's file; `None` leaves it.
+/// Changes the owner of a unix socket's file; `None` keeps it.
 pub fn set_owner(path: &Path, uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
     std::os::unix::fs::chown(path, uid, gid)
 }
@@ -320,7 +321,7 @@ mod tests {
         crate::close(listener);
     }
 
-    /// Whether a connection to this listener acknowledges at once what it receives.
+    /// Whether a connection to this listener acknowledges received data at once.
     fn hurries(listener: Fd, address: SocketAddr) -> bool {
         let _client = std::net::TcpStream::connect(address).unwrap();
         let (accepted, _) = crate::socket::accept(listener).unwrap();

@@ -1,23 +1,24 @@
-//! Processes that are this one once more: fork, exec in place, and how children end. Never called
-//! once threads run.
+//! Processes that run this program once more: fork, exec, and the reaping of children.
+//!
+//! The functions must be called while the process has one thread, except where they say otherwise.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Which of the two a process is after [`fork`].
+/// Result of [`fork`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The process that called; the child's number.
+    /// In the calling process; with the child's process id.
     Parent(u32),
-    /// The new one.
+    /// In the new process.
     Child,
 }
 
-/// Makes a copy of this process.
+/// Forks this process.
 ///
 /// # Errors
-/// The system has no room for it.
+/// The system lacks memory or processes.
 pub fn fork() -> io::Result<Side> {
     // SAFETY: only this thread exists, as the module demands, so the child is whole.
     match unsafe { libc::fork() } {
@@ -27,11 +28,11 @@ pub fn fork() -> io::Result<Side> {
     }
 }
 
-/// Lets a copy of this process find out something; what it says, up to 4096 bytes. The copy ends
-/// before this returns.
+/// Runs `task` in a fork of this process and returns its text, up to 4096 bytes. The fork has ended
+/// when this returns.
 ///
 /// # Errors
-/// The system has no room for it.
+/// The system lacks memory or processes.
 pub fn ask_copy(task: impl FnOnce() -> String) -> io::Result<String> {
     let (own, theirs) = crate::pair::pair()?;
     match fork() {
@@ -66,8 +67,8 @@ pub fn ask_copy(task: impl FnOnce() -> String) -> io::Result<String> {
     }
 }
 
-/// Becomes another program, with these arguments (its name first) and all of this environment; a
-/// name without a slash is looked for in the `PATH` of this process. Signals that are held stay so.
+/// Replaces this process by a program with these arguments (its name first) and this environment; a
+/// name without a slash is looked up in the `PATH` of this process. Blocked signals stay blocked.
 pub fn exec(program: &OsStr, args: &[OsString], env: &[(OsString, OsString)]) -> io::Error {
     let text = |bytes: &OsStr| CString::new(bytes.as_bytes());
     let pair = |(name, value): &(OsString, OsString)| {
@@ -91,13 +92,13 @@ pub fn exec(program: &OsStr, args: &[OsString], env: &[(OsString, OsString)]) ->
     io::Error::last_os_error()
 }
 
-/// Ends this process at once: what its parent would do at its end is left to the parent.
+/// Ends this process at once, without exit handlers, which belong to the parent.
 pub fn end(status: i32) -> ! {
     // SAFETY: ends the process; nothing of it is used afterwards.
     unsafe { libc::_exit(status) }
 }
 
-/// Has this process and what it becomes read nothing.
+/// Connects the standard input to /dev/null.
 ///
 /// # Errors
 /// There is no /dev/null.
@@ -107,14 +108,14 @@ pub fn read_nothing() -> io::Result<()> {
     Ok(())
 }
 
-/// Sets a variable of this process's own environment.
+/// Sets a variable in the environment of this process.
 #[expect(clippy::disallowed_methods, reason = "this is where it is made safe")]
 pub fn set_variable(name: &str, value: &str) {
-    // SAFETY: only this thread exists, as the module demands, so nobody reads at the same time.
+    // SAFETY: only this thread exists, as the module demands, so no thread reads at the same time.
     unsafe { std::env::set_var(name, value) };
 }
 
-/// Removes one.
+/// Removes a variable from the environment of this process.
 pub fn remove_variable(name: &str) {
     // SAFETY: as above.
     unsafe { std::env::remove_var(name) };
@@ -123,15 +124,15 @@ pub fn remove_variable(name: &str) {
 /// A child that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
-    /// Its status; 128 and the signal if one has ended it.
+    /// Its exit status; 128 plus the signal if a signal killed it.
     pub status: i32,
-    /// The signal, or 0.
+    /// The signal that killed it, or 0.
     pub signal: i32,
 }
 
-/// Takes a child that has ended off the system's list, if there is one. May be called at any time.
+/// Reaps one child that has ended, if any. May be called while threads run.
 pub fn reap() -> Option<Ended> {
     loop {
         let mut status = 0;
@@ -149,7 +150,7 @@ pub fn reap() -> Option<Ended> {
     }
 }
 
-/// How the C library calls a signal, such as "Killed".
+/// Text of a signal as the C library has it, such as "Killed".
 pub fn signal_name(signal: i32) -> String {
     // SAFETY: strsignal(3) returns a text that is valid until its next call on this thread.
     let text = unsafe { std::ffi::CStr::from_ptr(libc::strsignal(signal)) };

@@ -1,5 +1,6 @@
-//! Network namespaces: sockets that belong to another one than the process. Never leaves the calling
-//! thread in one.
+//! Network namespaces in which sockets can be opened.
+//!
+//! Invariant: the calling thread is back in the namespace of the process when a call returns.
 
 use crate::Fd;
 use std::fs::File;
@@ -7,10 +8,10 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::sync::OnceLock;
 
-/// Where `ip netns` keeps their names.
+/// Directory of the named namespaces, as `ip netns` keeps it.
 const NAMED: &str = "/var/run/netns";
 
-/// A namespace that sockets can be opened in.
+/// A namespace in which sockets can be opened.
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
@@ -25,7 +26,7 @@ impl PartialEq for Namespace {
 
 impl Eq for Namespace {}
 
-/// That of the process, to come back to.
+/// The namespace of the process, to return to.
 static OWN: OnceLock<Option<File>> = OnceLock::new();
 
 fn enter(namespace: Fd) -> io::Result<()> {
@@ -35,10 +36,10 @@ fn enter(namespace: Fd) -> io::Result<()> {
 }
 
 impl Namespace {
-    /// Opens the namespace of this name. To be called before the root directory changes.
+    /// Opens the namespace of this name. Must be called before the root directory changes.
     ///
     /// # Errors
-    /// There is none, or the process may not use it.
+    /// There is none of this name, or the process may not use it.
     pub fn open(name: &str) -> io::Result<Self> {
         OWN.get_or_init(|| File::open("/proc/self/ns/net").ok());
         if name.contains('/') || name.starts_with('.') {
@@ -48,20 +49,21 @@ impl Namespace {
         Ok(Self { file, name: name.into() })
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Calls `make` with the calling thread in this namespace: what it opens belongs there.
+    /// Calls `make` with the calling thread in this namespace, so that sockets opened there belong
+    /// to it.
     ///
     /// # Errors
-    /// The process may not enter it; otherwise as `make` says.
+    /// The process may not enter it; otherwise the error of `make`.
     pub(crate) fn within<T>(&self, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let own = OWN.get().and_then(Option::as_ref).ok_or(io::ErrorKind::PermissionDenied)?;
         enter(self.file.as_raw_fd())?;
         let made = make();
-        // A thread that cannot come back would open all that follows in the wrong place.
+        // A thread that cannot return would open all later sockets in the wrong namespace.
         enter(own.as_raw_fd()).expect("the namespace of the process can be entered by its threads");
         made
     }

@@ -1,12 +1,12 @@
-//! Socket options that rustix has no words for, set by number. Never decides which are wanted.
+//! Socket options that rustix lacks, set by number.
 
 use crate::Fd;
 use std::io;
 
-/// TCP keep-alive probes; what is absent is left to the system.
+/// TCP keep-alive probes; `None` keeps the system's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// Probes without an answer before the connection counts as dead.
+    /// Unanswered probes after which the connection counts as dead.
     pub count: Option<u32>,
     /// Seconds of silence before the first probe.
     pub idle: Option<u32>,
@@ -14,18 +14,18 @@ pub struct KeepAlive {
     pub interval: Option<u32>,
 }
 
-/// Sizes of the system's buffers in bytes; 0 leaves them to it.
+/// Sizes of the system's socket buffers in bytes; 0 keeps its default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffers {
-    /// What was received and not read.
+    /// Receive buffer (`SO_RCVBUF`).
     pub receive: u32,
-    /// What was written and not acknowledged.
+    /// Send buffer (`SO_SNDBUF`).
     pub send: u32,
-    /// What was written and not sent so far.
+    /// Unsent bytes above which the socket is not writable (`TCP_NOTSENT_LOWAT`).
     pub unsent: u32,
 }
 
-/// What is read at most of a connection whose end its peer is not told, in bytes.
+/// Most bytes read from a connection that is closed without notice to its peer.
 const MAX_UNREAD: usize = 64 << 10;
 
 pub(crate) fn set(fd: Fd, level: i32, name: i32, value: i32) -> io::Result<()> {
@@ -67,7 +67,7 @@ pub(crate) fn set_interface(fd: Fd, interface: &str) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets a socket use addresses that are not the machine's; needs a privilege.
+/// Lets a socket use addresses that are not local (`IP_TRANSPARENT`); needs a privilege.
 pub(crate) fn set_foreign(fd: Fd, v4: bool) -> io::Result<()> {
     match v4 {
         true => set(fd, libc::SOL_IP, libc::IP_TRANSPARENT, 1),
@@ -75,22 +75,22 @@ pub(crate) fn set_foreign(fd: Fd, v4: bool) -> io::Result<()> {
     }
 }
 
-/// Lets a socket be bound to an address that is not there yet.
+/// Lets a socket be bound to an address that is not local yet (`IP_FREEBIND`).
 pub(crate) fn set_freebind(fd: Fd) -> io::Result<()> {
     set(fd, libc::SOL_IP, libc::IP_FREEBIND, 1)
 }
 
-/// Leaves the choice of a local port to the moment of connecting, when the destination is known.
+/// Delays the choice of a local port until the connect, when the destination is known.
 pub(crate) fn choose_port_late(fd: Fd) -> io::Result<()> {
     set(fd, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
 }
 
-/// How long sent data may stay without an acknowledgement, in milliseconds.
+/// Time for which sent data may stay unacknowledged, in milliseconds.
 pub(crate) fn set_user_timeout(fd: Fd, ms: u32) -> io::Result<()> {
     set_tcp(fd, libc::TCP_USER_TIMEOUT, ms)
 }
 
-/// The largest segment that is announced to peers.
+/// Maximum segment size announced to peers.
 pub(crate) fn set_max_segment(fd: Fd, bytes: u32) -> io::Result<()> {
     set_tcp(fd, libc::TCP_MAXSEG, bytes)
 }
@@ -101,22 +101,22 @@ pub fn reduce_max_segment(fd: Fd, bytes: u32) -> io::Result<()> {
     set_max_segment(fd, announced.saturating_sub(bytes).max(1))
 }
 
-/// Lets up to `queue` clients send data with the first packet.
+/// Lets up to `queue` clients send data in their SYN.
 pub(crate) fn set_fast_open(fd: Fd, queue: u32) -> io::Result<()> {
     set_tcp(fd, libc::TCP_FASTOPEN, queue)
 }
 
-/// Has the first write carry its data in the first packet.
+/// Makes the first write send its data in the SYN.
 pub(crate) fn set_fast_open_connect(fd: Fd) -> io::Result<()> {
     set_tcp(fd, libc::TCP_FASTOPEN_CONNECT, 1)
 }
 
-/// Shows a client only when it has sent something, or after `seconds`.
+/// Accepts a client only after it has sent something, or after `seconds`.
 pub(crate) fn set_defer_accept(fd: Fd, seconds: u32) -> io::Result<()> {
     set_tcp(fd, libc::TCP_DEFER_ACCEPT, seconds)
 }
 
-/// Probes peers that are silent.
+/// Enables keep-alive probes.
 pub(crate) fn set_keep_alive(fd: Fd, probes: KeepAlive) -> io::Result<()> {
     set(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
     let options = [
@@ -138,14 +138,14 @@ pub(crate) fn set_buffers(fd: Fd, sizes: Buffers) -> io::Result<()> {
         }
     }
     if sizes.unsent > 0 {
-        // Only TCP has it, and a descriptor that was inherited may be of another kind.
+        // Only TCP has this option, and an inherited descriptor may be of another kind.
         let _ = set_tcp(fd, libc::TCP_NOTSENT_LOWAT, sizes.unsent);
     }
     Ok(())
 }
 
-/// Makes the coming close end the connection without a packet that tells the peer. Without the
-/// privilege for that, the packet does not get past the first router.
+/// Makes the next close end the connection without a packet to the peer. Without the privilege for
+/// that, the packet's TTL keeps it from passing the first router.
 pub fn vanish_on_close(fd: Fd) -> io::Result<()> {
     acknowledge_all(fd);
     if set(fd, libc::IPPROTO_TCP, libc::TCP_REPAIR, 1).is_ok() {
@@ -155,9 +155,9 @@ pub fn vanish_on_close(fd: Fd) -> io::Result<()> {
     set(fd, libc::SOL_IP, libc::IP_TTL, 1).or(v6)
 }
 
-/// Acknowledges what has arrived, as far as possible: what is not, the peer sends again, and the
-/// system answers that with a reset when the connection is gone. The system does so at once only
-/// where nothing is left to read (tcp(7), `TCP_QUICKACK`).
+/// Acknowledges received data as far as possible: the peer would retransmit unacknowledged data,
+/// and the system answers that with a reset when the connection is gone. The system acknowledges at
+/// once only if nothing is left to read (tcp(7), `TCP_QUICKACK`).
 fn acknowledge_all(fd: Fd) {
     let Ok(socket) = crate::borrow(fd) else { return };
     let mut unread = [0; 4096];

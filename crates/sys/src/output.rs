@@ -1,9 +1,10 @@
-//! Writes to the standard streams and other inherited descriptors that fail where the system would wait.
+//! Writes to the standard streams and other inherited descriptors that fail instead of blocking.
 //!
-//! A reader that does not read must not stop the thread that writes. How that is done depends on
-//! what a descriptor is: a socket is asked per call; a pipe or a terminal is opened once more, for
-//! a description of its own that does not block, because its description is shared with other
-//! processes; a file is written by a thread beside ([`spool`]), because writes to files always
+//! A reader that does not read must not block the writing thread. The method depends on the kind of
+//! descriptor: a socket is written with `MSG_DONTWAIT`; a pipe or a terminal is opened anew for a
+//! file description of its own with `O_NONBLOCK`, because other processes share the inherited one;
+//! a regular file is written by a thread of its own ([`spool`]), because writes to files always
+//! wait for the disk.
 //! wait for the disk.
 
 use crate::{Fd, borrow, into_raw};
@@ -20,15 +21,15 @@ mod tests;
 
 use spool::Spool;
 
-/// Bytes that a terminal takes without waiting once it says that it has room.
+/// Bytes that a terminal takes without blocking once it reports room.
 const TERMINAL: usize = 256;
 
-/// The descriptors that the process writes to while it serves.
+/// Descriptors that the process writes to while it serves.
 static PREPARED: OnceLock<Vec<Output>> = OnceLock::new();
 
-/// Finds out how to write to these descriptors without waiting. To be called once, by the process
-/// that serves, before it changes its root directory or its user and before it has threads. Those
-/// that are not open are left out.
+/// Prepares non-blocking writes to these descriptors; those that are not open are left out. Must be
+/// called once by the serving process, before it changes its root directory or its user and before
+/// it starts threads.
 pub fn prepare(numbers: &[Fd]) {
     let mut outputs: Vec<Output> = Vec::with_capacity(numbers.len());
     for number in numbers {
@@ -39,11 +40,12 @@ pub fn prepare(numbers: &[Fd]) {
     let _ = PREPARED.set(outputs);
 }
 
-/// Writes all of a line, or nothing: what a pipe takes a part of is completed before the next line.
+/// Writes the whole line or nothing: a line of which a pipe took a part is completed before the
+/// next line.
 ///
 /// # Errors
-/// `WouldBlock`: there is no room for it. Otherwise as the system says; where a thread beside does
-/// the writing, the error may be that of an earlier line.
+/// `WouldBlock`: there is no room for the line. Otherwise the system's error; with a writing
+/// thread, it may concern an earlier line.
 pub fn write(number: Fd, line: &[u8]) -> io::Result<()> {
     let known = PREPARED.get().and_then(|known| known.iter().find(|it| it.number == number));
     match known {
@@ -52,8 +54,8 @@ pub fn write(number: Fd, line: &[u8]) -> io::Result<()> {
     }
 }
 
-/// As [`write`], but waits for room for so long. What a process says before it serves is read by
-/// people and scripts that may be slow.
+/// As [`write`], but waits up to `span` for room. Messages printed before the process serves are
+/// read by people and scripts that may be slow.
 ///
 /// # Errors
 /// As [`write`].
@@ -72,8 +74,7 @@ pub fn write_within(number: Fd, line: &[u8], span: Duration) -> io::Result<()> {
     }
 }
 
-/// Writes what is left of lines that were taken, and waits for threads beside that still write, for
-/// so long at most.
+/// Writes the rest of partly written lines, and waits for writing threads, up to `span`.
 pub fn settle(span: Duration) {
     for output in PREPARED.get().into_iter().flatten() {
         match &output.kind {
@@ -101,23 +102,23 @@ fn wait_writable(number: Fd, span: Duration) -> io::Result<bool> {
 struct Output {
     number: Fd,
     kind: Kind,
-    /// The end of a line that was taken in part only. It also keeps lines of threads apart.
+    /// Rest of a line that was written in part. The lock also keeps lines of threads apart.
     rest: Mutex<Vec<u8>>,
 }
 
 #[derive(Debug)]
 enum Kind {
-    /// Asked not to wait by each call.
+    /// A socket: each call asks not to block.
     Socket,
-    /// Its description does not block.
+    /// The inherited description does not block.
     NonBlocking,
     /// A description of our own, which does not block.
     Own(Fd),
-    /// A terminal whose description may block: it is asked for room first.
+    /// A terminal whose description may block: polled before each write.
     Terminal,
-    /// A regular file or a disk, written by a thread beside.
+    /// A regular file or a disk, written by a thread of its own.
     File(Arc<Spool>),
-    /// The same, of a process that may not have threads.
+    /// The same in a process that must not start threads.
     Direct,
 }
 
@@ -191,7 +192,7 @@ impl Output {
     }
 }
 
-/// How to write to a pipe or a device without waiting.
+/// Finds the method for a pipe or a device.
 fn waiting(number: Fd) -> io::Result<Kind> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     if let Ok(own) = fs::open(format!("/proc/self/fd/{number}"), flags, Mode::empty()) {
@@ -201,8 +202,8 @@ fn waiting(number: Fd) -> io::Result<Kind> {
     if rustix::termios::isatty(lent) {
         return Ok(Kind::Terminal);
     }
-    // Another user has made the pipe, as container engines do, or its reader has gone. The flag
-    // concerns all that share the description; HAProxy sets it always.
+    // The pipe was made by another user, as container engines do, or its reader is gone. The flag
+    // affects all processes that share the description; HAProxy sets it always.
     fs::fcntl_setfl(lent, fs::fcntl_getfl(lent)? | OFlags::NONBLOCK)?;
     Ok(Kind::NonBlocking)
 }

@@ -1,4 +1,4 @@
-//! Connected pairs of unix sockets, and descriptors that travel over them. Never decides what they are for.
+//! Connected pairs of unix sockets, and the passing of descriptors over them.
 
 use crate::{Fd, borrow, into_raw};
 use rustix::net::{
@@ -8,26 +8,26 @@ use rustix::net::{
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
-/// Descriptors that one message may carry (unix(7) allows 253).
+/// Most descriptors of one message (unix(7) allows 253).
 pub const MAX_DESCRIPTORS: usize = 64;
 
-/// Bytes of ancillary data for as many descriptors.
+/// Bytes of ancillary data for that many descriptors.
 const SPACE: usize = rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS));
 
-/// Two stream sockets, each the other's peer; neither blocks.
+/// Creates two non-blocking stream sockets connected to each other.
 ///
 /// # Errors
-/// No descriptors are left.
+/// No descriptors left.
 pub fn pair() -> io::Result<(Fd, Fd)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (one, other) = net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     Ok((into_raw(one), into_raw(other)))
 }
 
-/// Sends bytes, at least one, with copies of up to [`MAX_DESCRIPTORS`] descriptors.
+/// Sends at least one byte, with copies of up to [`MAX_DESCRIPTORS`] descriptors.
 ///
 /// # Errors
-/// `WouldBlock` when there is no room; otherwise as the system says.
+/// `WouldBlock` when there is no room; otherwise the system's error.
 pub fn send(over: Fd, bytes: &[u8], descriptors: &[Fd]) -> io::Result<usize> {
     let lent: Vec<_> = descriptors.iter().map(|fd| borrow(*fd)).collect::<io::Result<_>>()?;
     let mut space = [MaybeUninit::uninit(); SPACE];
@@ -39,11 +39,11 @@ pub fn send(over: Fd, bytes: &[u8], descriptors: &[Fd]) -> io::Result<usize> {
     Ok(net::sendmsg(borrow(over)?, &[IoSlice::new(bytes)], &mut control, flags)?)
 }
 
-/// Receives one message: how many bytes, and the descriptors that came with them, which are the
-/// caller's. 0 bytes: the peer has closed.
+/// Receives one message: the number of bytes, and the descriptors that came with them, which the
+/// caller owns. 0 bytes: the peer has closed.
 ///
 /// # Errors
-/// `WouldBlock` when there is none; otherwise as the system says.
+/// `WouldBlock` when there is none; otherwise the system's error.
 pub fn receive(over: Fd, buffer: &mut [u8]) -> io::Result<(usize, Vec<Fd>)> {
     let mut space = [MaybeUninit::uninit(); SPACE];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -58,11 +58,11 @@ pub fn receive(over: Fd, buffer: &mut [u8]) -> io::Result<(usize, Vec<Fd>)> {
     Ok((message.bytes, descriptors))
 }
 
-/// Gives the peer of `over` one end of a new connection, as an address `sockpair@` has it (manual,
-/// section 11.1); the other end is the caller's.
+/// Passes one end of a new connection to the peer of `over`, as for an address `sockpair@` (manual,
+/// section 11.1); the caller owns the other end.
 ///
 /// # Errors
-/// No descriptors are left, nobody is there to take it, or too many wait already.
+/// No descriptors left, the peer is gone, or its queue is full.
 pub fn connect(over: Fd) -> io::Result<Fd> {
     let (own, theirs) = pair()?;
     let sent = send(over, b"\0", &[theirs]);
@@ -97,11 +97,11 @@ pub fn is_connected(fd: Fd) -> bool {
     unix && net::getpeername(socket).is_ok()
 }
 
-/// Waits until something can be read, or the peer has closed, for at most so many milliseconds.
-/// `false`: nothing came.
+/// Waits up to `milliseconds` until the socket is readable or the peer has closed. `false`: the
+/// time is over.
 ///
 /// # Errors
-/// As the system says.
+/// The system's error.
 pub fn wait_readable(fd: Fd, milliseconds: u32) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let end = crate::clock::monotonic() + u64::from(milliseconds) * 1_000_000;
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(receive(server, &mut buffer).unwrap(), (5, Vec::new()));
         assert!(!wait_readable(server, 0).unwrap());
         crate::close(client);
-        // Programs that other tests start hold copies until they run.
+        // Forked children of other tests hold copies until they exec.
         assert!(wait_readable(server, 5_000).unwrap());
         assert_eq!(receive(server, &mut buffer).unwrap().0, 0);
         crate::close(one);

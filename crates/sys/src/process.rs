@@ -1,4 +1,6 @@
-//! The process: limits, identity, background. Never called once threads run, save where it says so.
+//! Limits, identity and background mode of the process.
+//!
+//! The functions must be called while the process has one thread, except where they say otherwise.
 
 use crate::Fd;
 use std::io;
@@ -14,8 +16,8 @@ pub fn descriptor_limit() -> (u64, u64) {
     (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
 }
 
-/// Asks for `wanted` descriptors, raising the hard limit where permitted. Returns the soft limit in
-/// force afterwards, which may be lower.
+/// Raises the limit of descriptors to `wanted`, the hard limit too if permitted. Returns the soft
+/// limit afterwards, which may be lower.
 pub fn raise_descriptor_limit(wanted: u64) -> u64 {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let (current, maximum) = descriptor_limit();
@@ -39,11 +41,11 @@ pub fn limit_memory(bytes: u64) -> io::Result<()> {
     Ok(setrlimit(Resource::As, limit)?)
 }
 
-/// Detaches from the terminal. The child returns; the parent is told the child's number, does what
-/// has to be done before it is seen to end, and ends with the status that `parent` returns.
+/// Detaches from the terminal. The function returns in the child; the parent calls `parent` with
+/// the child's process id and exits with the status that it returns.
 ///
 /// # Errors
-/// No process could be made.
+/// The fork failed.
 pub fn daemonize(parent: impl FnOnce(u32) -> i32) -> io::Result<()> {
     // SAFETY: only this thread exists, as the module demands, so the child is whole.
     match unsafe { libc::fork() } {
@@ -59,10 +61,10 @@ pub fn daemonize(parent: impl FnOnce(u32) -> i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a descriptor stays open in programs that this process starts. May be called at any time.
+/// Sets whether a descriptor stays open across exec. May be called while threads run.
 ///
 /// # Errors
-/// It is not open.
+/// The descriptor is not open.
 pub fn keep_across_exec(fd: Fd, keep: bool) -> io::Result<()> {
     // SAFETY: fcntl(2) changes a flag of a descriptor number and touches no memory.
     let result = unsafe { libc::fcntl(fd, libc::F_SETFD, if keep { 0 } else { libc::FD_CLOEXEC }) };
@@ -78,14 +80,13 @@ pub fn silence() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the calling thread a table of descriptors of its own, with the standard streams only.
+/// Gives the calling thread a descriptor table of its own, with the standard streams only.
 ///
-/// While all threads share one table, the kernel counts references at every call on a descriptor; a
-/// process whose only other thread has left the table is spared that. Where the kernel cannot do it
-/// (before Linux 5.9) nothing changes.
+/// While threads share a table, the kernel counts references in each call on a descriptor; it does
+/// not in a process whose only other thread has left the table. Before Linux 5.9 nothing changes.
 ///
-/// Signals go to the other threads from now on: here, their handler would find no descriptor to
-/// ring, and the signal would be lost.
+/// The thread blocks all signals from now on: their handler would find no descriptor to write to in
+/// this thread, and the signal would be lost.
 pub fn leave_descriptors() {
     leave_descriptors_but(&[]);
 }
@@ -112,27 +113,26 @@ pub fn leave_descriptors_but(kept: &[Fd]) {
     }
 }
 
-/// Lets no program that is started gain privileges, such as by a setuid bit, for good.
+/// Keeps programs that are started from gaining privileges, for instance by a setuid bit;
+/// irrevocable.
 ///
 /// # Errors
-/// The system does not know how.
+/// The kernel lacks this.
 pub fn gain_no_privileges() -> io::Result<()> {
     // SAFETY: prctl(2) with this option takes plain numbers; it holds for all later threads.
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
 }
 
-/// Has the system end this process (SIGTERM) when its parent dies. A change of user takes that
-/// back.
+/// Makes the system end this process (SIGTERM) when its parent dies. A change of user cancels this.
 ///
 /// # Errors
-/// The system does not know how.
+/// The kernel lacks this.
 pub fn end_with_parent() -> io::Result<()> {
     // SAFETY: prctl(2) with this option takes plain numbers.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM, 0, 0, 0) })
 }
 
-/// Lets the process leave a core dump when it dies, as far as limits and a change of its user stand
-/// against it.
+/// Enables core dumps, where limits or a change of user have disabled them.
 ///
 /// # Errors
 /// A limit or the flag could not be changed.
@@ -149,13 +149,13 @@ pub fn allow_core_dumps() -> io::Result<()> {
     Ok(())
 }
 
-/// Moves into a directory tree for good.
+/// Changes the root directory; irrevocable.
 pub fn chroot(path: &Path) -> io::Result<()> {
     rustix::process::chroot(path)?;
     std::env::set_current_dir("/")
 }
 
-/// Gives up the group, then the user, for good.
+/// Changes the group, then the user; irrevocable.
 pub fn drop_privileges(uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
     if let Some(gid) = gid {
         // SAFETY: an empty list of groups is read, that is, nothing.
@@ -173,18 +173,18 @@ pub fn drop_privileges(uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets other threads go before the calling one. Without the permission nothing changes.
+/// Gives the calling thread the lowest priority. Without the permission nothing changes.
 pub fn give_way() {
     const LEAST: i32 = 19;
     let _ = rustix::process::setpriority_process(None, LEAST);
 }
 
-/// Whether the process has the rights of the superuser, and whether it is in the superuser's group.
+/// Whether the effective user is root, and whether the effective group is.
 pub fn is_privileged() -> (bool, bool) {
     (rustix::process::geteuid().is_root(), rustix::process::getegid().is_root())
 }
 
-/// CPU seconds used so far, user and system together.
+/// CPU seconds of the process so far, user and system.
 pub fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

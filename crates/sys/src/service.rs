@@ -1,4 +1,4 @@
-//! Telling the service manager how the process is: sd_notify(3). Never waits for it.
+//! Notifications to the service manager: sd_notify(3).
 
 use std::ffi::OsStr;
 use std::io;
@@ -6,17 +6,18 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// The manager that started the process and wants to be told.
+/// The socket of the service manager that started the process.
 #[derive(Debug)]
 pub struct Manager(UnixDatagram);
 
 impl Manager {
-    /// Finds the manager at an address as the environment's `NOTIFY_SOCKET` has it: a path, or an
-    /// abstract name after `@`. To be called before the process changes its root directory.
+    /// Connects to the manager at an address in the form of the environment's `NOTIFY_SOCKET`: a
+    /// path, or an abstract name after `@`. Must be called before the process changes its root
+    /// directory.
     ///
     /// # Errors
     ///
-    /// There is no such socket, or the name is none of these.
+    /// There is no such socket, or the address has another form.
     pub fn at(address: &OsStr) -> io::Result<Self> {
         let bytes = address.as_bytes();
         let address = match bytes.split_first() {
@@ -30,29 +31,31 @@ impl Manager {
         Ok(Self(socket))
     }
 
-    /// The process serves.
+    /// Reports that the process serves.
     pub fn ready(&self, pid: u32) {
         self.tell(&format!("READY=1\nMAINPID={pid}\nSTATUS=Serving"));
     }
 
-    /// The process reads its configuration anew (sd_notify(3), `Type=notify-reload` included).
+    /// Reports that the process reads its configuration again (sd_notify(3), `Type=notify-reload`
+    /// included).
     pub fn reloading(&self) {
         let now = crate::clock::monotonic() / 1_000;
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={now}\nSTATUS=Reloading"));
     }
 
-    /// The process serves, with the configuration of before: the new one is broken.
+    /// Reports that the process serves with the previous configuration because the new one is
+    /// faulty.
     pub fn kept(&self, pid: u32) {
         self.tell(&format!("READY=1\nMAINPID={pid}\nSTATUS=Reload failed, serving as before"));
     }
 
-    /// The process ends by and by.
+    /// Reports that the process is stopping.
     pub fn stopping(&self) {
         self.tell("STOPPING=1\nSTATUS=Stopping");
     }
 
     fn tell(&self, text: &str) {
-        // A manager that does not listen is none that could be told of it.
+        // If the manager does not listen, there is no one else to report that to.
         let _ = self.0.send(text.as_bytes());
     }
 }

@@ -1,10 +1,11 @@
-//! Signals as bits that a poller can be woken by. Never runs a handler's work inside the handler.
+//! Signals as bits and a descriptor that a poller can watch; the handler itself only sets a bit and
+//! writes.
 
 use crate::Fd;
 use std::io;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-/// No signal: finds out whether one could be sent.
+/// The null signal: tests whether a signal could be sent.
 pub const NONE: i32 = 0;
 /// Interrupt from the keyboard.
 pub const INT: i32 = libc::SIGINT;
@@ -24,11 +25,11 @@ pub const TTOU: i32 = libc::SIGTTOU;
 pub const TTIN: i32 = libc::SIGTTIN;
 /// A child has ended.
 pub const CHLD: i32 = libc::SIGCHLD;
-/// Ends a process, whatever it wants.
+/// Kills a process; cannot be caught.
 pub const KILL: i32 = libc::SIGKILL;
-/// Stops a process until it is told to go on.
+/// Stops a process until SIGCONT.
 pub const STOP: i32 = libc::SIGSTOP;
-/// Makes a stopped process go on.
+/// Continues a stopped process.
 pub const CONT: i32 = libc::SIGCONT;
 
 static PENDING: AtomicU64 = AtomicU64::new(0);
@@ -47,7 +48,7 @@ extern "C" fn note(signal: libc::c_int) {
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// From now on notes the signals named, and rings the descriptor returned for each.
+/// Catches these signals from now on; each sets its bit and makes the returned descriptor readable.
 pub fn listen(signals: &[i32]) -> io::Result<Fd> {
     let bell = match BELL.load(Ordering::Relaxed) {
         -1 => crate::eventfd()?,
@@ -70,7 +71,7 @@ pub fn ignore_pipe() -> io::Result<()> {
     ignore(libc::SIGPIPE)
 }
 
-/// Gives a signal its default action back.
+/// Restores the default action of a signal.
 pub fn restore(signal: i32) -> io::Result<()> {
     set(signal, libc::SIG_DFL)
 }
@@ -87,11 +88,11 @@ fn set(signal: i32, handler: libc::sighandler_t) -> io::Result<()> {
     }
 }
 
-/// Keeps signals waiting, or delivers those that wait and come. Programs that this process becomes
-/// keep it so. Never called once threads run.
+/// Blocks signals, or unblocks them and delivers pending ones. The mask survives exec. Must be
+/// called while the process has one thread.
 ///
 /// # Errors
-/// A number is no signal's.
+/// A number is not that of a signal.
 pub fn hold(signals: &[i32], hold: bool) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid `sigset_t`, which the next call initialises anyway.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
@@ -111,7 +112,7 @@ pub fn hold(signals: &[i32], hold: bool) -> io::Result<()> {
     }
 }
 
-/// Has this thread take none of the signals that are sent to the process.
+/// Blocks all signals in the calling thread.
 ///
 /// # Errors
 /// The system refuses.
@@ -127,7 +128,7 @@ pub(crate) fn leave_to_others() -> io::Result<()> {
     }
 }
 
-/// The signals noted since the last call, in ascending order.
+/// The signals caught since the last call, in ascending order.
 pub fn take() -> impl Iterator<Item = i32> {
     let bits = PENDING.swap(0, Ordering::Relaxed);
     (1..64).filter(move |signal| bits & (1 << signal) != 0)

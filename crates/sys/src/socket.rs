@@ -1,4 +1,4 @@
-//! Connections and datagrams. Never waits: every descriptor is non-blocking.
+//! Connections and datagram sockets; every descriptor is non-blocking.
 
 use crate::namespace::Namespace;
 use crate::option::{self, Buffers, KeepAlive};
@@ -13,15 +13,15 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes of a name without a file.
+/// Bytes of an abstract name.
 const ABSTRACT: usize = 107;
 
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
-/// Takes a waiting client. Its address is `None` for a unix socket.
+/// Accepts a client. Its address is `None` for a unix socket.
 pub fn accept(listener: Fd) -> io::Result<(Fd, Option<SocketAddr>)> {
     let (fd, peer) = match net::acceptfrom_with(borrow(listener)?, FLAGS) {
-        // No listener, but one end of a pair: the other end hands connections over.
+        // Not a listener but one end of a pair, over which the other end passes connections.
         Err(rustix::io::Errno::INVAL) => return Ok((crate::pair::accept(listener)?, None)),
         accepted => accepted?,
     };
@@ -32,51 +32,52 @@ fn internet(address: SocketAddrAny) -> Option<SocketAddr> {
     SocketAddr::try_from(address).ok()
 }
 
-/// Where an outgoing connection goes.
+/// Destination of an outgoing connection.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
     /// TCP.
     Inet(SocketAddr),
     /// A unix stream socket.
     Unix(&'a Path),
-    /// Who holds the other end of this pair is handed one end of a new one.
+    /// The process that holds the other end of this pair; it gets one end of a new pair.
     Pair(Fd),
 }
 
-/// What may be asked of an outgoing connection beyond where it goes.
+/// Options of an outgoing connection besides its destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dial {
-    /// Where it comes from; port 0 leaves the port to the system.
+    /// Source address; port 0 leaves the port to the system.
     pub source: Option<SocketAddr>,
-    /// The source need not be the machine's; needs a privilege.
+    /// The source need not be local; needs a privilege.
     pub foreign: bool,
-    /// The interface that it leaves through.
+    /// Network interface of outgoing packets.
     pub interface: Option<Arc<str>>,
-    /// The namespace that it belongs to.
+    /// Network namespace of the socket.
     pub namespace: Option<Arc<Namespace>>,
-    /// How long sent data may stay without an acknowledgement, in milliseconds; 0 for the system's.
+    /// Time for which sent data may stay unacknowledged, in milliseconds; 0 for the system's
+    /// default.
     pub user_timeout_ms: u32,
-    /// The first write goes with the first packet; nothing may be read before.
+    /// The first write goes into the SYN (TCP Fast Open); nothing may be read before.
     pub fast_open: bool,
-    /// The last packet of the handshake waits for the first bytes, if they come soon.
+    /// The ACK of the handshake is delayed, to travel with the first data.
     pub patient: bool,
-    /// Probes of a silent peer.
+    /// Keep-alive probes for a silent peer.
     pub keep_alive: Option<KeepAlive>,
     /// Sizes of the system's buffers.
     pub buffers: Buffers,
-    /// Closing it drops what is unsent, and resets it.
+    /// Closing discards unsent data and resets the connection.
     pub resets: bool,
 }
 
-/// Starts a connection; it may still be under way when this returns.
+/// Starts a connection; it may be in progress when this returns.
 pub fn connect(target: Target<'_>) -> io::Result<Fd> {
     dial(target, &Dial::default())
 }
 
-/// As [`connect`], with what is asked for.
+/// As [`connect`], with options.
 ///
 /// # Errors
-/// As the system says: not permitted, the source is not the machine's or in use.
+/// The system's error: not permitted, the source is not local or in use.
 pub fn dial(target: Target<'_>, how: &Dial) -> io::Result<Fd> {
     let family = match target {
         Target::Inet(address) => family(&address),
@@ -115,11 +116,11 @@ fn prepare(socket: &OwnedFd, how: &Dial) -> io::Result<()> {
         reset_on_close(fd)?;
     }
     if how.patient {
-        // Packets are saved, or not: it is no error where the system cannot.
+        // The option only saves packets, so a failure is no error.
         let _ = sockopt::set_tcp_quickack(socket, false);
     }
     if how.fast_open {
-        // A kernel that cannot do it connects in the usual way.
+        // A kernel without the option connects in the usual way.
         let _ = option::set_fast_open_connect(fd);
     }
     option::set_buffers(fd, how.buffers)?;
@@ -141,8 +142,8 @@ fn bind_source(socket: &OwnedFd, source: SocketAddr, foreign: bool) -> io::Resul
     Ok(net::bind(socket, &source)?)
 }
 
-/// As [`connect`], but the last packet of the handshake waits for data, or for a reset: a server
-/// does not hear of a connection that is given up as soon as it stands.
+/// As [`connect`], but the ACK of the handshake is delayed until data or a reset is sent: the
+/// server's application does not see a connection that is reset right after it was established.
 pub fn connect_unheard(target: Target<'_>) -> io::Result<Fd> {
     let Target::Inet(address) = target else { return connect(target) };
     let fd = stream_socket(family(&address))?;
@@ -151,12 +152,12 @@ pub fn connect_unheard(target: Target<'_>) -> io::Result<Fd> {
     Ok(into_raw(fd))
 }
 
-/// Whether a path is a name without a file: it begins with a NUL.
+/// Whether a path is an abstract name: it begins with a NUL byte.
 pub(crate) fn is_abstract(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().first() == Some(&0)
 }
 
-/// The address of a path. Names without a file fill the address with NULs, as HAProxy's do.
+/// The address of a path. Abstract names are padded with NULs to the full length, as HAProxy's are.
 pub(crate) fn unix_address(path: &Path) -> io::Result<net::SocketAddrUnix> {
     if !is_abstract(path) {
         return Ok(net::SocketAddrUnix::new(path)?);
@@ -185,18 +186,18 @@ fn under_way(result: rustix::io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// The pending error of a connection, which this clears.
+/// Takes the pending error of a connection (`SO_ERROR`).
 pub fn take_error(fd: Fd) -> io::Result<()> {
     Ok(sockopt::socket_error(borrow(fd)?)??)
 }
 
-/// Reads what is there; 0 at the end of the stream.
+/// Reads what is available; 0 at the end of the stream.
 pub fn recv(fd: Fd, buffer: &mut [u8]) -> io::Result<usize> {
     let (count, _) = net::recv(borrow(fd)?, buffer, RecvFlags::empty())?;
     Ok(count)
 }
 
-/// Copies what is there and leaves it there; 0 at the end of the stream.
+/// Reads what is available without consuming it; 0 at the end of the stream.
 pub fn peek(fd: Fd, buffer: &mut [u8]) -> io::Result<usize> {
     let (count, _) = net::recv(borrow(fd)?, buffer, RecvFlags::PEEK)?;
     Ok(count)
@@ -209,7 +210,7 @@ pub fn is_quiet(fd: Fd) -> bool {
     matches!(net::recv(socket, &mut [0u8; 1], flags), Err(rustix::io::Errno::AGAIN))
 }
 
-/// Whether the peer has closed its side, or the connection is broken, whatever there is to read.
+/// Whether the peer has closed its side or the connection is broken, with or without unread data.
 pub fn has_ended(fd: Fd) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let Ok(socket) = borrow(fd) else { return true };
@@ -219,7 +220,7 @@ pub fn has_ended(fd: Fd) -> bool {
     poll(&mut asked, Some(&at_once)).is_ok_and(|_| asked[0].revents().intersects(ends))
 }
 
-/// Writes what fits, without raising SIGPIPE. `more` announces that the next write follows at once.
+/// Writes what fits, without raising SIGPIPE. `more`: another write follows at once.
 pub fn send(fd: Fd, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
     let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
     let fd = borrow(fd)?;
@@ -229,23 +230,23 @@ pub fn send(fd: Fd, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         many => net::sendmsg(fd, many, &mut SendAncillaryBuffer::default(), flags),
     };
     match sent {
-        // A first write that was to go with the first packet, and could not.
+        // A first write of TCP Fast Open that could not go into the SYN.
         Err(rustix::io::Errno::INPROGRESS) => Err(io::ErrorKind::WouldBlock.into()),
         sent => Ok(sent?),
     }
 }
 
-/// Tells the peer that nothing more will be written.
+/// Closes the sending direction of a connection.
 pub fn shutdown_write(fd: Fd) -> io::Result<()> {
     Ok(net::shutdown(borrow(fd)?, Shutdown::Write)?)
 }
 
-/// Makes the coming close drop unsent data and reset the connection.
+/// Makes the close discard unsent data and reset the connection.
 pub fn reset_on_close(fd: Fd) -> io::Result<()> {
     Ok(sockopt::set_socket_linger(borrow(fd)?, Some(std::time::Duration::ZERO))?)
 }
 
-/// Sets the type of service of the packets sent, whichever family the connection has.
+/// Sets the type of service of sent packets, for both address families.
 pub fn set_tos(fd: Fd, tos: u8) -> io::Result<()> {
     let socket = borrow(fd)?;
     match sockopt::set_ip_tos(socket, tos) {
@@ -257,12 +258,12 @@ pub fn set_tos(fd: Fd, tos: u8) -> io::Result<()> {
 /// Acknowledges at once what has been received, and what comes next (tcp(7), `TCP_QUICKACK`).
 pub fn acknowledge(fd: Fd) {
     if let Ok(socket) = borrow(fd) {
-        // It only saves time, or does not.
+        // The option only saves time, so a failure is no error.
         let _ = sockopt::set_tcp_quickack(socket, true);
     }
 }
 
-/// Sets the mark of the packets sent; the system wants a privilege for that.
+/// Sets the mark of sent packets; needs a privilege.
 pub fn set_mark(fd: Fd, mark: u32) -> io::Result<()> {
     let fd = std::os::fd::AsRawFd::as_raw_fd(&borrow(fd)?);
     let size = size_of::<u32>() as libc::socklen_t;
@@ -273,12 +274,12 @@ pub fn set_mark(fd: Fd, mark: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Our address of a connection or listener.
+/// The local address of a connection or listener.
 pub fn local_address(fd: Fd) -> Option<SocketAddr> {
     internet(net::getsockname(borrow(fd).ok()?).ok()?)
 }
 
-/// Whether an address belongs to this machine: whether a socket may be bound to it.
+/// Whether an address is local: whether a socket can be bound to it.
 pub fn is_local(address: IpAddr) -> bool {
     if address.is_loopback() {
         return true;
@@ -289,28 +290,28 @@ pub fn is_local(address: IpAddr) -> bool {
     bound.is_ok()
 }
 
-/// What the system knows about a TCP connection (`TCP_INFO`, tcp(7)); times are microseconds.
+/// `TCP_INFO` of a connection (tcp(7)); times are in microseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     /// Smoothed round trip time.
     pub rtt: u32,
     /// Its variance.
     pub rttvar: u32,
-    /// Segments sent and not acknowledged.
+    /// Segments sent and not acknowledged yet.
     pub unacked: u32,
     /// Segments acknowledged selectively.
     pub sacked: u32,
-    /// Segments that count as lost.
+    /// Segments counted as lost.
     pub lost: u32,
-    /// Segments sent again and not acknowledged yet.
+    /// Segments retransmitted and not acknowledged yet.
     pub retrans: u32,
-    /// Segments between the first not acknowledged and the last that was.
+    /// Segments between the first unacknowledged and the last acknowledged one.
     pub fackets: u32,
-    /// Segments that may come out of order.
+    /// Segments that may arrive out of order.
     pub reordering: u32,
 }
 
-/// What the system knows about a TCP connection.
+/// Reads `TCP_INFO` of a connection.
 pub fn tcp_info(fd: Fd) -> Option<TcpInfo> {
     // SAFETY: the structure is plain integers, for which zeroes are values.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
@@ -337,13 +338,13 @@ pub fn tcp_info(fd: Fd) -> Option<TcpInfo> {
     })
 }
 
-/// A socket for datagrams to addresses of one family.
+/// A datagram socket of one address family.
 pub fn datagram_inet(v4: bool) -> io::Result<Fd> {
     let family = if v4 { AddressFamily::INET } else { AddressFamily::INET6 };
     Ok(into_raw(net::socket_with(family, SocketType::DGRAM, FLAGS, None)?))
 }
 
-/// A socket for datagrams to and from one address; the system finds a free port for it.
+/// A datagram socket connected to one address, on a port that the system chooses.
 pub fn datagram_to(address: SocketAddr) -> io::Result<Fd> {
     let fd = net::socket_with(family(&address), SocketType::DGRAM, FLAGS, None)?;
     net::connect(&fd, &address)?;
@@ -366,7 +367,7 @@ pub fn send_to(fd: Fd, target: Target<'_>, bytes: &[u8]) -> io::Result<usize> {
     })
 }
 
-/// Whether an address lies on this machine's loopback.
+/// Whether an address is a loopback address.
 pub fn is_loopback(address: &SocketAddr) -> bool {
     match address.ip() {
         IpAddr::V4(ip) => ip.is_loopback(),

@@ -1,10 +1,10 @@
-//! The state of the threads of this process and the system call that each waits in, from proc(5).
+//! State of this process's threads and the system call in which each waits, from proc(5).
 
 use crate::{Fd, borrow, into_raw};
 use rustix::fs::{self, Mode, OFlags};
 use std::io::{self, Read as _};
 
-/// Bytes of a file that are read; those read here are short.
+/// Most bytes read of a file; the files here are short.
 const MOST: usize = 1_024;
 
 /// The directory of this process in `/proc`. It stays readable when the root directory changes.
@@ -18,32 +18,32 @@ impl Drop for Threads {
 }
 
 impl Threads {
-    /// Opens the directory. To be called by the process that has the threads, before it changes its
-    /// root directory.
+    /// Opens the directory. Must be called by the process whose threads are inspected, before it
+    /// changes its root directory.
     ///
     /// # Errors
-    /// `/proc` is not there.
+    /// `/proc` is not mounted.
     pub fn open() -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(into_raw(fs::open("/proc/self", flags, Mode::empty())?)))
     }
 
-    /// The descriptor that it needs.
+    /// Its descriptor, which must stay open.
     pub fn descriptor(&self) -> Fd {
         self.0
     }
 
-    /// Where a thread sleeps in the kernel, as far as the system tells this process. `None` if it
-    /// does not: it runs, waits for a processor, was stopped, or is gone.
+    /// Where a thread sleeps in the kernel, as far as the system tells. `None` if it does not
+    /// sleep: it runs, waits for a processor, was stopped, or has ended.
     pub fn sleeping(&self, thread: i32) -> Option<String> {
         let stat = self.read(thread, "stat")?;
-        // The name before the state may contain anything.
+        // The name in front of the state may contain any character.
         let (_, state) = stat.rsplit_once(") ")?;
         if !state.starts_with(['S', 'D']) {
             return None;
         }
         let call = self.read(thread, "syscall").and_then(|text| self.call(&text));
-        // The kernel says 0 where it does not know, or does not tell.
+        // The kernel writes 0 where it does not know or does not tell.
         let place = self.read(thread, "wchan").filter(|place| !["", "0"].contains(&&**place));
         Some(match (call, place) {
             (Some(call), Some(place)) => format!("{call}, at {place}"),
@@ -52,7 +52,7 @@ impl Threads {
         })
     }
 
-    /// The system call of a line such as `1 0x2 0x7f...`: its number, its arguments, and more.
+    /// The system call of a line such as `1 0x2 0x7f...`: number, arguments, and more.
     fn call(&self, line: &str) -> Option<String> {
         let mut words = line.split_whitespace();
         let number: i64 = words.next()?.parse().ok()?;
@@ -86,8 +86,7 @@ impl Threads {
     }
 }
 
-/// System calls that may wait: their numbers, their names, and whether the first argument is a
-/// descriptor.
+/// System calls that may wait: number, name, and whether the first argument is a descriptor.
 const CALLS: &[(i64, &str, bool)] = &[
     (libc::SYS_write, "write", true),
     (libc::SYS_writev, "writev", true),

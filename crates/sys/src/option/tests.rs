@@ -1,4 +1,4 @@
-//! Options that need more than a look at the socket. Never fails for want of a privilege.
+//! Tests of options that show only in traffic. They pass without privileges.
 
 use super::*;
 use std::io::{ErrorKind, Read, Write};
@@ -11,7 +11,7 @@ fn a_peer_with_more_to_be_read_does_not_hear_of_the_end() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (mut socket, _) = listener.accept().unwrap();
-    // From the first answer on, the system lets acknowledgements wait for the next.
+    // From the first answer on, the system delays acknowledgements.
     peer.write_all(b"?").unwrap();
     socket.read_exact(&mut [0]).unwrap();
     socket.write_all(b"!").unwrap();
@@ -25,7 +25,7 @@ fn a_peer_with_more_to_be_read_does_not_hear_of_the_end() {
     vanish_on_close(socket.as_raw_fd()).unwrap();
     if get(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_REPAIR).is_ok_and(|on| on == 1) {
         drop(socket);
-        // Three times what Linux waits at first before it sends again.
+        // Three times the first retransmission timeout of Linux.
         peer.set_read_timeout(Some(Duration::from_millis(600))).unwrap();
         let error = peer.read(&mut [0]).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{error}");

@@ -1,43 +1,43 @@
-//! Lines on their way into a file, written by a thread that may wait for the disk.
+//! A thread that writes queued lines to a file and may wait for the disk.
 
 use crate::{Fd, borrow};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Bytes that may wait; a line for which there is no room is refused.
+/// Most queued bytes; a line beyond that is refused.
 const CAPACITY: usize = 1 << 20;
 
-/// Lines of one file.
+/// Queued lines of one file.
 #[derive(Debug)]
 pub(super) struct Spool {
     number: Fd,
     pending: Mutex<Pending>,
-    /// Something was added, or all was written.
+    /// Signals that lines were added, or that all were written.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Pending {
     bytes: Vec<u8>,
-    /// The thread has been started.
+    /// Whether the thread was started.
     started: bool,
-    /// The thread is writing what it has taken out.
+    /// Whether the thread is writing what it has taken out of `bytes`.
     writing: bool,
-    /// Why lines were lost since the last one was added.
+    /// Error by which lines were lost since the last push.
     lost: Option<io::Error>,
 }
 
 impl Spool {
-    /// An empty one; its thread starts with the first line.
+    /// An empty spool; its thread starts with the first line.
     pub(super) fn new(number: Fd) -> Arc<Self> {
         Arc::new(Self { number, pending: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// Adds a line.
+    /// Queues a line.
     ///
     /// # Errors
-    /// `WouldBlock` when there is no room; the system's error when lines before were lost.
+    /// `WouldBlock` when there is no room; the system's error when earlier lines were lost.
     pub(super) fn push(self: &Arc<Self>, line: &[u8]) -> io::Result<()> {
         let mut pending = self.lock();
         if let Some(error) = pending.lost.take() {
@@ -57,7 +57,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Waits until all is written, for so long at most.
+    /// Waits until everything is written, up to `span`.
     pub(super) fn settle(&self, span: Duration) {
         let unsettled = |pending: &mut Pending| pending.writing || !pending.bytes.is_empty();
         drop(self.changed.wait_timeout_while(self.lock(), span, unsettled));

@@ -1,11 +1,11 @@
-//! Readers that do not read, and what lines become of them.
+//! Tests of output to readers that do not read.
 
 use super::*;
 use std::io::Read as _;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// Writes numbered lines until there is no room; how many were taken.
+/// Writes numbered lines until there is no room; returns their number.
 fn fill(output: &Output, length: usize) -> usize {
     for number in 0.. {
         match output.write(&line(number, length)) {
@@ -23,10 +23,10 @@ fn line(number: usize, length: usize) -> Vec<u8> {
     format!("{number:0width$}\n", width = length - 1).into_bytes()
 }
 
-/// Reads what is there, has another line written, and finds all lines whole.
+/// Reads what is available, writes another line, and expects all lines whole.
 fn expect_whole_lines(output: &Output, reader: &mut impl io::Read, taken: usize, length: usize) {
     let mut heard = vec![0; taken * length];
-    // The last line may be in the kernel in part only: the next one completes it.
+    // The kernel may have the last line in part: the next write completes it.
     let there = heard.len() - output.rest.lock().unwrap().len();
     reader.read_exact(&mut heard[..there]).unwrap();
     output.write(&line(taken, length)).unwrap();
