@@ -1,4 +1,4 @@
-//! One buffer: a fixed piece of memory with a readable window. Never grows and never allocates.
+//! One buffer of fixed size: memory with a window of readable bytes.
 
 use crate::memory::Memory;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Buf {
     memory: Memory,
-    /// The window. Who waits holds no bytes but a `Buf`: its size counts.
+    /// Bounds of the window. Waiting clients hold a `Buf` without memory, so its size counts.
     start: u32,
     end: u32,
 }
@@ -18,15 +18,15 @@ impl Buf {
         Self::of(Memory::parts(capacity, 1).next().unwrap_or(Memory::none()))
     }
 
-    /// A buffer of no bytes, which costs nothing.
+    /// A buffer over this memory.
     pub fn empty() -> Self {
         Self::of(Memory::none())
     }
 
-    /// A buffer in this memory.
+    /// A buffer over this memory.
     ///
     /// # Panics
-    /// It is larger than 4 GiB.
+    /// The memory is larger than 4 GiB.
     pub(crate) const fn of(memory: Memory) -> Self {
         assert!(memory.len() <= u32::MAX as usize, "a buffer is smaller than that");
         Self { memory, start: 0, end: 0 }
@@ -56,7 +56,7 @@ impl Buf {
         &self.memory[self.window()]
     }
 
-    /// Free space behind the readable bytes.
+    /// `count` exceeds the space: a fault of the caller.
     pub fn space(&mut self) -> &mut [u8] {
         &mut self.memory[self.end as usize..]
     }
@@ -66,10 +66,10 @@ impl Buf {
         self.memory.len() - self.end as usize
     }
 
-    /// Declares `count` bytes of the space written.
+    /// Marks `count` bytes of the space as readable.
     ///
     /// # Panics
-    /// If more is declared than there was space: a fault of the caller.
+    /// `count` exceeds the space: a fault of the caller.
     pub fn filled(&mut self, count: usize) {
         assert!(count <= self.room(), "filled beyond the end of the buffer");
         self.end += count as u32;

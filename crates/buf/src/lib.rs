@@ -1,4 +1,6 @@
-//! Pooled fixed-size buffers. Never does I/O; an idle connection holds none.
+//! Pooled buffers of fixed size.
+//!
+//! Invariant: no I/O (`cargo xtask tidy`).
 
 pub mod buffer;
 mod memory;

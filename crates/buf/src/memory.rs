@@ -1,21 +1,21 @@
-//! The memory of buffers: equal parts of slabs. Never touched before a buffer is written to.
+//! Memory of buffers: equal parts of large slabs.
 //!
-//! A slab is big enough for the system's allocator to map it anew, so its pages cost nothing until
-//! bytes come: a client that is slow with its first line holds one page, not a whole buffer.
+//! A slab is large enough for the allocator to map it anew, so its pages cost nothing until they
+//! are written: a client that is slow with its first line holds one page, not a whole buffer.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// One allocation that many buffers share, freed with the last of them.
+/// One allocation that many buffers share; it is freed with the last of them.
 #[derive(Debug)]
 struct Slab {
     start: NonNull<u8>,
     layout: Layout,
 }
 
-// SAFETY: a slab is an address that nothing is read from or written to through; its parts are.
+// SAFETY: nothing is read or written through the slab's address, only through its parts.
 unsafe impl Send for Slab {}
 // SAFETY: as above.
 unsafe impl Sync for Slab {}
@@ -61,7 +61,7 @@ impl Memory {
         self.len
     }
 
-    /// None.
+    /// No memory.
     pub(crate) const fn none() -> Self {
         Self { start: NonNull::dangling(), len: 0, _slab: None }
     }

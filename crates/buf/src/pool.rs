@@ -1,4 +1,4 @@
-//! A thread's free list of equal buffers. Never shared between threads.
+//! A free list of equal buffers for one thread.
 
 use crate::Buf;
 use crate::memory::Memory;
@@ -6,11 +6,11 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The least that is allocated at a time, in bytes, if as many buffers may be kept: so much comes
-/// from the system untouched.
+/// Bytes allocated at a time, if the pool may keep that many buffers; fresh pages cost nothing until
+/// they are written.
 const SLAB: usize = 1 << 20;
 
-/// How many buffers of a pool there are; the pool's thread writes, all may read.
+/// Numbers of buffers of a pool; written by the pool's thread, readable by all.
 #[derive(Debug)]
 pub struct Levels {
     size: usize,
@@ -19,18 +19,18 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Bytes of the buffers that are handed out.
+    /// Bytes of buffers in use.
     pub fn used_bytes(&self) -> u64 {
         (self.used.load(Relaxed) * self.size) as u64
     }
 
-    /// Bytes of all buffers, those kept for later included.
+    /// Bytes of all buffers, free ones included.
     pub fn allocated_bytes(&self) -> u64 {
         self.used_bytes() + (self.free.load(Relaxed) * self.size) as u64
     }
 }
 
-/// Hands out buffers of one size and keeps those given back, up to a limit.
+/// Hands out buffers of one size and keeps returned ones, up to a limit.
 #[derive(Debug)]
 pub struct Pool {
     size: usize,
@@ -51,17 +51,17 @@ impl Pool {
         self.size
     }
 
-    /// Buffers handed out and not given back.
+    /// Buffers in use.
     pub fn in_use(&self) -> usize {
         self.levels.used.load(Relaxed)
     }
 
-    /// How many buffers there are, for other threads to read.
+    /// The numbers of buffers, for other threads to read.
     pub fn levels(&self) -> &Arc<Levels> {
         &self.levels
     }
 
-    /// Buffers that are kept for later.
+    /// Free buffers that are kept.
     pub fn kept(&self) -> usize {
         self.free.borrow().len()
     }
@@ -78,20 +78,20 @@ impl Pool {
         buffer
     }
 
-    /// Puts new buffers into the empty list: at least one, and no more than are kept.
+    /// Allocates buffers for the empty list: at least one, and at most as many as may be kept.
     #[cold]
     fn allocate(&self, free: &mut Vec<Buf>) {
         let count = (SLAB / self.size.max(1)).clamp(1, self.keep.max(1));
         free.extend(Memory::parts(self.size, count).map(Buf::of));
     }
 
-    /// Frees the buffers that are kept for later.
+    /// Releases the free buffers.
     pub fn trim(&self) {
         self.free.take();
         self.levels.free.store(0, Relaxed);
     }
 
-    /// Takes a buffer back. One that the pool did not make, or does not want, is freed.
+    /// Takes a buffer back. One of another size, or beyond the limit, is freed.
     pub fn give(&self, mut buf: Buf) {
         if buf.capacity() != self.size {
             return;

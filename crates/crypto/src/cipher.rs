@@ -1,8 +1,8 @@
-//! AES in Galois counter mode (NIST SP 800-38D). Never encrypts.
+//! Decryption with AES in Galois/Counter Mode (NIST SP 800-38D).
 
 use openssl::symm::{Cipher, decrypt_aead};
 
-/// How long a key is.
+/// Length of an AES key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KeySize {
     /// 128 bits
@@ -14,7 +14,7 @@ pub enum KeySize {
 }
 
 impl KeySize {
-    /// By its number of bits.
+    /// The size with this number of bits.
     pub fn of_bits(bits: i64) -> Option<Self> {
         match bits {
             128 => Some(Self::Aes128),
@@ -33,7 +33,8 @@ impl KeySize {
     }
 }
 
-/// The clear text; `None` if the key has another length, or the tag does not belong to all this.
+/// Decrypts `bytes`. `None` if the key has another length, or the authentication tag does not
+/// match.
 pub fn decrypt_gcm(
     size: KeySize,
     key: &[u8],
@@ -42,7 +43,7 @@ pub fn decrypt_gcm(
     bytes: &[u8],
 ) -> Option<Vec<u8>> {
     let cipher = size.cipher();
-    // A short tag would let much through.
+    // Short tags would be easy to forge, so only full ones are accepted.
     let fits = key.len() == cipher.key_len() && !nonce.is_empty() && tag.len() == 16;
     if !fits {
         return None;

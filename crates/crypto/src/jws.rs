@@ -1,4 +1,4 @@
-//! Signatures of JSON web tokens (RFC 7515, RFC 7518). Never reads what a token claims.
+//! Verification of JSON Web Signatures (RFC 7515, RFC 7518).
 
 use openssl::bn::BigNum;
 use openssl::ecdsa::EcdsaSig;
@@ -8,40 +8,40 @@ use openssl::pkey::{Id, PKey, Public};
 use openssl::sign::{Signer, Verifier};
 use openssl::x509::X509;
 
-/// How a token is signed (RFC 7518 section 3.1).
+/// Signature algorithm of a token (RFC 7518 section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Algorithm {
-    /// Not at all.
+    /// `none`: the token is not signed.
     None,
-    /// `HS256` and so on: a shared secret; bits of the digest.
+    /// `HS256` and so on: HMAC with a shared secret; bits of the digest.
     Secret(u16),
-    /// `RS256` and so on.
+    /// `RS256` and so on: RSASSA-PKCS1-v1_5.
     Rsa(u16),
-    /// `ES256` and so on.
+    /// `ES256` and so on: ECDSA.
     Ecdsa(u16),
-    /// `PS256` and so on, which are not verified.
+    /// `PS256` and so on: RSASSA-PSS, not supported.
     Unmanaged,
 }
 
-/// What verifying has come to.
+/// Result of a verification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The signature is the key's.
+    /// The signature is valid.
     Fine,
-    /// It is not.
+    /// The signature is not valid.
     Wrong,
-    /// The token is none, or its signature cannot be one.
+    /// The token is malformed, or its signature is empty.
     Malformed,
-    /// Nobody verifies this.
+    /// The algorithm is not supported.
     Unmanaged,
 }
 
-/// A key that signatures are verified by.
+/// A public key for verifying signatures.
 #[derive(Clone, Debug)]
 pub struct PublicKey(PKey<Public>);
 
 impl PublicKey {
-    /// Reads the text of a file: a public key, or a certificate.
+    /// Reads a public key or a certificate in PEM.
     pub fn read(text: &[u8]) -> Option<Self> {
         let of_certificate = || X509::from_pem(text).ok()?.public_key().ok();
         PKey::public_key_from_pem(text).ok().or_else(of_certificate).map(Self)
@@ -49,7 +49,7 @@ impl PublicKey {
 }
 
 impl Algorithm {
-    /// By the name that tokens have for it.
+    /// The algorithm with this name in the JOSE header.
     pub fn by_name(name: &[u8]) -> Option<Self> {
         if name == b"none" {
             return Some(Self::None);
@@ -69,7 +69,7 @@ impl Algorithm {
         }
     }
 
-    /// Whether keys are secrets rather than files.
+    /// Whether its key is a shared secret.
     pub fn takes_secret(self) -> bool {
         matches!(self, Self::Secret(_))
     }
@@ -83,7 +83,7 @@ impl Algorithm {
     }
 }
 
-/// Whether `signature` is that of `signed`, by a secret or by a key.
+/// Verifies `signature` over `signed` with a shared secret or a public key.
 pub fn verify(
     algorithm: Algorithm,
     (secret, key): (&[u8], Option<&PublicKey>),
@@ -117,13 +117,14 @@ fn by_secret(algorithm: Algorithm, secret: &[u8], signed: &[u8], signature: &[u8
 fn by_key(algorithm: Algorithm, key: &PublicKey, signed: &[u8], signature: &[u8]) -> Option<bool> {
     let mut verifier = Verifier::new(algorithm.digest(), &key.0).ok()?;
     let verified = verifier.verify_oneshot(signature, signed);
-    // What the library has to say of a broken signature belongs to nobody after this.
+    // Clears the library's error queue, which later calls would report otherwise.
     let _ = openssl::error::ErrorStack::get();
     verified.ok()
 }
 
-/// Both numbers of a signature as the library wants them (RFC 7518 section 3.4). Some sign as the
-/// library does, against the standard, and HAProxy 2.7 takes that: so it comes as it is.
+/// The DER encoding of a signature from its two numbers (RFC 7518 section 3.4). `None` if the
+/// length does not match: some signers use DER against the standard, and HAProxy 2.7 accepts that,
+/// so it is passed on unchanged.
 fn encoded(algorithm: Algorithm, signature: &[u8]) -> Option<Vec<u8>> {
     let half = match algorithm {
         Algorithm::Ecdsa(384) => 48,

@@ -1,4 +1,6 @@
-//! What expressions compute with secrets, over the library that is linked. Never a session, and no I/O.
+//! Decryption, digests and signature checks that expressions use, over the linked library.
+//!
+//! Invariant: no I/O and no sessions (`cargo xtask tidy`).
 
 #![forbid(unsafe_code)]
 

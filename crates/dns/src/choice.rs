@@ -1,54 +1,54 @@
-//! Which of several addresses a server takes. Pure.
+//! Choice of a server's address among those of its name.
 
 use crate::message::Kind;
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-/// How a server is found by its name (`resolvers`, `resolve-*`).
+/// How a server's name is resolved (`resolvers`, `resolve-*`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Resolve {
-    /// The `resolvers` section, by index.
+    /// Index of the `resolvers` section.
     pub resolvers: usize,
     /// The name, in lower case.
     pub name: String,
-    /// Whether it is the name of a service (SRV).
+    /// Whether the name is that of a service (SRV).
     pub service: bool,
-    /// The family that is better (`resolve-prefer`).
+    /// Preferred address family (`resolve-prefer`).
     pub family: Kind,
-    /// Networks that are better than others: address and prefix length (`resolve-net`).
+    /// Preferred networks: address and prefix length (`resolve-net`).
     pub networks: Vec<(IpAddr, u8)>,
-    /// Whether two servers may have one address (`resolve-opts allow-dup-ip`).
+    /// Whether servers may share an address (`resolve-opts allow-dup-ip`).
     pub shares: bool,
-    /// Whether weights of a service do not count (`resolve-opts ignore-weight`).
+    /// Whether the weights of SRV records are ignored (`resolve-opts ignore-weight`).
     pub keeps_weight: bool,
 }
 
 impl Resolve {
-    /// What is asked for first.
+    /// The record type of the first query.
     pub fn kind(&self) -> Kind {
         if self.service { Kind::Service } else { self.family }
     }
 
-    /// What a server would like that has this address now.
+    /// The preferences of a server that has this address now.
     pub fn wish(&self, current: Option<IpAddr>) -> Wish<'_> {
         Wish { family: self.family, networks: &self.networks, current, shares: self.shares }
     }
 }
 
-/// What a server would like.
+/// Preferences of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
-    /// The family that is better (`resolve-prefer`).
+    /// Preferred address family (`resolve-prefer`).
     pub family: Kind,
-    /// Networks that are better than others: address and prefix length (`resolve-net`).
+    /// Preferred networks: address and prefix length (`resolve-net`).
     pub networks: &'a [(IpAddr, u8)],
-    /// The address that it has, which is better than an equal one.
+    /// Its present address, which wins over an equally good one.
     pub current: Option<IpAddr>,
-    /// Whether it may have an address that another one has (`allow-dup-ip`).
+    /// Whether it may share an address with another server (`allow-dup-ip`).
     pub shares: bool,
 }
 
-/// The addresses of a name, as its name server has put them in order.
+/// The addresses of a name, in the order of the answer.
 #[derive(Clone, Debug, Default)]
 pub struct Choices {
     order: Vec<IpAddr>,
@@ -63,8 +63,8 @@ impl FromIterator<IpAddr> for Choices {
 }
 
 impl Choices {
-    /// The best address, none that is `taken` unless those may be shared; the first of equal ones.
-    /// A server whose address is as good as one can be costs no look at the others.
+    /// The best address; a `taken` one only if addresses may be shared; the first of equal ones.
+    /// The others are not examined if the present address has the best possible grade.
     pub fn best(&self, wish: &Wish<'_>, taken: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
         let graded = |address: IpAddr| {
             let free = !taken(address);
@@ -88,7 +88,7 @@ impl Choices {
 }
 
 impl Wish<'_> {
-    /// How good an address is: networks before families, those before addresses of one's own.
+    /// Grade of an address: preferred network, then family, then free, then present address.
     fn grade(&self, address: IpAddr, free: bool) -> u8 {
         let near = self.networks.iter().any(|network| contains(*network, address));
         u8::from(near) << 3
@@ -97,7 +97,7 @@ impl Wish<'_> {
             | u8::from(self.current == Some(address))
     }
 
-    /// The best grade that there may be.
+    /// The best possible grade.
     fn most(&self, may_stay: bool) -> u8 {
         u8::from(!self.networks.is_empty()) << 3 | 0b110 | u8::from(may_stay)
     }

@@ -1,9 +1,10 @@
-//! Questions to name servers, what their answers mean, and which address a server takes. No I/O, no clock, no policy of
-//! a proxy.
+//! DNS queries, the interpretation of answers, and the choice of a server's address.
 //!
-//! [`message`] speaks the wire format, [`resolution`] is the machine of one name, [`choice`] picks
-//! addresses and [`service`] hands the records of a service out to servers. Time is an argument, in
-//! milliseconds of a clock that never goes back.
+//! Invariant: no I/O and no clock (`cargo xtask tidy`).
+//!
+//! [`message`] is the wire format, [`resolution`] the state machine of one name; [`choice`] picks
+//! addresses, and [`service`] assigns SRV records to servers. Time is an argument, in milliseconds
+//! of a monotonic clock.
 #![forbid(unsafe_code)]
 
 pub mod choice;

@@ -1,5 +1,4 @@
-//! The wire format (RFC 1035, RFC 2782, RFC 6891): a question out, an answer in. Never trusts what comes in, and never
-//! remembers anything.
+//! The wire format (RFC 1035, RFC 2782, RFC 6891): encodes queries and decodes answers.
 
 use domain::base::iana::{Class, Rcode};
 use domain::base::{Message, MessageBuilder, Name, ParsedName, Rtype};
@@ -7,17 +6,17 @@ use domain::rdata::{A, Aaaa, Srv};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// The most records that are taken from one answer, and kept of one name.
+/// Most records taken from one answer, and kept for one name.
 pub(crate) const MAX_RECORDS: usize = 1_024;
 
-/// What is asked for.
+/// Type of the records asked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// IPv4 addresses (A).
     V4,
     /// IPv6 addresses (AAAA).
     V6,
-    /// The places of a service (SRV).
+    /// Hosts and ports of a service (SRV).
     Service,
 }
 
@@ -30,7 +29,7 @@ impl Kind {
         }
     }
 
-    /// The other family; a service has none.
+    /// The other address family; `None` for SRV.
     pub fn other(self) -> Option<Self> {
         match self {
             Self::V4 => Some(Self::V6),
@@ -49,70 +48,70 @@ impl Kind {
     }
 }
 
-/// One place where a service is.
+/// An SRV record (RFC 2782).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Service {
-    /// The host, in lower case, without the last dot.
+    /// Host name, in lower case, without the trailing dot.
     pub target: Box<str>,
     /// The port.
     pub port: u16,
-    /// Its share among those of the same priority.
+    /// Weight among records of the same priority.
     pub weight: u16,
-    /// Its address, if the answer told it too.
+    /// Its address, if the answer's additional section has it.
     pub address: Option<IpAddr>,
 }
 
-/// What a name stands for.
+/// A record of interest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Record {
     /// An address.
     Address(IpAddr),
-    /// A service.
+    /// An SRV record.
     Service(Service),
 }
 
 /// A valid answer, with at least one record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answer {
-    /// In the order of the answer.
+    /// Records in the order of the answer.
     pub records: Vec<Record>,
-    /// The least time to live of them, in seconds.
+    /// The smallest TTL of them, in seconds.
     pub ttl: u32,
 }
 
-/// Why a name does not resolve.
+/// Reason why a name does not resolve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// There is no such name.
+    /// NXDOMAIN.
     NoSuchName,
-    /// The name server does not answer such questions.
+    /// REFUSED.
     Refused,
-    /// The name has no such records.
+    /// The name has no records of this type.
     Empty,
-    /// The name stands for another one, of which nothing is told.
+    /// The name is an alias (CNAME), and the answer lacks records of its target.
     Alias,
-    /// Nothing came in time.
+    /// No answer in time.
     Timeout,
-    /// Anything else that a name server may say.
+    /// Any other error code.
     Other,
 }
 
-/// What a datagram turned out to be.
+/// Interpretation of a received message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
-    /// Not an answer to the question; there may still come one.
+    /// Not an answer to the query; one may still come.
     Foreign,
-    /// It cannot be understood.
+    /// A malformed message.
     Malformed,
-    /// The answer did not fit: ask again over a stream.
+    /// Truncated: the query has to be repeated over TCP.
     Truncated,
-    /// The name server says that it cannot tell.
+    /// An error code, or no record of use.
     Failed(Failure),
     /// The answer.
     Answer(Answer),
 }
 
-/// Whether something can be asked for at all: labels of 1 to 63 bytes, 255 in all.
+/// Whether a text is a valid name: labels of 1 to 63 bytes, 255 bytes in total.
 pub fn is_name(text: &str) -> bool {
     parse(text).is_some()
 }
@@ -125,7 +124,7 @@ fn parse(text: &str) -> Option<Name<Vec<u8>>> {
     Name::from_str(text).ok()
 }
 
-/// A question that announces answers of up to `payload` bytes; `None` if the name is none.
+/// Encodes a query that announces answers of up to `payload` bytes; `None` for an invalid name.
 pub fn encode(id: u16, name: &str, kind: Kind, payload: u16) -> Option<Vec<u8>> {
     let mut question = MessageBuilder::new_vec().question();
     let header = question.header_mut();
@@ -142,12 +141,12 @@ pub fn encode(id: u16, name: &str, kind: Kind, payload: u16) -> Option<Vec<u8>> 
     Some(additional.finish())
 }
 
-/// The number of a message, by which it finds its question.
+/// The id of a message, by which it is matched with its query.
 pub fn id(bytes: &[u8]) -> Option<u16> {
     bytes.first_chunk().map(|id| u16::from_be_bytes(*id))
 }
 
-/// What `bytes` say to the question with this number, name and kind.
+/// Decodes a message as the answer to the query with this id, name and type.
 pub fn decode(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Reply {
     let Ok(message) = Message::from_octets(bytes) else { return Reply::Malformed };
     let header = message.header();
@@ -160,7 +159,7 @@ pub fn decode(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Reply {
                 && question.qclass() == Class::IN
                 && *text(question.qname()) == *fold(name) => {}
         Ok(_) => return Reply::Foreign,
-        // Name servers that could not read the question need not repeat it.
+        // A name server that could not parse the query need not repeat it.
         Err(_) if header.rcode() != Rcode::NOERROR => {}
         Err(_) => return Reply::Malformed,
     }
@@ -175,13 +174,13 @@ pub fn decode(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Reply {
 
 type Wire<'a> = Message<&'a [u8]>;
 
-/// `None` if the message breaks the rules anywhere.
+/// The records of an answer; `None` if the message is malformed.
 fn records(message: &Wire<'_>, name: &str, kind: Kind) -> Option<Reply> {
     let counts = message.header_counts();
     if counts.ancount() == 0 {
         return Some(Reply::Failed(Failure::Empty));
     }
-    // All of it has to make sense, also what is of no use here.
+    // The whole answer section has to be well-formed, also records of no use here.
     for record in message.answer().ok()? {
         record.ok()?;
     }
@@ -226,7 +225,7 @@ fn services(message: &Wire<'_>, owner: &str) -> Option<(Vec<Record>, u32)> {
     let (mut records, mut ttl) = (Vec::new(), u32::MAX);
     for record in message.answer().ok()?.limit_to::<Srv<ParsedName<&[u8]>>>() {
         let record = record.ok()?;
-        // A target of one dot says that the service is nowhere.
+        // A target of "." says that the service is not available (RFC 2782).
         let target = text(record.data().target());
         if *text(*record.owner()) != *owner || target.is_empty() || records.len() >= MAX_RECORDS {
             continue;
@@ -239,7 +238,7 @@ fn services(message: &Wire<'_>, owner: &str) -> Option<(Vec<Record>, u32)> {
     Some((records, ttl))
 }
 
-/// Addresses told beside the answer, by name.
+/// Addresses of the additional section, by name.
 fn additional(message: &Wire<'_>) -> Option<Vec<(Box<str>, IpAddr)>> {
     let mut found = Vec::new();
     for record in message.additional().ok()? {
@@ -257,13 +256,13 @@ fn additional(message: &Wire<'_>) -> Option<Vec<(Box<str>, IpAddr)>> {
     Some(found)
 }
 
-/// A name as it is compared: lower case, without the last dot.
+/// A name in the form in which names are compared: lower case, without the trailing dot.
 fn text(name: impl domain::base::ToName) -> Box<str> {
     let name = name.to_vec().to_string();
     fold(&name)
 }
 
-/// The same for a name that somebody has written.
+/// The same for a name in text form.
 fn fold(name: &str) -> Box<str> {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase().into()
 }

@@ -1,23 +1,22 @@
-//! The machine of one name: when it is asked for, when it is given up, and for how long an answer is kept
-//! (configuration manual, section 5.3). Never sends anything.
+//! The state machine that resolves one name: retries, failures, and how long answers are kept
+//! (configuration manual, section 5.3).
 
 use crate::message::{self, Answer, Failure, Kind, Record, Reply};
 
-/// How long the last valid answer is kept when later ones fail in some way, in milliseconds
-/// (`hold`).
+/// How long the last valid answer is kept after failures, in milliseconds (`hold`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hold {
-    /// While it is valid, who asks anew is answered from memory.
+    /// After a valid answer: queries are answered from it.
     pub valid: u64,
-    /// The name is said not to exist.
+    /// After NXDOMAIN.
     pub nx: u64,
-    /// Any other error.
+    /// After any other error.
     pub other: u64,
-    /// Name servers refuse to answer.
+    /// After REFUSED.
     pub refused: u64,
-    /// They do not answer.
+    /// After a timeout.
     pub timeout: u64,
-    /// A record is missing in later answers.
+    /// After a record is missing in an answer.
     pub obsolete: u64,
 }
 
@@ -39,20 +38,21 @@ impl Hold {
     }
 }
 
-/// What a `resolvers` section says about time and size.
+/// Times and sizes of a `resolvers` section.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// From the end of one resolution to the next, in milliseconds (`timeout resolve`).
     pub resolve: u64,
-    /// How long an answer may take, in milliseconds (`timeout retry`).
+    /// Timeout of a query, in milliseconds (`timeout retry`).
     pub retry: u64,
-    /// Questions before a name is given up, the other family not counted (`resolve_retries`).
+    /// Queries before a resolution fails, not counting those for the other family
+    /// (`resolve_retries`).
     pub retries: u32,
     /// `hold`
     pub hold: Hold,
-    /// The largest answer over datagrams, in bytes (`accepted_payload_size`).
+    /// Largest UDP answer, in bytes (`accepted_payload_size`).
     pub payload: u16,
-    /// Whether an answer with a longer time to live puts the next resolution off until its end.
+    /// Whether the next resolution waits for the end of the TTL if that is later.
     pub honours_ttl: bool,
 }
 
@@ -63,31 +63,31 @@ impl Default for Settings {
     }
 }
 
-/// What a step leads to.
+/// Outcome of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// Nothing.
+    /// There is nothing to do.
     Nothing,
-    /// [`Resolution::question`] goes to every name server.
+    /// [`Resolution::question`] has to be sent to every name server.
     Ask,
-    /// There is a valid answer: the records are up to date.
+    /// There is a valid answer, and the records are up to date.
     Answered,
-    /// The name was given up for now.
+    /// The resolution has failed for now.
     Failed(Failure),
 }
 
-/// Where it stands.
+/// Phase of a resolution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Between two resolutions.
     Idle,
-    /// So many name servers have not answered yet.
+    /// This number of name servers have not answered yet.
     Asking(usize),
-    /// All have failed: the question is repeated when its time is over.
+    /// All name servers have failed; the query is repeated after its timeout.
     Waiting,
 }
 
-/// A record, and when an answer last had it.
+/// A record, and the time of the last answer that had it.
 #[derive(Clone, Debug)]
 struct Known {
     record: Record,
@@ -99,27 +99,28 @@ struct Known {
 pub struct Resolution {
     name: Box<str>,
     preferred: Kind,
-    /// What is asked for now.
+    /// The record type of the current query.
     kind: Kind,
     state: State,
-    /// The number of the question.
+    /// The id of the current query.
     id: u16,
-    /// Questions left.
+    /// Queries left.
     left: u32,
-    /// The last error of this question.
+    /// The last error of the current query.
     error: Option<Failure>,
     due: u64,
-    /// When it began: what servers had by then, from a file or the system, is held as an answer is.
+    /// Start of the resolution: addresses that servers had then, from a file or the system, are
+    /// held like those of an answer.
     begun: u64,
     known: Vec<Known>,
-    /// When it was last valid.
+    /// Time of the last valid answer.
     valid: Option<u64>,
-    /// How the last resolution failed, if it did.
+    /// Failure of the last resolution, if it failed.
     failure: Option<Failure>,
 }
 
 impl Resolution {
-    /// A name of which nothing is known; it is asked for at once.
+    /// A name without known records; it is due at once.
     pub fn new(name: &str, preferred: Kind, now: u64) -> Self {
         Self {
             name: name.into(),
@@ -137,73 +138,73 @@ impl Resolution {
         }
     }
 
-    /// The name.
+    /// The name that is resolved.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What is asked for first.
+    /// The record type of the first query.
     pub fn preferred(&self) -> Kind {
         self.preferred
     }
 
-    /// When [`Resolution::on_time`] has to be called.
+    /// Time at which [`Resolution::on_time`] has to be called.
     pub fn due(&self) -> u64 {
         self.due
     }
 
-    /// The number of the question under way, if there is one.
+    /// The id of the query in progress, if any.
     pub fn asking(&self) -> Option<u16> {
         matches!(self.state, State::Asking(_)).then_some(self.id)
     }
 
-    /// Whether no resolution is under way.
+    /// Whether no query is in progress and none is waiting.
     pub fn is_idle(&self) -> bool {
         self.state == State::Idle
     }
 
-    /// The records that hold.
+    /// The valid records.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.known.iter().map(|known| &known.record)
     }
 
-    /// Whether what is known may be told to whoever asks now.
+    /// Whether the known records may answer a query now.
     pub fn is_fresh(&self, now: u64, settings: &Settings) -> bool {
         now < self.fresh_until(settings)
     }
 
-    /// Until when that is so.
+    /// Time until which [`Resolution::is_fresh`] holds.
     pub fn fresh_until(&self, settings: &Settings) -> u64 {
         let valid = self.valid.filter(|_| self.failure.is_none());
         valid.map_or(0, |valid| valid.saturating_add(settings.hold.valid))
     }
 
-    /// Whether the last valid answer is still kept after a failure, or, before the first one, what
-    /// there was when it began.
+    /// Whether the last valid answer is still kept after this failure; before the first answer, the
+    /// same of what servers had at the start.
     pub fn holds(&self, failure: Failure, now: u64, settings: &Settings) -> bool {
         let since = self.valid.unwrap_or(self.begun);
         now < since.saturating_add(settings.hold.of(failure))
     }
 
-    /// Asks at once, unless that is under way.
+    /// Starts a resolution at once, unless one is in progress.
     pub fn hurry(&mut self, now: u64) {
         if self.is_idle() {
             self.due = self.due.min(now);
         }
     }
 
-    /// The question of [`Event::Ask`]; `None` if the name is none.
+    /// The query of [`Event::Ask`]; `None` for an invalid name.
     pub fn question(&self, settings: &Settings) -> Option<Vec<u8>> {
         message::encode(self.id, &self.name, self.kind, settings.payload)
     }
 
-    /// What bytes say to the question under way.
+    /// Decodes bytes as an answer to the query in progress.
     pub fn read(&self, bytes: &[u8]) -> Reply {
         message::decode(bytes, self.id, &self.name, self.kind)
     }
 
-    /// Time has passed. `id` is the number of the next question, if there is one, and `servers` how
-    /// many will get it.
+    /// Handles the passing of time. `id` is the id for the next query, `servers` the number of name
+    /// servers that will get it.
     pub fn on_time(&mut self, now: u64, id: u16, servers: usize, settings: &Settings) -> Event {
         if now < self.due {
             return Event::Nothing;
@@ -215,14 +216,14 @@ impl Resolution {
             }
             State::Waiting => self.ask(self.preferred, now, id, servers, settings),
             State::Asking(_) => match self.error.take() {
-                // Somebody has said no, the others nothing.
+                // At least one name server has failed, the others have not answered.
                 Some(error) => self.fall_back(error, now, id, servers, settings),
                 None => self.ask_again(now, id, servers, settings),
             },
         }
     }
 
-    /// A name server has answered the question under way. Foreign replies change nothing.
+    /// Handles the answer of a name server to the current query. Foreign replies change nothing.
     pub fn on_reply(
         &mut self,
         reply: Reply,
@@ -246,7 +247,7 @@ impl Resolution {
         }
     }
 
-    /// The family that was not asked for yet, or the same question later.
+    /// Queries the other family if it was not tried yet, or waits to repeat the first query.
     fn fall_back(
         &mut self,
         error: Failure,
@@ -259,7 +260,7 @@ impl Resolution {
             Some(other) => {
                 let due = self.due;
                 let event = self.ask(other, now, id, servers, settings);
-                // Both questions share the time of one, unless it is over.
+                // Both queries share the timeout of the first one, unless it is over.
                 if due > now {
                     self.due = due;
                 }
@@ -277,7 +278,7 @@ impl Resolution {
         }
     }
 
-    /// Nothing was heard: the same question, if there is one left.
+    /// After silence, repeats the same query if there is one left.
     fn ask_again(&mut self, now: u64, id: u16, servers: usize, settings: &Settings) -> Event {
         self.left = self.left.saturating_sub(1);
         match self.left {
@@ -309,8 +310,8 @@ impl Resolution {
         Event::Answered
     }
 
-    /// Answers may change for ever while nothing gets obsolete: beyond so many records, those that
-    /// the answer of `now` lacks go.
+    /// Bounds the records kept while none becomes obsolete: beyond `most`, records missing in the
+    /// answer of `now` are dropped.
     fn forget_beyond(&mut self, most: usize, now: u64) {
         let mut excess = self.known.len().saturating_sub(most);
         self.known.retain(|known| {
@@ -330,7 +331,7 @@ impl Resolution {
     }
 }
 
-/// Whether two records say the same, whatever their weights.
+/// Whether two records are the same but for their weights.
 fn is_same(one: &Record, other: &Record) -> bool {
     match (one, other) {
         (Record::Service(one), Record::Service(other)) => {

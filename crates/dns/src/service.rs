@@ -1,26 +1,26 @@
-//! Which server stands for which record of a service. Pure.
+//! Assignment of SRV records to servers.
 
 use crate::message::Service;
 use std::collections::HashMap;
 
-/// What a server stands for: host and port; nothing yet.
+/// Host and port of the record that a server has; `None` for a free server.
 pub type Seat = Option<(Box<str>, u16)>;
 
-/// What becomes of servers, by their place in the list.
+/// Changes to servers, by their index in the list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Plan<'a> {
-    /// Their record is gone.
+    /// Servers whose record is gone.
     pub lost: Vec<usize>,
-    /// Their record is still there, perhaps with another weight.
+    /// Servers whose record is still there, possibly with another weight.
     pub kept: Vec<(usize, &'a Service)>,
-    /// They stand for a record that is new.
+    /// Servers that get a new record.
     pub gained: Vec<(usize, &'a Service)>,
 }
 
-/// Leaves servers whose record is still there alone, and gives records that nobody stands for to
-/// free ones, first come first served.
+/// Keeps servers whose record is still there, and assigns the remaining records to free servers in
+/// order.
 pub fn assign<'a>(services: &[&'a Service], seats: &[Seat]) -> Plan<'a> {
-    // A record may be there twice; the last in each line is given away first.
+    // A record may occur twice: pushed in reverse, so that `pop` takes the first occurrence.
     let mut places: HashMap<(&str, u16), Vec<usize>> = HashMap::new();
     for (at, service) in services.iter().enumerate().rev() {
         places.entry((&service.target, service.port)).or_default().push(at);
@@ -45,7 +45,7 @@ pub fn assign<'a>(services: &[&'a Service], seats: &[Seat]) -> Plan<'a> {
     plan
 }
 
-/// The weight of a server for that of a record: 0 to 65535 become 0 to 256.
+/// The weight of a server for the weight of a record: 0..=65535 becomes 0..=256.
 pub fn weight(record: u16) -> u32 {
     u32::from(record).div_ceil(256)
 }

@@ -1,4 +1,4 @@
-//! Sets of bytes as tables that are made at compile time.
+//! Sets of bytes as tables built at compile time.
 
 /// Letters and digits of ASCII, and the bytes of `marks`.
 pub const fn alphanumeric_and(marks: &[u8]) -> [bool; 256] {

@@ -1,19 +1,20 @@
-//! A list that threads read without a lock while it grows at its end. Never moves or drops an item before the
-//! list itself goes.
+//! An append-only list that threads read without a lock.
 //!
-//! Items live in chunks that double in size, each allocated when its first item comes. A reader
-//! loads two words that were written once. Who appends takes a lock, which no reader looks at.
+//! Invariant: an item does not move while the list lives (`tests`).
+//!
+//! Items live in chunks that double in size, each allocated with its first item. A reader loads two
+//! words that are written once. A writer takes a lock, which readers do not touch.
 
 use std::ops::Index;
 use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Release};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The first chunk holds so many items, each other one twice as many as the one before.
+/// Items of the first chunk; each further chunk has twice as many as the one before.
 const FIRST: usize = 8;
-/// Chunks, which is room for more items than memory has.
+/// Number of chunks: room for more items than fit into memory.
 const CHUNKS: usize = 40;
 
-/// The list.
+/// An append-only list.
 #[derive(Debug)]
 pub struct Grow<T> {
     chunks: [OnceLock<Box<[OnceLock<T>]>>; CHUNKS],
@@ -21,11 +22,11 @@ pub struct Grow<T> {
     growing: Mutex<()>,
 }
 
-/// The chunk of an item, and its place there.
+/// Chunk and offset of an item.
 #[inline]
 fn place(at: usize) -> (usize, usize) {
     if at < FIRST {
-        // Most lists are short.
+        // Fast path, because most lists are short.
         return (0, at);
     }
     let chunk = ((at / FIRST) + 1).ilog2() as usize;
@@ -45,7 +46,7 @@ impl<T> Grow<T> {
         Self::default()
     }
 
-    /// Appends what `make` makes of its place, which no other thread gets meanwhile.
+    /// Appends the item that `make` returns for its index; no other thread gets that index.
     pub fn push_with(&self, make: impl FnOnce(usize) -> T) -> usize {
         let _alone = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
         let at = self.len.load(Acquire);
@@ -57,28 +58,28 @@ impl<T> Grow<T> {
         at
     }
 
-    /// Appends an item and tells its place.
+    /// Appends an item and returns its index.
     pub fn push(&self, item: T) -> usize {
         self.push_with(|_| item)
     }
 
-    /// Items so far.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.len.load(Acquire)
     }
 
-    /// Whether there is none.
+    /// Whether the list has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The item at a place.
+    /// The item at an index.
     pub fn get(&self, at: usize) -> Option<&T> {
         let (chunk, offset) = place(at);
         self.chunks.get(chunk)?.get()?.get(offset)?.get()
     }
 
-    /// The items that are there now.
+    /// The items present now.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
         (0..self.len()).map(|at| &self[at])
     }

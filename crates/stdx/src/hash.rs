@@ -1,4 +1,5 @@
-//! The 32-bit hash functions whose values configurations rely on. Never a defence against floods, never cryptographic.
+//! The 32-bit hash functions whose values configurations depend on. They are not cryptographic and
+//! do not resist collision attacks.
 
 /// The hash of the public-domain sdbm library, the default of `hash-type`.
 pub fn sdbm(bytes: &[u8]) -> u32 {
@@ -20,10 +21,9 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     crc(&CRC32C, bytes)
 }
 
-/// HAProxy's `wt6`. It is published nowhere; this is what its outputs show (`docs/balancing.md`,
-/// "How `wt6` was measured"): each byte goes into one word by exclusive or and into the other by
-/// addition, both are complemented, rotated and change places, and their bits say how far the next
-/// turn rotates.
+/// HAProxy's `wt6`, derived from its outputs because it is published nowhere (`docs/balancing.md`,
+/// "How `wt6` was measured"): each byte is XORed into one word and added to the other, both are
+/// complemented, rotated and swapped, and their bits give the next rotation counts.
 pub fn wt6(bytes: &[u8]) -> u32 {
     let (mut mixed, mut summed) = (0xa53c_965a_u32, 0x5ca6_953a_u32);
     let (mut mixed_by, mut summed_by) = (18, 6);
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(sdbm(b""), 0);
     }
 
-    /// Each line: the bytes; `sdbm`, `djb2`, `crc32` and `wt6`; the same with avalanche.
+    /// Each row: the bytes; `sdbm`, `djb2`, `crc32` and `wt6`; the same with avalanche.
     #[test]
     fn values_are_those_measured() {
         for (bytes, plain, mixed) in [

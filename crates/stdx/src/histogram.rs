@@ -1,4 +1,4 @@
-//! Counts of values by size, in buckets whose width grows with the value. Never locks, never reads a clock.
+//! A lock-free histogram with buckets whose width grows with the value.
 //!
 //! Each power of two is one octave of 32 buckets of equal width, so that a bucket is at most 1/32
 //! as wide as its lower edge and its middle is within 1.6 % of every value in it; values below 64
@@ -11,23 +11,24 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Buckets of an octave.
 const WIDTH: usize = 32;
-/// Bits of a value that tell buckets of an octave apart.
+/// Bits of a value that select the bucket within its octave.
 const BITS: u32 = WIDTH.trailing_zeros();
-/// The largest value told apart from larger ones: 2^36 - 1, 19 hours in microseconds.
+/// Largest value that has a bucket: 2^36 - 1, 19 hours in microseconds; larger values count as this
+/// one.
 pub const LARGEST: u64 = (1 << 36) - 1;
-/// Octaves, the first of which holds the values below 32.
+/// Octaves; the first one holds the values below 32.
 const OCTAVES: usize = 32;
 
 type Octave = Box<[AtomicU64; WIDTH]>;
 
-/// Counts of values, written by one thread.
+/// Counts of values, written by one thread and readable by all.
 #[derive(Debug, Default)]
 pub struct Histogram {
     octaves: [OnceLock<Octave>; OCTAVES],
     sum: AtomicU64,
 }
 
-/// The octave of a value, and the bucket in it.
+/// Octave and bucket of a value.
 #[inline]
 fn place(value: u64) -> (usize, usize) {
     let value = value.min(LARGEST);
@@ -48,8 +49,7 @@ fn bounds(bucket: usize) -> (u64, u64) {
 }
 
 impl Histogram {
-    /// Counts a value. For the thread that owns the histogram alone; values above [`LARGEST`] count
-    /// as that.
+    /// Counts a value; values above [`LARGEST`] count as that. Called by the owning thread only.
     #[inline]
     pub fn record(&self, value: u64) {
         let (octave, bucket) = place(value);
@@ -58,7 +58,7 @@ impl Histogram {
         raise(&self.sum, value);
     }
 
-    /// Forgets everything. For the thread that owns the histogram alone.
+    /// Sets all counts to 0. Called by the owning thread only.
     pub fn clear(&self) {
         let counts = self.octaves.iter().filter_map(OnceLock::get).flat_map(|octave| &**octave);
         counts.chain([&self.sum]).for_each(|count| count.store(0, Relaxed));
@@ -70,23 +70,23 @@ fn empty_octave() -> Octave {
     Box::new(std::array::from_fn(|_| AtomicU64::new(0)))
 }
 
-/// Adds to a cell that no other thread writes.
+/// Adds to a cell that only this thread writes.
 #[inline]
 fn raise(cell: &AtomicU64, amount: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(amount), Relaxed);
 }
 
-/// What histograms held when they were read, added up.
+/// The sum of histograms at the time they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Counts by bucket, up to the last that holds any.
+    /// Counts by bucket, up to the last bucket that is not empty.
     counts: Vec<u64>,
     count: u64,
     sum: u64,
 }
 
 impl Summary {
-    /// Adds what a histogram holds now.
+    /// Adds the present counts of a histogram.
     pub fn add(&mut self, histogram: &Histogram) {
         for (octave, counts) in histogram.octaves.iter().enumerate() {
             let Some(counts) = counts.get() else { continue };
@@ -108,8 +108,8 @@ impl Summary {
         self.count += count;
     }
 
-    /// What came since another summary of the same histograms was made. A bucket that holds less
-    /// than then was cleared: all of it is new.
+    /// The difference to an earlier summary of the same histograms. A bucket with a smaller count
+    /// than before was cleared, so all of its count is new.
     pub fn since(&self, before: &Self) -> Self {
         let earlier = before.counts.iter().copied().chain(std::iter::repeat(0));
         let grown = |(now, then): (&u64, u64)| now.checked_sub(then).unwrap_or(*now);
@@ -118,17 +118,17 @@ impl Summary {
         Self { counts, count, sum: sum.unwrap_or(self.sum) }
     }
 
-    /// How many values.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// All values added up.
+    /// Sum of all values.
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The value that a share (`0.0..=1.0`) of all values does not exceed, within 1.6 %; `None`
+    /// The value that this share (`0.0..=1.0`) of all values does not exceed, within 1.6 %; `None`
     /// without values.
     pub fn quantile(&self, share: f64) -> Option<u64> {
         let rank = ((self.count as f64 * share).ceil() as u64).clamp(1, self.count.max(1));
@@ -141,14 +141,14 @@ impl Summary {
         Some(low + width / 2)
     }
 
-    /// How many values are below an edge: exact if the edge is a power of two or one and a half
-    /// times one, else to the bucket.
+    /// Number of values below an edge: exact if the edge is a power of two or 1.5 times one,
+    /// otherwise to the bucket.
     pub fn below(&self, edge: u64) -> u64 {
         let buckets = self.counts.iter().enumerate();
         buckets.take_while(|(bucket, _)| bounds(*bucket).0 < edge).map(|(_, count)| count).sum()
     }
 
-    /// Buckets that hold values: lower edge, width and count, in order.
+    /// Buckets that are not empty: lower edge, width and count, in order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(bucket, count)| {

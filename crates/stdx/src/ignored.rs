@@ -1,13 +1,12 @@
-//! The hook of the proof that every keyword matters: a debug build accepts one name and ignores it.
-//! Never does anything in a release build.
+//! A hook for mutation tests: a debug build accepts one keyword and ignores it.
 //!
-//! `cargo xtask compat --prove` starts the test that is linked to a name with
-//! `WEIR_IGNORE=class/name` (classes and names of `docs/compat/keywords-2.7.tsv`) and expects it to
-//! fail. Each class asks here at the one place where its names are looked up.
+//! `cargo xtask compat --prove` runs the test linked to a keyword with `WEIR_IGNORE=class/name`
+//! (classes and names of `docs/compat/keywords-2.7.tsv`) and expects it to fail. The code of each
+//! class calls this where it looks its names up. In release builds the functions are constants.
 
 use std::sync::OnceLock;
 
-/// The class and the name to ignore, if any.
+/// Class and name of the keyword to ignore, if any.
 pub fn planted() -> Option<(&'static str, &'static str)> {
     static PLANTED: OnceLock<Option<String>> = OnceLock::new();
     if !cfg!(debug_assertions) {
@@ -16,7 +15,7 @@ pub fn planted() -> Option<(&'static str, &'static str)> {
     PLANTED.get_or_init(|| std::env::var("WEIR_IGNORE").ok()).as_deref()?.rsplit_once('/')
 }
 
-/// Whether `name` of `class` is to be accepted and ignored.
+/// Whether this keyword is to be accepted and ignored.
 pub fn ignored(class: &str, name: &str) -> bool {
     cfg!(debug_assertions) && planted() == Some((class, name))
 }

@@ -1,8 +1,8 @@
-//! Strings of JSON (RFC 8259, section 7). Never reads any.
+//! Writes strings of JSON (RFC 8259, section 7).
 
 use std::fmt::Write as _;
 
-/// Appends a text as a string, quotes included.
+/// Appends a text as a JSON string, quotes included.
 pub fn quote(text: &str, out: &mut String) {
     out.push('"');
     for letter in text.chars() {
@@ -22,7 +22,7 @@ pub fn quote(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// A text as a string.
+/// A text as a JSON string, quotes included.
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     quote(text, &mut out);

@@ -1,15 +1,15 @@
-//! Comparisons of sixteen bytes at once, a bit of the answer for each. Never reads beyond them.
+//! Comparisons of sixteen bytes at once (SIMD); bit n of the result belongs to byte n.
 
 /// Bytes compared at once.
 pub const LANES: usize = 16;
 
-/// A bit for each byte that is at most `limit`, the first byte's lowest.
+/// Bits of the bytes that are at most `limit`.
 #[inline(always)]
 pub fn at_most(bytes: &[u8; LANES], limit: u8) -> u16 {
     native::at_most(bytes, limit)
 }
 
-/// A bit for each byte that equals `byte`, the first byte's lowest.
+/// Bits of the bytes that equal `byte`.
 #[inline(always)]
 pub fn equal_to(bytes: &[u8; LANES], byte: u8) -> u16 {
     native::equal_to(bytes, byte)
@@ -24,8 +24,8 @@ mod native {
 
     #[inline(always)]
     pub(super) fn at_most(bytes: &[u8; LANES], limit: u8) -> u16 {
-        // SAFETY: SSE2 is part of x86_64; the load is of the sixteen bytes borrowed, at any
-        // alignment.
+        // SAFETY: SSE2 is part of x86_64; the load reads the sixteen bytes of the reference and
+        // needs no alignment.
         unsafe {
             let bytes = _mm_loadu_si128(bytes.as_ptr().cast::<__m128i>());
             let lower = _mm_min_epu8(bytes, _mm_set1_epi8(limit.cast_signed()));
@@ -56,7 +56,7 @@ mod native {
     }
 }
 
-/// The same a byte at a time, where there is nothing better, and to test against.
+/// The same one byte at a time, for other processors and as the reference in tests.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn plain(bytes: &[u8; LANES], matches: impl Fn(u8) -> bool) -> u16 {
     let bit = |(i, byte): (usize, &u8)| u16::from(matches(*byte)) << i;

@@ -1,15 +1,15 @@
-//! The number that a text begins with, as C's `atol` finds it. Never judges what stands behind it.
+//! Numbers at the start of a text, as C's `atol` parses them.
 
-/// Cuts `text` into the number that it begins with, sign included, and the rest. A text that begins
-/// with no digit has no number: C reads 0.
+/// Splits `text` into its leading number, with the sign, and the rest. The number is empty if no
+/// digit leads; C reads 0 then.
 pub fn split(text: &str) -> (&str, &str) {
     let signs = usize::from(text.starts_with(['+', '-']));
     let digits = text.bytes().skip(signs).take_while(u8::is_ascii_digit).count();
     text.split_at(if digits == 0 { 0 } else { signs + digits })
 }
 
-/// The number that `text` begins with, 0 if none, and how to tell that it has something else in it;
-/// nothing if it is too large, or negative for a type without sign.
+/// The leading number of `text`, 0 if there is none, with a warning if the text has anything else.
+/// `None` if the number is too large, or negative for an unsigned type.
 pub fn number<T: std::str::FromStr>(text: &str) -> Option<(T, Option<String>)> {
     let (digits, rest) = split(text);
     let said = match (digits, rest) {
@@ -21,7 +21,7 @@ pub fn number<T: std::str::FromStr>(text: &str) -> Option<(T, Option<String>)> {
     Some((digits.parse().ok()?, said))
 }
 
-/// The unit of time that `text` begins with, and its microseconds.
+/// The unit of time at the start of `text`, with its length in microseconds.
 pub fn unit(text: &str) -> Option<(&'static str, u64)> {
     const UNITS: [(&str, u64); 6] = [
         ("us", 1),
@@ -34,7 +34,7 @@ pub fn unit(text: &str) -> Option<(&'static str, u64)> {
     UNITS.into_iter().find(|(name, _)| text.starts_with(name))
 }
 
-/// HAProxy's warning of `rest`, which stands behind the unit of the time `text` and is ignored.
+/// HAProxy's warning about `rest`, which follows the unit of the time `text` and is ignored.
 pub fn behind_unit(text: &str, rest: &str) -> Option<String> {
     let found = rest.chars().next()?;
     Some(format!(

@@ -1,4 +1,8 @@
-//! What std lacks: generational slab, growing list, ordered tree with scopes, wrapping ticks, PRNG, hash functions, histograms, strings of JSON, numbers at the start of texts and as digits, sets of bytes, asking for memory ahead of its use. Never does I/O and never reads a clock.
+//! Data structures and helpers that std lacks: slab with generations, append-only list, ordered
+//! tree with scopes, wrapping ticks, random numbers, hash functions, histograms, JSON strings,
+//! numbers in texts, byte sets, prefetching.
+//!
+//! Invariant: no I/O and no clock (`cargo xtask tidy`).
 
 pub mod byte_set;
 pub mod decimal;

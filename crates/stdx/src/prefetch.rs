@@ -1,16 +1,15 @@
-//! Asks for memory ahead of its use. Never reads or writes it.
+//! Prefetches memory that will be used soon.
 //!
-//! A thread that serves hundreds of connections has lost the state of each from its cache by the
-//! time that the next bytes come. What is asked for all at once arrives together, and meanwhile the
-//! kernel can be asked for those bytes; what is met one pointer after the other is waited for each
-//! time.
+//! With hundreds of connections per thread, the state of each has left the cache by the time its
+//! next bytes come. Lines prefetched together arrive together, and meanwhile the kernel is asked
+//! for those bytes; lines found by following pointers cost a miss each.
 
-/// Bytes of a value that are asked for at most: what is used first stands in front.
+/// Most bytes prefetched of a value: types keep their most used fields in front.
 const LIMIT: usize = 512;
-/// Bytes of a cache line.
+/// Bytes per cache line.
 const LINE: usize = 64;
 
-/// Asks for a value that will be used soon: its first 512 bytes.
+/// Prefetches the first 512 bytes of a value.
 #[inline]
 pub fn soon<T: ?Sized>(value: &T) {
     let start = std::ptr::from_ref(value).cast::<i8>();
@@ -23,18 +22,18 @@ pub fn soon<T: ?Sized>(value: &T) {
 #[inline]
 fn line(address: *const i8) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: a prefetch accesses nothing that a program could observe, and faults at no address.
+    // SAFETY: a prefetch has no effect that a program can observe, and faults at no address.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address) }
 }
 
-/// Other processors fetch when the value is used.
+/// On other processors, the line is loaded when it is used.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn line(_: *const i8) {}
 
 #[cfg(test)]
 mod tests {
-    //! There is nothing to see but that values of all sizes are taken.
+    //! Only tests that values of all sizes are accepted, because the effect cannot be observed.
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! A small fast generator for jitter and random balancing. Never for secrets.
+//! A fast random generator for jitter and random balancing; not for secrets.
 
 use std::cell::Cell;
 

@@ -1,25 +1,24 @@
-//! An ordered tree in which each of up to 64 threads finds its own next item. Never runs an item.
+//! An ordered tree in which each of up to 64 threads finds its next item in O(log n).
 //!
-//! Every item has a key and a *scope*: the set of threads that it concerns, one bit each. Items
-//! stand in the order of their keys, equals in the order in which they came. It is a B-tree of
-//! nodes in one pool, linked by index, whose inner nodes carry for each child the union of the
-//! scopes below it. A search for the items of one thread therefore goes past every branch that has
-//! none, and visits O(log n) nodes however many items of other threads lie in between; without the
-//! unions it would have to look at each of them.
+//! Every item has a key and a *scope*: the set of threads that may take it, one bit each. Items are
+//! ordered by key, and equal keys by insertion. The tree is a B-tree of nodes in one pool, linked
+//! by index; an inner node carries the union of the scopes below each child. A search for the items
+//! of one thread skips every branch without any, and visits O(log n) nodes however many items of
+//! other threads lie in between; without the unions it would have to visit all of them.
 //!
 //! [`ScopeTree::insert`] and [`ScopeTree::remove`] are O(log n) and allocate only when the pools
-//! grow. Scarcely filled nodes merge with a sibling, so the height follows the number of items
-//! down as well as up. The tree belongs to one thread or stands behind a lock.
+//! grow. Sparse nodes merge with a sibling, so the height shrinks with the number of items. The
+//! tree belongs to one thread or is behind a lock.
 
 mod node;
 
 use crate::{Key, Slab};
 use node::{Entry, FANOUT, MERGED, Node, Places, SPARSE};
 
-/// Where an item stands: by key, then by when it came. Each item has its own.
+/// Unique position of an item: key, then order of insertion.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Position {
-    /// The key that the item was inserted with.
+    /// The key with which the item was inserted.
     pub key: u64,
     serial: u64,
 }
@@ -40,16 +39,16 @@ impl Position {
     }
 }
 
-/// Items in order, with the sets of threads that they concern.
+/// Items in order, with their scopes.
 #[derive(Debug)]
 pub struct ScopeTree<T> {
     nodes: Vec<Node>,
     free: Vec<u32>,
     root: u32,
-    /// Inner nodes above a leaf.
+    /// Levels of inner nodes above the leaves.
     height: u32,
     items: Slab<T>,
-    /// How many items came so far; serials start at 1.
+    /// Items inserted so far; serials start at 1.
     came: u64,
 }
 
@@ -82,7 +81,8 @@ impl<T> ScopeTree<T> {
         self.items.is_empty()
     }
 
-    /// Adds an item behind all that have a key up to its own. With an empty scope nobody finds it.
+    /// Inserts an item after all items with an equal or smaller key. With an empty scope no search
+    /// finds it.
     pub fn insert(&mut self, key: u64, scope: u64, item: T) -> Position {
         self.came += 1;
         let position = Position { key, serial: self.came };
@@ -94,7 +94,7 @@ impl<T> ScopeTree<T> {
         position
     }
 
-    /// Takes an item out.
+    /// Removes the item at a position.
     pub fn remove(&mut self, position: Position) -> Option<T> {
         let (link, _) = self.remove_below(self.root, self.height, position)?;
         while self.height > 0 && self.node(self.root).len() == 1 {
@@ -116,27 +116,27 @@ impl<T> ScopeTree<T> {
         self.items.at_mut(link)
     }
 
-    /// The first item that concerns any thread of `scope`.
+    /// The first item for any thread of `scope`.
     pub fn first_for(&self, scope: u64) -> Option<(Position, &T)> {
         let found = self.least(self.root, self.height, scope, &mut || ());
         found.map(|entry| self.item(entry))
     }
 
-    /// The first item at or after `from` that concerns any thread of `scope`; behind the last it
-    /// goes on with the first.
+    /// The first item at or after `from` for any thread of `scope`; continues with the first item
+    /// after the last.
     pub fn next_for(&self, scope: u64, from: Position) -> Option<(Position, &T)> {
         let ahead = self.search(scope, from, &mut || ());
         let found = ahead.or_else(|| self.least(self.root, self.height, scope, &mut || ()));
         found.map(|entry| self.item(entry))
     }
 
-    /// Takes out the first item whose key is at most `key` and that concerns any thread of `scope`.
+    /// Removes the first item whose key is at most `key`, for any thread of `scope`.
     pub fn take_first(&mut self, scope: u64, key: u64) -> Option<(Position, T)> {
         let (position, _) = self.first_for(scope).filter(|(position, _)| position.key <= key)?;
         Some((position, self.remove(position)?))
     }
 
-    /// How many nodes [`ScopeTree::next_for`] looks into; for measurements.
+    /// Number of nodes that [`ScopeTree::next_for`] visits; for measurements.
     pub fn nodes_visited(&self, scope: u64, from: Position) -> usize {
         let mut visited = 0;
         let mut visit = || visited += 1;
@@ -170,10 +170,10 @@ impl<T> ScopeTree<T> {
         node.find(position).map(|place| node.link(place))
     }
 
-    /// The first entry of a leaf at or after `from` whose scope meets `scope`.
+    /// The first leaf entry at or after `from` whose scope intersects `scope`.
     ///
-    /// One way down to `from`, noting on each level the next branch to the right that has
-    /// something; where the way ends, the lowest of these branches leads to the answer.
+    /// Descends once towards `from`, and remembers on each level the next branch to the right with
+    /// a match; if the descent ends without a match, the lowest of these branches has the result.
     fn search(&self, scope: u64, from: Position, visit: &mut impl FnMut()) -> Option<Entry> {
         let mut aside = None;
         let mut at = self.root;
@@ -200,7 +200,7 @@ impl<T> ScopeTree<T> {
         }
     }
 
-    /// The first entry below a node whose scope meets `scope`: the unions lead straight to it.
+    /// The first leaf entry below a node whose scope intersects `scope`.
     fn least(&self, at: u32, level: u32, scope: u64, visit: &mut impl FnMut()) -> Option<Entry> {
         let mut node = self.node(at);
         for _ in 0..level {
@@ -211,9 +211,9 @@ impl<T> ScopeTree<T> {
         first(node.meeting(scope)).map(|place| node.entry(place))
     }
 
-    /// Inserts below a node; yields the sibling to its right if the node had to be split.
+    /// Inserts below a node; returns its new right sibling if the node was split.
     ///
-    /// `last`: the node is the last of its level, where keys that only grow fill nodes one by one.
+    /// `last`: the node is the last of its level. Ascending keys then fill nodes completely.
     fn insert_below(&mut self, at: u32, level: u32, entry: Entry, last: bool) -> Option<Entry> {
         let node = self.node_mut(at);
         if level == 0 {
@@ -230,7 +230,7 @@ impl<T> ScopeTree<T> {
         self.put(at, child + 1, sibling, last)
     }
 
-    /// Puts an entry into a node, which is split when it is full.
+    /// Inserts an entry into a node, and splits the node if it is full.
     fn put(&mut self, at: u32, place: usize, entry: Entry, last: bool) -> Option<Entry> {
         let node = self.node_mut(at);
         if !node.is_full() {
@@ -247,7 +247,7 @@ impl<T> ScopeTree<T> {
         Some(self.adopt(right))
     }
 
-    /// A root above the present one and its new sibling.
+    /// Adds a root above the present root and its new sibling.
     fn grow(&mut self, sibling: Entry) {
         let mut root = Node::new();
         let old = self.node(self.root);
@@ -257,7 +257,7 @@ impl<T> ScopeTree<T> {
         self.height += 1;
     }
 
-    /// Gives a node a place in the pool.
+    /// Puts a node into the pool.
     fn adopt(&mut self, node: Node) -> Entry {
         let Entry { position, .. } = node.entry(0);
         let scope = node.union();
@@ -274,8 +274,8 @@ impl<T> ScopeTree<T> {
         Entry { position, scope, link }
     }
 
-    /// Takes the entry at a position out of the leaf below a node; yields its link, and of its
-    /// scope the threads that nothing below the node concerns any more.
+    /// Removes the entry at a position from the leaf below a node. Returns its link, and those
+    /// threads of its scope for which the node has no entries any more.
     fn remove_below(&mut self, at: u32, level: u32, position: Position) -> Option<(u32, u64)> {
         let node = self.node_mut(at);
         if level == 0 {
@@ -292,7 +292,7 @@ impl<T> ScopeTree<T> {
         Some((link, self.node(at).without(gone)))
     }
 
-    /// After a removal below a child: drops it when empty, merges it when sparse.
+    /// After a removal below a child: removes the child if it is empty, merges it if it is sparse.
     fn shrink(&mut self, at: u32, child: usize) {
         let below = self.node(at).link(child);
         let len = self.node(below).len();
@@ -313,7 +313,7 @@ impl<T> ScopeTree<T> {
         }
     }
 
-    /// Moves the entries of the child right of `left` into that child.
+    /// Moves the entries of the child to the right of `left` into that child.
     fn merge(&mut self, at: u32, left: usize) {
         let gone = self.node_mut(at).remove(left + 1);
         let right = std::mem::replace(self.node_mut(gone), Node::new());
@@ -325,7 +325,7 @@ impl<T> ScopeTree<T> {
     }
 }
 
-/// The first of some places of a node.
+/// The lowest of these slots.
 fn first(places: Places) -> Option<usize> {
     (places != 0).then(|| places.trailing_zeros() as usize)
 }

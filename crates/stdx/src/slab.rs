@@ -1,17 +1,17 @@
-//! A slab whose keys carry a generation, so that a stale key finds nothing. Never moves an entry.
+//! A slab whose keys carry a generation, so that a stale key finds nothing.
 
-/// Names one entry for as long as it lives; a key of a removed entry stays dead for ever
-/// (until its 32-bit generation wraps).
+/// Identifies one entry while it lives. After its removal the key finds nothing (until the 32-bit
+/// generation wraps).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Key {
     /// Position in the slab.
     pub index: u32,
-    /// How many entries lived at this position before.
+    /// Number of entries that lived at this position before.
     pub generation: u32,
 }
 
 impl Key {
-    /// A key that never names an entry.
+    /// A key without an entry.
     pub const NONE: Self = Self { index: u32::MAX, generation: u32::MAX };
 
     /// Both halves in one word, for use as an opaque token.
@@ -33,7 +33,7 @@ impl Default for Key {
 
 #[derive(Debug)]
 enum Entry<T> {
-    /// Free; holds the next free position.
+    /// A free position, with the next free one.
     Free(u32),
     Used(T),
 }
@@ -68,10 +68,10 @@ impl<T> Slab<T> {
         self.len == 0
     }
 
-    /// Stores `value` and names it.
+    /// Stores `value` and returns its key.
     ///
     /// # Panics
-    /// Beyond 2^32 - 1 entries, which no machine that runs this can hold.
+    /// There would be more than 2^32 - 1 entries.
     pub fn insert(&mut self, value: T) -> Key {
         self.len += 1;
         if self.free != u32::MAX {
@@ -88,7 +88,7 @@ impl<T> Slab<T> {
         Key { index, generation: 0 }
     }
 
-    /// Takes the entry out; its key is dead from now on.
+    /// Removes an entry; its key finds nothing from now on.
     pub fn remove(&mut self, key: Key) -> Option<T> {
         self.get(key)?;
         let (generation, entry) = self.entries.get_mut(key.index as usize)?;
@@ -118,7 +118,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The entry at a position, whatever its generation (for intrusive lists by index).
+    /// The entry at a position, whatever its generation; for intrusive lists by index.
     pub fn at(&self, index: u32) -> Option<&T> {
         match self.entries.get(index as usize) {
             Some((_, Entry::Used(value))) => Some(value),
@@ -126,7 +126,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The entry at a position, whatever its generation (for intrusive lists by index).
+    /// The entry at a position, whatever its generation; for intrusive lists by index.
     pub fn at_mut(&mut self, index: u32) -> Option<&mut T> {
         match self.entries.get_mut(index as usize) {
             Some((_, Entry::Used(value))) => Some(value),
@@ -134,7 +134,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The key of the entry alive at a position.
+    /// The key of the live entry at a position.
     pub fn key_at(&self, index: u32) -> Option<Key> {
         match self.entries.get(index as usize) {
             Some((generation, Entry::Used(_))) => Some(Key { index, generation: *generation }),
@@ -142,12 +142,12 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Positions so far, those of removed entries included: what [`Slab::key_at`] may be asked for.
+    /// Number of positions, free ones included: the upper bound for [`Slab::key_at`].
     pub fn positions(&self) -> u32 {
         u32::try_from(self.entries.len()).expect("fewer than 2^32 entries")
     }
 
-    /// As [`Slab::iter`], to be changed.
+    /// As [`Slab::iter`], mutable.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
         self.entries.iter_mut().enumerate().filter_map(|(index, (generation, entry))| match entry {
             Entry::Used(value) => {

@@ -1,4 +1,4 @@
-//! Wrapping millisecond ticks. Never reads a clock: ticks are computed from a time given.
+//! Wrapping millisecond ticks, computed from a given time.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct Tick(pub u32);
 
 impl Tick {
-    /// The longest span that a deadline may lie ahead: half the circle, less a margin.
+    /// Longest span between now and a deadline: half the circle, less a margin.
     pub const MAX_SPAN_MS: u32 = (1 << 31) - 1_000;
 
     /// The tick that a monotonic time in nanoseconds falls into.
@@ -17,7 +17,7 @@ impl Tick {
         Self((nanos / 1_000_000) as u32)
     }
 
-    /// This tick plus `ms` milliseconds, clamped to what still compares correctly.
+    /// This tick plus `ms` milliseconds, clamped to [`Tick::MAX_SPAN_MS`].
     #[must_use]
     pub fn plus_ms(self, ms: u32) -> Self {
         Self(self.0.wrapping_add(ms.min(Self::MAX_SPAN_MS)))
@@ -30,7 +30,7 @@ impl Tick {
         self.plus_ms(ms as u32)
     }
 
-    /// This tick or the other, whichever comes later.
+    /// The later of two ticks.
     #[must_use]
     pub fn or_later(self, other: Self) -> Self {
         if self.is_before(other) { other } else { self }

@@ -5,7 +5,6 @@
 //! file description of its own with `O_NONBLOCK`, because other processes share the inherited one;
 //! a regular file is written by a thread of its own ([`spool`]), because writes to files always
 //! wait for the disk.
-//! wait for the disk.
 
 use crate::{Fd, borrow, into_raw};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -1,11 +1,11 @@
-//! Tests of the wire format: what goes out byte by byte, and what hostile or broken answers come to.
+//! Tests of the wire format: encoded bytes, and hostile or broken answers.
 
 use super::*;
 use proptest::prelude::*;
 
 const ID: u16 = 0x1234;
 
-/// Labels of a name on the wire.
+/// The labels of a name on the wire.
 fn wire(name: &str) -> Vec<u8> {
     let labels = name.split('.').filter(|label| !label.is_empty());
     let mut bytes: Vec<u8> =
@@ -65,7 +65,7 @@ fn a_question_is_what_haproxy_asks() {
     let mut expected = vec![0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1];
     expected.extend(wire("app.test"));
     expected.extend([0, 1, 0, 1]);
-    // The largest answer: an OPT record.
+    // An OPT record with the payload size.
     expected.extend([0, 0, 41, 2, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(encode(ID, "app.test", Kind::V4, 512), Some(expected));
     for (kind, rtype) in [(Kind::V6, 28), (Kind::Service, 33)] {
@@ -100,7 +100,7 @@ fn names_may_stand_for_others() {
     assert_eq!(addresses(answers(&chain)), ["10.0.0.3"]);
     assert_eq!(answers(&chain[..2]), Reply::Failed(Failure::Alias));
     assert_eq!(answers(&[address]), Reply::Failed(Failure::Empty), "somebody else's address");
-    // Round and round.
+    // A CNAME loop.
     let circle = [alias(SAME, "x.test"), alias(&wire("x.test"), "app.test")];
     assert!(!matches!(answers(&circle), Reply::Answer(_)));
 }
@@ -137,7 +137,7 @@ fn refusals_by_their_codes() {
         let bytes = response(flags, ("app.test", 1), &[], &[]);
         assert_eq!(decode(&bytes, ID, "app.test", Kind::V4), expected, "{flags:x}");
     }
-    // A name server that could not read the question says so without it.
+    // A name server that could not parse the query reports that without repeating it.
     let mut bytes = response(GOOD | 1, ("app.test", 1), &[], &[]);
     bytes.truncate(12);
     bytes[5] = 0;
@@ -158,7 +158,7 @@ fn answers_to_other_questions_are_foreign() {
 
 #[test]
 fn loops_and_lies_about_lengths_are_malformed() {
-    // A name that points at itself, at what follows it, or beyond the end.
+    // A name that points at itself, at later bytes, or beyond the end.
     let here = (12 + wire("app.test").len() + 4) as u16;
     for target in [here, here + 2, 0x3fff] {
         let pointer = (0xc000 | target).to_be_bytes();

@@ -1,4 +1,4 @@
-//! Tests of the machine: the sequences that HAProxy 2.6 was seen to make, and the `hold` rules.
+//! Tests of the machine: sequences that HAProxy 2.6 was seen to make, and the `hold` rules.
 
 use super::*;
 use crate::message::Service;
@@ -24,7 +24,7 @@ fn answer(last: &[u8]) -> Reply {
     Reply::Answer(Answer { records: last.iter().map(|it| address(*it)).collect(), ttl: 60 })
 }
 
-/// A machine with a clock and so many name servers.
+/// A machine with a clock and a number of name servers.
 struct Bench {
     it: Resolution,
     now: u64,
@@ -37,7 +37,7 @@ impl Bench {
         Self { it: Resolution::new("a.test", kind, 0), now: 0, servers, settings: settings() }
     }
 
-    /// Goes on to when it wants to be called.
+    /// Advances the clock to the time at which the machine is due.
     fn wait(&mut self) -> Event {
         self.now = self.now.max(self.it.due());
         self.it.on_time(self.now, 7, self.servers, &self.settings)
@@ -51,7 +51,7 @@ impl Bench {
         self.it.records().cloned().collect()
     }
 
-    /// Fails until it gives up; the moments and kinds of its questions.
+    /// Fails every query until the machine gives up; returns times and types of the queries.
     fn fail(&mut self, failure: Failure) -> Vec<(u64, Kind)> {
         let mut asked = Vec::new();
         let mut event = self.wait();
@@ -107,7 +107,7 @@ fn one_valid_answer_is_enough_and_errors_count_when_all_have_failed() {
     assert_eq!(bench.hear(Reply::Failed(Failure::NoSuchName)), Event::Nothing);
     assert_eq!(bench.hear(Reply::Malformed), Event::Ask);
     assert_eq!(bench.it.kind, Kind::V6);
-    // One says no, the other nothing: an error, not silence.
+    // One name server fails, the other is silent: an error, not a timeout.
     assert_eq!(bench.hear(Reply::Failed(Failure::Refused)), Event::Nothing);
     assert_eq!(bench.wait(), Event::Nothing);
     assert_eq!(bench.wait(), Event::Ask);
@@ -237,7 +237,7 @@ proptest! {
                 prop_assert!(bench.known().len() >= 2);
             }
         }
-        // Left alone it gives up within its questions.
+        // Left alone, the machine gives up within its retries.
         let mut calls = 0;
         while !bench.it.is_idle() {
             bench.wait();

@@ -1,34 +1,34 @@
-//! One node of the tree: entries in order, and which of them concern which thread.
-//! Never follows a link.
+//! One node of the tree: entries in order, and the threads that each entry concerns.
 //!
-//! Scopes are kept by thread, not by entry: `places[t]` has a bit for each entry whose scope holds
-//! thread `t`. So a thread finds its first entry with one load and one count of zeros, in one cache
-//! line, and an entry that comes or goes shifts 64 words that lie together.
+//! Scopes are stored by thread, not by entry: `places[t]` has a bit for each entry whose scope
+//! includes thread `t`. So the first entry of a thread is found with one load and one count of
+//! zeros, in one cache line, and an insertion shifts 64 contiguous words.
 
 use super::Position;
 
-/// Entries of a node. More make a shallower tree but costlier insertions.
+/// Entries per node. Larger nodes make a shallower tree but costlier insertions.
 pub(super) const FANOUT: usize = Places::BITS as usize;
-/// A node with fewer entries looks for a sibling to merge with.
+/// A node with fewer entries merges with a sibling if possible.
 pub(super) const SPARSE: usize = FANOUT / 4;
-/// The most entries that a merge leaves, so that it is not undone by the next insertion.
+/// Most entries after a merge, so that the next insertion does not split the node again.
 pub(super) const MERGED: usize = FANOUT * 3 / 4;
 
-/// Places of a node, one bit each.
+/// Slots of a node, one bit each.
 pub(super) type Places = u32;
 
 /// An item in a leaf, or a node below an inner node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// Of the item; for a node, a lower bound of all positions below it.
+    /// Position of the item; of a node, a lower bound of all positions below it.
     pub(super) position: Position,
-    /// Of the item; for a node, the union of all scopes below it.
+    /// Scope of the item; of a node, the union of all scopes below it.
     pub(super) scope: u64,
     /// Index of the item or of the node.
     pub(super) link: u32,
 }
 
-/// Serials are read only among equal keys. Unused places have no bits and the greatest key.
+/// A node. Serials are compared only among equal keys. Unused slots have no bits and the greatest
+/// key.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct Node {
@@ -81,12 +81,12 @@ impl Node {
         self.places.iter().enumerate().map(thread).fold(0, |scope, thread| scope | thread)
     }
 
-    /// The entries whose scopes meet `scope`.
+    /// The entries whose scopes intersect `scope`.
     pub(super) fn meeting(&self, scope: u64) -> Places {
         threads(scope).fold(0, |places, thread| places | self.places[thread])
     }
 
-    /// How many entries stand before `position`: where it stands, or would.
+    /// Number of entries before `position`: its slot, present or not.
     pub(super) fn place(&self, position: Position) -> usize {
         let mut place = self.keys.partition_point(|key| *key < position.key);
         while place < self.len() && self.position(place) < position {
@@ -95,20 +95,20 @@ impl Node {
         place
     }
 
-    /// The place of the child below which `position` stands, or would.
+    /// Slot of the child below which `position` belongs.
     pub(super) fn child(&self, position: Position) -> usize {
         let place = self.place(position);
         let exact = place < self.len() && self.position(place) == position;
         if exact { place } else { place.saturating_sub(1) }
     }
 
-    /// The place of exactly this position.
+    /// Slot of exactly this position.
     pub(super) fn find(&self, position: Position) -> Option<usize> {
         let place = self.place(position);
         (place < self.len() && self.position(place) == position).then_some(place)
     }
 
-    /// Takes note that a new item goes below the child at `place`.
+    /// Updates the child at `place` for a new item below it.
     pub(super) fn extend(&mut self, place: usize, entry: &Entry) {
         threads(entry.scope).for_each(|thread| self.places[thread] |= bit(place));
         if entry.position < self.position(place) {
@@ -116,12 +116,12 @@ impl Node {
         }
     }
 
-    /// Takes `gone` out of the scope at `place`.
+    /// Removes the threads `gone` from the scope at `place`.
     pub(super) fn restrict(&mut self, place: usize, gone: u64) {
         threads(gone).for_each(|thread| self.places[thread] &= !bit(place));
     }
 
-    /// Of the threads in `scope`, those that no entry concerns.
+    /// Those threads of `scope` for which the node has no entry.
     pub(super) fn without(&self, scope: u64) -> u64 {
         threads(scope).filter(|thread| self.places[*thread] == 0).fold(0, |all, it| all | 1 << it)
     }
@@ -133,7 +133,7 @@ impl Node {
         }
     }
 
-    /// Puts an entry at `place`; the node is not full.
+    /// Inserts an entry at `place`; the node must not be full.
     pub(super) fn insert(&mut self, place: usize, entry: Entry) {
         let len = self.len();
         let below = below(place);
@@ -147,7 +147,7 @@ impl Node {
         self.set_position(place, entry.position);
     }
 
-    /// Takes an entry out; yields its link.
+    /// Removes the entry at `place`; returns its link.
     pub(super) fn remove(&mut self, place: usize) -> u32 {
         let (link, len) = (self.links[place], self.len());
         let below = below(place);
@@ -160,7 +160,7 @@ impl Node {
         link
     }
 
-    /// Splits the entries from `cut` on off into a node of their own.
+    /// Moves the entries from `cut` on into a new node.
     pub(super) fn split_off(&mut self, cut: usize) -> Self {
         let (mut right, len) = (Self::new(), self.len());
         for (left, right) in self.places.iter_mut().zip(&mut right.places) {
@@ -175,7 +175,7 @@ impl Node {
         right
     }
 
-    /// Takes over the entries of the sibling to the right; both fit into one node.
+    /// Appends the entries of the right sibling; they must fit.
     pub(super) fn append(&mut self, right: &Self) {
         let (len, more) = (self.len(), right.len());
         for (left, right) in self.places.iter_mut().zip(&right.places) {
@@ -196,12 +196,12 @@ const fn bit(place: usize) -> Places {
     1 << place
 }
 
-/// All places before `place`.
+/// All slots before `place`.
 fn below(place: usize) -> Places {
     (1 as Places).checked_shl(place as u32).unwrap_or(0).wrapping_sub(1)
 }
 
-/// The threads of a scope.
+/// The threads of a scope, in ascending order.
 fn threads(scope: u64) -> impl Iterator<Item = usize> {
     let mut left = scope;
     std::iter::from_fn(move || {

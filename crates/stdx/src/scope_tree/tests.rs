@@ -1,4 +1,4 @@
-//! The tree against a sorted list, and its invariants after every step. Never measures time.
+//! Tests of the tree against a sorted list, with its invariants checked after every step.
 
 use super::*;
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ impl<T> ScopeTree<T> {
     }
 }
 
-/// What the tree is compared with: a list in order.
+/// The reference: a sorted list.
 #[derive(Default)]
 struct Naive(Vec<(Position, u64, u32)>);
 
@@ -53,7 +53,7 @@ enum Step {
     Look { scope: u64, key: u64 },
 }
 
-/// One thread's bit as a rule, now and then a few or none.
+/// Mostly one thread's bit, sometimes a few or none.
 fn scope() -> impl Strategy<Value = u64> {
     prop_oneof![
         6 => (0..64u32).prop_map(|bit| 1 << bit),
@@ -147,7 +147,7 @@ fn a_thread_meets_all_its_items_in_order_and_none_of_others() {
 fn a_search_visits_a_number_of_nodes_that_grows_as_the_logarithm() {
     let mut tree = ScopeTree::new();
     for n in 0..100_000u64 {
-        // One thread's items lie behind 50,000 of another's.
+        // One thread's items follow 50,000 items of another thread.
         tree.insert(n, if n < 50_000 { 1 } else { 2 }, ());
     }
     let height = tree.height as usize + 1;
