@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes allocated at a time, if the pool may keep that many buffers; fresh pages cost nothing until
-/// they are written.
+/// Bytes allocated at a time, if the pool may keep that many buffers; fresh pages cost nothing
+/// until they are written.
 const SLAB: usize = 1 << 20;
 
 /// Numbers of buffers of a pool; written by the pool's thread, readable by all.

@@ -1,6 +1,6 @@
-//! How the end of a body is known, whatever the protocol. Never holds body bytes.
+//! How the end of a message body is determined, in any protocol version.
 
-/// How the end of a message body is known.
+/// How the end of a message body is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyKind {
     /// There is no body, whatever the headers announce (HEAD, 204, 304, a request without length).

@@ -1,8 +1,8 @@
-//! What a peer did wrong. Never written to a client: the caller picks the reply by status.
+//! Protocol errors of a peer.
 
 use std::fmt;
 
-/// Who broke the protocol.
+/// The peer that broke the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The client: answer `status` and close.
@@ -17,9 +17,9 @@ pub enum Fault {
 pub struct Error {
     /// The status that the client should get: 400, 422 or 502.
     pub status: u16,
-    /// Who broke the protocol.
+    /// The peer that broke the protocol.
     pub fault: Fault,
-    /// Offset of the first wrong byte in the input, when one byte is to blame.
+    /// Offset of the first invalid byte in the input, if a single byte is invalid.
     pub at: Option<usize>,
     /// A short text for logs and `show errors`.
     pub reason: &'static str,

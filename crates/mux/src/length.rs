@@ -1,40 +1,39 @@
-//! The `Content-Length` of messages that go out: it says what follows, whatever a rule has written.
-//! Never reads a message that came in.
+//! The `Content-Length` of outgoing messages, which matches the body whatever rules have written.
 
 use htx::{FieldRef, Head, HeaderId};
 
-/// Digits alone, at least one; `None` beyond 64 bits.
+/// Parses digits, at least one; `None` beyond 64 bits.
 pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
     let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
     match text.len() {
         0 => None,
-        // No overflow with so few.
+        // So few digits cannot overflow.
         1..=19 => text.iter().try_fold(0, |n, b| Some(10 * n + digit(b)?)),
         _ => text.iter().try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(digit(b)?)),
     }
 }
 
-/// The only field of a name, also where others of it have been removed.
+/// The only field of a name, also if others of it were removed.
 #[inline]
 pub(crate) fn only(head: &Head, id: HeaderId) -> Option<FieldRef<'_>> {
     let mut fields = head.by_id(id);
     fields.next().filter(|_| fields.next().is_none())
 }
 
-/// The same without zeros in front, which some take for the sign of an octal number.
+/// As [`decimal`], without leading zeros, which some implementations read as octal.
 #[inline]
 pub(crate) fn canonical(text: &[u8]) -> Option<u64> {
     decimal(text).filter(|_| text.len() == 1 || text[0] != b'0')
 }
 
-/// The length that the only field of that name announces in the usual way.
+/// The length announced by a single, canonical field.
 #[inline]
 pub(crate) fn announced(head: &Head) -> Option<u64> {
     canonical(only(head, HeaderId::ContentLength)?.value)
 }
 
-/// Makes the head announce `n` bytes in one field, where the first one was; leaves it alone when it
-/// does.
+/// Makes a single field announce `n` bytes, in the place of the first one; changes nothing if it
+/// does already.
 #[inline]
 pub(crate) fn announce(head: &mut Head, n: u64) {
     if announced(head) != Some(n) {
@@ -57,8 +56,8 @@ fn write(head: &mut Head, n: u64) {
     }
 }
 
-/// Lets a request without a body announce nothing but zero: any other length would make the server
-/// take the next request for the body of this one.
+/// Lets a request without a body announce at most a length of 0: a server would take the next
+/// request for a body of any other length.
 #[inline]
 pub(crate) fn deny(head: &mut Head) {
     if head.has(HeaderId::ContentLength) && announced(head) != Some(0) {

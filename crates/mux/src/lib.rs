@@ -1,5 +1,7 @@
-//! One connection's protocol machine per module, both sides. No I/O, no clock, no rules: the caller
-//! owns sockets and buffers, passes bytes in (`handle_*`) and takes bytes out (`encode_*`).
+//! Protocol machines of connections, one module per protocol, for both sides.
+//!
+//! Invariant: no I/O, no clock and no rules (`cargo xtask tidy`): the caller owns sockets and
+//! buffers, passes bytes in (`handle_*`) and takes bytes out (`encode_*`).
 //!
 //! Every module has the same files: `conn` (the machine and its state), `recv`, `send`, `settings`,
 //! and what the protocol needs besides.
@@ -16,7 +18,7 @@ pub use body::BodyKind;
 pub use error::{Error, Fault};
 pub use step::{BodyStep, Eof, HeadStep};
 
-/// Which of the proxy's two sides a connection is on.
+/// The side of the proxy that a connection is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// A client is at the other end: requests come in, responses go out.

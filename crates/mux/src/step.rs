@@ -1,6 +1,6 @@
-//! What has come from a peer amounts to, whatever the protocol. Never holds a byte.
+//! Results of reading from a peer, in any protocol version.
 
-/// What a head in the input amounted to.
+/// Result of reading a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadStep {
     /// The head is not complete. Keep every byte and pass them again with what comes after.
@@ -20,28 +20,27 @@ pub enum HeadStep {
     },
 }
 
-/// What body bytes in the input amounted to. Nothing dropped, no data and not done means: more
-/// bytes are needed.
+/// Result of reading a body. With nothing dropped, no data and not done, more bytes are needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BodyStep {
     /// Bytes of framing at the front of the input, to drop.
     pub skip: usize,
-    /// Bytes of payload after them, which count as taken.
+    /// Bytes of payload after them, which count as consumed.
     pub data: usize,
-    /// Whether the message ends with them. What follows belongs to the next one.
+    /// Whether the message ends with them. Bytes after them belong to the next message.
     pub done: bool,
 }
 
-/// What the end of the peer's stream means.
+/// Meaning of the end of the peer's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eof {
     /// It came between messages.
     Idle,
-    /// It ended the message, as announced, or a tunnel's half.
+    /// It ended the message as expected, or one direction of a tunnel.
     MessageEnd,
-    /// It came after a complete message: the peer sends no more, the exchange may still be
-    /// finished.
+    /// It came after a complete message: the peer sends no more, and the exchange can still be
+    /// completed.
     AfterMessage,
-    /// It cut a message short.
+    /// It truncated a message.
     Truncated,
 }

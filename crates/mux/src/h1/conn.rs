@@ -1,12 +1,12 @@
-//! The state of one HTTP/1 connection, 64 bytes, and what can be asked of it. Never touches bytes:
-//! see `recv` and `send`.
+//! The state of one HTTP/1 connection, in 64 bytes, with its queries. `recv` and `send` handle the
+//! bytes.
 
 use wire::h1::{ChunkDecoder, HeadParser, Limits, TrailersParser};
 
 use super::settings::{Mode, Settings};
 use crate::{Error, Fault, Side};
 
-/// Where the incoming message is.
+/// Phase of the incoming message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Recv {
     Head(HeadParser),
@@ -19,7 +19,7 @@ pub(super) enum Recv {
     Failed,
 }
 
-/// Where the outgoing message is.
+/// Phase of the outgoing message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Send {
     Head,
@@ -30,7 +30,7 @@ pub(super) enum Send {
     Done,
 }
 
-/// Facts about the current exchange, one bit each.
+/// Flags of the current exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flags(u16);
 
@@ -41,18 +41,18 @@ impl Flags {
     pub(super) const HEAD: Self = Self(1 << 1);
     /// The request's method is CONNECT.
     pub(super) const CONNECT: Self = Self(1 << 2);
-    /// The request asks for an upgrade that a 101 may accept.
+    /// The request asks for an upgrade, which a 101 may accept.
     pub(super) const UPGRADE: Self = Self(1 << 3);
     /// The upgrade is to websocket.
     pub(super) const WEBSOCKET: Self = Self(1 << 4);
-    /// The incoming message had both a length and chunks, or chunks in HTTP/1.0: framing that some
-    /// peers read otherwise.
+    /// The incoming message had both Content-Length and Transfer-Encoding, or chunks in HTTP/1.0: a
+    /// framing that other implementations may read differently.
     pub(super) const AMBIGUOUS: Self = Self(1 << 5);
     /// The peer will close, or has closed its half: no further message will come.
     pub(super) const PEER_CLOSES: Self = Self(1 << 6);
     /// This connection closes after the current exchange.
     pub(super) const CLOSE: Self = Self(1 << 7);
-    /// The peer is not told that this connection closes.
+    /// The outgoing request does not announce that this connection closes.
     pub(super) const PRETENDS: Self = Self(1 << 8);
     /// An upgrade or a CONNECT was accepted: opaque bytes follow both messages.
     pub(super) const TUNNEL: Self = Self(1 << 9);
@@ -66,7 +66,7 @@ impl Flags {
     }
 }
 
-/// The protocol machine of one connection, on either side.
+/// The protocol machine of one HTTP/1 connection, on either side.
 #[derive(Clone, Copy, Debug)]
 pub struct Conn {
     pub(super) recv: Recv,
@@ -96,30 +96,30 @@ impl Conn {
         }
     }
 
-    /// The side this connection is on.
+    /// The side of the proxy that this connection is on.
     pub fn side(&self) -> Side {
         self.side
     }
 
-    /// Applies the mode of another proxy: the stronger of the two holds. To be called before the
+    /// Applies the mode of another proxy: the stronger of the two holds. Must be called before the
     /// head is encoded.
     pub fn raise_mode(&mut self, mode: Mode) {
         self.mode = self.mode.max(mode);
     }
 
-    /// Decides that this connection closes after the current exchange. Before `encode_head`, the
-    /// head says so too.
+    /// Closes this connection after the current exchange. Called before `encode_head`, the head
+    /// announces it.
     pub fn close_after_message(&mut self) {
         self.flags.set(Flags::CLOSE, true);
     }
 
-    /// A request does not say that its connection closes behind it (`option
-    /// http-pretend-keepalive`). To be called before the head is encoded.
+    /// Lets a request omit that its connection closes after it (`option http-pretend-keepalive`).
+    /// Must be called before the head is encoded.
     pub fn pretend_keep_alive(&mut self) {
         self.flags.set(Flags::PRETENDS, true);
     }
 
-    /// Whether interim responses may be sent: a client of HTTP/1.0 knows none (RFC 9110 section
+    /// Whether interim responses may be sent: HTTP/1.0 clients do not know them (RFC 9110 section
     /// 15.2).
     pub fn takes_interim(&self) -> bool {
         !self.flags.has(Flags::OLD_REQUEST)
@@ -132,7 +132,7 @@ impl Conn {
         self.flags.has(Flags::AMBIGUOUS)
     }
 
-    /// Whether the peer has said that it sends no further message, or has closed its half.
+    /// Whether the peer has announced its last message, or has closed its half.
     pub fn peer_closes(&self) -> bool {
         self.flags.has(Flags::PEER_CLOSES)
     }
@@ -168,7 +168,7 @@ impl Conn {
         self.send == Send::Done
     }
 
-    /// Whether something goes around each piece of the outgoing payload.
+    /// Whether each piece of the outgoing payload needs framing bytes.
     pub fn frames_payload(&self) -> bool {
         self.send == Send::Chunked
     }
@@ -199,7 +199,7 @@ impl Conn {
         self.payload_received
     }
 
-    /// Gets ready for the next exchange. What is left in the caller's input buffer belongs to it.
+    /// Prepares the next exchange. The rest of the caller's input buffer belongs to it.
     pub fn reset_for_next(&mut self) {
         debug_assert!(self.can_reuse(), "an exchange is under way, or the connection closes");
         self.recv = Recv::Head(HeadParser::new());
@@ -234,8 +234,8 @@ impl Conn {
         }
     }
 
-    /// Turns the request's direction of a tunnel into opaque bytes, because the request is
-    /// complete. A connection that is no tunnel stays as it is.
+    /// Switches the request direction of a tunnel to opaque bytes, because the request is complete.
+    /// Does nothing on a connection that is not a tunnel.
     pub fn tunnel_behind_request(&mut self) {
         match self.side {
             _ if !self.flags.has(Flags::TUNNEL) => {}

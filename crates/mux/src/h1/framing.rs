@@ -1,5 +1,5 @@
 //! Message length from `Content-Length` and `Transfer-Encoding` (RFC 9112 section 6.3), and the
-//! fields that announce it. Never looks at a status or a method: the callers do.
+//! fields that announce it. Callers apply the rules for statuses and methods.
 
 use htx::{FieldRef, Head, HeaderId, list};
 
@@ -8,17 +8,17 @@ use crate::length::{self, decimal};
 
 const CHUNKED: &[u8] = b"chunked";
 
-/// What the fields of a message say about its length.
+/// The length of a message by its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Framing {
-    /// `None` when the fields say nothing.
+    /// `None` without such fields.
     pub(super) length: Option<BodyKind>,
     /// `Content-Length` came along with `Transfer-Encoding` and was dropped, or chunks came in
     /// HTTP/1.0.
     pub(super) ambiguous: bool,
 }
 
-/// Fields that make the length unknowable, with the status for a request that has them.
+/// Framing fields from which no length follows, with the status for such a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BadFraming {
     pub(super) status: u16,
@@ -29,8 +29,8 @@ const fn bad(status: u16, reason: &'static str) -> BadFraming {
     BadFraming { status, reason }
 }
 
-/// Reads the framing fields, merges equal lengths into one field and drops a length that chunks
-/// override. A lenient reader takes an empty item behind the last coding.
+/// Reads the framing fields, merges equal lengths into one field, and drops a length that chunks
+/// override. With `lenient`, an empty item after the last coding is accepted.
 #[inline]
 pub(super) fn read(head: &mut Head, lenient: bool) -> Result<Framing, BadFraming> {
     let length = match sole_length(head) {
@@ -115,8 +115,8 @@ pub(super) fn announce(head: &mut Head, body: BodyKind) {
     }
 }
 
-/// Makes one field say `chunked`, where the first one was; leaves it alone when it does. A peer may
-/// have written it in another case; a rule, another coding, which nobody has applied.
+/// Makes a single field announce `chunked`, in the place of the first one. A peer may spell it in
+/// another case, and a rule may have added a coding that was not applied.
 #[inline]
 fn announce_chunks(head: &mut Head) {
     let sole = length::only(head, HeaderId::TransferEncoding);

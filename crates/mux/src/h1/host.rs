@@ -6,13 +6,13 @@ use htx::authority::{is_authority, is_host_with_any_port};
 use htx::target::{Target, split_port, without_userinfo};
 use htx::{Head, HeaderId, Method};
 
-/// Why a request names no host that can be trusted.
+/// Reason why a request has no trustworthy host.
 pub(super) type BadHost = &'static str;
 
 const INVALID: BadHost = "invalid authority in the request target";
 const MISMATCH: BadHost = "host differs from the request target's";
 
-/// Applies the rules to a request head. A lenient reader lets a target differ from `Host`.
+/// Applies the rules to a request head. With `lenient`, target and `Host` may differ.
 #[inline]
 pub(super) fn normalize(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
     if head.as_fields().may_repeat(HeaderId::Host) {
@@ -32,7 +32,7 @@ pub(super) fn normalize(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
     }
 }
 
-/// What a target that is no path has to agree with `Host` on.
+/// Checks a target that is not a path against `Host`.
 #[inline(never)]
 fn agree(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
     match (head.method_id(), head.target()) {
@@ -40,13 +40,13 @@ fn agree(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
         (Method::Connect, _) => Err("CONNECT without host and port"),
         (_, Target::Absolute { .. }) => absolute(head, lenient),
         (Method::Options, Target::Asterisk) => Ok(()),
-        // The preface of HTTP/2, which some inspect before they decide what is spoken.
+        // The HTTP/2 preface, which listeners may inspect before the protocol is known.
         (Method::Other, Target::Asterisk) if head.method() == b"PRI" => Ok(()),
         _ => Err("request target of no valid form"),
     }
 }
 
-/// Equal `Host` fields become one; different ones are an attack.
+/// Merges equal `Host` fields; different ones are an error.
 #[inline(never)]
 fn merge(head: &mut Head) -> Result<(), BadHost> {
     let Some(first) = head.first(HeaderId::Host) else { return Ok(()) };
@@ -79,8 +79,8 @@ fn connect(head: &mut Head) -> Result<(), BadHost> {
     Ok(())
 }
 
-/// `scheme://authority/...`: `Host` must agree; when the target carries the scheme's default port,
-/// it loses it, and `Host` becomes what is left (RFC 9112 section 3.2.2).
+/// `scheme://authority/...`: `Host` must agree; the scheme's default port is removed from the
+/// target, and `Host` becomes the same authority (RFC 9112 section 3.2.2).
 fn absolute(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
     let Target::Absolute { scheme, authority, .. } = head.target() else { return Ok(()) };
     let default = match scheme {

@@ -1,5 +1,5 @@
 //! HTTP/1 connections, to clients and to servers: message framing, persistence, host and upgrade
-//! rules, tunnels. Never owns a buffer or a socket and never forwards anything itself.
+//! rules, tunnels.
 //!
 //! One exchange, seen from a client connection: `handle_head` -> (`handle_body`)* -> `encode_head`
 //! (interim ones first) -> (`encode_data`)* -> `encode_end` -> `reset_for_next` when `can_reuse`,
@@ -24,8 +24,8 @@ pub use recv::Ahead;
 pub use send::{DataFraming, HEAD_GROWTH};
 pub use settings::{Mode, Settings};
 
-/// The interim response that lets a client send the body it announced with `Expect: 100-continue`,
-/// for when the proxy itself must have that body before any server is chosen.
+/// The interim response that lets a client send the body announced with `Expect: 100-continue`, for
+/// cases where the proxy needs the body before a server is chosen.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Whether a request asks for an interim response before it sends its body (RFC 9110 section

@@ -1,9 +1,9 @@
-//! The `Connection` header (RFC 9110 section 7.6.1, RFC 9112 section 9): what a peer asks for, and
-//! what a message says when it leaves. Never strips other hop-by-hop fields.
+//! The `Connection` header (RFC 9110 section 7.6.1, RFC 9112 section 9): reading the peer's options
+//! and announcing our own.
 
 use htx::{Head, HeaderId, list};
 
-/// The options of `Connection` that matter here.
+/// The `Connection` options of interest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) close: bool,
@@ -21,8 +21,8 @@ pub(super) fn options(head: &Head) -> Options {
     }
 }
 
-/// What the first field says when it is the only one and holds one of our options, spelled as
-/// nearly all peers do. `None` does not mean that there is none.
+/// Fast path for a single field with one option in its usual spelling. `None` does not mean that
+/// there are no options.
 #[inline]
 fn sole_option(head: &Head, value: &[u8]) -> Option<Options> {
     if head.as_fields().may_repeat(HeaderId::Connection) {
@@ -54,8 +54,8 @@ pub(super) fn peer_closes(head: &Head, options: Options) -> bool {
     options.close || (!head.version().at_least_11() && !options.keep_alive)
 }
 
-/// Makes a head without `close` and `keep-alive` say whether its connection persists. HTTP/1.1 says
-/// only `close`, HTTP/1.0 only `keep-alive`; a response to an HTTP/1.0 client says either.
+/// Announces whether the connection persists, in a head without `close` and `keep-alive`. HTTP/1.1
+/// announces only `close`, HTTP/1.0 only `keep-alive`, a response to an HTTP/1.0 client either.
 #[inline]
 pub(super) fn announce(head: &mut Head, closes: bool, to_old_client: bool) {
     if head.version().at_least_11() {
@@ -69,8 +69,8 @@ pub(super) fn announce(head: &mut Head, closes: bool, to_old_client: bool) {
     }
 }
 
-/// Removes `close` and `keep-alive`; the other options stay, joined by commas. Fields without
-/// either stay as they are. Whether `upgrade` is one of those that stay.
+/// Removes `close` and `keep-alive`; other options stay, joined by commas. Fields without either
+/// stay unchanged. Returns whether `upgrade` is among the remaining options.
 #[inline]
 pub(super) fn strip(head: &mut Head) -> bool {
     let Some(first) = head.first(HeaderId::Connection) else { return false };
@@ -88,7 +88,7 @@ fn strip_all(head: &mut Head) {
     remove(head, &|item| is_close(item) || is_keep_alive(item));
 }
 
-/// Removes the options for which `goes` holds; the other ones stay, joined by commas.
+/// Removes the options for which `goes` returns true; the others stay, joined by commas.
 pub(super) fn remove(head: &mut Head, goes: &dyn Fn(&[u8]) -> bool) {
     let mut from = 0;
     while let Some((index, kept)) = next_with(head, from, goes) {
@@ -114,7 +114,7 @@ fn next_with(head: &Head, from: usize, goes: &dyn Fn(&[u8]) -> bool) -> Option<(
     Some((field.index, kept))
 }
 
-/// Reduces every `TE` to `trailers`, or removes it: no other coding passes through (RFC 9110
+/// Reduces every `TE` field to `trailers`, or removes it: other codings are not forwarded (RFC 9110
 /// section 10.1.4).
 #[inline]
 pub(super) fn reduce_te(head: &mut Head) {

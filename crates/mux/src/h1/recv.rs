@@ -1,5 +1,5 @@
-//! Bytes from the peer: heads, bodies, the end of the stream. Never keeps them: every step says
-//! what the caller may drop.
+//! Bytes from the peer: heads, bodies, the end of the stream. Each step returns how many bytes the
+//! caller may drop.
 
 use htx::{Fields, Head, Method};
 use wire::forbidden;
@@ -11,7 +11,7 @@ use super::upgrade::Upgrade;
 use super::{framing, host, persistence, upgrade};
 use crate::{BodyKind, BodyStep, Eof, Error, HeadStep, Side};
 
-/// How far looks at a body have come ([`Conn::check_more`]).
+/// Progress of repeated checks of a body ([`Conn::check_more`]).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ahead {
     conn: Option<Conn>,
@@ -24,7 +24,7 @@ impl Conn {
     /// nothing more can be read.
     #[inline]
     pub fn handle_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, Error> {
-        // Asked often before anything has come.
+        // Frequent case: no byte has come yet.
         if input.is_empty() { Ok(HeadStep::NeedMore) } else { self.parse_head(input, head) }
     }
 
@@ -43,8 +43,8 @@ impl Conn {
             Err(error) => return Err(self.fail(400, Some(error.at), error.reason.text())),
         };
         let mut options = persistence::options(head);
-        // What holds for this connection alone is nothing that rules should see, as in HAProxy;
-        // what stands there when a head leaves was put there by one of them.
+        // Options that concern this connection are hidden from rules, as in HAProxy; options
+        // present when a head is sent were added by a rule.
         persistence::strip(head);
         match self.side {
             Side::Client => {
@@ -87,9 +87,9 @@ impl Conn {
         Ok(HeadStep::Complete { consumed, body })
     }
 
-    /// Refuses bodies that some servers do not look for, and would take for the next request:
-    /// those of old requests that usually have none (`h1-accept-payload-with-any-method`), and of
-    /// CONNECT, where what follows belongs to the tunnel (RFC 9110 section 9.3.6).
+    /// Refuses bodies that some servers ignore and take for the next request: in HTTP/1.0 with
+    /// methods that usually have none (`h1-accept-payload-with-any-method`), and with CONNECT,
+    /// where the following bytes belong to the tunnel (RFC 9110 section 9.3.6).
     fn check_may_have_body(&mut self, head: &Head) -> Result<(), Error> {
         let usually_none = matches!(head.method_id(), Method::Get | Method::Head | Method::Delete);
         let old = !head.version().at_least_11();
@@ -133,7 +133,7 @@ impl Conn {
         Ok(HeadStep::Complete { consumed, body })
     }
 
-    /// RFC 9112 section 6.3, for a final response.
+    /// Body of a final response (RFC 9112 section 6.3).
     fn response_body(&mut self, head: &mut Head) -> Result<BodyKind, Error> {
         let framing = framing::read(head, self.limits.lenient);
         let framing = framing.map_err(|bad| self.fail(bad.status, None, bad.reason))?;
@@ -144,7 +144,7 @@ impl Conn {
         if self.flags.has(Flags::CONNECT) && (200..300).contains(&head.status()) {
             return Ok(BodyKind::Tunnel);
         }
-        // What a 204 says about its length is dropped, so that nobody can misread it.
+        // The length fields of a 204 are dropped, so that no other implementation misreads them.
         self.flags.set(Flags::AMBIGUOUS, framing.ambiguous && head.status() != 204);
         if self.flags.has(Flags::HEAD) || matches!(head.status(), 204 | 304) {
             return Ok(BodyKind::None);
@@ -152,8 +152,8 @@ impl Conn {
         Ok(framing.length.unwrap_or(BodyKind::UntilClose))
     }
 
-    /// Remembers what the response depends on; a server connection calls it for the request that it
-    /// sends.
+    /// Remembers properties of the request on which the response depends; a server connection calls
+    /// it for the request that it sends.
     pub(super) fn note_request(&mut self, head: &Head, asked: Upgrade) {
         self.flags.set(Flags::OLD_REQUEST, !head.version().at_least_11());
         self.flags.set(Flags::HEAD, head.method_id() == Method::Head);
@@ -172,9 +172,9 @@ impl Conn {
         };
     }
 
-    /// Takes body bytes from the front of `input`, up to the end of the next piece of payload; call
-    /// again until it needs more or is done. Trailers are appended to `trailers`, which the caller
-    /// cleared when the body began.
+    /// Consumes body bytes from the front of `input`, up to the end of the next piece of payload;
+    /// call it again until it needs more or is done. Trailers are appended to `trailers`, which the
+    /// caller has cleared at the start of the body.
     pub fn handle_body(&mut self, input: &[u8], trailers: &mut Fields) -> Result<BodyStep, Error> {
         let step = match &mut self.recv {
             Recv::Length(left) => {
@@ -190,18 +190,19 @@ impl Conn {
         self.count(step)
     }
 
-    /// Looks whether the body bytes in the input are well-formed, as far as they have come. Nothing
-    /// is taken: they are still to be passed to [`Conn::handle_body`].
+    /// Checks whether the body bytes available in the input are well-formed. Nothing is consumed:
+    /// the bytes still have to be passed to [`Conn::handle_body`].
     ///
     /// # Errors
-    /// They are not, and the message should be refused as a whole. Nothing more can be read then.
+    /// The bytes are malformed, and the message should be refused as a whole. Nothing more can be
+    /// read then.
     #[inline]
     pub fn check_body(&mut self, input: &[u8]) -> Result<(), Error> {
         self.check_more(input, &mut Ahead::default())
     }
 
-    /// As [`Conn::check_body`]; `ahead` is how far earlier looks have come, as long as nothing is
-    /// taken between them.
+    /// As [`Conn::check_body`], continuing at `ahead`; valid as long as nothing is consumed between
+    /// the calls.
     ///
     /// # Errors
     /// As [`Conn::check_body`].
@@ -224,7 +225,7 @@ impl Conn {
                 break;
             }
         }
-        // Trailers are read as one.
+        // Trailers are parsed as a whole, so their start is not a place to resume.
         if matches!(conn.recv, Recv::Chunked(_)) {
             *ahead = Ahead { conn: Some(conn), at };
         }
@@ -257,8 +258,8 @@ impl Conn {
         self.count(step)
     }
 
-    /// Refuses a request in whose trailers a server may find another length or host; discards
-    /// what has no place in trailers.
+    /// Refuses a request whose trailers a server could use as length or host; discards fields that
+    /// are not allowed in trailers.
     fn check_trailers(&mut self, trailers: &mut Fields) -> Result<(), Error> {
         if self.side == Side::Client && !self.limits.lenient && forbidden::misleads(trailers) {
             return Err(self.fail(400, None, "length, coding or host in trailers"));
@@ -275,8 +276,8 @@ impl Conn {
         Ok(step)
     }
 
-    /// Payload that may be forwarded without `handle_body` looking at it, such as by splicing;
-    /// `u64::MAX` when only the end of the stream bounds it.
+    /// Payload bytes that may be forwarded without `handle_body`, for instance by splicing;
+    /// `u64::MAX` if the end of the stream ends the body.
     pub fn payload_left(&self) -> u64 {
         match &self.recv {
             Recv::Length(left) => *left,
@@ -286,8 +287,8 @@ impl Conn {
         }
     }
 
-    /// Counts payload that was forwarded unseen, at most [`Conn::payload_left`]; whether the
-    /// message ended with it.
+    /// Counts payload that was forwarded without `handle_body`, at most [`Conn::payload_left`].
+    /// Returns whether the message has ended.
     pub fn skip_payload(&mut self, bytes: u64) -> bool {
         debug_assert!(bytes <= self.payload_left(), "more than the message holds");
         self.payload_received += bytes;
@@ -304,7 +305,7 @@ impl Conn {
         matches!(self.recv, Recv::Done)
     }
 
-    /// Takes note that the peer will send nothing more.
+    /// Handles the end of the peer's stream.
     pub fn handle_eof(&mut self) -> Eof {
         self.flags.set(Flags::PEER_CLOSES, true);
         match self.recv {
@@ -325,7 +326,7 @@ impl Conn {
         }
     }
 
-    /// Whether a request was sent, so that a response is due.
+    /// Whether a request was sent, so that a response is expected.
     fn is_awaited(&self) -> bool {
         self.side == Side::Server && self.send != Send::Head
     }

@@ -1,5 +1,5 @@
-//! Bytes for the peer: heads, framing of bodies, trailers. Never copies payload: it says what goes
-//! around it.
+//! Bytes to the peer: heads, framing of bodies, trailers. Payload is not copied; the functions
+//! return the bytes around it.
 
 use htx::{Fields, Head, HeaderId};
 use wire::Sink;
@@ -10,11 +10,11 @@ use super::upgrade::Upgrade;
 use super::{framing, persistence, upgrade};
 use crate::{BodyKind, Error, Side, length};
 
-/// The most that a head grows by when it is encoded: a length or a transfer coding, and a
+/// Most bytes by which a head grows when it is encoded: a length or a transfer coding, and a
 /// connection option.
 pub const HEAD_GROWTH: usize = 64;
 
-/// What goes around a piece of payload.
+/// Framing bytes around a piece of payload.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DataFraming {
     prefix: Option<ChunkSize>,
@@ -33,12 +33,12 @@ impl DataFraming {
 }
 
 impl Conn {
-    /// Makes the fields of `head` right for this connection (length, persistence, TE, upgrade) and
-    /// writes it. `body` is how the sender delimits the payload; the result is how it goes out
-    /// here: `None` means that no payload may be sent, and what there is has to be discarded. An
-    /// interim response leaves the connection waiting for the final head.
+    /// Adapts the fields of `head` to this connection (length, persistence, TE, upgrade) and writes
+    /// it. `body` is the framing of the incoming message; the result is the framing on this
+    /// connection: `None` means that payload must not be sent and has to be discarded. After an
+    /// interim response the connection expects another head.
     ///
-    /// Room for [`encode::head_len`] and [`HEAD_GROWTH`] is room enough.
+    /// [`encode::head_len`] plus [`HEAD_GROWTH`] bytes of room are enough.
     pub fn encode_head(
         &mut self,
         head: &mut Head,
@@ -50,8 +50,8 @@ impl Conn {
         body
     }
 
-    /// What [`Conn::encode_head`] does before it writes, for a caller that writes the head in its
-    /// own way ([`encode::head_with_case`]).
+    /// Does what [`Conn::encode_head`] does before it writes, for a caller that writes the head
+    /// itself ([`encode::head_with_case`]).
     pub fn prepare_head(&mut self, head: &mut Head, body: BodyKind) -> BodyKind {
         debug_assert!(self.send == Send::Head, "a final head was already sent");
         persistence::reduce_te(head);
@@ -76,12 +76,12 @@ impl Conn {
         }
         let body = self.response_framing(head, body);
         let old_chunked = body == BodyKind::Chunked && !head.version().at_least_11();
-        // A rule, or an error file, may say that this is the last message.
+        // A rule or an error file may have set `close`.
         let told = persistence::options(head).close;
         if body == BodyKind::UntilClose || old_chunked || told {
             self.flags.set(Flags::CLOSE, true);
         }
-        // As HAProxy does: an upgrade that is offered stands alone.
+        // As in HAProxy: with an offered upgrade, no other connection option is announced.
         if !persistence::strip(head) {
             let old = self.flags.has(Flags::OLD_REQUEST);
             persistence::announce(head, self.must_close(), old);
@@ -97,7 +97,7 @@ impl Conn {
 
     fn response_framing(&self, head: &mut Head, body: BodyKind) -> BodyKind {
         match head.status() {
-            // 101 without a request for it has no body either (RFC 9112 section 6.3).
+            // A 101 to a request without an upgrade has no body either (RFC 9112 section 6.3).
             101 | 204 => {
                 framing::silence(head);
                 return BodyKind::None;
@@ -127,7 +127,7 @@ impl Conn {
                 length::deny(head);
                 BodyKind::None
             }
-            // A request cannot end with its connection.
+            // The end of the connection cannot delimit a request.
             BodyKind::UntilClose | BodyKind::Chunked => {
                 framing::announce(head, BodyKind::Chunked);
                 BodyKind::Chunked
@@ -139,7 +139,8 @@ impl Conn {
         };
         let mut asked = upgrade::of_request(head, options);
         if asked.websocket && !body.is_empty() && !upgrade::has_key(head) {
-            // Without a body it is refused (see `recv`); with one it is a request like any other.
+            // Without a body such a request is refused (see `recv`); with one it is forwarded
+            // without the upgrade.
             head.remove_id(HeaderId::Upgrade);
             asked = Upgrade::default();
         }
@@ -167,10 +168,10 @@ impl Conn {
         };
     }
 
-    /// What goes around the next `len` bytes of payload. Nothing does when `len` is 0.
+    /// The framing bytes around the next `len` bytes of payload; none if `len` is 0.
     ///
     /// # Errors
-    /// The message has no place for them: to the peer they would be the next one.
+    /// The message has ended or is shorter: the peer would take the bytes for the next message.
     pub fn encode_data(&mut self, len: u64) -> Result<DataFraming, Error> {
         match &mut self.send {
             Send::Chunked if len > 0 => {
@@ -186,9 +187,9 @@ impl Conn {
         Ok(DataFraming { prefix: None })
     }
 
-    /// Ends the outgoing message: the last chunk with the trailers, if the body is in chunks. A
-    /// body shorter than announced makes the connection close, so that the peer notices. To be
-    /// called for every message, bodies or not.
+    /// Ends the outgoing message, with the last chunk and the trailers if the body is chunked. A
+    /// body shorter than announced closes the connection, so that the peer notices. Must be called
+    /// for every message, with or without a body.
     pub fn encode_end(&mut self, trailers: Option<&Fields>, out: &mut impl Sink) {
         match self.send {
             Send::Chunked => encode::last_chunk(trailers, out),
@@ -199,8 +200,8 @@ impl Conn {
         self.send = Send::Done;
     }
 
-    /// Gives up on the outgoing message in the middle: nothing is written, the connection closes,
-    /// and cannot switch protocols any more.
+    /// Abandons the outgoing message: nothing is written, the connection will close, and it cannot
+    /// switch protocols any more.
     pub fn abort(&mut self) {
         self.close_after_message();
         self.flags.set(Flags::UPGRADE, false);

@@ -1,24 +1,24 @@
-//! What the configuration decides about an HTTP/1 connection. Plain data.
+//! Settings of an HTTP/1 connection.
 
 use wire::h1::Limits;
 
-/// When connections close after a message. Ordered by strength: of a frontend's and a backend's,
-/// the greater holds.
+/// When connections close after an exchange. Ordered by strength: the greater one of frontend and
+/// backend applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
-    /// `option http-keep-alive`: both stay open when the peers agree.
+    /// `option http-keep-alive`: both connections stay open if the peers agree.
     #[default]
     KeepAlive,
-    /// `option http-server-close`: the server's closes, the client's stays open.
+    /// `option http-server-close`: the server connection closes, the client connection stays open.
     ServerClose,
-    /// `option httpclose`: both close.
+    /// `option httpclose`: both connections close.
     Close,
 }
 
 /// Settings of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Bounds on what the peer may send.
+    /// Limits on received messages.
     pub limits: Limits,
     /// When the connection closes.
     pub mode: Mode,

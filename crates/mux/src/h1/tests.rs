@@ -1,5 +1,4 @@
 //! Tests of the HTTP/1 machine: single rules, whole exchanges through both sides, arbitrary bytes.
-//! Never opens a socket.
 
 mod exchange;
 mod lengths;

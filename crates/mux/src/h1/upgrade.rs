@@ -1,31 +1,29 @@
-//! Protocol upgrades (RFC 9110 section 7.8) and the websocket handshake (RFC 6455 section 4). Never
-//! computes a websocket key: between HTTP/1 peers its presence is what is checked.
+//! Protocol upgrades (RFC 9110 section 7.8) and the websocket handshake (RFC 6455 section 4).
 
 use htx::{Head, HeaderId, list};
 use wire::upgrade::{is_allowed, items};
 
 use super::persistence::{self, Options};
 
-/// What a request asks to become.
+/// The upgrade that a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Upgrade {
     /// `Connection: upgrade` with an `Upgrade` field.
     pub(super) asked: bool,
-    /// One of the protocols asked for is websocket.
+    /// Websocket is among the protocols asked for.
     pub(super) websocket: bool,
 }
 
-/// What this request asks to become.
+/// The upgrade that this request asks for.
 #[inline]
 pub(super) fn of_request(head: &Head, options: Options) -> Upgrade {
     let asked = options.upgrade && head.has(HeaderId::Upgrade);
     Upgrade { asked, websocket: asked && names_websocket(head) }
 }
 
-/// Removes from `Upgrade` the protocols in which requests follow, which no rule would evaluate, and
-/// items of no valid form. An `Upgrade` of which nothing is left, or that `Connection` does not
-/// name, is removed as a whole, and so is `HTTP2-Settings`, with their options. Whether an upgrade
-/// is left.
+/// Removes from `Upgrade` malformed items, and protocols whose requests would bypass the rules. An
+/// `Upgrade` that becomes empty, or that `Connection` does not name, is removed with its option,
+/// and so is `HTTP2-Settings`. Returns whether an upgrade is left.
 #[inline]
 pub(super) fn prune(head: &mut Head, options: Options) -> bool {
     let concerned =
@@ -56,7 +54,7 @@ fn prune_fields(head: &mut Head, options: Options) -> bool {
     left
 }
 
-/// The first `Upgrade` from `from` on that has something to be removed, and what is left of it.
+/// The first `Upgrade` field from `from` on with something to remove, and its remaining value.
 fn next_to_prune(head: &Head, from: usize) -> Option<(usize, Vec<u8>)> {
     let whole = |value: &[u8]| items(value).all(is_allowed) && items(value).next().is_some();
     let mut fields = head.by_id(HeaderId::Upgrade);
@@ -65,13 +63,13 @@ fn next_to_prune(head: &Head, from: usize) -> Option<(usize, Vec<u8>)> {
     Some((field.index, kept.join(&b", "[..])))
 }
 
-/// Whether a request may ask for websocket as it does: it needs a key, which is as long as sixteen
-/// bytes in base64 (RFC 6455 section 4.1).
+/// Whether a websocket request has a key of the right length: sixteen bytes in base64 (RFC 6455
+/// section 4.1).
 pub(super) fn has_key(head: &Head) -> bool {
     head.first(HeaderId::SecWebSocketKey).is_some_and(|field| field.value.len() == 24)
 }
 
-/// Why a 101 does not answer the request; `None` when it does.
+/// The reason why a 101 does not match the request; `None` if it does.
 pub(super) fn refusal(head: &Head, options: Options, asked: Upgrade) -> Option<&'static str> {
     if !asked.asked {
         return Some("101 without an upgrade asked for");

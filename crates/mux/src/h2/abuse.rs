@@ -1,34 +1,33 @@
-//! How much nonsense a peer may send, counted in points and in glitches.
+//! Flood detection on HTTP/2 connections, by points and by glitches.
 //!
-//! A frame that costs us more than it costs the peer, or serves nothing, costs points: PING,
-//! SETTINGS, empty frames, windows of a few bytes, errors of streams. Points come back with time
-//! and with every exchange that is completed. A peer that has none left gets GOAWAY with
-//! ENHANCE_YOUR_CALM and loses the connection. So a peer can be as odd as it likes for a while, but
-//! no peer lives on nonsense.
+//! A frame that costs this side more than the peer, or has no effect, costs points: PING, SETTINGS,
+//! empty frames, windows of a few bytes, stream errors. Points are earned back with time and with
+//! each completed exchange. A peer without points gets GOAWAY with ENHANCE_YOUR_CALM and loses the
+//! connection. So peers may behave oddly for a while, but not permanently.
 //!
-//! Requests that are cancelled are no nonsense: browsers cancel them by the dozen when a page
-//! scrolls. They have an account of their own, which is large enough for that. Only a reset that
-//! comes with its request, before anybody has looked at it, costs points (rapid reset).
+//! Cancelled requests cost no points: browsers cancel them by the dozen when a page scrolls. They
+//! have a large account of their own. Only a reset that arrives before its request was taken costs
+//! points (rapid reset).
 //!
-//! What belongs to payload goes free with it: some measure the way with a PING as often as DATA
-//! comes, and return a window at once however little has come.
+//! Frames that go with payload are free: some peers measure the round trip with a PING for each
+//! DATA frame, and some return window for every few bytes.
 //!
-//! Glitches are what breaks rules or is of no use to anybody. They are counted for expressions and
-//! stick tables; with a threshold (`tune.h2.fe.glitches-threshold`) their number ends the
-//! connection, and they cost no points.
+//! Glitches are protocol errors and useless frames. They are counted for sample fetches and stick
+//! tables. With a threshold (`tune.h2.fe.glitches-threshold`), their number ends the connection and
+//! they cost no points.
 
-/// Points of a connection.
+/// Point limits of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// The most that it can have, which is what it begins with.
+    /// Most points of a connection; it begins with all of them.
     pub points: u32,
-    /// How many come back in a second.
+    /// Points earned back per second.
     pub per_second: u32,
-    /// How many come back with an exchange.
+    /// Points earned back per completed exchange.
     pub per_exchange: u32,
-    /// Requests under way that it may cancel at once.
+    /// Requests in progress that may be cancelled in a burst.
     pub cancels: u32,
-    /// How many more it may cancel with each second.
+    /// Further cancellations earned per second.
     pub cancels_per_second: u32,
 }
 
@@ -44,46 +43,46 @@ impl Default for Patience {
     }
 }
 
-/// What costs how many points.
+/// Points by kind of frame.
 pub mod price {
-    /// A request reset before anybody has looked at it (rapid reset).
+    /// A request that is reset before it was taken (rapid reset).
     pub const EARLY_RESET: u32 = 2;
-    /// An error that ends a stream, or a stream beyond the limit.
+    /// A stream error, or a stream beyond the limit.
     pub const STREAM_ERROR: u32 = 10;
-    /// SETTINGS: each may change every stream.
+    /// SETTINGS: each may change all streams.
     pub const SETTINGS: u32 = 10;
-    /// PING: each has to be answered. With payload, one is free.
+    /// PING: each has to be answered. One is free with payload.
     pub const PING: u32 = 4;
-    /// DATA without data that ends nothing, and CONTINUATION without a field.
+    /// DATA without payload and END_STREAM, and CONTINUATION without a field.
     pub const EMPTY: u32 = 10;
-    /// CONTINUATION: no list that we accept needs many.
+    /// CONTINUATION: acceptable header lists do not need many.
     pub const CONTINUATION: u32 = 4;
-    /// A block that stands for more than is kept of one. One that stands for far more (a
+    /// A header block that decodes to more than one list may hold. One that decodes to far more (a
     /// compression bomb) ends the connection.
     pub const LIST: u32 = 10;
-    /// A request whose list is too large: its sender can know after the first, and each is decoded,
-    /// answered and logged.
+    /// A request whose header list is too large: its sender knows the limit after the first one,
+    /// and each has to be decoded, answered and logged.
     pub const LIST_TOO_LARGE: u32 = 200;
-    /// A frame of a few bytes because the window is that small, or an update of as few. With
-    /// payload, an update of a stream and one of the connection are free.
+    /// A DATA frame of a few bytes because of a tiny window, or a WINDOW_UPDATE of a few bytes. One
+    /// per stream and one per connection are free with payload.
     pub const TINY: u32 = 1;
-    /// PRIORITY, unknown frames, what is said of streams that are gone, answers to nothing.
+    /// PRIORITY, unknown frames, frames of closed streams, unexpected acknowledgements.
     pub const IGNORED: u32 = 1;
-    /// What comes free with a frame of payload, either way.
+    /// Points that are free per frame of payload, in either direction.
     pub(in crate::h2) const FREE: u32 = PING + 2 * TINY;
 }
 
-/// Frames of payload whose free points are kept until they are used: as many as may be on their way
-/// before the peer says anything.
+/// Frames of payload whose free points are kept: as many as may be in flight before the peer
+/// reacts.
 const FRAMES: u32 = 100;
 
-/// Points that are spent, and come back with time.
+/// Points that are spent and earned back with time.
 #[derive(Clone, Copy, Debug)]
 struct Account {
     left: u32,
     most: u32,
     per_second: u32,
-    /// Milliseconds; what of the refill was not a whole point is left for the next time.
+    /// Time of the last refill in milliseconds; a fraction of a point stays for the next one.
     refilled: u64,
 }
 
@@ -112,13 +111,13 @@ impl Account {
     }
 }
 
-/// What is left of a connection's points.
+/// The points left to a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     points: Account,
     cancels: Account,
     per_exchange: u32,
-    /// Those that have come with payload, for what goes with it.
+    /// Free points earned by payload.
     free: u32,
 }
 
@@ -132,42 +131,42 @@ impl Budget {
         }
     }
 
-    /// Gives back what time brings.
+    /// Adds the points earned by time.
     pub(super) fn refill(&mut self, now_ms: u64) {
         self.points.refill(now_ms);
         self.cancels.refill(now_ms);
     }
 
-    /// Gives back what an exchange brings.
+    /// Adds the points earned by an exchange.
     pub(super) fn reward(&mut self) {
         self.points.add(self.per_exchange);
     }
 
-    /// Takes note of a frame of payload, either way.
+    /// Counts a frame of payload, in either direction.
     pub(super) fn note_payload(&mut self) {
         self.free = (self.free + price::FREE).min(FRAMES * price::FREE);
     }
 
-    /// Takes points that came free with payload; `false` when there are not as many.
+    /// Spends free points; `false` if there are too few.
     pub(super) fn spend_free(&mut self, points: u32) -> bool {
         let enough = points <= self.free;
         self.free -= if enough { points } else { 0 };
         enough
     }
 
-    /// Takes points; `false` when there are not as many.
+    /// Spends points; `false` if there are too few.
     pub(super) fn spend(&mut self, points: u32) -> bool {
         self.points.spend(points)
     }
 
-    /// Takes note of a request that was cancelled under way; `false` when there were too many.
+    /// Counts a request cancelled in progress; `false` if there were too many.
     pub(super) fn spend_cancel(&mut self) -> bool {
         self.cancels.spend(1)
     }
 }
 
-/// How many frames are taken in one turn (`tune.h2.fe.max-frames-at-once`, `max-rst-at-once`);
-/// 0: no limit.
+/// Most frames handled in one turn (`tune.h2.fe.max-frames-at-once`, `max-rst-at-once`); 0: no
+/// limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AtOnce {
     /// Frames of any kind.
@@ -176,7 +175,7 @@ pub struct AtOnce {
     pub resets: u32,
 }
 
-/// The part of these limits that the present turn has used.
+/// Frames and resets handled in the present turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TurnUse {
     frames: u32,
@@ -184,7 +183,7 @@ pub(super) struct TurnUse {
 }
 
 impl TurnUse {
-    /// Takes note of a frame.
+    /// Counts a frame.
     pub(super) fn note(&mut self, is_reset: bool) {
         self.frames = self.frames.saturating_add(1);
         self.resets = self.resets.saturating_add(u32::from(is_reset));

@@ -1,5 +1,4 @@
-//! The state of one HTTP/2 connection and what can be asked of it. Never touches a frame: see
-//! `recv` and `send`.
+//! The state of one HTTP/2 connection, with its queries. `recv` and `send` handle the frames.
 
 use super::abuse::{Budget, TurnUse};
 use super::counters::Counters;
@@ -17,16 +16,16 @@ use stdx::Key;
 use wire::h2::hpack::Decoder;
 use wire::h2::{Code, DEFAULT_WINDOW, FrameHeader, MAX_STREAM_ID, PREFACE, encode, request};
 
-/// Bytes for the peer beyond which streams wait for their turn.
+/// Bytes of output beyond which streams wait for their turn.
 pub const OUTPUT: usize = 64 * 1024;
 
-/// Bytes for the peer beyond which nothing more is read from it: who does not listen has to wait.
+/// Bytes of output beyond which input is not read any more: a peer that does not read has to wait.
 const CONGESTED: usize = OUTPUT + 64 * 1024;
 
-/// Why a connection ends.
+/// Why a connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// What the peer is told.
+    /// Error code sent to the peer.
     pub code: Code,
     /// A short text for logs.
     pub reason: &'static str,
@@ -40,61 +39,61 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// What a stream waits for.
+/// An event that a stream waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready(pub(super) u8);
 
 impl Ready {
-    /// A head, payload, or the end.
+    /// A head, payload, or the end of the message.
     pub const READ: Self = Self(1);
-    /// Room for payload.
+    /// Room for payload: window and output.
     pub const WRITE: Self = Self(2);
-    /// The peer's word that it wants nothing more.
+    /// A reset by the peer.
     pub const RESET: Self = Self(4);
-    /// Room for a head that others may follow: an interim response.
+    /// Room for a head that others may follow, such as an interim response.
     pub const ROOM: Self = Self(8);
     /// Any of these.
     pub(super) const ANY: Self = Self(15);
 }
 
-/// What comes next from the peer.
+/// The next element of the input.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Recv {
-    /// The rest of the preface, from this byte on.
+    /// The connection preface, from this byte on.
     Preface(u8),
     Frame,
-    /// The payload of a frame that is not DATA; what has come of it is in `partial`.
+    /// The payload of a frame other than DATA; its received part is in `partial`.
     Payload(FrameHeader),
-    /// Payload of DATA, then its padding.
+    /// The payload of a DATA frame, then its padding.
     Data {
         key: Key,
         left: u32,
         padding: u32,
         end: bool,
     },
-    /// Nothing is read any more.
+    /// Input is not read any more.
     Closed,
 }
 
-/// A header block that goes on in CONTINUATION frames.
+/// A header block that continues in CONTINUATION frames.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub(super) stream: u32,
     pub(super) end: bool,
 }
 
-/// The protocol machine of one connection, on either side.
+/// The protocol machine of one HTTP/2 connection, on either side.
 ///
-/// Bounds on its memory: what has come and was not read, the window (see `credit`); what was
-/// not sent, 128 KiB and the heads of its streams; heads, one list per stream; the tables of header
-/// compression, twice what was announced; a header block, twice the largest list.
+/// Bounds on its memory: received and unread payload, by the window (see `credit`); unsent output,
+/// 128 KiB plus the heads of its streams; header lists, one per stream; header compression tables,
+/// twice the announced size; a header block, twice the largest list.
 #[derive(Debug)]
 pub struct Conn {
     pub(super) side: Side,
     pub(super) settings: Settings,
-    /// What the peer has told.
+    /// Settings of the peer.
     pub(super) peer: wire::h2::Settings,
-    /// The first SETTINGS have come.
+    /// Whether the peer's first SETTINGS have arrived.
     pub(super) greeted: bool,
     pub(super) recv: Recv,
     pub(super) partial: Vec<u8>,
@@ -103,59 +102,59 @@ pub struct Conn {
     pub(super) decoder: Decoder,
     pub(super) reader: request::Reader,
     pub(super) streams: Streams,
-    /// The highest stream that the peer has opened and we have looked at.
+    /// The highest stream of the peer that was processed.
     pub(super) last_peer: u32,
-    /// The highest one that it has opened: those that come after our word that we leave are
-    /// ignored.
+    /// The highest stream that the peer has opened, including those ignored after our GOAWAY.
     pub(super) highest_peer: u32,
-    /// The next stream that we open.
+    /// The next stream of ours.
     pub(super) next_own: u32,
-    /// Streams that the peer has opened and nobody has taken yet.
+    /// Streams of the peer that the caller has not taken yet.
     pub(super) opened: VecDeque<Key>,
-    /// The payload that the peer may send on all streams together.
+    /// The connection's receive window.
     pub(super) credit: Credit,
-    /// What the peer takes for the window of a new stream, as far as we know.
+    /// The initial stream window that the peer knows, as far as acknowledged.
     pub(super) stream_window: u32,
     /// Whether new streams may send payload before they are read.
     pub(super) squeeze: Squeeze,
-    /// SETTINGS of ours that the peer has not acknowledged.
+    /// SETTINGS frames that the peer has not acknowledged.
     pub(super) unacknowledged: u32,
     pub(super) send_window: i64,
     pub(super) out: Vec<u8>,
     pub(super) sent: usize,
-    /// Bytes that have left the output so far.
+    /// Bytes of output written so far.
     pub(super) written: u64,
-    /// As much may have left at most: what carries it takes more than it says.
+    /// Upper bound of the bytes that may have been written: TLS records may leave before the write
+    /// is reported.
     pub(super) offered: u64,
-    /// What our encoder has to say of its table before the next block.
+    /// Table size that our encoder has to announce before its next block.
     pub(super) table_size: u32,
     pub(super) says_table_size: bool,
     /// Streams that wait for their turn, in order.
     pub(super) line: VecDeque<Key>,
-    /// Streams that wait for room whatever their windows are.
+    /// Streams that wait for room in the output, whatever their windows.
     pub(super) cramped: Vec<Key>,
-    /// How many have been called and have not sent yet.
+    /// Streams whose turn it is and that have not sent yet.
     pub(super) called: usize,
-    /// Whose wait is over.
+    /// Tokens of streams to wake.
     pub(super) woken: Vec<u64>,
-    /// Who waits for the peer's first SETTINGS, by token.
+    /// Tokens of streams that wait for the peer's first SETTINGS.
     pub(super) greeters: Vec<u64>,
     pub(super) budget: Budget,
     /// Glitches so far.
     pub(super) glitches: u32,
-    /// Nonsense does not end the connection now.
+    /// Whether floods are tolerated for now.
     pub(super) tolerant: bool,
-    /// The frames and resets that the present turn has handled.
+    /// Frames and resets handled in the present turn.
     pub(super) turn: TurnUse,
     pub(super) counters: Counters,
     pub(super) shutdown: Shutdown,
-    /// Streams that the peer has opened and that count against [`Settings::max_total_streams`].
+    /// Streams of the peer, counted for [`Settings::max_total_streams`].
     pub(super) accepted: u32,
-    /// The peer opens no more, or answers no more, than up to this stream.
+    /// The last stream of the GOAWAY that the peer has sent.
     pub(super) peer_leaves: Option<u32>,
-    /// The peer has refused a stream that we opened: what comes next had better go elsewhere.
+    /// The peer has refused a stream of ours: further requests should use another connection.
     pub(super) refuses: bool,
-    /// The peer has answered a request of ours.
+    /// Whether the peer has answered a request of ours.
     pub(super) answers: bool,
     pub(super) broken: Option<Broken>,
     pub(super) spares: Spares,
@@ -163,7 +162,7 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// A connection before its first byte. What it says first is its output already.
+    /// A connection before its first byte. Its output already has the preface and SETTINGS.
     pub fn new(side: Side, settings: Settings) -> Self {
         let mut out = Vec::with_capacity(128);
         if side == Side::Server {
@@ -187,7 +186,7 @@ impl Conn {
             next_own: 1,
             opened: VecDeque::new(),
             credit: Credit::new(DEFAULT_WINDOW, settings.first_window, settings.window),
-            // It may know of a larger one before we hear that it does.
+            // The peer may know a larger window before its acknowledgement arrives.
             stream_window: settings.announced.initial_window_size.max(DEFAULT_WINDOW),
             squeeze: Squeeze::Open,
             unacknowledged: 1,
@@ -219,7 +218,7 @@ impl Conn {
         }
     }
 
-    /// The same connection with the memory that others of its thread have left.
+    /// Makes the connection share spare memory with others of its thread.
     #[must_use]
     pub fn sharing(mut self, spares: &Spares) -> Self {
         self.credit.count_in(spares);
@@ -234,13 +233,13 @@ impl Conn {
         self.streams.len()
     }
 
-    /// The next stream that the peer has opened.
+    /// Takes the next stream that the peer has opened.
     pub fn poll_opened(&mut self) -> Option<Key> {
         self.opened.pop_front()
     }
 
-    /// Whether another stream can be opened by us. Not after the peer has refused one: it would as
-    /// likely refuse the next.
+    /// Whether another stream can be opened by us. Not after the peer has refused one, because it
+    /// would probably refuse the next one too.
     pub fn can_open(&self) -> bool {
         let limit = self.peer.max_concurrent_streams.unwrap_or(u32::MAX);
         self.is_open()
@@ -249,7 +248,7 @@ impl Conn {
             && self.next_own <= MAX_STREAM_ID
     }
 
-    /// Whether the peer has said what it can do; otherwise `token` is woken once it has.
+    /// Whether the peer's first SETTINGS have arrived; if not, `token` is woken when they do.
     pub fn is_greeted(&mut self, token: u64) -> bool {
         let known = self.greeted || matches!(self.recv, Recv::Closed);
         if !known && !self.greeters.contains(&token) {
@@ -258,19 +257,19 @@ impl Conn {
         known
     }
 
-    /// Whether the peer has said that it takes upgrades (RFC 8441 section 3).
+    /// Whether the peer accepts extended CONNECT (RFC 8441 section 3).
     pub fn takes_upgrades(&self) -> bool {
         self.peer.enable_connect_protocol
     }
 
-    /// Whether new streams may be opened at all, by us or by the peer. They may until a graceful
-    /// shutdown has named the last one.
+    /// Whether new streams may be opened, by us or by the peer: until a GOAWAY has named the last
+    /// one.
     pub fn is_open(&self) -> bool {
         let last = self.shutdown.last_stream();
         self.broken.is_none() && last.is_none() && self.peer_leaves.is_none()
     }
 
-    /// Opens a stream for a request.
+    /// Opens a stream for a request; `None` if none can be opened.
     pub fn open(&mut self) -> Option<Key> {
         if !self.can_open() {
             return None;
@@ -284,26 +283,26 @@ impl Conn {
         self.streams.insert(Stream::new(id, self.stream_window, self.peer.initial_window_size))
     }
 
-    /// Ends a connection that cannot do what it was made for. As with HAProxy, the stream that it
-    /// was for is reset without having begun: what a peer makes of that harms nobody else.
+    /// Ends a connection that cannot serve its purpose. As in HAProxy, the stream that it was
+    /// opened for is reset while idle; how the peer reacts affects no other stream.
     pub fn forgo(&mut self) {
         self.send_reset(self.next_own.min(MAX_STREAM_ID), Code::INTERNAL_ERROR);
         self.begin_shutdown();
     }
 
-    /// Whether nothing is left to do but to close.
+    /// Whether the connection has nothing left to do and can be closed.
     pub fn is_over(&self) -> bool {
         let drained = self.streams.len() == 0 && !self.is_open();
         (drained || self.broken.is_some()) && self.output().is_empty()
     }
 
-    /// Why it ends, if it broke.
+    /// The error that ended the connection, if any.
     pub fn broken(&self) -> Option<Broken> {
         self.broken
     }
 
-    /// The peer's stream has ended, or the connection is gone: no stream can go on. Requests that
-    /// have not left us were certainly not looked at.
+    /// Handles the loss of the connection: all streams end. Requests that were not written were
+    /// certainly not processed.
     pub fn handle_eof(&mut self) {
         self.recv = Recv::Closed;
         if self.broken.is_none() {
@@ -319,8 +318,8 @@ impl Conn {
         self.end_streams(Code::CANCEL);
     }
 
-    /// Requests of which nothing has left us were not looked at, and never will be: they are taken
-    /// out of the output, with all that comes behind the first of them.
+    /// Marks requests that were not written at all as refused, and removes them from the output
+    /// with everything after the first of them.
     fn refuse_unsent(&mut self) {
         let written = self.written.max(self.offered);
         let unsent = |stream: &Stream| stream.head_at.filter(|at| *at >= written);
@@ -333,9 +332,8 @@ impl Conn {
         keys.into_iter().for_each(|key| self.mark_reset(key, reset));
     }
 
-    /// The peer's side of the connection has ended, in good order: requests that are complete are
-    /// answered as far as the peer has left us room to, and nothing else can come. What a tunnel
-    /// carries ends with the connection, as it does without streams.
+    /// Handles a half-close by the peer: complete requests are answered as far as the windows last,
+    /// and no more input comes. A tunnel ends, as it does in HTTP/1.
     pub fn end_input(&mut self) {
         self.recv = Recv::Closed;
         self.shutdown.close_at(self.last_peer);
@@ -345,7 +343,7 @@ impl Conn {
         for key in self.streams.keys_where(|stream| stream.recv != StreamRecv::Ended) {
             self.mark_reset(key, Reset { code: Code::CANCEL, by_peer: true });
         }
-        // Who waits for a window waits in vain, and some had rather know that nobody may be there.
+        // No window update can arrive any more: all waiting streams are woken to check the peer.
         for key in self.streams.keys_where(|stream| stream.wants != 0) {
             self.wake(key, Ready::ANY);
         }
@@ -369,7 +367,7 @@ impl Conn {
         matches!(self.recv, Recv::Closed)
     }
 
-    /// Ends the connection for a fault of the peer.
+    /// Ends the connection for a protocol error of the peer.
     pub(super) fn fail(&mut self, code: Code, reason: &'static str) -> Broken {
         if self.broken.is_none() {
             self.counters.connection_errors += 1;
@@ -379,7 +377,7 @@ impl Conn {
         self.end(code, reason)
     }
 
-    /// Ends the connection, whoever's fault it is.
+    /// Ends the connection, for any reason.
     fn end(&mut self, code: Code, reason: &'static str) -> Broken {
         let broken = Broken { code, reason };
         if self.broken.is_none() {
@@ -392,7 +390,7 @@ impl Conn {
         broken
     }
 
-    /// Ends the connection for what a stream has asked for, that stream first.
+    /// Ends the connection because a rule has rejected a request, that stream first.
     pub fn expel(&mut self, key: Key) {
         self.reset(key, Code::ENHANCE_YOUR_CALM);
         self.end(Code::ENHANCE_YOUR_CALM, "a rule has rejected a request");
@@ -405,7 +403,7 @@ impl Conn {
         self.woken.append(&mut self.greeters);
     }
 
-    /// What has happened since this was asked before.
+    /// Takes the counts since the last call.
     pub fn take_counters(&mut self) -> Counters {
         std::mem::take(&mut self.counters)
     }
@@ -415,35 +413,35 @@ impl Conn {
         self.glitches
     }
 
-    /// Says whether nonsense ends the connection; it does at first
+    /// Sets whether floods are tolerated; initially they end the connection
     /// (`tune.glitches.kill.cpu-usage`).
     pub fn set_tolerant(&mut self, tolerant: bool) {
         self.tolerant = tolerant;
     }
 
-    /// Begins a turn, in which no more frames are taken than the settings allow.
+    /// Begins a turn, in which frames are handled up to the limits of the settings.
     pub fn begin_turn(&mut self) {
         self.turn = TurnUse::default();
     }
 
-    /// Whether the turn has taken all that it may: what is left has to wait for the next.
+    /// Whether the turn has reached its limits; the rest of the input waits for the next turn.
     pub fn turn_is_over(&self) -> bool {
         self.turn.exceeds(self.settings.at_once)
     }
 
-    /// Those whose wait is over, by token.
+    /// Takes the token of a stream to wake.
     pub fn take_woken(&mut self) -> Option<u64> {
         self.woken.pop()
     }
 
-    /// Whether input is of use now. While it is not, the peer has to wait: streams of its making
-    /// are not released yet, or it does not take what we have for it.
+    /// Whether input can be handled now. Otherwise the peer has to wait: its closed streams are not
+    /// released yet, or it does not read our output.
     pub fn takes_input(&self) -> bool {
         !matches!(self.recv, Recv::Closed) && self.pending() <= CONGESTED && !self.is_crowded()
     }
 
-    /// Streams are released later than they are closed; of those that linger there are no more
-    /// than may be open.
+    /// Whether closed but unreleased streams have reached their limit, the number of streams that
+    /// may be open.
     pub(super) fn is_crowded(&self) -> bool {
         let limit = self.settings.announced.max_concurrent_streams.unwrap_or(u32::MAX / 2);
         self.side == Side::Client && self.streams.len() >= 2 * limit as usize
@@ -451,17 +449,17 @@ impl Conn {
 
     // ---- its streams
 
-    /// The identifier of a stream; 0 if it is gone.
+    /// The identifier of a stream; 0 if it was released.
     pub fn id(&self, key: Key) -> u32 {
         self.streams.get(key).map_or(0, |stream| stream.id)
     }
 
-    /// Whether the peer takes what there is for it, so that more may be said to it.
+    /// Whether the output has room, because the peer reads it.
     pub fn has_room(&self) -> bool {
         self.pending() < OUTPUT
     }
 
-    /// Asks that `token` be woken once a stream is ready. `true`: it is ready already.
+    /// Registers `token` to be woken once a stream is ready. `true`: it is ready already.
     pub fn want(&mut self, key: Key, ready: Ready, token: u64) -> bool {
         let has_room = self.has_room();
         let room = has_room && self.send_window > 0;
@@ -487,7 +485,7 @@ impl Conn {
         false
     }
 
-    /// Asks that nobody be woken any more.
+    /// Cancels the wake-up of a stream.
     pub fn want_nothing(&mut self, key: Key) {
         if let Some(stream) = self.streams.get_mut(key) {
             stream.wants = 0;
@@ -503,7 +501,7 @@ impl Conn {
         }
     }
 
-    /// Whether reading a stream would say something.
+    /// Whether reading a stream would return something.
     pub fn is_readable(&self, key: Key) -> bool {
         self.streams.get(key).is_none_or(Stream::is_readable)
     }
@@ -513,25 +511,26 @@ impl Conn {
         self.streams.get(key).is_none_or(|stream| stream.reset.is_some())
     }
 
-    /// Whether a reset says that the request was not looked at: it may be sent again elsewhere.
+    /// Whether the peer has reset the stream unprocessed, so that the request may be sent again
+    /// elsewhere.
     pub fn is_refused(&self, key: Key) -> bool {
         let reset = self.streams.get(key).and_then(|stream| stream.reset);
         reset.is_some_and(|reset| reset.code == Code::REFUSED_STREAM)
     }
 
-    /// Whether a stream was reset here because the peer has broken the rules on it.
+    /// Whether a stream was reset by us for a protocol error of the peer.
     pub fn is_malformed(&self, key: Key) -> bool {
         let reset = self.streams.get(key).and_then(|stream| stream.reset);
         reset.is_some_and(|reset| !reset.by_peer && reset.code == Code::PROTOCOL_ERROR)
     }
 
-    /// Whether a stream had not ended when its connection was closed: nothing says what the peer
-    /// has made of it.
+    /// Whether a stream was cut off by the loss of its connection, so that it is unknown whether
+    /// the peer has processed it.
     pub fn is_lost(&self, key: Key) -> bool {
         self.streams.get(key).is_some_and(|stream| stream.lost)
     }
 
-    /// Whether the peer has answered any request that we have sent.
+    /// Whether the peer has answered any request of ours.
     pub fn has_answered(&self) -> bool {
         self.answers
     }
@@ -553,8 +552,8 @@ impl Conn {
         self.streams.get(key).is_none_or(|stream| stream.send != Send::Head)
     }
 
-    /// Whether an answer accepts the upgrade that a request asks for in the way that its key
-    /// demands, where the key is one that we have made (RFC 6455 section 4.1).
+    /// Whether a response accepts the upgrade that was asked for with a key of our making, with the
+    /// right value (RFC 6455 section 4.1).
     pub fn is_accepted_by(&self, key: Key, head: &Head) -> bool {
         let expected = self.streams.get(key).and_then(|stream| stream.accept.as_deref());
         let said = || head.first(HeaderId::SecWebSocketAccept).map(|field| field.value);
@@ -571,7 +570,7 @@ impl Conn {
         self.streams.get(key).map_or(0, |stream| stream.received)
     }
 
-    /// Payload that is still to come; `u64::MAX` where nothing announces how much.
+    /// Payload still to come; `u64::MAX` if no length was announced.
     pub fn payload_left(&self, key: Key) -> u64 {
         self.streams.get(key).map_or(0, |stream| match (stream.recv, stream.length) {
             (StreamRecv::Ended, _) => stream.unread().len() as u64,
@@ -580,12 +579,13 @@ impl Conn {
         })
     }
 
-    /// Ends the use of a stream. What is not complete is reset.
+    /// Releases a stream. An incomplete one is reset.
     pub fn release(&mut self, key: Key) {
         let Some(stream) = self.streams.get(key) else { return };
         if !stream.is_closed() && self.broken.is_none() {
             let code = match (self.side, stream.send) {
-                // The answer is complete: the rest of the request is not needed (section 8.1).
+                // The response is complete: the rest of the request is not needed (RFC 9113 section
+                // 8.1).
                 (Side::Client, Send::Ended) => Code::NO_ERROR,
                 (Side::Client, Send::Head) => Code::INTERNAL_ERROR,
                 _ => Code::CANCEL,
@@ -611,7 +611,7 @@ impl Conn {
         let Some(stream) = self.streams.get(key) else { return };
         if stream.reset.is_none() && self.broken.is_none() {
             let (id, silent) = (stream.id, self.side == Side::Server && stream.head_at.is_none());
-            // Of a request that was never sent the peer knows nothing.
+            // A request that was not sent is unknown to the peer.
             if !silent {
                 self.send_reset(id, code);
             }
@@ -624,7 +624,7 @@ impl Conn {
         encode::rst_stream(id, code, &mut self.out);
     }
 
-    /// Takes note of a reset.
+    /// Records a reset.
     pub(super) fn mark_reset(&mut self, key: Key, reset: Reset) {
         let Some(stream) = self.streams.get_mut(key) else { return };
         if stream.reset.is_none() {
@@ -635,7 +635,7 @@ impl Conn {
         }
     }
 
-    /// What a body of unknown or known length is called.
+    /// The kind of body for an announced length, if any.
     pub(super) fn body_kind(length: Option<u64>) -> BodyKind {
         length.map_or(BodyKind::Chunked, BodyKind::Length)
     }

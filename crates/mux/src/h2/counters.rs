@@ -1,4 +1,4 @@
-//! What has happened on a connection since somebody asked. Never resets itself.
+//! Counts of frames and errors on a connection.
 
 /// Frames and errors, as the statistics module `h2` names them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Counters {
     pub connection_errors: u32,
     /// Errors of the peer that ended a stream.
     pub stream_errors: u32,
-    /// Streams among these that nobody was told of: requests that cannot be understood.
+    /// Stream errors among these for malformed requests that opened no stream.
     pub refused: u32,
     /// Streams of the peer that were refused because memory is short.
     pub memory_refused: u32,
@@ -25,6 +25,6 @@ pub struct Counters {
     pub resets_sent: u32,
     /// GOAWAY frames sent for errors of the peer.
     pub go_aways_sent: u32,
-    /// What was suspicious, whether or not it was too much.
+    /// Glitches, whether or not the threshold was reached.
     pub glitches: u32,
 }

@@ -1,15 +1,15 @@
-//! The receive window of a connection: how much payload its peer may send ahead of what its streams have
-//! read. Never knows a stream.
+//! The receive window of a connection: payload that its peer may send ahead of the streams'
+//! readers.
 
 use super::spares::Spares;
 
-/// Bytes of window below which a peer may have to wait for more: a frame of the usual size.
+/// Window in bytes below which a peer may have to wait for an update: a frame of the default size.
 const SHORT: i64 = 16 * 1024;
 
-/// The window follows what comes within this time, in milliseconds.
+/// Period in milliseconds over which the window follows the received payload.
 const PERIOD_MS: u64 = 1_000;
 
-/// The payload that a connection lets its peer send, and how much of it waits to be read.
+/// Received and unread payload of a connection, and the window that follows it.
 ///
 /// The window begins small and at least doubles with each window that is read, as the sender's
 /// congestion window does, while half of it is used within a second and no more than half of it
@@ -19,24 +19,24 @@ const PERIOD_MS: u64 = 1_000;
 pub(super) struct Credit {
     /// Bytes that the peer may send now.
     pub(super) left: i64,
-    /// Bytes that have come and were not read.
+    /// Bytes received and not read.
     held: u64,
-    /// How many may be held and on their way together.
+    /// Upper bound of unread bytes plus bytes in flight.
     window: i64,
     least: i64,
     most: i64,
-    /// Bytes that have come since `since`, a time in milliseconds.
+    /// Bytes received since `since`, a time in milliseconds.
     recent: i64,
     since: u64,
-    /// Payload has come: before, the usual window is enough.
+    /// Whether payload was received: before, the default window is enough.
     is_used: bool,
-    /// The peer was given window at least once.
+    /// Whether the peer was given window at least once.
     has_given: bool,
     spares: Spares,
 }
 
 impl Credit {
-    /// A peer that has learned of no window beside the usual one of `told` bytes.
+    /// The window of a peer that knows only the default of `told` bytes.
     pub(super) fn new(told: u32, least: u32, most: u32) -> Self {
         let (least, most) = (i64::from(least.min(most)), i64::from(most));
         Self {
@@ -53,12 +53,12 @@ impl Credit {
         }
     }
 
-    /// Counts what is held on the thread that has these spares.
+    /// Counts held bytes on the thread of these spares.
     pub(super) fn count_in(&mut self, spares: &Spares) {
         self.spares = spares.clone();
     }
 
-    /// Follows the peer's pace.
+    /// Adapts the window to the received payload, once per period.
     pub(super) fn advance(&mut self, now_ms: u64) {
         if now_ms.saturating_sub(self.since) < PERIOD_MS {
             return;
@@ -69,7 +69,7 @@ impl Credit {
         (self.since, self.recent) = (now_ms, 0);
     }
 
-    /// A frame of payload comes; `false` if the peer may not send it.
+    /// Counts a received DATA frame; `false` if it exceeds the window.
     pub(super) fn receive(&mut self, len: u32) -> bool {
         self.left -= i64::from(len);
         self.recent += i64::from(len);
@@ -77,13 +77,13 @@ impl Credit {
         self.left >= 0
     }
 
-    /// Payload waits for its reader.
+    /// Counts payload that waits for its reader.
     pub(super) fn hold(&mut self, count: usize) {
         self.held += count as u64;
         self.spares.hold(count);
     }
 
-    /// Payload was read.
+    /// Counts payload that was read.
     pub(super) fn read(&mut self, count: usize) {
         self.drop_held(count);
         let (keeps_up, is_busy) = (self.held() <= self.window / 2, self.recent > self.window / 2);
@@ -92,7 +92,7 @@ impl Credit {
         }
     }
 
-    /// Payload is dropped without a reader.
+    /// Counts payload that was dropped unread.
     pub(super) fn drop_held(&mut self, count: usize) {
         self.held -= count as u64;
         self.spares.let_go(count);
@@ -106,20 +106,21 @@ impl Credit {
         self.least
     }
 
-    /// Whether the peer may have to wait for more window.
+    /// Whether the peer may have to wait for a window update.
     pub(super) fn is_short(&self) -> bool {
         self.left < SHORT
     }
 
-    /// How much window the peer is to be given, once that is a quarter of all or as much as it has
-    /// left, and no trifle. `beside`: payload that is held does not count, because the streams that
-    /// hold it get no more.
+    /// The increment of the next window update: once it reaches a quarter of the window or what the
+    /// peer has left, but not for a few bytes. `beside`: held payload does not count, because the
+    /// streams that hold it get no more window.
     pub(super) fn take_due(&mut self, beside: bool) -> u32 {
         let window = if self.spares.is_tight() { self.least } else { self.window };
         let all = if beside { (window + self.held()).min(self.most) } else { window };
         let due = all - self.held() - self.left;
         let enough = (all / 4).min(self.left).max(SHORT / 2);
-        // The first payload is always answered: some clients wait for that, as HAProxy does it.
+        // The first payload is always answered with an update: some clients wait for it, and
+        // HAProxy sends it.
         let enough = if self.has_given { enough } else { 1 };
         if due < enough || !self.is_used {
             return 0;

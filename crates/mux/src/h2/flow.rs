@@ -1,5 +1,4 @@
-//! Flow control (RFC 9113 section 5.2): what either side may still send, and whose turn it is.
-//! Never moves payload.
+//! Flow control (RFC 9113 section 5.2) in both directions, and the order in which streams send.
 
 use super::abuse::price;
 use super::conn::{Broken, Conn, OUTPUT, Ready};
@@ -8,13 +7,12 @@ use super::stream::{Recv, Send};
 use stdx::Key;
 use wire::h2::{Code, DEFAULT_FRAME_SIZE, MAX_WINDOW, encode};
 
-/// A window update of fewer bytes, or a frame of fewer for want of a window, is odd.
+/// Window updates and DATA frames with fewer bytes count as glitches.
 pub(super) const TINY: u32 = 64;
 
 impl Conn {
-    /// The peer has taken note of our settings: if the windows of its streams are smaller now than
-    /// it had to assume, they lose the difference, and may have nothing or less left (section
-    /// 6.9.2).
+    /// Handles the peer's acknowledgement of a smaller initial window: its streams lose the
+    /// difference, and their windows may become negative (RFC 9113 section 6.9.2).
     pub(super) fn narrow_streams(&mut self) {
         let window = self.told_window();
         let by = i64::from(std::mem::replace(&mut self.stream_window, window)) - i64::from(window);
@@ -26,7 +24,7 @@ impl Conn {
         }
     }
 
-    /// Gives the connection's window back to the peer once that is as much as the peer has left.
+    /// Sends a window update for the connection once it is due.
     pub(super) fn return_window(&mut self) {
         if self.broken.is_some() {
             return;
@@ -37,31 +35,30 @@ impl Conn {
         }
     }
 
-    /// Payload of a stream was read, or dropped: the peer gets window for more, on the connection
-    /// and on the stream.
+    /// Returns window for payload that was read or dropped, on the connection and on the stream.
     pub(super) fn return_stream_window(&mut self, key: Key) {
         self.return_window();
         self.fill_stream_window(key);
     }
 
-    /// Opens a stream's window again once half of it is used and read, or the stream has nothing
-    /// left to read, so that no peer waits for nothing.
+    /// Sends a window update for a stream once half of its window is used and read, or nothing is
+    /// left to read, so that the peer does not wait in vain.
     pub(super) fn fill_stream_window(&mut self, key: Key) {
         let full = i64::from(self.settings.announced.initial_window_size);
         let broken = self.broken.is_some();
         let Some(stream) = self.streams.get_mut(key) else { return };
         let more = full - stream.recv_window - stream.unread().len() as i64;
-        // Some clients wait for an update even behind the end of their message: HAProxy sends it.
+        // Some clients wait for an update even after the end of their message: HAProxy sends it.
         let ended = stream.send == Send::Ended && stream.recv == Recv::Ended;
         let open = !ended && stream.reset.is_none() && !broken;
         if more > 0 && open && (more >= full / 2 || stream.unread().is_empty()) {
             stream.recv_window += more;
-            // No window is larger than 2^31-1, and no stream has less than that to make up for.
+            // No window exceeds 2^31-1, so the increment fits.
             encode::window_update(stream.id, more as u32, &mut self.out);
         }
     }
 
-    /// The peer lets us send more on all streams together.
+    /// Handles a window update of the connection.
     pub(super) fn widen(&mut self, increment: u32) -> Result<(), Broken> {
         if increment == 0 {
             return Err(self.fail(Code::PROTOCOL_ERROR, "window update of nothing"));
@@ -77,7 +74,7 @@ impl Conn {
         Ok(())
     }
 
-    /// The peer lets us send more on one stream.
+    /// Handles a window update of a stream.
     pub(super) fn widen_stream(&mut self, key: Key, increment: u32) -> Result<(), Broken> {
         if increment < TINY {
             self.glitch_free(price::TINY)?;
@@ -94,7 +91,7 @@ impl Conn {
         Ok(())
     }
 
-    /// The peer's initial window changes: so does every stream's (section 6.9.2).
+    /// Applies a change of the peer's initial window to all streams (RFC 9113 section 6.9.2).
     pub(super) fn shift_windows(&mut self, by: i64) -> Result<(), Broken> {
         if by == 0 {
             return Ok(());
@@ -112,12 +109,12 @@ impl Conn {
         Ok(())
     }
 
-    /// Bytes that streams may put into the output now.
+    /// Bytes that streams may add to the output now.
     pub(super) fn room(&self) -> usize {
         OUTPUT.saturating_sub(self.pending())
     }
 
-    /// A stream has to wait for its turn.
+    /// Queues a stream that has to wait for its turn.
     pub(super) fn queue(&mut self, key: Key) {
         if let Some(stream) = self.streams.get_mut(key)
             && !std::mem::replace(&mut stream.queued, true)
@@ -126,7 +123,7 @@ impl Conn {
         }
     }
 
-    /// A stream that was called has its turn, or needs none.
+    /// Ends the turn of a stream that was called, used or not.
     pub(super) fn answer_call(&mut self, key: Key) {
         if let Some(stream) = self.streams.get_mut(key)
             && std::mem::take(&mut stream.called)
@@ -135,9 +132,9 @@ impl Conn {
         }
     }
 
-    /// Those at the front of the line may send, as many as there is room for.
+    /// Calls the first streams of the line, as many as there is room for.
     pub(super) fn call_next(&mut self) {
-        // Who waits for a window of a peer that says nothing more had better know.
+        // After a half-close no window update comes, so waiting streams are woken to notice that.
         if self.line.is_empty() || (self.send_window <= 0 && !self.has_input_ended()) {
             return;
         }

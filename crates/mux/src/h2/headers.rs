@@ -1,4 +1,4 @@
-//! Header blocks: new streams, responses, trailers. Never looks at payload.
+//! Header blocks: new streams, responses, trailers.
 
 use super::abuse::price;
 use super::conn::{Block, Broken, Conn, Ready};
@@ -55,8 +55,8 @@ impl Conn {
         result
     }
 
-    /// A block is kept until it is complete, up to twice the largest list: beyond that nobody needs
-    /// to know what it says.
+    /// Collects a block until it is complete, up to twice the largest list; a larger one ends the
+    /// connection.
     fn extend_block(&mut self, part: &[u8]) -> Result<(), Broken> {
         let limit = 2 * self.settings.list.bytes as usize;
         if self.block_bytes.len() + part.len() > limit {
@@ -66,7 +66,7 @@ impl Conn {
         Ok(())
     }
 
-    /// A complete header block: it has to be decoded whatever becomes of it.
+    /// Handles a complete header block: it must be decoded in any case, to keep the table in step.
     fn header_block(
         &mut self,
         block: Block,
@@ -110,13 +110,13 @@ impl Conn {
         self.charge_for(unfolded)
     }
 
-    /// The most that a block of the peer may stand for, in bytes.
+    /// Most bytes that a block may decode to.
     fn most_of_block(&self) -> usize {
         let lists = if self.side == Side::Client { LISTS } else { SERVERS_LISTS };
         lists * self.settings.list.bytes as usize
     }
 
-    /// What a block has unfolded to costs points where it is more than is kept.
+    /// Charges for a block that decodes to more than one list.
     fn charge_for(&mut self, unfolded: Result<usize, hpack::Stopped>) -> Result<(), Broken> {
         match unfolded {
             Ok(size) if size <= self.settings.list.bytes as usize => Ok(()),
@@ -129,7 +129,7 @@ impl Conn {
         }
     }
 
-    /// Whether as many streams are open as may be.
+    /// Whether the limit of open streams is reached.
     fn is_full(&self) -> bool {
         let limit = self.settings.announced.max_concurrent_streams;
         limit.is_some_and(|limit| self.streams.open >= limit)
@@ -157,7 +157,7 @@ impl Conn {
         self.charge(price::IGNORED)
     }
 
-    /// A new stream.
+    /// Handles the header block of a new stream.
     fn request_block(
         &mut self,
         block: Block,
@@ -228,7 +228,7 @@ impl Conn {
         }
     }
 
-    /// A new stream whose request is answered with an error.
+    /// Opens a stream whose request is answered with an error.
     fn refuse_request(&mut self, block: Block, status: u16, reason: &'static str) {
         let key = self.insert(block.stream);
         if let Some(stream) = self.streams.get_mut(key) {
@@ -238,7 +238,7 @@ impl Conn {
         self.opened.push_back(key);
     }
 
-    /// A response, or an interim one.
+    /// Handles the header block of a final or interim response.
     fn response_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
         let mut head = self.spares.take_head();
         let mut reader = response::Reader::new(self.settings.list);
@@ -255,7 +255,8 @@ impl Conn {
             if block.end {
                 return self.stream_error(key, Code::PROTOCOL_ERROR);
             }
-            // Nobody sends so many, and who does not read them need not have them all.
+            // Real servers do not send that many, and a stream whose reader is slow must not
+            // collect them.
             if stream.heads.len() >= INTERIMS {
                 return self.stream_error(key, Code::ENHANCE_YOUR_CALM);
             }
@@ -269,7 +270,7 @@ impl Conn {
         let accepted = stream.connect && (200..300).contains(&head.status());
         stream.length = length.filter(|_| !bodiless && !accepted);
         if block.end && stream.length.is_some_and(|length| length > 0) {
-            // Nobody is told of an answer that cannot become whole.
+            // The response cannot become complete, so it is not passed on.
             return self.stream_error(key, Code::PROTOCOL_ERROR);
         }
         let body = match (accepted, block.end || bodiless) {
@@ -314,10 +315,10 @@ impl Conn {
         self.wake(key, Ready::READ);
     }
 
-    /// The next head of a stream, which takes the place of `head`.
+    /// Swaps the next head of a stream with `head`.
     ///
     /// # Errors
-    /// There is none: the request cannot be accepted.
+    /// The request is refused with this error.
     pub fn handle_head(&mut self, key: Key, head: &mut Head) -> Result<HeadStep, Error> {
         let Some(stream) = self.streams.get_mut(key) else { return Ok(HeadStep::NeedMore) };
         if let Some(error) = stream.refusal.take() {
@@ -335,16 +336,17 @@ impl Conn {
     }
 }
 
-/// As many lists of the largest size a client's block may stand for: one that is a little too large
-/// is refused by itself. No honest peer needs more, since what comes of a block is bounded, too.
+/// Header lists of the largest size that a client's block may decode to. A list slightly too large
+/// is refused with its request; no honest peer needs more.
 const LISTS: usize = 4;
-/// The same for a server's, on whose connection other clients have streams.
+/// The same for a server, whose connection has streams of other clients.
 const SERVERS_LISTS: usize = 64;
 
-/// Interim responses of a stream that are held until somebody reads them.
+/// Interim responses held for a stream until they are read.
 const INTERIMS: usize = 16;
 
-/// What accepts an extended CONNECT accepts an upgrade in HTTP/1, where more has to be said.
+/// Turns the acceptance of an extended CONNECT into that of an HTTP/1 upgrade, which needs more
+/// fields.
 fn accept_upgrade(head: &mut Head, upgrade: &Upgrade) {
     head.set_status(101);
     head.remove_id(HeaderId::ContentLength);
@@ -355,13 +357,13 @@ fn accept_upgrade(head: &mut Head, upgrade: &Upgrade) {
     }
 }
 
-/// What a server has to answer to the key that a websocket request was given here.
+/// The `Sec-WebSocket-Accept` that a server has to return for the key that was added here.
 fn expected_accept(head: &Head, extended: bool) -> Option<Box<websocket::Accept>> {
     let key = extended.then(|| head.first(HeaderId::SecWebSocketKey))?;
     key.map(|key| Box::new(websocket::accept(key.value)))
 }
 
-/// A key for a websocket request, which no two share.
+/// A key for a websocket request, unique per connection.
 fn websocket_key(seed: &mut u64) -> websocket::Key {
     let mut next = || {
         *seed ^= *seed << 13;

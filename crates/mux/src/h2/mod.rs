@@ -1,15 +1,14 @@
-//! HTTP/2 connections, to clients and to servers (RFC 9113): frames, streams, flow control both
-//! ways, and what a peer may not do. Never owns a socket and never forwards anything itself.
+//! HTTP/2 connections, to clients and to servers (RFC 9113): frames, streams, flow control in both
+//! directions, flood detection.
 //!
 //! A connection takes bytes from its peer (`handle_input`) and has bytes for it (`output`). Its
-//! streams are named by a key and used like connections of HTTP/1, one exchange each: `handle_head`
-//! -> (`read`)* -> `encode_head` -> (`send`)* -> `encode_end` -> `release`. What a stream waits for
-//! is asked for with `want`; who has to be woken is told by `take_woken`. Streams share the way to
-//! the peer fairly: when it is narrow, each sends a frame in turn.
+//! streams are identified by keys and used like HTTP/1 connections, one exchange each:
+//! `handle_head` -> (`read`)* -> `encode_head` -> (`send`)* -> `encode_end` -> `release`. A caller
+//! registers for a stream's readiness with `want`, and `take_woken` returns the tokens to wake.
+//! Streams share the output fairly: when it is full, each sends a frame in turn.
 //!
-//! Reading order: [`conn`], `stream`, `recv`, `headers`, [`send`], `flow`, `credit`,
-//! `squeeze`, then [`abuse`], which
-//! says what is too much.
+//! Reading order: [`conn`], `stream`, `recv`, `headers`, [`send`], `flow`, `credit`, `squeeze`,
+//! then [`abuse`].
 
 pub mod abuse;
 pub mod conn;

@@ -1,5 +1,4 @@
-//! Bytes from the peer: frames, and the payload of DATA. Never keeps what it can pass on: payload
-//! goes to its stream as it comes.
+//! Bytes from the peer: frames, and the payload of DATA, which goes to its stream as it arrives.
 
 use super::abuse::price;
 use super::conn::{Broken, Conn, Ready, Recv};
@@ -11,16 +10,16 @@ use stdx::Key;
 use wire::h2::frame::{self, ACK, END_STREAM, HEADER_LEN, PADDED};
 use wire::h2::{Code, FrameHeader, Kind, PREFACE, encode};
 
-/// The setting that no server may send (RFC 9113 section 6.5.2).
+/// SETTINGS_ENABLE_PUSH = 1, which servers must not send (RFC 9113 section 6.5.2).
 const PUSHES: [u8; 6] = [0, 2, 0, 0, 0, 1];
 
 impl Conn {
-    /// Takes bytes from the peer; returns how many are to be dropped. What is left is the beginning
-    /// of something: pass it again with what comes after, or when [`Conn::takes_input`] again.
-    /// `now_ms` is any clock in milliseconds.
+    /// Handles bytes from the peer; returns how many of them to drop. The rest has to be passed
+    /// again with the bytes after it, or when [`Conn::takes_input`] holds again. `now_ms` is any
+    /// clock in milliseconds.
     ///
     /// # Errors
-    /// The peer broke the protocol, or has tried our patience. The output says so to it; all
+    /// The peer broke the protocol, or has no points left. The output has the GOAWAY, and all
     /// streams are over.
     pub fn handle_input(&mut self, input: &[u8], now_ms: u64) -> Result<usize, Broken> {
         self.budget.refill(now_ms);
@@ -41,7 +40,7 @@ impl Conn {
         Ok(at)
     }
 
-    /// Takes one piece of the input; 0 when more is needed.
+    /// Handles one element of the input; 0 when more bytes are needed.
     fn take(&mut self, input: &[u8]) -> Result<usize, Broken> {
         match self.recv {
             Recv::Preface(at) => self.preface(at, input),
@@ -106,7 +105,7 @@ impl Conn {
         }
     }
 
-    /// Keeps what has come of a payload that is not complete yet; at most one frame.
+    /// Collects the payload of an incomplete frame; at most one frame is kept.
     fn gather(&mut self, header: FrameHeader, input: &[u8]) -> Result<usize, Broken> {
         let missing = header.len as usize - self.partial.len();
         let count = missing.min(input.len());
@@ -122,7 +121,7 @@ impl Conn {
         Ok(count)
     }
 
-    /// A whole frame that is not DATA.
+    /// Handles a whole frame other than DATA.
     fn frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
         match header.kind {
             Kind::Headers => self.headers_frame(header, payload),
@@ -143,7 +142,7 @@ impl Conn {
                 }
                 Ok(())
             }
-            // We have told that nobody may push to us, and clients cannot (section 8.4).
+            // Push was disabled by our SETTINGS, and clients cannot push (RFC 9113 section 8.4).
             Kind::PushPromise => Err(self.fail(Code::PROTOCOL_ERROR, "PUSH_PROMISE")),
             Kind::Unknown(_) | Kind::Data => self.charge(price::IGNORED),
         }
@@ -168,7 +167,8 @@ impl Conn {
         }
         self.shift_windows(i64::from(self.peer.initial_window_size) - i64::from(before))?;
         if self.peer.header_table_size < self.table_size {
-            // Our encoder uses no table; that it knows has to be said all the same (RFC 7541 4.2).
+            // Our encoder uses no table, but a reduced size must be acknowledged (RFC 7541 section
+            // 4.2).
             self.table_size = self.peer.header_table_size;
             self.says_table_size = true;
         }
@@ -219,7 +219,7 @@ impl Conn {
         let last = frame::number31(payload);
         self.peer_leaves = Some(last);
         if self.side == Side::Server {
-            // What is above was not looked at, and may be sent again (section 6.8).
+            // Streams above it were not processed and may be sent again (RFC 9113 section 6.8).
             let above = self.streams.keys_where(|stream| stream.id > last);
             let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };
             above.into_iter().for_each(|key| self.mark_reset(key, reset));
@@ -227,7 +227,7 @@ impl Conn {
         self.charge(price::IGNORED)
     }
 
-    /// Priorities are not followed (section 5.3.2); a stream cannot depend on itself all the same.
+    /// Priorities are ignored (RFC 9113 section 5.3.2), but a stream must not depend on itself.
     fn priority_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
         self.charge(price::IGNORED)?;
         if payload.len() != 5 {
@@ -245,7 +245,7 @@ impl Conn {
         match (self.side, ours) {
             (Side::Client, true) => stream > self.highest_peer,
             (Side::Server, true) => stream >= self.next_own,
-            // No side here lets servers open streams.
+            // Servers cannot open streams on either side.
             (_, false) => true,
         }
     }
@@ -259,7 +259,7 @@ impl Conn {
 
     // ---- errors
 
-    /// Takes points off the connection; see [`super::abuse`].
+    /// Charges points; see [`super::abuse`].
     pub(super) fn charge(&mut self, points: u32) -> Result<(), Broken> {
         match self.budget.spend(points) {
             true => Ok(()),
@@ -267,8 +267,7 @@ impl Conn {
         }
     }
 
-    /// Takes note of what breaks rules or serves nothing: it counts against the threshold, or costs
-    /// points where there is none.
+    /// Counts a glitch, against the threshold if there is one, otherwise by points.
     pub(super) fn glitch(&mut self, points: u32) -> Result<(), Broken> {
         self.count_glitch();
         match self.settings.glitches_threshold {
@@ -283,7 +282,7 @@ impl Conn {
         self.glitches = self.glitches.saturating_add(1);
     }
 
-    /// Ends the connection for too much nonsense, unless the process has time for it.
+    /// Ends the connection for a flood, unless the process tolerates floods for now.
     fn lose_patience(&mut self) -> Result<(), Broken> {
         match self.tolerant {
             true => Ok(()),
@@ -291,7 +290,7 @@ impl Conn {
         }
     }
 
-    /// The same for what is free as often as payload goes either way.
+    /// Charges points, free ones first.
     pub(super) fn charge_free(&mut self, points: u32) -> Result<(), Broken> {
         match self.budget.spend_free(points) {
             true => Ok(()),
@@ -299,7 +298,7 @@ impl Conn {
         }
     }
 
-    /// A glitch that is none as often as payload goes either way.
+    /// Counts a glitch unless free points cover it.
     pub(super) fn glitch_free(&mut self, points: u32) -> Result<(), Broken> {
         match self.budget.spend_free(points) {
             true => Ok(()),
@@ -307,7 +306,7 @@ impl Conn {
         }
     }
 
-    /// Ends a stream for a fault of the peer, which is told so even if the stream is over for it.
+    /// Resets a stream for a protocol error of the peer, also one that the peer has reset itself.
     pub(super) fn stream_error(&mut self, key: Key, code: Code) -> Result<(), Broken> {
         self.counters.stream_errors += 1;
         let over = self.streams.get(key).filter(|it| it.reset.is_some_and(|reset| reset.by_peer));
@@ -318,13 +317,13 @@ impl Conn {
         self.glitch(price::STREAM_ERROR)
     }
 
-    /// The same for a stream that may be gone, or was never there.
+    /// The same for a stream that may be closed or was not opened.
     pub(super) fn error_on(&mut self, stream: u32, code: Code) -> Result<(), Broken> {
         if let Some(key) = self.streams.find(stream) {
             return self.stream_error(key, code);
         }
         self.counters.stream_errors += 1;
-        // One that is refused because there are too many may be asked for again.
+        // A stream that is refused because of the limit may be tried again.
         self.counters.refused += u32::from(code != Code::REFUSED_STREAM);
         self.send_reset(stream, code);
         self.glitch(price::STREAM_ERROR)
@@ -332,7 +331,7 @@ impl Conn {
 
     // ---- DATA
 
-    /// Begins with a DATA frame; `None` when its first byte is needed as well.
+    /// Begins a DATA frame; `None` when its first payload byte is needed as well.
     fn begin_data(&mut self, header: FrameHeader, rest: &[u8]) -> Result<Option<usize>, Broken> {
         let padded = header.has(PADDED);
         let padding = match (padded, rest.first()) {
@@ -358,7 +357,8 @@ impl Conn {
         if payload > 0 && key != Key::NONE {
             self.budget.note_payload();
         }
-        // A stream that is not read gets no window then, not even for its padding.
+        // While streams are squeezed, a stream that is not read gets no window, not even for
+        // padding.
         if padding > 0 && self.squeeze != Squeeze::Narrow {
             self.return_stream_window(key);
         }
@@ -368,11 +368,11 @@ impl Conn {
         Ok(Some(usize::from(padded)))
     }
 
-    /// The stream that payload is for; one that is gone where it is to be dropped.
+    /// The stream that payload belongs to; [`Key::NONE`] if the payload is to be dropped.
     fn find_for_data(&mut self, header: FrameHeader, payload: u32) -> Result<Key, Broken> {
         let Some(key) = self.streams.find(header.stream) else {
             return match self.streams.was_reset(header.stream) {
-                // It was sent before the peer knew.
+                // It was sent before the peer knew of the reset.
                 Some(true) => Ok(Key::NONE),
                 _ => Err(self.fail(Code::STREAM_CLOSED, "DATA on a closed stream")),
             };
@@ -410,7 +410,7 @@ impl Conn {
     ) -> Result<usize, Broken> {
         let count = input.len().min(if left > 0 { left } else { padding } as usize);
         if count == 0 {
-            // Nothing has come: nobody is to be woken.
+            // No byte has come, so no stream is woken.
             return Ok(0);
         }
         if left == 0 {
@@ -434,7 +434,7 @@ impl Conn {
         Ok(count)
     }
 
-    /// Looks whether that was all of the frame.
+    /// Ends the DATA frame if it is complete.
     fn end_of_data(&mut self, key: Key, left: u32, padding: u32, end: bool) -> Result<(), Broken> {
         if left > 0 || padding > 0 {
             return Ok(());
@@ -443,7 +443,7 @@ impl Conn {
         if end { self.end_received(key) } else { Ok(()) }
     }
 
-    /// The peer's message on a stream is complete.
+    /// Handles the end of the peer's message on a stream.
     pub(super) fn end_received(&mut self, key: Key) -> Result<(), Broken> {
         let Some(stream) = self.streams.get_mut(key) else { return Ok(()) };
         if stream.reset.is_some() {
@@ -462,11 +462,11 @@ impl Conn {
 
     // ---- for the stream's user
 
-    /// Moves payload that has come into `buffer`; `None` when there is none now, 0 at the end of
-    /// the message.
+    /// Moves received payload into `buffer`; `None` when there is none now, 0 at the end of the
+    /// message.
     ///
     /// # Errors
-    /// The stream was reset, and what it had is gone.
+    /// The stream was reset, and its payload was dropped.
     pub fn read(&mut self, key: Key, buffer: &mut [u8]) -> Result<Option<usize>, super::Gone> {
         let stream = self.streams.get_mut(key).ok_or(super::Gone)?;
         let count = stream.unread().len().min(buffer.len());
@@ -483,7 +483,7 @@ impl Conn {
             stream.taken = 0;
             self.spares.give_inbox(std::mem::take(&mut stream.inbox));
         } else if stream.taken > stream.inbox.len() / 2 {
-            // What is left moves to the front, for the inbox to stay as small as the window.
+            // The rest moves to the front, so that the inbox does not outgrow the window.
             stream.inbox.drain(..stream.taken);
             stream.taken = 0;
         }
@@ -493,14 +493,14 @@ impl Conn {
         Ok(Some(count))
     }
 
-    /// Says what is payload at the front of what was read from a stream: all of it, but for what
-    /// comes before a request to connect is accepted. Trailers come with the end.
+    /// The payload at the front of bytes read from a stream: all of them, except before a CONNECT
+    /// is accepted. Trailers come with the end.
     pub fn handle_body(&mut self, key: Key, input: &[u8], trailers: &mut Fields) -> BodyStep {
         let mut step = BodyStep { skip: 0, data: input.len(), done: true };
         let Some(stream) = self.streams.get_mut(key) else { return step };
         if stream.connect && !stream.tunnel && self.side == Side::Client {
-            // What comes behind a request to connect is no message: it stays where it is until the
-            // request is accepted.
+            // Bytes after a CONNECT belong to no message: they stay in place until the request is
+            // accepted.
             return BodyStep { data: 0, ..step };
         }
         stream.received += input.len() as u64;
@@ -513,7 +513,7 @@ impl Conn {
         step
     }
 
-    /// What the end of a stream means that [`Conn::read`] has told of.
+    /// The meaning of the end of a stream that [`Conn::read`] has returned.
     pub fn end_of(&self, key: Key) -> Eof {
         match self.streams.get(key) {
             Some(stream) if stream.recv == StreamRecv::Ended => Eof::MessageEnd,

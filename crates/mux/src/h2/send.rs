@@ -1,4 +1,4 @@
-//! Bytes for the peer: heads, payload, ends. Never waits: what finds no room is told to.
+//! Bytes to the peer: heads, payload, ends of messages; a stream without room is told to wait.
 
 use super::abuse::price;
 use super::conn::{Conn, Ready};
@@ -18,7 +18,7 @@ pub struct Gone;
 impl Conn {
     // ---- the connection's output
 
-    /// What is to be written to the peer.
+    /// Bytes to be written to the peer.
     pub fn output(&self) -> &[u8] {
         &self.out[self.sent..]
     }
@@ -27,12 +27,12 @@ impl Conn {
         self.out.len() - self.sent
     }
 
-    /// Takes note that all output may leave before it is said to be written: records of TLS do.
+    /// Records that all output may leave before its write is reported, as TLS records may.
     pub fn note_offered(&mut self) {
         self.offered = self.written + self.pending() as u64;
     }
 
-    /// Takes note of output that was written; streams that wait for room may be woken.
+    /// Records written output; streams that wait for room may be woken.
     pub fn advance_output(&mut self, count: usize) {
         let count = count.min(self.pending());
         self.sent += count;
@@ -53,19 +53,19 @@ impl Conn {
         self.call_next();
     }
 
-    /// Takes note that the last so many bytes that were said to be written have never left.
+    /// Records that the last `count` bytes reported as written were not sent.
     pub fn take_back(&mut self, count: u64) {
         self.written = self.written.saturating_sub(count);
     }
 
     // ---- a stream's message
 
-    /// Sends a head. `body` is how the sender delimits the payload; the result is how it goes out
-    /// here: `None` means that no payload may be sent, and what there is has to be discarded. An
-    /// interim response leaves the stream waiting for the final head; before another one,
-    /// [`Ready::ROOM`] is to be waited for, since heads go out whatever room there is.
+    /// Sends a head. `body` is the framing of the incoming message; the result is the framing on
+    /// this stream: `None` means that payload must not be sent and has to be discarded. After an
+    /// interim response the stream expects another head; before the next one the caller waits for
+    /// [`Ready::ROOM`], because heads are queued without a limit.
     ///
-    /// `scheme` is that of the connection, for requests that name none.
+    /// `scheme` is that of the connection, for requests without one.
     pub fn encode_head(
         &mut self,
         key: Key,
@@ -91,8 +91,8 @@ impl Conn {
         } else if status == 101 && stream.connect
             || (200..300).contains(&status) && stream.connect && !stream.extended
         {
-            // An upgrade is accepted with 200 (RFC 8441 section 5); whoever says that itself to a
-            // request for one answers with a message, and has not upgraded.
+            // An upgrade is accepted with 200 (RFC 8441 section 5); a server that answers an
+            // upgrade request with 200 has not upgraded, so that is an ordinary response.
             status = if status == 101 { 200 } else { status };
             head.remove_id(HeaderId::ContentLength);
             head.remove_id(HeaderId::SecWebSocketAccept);
@@ -100,7 +100,8 @@ impl Conn {
             stream.send = Send::Body;
             body = BodyKind::Tunnel;
         } else {
-            // What is dropped of a body still belongs to the exchange, which ends with it.
+            // The dropped body of a HEAD response still belongs to the exchange, which ends with
+            // it.
             let drops = stream.head_only && !body.is_empty();
             body = response_body(head, body, stream.head_only);
             end = body.is_empty() && !drops;
@@ -169,7 +170,7 @@ impl Conn {
     /// Ends the outgoing message once all payload that was announced is sent.
     pub fn encode_end(&mut self, key: Key, trailers: Option<&Fields>) {
         let Some(stream) = self.streams.get_mut(key) else { return };
-        // What a tunnel carries comes after its request.
+        // Bytes of a tunnel follow its request.
         let begins = self.side == Side::Server && stream.connect && !stream.tunnel;
         if stream.send != Send::Body || stream.ending || begins {
             return;
@@ -181,7 +182,7 @@ impl Conn {
         }
     }
 
-    /// Nothing is owed any more: the end goes out, with the trailers if there are any.
+    /// Ends the message, with the trailers if any, because all announced payload is sent.
     fn end_sent(&mut self, key: Key) {
         let Some(stream) = self.streams.get_mut(key) else { return };
         let (id, last, gone) = (stream.id, stream.last.take(), stream.reset.is_some());
@@ -205,10 +206,10 @@ impl Conn {
         }
     }
 
-    /// Sends as much payload as there is room for, at most a frame; 0: the stream has to wait.
+    /// Sends payload, up to one frame; 0: the stream has to wait.
     ///
     /// # Errors
-    /// Nobody wants it any more.
+    /// The stream was reset, or its connection is over.
     pub fn send(&mut self, key: Key, parts: &[IoSlice<'_>]) -> Result<usize, Gone> {
         let total = parts.iter().map(|part| part.len()).sum::<usize>();
         if self.broken.is_some() {
@@ -245,7 +246,7 @@ impl Conn {
         Ok(count)
     }
 
-    /// How much of `total` a stream may send now; it stands in line if that is nothing.
+    /// Bytes of `total` that a stream may send now; it is queued if that is 0 for lack of room.
     fn may_send(&mut self, key: Key, total: usize) -> Result<usize, Gone> {
         let (room, shared) = (self.room(), self.send_window.max(0) as usize);
         self.answer_call(key);
@@ -260,12 +261,12 @@ impl Conn {
         }
         let own = stream.send_window.max(0) as usize;
         if deaf && (own == 0 || shared == 0) {
-            // The peer has ended its side, and so will never make room.
+            // After the peer's half-close no window update can come.
             self.mark_reset(key, Reset { code: Code::CANCEL, by_peer: true });
             return Err(Gone);
         }
         if own == 0 {
-            // It waits for its window alone; whoever is next in line need not.
+            // The stream waits for its own window only, so the next in line may send.
             self.call_next();
             return Ok(0);
         }
@@ -279,27 +280,27 @@ impl Conn {
         let frame = self.peer.max_frame_size.min(DEFAULT_FRAME_SIZE) as usize;
         let count = total.min(own).min(shared).min(room).min(frame);
         if count < total && own.min(shared) < TINY as usize {
-            // A window of a few bytes makes us send more frames than payload.
+            // A tiny window makes us send more framing than payload.
             self.glitch(price::TINY).map_err(|_| Gone)?;
         }
         Ok(count)
     }
 
-    /// Ends a tunnel's outgoing half.
+    /// Ends the outgoing direction of a tunnel.
     pub fn shutdown(&mut self, key: Key) {
         self.encode_end(key, None);
     }
 }
 
-/// What a request asks to become.
+/// The upgrade that a request asks for.
 fn asked(head: &Head, protocol: &[u8]) -> Upgrade {
     let key = head.first(HeaderId::SecWebSocketKey).map(|field| field.value);
     let key = key.filter(|_| protocol.eq_ignore_ascii_case(b"websocket"));
     Upgrade { protocol: protocol.to_vec(), accept: key.map(websocket::accept) }
 }
 
-/// A length that is known is told, for the sake of those behind the peer that need it; no other one
-/// is, which would make the message malformed.
+/// Announces a known length, for recipients behind the peer that need it, and removes any other
+/// one, which would make the message malformed.
 fn announce_length(head: &mut Head, body: BodyKind) {
     match body {
         BodyKind::Length(n) => length::announce(head, n),
@@ -308,7 +309,7 @@ fn announce_length(head: &mut Head, body: BodyKind) {
     }
 }
 
-/// How the body of a response goes out, and what its head says about that.
+/// The framing of a response body, with its head adapted.
 fn response_body(head: &mut Head, body: BodyKind, head_only: bool) -> BodyKind {
     match head.status() {
         101 | 204 => {

@@ -1,10 +1,10 @@
 //! The graceful end of a connection in two steps (RFC 9113 section 6.8).
 //!
-//! A server that names the last stream at once loses the requests that are on their way to it. So
-//! the first GOAWAY names no last stream: the client opens no more, and what it has sent before it
-//! knew is served. A PING goes with it, whose answer arrives behind all of that; then, or when the
+//! A server that names the last stream at once would lose requests in flight. So the first GOAWAY
+//! names no last stream: the client opens no more streams, and those opened before it knew are
+//! served. A PING is sent with it, whose answer arrives after all of these; then, or when the
 //! caller has waited long enough, a second GOAWAY names the last stream. Servers open no streams,
-//! so towards them one GOAWAY is enough.
+//! so one GOAWAY is enough towards them.
 
 use super::conn::Conn;
 use crate::Side;
@@ -13,12 +13,12 @@ use wire::h2::{Code, MAX_STREAM_ID, encode};
 /// The payload of the PING that goes with the first GOAWAY.
 const PING: [u8; 8] = *b"goodbye?";
 
-/// How far a connection is with its graceful end.
+/// Phase of the graceful shutdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Shutdown {
     #[default]
     NotBegun,
-    /// The peer was asked to open no more streams; those that it has opened meanwhile are served.
+    /// The peer was asked to open no more streams; streams opened meanwhile are served.
     Announced,
     /// Streams above this one are ignored.
     Final(u32),
@@ -33,7 +33,7 @@ impl Shutdown {
         }
     }
 
-    /// Makes a stream the last one that is served, unless there is a last one already.
+    /// Makes this stream the last one served, unless there is a last one already.
     pub(super) fn close_at(&mut self, last: u32) {
         if self.last_stream().is_none() {
             *self = Self::Final(last);
@@ -42,9 +42,9 @@ impl Shutdown {
 }
 
 impl Conn {
-    /// Begins to end the connection gracefully: streams that are there go on, and streams that the
-    /// peer has opened before it learns of the end are served. After the answer to a PING the
-    /// machine goes on by itself; the caller bounds that wait with [`Conn::finish_shutdown`].
+    /// Begins a graceful shutdown: open streams continue, and streams opened before the peer learns
+    /// of it are served. The answer to the PING continues the shutdown; the caller bounds that wait
+    /// with [`Conn::finish_shutdown`].
     pub fn begin_shutdown(&mut self) {
         if self.shutdown != Shutdown::NotBegun || self.broken.is_some() {
             return;
@@ -57,7 +57,7 @@ impl Conn {
         encode::ping(&PING, &mut self.out);
     }
 
-    /// Names the last stream that is served.
+    /// Sends the GOAWAY with the last stream that is served.
     pub fn finish_shutdown(&mut self) {
         if self.shutdown.last_stream().is_none() && self.broken.is_none() {
             self.shutdown = Shutdown::Final(self.last_peer);
@@ -70,13 +70,12 @@ impl Conn {
         self.shutdown == Shutdown::Announced && self.broken.is_none()
     }
 
-    /// Whether the answer to a PING shows that the peer has heard the announcement.
+    /// Whether this PING answer shows that the peer has received the announcement.
     pub(super) fn ends_announcement(&self, payload: &[u8]) -> bool {
         self.announces_shutdown() && payload == PING
     }
 
-    /// Counts a stream that the peer has opened; the last one that the settings allow begins the
-    /// shutdown.
+    /// Counts a stream of the peer; the last one that the settings allow begins the shutdown.
     pub(super) fn count_accepted(&mut self) {
         self.accepted = self.accepted.saturating_add(1);
         if self.accepted == self.settings.max_total_streams {

@@ -1,26 +1,24 @@
-//! Memory of streams that have ended, kept for those that come. Never holds anything of a stream
-//! but its memory.
+//! A thread's free lists of stream memory: heads and receive buffers.
 
 use htx::Head;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Pieces of each kind that are kept: as many as streams usually begin before the first of them has
-/// its request taken.
+/// Most spare heads and small inboxes: as many as streams usually begin before the first request is
+/// taken.
 const KEPT: usize = 512;
 
-/// Bytes that a piece may take to be kept: what is larger is the exception, and the thread keeps
-/// what it has for good. With both kinds, 4 MiB for each thread at most, and 2 MiB of large
-/// inboxes.
+/// Largest size of a spare head or small inbox in bytes; larger ones are exceptional and would stay
+/// allocated. With both kinds at most 4 MiB per thread, and 2 MiB of large inboxes.
 const USUAL: usize = 4096;
 
-/// Bytes of a large inbox, and how many of them are kept: uploads of long bodies fill and empty one
-/// at each turn.
+/// Largest size of a large inbox in bytes, and most of them kept: uploads fill and empty one in
+/// each turn.
 const LARGE: usize = 128 * 1024;
 const KEPT_LARGE: usize = 16;
 
-/// What the connections of one thread lend each other: one that has no stream keeps nothing, and
-/// the next stream, whoever has it, gets the memory that was used last.
+/// Free lists shared by the connections of one thread. A connection without streams keeps no
+/// memory, and the next stream of any connection gets the memory used last.
 #[derive(Clone, Debug, Default)]
 pub struct Spares(Rc<Shelf>);
 
@@ -31,16 +29,16 @@ struct Shelf {
     inboxes: RefCell<Vec<Vec<u8>>>,
     /// Inboxes of up to `LARGE` bytes.
     large: RefCell<Vec<Vec<u8>>>,
-    /// Bytes of payload that wait for their readers on all connections of the thread.
+    /// Unread payload bytes on all connections of the thread.
     held: Cell<usize>,
-    /// Memory is short: no connection may hold more than it begins with.
+    /// Memory is short: receive windows stay at their initial size.
     tight: Cell<bool>,
-    /// Memory is so short that no stream may begin.
+    /// Memory is so short that new streams are refused.
     short: Cell<bool>,
 }
 
 impl Spares {
-    /// A cleared head; allocates only when none is spare.
+    /// Takes a cleared head; allocates only when no spare is left.
     pub(super) fn take_head(&self) -> Box<Head> {
         self.0.heads.borrow_mut().pop().unwrap_or_default()
     }
@@ -53,7 +51,7 @@ impl Spares {
         }
     }
 
-    /// An empty inbox for so many bytes; it allocates when none is spare.
+    /// Takes an empty inbox for `count` bytes; allocates when no spare is left.
     pub(super) fn take_inbox(&self, count: usize) -> Vec<u8> {
         let shelf = if count <= USUAL { &self.0.inboxes } else { &self.0.large };
         shelf.borrow_mut().pop().unwrap_or_default()
@@ -72,27 +70,27 @@ impl Spares {
         }
     }
 
-    /// Payload waits for its reader.
+    /// Counts payload that waits for its reader.
     pub(super) fn hold(&self, count: usize) {
         self.0.held.set(self.0.held.get() + count);
     }
 
-    /// Payload waits no longer.
+    /// Counts payload that was read or dropped.
     pub(super) fn let_go(&self, count: usize) {
         self.0.held.set(self.0.held.get().saturating_sub(count));
     }
 
-    /// Bytes of payload that wait for their readers on all connections.
+    /// Unread payload bytes on all connections.
     pub fn held(&self) -> usize {
         self.0.held.get()
     }
 
-    /// Sets whether connections hold no more than they begin with, because memory is short.
+    /// Sets whether receive windows stay at their initial size, because memory is short.
     pub fn set_tight(&self, tight: bool) {
         self.0.tight.set(tight);
     }
 
-    /// Sets whether streams of clients are refused, because memory is short.
+    /// Sets whether new streams of clients are refused, because memory is short.
     pub fn set_short(&self, short: bool) {
         self.0.short.set(short);
     }
@@ -101,7 +99,7 @@ impl Spares {
         self.0.short.get()
     }
 
-    /// Frees what is kept for later.
+    /// Releases the spare memory.
     pub fn trim(&self) {
         self.0.heads.take();
         self.0.inboxes.take();
@@ -112,7 +110,7 @@ impl Spares {
         self.0.tight.get()
     }
 
-    /// How many heads are kept.
+    /// Number of spare heads.
     pub fn heads(&self) -> usize {
         self.0.heads.borrow().len()
     }

@@ -1,11 +1,11 @@
-//! Streams whose payload waits while others of their connection could go on: they get no more window,
-//! so that the connection's window is left to those that are read. Never resets a stream.
+//! Taking window back from unread streams, so that the connection's window is left to streams that
+//! are read.
 //!
-//! A peer divides the window of a connection among its streams as it likes. When streams that are
-//! not read (their requests are queued, their servers do not read) hold most of it, the others
-//! starve. Then SETTINGS_INITIAL_WINDOW_SIZE 0 announces that new streams have no window,
-//! which takes that of all streams back (RFC 9113 section 6.9.2). Once it has acknowledged that, a
-//! stream gets its window when it is read, and the connection gets window beside what is held.
+//! A peer divides the window of a connection among its streams as it likes. If unread streams
+//! (whose requests are queued, or whose servers do not read) hold most of it, the others starve.
+//! Then SETTINGS_INITIAL_WINDOW_SIZE 0 is sent, which takes the windows of all streams back (RFC
+//! 9113 section 6.9.2). After the acknowledgement, a stream gets window when it is read, and the
+//! connection gets window in addition to held payload.
 
 use super::conn::{Conn, Ready};
 use super::stream::{Recv, Stream};
@@ -15,16 +15,16 @@ use wire::h2::{Setting, encode};
 /// Whether new streams may send payload before they are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Squeeze {
-    /// They may.
+    /// New streams have the usual window.
     Open,
-    /// They may until the peer has acknowledged our SETTINGS.
+    /// The peer was told to use no window, and has not acknowledged it.
     Asked,
-    /// They may not.
+    /// New streams have no window.
     Narrow,
 }
 
 impl Conn {
-    /// The window of new streams that was announced last.
+    /// The initial stream window announced last.
     pub(super) fn told_window(&self) -> u32 {
         match self.squeeze {
             Squeeze::Open => self.settings.announced.initial_window_size,
@@ -32,13 +32,13 @@ impl Conn {
         }
     }
 
-    /// Whether streams may have to wait for window that the peer lacks: if so, [`Conn::want`] may
-    /// have something to tell the peer.
+    /// Whether streams may wait for window that the peer lacks: if so, [`Conn::want`] may add
+    /// output.
     pub fn is_short(&self) -> bool {
         self.squeeze == Squeeze::Narrow || self.credit.is_short()
     }
 
-    /// A stream has begun to wait, and window is short.
+    /// Gives window to a stream that has begun to wait while window is short.
     pub(super) fn relieve(&mut self, key: Key) {
         match self.squeeze {
             Squeeze::Narrow if self.streams.get(key).is_some_and(is_starved) => {
@@ -49,7 +49,8 @@ impl Conn {
         }
     }
 
-    /// Takes the windows of streams back if some starve while others hold most of the connection's.
+    /// Takes the windows of streams back if some starve while others hold most of the connection's
+    /// window.
     pub(super) fn begin_squeeze(&mut self) {
         let may = self.squeeze == Squeeze::Open && self.unacknowledged == 0;
         if may && self.credit.is_short() && self.is_blocked() {
@@ -68,7 +69,7 @@ impl Conn {
         starved && stuck > self.credit.least() / 2
     }
 
-    /// The peer has acknowledged SETTINGS: those that are read get window of their own.
+    /// Handles the acknowledgement: streams that wait for payload get window of their own.
     pub(super) fn finish_squeeze(&mut self) {
         if self.squeeze == Squeeze::Asked {
             self.squeeze = Squeeze::Narrow;
@@ -79,13 +80,13 @@ impl Conn {
         }
     }
 
-    /// Lets new streams send again once little is held.
+    /// Gives new streams the usual window again once little payload is held.
     pub(super) fn relax(&mut self) {
         let little = self.credit.held() < self.credit.least() / 4;
         if self.squeeze == Squeeze::Narrow && little && self.unacknowledged == 0 {
             self.squeeze = Squeeze::Open;
             let window = self.told_window();
-            // The peer may use it before we hear that it knows.
+            // The peer may use it before its acknowledgement arrives.
             for key in self.streams.keys_where(|_| true) {
                 let stream = self.streams.get_mut(key);
                 stream.into_iter().for_each(|stream| stream.recv_window += i64::from(window));
@@ -104,13 +105,13 @@ impl Conn {
     }
 }
 
-/// A stream whose reader waits for payload.
+/// Whether a stream's reader waits for payload.
 fn is_starved(stream: &Stream) -> bool {
     let waits = stream.wants & Ready::READ.0 != 0 && stream.reset.is_none();
     waits && stream.recv == Recv::Body && stream.unread().is_empty()
 }
 
-/// A stream whose user waits for something else than the payload that is there.
+/// Whether a stream's user waits for something other than its unread payload.
 fn is_stuck(stream: &Stream) -> bool {
     stream.wants != 0 && stream.wants & Ready::READ.0 == 0
 }

@@ -1,5 +1,4 @@
-//! One stream: where its two messages are, what has come and was not taken, what may be sent. Never
-//! writes a frame.
+//! State of one stream, and the table of a connection's streams.
 
 use crate::{BodyKind, Error};
 use htx::{Fields, Head};
@@ -9,43 +8,43 @@ use stdx::slab::Slab;
 use wire::h2::Code;
 use wire::websocket;
 
-/// Where the incoming message is.
+/// Phase of the incoming message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Recv {
-    /// Its final head is to come.
+    /// The final head has not arrived.
     Head,
     Body,
     Ended,
 }
 
-/// Where the outgoing message is.
+/// Phase of the outgoing message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Send {
-    /// Its final head is to come.
+    /// The final head was not sent.
     Head,
     Body,
     Ended,
 }
 
-/// Why a stream ended before its messages.
+/// Why a stream ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reset {
     pub(super) code: Code,
     pub(super) by_peer: bool,
 }
 
-/// An upgrade that was asked for in HTTP/1: what HTTP/2 does not say in its answer.
+/// An upgrade asked for in HTTP/1, with what HTTP/2 lacks in its response.
 #[derive(Clone, Debug)]
 pub(super) struct Upgrade {
     pub(super) protocol: Vec<u8>,
-    /// The answer to the key of a websocket request.
+    /// The `Sec-WebSocket-Accept` value of a websocket request.
     pub(super) accept: Option<websocket::Accept>,
 }
 
-/// A head that has come, and what follows it; `None` after an interim one.
+/// A received head with its body; `None` for an interim one.
 pub(super) type Arrived = (Box<Head>, Option<BodyKind>);
 
-/// Heads that nobody has taken yet: nearly always one, which needs no list.
+/// Received heads that were not taken yet: nearly always one, which needs no list.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     first: Option<Arrived>,
@@ -77,41 +76,41 @@ impl Heads {
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) id: u32,
-    /// Who uses it, and what it waits for.
+    /// Token to wake, and the events waited for.
     pub(super) token: u64,
     pub(super) wants: u8,
 
     pub(super) recv: Recv,
     pub(super) heads: Heads,
-    /// The request cannot be accepted, but can be answered.
+    /// The error with which the request is answered.
     pub(super) refusal: Option<Error>,
-    /// Payload to come, where a length was announced.
+    /// Payload still to come, if a length was announced.
     pub(super) length: Option<u64>,
-    /// Payload that has come, from `taken` on not read yet.
+    /// Received payload; unread from `taken` on.
     pub(super) inbox: Vec<u8>,
     pub(super) taken: usize,
     pub(super) trailers: Option<Box<Fields>>,
     /// Bytes of payload that the peer may still send.
     pub(super) recv_window: i64,
-    /// Payload of the message so far.
+    /// Payload of the message received so far.
     pub(super) received: u64,
 
     pub(super) send: Send,
     pub(super) send_window: i64,
     /// Payload announced with `encode_data` and not sent.
     pub(super) owed: u64,
-    /// The message ends when nothing is owed, with these trailers.
+    /// The message ends when `owed` is 0, with these trailers.
     pub(super) ending: bool,
     pub(super) last: Option<Box<Fields>>,
-    /// It stands in the line of those that wait for their turn.
+    /// The stream waits in the line for its turn.
     pub(super) queued: bool,
-    /// It is its turn, and it has not sent anything since.
+    /// The stream has its turn and has not sent since.
     pub(super) called: bool,
-    /// It has sent a frame since its last turn.
+    /// The stream has sent a frame since its last turn.
     pub(super) served: bool,
 
     pub(super) reset: Option<Reset>,
-    /// It was reset because its connection was closed under it.
+    /// The stream was cut off by the loss of its connection.
     pub(super) lost: bool,
     /// The request is HEAD, CONNECT, or an upgrade as extended CONNECT.
     pub(super) head_only: bool,
@@ -119,13 +118,13 @@ pub(super) struct Stream {
     pub(super) extended: bool,
     /// CONNECT was accepted.
     pub(super) tunnel: bool,
-    /// What the request asks a server to switch to, as an extended CONNECT.
+    /// The upgrade of an extended CONNECT to a server.
     pub(super) upgrade: Option<Box<Upgrade>>,
-    /// What accepts a websocket request whose key we have made.
+    /// The value that accepts a websocket request with a key of our making.
     pub(super) accept: Option<Box<websocket::Accept>>,
-    /// Where in all output the request begins that was sent on it.
+    /// Offset of the request's head in all output.
     pub(super) head_at: Option<u64>,
-    /// It counts against the limit of concurrent streams.
+    /// The stream counts against the limit of concurrent streams.
     pub(super) counted: bool,
 }
 
@@ -165,12 +164,12 @@ impl Stream {
         }
     }
 
-    /// Payload that has come and was not read.
+    /// Received payload that was not read.
     pub(super) fn unread(&self) -> &[u8] {
         &self.inbox[self.taken..]
     }
 
-    /// Whether a read would say something.
+    /// Whether a read would return something.
     pub(super) fn is_readable(&self) -> bool {
         self.reset.is_some()
             || self.refusal.is_some()
@@ -185,20 +184,20 @@ impl Stream {
     }
 }
 
-/// How many closed streams are remembered, to tell what comes late from what is wrong.
+/// Closed streams that are remembered, to distinguish late frames from errors.
 const REMEMBERED: usize = 128;
 
 /// The streams of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     slab: Slab<Stream>,
-    /// By identifier, in order.
+    /// Keys by identifier, in ascending order.
     index: Vec<(u32, Key)>,
-    /// Those that count against the limit.
+    /// Number of streams that count against the limit.
     pub(super) open: u32,
-    /// The last ones that are gone, and whether we have reset them.
+    /// The last closed streams, and whether we have reset them.
     gone: VecDeque<(u32, bool)>,
-    /// The highest one that is not remembered any more.
+    /// The highest closed stream that is no longer remembered.
     forgotten: u32,
 }
 
@@ -221,7 +220,7 @@ impl Streams {
         Some(self.index[at].1)
     }
 
-    /// Identifiers grow: a new one is the last.
+    /// Adds a stream, usually at the end, because identifiers grow.
     pub(super) fn insert(&mut self, stream: Stream) -> Key {
         let id = stream.id;
         let key = self.slab.insert(stream);
@@ -242,7 +241,7 @@ impl Streams {
         Some(stream)
     }
 
-    /// Takes note of a stream that is gone.
+    /// Remembers a closed stream.
     pub(super) fn remember(&mut self, id: u32, reset_by_us: bool) {
         if self.gone.len() == REMEMBERED
             && let Some((oldest, _)) = self.gone.pop_front()
@@ -252,14 +251,14 @@ impl Streams {
         self.gone.push_back((id, reset_by_us));
     }
 
-    /// Whether a stream that is gone was reset by us, as may be the case with all that are too old
-    /// to be remembered; `None` if there was none.
+    /// Whether we have reset a closed stream; assumed of all that are no longer remembered. `None`
+    /// if there was none.
     pub(super) fn was_reset(&self, id: u32) -> Option<bool> {
         let found = self.gone.iter().rev().find(|(gone, _)| *gone == id).map(|(_, ours)| *ours);
         found.or((id <= self.forgotten).then_some(true))
     }
 
-    /// A stream that is closed counts no more.
+    /// Takes a closed stream off the count.
     pub(super) fn discount(&mut self, key: Key) {
         if let Some(stream) = self.slab.get_mut(key)
             && std::mem::take(&mut stream.counted)
@@ -268,12 +267,12 @@ impl Streams {
         }
     }
 
-    /// Shows each to `see`, in the order of their identifiers.
+    /// Calls `see` for each stream, in the order of identifiers.
     pub(super) fn each(&self, see: impl FnMut(&Stream)) {
         self.index.iter().filter_map(|(_, key)| self.slab.get(*key)).for_each(see);
     }
 
-    /// Those of which something holds, in the order of their identifiers.
+    /// Keys of the streams for which `holds` is true, in the order of identifiers.
     pub(super) fn keys_where(&self, holds: impl Fn(&Stream) -> bool) -> Vec<Key> {
         let keys = self.index.iter().map(|(_, key)| *key);
         keys.filter(|key| self.slab.get(*key).is_some_and(&holds)).collect()

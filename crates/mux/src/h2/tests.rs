@@ -1,5 +1,5 @@
-//! Tests of the HTTP/2 machine: exchanges through both sides, single rules, abuse, arbitrary bytes.
-//! Never opens a socket.
+//! Tests of the HTTP/2 machine: exchanges through both sides, single rules, floods, arbitrary
+//! bytes.
 
 mod abuse;
 mod exchange;
@@ -13,7 +13,7 @@ use htx::{Head, Version};
 use wire::h2::frame::{FrameHeader, HEADER_LEN};
 use wire::h2::{Kind, PREFACE, encode};
 
-/// A client's and a server's machine, one talking to the other.
+/// The machines of a client and of a server, connected to each other.
 struct Pair {
     /// Towards the server: our server side.
     client: Conn,
@@ -30,7 +30,7 @@ impl Pair {
         pair
     }
 
-    /// Passes on what either has to say until both are silent.
+    /// Exchanges output until both machines are silent.
     fn talk(&mut self) {
         for _ in 0..1_000 {
             let up = pass(&mut self.client, &mut self.server, self.now);
@@ -42,7 +42,7 @@ impl Pair {
         panic!("the two never come to an end");
     }
 
-    /// A request that has arrived: the client's key and the server's.
+    /// A request that has arrived: the client's key and the server's key.
     fn request(&mut self, method: &[u8], body: BodyKind) -> (Key, Key, Head) {
         let key = self.client.open().unwrap();
         let mut head = Head::default();
@@ -65,7 +65,7 @@ fn pass(from: &mut Conn, to: &mut Conn, now: u64) -> bool {
     taken > 0
 }
 
-/// All of a stream's payload that has come.
+/// Reads all received payload of a stream.
 fn read_all(conn: &mut Conn, key: Key) -> Vec<u8> {
     let (mut all, mut buffer) = (Vec::new(), [0; 1_000]);
     while let Ok(Some(count @ 1..)) = conn.read(key, &mut buffer) {
@@ -74,7 +74,7 @@ fn read_all(conn: &mut Conn, key: Key) -> Vec<u8> {
     all
 }
 
-/// A machine towards a client that has said hello, and whose own words were heard.
+/// A machine for a client whose SETTINGS and acknowledgement have arrived.
 fn greeted(settings: Settings) -> Conn {
     let mut conn = Conn::new(Side::Client, settings);
     let mut hello = PREFACE.to_vec();
@@ -84,7 +84,7 @@ fn greeted(settings: Settings) -> Conn {
     conn
 }
 
-/// What a machine says: kind, flags and stream of each frame, with its payload.
+/// The frames that a machine has sent, with payloads.
 fn drain(conn: &mut Conn) -> Vec<(FrameHeader, Vec<u8>)> {
     let bytes = conn.output().to_vec();
     conn.advance_output(bytes.len());

@@ -1,12 +1,12 @@
-//! A proxy made of two connections and nothing else, and what passes through it. Expected bytes
-//! were measured on HAProxy.
+//! Tests of whole exchanges through a client and a server connection. The expected bytes were
+//! measured on HAProxy.
 
 use htx::{Fields, Head};
 
 use crate::h1::{Conn, HeadStep, Mode, Settings};
 use crate::{BodyKind, Error, Side};
 
-/// What went through.
+/// Bytes that were forwarded in both directions.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Exchange {
     pub(super) to_server: String,
@@ -19,8 +19,8 @@ pub(super) fn settings(mode: Mode) -> Settings {
     Settings { mode, ..Settings::default() }
 }
 
-/// Reads one message and writes it on the other connection. `input` is everything the peer sends
-/// before it closes.
+/// Reads one message from one connection and writes it on the other. `input` is all that the peer
+/// sends before it closes.
 pub(super) fn relay(from: &mut Conn, to: &mut Conn, mut input: &[u8]) -> Result<Vec<u8>, Error> {
     let (mut head, mut out) = (Head::default(), Vec::new());
     let body = loop {
@@ -84,8 +84,8 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const OK10: &str = "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const GET: &str = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
 
-/// Request as received, request as sent, response to it when the server says `OK`, whether the
-/// client's closes.
+/// Request as received, request as sent, response as sent when the server answers `OK`, and whether
+/// the client connection closes.
 #[test]
 fn requests_keep_alive() {
     let open = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
@@ -423,7 +423,7 @@ fn tunnels() {
     assert_eq!((got.to_client.as_str(), got.client_closes), (refused, false));
 }
 
-/// RFC 9110 section 7.8: no protocol is changed in the middle of a message.
+/// RFC 9110 section 7.8: the protocol does not change within a message.
 #[test]
 fn an_upgrade_accepted_early_switches_behind_the_body() {
     let request =

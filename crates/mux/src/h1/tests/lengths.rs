@@ -1,4 +1,4 @@
-//! What rules write into the fields of length never contradicts the body. Never reads a message.
+//! Tests that length fields written by rules do not contradict the body.
 
 use htx::{Head, Version};
 
@@ -6,7 +6,7 @@ use super::exchange::settings;
 use crate::h1::{Conn, Mode};
 use crate::{BodyKind, Side};
 
-/// The framing fields that go out with `body` when rules have left `fields`.
+/// The framing fields sent with `body` when rules have left `fields`.
 fn sent(side: Side, body: BodyKind, fields: &[(&str, &str)]) -> Vec<String> {
     let mut conn = Conn::new(side, settings(Mode::KeepAlive));
     let mut head = Head::default();

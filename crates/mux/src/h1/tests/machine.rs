@@ -1,4 +1,4 @@
-//! The machine over time: pipelining, ends of stream, rewritten methods, any cut of the input,
+//! Tests over several messages: pipelining, ends of stream, rewritten methods, split input,
 //! arbitrary bytes.
 
 use htx::{Fields, Head, Version};
@@ -173,7 +173,7 @@ fn a_local_reply_may_close() {
     );
 }
 
-/// Everything a connection reports when `input` arrives in pieces that end at `cuts`.
+/// All results of a connection when `input` arrives in pieces that end at `cuts`.
 fn drive(side: Side, input: &[u8], cuts: &[usize]) -> String {
     let mut conn = Conn::new(side, Settings::default());
     let (mut head, mut trailers) = (Head::default(), Fields::default());

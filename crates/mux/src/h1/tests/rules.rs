@@ -1,4 +1,4 @@
-//! One row per rule: what is refused and with which status, and how hosts come out.
+//! Tests of single rules: refusals with their statuses, and the resulting hosts.
 
 use htx::Head;
 use wire::h1::Exceptions;
@@ -132,7 +132,7 @@ fn ambiguous_framing_closes() {
     }
 }
 
-/// What stands behind a head is looked at without being taken.
+/// Body bytes after a head are checked without being consumed.
 #[test]
 fn broken_chunks_are_seen_ahead() {
     let head = "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -149,7 +149,7 @@ fn broken_chunks_are_seen_ahead() {
         let checked = conn.check_body(body.as_bytes());
         assert_eq!(checked.is_ok(), right, "{body:?}");
         assert_eq!(conn.payload_received(), 0);
-        // The same, byte by byte.
+        // The same byte by byte.
         let ((mut conn, _), mut ahead) = (receive(head).unwrap(), Ahead::default());
         let mut look = |end: usize| conn.check_more(&body.as_bytes()[..end], &mut ahead);
         assert_eq!((0..=body.len()).all(|end| look(end).is_ok()), right, "{body:?}");
@@ -187,7 +187,7 @@ fn refused_responses_are_502() {
 
 type Row = (&'static str, &'static str, Result<(&'static str, &'static str), u16>);
 
-/// Every byte that no host has, in `Host`, in an absolute target and in a CONNECT.
+/// Every byte that is invalid in a host, in `Host`, in an absolute target and in a CONNECT.
 #[test]
 fn hosts_are_of_valid_bytes() {
     for odd in b"/?#@\\,[] \t\x7f\x80\xff\"<>^`{|}\x0b%" {
@@ -232,7 +232,7 @@ fn lenient_readers_take_odd_hosts_codings_and_trailers() {
     }
 }
 
-/// Request line and Host, then the target and Host that rules will see, or the refusal.
+/// Request line and Host, then the target and Host that rules see, or the refusal.
 #[test]
 fn hosts() {
     let rows: &[Row] = &[

@@ -1,5 +1,5 @@
-//! Prints what the heads of one exchange cost on both connections: `cargo test --release -p mux --
-//! --ignored --nocapture speed`. Judges nothing.
+//! Prints the cost of one exchange's heads on both connections: `cargo test --release -p mux --
+//! --ignored --nocapture speed`. There is no limit to pass.
 
 use std::hint::black_box;
 

@@ -1,4 +1,5 @@
-//! Upgrades: which are passed on, to which a server may switch, and when the switch takes effect.
+//! Tests of upgrades: which are forwarded, which a server may accept, and when the switch takes
+//! effect.
 
 use htx::{Head, Version};
 
@@ -6,7 +7,7 @@ use super::exchange::{exchange, settings};
 use crate::h1::{Conn, Mode};
 use crate::{BodyKind, Side};
 
-/// The fields that a request with these arrives at the server with.
+/// The fields with which a request with these fields arrives at the server.
 fn passed_on(fields: &str) -> String {
     let request = format!("GET / HTTP/1.1\r\nhost: a\r\n{fields}\r\n");
     let got = exchange(Mode::KeepAlive, &request, "HTTP/1.1 204 No\r\n\r\n");
@@ -61,7 +62,7 @@ fn protocols_with_requests_leave_every_upgrade() {
     }
 }
 
-/// A rule may have written the field.
+/// A rule may have added the field.
 #[test]
 fn what_rules_write_is_no_way_round() {
     let mut conn = Conn::new(Side::Server, settings(Mode::KeepAlive));

@@ -1,5 +1,4 @@
-//! Every way to be a nuisance has an end: what each costs, and that what is honest goes on. Never
-//! measures time.
+//! Tests of flood detection: the price of each frame, and honest use that goes unpunished.
 
 use super::{GET, drain, frame, greeted};
 use crate::h2::abuse::{AtOnce, Patience, price};
@@ -11,7 +10,7 @@ use wire::h2::{Code, Kind, encode};
 
 const WHOLE: u8 = END_HEADERS | END_STREAM;
 
-/// Repeats frames until the connection ends; how often that was, and why it ended.
+/// Repeats frames until the connection ends; returns the number of times and the error code.
 fn repeat(conn: &mut Conn, mut frames: impl FnMut(u32) -> Vec<u8>) -> (u32, Code) {
     for round in 0..1_000_000 {
         let bytes = frames(round);
@@ -53,8 +52,7 @@ fn rapid_reset() {
     calm(reset, price::EARLY_RESET);
 }
 
-/// A request that is looked at before its client cancels it, at a time; `None`: the connection goes
-/// on.
+/// Takes a request, then cancels it at a time; `None`: the connection continues.
 fn cancel(conn: &mut Conn, stream: u32, now_ms: u64) -> Option<Code> {
     let request = frame(Kind::Headers, WHOLE, stream, GET);
     let reset = frame(Kind::RstStream, 0, stream, &Code::CANCEL.0.to_be_bytes());
@@ -69,8 +67,8 @@ fn cancel(conn: &mut Conn, stream: u32, now_ms: u64) -> Option<Code> {
     ended.map(|broken| broken.code)
 }
 
-/// Browsers cancel what a page that scrolls does not need any more: some dozens of requests per
-/// second, or hundreds at once.
+/// Browsers cancel requests that a scrolled page no longer needs: some dozens per second, or
+/// hundreds at once.
 #[test]
 fn cancelled_requests_do_not_end_the_connection() {
     for per_second in [30, 100, 300, 1_000] {
@@ -103,7 +101,7 @@ fn some_resets_that_come_with_their_requests_do_not_end_the_connection() {
     assert_eq!(conn.glitches(), 1_800);
 }
 
-/// DATA without anything in it, on a stream that is open.
+/// An empty DATA frame on an open stream.
 fn with_empty_data(settings: Settings) -> (Conn, Vec<u8>) {
     let mut conn = greeted(settings);
     conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
@@ -170,7 +168,7 @@ fn ordinary_frames_are_no_glitches() {
     conn.handle_head(key, &mut Head::default()).unwrap();
     conn.handle_input(&stream(Kind::RstStream, 0, &[0, 0, 0, 8]), 0).unwrap();
     conn.release(key);
-    // They have crossed its end.
+    // The frames have crossed the end of their stream.
     let late = [
         stream(Kind::RstStream, 0, &[0, 0, 0, 8]),
         stream(Kind::WindowUpdate, 0, &100u32.to_be_bytes()),
@@ -199,7 +197,7 @@ fn a_turn_takes_so_many_frames_and_resets() {
     }
 }
 
-/// Requests that are answered pay for some that are cancelled.
+/// Completed requests earn points for some that are cancelled.
 #[test]
 fn honest_cancels_are_paid_for() {
     let mut conn = greeted(Settings::default());
@@ -224,7 +222,7 @@ fn pings() {
     calm(|_| frame(Kind::Ping, 0, 0, &[0; 8]), price::PING);
 }
 
-/// grpc-go asks for the length of the way as often as DATA comes, and gives back every byte at
+/// grpc-go measures the round trip as often as DATA comes, and returns every byte of window at
 /// once.
 #[test]
 fn a_ping_and_two_updates_go_free_with_payload() {
@@ -236,7 +234,7 @@ fn a_ping_and_two_updates_go_free_with_payload() {
     conn.encode_head(key, &mut head, crate::BodyKind::Chunked, b"");
     let update = |stream| frame(Kind::WindowUpdate, 0, stream, &10u32.to_be_bytes());
     let words = [frame(Kind::Ping, 0, 0, &[0; 8]), update(0), update(1)].concat();
-    // A minute of a message every 5 ms, each way in turn.
+    // A minute with a message every 5 ms, in alternating directions.
     for round in 0..12_000 {
         if round % 2 == 0 {
             conn.encode_data(key, 10);
@@ -248,7 +246,7 @@ fn a_ping_and_two_updates_go_free_with_payload() {
         assert_eq!(conn.handle_input(&words, 5 * round), Ok(words.len()));
         drain(&mut conn);
     }
-    // Without any, it is what it is.
+    // Without payload, the frames cost points.
     calm_on(conn, |_| frame(Kind::Ping, 0, 0, &[0; 8]), price::PING);
 }
 
@@ -313,7 +311,7 @@ fn streams_beyond_the_limit() {
     assert_eq!(refused, 2_000 / price::STREAM_ERROR as usize);
 }
 
-/// Resets free the peer's limit before our side is done: the input waits meanwhile.
+/// Resets free the peer's limit before our side has released the streams: input waits meanwhile.
 #[test]
 fn streams_that_linger() {
     let mut settings = Settings::default();
@@ -332,7 +330,7 @@ fn streams_that_linger() {
     assert!(conn.takes_input(), "one is gone, one more may come");
 }
 
-/// A request whose block inserts a field of 4,000 bytes and names it so many times again.
+/// A request whose block adds a field of 4,000 bytes to the table and refers to it `times` times.
 fn bomb(stream: u32, times: usize) -> Vec<u8> {
     let mut block = GET.to_vec();
     block.extend_from_slice(b"\x40\x01n\x7f\xa1\x1e");
@@ -341,7 +339,7 @@ fn bomb(stream: u32, times: usize) -> Vec<u8> {
     frame(Kind::Headers, WHOLE, stream, &block)
 }
 
-/// Takes the next stream, whose list is too large.
+/// Takes the next stream, whose header list is too large.
 fn refused(conn: &mut Conn) {
     let key = conn.poll_opened().unwrap();
     let mut head = Head::default();
@@ -350,13 +348,14 @@ fn refused(conn: &mut Conn) {
     conn.release(key);
 }
 
-/// A list that is too large is answered, and the table stays right: nothing else is hurt.
+/// A list that is too large is answered, and the table stays in step: other streams are not
+/// affected.
 #[test]
 fn one_list_too_large() {
     let mut conn = greeted(Settings::default());
     conn.handle_input(&bomb(1, 10), 0).unwrap();
     refused(&mut conn);
-    // `GET` adds an entry, too.
+    // `GET` adds a table entry, too.
     let again = [GET, b"\xbf"].concat();
     conn.handle_input(&frame(Kind::Headers, WHOLE, 3, &again), 0).unwrap();
     let key = conn.poll_opened().unwrap();
@@ -367,20 +366,20 @@ fn one_list_too_large() {
     assert!(conn.take_counters().glitches > 0);
 }
 
-/// A block that stands for far more than a list is not unfolded to its end, but ends the
-/// connection at once, whatever makes it large.
+/// A block that decodes to far more than a list is not decoded to its end; it ends the connection
+/// at once, whatever makes it large.
 #[test]
 fn header_bombs() {
     let calm = Err(Code::ENHANCE_YOUR_CALM);
     let mut conn = greeted(Settings::default());
     let large = conn.handle_input(&bomb(1, 12_000), 0);
     assert_eq!(large.map_err(|broken| broken.code), calm);
-    // Many small fields: what each of them costs beside its text counts as well.
+    // Many small fields: the overhead per field counts as well.
     let mut conn = greeted(Settings::default());
     let block = [GET, &[0x83; 4_000]].concat();
     let many = conn.handle_input(&frame(Kind::Headers, WHOLE, 1, &block), 0);
     assert_eq!(many.map_err(|broken| broken.code), calm);
-    // A list that is for nobody.
+    // A list on a stream that is already closed.
     let mut conn = greeted(Settings::default());
     conn.handle_input(&frame(Kind::Headers, WHOLE, 1, GET), 0).unwrap();
     let key = conn.poll_opened().unwrap();
@@ -389,7 +388,7 @@ fn header_bombs() {
     assert_eq!(late.map_err(|broken| broken.code), calm);
 }
 
-/// Who goes on with lists that are too large is not answered for ever, however they are large.
+/// A peer that keeps sending lists that are too large loses the connection.
 #[test]
 fn lists_too_large() {
     let fields = b"\x00\x01a\x01b".repeat(300);
@@ -426,7 +425,7 @@ fn tiny_windows() {
     assert!(frames <= 2_000);
 }
 
-/// Who asks and does not listen is not answered for ever.
+/// A peer that asks and does not read is not answered without bound.
 #[test]
 fn output_is_bounded() {
     let patience = Patience { points: u32::MAX, ..Patience::default() };
@@ -439,7 +438,7 @@ fn output_is_bounded() {
     assert!(stopped && conn.output().len() <= 130 * 1_024, "{}", conn.output().len());
 }
 
-/// Nobody has to say much of what is over.
+/// Frames about closed streams cost points.
 #[test]
 fn words_about_nothing() {
     let request = frame(Kind::Headers, WHOLE, 1, GET);
@@ -459,12 +458,12 @@ fn words_about_nothing() {
     }
 }
 
-/// Payload that was sent before its sender knew of a reset is dropped, however long ago that was.
+/// Payload sent before its sender knew of a reset is dropped, however long ago that was.
 #[test]
 fn late_payload_of_forgotten_streams() {
     let mut conn = greeted(Settings::default());
     for round in 0..150 {
-        // `:path` without a beginning: the stream is reset.
+        // `:path` without a leading slash: the stream is reset.
         let bad = frame(Kind::Headers, END_HEADERS, 2 * round + 1, b"\x82\x86\x04\x01a");
         assert_eq!(conn.handle_input(&bad, 0), Ok(bad.len()));
     }

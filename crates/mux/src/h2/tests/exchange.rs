@@ -1,4 +1,4 @@
-//! Exchanges from one machine through the other. Never a byte that no machine has written.
+//! Tests of exchanges between two machines.
 
 use super::super::conn::{OUTPUT, Ready};
 use super::{GET, Pair, drain, frame, greeted, read_all};
@@ -76,7 +76,7 @@ fn interim_answers_and_trailers_both_ways() {
     assert_eq!(section.len(), 2);
 }
 
-/// Heads go out whatever room there is, so somebody has to wait for it between interim ones.
+/// Heads are queued without a limit, so the caller waits for room between interim ones.
 #[test]
 fn who_has_another_head_can_wait_for_room() {
     let mut pair = pair();
@@ -89,7 +89,7 @@ fn who_has_another_head_can_wait_for_room() {
         head.push(b"link", &[b'x'; 8_000]);
         pair.server.encode_head(down, &mut head, BodyKind::None, b"");
     }
-    // Not even a window would help, which heads do not need.
+    // A window update would not help, and heads do not need one.
     assert!(!pair.server.want(down, Ready::ROOM, 7) && !pair.server.want(down, Ready::ROOM, 7));
     pair.server.advance_output(100);
     assert_eq!(pair.server.take_woken(), None);
@@ -119,7 +119,7 @@ fn answers_without_a_body() {
         let (up, down, _) = pair.request(method, BodyKind::None);
         let sent_as = respond(&mut pair, down, status, BodyKind::Length(3));
         assert_eq!(sent_as, BodyKind::None, "{status}");
-        // What has to be dropped of a body is part of the exchange.
+        // The dropped body of a HEAD response is part of the exchange.
         assert_eq!(pair.server.has_sent_all(down), method != b"HEAD");
         pair.server.encode_end(down, None);
         assert!(pair.server.has_sent_all(down));
@@ -154,7 +154,7 @@ fn a_connection_for_opaque_bytes() {
     assert!(pair.server.has_received_all(taken) && !pair.client.has_received_all(key));
 }
 
-/// To a server of HTTP/1, payload behind a request that has none would be the next request.
+/// An HTTP/1 server would take payload after a request without a body for the next request.
 #[test]
 fn what_comes_behind_a_request_to_connect_stays_until_that_is_accepted() {
     let mut pair = pair();
@@ -223,7 +223,7 @@ fn payload_waits_for_windows() {
     assert_eq!(pair.server.take_woken(), Some(7));
 }
 
-/// Whoever does not read holds up nobody else, however many there are.
+/// Unread streams do not hold up read ones, however many there are.
 #[test]
 fn streams_that_nobody_reads_leave_the_others_their_window() {
     let stalled = [(1 << 20, 9), (settings::window_of(100, 65_536), 99)];
@@ -271,7 +271,7 @@ fn windows_of_connections_have_room_for_those_of_their_streams() {
     }
 }
 
-/// One stream that always has something to send does not keep the others from it.
+/// A stream that always has payload does not keep the others from sending.
 #[test]
 fn streams_take_turns() {
     let mut wide = Settings::default();
@@ -288,7 +288,7 @@ fn streams_take_turns() {
     let piece = [0; 40_000];
     let mut shares = [0; 3];
     for _ in 0..100 {
-        // The first is always asked first, until it has to wait.
+        // The first stream is always asked first, until it has to wait.
         for (key, share) in keys.iter().zip(&mut shares) {
             while let Ok(count @ 1..) = pair.server.send(*key, &[IoSlice::new(&piece)]) {
                 *share += count;
@@ -323,7 +323,7 @@ fn what_was_not_looked_at_may_be_sent_again() {
     assert!(pair.client.is_over());
 }
 
-/// RFC 9113 section 6.8: a client may have sent requests before it learns that its connection ends.
+/// RFC 9113 section 6.8: a client may have sent requests before it learns of the shutdown.
 #[test]
 fn a_graceful_shutdown_serves_requests_that_are_on_their_way() {
     let mut pair = pair();
@@ -337,7 +337,7 @@ fn a_graceful_shutdown_serves_requests_that_are_on_their_way() {
     pair.talk();
     assert!(pair.client.open().is_none(), "the client opens no more streams");
     let late = pair.server.poll_opened().expect("the second request");
-    // The answer to the PING has come behind it.
+    // The answer to the PING has arrived after it.
     assert!(!pair.server.announces_shutdown() && !pair.server.is_open());
     pair.server.begin_shutdown();
     pair.server.finish_shutdown();
@@ -382,7 +382,7 @@ fn the_last_stream_that_is_allowed_begins_the_shutdown() {
     assert!(conn.announces_shutdown());
 }
 
-/// Servers open no streams, so that there is nothing to wait for.
+/// Servers open no streams, so there is nothing to wait for.
 #[test]
 fn one_go_away_is_enough_towards_a_server() {
     let mut pair = pair();
@@ -391,15 +391,15 @@ fn one_go_away_is_enough_towards_a_server() {
     assert!(pair.client.is_over());
 }
 
-/// RFC 9113 section 6.8: what is above the last stream of a GOAWAY is ignored, but its blocks and
-/// its payload count.
+/// RFC 9113 section 6.8: streams above the last one of a GOAWAY are ignored, but their header
+/// blocks and payload count.
 #[test]
 fn what_a_peer_says_of_streams_that_come_too_late_is_ignored() {
     let mut pair = pair();
     let (up, down, _) = pair.request(b"GET", BodyKind::None);
     pair.server.begin_shutdown();
     pair.server.finish_shutdown();
-    // The peer has sent these before it heard that.
+    // The peer has sent these before it received the GOAWAY.
     let block = [GET, b"\x40\x01n\x01v"].concat();
     let late = [
         frame(Kind::Headers, END_HEADERS, 3, &block),
@@ -621,7 +621,7 @@ fn streams_that_wait_for_the_window_of_all_hear_that_the_peer_has_ended_its_side
     }
     let body = vec![b'x'; 16 * 1024];
     let mut sent = 0;
-    // The streams have room, the connection has not; nothing is said that would make some.
+    // The streams have window, the connection has none, and no update comes.
     while let Ok(count @ 1..) = pair.server.send(keys[0], &[IoSlice::new(&body)]) {
         sent += count;
         let taken = pair.server.output().len();

@@ -1,12 +1,12 @@
-//! What rules write into `content-length` never contradicts the body. Never sends a body.
+//! Tests that `content-length` fields written by rules do not contradict the body.
 
 use super::Pair;
 use crate::h2::Settings;
 use crate::{BodyKind, HeadStep};
 use htx::{Head, Version};
 
-/// What of `content-length` arrives with a request when rules have left `lengths`; nothing when it
-/// is refused for that.
+/// The `content-length` that arrives with a request when rules have left `lengths`; `None` if it is
+/// refused for that.
 fn request(body: BodyKind, lengths: &[&str]) -> Option<Vec<String>> {
     let mut pair = Pair::new(Settings::default(), Settings::default());
     let key = pair.client.open().unwrap();

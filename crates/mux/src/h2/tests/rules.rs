@@ -1,4 +1,4 @@
-//! What the RFC says of wrong frames, and that no bytes are too much. Never through two machines.
+//! Tests of the RFC's rules about wrong frames, and of arbitrary bytes.
 
 use super::{GET, drain, frame, greeted, read_all};
 use crate::h2::{Conn, Ready, Settings};
@@ -10,7 +10,7 @@ use wire::h2::{Code, Kind, PREFACE, encode};
 
 const WHOLE: u8 = END_HEADERS | END_STREAM;
 
-/// Feeds frames; the code that ends the connection.
+/// Feeds frames; returns the code that ends the connection.
 fn fatal(frames: &[Vec<u8>]) -> Option<Code> {
     let mut conn = greeted(Settings::default());
     let code = frames.iter().find_map(|it| conn.handle_input(it, 0).err()).map(|it| it.code);
@@ -23,7 +23,7 @@ fn fatal(frames: &[Vec<u8>]) -> Option<Code> {
     code
 }
 
-/// Feeds frames; the code that ends stream 1, and nothing else.
+/// Feeds frames; returns the code that ends stream 1, with no other effect.
 fn resets(frames: &[Vec<u8>]) -> Option<Code> {
     let mut conn = greeted(Settings::default());
     for bytes in frames {
@@ -59,7 +59,7 @@ const AMONG_TRAILERS: [(&str, &str); 9] = [
     ("max-forwards", "0"),
 ];
 
-/// RFC 9110 section 6.5.1: what frames or routes a message has no place behind its content.
+/// RFC 9110 section 6.5.1: fields for framing and routing are not allowed in trailers.
 #[test]
 fn trailers_of_requests_neither_frame_nor_route() {
     let body = [headers(END_HEADERS, 1), frame(Kind::Data, 0, 1, b"x")];
@@ -204,8 +204,8 @@ fn a_window_that_was_not_given_is_not_used() {
     assert_eq!(reset.1, Code::FLOW_CONTROL_ERROR.0.to_be_bytes());
 }
 
-/// RFC 9113 sections 6.9.2 and 6.9.3: what is sent before our settings are known has the usual
-/// window.
+/// RFC 9113 sections 6.9.2 and 6.9.3: until our settings are acknowledged, the default window
+/// applies.
 #[test]
 fn a_smaller_window_holds_once_the_peer_knows_of_it() {
     let mut settings = Settings::default();
@@ -215,10 +215,10 @@ fn a_smaller_window_holds_once_the_peer_knows_of_it() {
     let key = conn.poll_opened().unwrap();
     conn.handle_input(&frame(Kind::Data, 0, 1, &[b'x'; 9_000]), 0).unwrap();
     conn.handle_input(&frame(Kind::Settings, ACK, 0, b""), 0).unwrap();
-    // It has less than nothing left, and may end its message all the same.
+    // Its window is negative, and its message may still end.
     conn.handle_input(&frame(Kind::Data, END_STREAM, 1, b""), 0).unwrap();
     assert_eq!((read_all(&mut conn, key).len(), conn.is_reset(key)), (9_000, false));
-    // Streams that come now have the small one, and the same after they were read.
+    // New streams have the small window, also after they were read.
     conn.handle_input(&headers(END_HEADERS, 3), 0).unwrap();
     let key = conn.poll_opened().unwrap();
     for _ in 0..3 {
@@ -239,7 +239,7 @@ fn a_request_that_can_be_answered_only() {
     assert_eq!(error.status, 400);
 }
 
-/// A decoder that was told of a smaller table hears that we keep to it.
+/// A decoder with a smaller table is told that we keep to it.
 #[test]
 fn a_smaller_table_is_acknowledged_in_the_next_block() {
     let mut conn = greeted(Settings::default());
@@ -269,7 +269,7 @@ fn any_frame() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// The pieces in which bytes come do not matter, and nothing panics or grows.
+    /// The result does not depend on how bytes are split, and nothing panics or grows.
     #[test]
     fn pieces_do_not_matter(
         frames in proptest::collection::vec(any_frame(), 0..30),
@@ -304,8 +304,8 @@ proptest! {
     }
 }
 
-/// A driver whose output nobody takes comes back again and again: if that woke the stream, the two
-/// would wake each other for ever.
+/// A driver with unwritten output calls again and again: if that woke the stream, the two would
+/// wake each other without end.
 #[test]
 fn who_waits_for_payload_is_woken_by_payload_alone() {
     let mut conn = greeted(Settings::default());

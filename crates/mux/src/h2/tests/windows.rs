@@ -1,4 +1,4 @@
-//! Receive windows of clients' connections whose streams are read, or not.
+//! Tests of receive windows of client connections with read and unread streams.
 
 use super::super::conn::Ready;
 use super::{Pair, read_all};
@@ -6,7 +6,8 @@ use crate::BodyKind;
 use crate::h2::{Key, Settings, settings};
 use std::io::IoSlice;
 
-/// Settings as a listener has them: streams of 64 KiB, a connection that begins with as much.
+/// Settings of a listener: stream windows of 64 KiB, and an initial connection window of the same
+/// size.
 fn listener() -> Settings {
     let window = settings::window_of(100, 65_536);
     let mut listener = Settings { window, first_window: 65_535, ..Settings::default() };
@@ -18,13 +19,13 @@ fn pair() -> Pair {
     Pair::new(Settings::default(), listener())
 }
 
-/// Uploads that have begun: the client's keys and the server's.
+/// Begins uploads; returns the client's keys and the server's.
 fn uploads(pair: &mut Pair, count: usize) -> Vec<(Key, Key)> {
     let begin = |_| pair.request(b"POST", BodyKind::Chunked);
     (0..count).map(begin).map(|(up, down, _)| (up, down)).collect()
 }
 
-/// Sends as much as the windows allow, a frame of each stream in turn.
+/// Sends as much as the windows allow, a frame per stream in turn.
 fn send_all(pair: &mut Pair, uploads: &[(Key, Key)], most: usize) -> usize {
     let (piece, mut sent) = ([b'x'; 16_384], 0);
     loop {
@@ -41,7 +42,7 @@ fn send_all(pair: &mut Pair, uploads: &[(Key, Key)], most: usize) -> usize {
     }
 }
 
-/// A request in a queue waits for its client to leave, and for nothing else.
+/// A queued request waits only for a reset by its client.
 fn wait_in_queue(pair: &mut Pair, uploads: &[(Key, Key)]) {
     for (_, down) in uploads {
         assert!(!pair.server.want(*down, Ready::RESET, 1));
@@ -79,7 +80,7 @@ fn upload_that_is_read_passes_queued_ones() {
     }
     assert!(passed >= 4 << 20, "{passed} bytes beside queued uploads");
     assert!(sent - passed <= 200_000, "{} bytes are held", sent - passed);
-    // One after the other comes out of the queue, and gets window then.
+    // One stream after the other leaves the queue, and gets window then.
     for (up, down) in queued {
         let mut passed = read(&mut pair, *down);
         for _ in 0..4 {
@@ -90,7 +91,7 @@ fn upload_that_is_read_passes_queued_ones() {
     }
 }
 
-/// Payload comes when all streams wait already, some for payload and some in a queue.
+/// Payload arrives when all streams wait already, some for payload and some in a queue.
 #[test]
 fn queued_uploads_that_come_later_do_not_block_a_reader() {
     let mut pair = pair();
@@ -117,12 +118,12 @@ fn streams_have_their_window_back_when_nothing_is_held() {
         pair.talk();
     }
     assert_eq!((pair.server.stream_window, pair.server.unacknowledged), (65_536, 0));
-    // Later ones send before they are read, as the first ones did.
+    // Later streams send before they are read, as the first ones did.
     let later = uploads(&mut pair, 1);
     assert!(send_all(&mut pair, &later, usize::MAX) >= 65_535);
 }
 
-/// Streams of a client that never acknowledges SETTINGS share the first window.
+/// Streams of a client that does not acknowledge SETTINGS share the first window.
 #[test]
 fn client_that_acknowledges_nothing_gets_no_more_window() {
     let mut pair = pair();
@@ -166,7 +167,7 @@ fn uploads_that_are_read_get_all_of_the_window() {
     assert!(sent > 6_000_000, "{sent} bytes at once");
 }
 
-/// Streams of a client are refused, those to servers are not.
+/// New streams of clients are refused, those to servers are not.
 #[test]
 fn streams_of_clients_are_refused_while_memory_is_short() {
     let mut pair = pair();
@@ -191,7 +192,7 @@ fn streams_of_clients_are_refused_while_memory_is_short() {
     pair.request(b"GET", BodyKind::None);
 }
 
-/// Padding is dropped at once, but no reason to give window to a stream that is not read.
+/// Padding is dropped at once, but returns no window to a stream that is not read.
 #[test]
 fn padding_opens_no_window_of_squeezed_streams() {
     let mut pair = pair();
@@ -203,7 +204,7 @@ fn padding_opens_no_window_of_squeezed_streams() {
     let id = pair.server.id(uploads[19].1);
     let before = pair.server.output().len();
     let padded = super::frame(wire::h2::Kind::Data, 8, id, &[9; 10]);
-    // The stream has no window: the frame is one too many.
+    // The stream has no window, so the frame exceeds it.
     let _ = pair.server.handle_input(&padded, 0);
     let said = super::drain(&mut pair.server);
     let updates = said.iter().filter(|(it, _)| it.kind == wire::h2::Kind::WindowUpdate);
