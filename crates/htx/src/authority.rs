@@ -1,29 +1,28 @@
-//! The form of authorities: which bytes may stand in `Host`, `:authority` and targets (RFC 3986
-//! section 3.2).
+//! Syntax of authorities in `Host`, `:authority` and request targets (RFC 3986 section 3.2).
 
 use std::net::Ipv6Addr;
 use stdx::byte_set::alphanumeric_and;
 
-/// The bytes of a registered name and of user information, apart from percent-encoded bytes:
-/// `unreserved` and `sub-delims`. The comma is left out, which would make two hosts of one where
+/// Bytes of a registered name and of user information, apart from percent-encoded ones:
+/// `unreserved` and `sub-delims`, without the comma, which would turn one host into two where
 /// `Host` fields are joined.
 const NAME: [bool; 256] = alphanumeric_and(b"-._~!$&'()*+;=");
 
-/// Whether a text is a host, which may be empty, with or without a port, which may be empty, too:
-/// the form of `Host` (RFC 9110 section 7.2).
+/// Whether a text has the form of `Host` (RFC 9110 section 7.2): a host, possibly empty, with an
+/// optional port, possibly empty.
 #[inline]
 pub fn is_host(text: &[u8]) -> bool {
     port(text).is_some_and(|port| port.iter().all(u8::is_ascii_digit))
 }
 
-/// The same with a port of any bytes that a host may have: HTTP/1 servers are known to get
-/// `Host: :8443example.org`, and rules judge it.
+/// As [`is_host`], with a port of any bytes that are valid in a host: HTTP/1 servers do receive
+/// `Host: :8443example.org`, and rules decide about it.
 #[inline]
 pub fn is_host_with_any_port(text: &[u8]) -> bool {
     port(text).is_some_and(|port| port.split(|byte| *byte == b':').all(is_name))
 }
 
-/// The port behind a host of valid form, which may be no number; empty without a colon.
+/// The port after a valid host, which may not be a number; empty without a colon.
 #[inline]
 fn port(text: &[u8]) -> Option<&[u8]> {
     let rest = match text.first() {
@@ -41,8 +40,8 @@ fn is_name(text: &[u8]) -> bool {
     after_name(text).is_empty()
 }
 
-/// Whether a text is a host that is not empty, with or without user information and a port: the
-/// authority of an absolute target, or of CONNECT.
+/// Whether a text is the authority of an absolute target or of CONNECT: a host that is not empty,
+/// with optional user information and port.
 pub fn is_authority(text: &[u8]) -> bool {
     let host = match text.iter().position(|&byte| byte == b'@') {
         Some(at) if is_userinfo(&text[..at]) => &text[at + 1..],
@@ -56,7 +55,7 @@ fn is_userinfo(text: &[u8]) -> bool {
     text.split(|&byte| byte == b':').all(is_name)
 }
 
-/// The rest of a text behind the registered name at its front.
+/// The rest of a text after the registered name at its front.
 #[inline]
 fn after_name(mut text: &[u8]) -> &[u8] {
     loop {
@@ -69,8 +68,8 @@ fn after_name(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// The rest of a text behind the address in brackets at its front, if there is one; a zone may
-/// follow the address (RFC 6874).
+/// The rest of a text after the address in brackets at its front, if there is one; the address may
+/// have a zone (RFC 6874).
 fn after_literal(text: &[u8]) -> Option<&[u8]> {
     let end = text.iter().position(|&byte| byte == b']')?;
     let inside = std::str::from_utf8(&text[1..end]).ok()?;

@@ -1,27 +1,26 @@
-//! A block of field lines on its way into the fields: described line by line, then copied as a
-//! whole. Never keeps what was not committed.
+//! A block of field lines that is described line by line and then copied as a whole.
 
 use crate::fields::{Field, Fields};
 use crate::header_id::{HeaderId, ShortName};
 
-/// Lines that are described and not copied yet; without [`Draft::commit`] they are forgotten.
+/// Described lines that are not copied yet; without [`Draft::commit`] they are dropped.
 #[derive(Debug)]
 pub struct Draft<'a> {
     pub(crate) fields: &'a mut Fields,
-    /// Where the block will begin in the arena.
+    /// Offset of the block in the arena.
     pub(crate) base: usize,
-    /// The index of its first field.
+    /// Index of its first field.
     pub(crate) first: usize,
 }
 
 impl Draft<'_> {
-    /// A line `name: value` CRLF, `start` bytes into the block, with a well-known name.
+    /// Describes a line `name: value` CRLF at offset `start` of the block, with a well-known name.
     #[inline]
     pub fn known_line(&mut self, start: usize, name: ShortName, value_len: usize) {
         self.describe(start, name.len(), value_len, name.id());
     }
 
-    /// The same with any other name, which is well formed, of this many bytes.
+    /// As [`Draft::known_line`] with any other valid name of this length.
     #[inline]
     pub fn line(&mut self, start: usize, name_len: usize, value_len: usize) {
         self.describe(start, name_len, value_len, HeaderId::Other);
@@ -34,8 +33,7 @@ impl Draft<'_> {
         self.fields.fields.push(Field { start, name_len, value_len, id, live: true });
     }
 
-    /// Copies the block and keeps its lines. It is made of the lines described, one after the
-    /// other; less is a bug of the caller.
+    /// Copies the block and adds its lines. It must consist of the described lines without gaps.
     #[inline]
     pub fn commit(mut self, block: &[u8]) {
         let fields = &mut *self.fields;

@@ -1,26 +1,25 @@
-//! The replies that a proxy makes itself, as HAProxy 2.7 words them (manual: `errorfile`,
-//! `http-error`). Never decides which one is due.
+//! The built-in error responses, worded as in HAProxy 2.7 (manual: `errorfile`, `http-error`).
 //!
-//! A reply sent before a stream exists goes out raw ([`raw`]), with its names in mixed case; one
-//! made for a stream is a message like any other ([`fill`]) and passes through rules and mux.
+//! A response sent before a stream exists is sent raw ([`raw`]), with names in mixed case; one for
+//! a stream is a normal message ([`fill`]) and passes through rules and mux.
 
 use crate::head::Head;
 use crate::start::Version;
 
-/// One built-in reply.
+/// One built-in response.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorReply {
-    /// The status that selects it.
+    /// Its status, by which it is selected.
     pub status: u16,
     /// The reason phrase.
     pub reason: &'static str,
-    /// Whether it announces `Connection: close`.
+    /// Whether it has `Connection: close`.
     pub close: bool,
     /// The HTML body.
     pub body: &'static str,
 }
 
-/// Statuses with a built-in reply, ascending.
+/// Statuses with a built-in response, in ascending order.
 pub const REPLIES: [ErrorReply; 19] = [
     reply(200, "OK", "<html><body><h1>200 OK</h1>\nService ready.\n</body></html>\n"),
     ErrorReply {
@@ -160,12 +159,12 @@ const fn reply(status: u16, reason: &'static str, body: &'static str) -> ErrorRe
     ErrorReply { status, reason, close: false, body }
 }
 
-/// The built-in reply for a status; `None` when there is none.
+/// The built-in response for a status; `None` if there is none.
 pub fn find(status: u16) -> Option<&'static ErrorReply> {
     REPLIES.iter().find(|r| r.status == status)
 }
 
-/// Appends a reply as it goes out before any stream exists, names in mixed case; `false` when the
+/// Appends a response as it is sent before any stream exists, names in mixed case; `false` if the
 /// status has none. The caller closes the connection after it.
 pub fn raw(status: u16, out: &mut Vec<u8>) -> bool {
     let Some(reply) = find(status) else { return false };
@@ -181,7 +180,7 @@ pub fn raw(status: u16, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Makes `head` the head of a reply and returns its body; `None` (head untouched) when the status
+/// Makes `head` the head of a response and returns its body; `None` (head unchanged) if the status
 /// has none.
 pub fn fill(status: u16, head: &mut Head) -> Option<&'static str> {
     let reply = find(status)?;

@@ -1,5 +1,5 @@
-//! Header or trailer lines in one arena, in wire form. Never reorders: edits append bytes, removals
-//! mark spans.
+//! Header or trailer lines in one arena, in wire form: edits append bytes, removals mark lines as
+//! dead.
 
 use std::ops::Range;
 
@@ -36,32 +36,32 @@ impl Field {
 pub struct FieldRef<'a> {
     /// Position for `remove_at` and `replace_value`; stable until the message is cleared.
     pub index: usize,
-    /// The well-known header that this is.
+    /// Its well-known header, if any.
     pub id: HeaderId,
     /// The name, in lower case.
     pub name: &'a [u8],
-    /// The value, without the white space around it.
+    /// The value, without surrounding blanks.
     pub value: &'a [u8],
 }
 
-/// Header or trailer fields. Cleared and reused, it allocates nothing once it has grown to its
-/// working size.
+/// Header or trailer fields. Cleared and reused, they allocate nothing once they have their working
+/// size.
 ///
-/// Bounds: the arena stays below 4 GiB, which the buffers that feed it guarantee by far.
+/// Bounds: the arena stays below 4 GiB, which the size of input buffers guarantees.
 #[derive(Clone, Debug)]
 pub struct Fields {
     pub(crate) arena: Vec<u8>,
     pub(crate) fields: Vec<Field>,
     /// Bytes of live lines, `\r\n` included.
     pub(crate) live_bytes: usize,
-    /// Which well-known headers may be present: a clear bit means surely absent.
+    /// Well-known headers that may be present: a clear bit means absent.
     present: u64,
-    /// Which of them may be there more than once: a clear bit means surely not.
+    /// Well-known headers that may occur more than once: a clear bit means at most once.
     repeated: u64,
-    /// For each one present, an index that none of its fields is before. What is here for an absent
-    /// one means nothing.
+    /// For each present well-known header, a lower bound of the indices of its fields. Values of
+    /// absent ones are meaningless.
     first_at: [u8; u64::BITS as usize],
-    /// Whether every byte of the arena is live and in order, so that it can be written out whole.
+    /// Whether all of the arena is live and in order, so that it can be written out as a whole.
     whole: bool,
 }
 
@@ -72,7 +72,7 @@ impl Default for Fields {
 }
 
 impl Fields {
-    /// Room for this many arena bytes and fields before anything is allocated.
+    /// Allocates this many arena bytes and fields in advance.
     pub fn with_capacity(bytes: usize, fields: usize) -> Self {
         Self {
             arena: Vec::with_capacity(bytes),
@@ -85,7 +85,7 @@ impl Fields {
         }
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the memory.
     pub fn clear(&mut self) {
         self.arena.clear();
         self.fields.clear();
@@ -95,7 +95,7 @@ impl Fields {
         self.whole = true;
     }
 
-    /// Bytes that the live lines take on the wire, `\r\n` of each included.
+    /// Bytes of the live lines on the wire, with their `\r\n`.
     pub fn wire_len(&self) -> usize {
         self.live_bytes
     }
@@ -145,20 +145,20 @@ impl Fields {
         if self.present & id.bit() == 0 { None } else { self.by_id(id).next() }
     }
 
-    /// The field of a well-known header that is surely there only once; `None` also when it may be
-    /// there more often.
+    /// The field of a well-known header that occurs once only; `None` also if it may occur more
+    /// often.
     #[inline]
     pub fn sole(&self, id: HeaderId) -> Option<FieldRef<'_>> {
         if self.may_repeat(id) { None } else { self.first(id) }
     }
 
-    /// Whether a well-known header may be there more than once; `false` is certain.
+    /// Whether a well-known header may occur more than once; `false` is certain.
     #[inline]
     pub fn may_repeat(&self, id: HeaderId) -> bool {
         self.repeated & id.bit() != 0
     }
 
-    /// Where a search for a well-known header begins.
+    /// Index at which a search for a well-known header begins.
     #[inline]
     fn searched_from(&self, id: HeaderId) -> usize {
         match self.present & id.bit() {
@@ -167,7 +167,7 @@ impl Fields {
         }
     }
 
-    /// Whether a well-known header is there.
+    /// Whether a well-known header is present.
     #[inline]
     pub fn has(&self, id: HeaderId) -> bool {
         let is_there = |f: &Field| f.live && f.id == id;
@@ -205,7 +205,7 @@ impl Fields {
         );
     }
 
-    /// The same for a name that is in lower case already, and whose identity is known.
+    /// As [`Fields::push`] for a name that is in lower case already and whose identity is known.
     #[inline]
     pub fn push_lower(&mut self, id: HeaderId, name: &[u8], value: &[u8]) {
         debug_assert!(id == HeaderId::from_lower(name), "the identity belongs to the name");
@@ -218,10 +218,9 @@ impl Fields {
         self.index_line(start, id, name.len());
     }
 
-    /// Appends a line that is already `name: value\r\n`, with a name of this many bytes: one copy,
-    /// no assembly.
+    /// Appends a line that is already `name: value\r\n`, with a name of this length, in one copy.
     ///
-    /// The caller has checked the form; a line shorter than its punctuation is a bug of the caller.
+    /// The caller has checked the form.
     pub fn push_line(&mut self, line: &[u8], name_len: usize) {
         debug_assert!(line[name_len..].starts_with(b": ") && line.ends_with(b"\r\n"));
         let start = self.arena.len();
@@ -232,27 +231,27 @@ impl Fields {
         self.index_line(start, id, name_len);
     }
 
-    /// The same for a line whose name was looked up, and so is known to be well formed.
+    /// As [`Fields::push_line`] for a name that was looked up, which proves it valid.
     #[inline]
     pub fn push_known_line(&mut self, line: &[u8], name: ShortName) {
         let name_len = name.len();
         debug_assert!(line[name_len..].starts_with(b": ") && line.ends_with(b"\r\n"));
         let start = self.arena.len();
-        // A copy of constant size, cut to what is needed, is a few instructions.
+        // A copy of constant size that is then truncated takes a few instructions.
         self.arena.extend_from_slice(&name.padded());
         self.arena.truncate(start + name_len);
         append(&mut self.arena, &line[name_len..]);
         self.index_line(start, name.id(), name_len);
     }
 
-    /// Begins a block of lines that is described first and copied then.
+    /// Begins a block of lines that is described first and copied later.
     #[inline]
     pub fn draft(&mut self) -> Draft<'_> {
         let (base, first) = (self.arena.len(), self.fields.len());
         Draft { fields: self, base, first }
     }
 
-    /// Takes note that a well-known header is there, in the field at an index.
+    /// Records that a well-known header is present in the field at `index`.
     #[inline(always)]
     pub(crate) fn note(&mut self, id: HeaderId, index: usize) {
         if self.present & id.bit() == 0 {
@@ -263,7 +262,7 @@ impl Fields {
         }
     }
 
-    /// Describes the line at the end of the arena, which begins at `start`.
+    /// Adds the field for the line at the end of the arena, which begins at `start`.
     #[inline(always)]
     fn index_line(&mut self, start: usize, id: HeaderId, name_len: usize) {
         debug_assert!(u32::try_from(self.arena.len()).is_ok(), "buffers bound a head to 4 GiB");
@@ -302,13 +301,13 @@ impl Fields {
         }
     }
 
-    /// Removes every field with this name, then appends one.
+    /// Removes all fields with this name, then appends one.
     pub fn set(&mut self, name: &[u8], value: &[u8]) {
         self.remove(name);
         self.push(name, value);
     }
 
-    /// Removes every field with this name, in any case; how many there were.
+    /// Removes all fields with this name, in any case; returns their number.
     pub fn remove(&mut self, name: &[u8]) -> usize {
         match HeaderId::of(name) {
             HeaderId::Other => self.remove_where(|f| f.name.eq_ignore_ascii_case(name)),
@@ -316,7 +315,7 @@ impl Fields {
         }
     }
 
-    /// Removes every field of a well-known header; how many there were.
+    /// Removes all fields of a well-known header; returns their number.
     #[inline]
     pub fn remove_id(&mut self, id: HeaderId) -> usize {
         if self.present & id.bit() == 0 || id == HeaderId::Other {
@@ -338,7 +337,7 @@ impl Fields {
         removed
     }
 
-    /// Removes every field for which `matches` holds; how many there were.
+    /// Removes all fields for which `matches` returns true; returns their number.
     pub fn remove_where(&mut self, matches: impl Fn(FieldRef<'_>) -> bool) -> usize {
         let mut removed = 0;
         for index in 0..self.fields.len() {
@@ -350,7 +349,7 @@ impl Fields {
         removed
     }
 
-    /// Removes the field at an index; whether it was there.
+    /// Removes the field at an index; returns whether it was present.
     pub fn remove_at(&mut self, index: usize) -> bool {
         match self.fields.get_mut(index) {
             Some(field) if field.live => {
@@ -358,7 +357,7 @@ impl Fields {
                 let line = field.line();
                 self.live_bytes -= line.len();
                 if line.end == self.arena.len() {
-                    // The last line leaves no gap.
+                    // Removing the last line leaves no gap.
                     self.arena.truncate(line.start);
                 } else {
                     self.whole = false;
@@ -369,7 +368,8 @@ impl Fields {
         }
     }
 
-    /// Gives the field at an index another value, in its place in the order; whether it was there.
+    /// Replaces the value of the field at an index, which keeps its place in the order; returns
+    /// whether it was present.
     pub fn replace_value(&mut self, index: usize, value: &[u8]) -> bool {
         let Some(field) = self.fields.get(index).copied().filter(|f| f.live) else { return false };
         if field.value_len as usize == value.len() {
@@ -388,13 +388,13 @@ impl Fields {
         true
     }
 
-    /// The live lines as few contiguous pieces as possible, in order, ready for the wire (HTTP/1
-    /// form, no final empty line).
+    /// The live lines as few contiguous pieces, in order, in HTTP/1 form, without the final empty
+    /// line.
     pub fn runs(&self) -> Runs<'_> {
         self.runs_after(0..0)
     }
 
-    /// The same, after a start line kept in the arena.
+    /// As [`Fields::runs`], after a start line at `first` of the arena.
     pub(crate) fn runs_after(&self, first: Range<usize>) -> Runs<'_> {
         if self.whole {
             return Runs { fields: self, next: self.fields.len(), pending: 0..self.arena.len() };
@@ -402,7 +402,7 @@ impl Fields {
         Runs { fields: self, next: 0, pending: first }
     }
 
-    /// The live lines alone, where a start line of this range is kept in the arena.
+    /// The live lines only, if a start line at `first` is in the arena.
     pub(crate) fn runs_behind(&self, first: Range<usize>) -> Runs<'_> {
         if self.whole {
             let pending = first.end..self.arena.len();
@@ -411,19 +411,19 @@ impl Fields {
         Runs { fields: self, next: 0, pending: 0..0 }
     }
 
-    /// The arena, for the start line that a head keeps in it.
+    /// The arena, in which a head keeps its start line.
     pub(crate) fn arena(&self) -> &[u8] {
         &self.arena
     }
 
-    /// Forgets everything and begins with a start line.
+    /// Clears everything and begins with a start line.
     #[inline]
     pub(crate) fn begin(&mut self, start_line: &[u8]) {
         self.clear();
         append(&mut self.arena, start_line);
     }
 
-    /// Appends start line bytes; lines that were there before no longer form one piece with it.
+    /// The arena, to append a new start line to; earlier lines are no longer contiguous with it.
     pub(crate) fn arena_for_start_line(&mut self) -> &mut Vec<u8> {
         self.whole = self.arena.is_empty();
         &mut self.arena
@@ -436,8 +436,8 @@ impl Fields {
     }
 }
 
-/// Appends `bytes`; a short line takes two copies of constant size that overlap, which is less work
-/// than a call that finds out the size.
+/// Appends `bytes`; short ones in two overlapping copies of constant size, which is faster than a
+/// call of memcpy.
 #[inline(never)]
 fn append(arena: &mut Vec<u8>, bytes: &[u8]) {
     let done = match bytes.len() {
@@ -451,8 +451,8 @@ fn append(arena: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends `HALF` to twice `HALF` bytes: the first ones, then the last ones over their end. Whether
-/// there were enough.
+/// Appends `HALF` to twice `HALF` bytes: the first `HALF`, then the last `HALF` over their end.
+/// Returns whether there were enough.
 #[inline(always)]
 fn append_halves<const HALF: usize>(arena: &mut Vec<u8>, bytes: &[u8]) -> bool {
     let (Some(first), Some(last)) = (bytes.first_chunk::<HALF>(), bytes.last_chunk::<HALF>())

@@ -1,5 +1,5 @@
-//! One message head: start line and fields in one arena, pooled and reused. Never allocates in
-//! steady state and never checks syntax: that is the codec's.
+//! One message head: start line and fields in one arena, reused without allocation. Codecs check
+//! the syntax.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ enum Kind {
     Response,
 }
 
-/// The head of a request or response. The start line lives in the arena in HTTP/1 form, before the
-/// first field, so that a head nobody edited goes out in one piece.
+/// The head of a request or response. The start line is in the arena in HTTP/1 form, before the
+/// first field, so that an unedited head is written in one piece.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
     fields: Fields,
@@ -32,17 +32,17 @@ pub struct Head {
     text_len: u32,
     /// See [`Head::is_normalized`].
     normalized: bool,
-    /// The scheme of a target that does not show it, in the arena.
+    /// Scheme that the target does not show, in the arena.
     scheme: (u32, u32),
 }
 
 impl Head {
-    /// Room for this many bytes and fields before anything is allocated.
+    /// Allocates this many bytes and fields in advance.
     pub fn with_capacity(bytes: usize, fields: usize) -> Self {
         Self { fields: Fields::with_capacity(bytes, fields), ..Self::default() }
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the memory.
     pub fn clear(&mut self) {
         self.fields.clear();
         self.kind = Kind::Empty;
@@ -56,7 +56,7 @@ impl Head {
         self.scheme = (0, 0);
     }
 
-    /// Whether nothing has been set since the last `clear`.
+    /// Whether nothing was set since the last `clear`.
     pub fn is_empty(&self) -> bool {
         self.kind == Kind::Empty
     }
@@ -93,10 +93,9 @@ impl Head {
         self.set_line(start, method.len(), uri.len());
     }
 
-    /// Starts a request head whose target is absolute because its protocol names scheme and
-    /// authority beside the path, not because the client asks for a proxy: towards a server that
-    /// speaks HTTP/1 the path alone goes out, unless the target is replaced (`is_normalized`) or
-    /// has a scheme that such a server would not assume.
+    /// Starts a request head whose target is absolute because its protocol (HTTP/2) names scheme
+    /// and authority, not because the client uses a proxy: an HTTP/1 server gets only the path,
+    /// unless the target is replaced (`is_normalized`) or its scheme is not http or https.
     pub fn set_request_target(
         &mut self,
         method: &[u8],
@@ -119,7 +118,7 @@ impl Head {
         self.normalized = is_http(scheme);
     }
 
-    /// Starts a request head whose protocol names a scheme that the target does not show.
+    /// Starts a request head with a scheme that the target does not show.
     pub fn set_request_of_scheme(
         &mut self,
         method: &[u8],
@@ -134,7 +133,7 @@ impl Head {
         self.set_request(method, uri, version);
     }
 
-    /// The scheme that the target shows, or else the one that the client's protocol has named.
+    /// The scheme of the target, else the one that the client's protocol named.
     pub fn scheme(&self) -> Option<&[u8]> {
         if let Target::Absolute { scheme, .. } = self.target() {
             return Some(scheme);
@@ -143,26 +142,28 @@ impl Head {
         (start < end).then(|| &self.fields.arena()[start..end])
     }
 
-    /// Scheme and authority of an absolute target, with what is between them.
+    /// Scheme and authority of an absolute target, with the characters between them.
     fn origin(&self) -> &[u8] {
         let uri = self.uri();
         &uri[..origin_len(uri)]
     }
 
-    /// The target without scheme and authority, if it is normalized: what HTTP/1 servers get.
+    /// The target without scheme and authority, as HTTP/1 servers get it; `None` if it is not
+    /// normalized.
     pub fn origin_form(&self) -> Option<&[u8]> {
         self.normalized.then(|| &self.uri()[origin_len(self.uri())..])
     }
 
-    /// Whether the target is absolute only for want of another way to show it.
+    /// Whether the target is absolute only because the client's protocol names scheme and
+    /// authority.
     pub fn is_normalized(&self) -> bool {
         self.normalized
     }
 
-    /// Starts a request head with a line that is already in wire form: a method of this many bytes,
-    /// a space, the target, a space, the version's token and `\r\n`.
+    /// Starts a request head with a line in wire form: a method of this length, a space, the
+    /// target, a space, the version's token and `\r\n`.
     ///
-    /// The caller has checked the form; a line shorter than its punctuation is a bug of the caller.
+    /// The caller has checked the form.
     #[inline]
     pub fn begin_request(&mut self, line: &[u8], method_len: usize, version: Version) {
         debug_assert!(line[method_len..].starts_with(b" ") && line.ends_with(b"\r\n"));
@@ -182,7 +183,7 @@ impl Head {
         &self.fields.arena()[self.method_range()]
     }
 
-    /// The method, for comparing.
+    /// The method as an enum, for comparisons.
     pub fn method_id(&self) -> Method {
         self.method_id
     }
@@ -224,22 +225,22 @@ impl Head {
         self.set_line(start, method.len(), uri.len());
     }
 
-    /// The request target, split into its form.
+    /// The request target, parsed into its form.
     pub fn target(&self) -> Target<'_> {
         Target::parse(self.method_id, self.uri())
     }
 
-    /// The path with its query, also of the absolute form; a target that has none as it is.
+    /// The path with its query, also of the absolute form; a target without a path unchanged.
     pub fn path_and_query(&self) -> &[u8] {
         self.target().path_and_query().unwrap_or_else(|| self.uri())
     }
 
-    /// The path without the query, also of the absolute form; `None` when the target has none.
+    /// The path without the query, also of the absolute form; `None` if the target has none.
     pub fn path(&self) -> Option<&[u8]> {
         self.target().path()
     }
 
-    /// What follows the question mark of the target; `None` without one.
+    /// The target's part after the question mark; `None` without one.
     pub fn query(&self) -> Option<&[u8]> {
         self.target().query()
     }
@@ -249,8 +250,8 @@ impl Head {
         self.first(HeaderId::Host).map(|f| f.value)
     }
 
-    /// Host and port that the request is for: of the target when it names one (without user
-    /// information), else `Host`.
+    /// Host and port of the request: those of the target if it has them (without user information),
+    /// else `Host`.
     pub fn authority(&self) -> Option<&[u8]> {
         self.target().authority().map(without_userinfo).or_else(|| self.host())
     }
@@ -274,10 +275,10 @@ impl Head {
         self.set_line(start, 0, reason.len());
     }
 
-    /// Starts a response head with a line that is already in wire form: the version's token, a
-    /// space, `status` as three digits, a space, the reason and `\r\n`.
+    /// Starts a response head with a line in wire form: the version's token, a space, `status` as
+    /// three digits, a space, the reason and `\r\n`.
     ///
-    /// The caller has checked the form; a line shorter than its punctuation is a bug of the caller.
+    /// The caller has checked the form.
     #[inline]
     pub fn begin_response(&mut self, line: &[u8], status: u16, version: Version) {
         debug_assert!(line.starts_with(version.h1_token().as_bytes()) && line.ends_with(b"\r\n"));
@@ -299,7 +300,7 @@ impl Head {
         &self.fields.arena()[self.reason_range()]
     }
 
-    /// Replaces the status of a response, and its reason by the usual one; does nothing to a
+    /// Replaces the status of a response, and its reason by the standard one; does nothing to a
     /// request.
     pub fn set_status(&mut self, status: u16) {
         if self.is_response() {
@@ -314,13 +315,13 @@ impl Head {
         self.fields.iter()
     }
 
-    /// The fields as a set of their own.
+    /// The fields as a [`Fields`].
     pub fn as_fields(&self) -> &Fields {
         &self.fields
     }
 
-    /// The fields as a set of their own, for codecs and rules that edit headers and trailers alike.
-    /// Clearing it by itself would lose the start line: clear the head instead.
+    /// The fields as a [`Fields`], for code that edits headers and trailers alike. To clear them,
+    /// clear the head instead, because the start line is in the same arena.
     pub fn as_fields_mut(&mut self) -> &mut Fields {
         &mut self.fields
     }
@@ -336,7 +337,7 @@ impl Head {
         self.fields.by_id(id)
     }
 
-    /// Whether a well-known header is there.
+    /// Whether a well-known header is present.
     #[inline]
     pub fn has(&self, id: HeaderId) -> bool {
         self.fields.has(id)
@@ -358,41 +359,42 @@ impl Head {
         self.fields.push(name, value);
     }
 
-    /// Removes every field with this name, then appends one.
+    /// Removes all fields with this name, then appends one.
     pub fn set(&mut self, name: &[u8], value: &[u8]) {
         self.fields.set(name, value);
     }
 
-    /// Removes every field with this name, in any case; how many there were.
+    /// Removes all fields with this name, in any case; returns their number.
     pub fn remove(&mut self, name: &[u8]) -> usize {
         self.fields.remove(name)
     }
 
-    /// Removes every field of a well-known header; how many there were.
+    /// Removes all fields of a well-known header; returns their number.
     #[inline]
     pub fn remove_id(&mut self, id: HeaderId) -> usize {
         self.fields.remove_id(id)
     }
 
-    /// Removes the field at an index; whether it was there.
+    /// Removes the field at an index; returns whether it was present.
     pub fn remove_at(&mut self, index: usize) -> bool {
         self.fields.remove_at(index)
     }
 
-    /// Gives the field at an index another value, in its place in the order; whether it was there.
+    /// Replaces the value of the field at an index, which keeps its place in the order; returns
+    /// whether it was present.
     pub fn replace_value(&mut self, index: usize, value: &[u8]) -> bool {
         self.fields.replace_value(index, value)
     }
 
     // ---- writing out
 
-    /// Start line and live lines in as few contiguous pieces as possible (HTTP/1 form, without the
-    /// final empty line). A head that nobody edited is one piece.
+    /// Start line and live lines as few contiguous pieces (HTTP/1 form, without the final empty
+    /// line). An unedited head is one piece.
     pub fn runs(&self) -> Runs<'_> {
         self.fields.runs_after(self.line_range())
     }
 
-    /// The live lines without the start line, in as few contiguous pieces as possible.
+    /// The live lines without the start line, as few contiguous pieces.
     pub fn field_runs(&self) -> Runs<'_> {
         self.fields.runs_behind(self.line_range())
     }
@@ -445,12 +447,12 @@ impl Head {
     }
 }
 
-/// Whether a server that speaks HTTP assumes this scheme.
+/// Whether the scheme is http or https.
 fn is_http(scheme: &[u8]) -> bool {
     scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https")
 }
 
-/// Bytes of `scheme://authority` at the front of a target; 0 if it does not begin so.
+/// Length of `scheme://authority` at the front of a target; 0 without it.
 fn origin_len(uri: &[u8]) -> usize {
     match Target::parse(Method::Other, uri) {
         Target::Absolute { scheme, authority, .. } => scheme.len() + 3 + authority.len(),

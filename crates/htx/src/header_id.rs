@@ -1,12 +1,12 @@
-//! Well-known header names as one byte each. Never interns names at run time: what is not in the
-//! table is `Other`.
+//! Well-known header names as one byte each, looked up in a perfect hash table built at compile
+//! time.
 
 /// A well-known header, computed once when a field is pushed. Fits a 64-bit presence mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 #[allow(missing_docs, reason = "each variant is the header of the same name; see TABLE")]
 pub enum HeaderId {
-    /// Any header that has no entry of its own: compare names.
+    /// Any header without an entry: compare names.
     Other,
     Accept,
     AcceptCharset,
@@ -139,11 +139,11 @@ const TABLE: [(HeaderId, &str); 63] = [
     (HeaderId::XRequestId, "x-request-id"),
 ];
 
-/// A name of up to 32 bytes, padded with zeros, as four little-endian words: compared without a
-/// loop.
+/// A name of up to 32 bytes, padded with zeros, as four little-endian words, for comparison without
+/// a loop.
 type Words = [u64; 4];
 
-/// Names longer than this need no look-up.
+/// Longest name in the table.
 const LONGEST: usize = size_of::<Words>();
 
 const SLOTS: usize = 256;
@@ -159,7 +159,8 @@ const WORDS: [Words; TABLE.len()] = {
     all
 };
 
-/// Name hash to index in `TABLE`, built at compile time; 0 in free slots. No two names share one.
+/// Name hash to index in `TABLE`, built at compile time; 0 in free slots. No two names share a
+/// slot.
 const INDEX: [u8; SLOTS] = {
     let mut index = [0u8; SLOTS];
     let mut i = 1;
@@ -182,7 +183,7 @@ const fn words(name: &[u8]) -> Words {
     words
 }
 
-/// The same, faster where it runs.
+/// As [`words`], faster at run time.
 fn load(name: &[u8]) -> Words {
     let (whole, rest) = name.as_chunks::<8>();
     let mut words = [0; 4];
@@ -195,7 +196,7 @@ fn load(name: &[u8]) -> Words {
     words
 }
 
-/// Chosen, by trying, so that every name of the table has a slot to itself.
+/// Found by trying, so that every name of the table has its own slot.
 const MULTIPLIER: u64 = 0x4484_31bc_e18c_b9a5;
 
 const fn slot(words: &Words) -> usize {
@@ -203,13 +204,13 @@ const fn slot(words: &Words) -> usize {
     (mixed.wrapping_mul(MULTIPLIER) >> 56) as usize
 }
 
-/// Equality word by word: a comparison of the whole would wait for the words to reach memory.
+/// Word-by-word comparison; comparing the arrays would go through memory.
 #[inline(always)]
 fn same(a: &Words, b: &Words) -> bool {
     (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) == 0
 }
 
-/// The names of `TABLE` that are short, as two words; the others as words that no name has.
+/// The short names of `TABLE` as two words; zeros for the others.
 const SHORT: [[u64; 2]; TABLE.len()] = {
     let mut all = [[0; 2]; TABLE.len()];
     let mut i = 0;
@@ -222,7 +223,7 @@ const SHORT: [[u64; 2]; TABLE.len()] = {
     all
 };
 
-/// The bytes of those two words that are not the name's.
+/// Masks of the bytes in these two words that do not belong to the name.
 const KEPT: [[u64; 2]; TABLE.len()] = {
     let mut all = [[u64::MAX; 2]; TABLE.len()];
     let mut i = 0;
@@ -236,7 +237,7 @@ const KEPT: [[u64; 2]; TABLE.len()] = {
 
 const EACH: u64 = 0x0101_0101_0101_0101;
 
-/// ASCII upper case to lower case in each of eight bytes.
+/// Converts ASCII upper case to lower case in each of eight bytes.
 const fn lowercase_word(word: u64) -> u64 {
     let low = word & (0x7f * EACH);
     let from_a = low + (0x80 - b'A' as u64) * EACH;
@@ -245,8 +246,8 @@ const fn lowercase_word(word: u64) -> u64 {
     word | upper >> 2
 }
 
-/// The first `len` of eight bytes, 1 to 8, with the bit set that tells lower case from upper case;
-/// and the bits that this changed.
+/// The first `len` of eight bytes, 1 to 8, with the lower-case bit set; and the bits that this
+/// changed.
 #[inline(always)]
 fn fold(bytes: [u8; 8], len: usize) -> (u64, u64) {
     let name = u64::MAX >> (64 - 8 * len as u32);
@@ -255,18 +256,18 @@ fn fold(bytes: [u8; 8], len: usize) -> (u64, u64) {
     (folded, (raw ^ folded) & name)
 }
 
-/// Whether letters alone were changed, in a name of the table: its other characters, hyphens and
+/// Whether only letters were changed, in a name of the table: its other characters, hyphens and
 /// digits, are below 0x40.
 #[inline(always)]
 fn letters_only(folded: u64, changed: u64) -> bool {
     changed << 1 & !folded == 0
 }
 
-/// A well-known name of up to 16 bytes, looked up in a line before that is copied. Being known, it
-/// is a well-formed token.
+/// A well-known name of up to 16 bytes, looked up in a line before the line is copied. As it is
+/// known, it is a valid token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortName {
-    /// In lower case, padded with zeros.
+    /// The name in lower case, padded with zeros.
     words: [u64; 2],
     len: usize,
     id: HeaderId,
@@ -275,8 +276,8 @@ pub struct ShortName {
 impl ShortName {
     const LONGEST: usize = size_of::<[u64; 2]>();
 
-    /// Looks up the first `len` bytes of `line`, in any case. `None` for other names, for longer
-    /// ones, and where the line has less than the next multiple of eight bytes.
+    /// Looks up the first `len` bytes of `line`, in any case. `None` for unknown names, longer
+    /// ones, and lines shorter than the next multiple of eight bytes.
     #[inline]
     pub fn of_line(line: &[u8], len: usize) -> Option<Self> {
         let (words, changed) = match len {
@@ -305,13 +306,13 @@ impl ShortName {
         found.then_some(TABLE[index].0)
     }
 
-    /// Bytes of the name.
+    /// Length of the name.
     #[inline]
     pub(crate) fn len(self) -> usize {
         self.len
     }
 
-    /// The header that it names.
+    /// The header with this name.
     #[inline]
     pub(crate) fn id(self) -> HeaderId {
         self.id
@@ -331,12 +332,12 @@ impl HeaderId {
     /// Every identifier with its lower-case name, in the order of the enum.
     pub const ALL: [(Self, &'static str); TABLE.len()] = TABLE;
 
-    /// The identifier of a name that is already in lower case; `Other` when it has none.
+    /// The identifier of a name in lower case; `Other` if it has none.
     pub fn from_lower(name: &[u8]) -> Self {
         if name.len() > LONGEST { Self::Other } else { Self::find(&load(name)) }
     }
 
-    /// The identifier of a name in any case; `Other` when it has none.
+    /// The identifier of a name in any case; `Other` if it has none.
     pub fn of(name: &[u8]) -> Self {
         if name.len() > LONGEST {
             return Self::Other;
@@ -350,8 +351,8 @@ impl HeaderId {
         if same(&WORDS[index], name) { TABLE[index].0 } else { Self::Other }
     }
 
-    /// Writes the lower-case name over the front of `text`, where it stands in any case. `false`,
-    /// and nothing done, for `Other`, a name of more than 16 bytes, or too short a text.
+    /// Overwrites the name at the front of `text` with its lower-case form. `false`, and `text`
+    /// unchanged, for `Other`, names of more than 16 bytes, and texts that are too short.
     #[inline]
     pub(crate) fn write_short(self, text: &mut [u8]) -> bool {
         let index = usize::from(self as u8);

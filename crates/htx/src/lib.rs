@@ -1,10 +1,12 @@
-//! The version-free HTTP message: start line, headers, trailers. Never does I/O and never knows a
-//! wire format beyond keeping its header lines ready to be written out as they are.
+//! The version-free HTTP message: start line, headers, trailers.
+//!
+//! Invariant: no I/O (`cargo xtask tidy`); lines are kept in HTTP/1 form so that they can be
+//! written out unchanged.
 //!
 //! Reading order: [`head`] (one message head), [`fields`] (its header lines, also used for
 //! trailers), [`header_id`] (well-known names), [`start`] (methods, versions, reasons), [`target`]
-//! (request targets), [`authority`] (the form of hosts), [`list`] (comma-separated values),
-//! [`error_replies`] (the replies that a proxy makes itself).
+//! (request targets), [`authority`] (syntax of hosts), [`list`] (comma-separated values),
+//! [`error_replies`] (built-in error responses).
 #![forbid(unsafe_code)]
 
 pub mod authority;

@@ -1,5 +1,4 @@
-//! Comma-separated header values (RFC 9110 section 5.6.1). Never copies: items are slices of the
-//! value.
+//! Comma-separated header values (RFC 9110 section 5.6.1), as slices of the value.
 
 /// The items of a comma-separated value, trimmed of spaces and tabs; commas inside double quotes do
 /// not split and empty items are skipped.
@@ -29,7 +28,7 @@ impl<'a> Iterator for Items<'a> {
     }
 }
 
-/// Where the first item of a comma-separated value ends: at a comma outside double quotes, or with
+/// End of the first item of a comma-separated value: a comma outside double quotes, or the end of
 /// the value.
 pub fn item_end(value: &[u8]) -> usize {
     let (mut quoted, mut escaped) = (false, false);
@@ -45,12 +44,12 @@ pub fn item_end(value: &[u8]) -> usize {
     value.len()
 }
 
-/// Whether a comma-separated value holds this token, in any case.
+/// Whether a comma-separated value contains this token, in any case.
 pub fn has_token(value: &[u8], token: &[u8]) -> bool {
     items(value).any(|item| item.eq_ignore_ascii_case(token))
 }
 
-/// A value without the spaces and tabs around it.
+/// A value without surrounding blanks.
 #[inline]
 pub fn trim(mut value: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = value {

@@ -1,9 +1,8 @@
-//! Methods, versions and reason phrases of start lines (RFC 9110 sections 9 and 15). Never parses a
-//! line.
+//! Methods, versions and reason phrases of start lines (RFC 9110 sections 9 and 15).
 
 use std::fmt;
 
-/// A request method that rules and muxes care about; the text of the others stays in the head.
+/// A request method that rules and muxes distinguish; the text of others is in the head.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each variant is the method of the same name")]
 pub enum Method {
@@ -37,8 +36,8 @@ impl Method {
         }
     }
 
-    /// Whether a request of this kind changes nothing at the server (RFC 9110 section 9.2.1): it
-    /// may be sent again when nobody knows what has become of it.
+    /// Whether a method is safe (RFC 9110 section 9.2.1): the request may be sent again if its
+    /// outcome is unknown.
     pub fn is_safe(self) -> bool {
         matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace)
     }
@@ -68,7 +67,7 @@ pub enum Version {
     Http11,
     Http2,
     Http3,
-    /// A version token such as `HTTP/1.2`: logged as received, handled by its numbers.
+    /// Another version such as `HTTP/1.2`: logged as received, treated by its numbers.
     Other {
         major: u8,
         minor: u8,
@@ -108,7 +107,7 @@ impl Version {
         }
     }
 
-    /// The token that logs show: that of HTTP/1 start lines up to there.
+    /// The version as logs show it.
     #[inline]
     pub fn token(self) -> &'static str {
         match self {
@@ -118,8 +117,7 @@ impl Version {
         }
     }
 
-    /// The token that an HTTP/1 start line carries for this version: `HTTP/1.0` below 1.1, else
-    /// `HTTP/1.1`.
+    /// The version token of HTTP/1 start lines: `HTTP/1.0` below 1.1, else `HTTP/1.1`.
     #[inline]
     pub fn h1_token(self) -> &'static str {
         if self.at_least_11() { "HTTP/1.1" } else { "HTTP/1.0" }
@@ -145,8 +143,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The reason phrase that goes with a status when none is given: HAProxy's, which are older than
-/// RFC 9110's for some.
+/// The standard reason phrase of a status: HAProxy's, which is older than RFC 9110's for some.
 pub fn reason(status: u16) -> &'static str {
     match status {
         ..200 => interim_reason(status),

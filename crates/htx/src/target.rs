@@ -1,9 +1,8 @@
-//! Request targets (RFC 9112 section 3.2). Never normalises and never decodes: everything is a
-//! slice of the URI.
+//! Request targets (RFC 9112 section 3.2), split into slices without decoding.
 
 use crate::start::Method;
 
-/// A request target in one of its four forms, or in what rules can make of it.
+/// A request target in one of its four forms, or in a form that rules can produce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
     /// `/path?query`.
@@ -14,17 +13,17 @@ pub enum Target<'a> {
         scheme: &'a [u8],
         /// User information, host and port.
         authority: &'a [u8],
-        /// From the first slash, or from the question mark when there is no path.
+        /// The part from the first slash on, or from the question mark if there is no path.
         path_and_query: &'a [u8],
     },
     /// `host:port`, for CONNECT alone.
     Authority(&'a [u8]),
     /// `*`.
     Asterisk,
-    /// `path?query` without a slash in front, the path being empty or not. No form of the standard,
-    /// but rules can make it.
+    /// `path?query` without a leading slash, possibly without a path: not a form of the RFC, but
+    /// rules can produce it.
     Relative(&'a [u8]),
-    /// None of these: it is empty.
+    /// An empty target.
     Empty,
 }
 
@@ -42,13 +41,13 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The path, without the query; `None` when the form has none.
+    /// The path, without the query; `None` if the form has none.
     pub fn path(self) -> Option<&'a [u8]> {
         let all = self.path_and_query()?;
         Some(&all[..question_mark(all).unwrap_or(all.len())])
     }
 
-    /// The path with its query; `None` when the form has none.
+    /// The path with its query; `None` if the form has none.
     pub fn path_and_query(self) -> Option<&'a [u8]> {
         match self {
             Self::Origin(all) | Self::Relative(all) => Some(all),
@@ -57,13 +56,13 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// What follows the first question mark; `None` without one.
+    /// The part after the first question mark; `None` without one.
     pub fn query(self) -> Option<&'a [u8]> {
         let all = self.path_and_query()?;
         question_mark(all).map(|at| &all[at + 1..])
     }
 
-    /// User information, host and port; `None` when the form has none.
+    /// User information, host and port; `None` if the form has none.
     pub fn authority(self) -> Option<&'a [u8]> {
         match self {
             Self::Absolute { authority, .. } | Self::Authority(authority) => Some(authority),
@@ -100,8 +99,8 @@ pub fn without_userinfo(authority: &[u8]) -> &[u8] {
     }
 }
 
-/// Splits `host:port`; the port is `None` when there is no colon after the host and may be empty
-/// after one. Brackets of an IPv6 literal stay with the host.
+/// Splits `host:port`; the port is `None` without a colon after the host, and may be empty.
+/// Brackets of an IPv6 literal stay with the host.
 pub fn split_port(authority: &[u8]) -> (&[u8], Option<&[u8]>) {
     let host_end = authority.iter().rposition(|&b| b == b']').map_or(0, |at| at + 1);
     match authority[host_end..].iter().rposition(|&b| b == b':') {

@@ -1,15 +1,15 @@
-//! Fields that have no place in a trailer section (RFC 9110 section 6.5.1).
+//! Fields that are not allowed in a trailer section (RFC 9110 section 6.5.1).
 
 use htx::{Fields, HeaderId};
 
-/// Whether a receiver that joins trailers with headers would frame or route a message by this
-/// field: HTTP/2 servers and gateways to other protocols are known to.
+/// Whether recipients that merge trailers into the headers would frame or route a message by this
+/// field, as some HTTP/2 servers and gateways do.
 fn frames_or_routes(id: HeaderId) -> bool {
     matches!(id, HeaderId::ContentLength | HeaderId::TransferEncoding | HeaderId::Host)
 }
 
-/// Whether a field has to be known before the content: what concerns a connection, routing, the
-/// handling of the request, who its sender is, and how the content is to be read.
+/// Whether a field must precede the content: fields about the connection, routing, request
+/// handling, authentication and the format of the content.
 fn belongs_before_content(id: HeaderId) -> bool {
     frames_or_routes(id)
         || matches!(
@@ -38,12 +38,12 @@ fn belongs_before_content(id: HeaderId) -> bool {
         )
 }
 
-/// Whether a section has a field by which some receiver may frame or route the message.
+/// Whether a section has a field by which some recipient may frame or route the message.
 pub fn misleads(trailers: &Fields) -> bool {
     trailers.iter().any(|field| frames_or_routes(field.id))
 }
 
-/// Removes what has no place in a trailer section.
+/// Removes the fields that are not allowed in a trailer section.
 pub fn discard(trailers: &mut Fields) {
     if !trailers.is_empty() {
         trailers.remove_where(|field| belongs_before_content(field.id));

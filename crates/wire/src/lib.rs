@@ -1,9 +1,11 @@
-//! Codecs between bytes and `htx`. No I/O, no clock, no connection state beyond one message.
+//! Codecs between bytes and `htx`.
 //!
-//! Reading order: [`sink`] (where encoders write), [`h1`] (RFC 9112), [`h2`] (RFC 9113). Beside
-//! them is what goes before any message on a connection: [`proxy_protocol`], [`netscaler`],
-//! [`socks4`]; what [`websocket`] needs between the two; and rules that hold in both versions:
-//! [`upgrade`], [`forbidden`].
+//! Invariant: no I/O and no clock (`cargo xtask tidy`); state is kept for one message at most.
+//!
+//! Reading order: [`sink`] (output of encoders), [`h1`] (RFC 9112), [`h2`] (RFC 9113).
+//! [`proxy_protocol`], [`netscaler`] and [`socks4`] come before the first message of a connection;
+//! [`websocket`] has the keys that translations between the versions need; [`upgrade`] and
+//! [`forbidden`] are rules for both versions.
 #![forbid(unsafe_code)]
 
 pub mod forbidden;

@@ -1,43 +1,43 @@
-//! NetScaler Client IP insertion: the client's last IP and TCP headers go before its first byte. Never
-//! written, only read.
+//! Decodes NetScaler Client IP insertion: the client's last IP and TCP headers before its first
+//! byte.
 //!
-//! Two forms exist, told apart by where an IP header begins: the legacy one has the magic number, a
-//! length of 4 bytes and the headers; the standard one has the magic number, a length of 4 bytes, a
-//! type and a length of 2 bytes each, and the headers.
+//! There are two forms, distinguished by the position of the IP header: the legacy one has the
+//! magic number, a length of 4 bytes and the headers; the standard one has the magic number, a
+//! length of 4 bytes, a type and a length of 2 bytes each, and the headers.
 
 use crate::proxy_protocol::Ends;
 use std::net::{IpAddr, SocketAddr};
 
-/// Why bytes are not a header.
+/// Reason why bytes are not a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Another magic number.
+    /// A wrong magic number.
     Magic,
-    /// What is inserted is neither TCP over IPv4 nor over IPv6, or is cut short.
+    /// The inserted headers are neither TCP over IPv4 nor TCP over IPv6, or are truncated.
     Unhandled,
 }
 
-/// How far decoding has come.
+/// Result of decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The header goes on.
+    /// The header is incomplete.
     Partial,
-    /// It is complete.
+    /// The header is complete.
     Complete {
-        /// The ends of the client's connection.
+        /// Addresses of the client's connection.
         ends: Ends,
-        /// Its length: the connection's own bytes follow.
+        /// Length of the header: the connection's own bytes follow.
         len: usize,
     },
 }
 
-/// The longest pair of headers: 60 bytes each, and extension headers of IPv6.
+/// Longest pair of headers: 60 bytes each, plus extension headers of IPv6.
 const MAX_HEADERS: usize = 512;
 
 /// Decodes the header at the beginning of `input`.
 ///
 /// # Errors
-/// It is none: the connection has to be given up.
+/// There is no valid header: the connection has to be closed.
 pub fn decode(magic: u32, input: &[u8]) -> Result<Step, Error> {
     let magic = magic.to_be_bytes();
     let common = input.len().min(4);
@@ -48,7 +48,7 @@ pub fn decode(magic: u32, input: &[u8]) -> Result<Step, Error> {
         return Ok(Step::Partial);
     };
     let [l0, l1, l2, l3, begin, _, high, low] = *lengths;
-    // No standard header has a type whose first byte is that of an IP header.
+    // The first byte of a standard header's type is never that of an IP header.
     let (start, len) = match begin >> 4 {
         4 | 6 => (8, u32::from_be_bytes([l0, l1, l2, l3]) as usize),
         0 => (12, usize::from(u16::from_be_bytes([high, low]))),
@@ -62,7 +62,7 @@ pub fn decode(magic: u32, input: &[u8]) -> Result<Step, Error> {
     Ok(Step::Complete { ends, len: start + len })
 }
 
-/// The ends that an IP header and a TCP header name.
+/// The addresses of an IP header and a TCP header.
 fn ends(headers: &[u8]) -> Option<Ends> {
     const TCP: u8 = 6;
     let first = *headers.first()?;

@@ -1,8 +1,8 @@
-//! Where encoders write. Never flushes and never grows a fixed buffer.
+//! The trait `Sink`: output of encoders, a vector or a fixed buffer.
 
-/// A place that takes encoded bytes in order.
+/// A destination for encoded bytes.
 pub trait Sink {
-    /// Takes all of `bytes`.
+    /// Appends all of `bytes`.
     fn put(&mut self, bytes: &[u8]);
 }
 
@@ -13,8 +13,8 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// A fixed buffer, such as the free end of a pooled one. What does not fit is refused whole and
-/// remembered.
+/// A fixed buffer, such as the free space of a pooled one. Bytes that do not fit are refused as a
+/// whole, which [`SliceSink::finish`] reports.
 #[derive(Debug)]
 pub struct SliceSink<'a> {
     buffer: &'a mut [u8],
@@ -38,7 +38,7 @@ impl<'a> SliceSink<'a> {
         self.len == 0
     }
 
-    /// Bytes written, or `None` when something did not fit and the content is not to be used.
+    /// Number of bytes written; `None` if something did not fit and the content must not be used.
     pub fn finish(self) -> Option<usize> {
         (!self.overflowed).then_some(self.len)
     }

@@ -1,14 +1,14 @@
-//! SOCKS4, the client's side: a request for a connection, and the answer. Never SOCKS5, and no host names.
+//! SOCKS4, client side: the connect request and its reply.
 
 use std::net::SocketAddrV4;
 
-/// Bytes of an answer.
+/// Bytes of a reply.
 pub const REPLY_LEN: usize = 8;
 
-/// The user that requests are made for, as HAProxy calls itself.
+/// User id of requests, the same as HAProxy's.
 const USER: &[u8] = b"HAProxy\0";
 
-/// Appends a request to be connected to `to`.
+/// Appends a request to connect to `to`.
 pub fn encode_request(to: SocketAddrV4, out: &mut Vec<u8>) {
     out.extend_from_slice(&[4, 1]);
     out.extend_from_slice(&to.port().to_be_bytes());
@@ -16,7 +16,7 @@ pub fn encode_request(to: SocketAddrV4, out: &mut Vec<u8>) {
     out.extend_from_slice(USER);
 }
 
-/// Whether an answer grants the request.
+/// Whether a reply grants the request.
 pub fn is_granted(reply: &[u8; REPLY_LEN]) -> bool {
     reply[0] == 0 && reply[1] == 90
 }

@@ -2,32 +2,33 @@
 
 use htx::list;
 
-/// Names, without version and draft, of the protocols in which requests follow.
+/// Names, without version and draft, of protocols that carry HTTP requests.
 const WITH_REQUESTS: [&[u8]; 10] =
     [b"http", b"https", b"h2", b"h2c", b"h3", b"hq", b"h1", b"spdy", b"tls", b"ssl"];
 
-/// Whether the text has the form of a protocol: a token, with or without a version.
+/// Whether a text has the form of a protocol: a token, with an optional version.
 pub fn is_protocol(text: &[u8]) -> bool {
     let is_token = |part: &[u8]| !part.is_empty() && part.iter().all(|&byte| is_token_byte(byte));
     text.splitn(2, |&byte| byte == b'/').all(is_token)
 }
 
-/// Whether requests follow inside this protocol: HTTP in every version, its drafts and its
-/// predecessor, and TLS, in which HTTP goes on (RFC 2817). On a connection that switches to one of
-/// them, requests reach the server that no rule has evaluated.
+/// Whether HTTP requests follow inside this protocol: HTTP of any version, its drafts and its
+/// predecessor, and TLS, which carries HTTP (RFC 2817). A connection that switches to one of them
+/// would bring requests to the server without passing the rules.
 pub fn carries_requests(protocol: &[u8]) -> bool {
     let end = protocol.iter().position(|byte| matches!(byte, b'/' | b'-'));
     let name = &protocol[..end.unwrap_or(protocol.len())];
     WITH_REQUESTS.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// Whether a client may ask for this protocol, and a server switch to it.
+/// Whether a client may ask for this protocol, and a server may switch to it.
 pub fn is_allowed(protocol: &[u8]) -> bool {
     is_protocol(protocol) && !carries_requests(protocol)
 }
 
-/// The items of an `Upgrade` value, also those of no valid form. Every comma separates two: no
-/// protocol is quoted, and a quotation mark must not hide what some server finds behind it.
+/// The items of an `Upgrade` value, malformed ones included. Every comma separates items: protocols
+/// are not quoted, and a quotation mark must not hide an item from this check that a server would
+/// find.
 pub fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(list::trim).filter(|item| !item.is_empty())
 }

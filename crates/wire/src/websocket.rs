@@ -1,11 +1,11 @@
-//! The keys of the websocket handshake (RFC 6455 sections 4.1 and 4.2.2), for translations between HTTP/1,
-//! which has them, and HTTP/2, which has none. Never speaks the protocol itself.
+//! Keys of the websocket handshake (RFC 6455 sections 4.1 and 4.2.2), for translations between
+//! HTTP/1, which has them, and HTTP/2, which does not.
 
 use sha1::{Digest as _, Sha1};
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// What a server appends to a key before it computes the answer.
+/// Suffix of the key in the computation of the accept value.
 const APPENDED: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// `Sec-WebSocket-Key`.
@@ -14,14 +14,14 @@ pub type Key = [u8; 24];
 /// `Sec-WebSocket-Accept`.
 pub type Accept = [u8; 28];
 
-/// A key of sixteen bytes in base64.
+/// A key: sixteen bytes in base64.
 pub fn key(random: u128) -> Key {
     let mut text = [0; 24];
     encode(&random.to_be_bytes(), &mut text);
     text
 }
 
-/// The answer to a key, which is taken as it is.
+/// The accept value for a key, which is not checked.
 pub fn accept(key: &[u8]) -> Accept {
     let mut hash = Sha1::new();
     hash.update(key);
@@ -31,7 +31,7 @@ pub fn accept(key: &[u8]) -> Accept {
     text
 }
 
-/// Base64 with padding (RFC 4648 section 4), of as much as the text has room for.
+/// Base64 with padding (RFC 4648 section 4), as much as `text` has room for.
 fn encode(bytes: &[u8], text: &mut [u8]) {
     for (group, place) in bytes.chunks(3).zip(text.as_chunks_mut::<4>().0) {
         let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));

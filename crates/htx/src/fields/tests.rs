@@ -1,5 +1,4 @@
-//! Tests of the field arena against a plain list of pairs. Never looks at private layout except its
-//! size.
+//! Tests of the field arena against a plain list of pairs.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Tests of start lines and their edits. Fields have their own tests.
+//! Tests of start lines and their edits.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! All field lines of a head at once, when they have the form that nearly all have: one search for
-//! line ends and colons, one copy. Never takes a part of them, and never judges what it leaves.
+//! Fast path for all field lines of a head in their usual form: one search for line ends and
+//! colons, one copy.
 
 use htx::{Fields, ShortName};
 use stdx::lanes::{self, LANES};
@@ -7,9 +7,9 @@ use stdx::lanes::{self, LANES};
 use super::MAX_NAME;
 use super::chars::{is_blank, token_len};
 
-/// Takes the field lines at the front of `text` and the empty line after them, when there are at
-/// most `room` and each is `name: value` CRLF without another blank around the value or a control
-/// character in it. Their length; `None`, and nothing done, otherwise.
+/// Parses the field lines at the front of `text` and the empty line after them, if there are at
+/// most `room` lines and each is `name: value` CRLF without further blanks around the value or
+/// control characters in it. Returns their length; otherwise `None`, and `fields` is unchanged.
 #[inline]
 pub(super) fn take(text: &[u8], room: u16, fields: &mut Fields) -> Option<usize> {
     let mut draft = fields.draft();
@@ -40,13 +40,13 @@ pub(super) fn take(text: &[u8], room: u16, fields: &mut Fields) -> Option<usize>
     Some(start + 2)
 }
 
-/// How many bytes are looked at together: a bit of a word for each.
+/// Bytes examined together, one bit of a word each.
 const WINDOW: usize = 64;
 
-/// Where lines may end and where colons are, in one window of a text that moves on.
+/// Positions of possible line ends and of colons, in a window that moves over a text.
 struct Marks<'a> {
     text: &'a [u8],
-    /// Where the window begins.
+    /// Start of the window.
     base: usize,
     /// Control characters up to CR.
     stops: u64,
@@ -61,7 +61,8 @@ impl<'a> Marks<'a> {
         marks
     }
 
-    /// The first colon from `from` on, if no line may end before it. Searches go forward.
+    /// The first colon from `from` on, if no control character precedes it. Searches only move
+    /// forward.
     #[inline]
     fn colon(&mut self, from: usize) -> Option<usize> {
         self.reach(from)?;
@@ -77,7 +78,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// The first place from `from` on where the line may end.
+    /// The first possible line end from `from` on.
     #[inline]
     fn stop(&mut self, from: usize) -> Option<usize> {
         self.reach(from)?;
@@ -89,7 +90,7 @@ impl<'a> Marks<'a> {
         Some(self.base + stops.trailing_zeros() as usize)
     }
 
-    /// Moves the window to where `at` is in it; `None` beyond the text.
+    /// Moves the window so that it includes `at`; `None` beyond the text.
     #[inline]
     fn reach(&mut self, at: usize) -> Option<()> {
         if at >= self.text.len() {
@@ -115,7 +116,7 @@ impl<'a> Marks<'a> {
         }
         let shift = LANES * whole.len();
         match self.text.last_chunk::<LANES>() {
-            // The last bytes again, the ones before them shifted out.
+            // The last sixteen bytes, of which those that were examined before are shifted out.
             Some(last) => self.mark(last, LANES - rest.len(), shift),
             None => {
                 let mut padded = [b' '; LANES];
@@ -125,7 +126,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Marks what sixteen bytes hold, but for the first `skip`, from bit `shift` on.
+    /// Sets the bits of sixteen bytes except the first `skip`, from bit `shift` on.
     #[inline(always)]
     fn mark(&mut self, bytes: &[u8; LANES], skip: usize, shift: usize) {
         self.stops |= u64::from(lanes::at_most(bytes, b'\r') >> skip) << shift;
@@ -138,7 +139,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Pieces of heads, right and wrong ones, that often fall across a window's edge.
+    /// Fragments of heads, valid and invalid, that often cross a window's edge.
     fn text() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             4 => "(Host|content-LENGTH|x-forwarded-for|X-A|accept-encoding-and-more): [!-~]{1,90}\r\n",
@@ -178,8 +179,8 @@ mod tests {
                     prop_assert_eq!(of(&block), of(&lines));
                 }
                 None => {
-                    // A long name is the other way's business too: it looks no farther than 32
-                    // bytes for a colon, this one as far as the line goes.
+                    // Names beyond 32 bytes belong to the slow path, too: the fast path for single
+                    // lines searches 32 bytes for a colon, this one the whole line.
                     prop_assert!(!whole, "{:?}", String::from_utf8_lossy(&text));
                     prop_assert_eq!(block.len(), 1);
                     block.push(b"after", b"it");

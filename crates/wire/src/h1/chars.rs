@@ -1,9 +1,8 @@
-//! Character classes of RFC 9110 section 5.6.2 as tables, and searches that take eight bytes at a
-//! time. Never looks past the text given.
+//! Character classes of RFC 9110 section 5.6.2 as tables, and searches over eight bytes at a time.
 
 use stdx::byte_set::alphanumeric_and;
 
-/// `tchar`: what methods and field names are made of.
+/// `tchar`: the bytes of methods and field names.
 const TOKEN: [bool; 256] = alphanumeric_and(b"!#$%&'*+-.^_`|~");
 
 #[inline]
@@ -34,19 +33,19 @@ pub(super) fn trailing_blank_len(text: &[u8]) -> usize {
     text.iter().rev().position(|&b| !is_blank(b)).unwrap_or(text.len())
 }
 
-/// A byte in each place of a word.
+/// A word with this byte in each place.
 const fn each(byte: u8) -> u64 {
     0x0101_0101_0101_0101 * byte as u64
 }
 
-/// Marks the bytes of a little-endian word that are below `limit`, at most 0x80, by their high bit.
-/// Exact as far as the first mark.
+/// Sets the high bit of the bytes of a little-endian word that are below `limit`, at most 0x80.
+/// Exact up to the first such byte.
 #[inline(always)]
 fn below(word: u64, limit: u8) -> u64 {
     word.wrapping_sub(each(limit)) & !word & each(0x80)
 }
 
-/// The place of the first marked byte.
+/// Index of the first marked byte.
 #[inline(always)]
 fn first(marks: u64) -> usize {
     (marks.trailing_zeros() / 8) as usize
@@ -67,14 +66,14 @@ pub(super) fn near_colon(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// What a request target is made of: visible ASCII but for `#`, which begins a fragment (RFC 9112
-/// section 3.2).
+/// Whether a byte may occur in a request target: visible ASCII except `#`, which begins a fragment
+/// (RFC 9112 section 3.2).
 #[inline]
 pub(super) fn is_target(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'#'
 }
 
-/// Length of what `text` starts with that may stand in a request target.
+/// Length of the request target at the front of `text`.
 #[inline]
 pub(super) fn target_len(text: &[u8]) -> usize {
     let (words, rest) = text.as_chunks::<8>();
@@ -90,7 +89,7 @@ pub(super) fn target_len(text: &[u8]) -> usize {
     text.len() - rest.len() + end.unwrap_or(rest.len())
 }
 
-/// How many bytes are searched here before a call is worth its while.
+/// Bytes searched inline before a call of memchr pays.
 const NEAR: usize = 64;
 
 /// Offset of the CRLF that ends the line, if there is one and neither NUL nor a line end comes
@@ -114,7 +113,7 @@ fn crlf_at(text: &[u8], at: usize) -> Option<usize> {
     text[at..].starts_with(b"\r\n").then_some(at)
 }
 
-/// The same beyond the words that were searched.
+/// As [`crlf`], beyond the words that were searched.
 #[inline(never)]
 fn far_crlf(text: &[u8], from: usize) -> Option<usize> {
     let found = memchr::memchr3(b'\r', b'\n', b'\0', &text[from..])?;

@@ -1,5 +1,5 @@
-//! Chunked transfer coding (RFC 9112 section 7.1), decoded in place. Never copies data: it tells
-//! where the data is.
+//! Chunked transfer coding (RFC 9112 section 7.1), decoded in place: the decoder returns where the
+//! data is.
 
 use super::Limits;
 use super::error::{Error, Reason};
@@ -13,11 +13,11 @@ enum State {
     Digits,
     /// Blanks after a size.
     Blanks,
-    /// Extensions: skipped.
+    /// Extensions, which are skipped.
     Extension,
-    /// A quoted string in them.
+    /// In a quoted string of an extension.
     Quoted,
-    /// Behind a backslash in it.
+    /// After a backslash in a quoted string.
     Escaped,
     /// After the CR that ends a size line.
     SizeLf,
@@ -39,20 +39,20 @@ pub struct ChunkDecoder {
     state: State,
 }
 
-/// What the bytes given amounted to.
+/// Result of decoding some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkStep {
-    /// Bytes of framing at the front of the input, to be dropped.
+    /// Bytes of framing at the front of the input, to drop.
     pub skip: usize,
-    /// Bytes of data after them, to be taken: they count as delivered.
+    /// Bytes of data after them, which count as consumed.
     pub data: usize,
-    /// Whether the last chunk was met; the trailer section follows.
+    /// Whether the last chunk was reached; the trailer section follows.
     pub last: bool,
 }
 
 impl ChunkDecoder {
     /// Decodes up to the end of the next piece of data. A step without data that is not the last
-    /// means: more bytes are needed.
+    /// one means that more bytes are needed.
     pub fn decode(&mut self, input: &[u8], limits: Limits) -> Result<ChunkStep, Error> {
         let mut at = 0;
         while self.state != State::Last {
@@ -67,7 +67,7 @@ impl ChunkDecoder {
         Ok(ChunkStep { skip: at, data: 0, last: self.state == State::Last })
     }
 
-    /// Bytes left in the current chunk: what may be forwarded without looking at it.
+    /// Bytes left in the current chunk, which may be forwarded without decoding.
     pub fn data_left(&self) -> u64 {
         if self.state == State::Data { self.left } else { 0 }
     }
@@ -94,7 +94,7 @@ impl ChunkDecoder {
         }
     }
 
-    /// Takes one byte of framing.
+    /// Handles one byte of framing.
     fn framing(&mut self, byte: u8, limits: Limits) -> Result<(), Reason> {
         self.state = match (self.state, byte) {
             (State::DataCr, b'\r') => State::DataLf,
@@ -144,7 +144,7 @@ impl ChunkDecoder {
     }
 }
 
-/// Takes one byte of an extension (RFC 9112 section 7.1.1), of which nothing is kept.
+/// Handles one byte of an extension (RFC 9112 section 7.1.1); extensions are dropped.
 fn extension(state: State, byte: u8, limits: Limits) -> Result<State, Reason> {
     if byte.is_ascii_control() && byte != b'\t' && !limits.lenient {
         return Err(Reason::ChunkExtension);

@@ -1,4 +1,4 @@
-//! Writes heads, chunk framing and trailers. Never decides a field: the mux has set them before.
+//! Writes heads, chunk framing and trailers. The mux has set the fields before.
 
 use htx::{Fields, Head, Method};
 
@@ -9,8 +9,8 @@ pub fn head_len(head: &Head) -> usize {
     head.wire_len() + 2
 }
 
-/// Writes a head with its final empty line. A head that nobody edited is two copies: itself and the
-/// empty line.
+/// Writes a head with its final empty line. An unedited head is two copies: itself and the empty
+/// line.
 pub fn head(head: &Head, out: &mut impl Sink) {
     if head.is_normalized() {
         start_line(head, out);
@@ -21,13 +21,13 @@ pub fn head(head: &Head, out: &mut impl Sink) {
     out.put(b"\r\n");
 }
 
-/// The start line as HTTP/1 servers get it: of a target that is absolute only because another
-/// version has no other way, the path alone.
+/// Writes the start line for an HTTP/1 server. A target that is absolute only because HTTP/2 names
+/// scheme and authority becomes its path.
 fn start_line(head: &Head, out: &mut impl Sink) {
     let Some(target) = head.origin_form() else { return out.put(head.start_line()) };
     out.put(head.method());
     out.put(b" ");
-    // An empty path is a slash, or an asterisk (RFC 9112 section 3.2).
+    // An empty path becomes a slash, or an asterisk for OPTIONS (RFC 9112 section 3.2).
     match target.first() {
         Some(b'/') => {}
         None if head.method_id() == Method::Options => out.put(b"*"),
@@ -39,8 +39,8 @@ fn start_line(head: &Head, out: &mut impl Sink) {
     out.put(b"\r\n");
 }
 
-/// The same with field names in the case that `adjust` gives (`h1-case-adjust`); `None` leaves a
-/// name in lower case.
+/// As [`head`], with field names in the case that `adjust` returns (`h1-case-adjust`); `None` keeps
+/// a name in lower case.
 pub fn head_with_case<'a>(
     head: &Head,
     adjust: &dyn Fn(&[u8]) -> Option<&'a [u8]>,
@@ -59,7 +59,7 @@ pub fn head_with_case<'a>(
 /// What follows the data of a chunk.
 pub const CHUNK_END: &[u8] = b"\r\n";
 
-/// The most that a chunk size line takes: sixteen digits and a line end.
+/// Longest chunk size line: sixteen digits and a line end.
 pub const CHUNK_SIZE_MAX: usize = 18;
 
 /// A chunk size line, kept on the stack.
@@ -70,8 +70,8 @@ pub struct ChunkSize {
 }
 
 impl ChunkSize {
-    /// The size line of a chunk with this many bytes of data. A chunk of none would end the body:
-    /// see [`last_chunk`].
+    /// The size line of a chunk with this many bytes of data, at least one: an empty chunk ends the
+    /// body, see [`last_chunk`].
     pub fn new(data: u64) -> Self {
         debug_assert!(data > 0, "an empty chunk is the last one");
         let mut bytes = [0; CHUNK_SIZE_MAX];
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use htx::Version;
 
-    /// The start lines that requests of HTTP/2 with these paths go out with.
+    /// Start lines with which HTTP/2 requests with these paths are sent.
     #[test]
     fn a_target_of_a_stream_goes_out_with_a_path() {
         for (method, path, line) in [

@@ -1,18 +1,18 @@
-//! What was wrong with bytes on the wire, and where. Never decides a status: the mux knows whose
-//! fault it is.
+//! Syntax errors of HTTP/1, with their position. The mux chooses the status, because it knows the
+//! peer.
 
 use std::fmt;
 
 /// A syntax error. Retrying the same bytes gives the same error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What was wrong.
+    /// Kind of the error.
     pub reason: Reason,
-    /// Offset of the first wrong byte in the input given.
+    /// Offset of the first invalid byte in the input.
     pub at: usize,
 }
 
-/// What was wrong.
+/// Kind of a syntax error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// A method is missing or holds a byte that is no token character.
@@ -28,13 +28,13 @@ pub enum Reason {
     FieldName,
     /// A carriage return without a line feed after it.
     StrayCr,
-    /// A line feed without a carriage return before it, where chunks need both.
+    /// A line feed without a carriage return before it, where chunked framing needs both.
     BareLf,
     /// A field value or a reason phrase holds a NUL.
     Nul,
     /// A folded line before any field.
     FoldWithoutField,
-    /// A folded line that goes on with `Host`.
+    /// A folded line that continues `Host`.
     FoldedHost,
     /// More header lines than allowed.
     TooManyLines,

@@ -1,5 +1,4 @@
-//! Field lines (RFC 9112 section 5), of heads and of trailers alike. Never counts them and never
-//! judges a value.
+//! Field lines (RFC 9112 section 5) of heads and trailers.
 
 use htx::{Fields, HeaderId, ShortName};
 
@@ -8,22 +7,22 @@ use super::error::{Error, Reason};
 use super::line::Line;
 use super::{Limits, MAX_NAME};
 
-/// What one line did.
+/// Result of parsing one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parsed {
     /// The empty line after the last field.
     End,
-    /// A field, or a continuation of one; `gap` bytes (blanks and line end) were dropped after it
-    /// and become spaces if a folded line follows.
+    /// A field or its continuation; `gap` bytes (blanks and line end) were dropped after it, which
+    /// become spaces if a folded line follows.
     Field { gap: u16 },
 }
 
-/// What [`parse`] reports as the gap after a line that [`usual`] took.
+/// The gap after a line parsed by [`usual`].
 pub(super) const USUAL_GAP: u16 = 2;
 
-/// Takes the field line at the front of `text` when it is complete and has the form that nearly all
-/// have: `name: value` CRLF, no other blank around the value, no control character in it. Its
-/// length; `None`, and nothing done, for any other line, which [`parse`] then judges.
+/// Parses a complete field line at the front of `text` in its usual form: `name: value` CRLF, no
+/// further blanks around the value, no control characters in it. Returns its length; `None` for any
+/// other line, which [`parse`] handles, and `fields` is unchanged.
 #[inline]
 pub(super) fn usual(text: &[u8], fields: &mut Fields) -> Option<usize> {
     let name_len = near_colon(text)?;
@@ -43,7 +42,7 @@ pub(super) fn usual(text: &[u8], fields: &mut Fields) -> Option<usize> {
     Some(line.len())
 }
 
-/// Parses one complete line into `fields`. `gap` is what the line before reported; `None` before
+/// Parses one complete line into `fields`. `gap` is the result of the previous line; `None` before
 /// the first field.
 pub(super) fn parse(
     input: &[u8],
@@ -81,7 +80,7 @@ fn field(input: &[u8], line: Line, limits: Limits, fields: &mut Fields) -> Resul
     Ok(Parsed::Field { gap: clamp(trailing + line.eol_len()) })
 }
 
-/// Length of the name that a colon follows; `Err` with the first wrong place.
+/// Length of the name before a colon; `Err` with the first invalid position.
 fn name(text: &[u8], lenient: bool) -> Result<usize, usize> {
     let len = match lenient {
         true => text.iter().position(|&b| b == b':').unwrap_or(text.len()),
@@ -91,7 +90,7 @@ fn name(text: &[u8], lenient: bool) -> Result<usize, usize> {
     if ends && (1..=MAX_NAME).contains(&len) { Ok(len) } else { Err(len.min(MAX_NAME)) }
 }
 
-/// Whether a line of which only this has come can still become a field line.
+/// Whether an incomplete line can still become a field line.
 pub(super) fn may_become_field(text: &[u8], limits: Limits) -> bool {
     let len = token_len(text);
     limits.lenient
@@ -100,7 +99,7 @@ pub(super) fn may_become_field(text: &[u8], limits: Limits) -> bool {
         || name(text, false).is_ok()
 }
 
-/// Refuses a NUL: a value with one must be refused or changed (RFC 9110 section 5.5).
+/// Refuses NUL: a value with one must be refused or changed (RFC 9110 section 5.5).
 pub(super) fn no_nul(text: &[u8], offset: usize, limits: Limits) -> Result<(), Error> {
     match memchr::memchr(0, text) {
         Some(at) if !limits.lenient => Err(Reason::Nul.at(offset + at)),

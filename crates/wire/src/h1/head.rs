@@ -1,5 +1,4 @@
-//! Heads, a line at a time, resuming where the input stopped. Never copies a head twice and never
-//! keeps its bytes.
+//! An incremental parser of heads that resumes where the input ended.
 
 use htx::Head;
 
@@ -9,7 +8,7 @@ use super::field::{self, Parsed};
 use super::line::{self, Line, Stop};
 use super::{Limits, start_line};
 
-/// Which start line to expect.
+/// Kind of start line to expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadKind {
     /// `method SP request-target SP HTTP-version`.
@@ -27,11 +26,11 @@ enum State {
     NextField,
 }
 
-/// What became of one line.
+/// Result of parsing one line.
 enum Step {
-    /// It was taken.
+    /// The line was parsed.
     Line,
-    /// It ended a head of this length.
+    /// The line ended a head of this length.
     End(usize),
     /// More bytes are needed.
     Incomplete,
@@ -43,9 +42,9 @@ enum Step {
 pub struct HeadParser {
     /// Offset of the first line not parsed yet.
     at: u32,
-    /// No line end is before this offset.
+    /// No line end lies before this offset.
     scanned: u32,
-    /// Bytes dropped after the last field, for a fold that may follow.
+    /// Bytes dropped after the last field, for a folded line that may follow.
     gap: u16,
     lines: u16,
     state: State,
@@ -57,16 +56,16 @@ impl HeadParser {
         Self::default()
     }
 
-    /// Whether a head has begun and is not complete. Empty lines before it do not count.
+    /// Whether a head has begun and is incomplete. Leading empty lines do not count.
     pub fn in_progress(&self) -> bool {
         self.state != State::Start || self.scanned > self.at
     }
 
-    /// Parses on. `input` starts at the first byte of the message each time, and `head` is the same
-    /// one until the head is complete. Gives the length of the complete head, after which the
-    /// parser is ready for the next one; `None` when more bytes are needed. A wrong line is
-    /// reported as soon as it is complete, a wrong name or method even before. After an error the
-    /// parser is spent.
+    /// Continues parsing. `input` starts at the first byte of the message in each call, and `head`
+    /// must be the same until the head is complete. Returns the length of the complete head, after
+    /// which the parser is ready for the next one; `None` if more bytes are needed. An invalid line
+    /// is an error once it is complete, an invalid name or method even before. After an error the
+    /// parser must not be used again.
     pub fn parse(
         &mut self,
         kind: HeadKind,
@@ -90,8 +89,8 @@ impl HeadParser {
         }
     }
 
-    /// Takes lines as long as they are complete and of the form that nearly all have, without a
-    /// pass of its own for their ends. The length of the head if they ended it.
+    /// Parses complete lines in their usual form, without a separate search for line ends. Returns
+    /// the length of the head if they end it.
     #[inline]
     fn usual_lines(
         &mut self,
@@ -101,7 +100,7 @@ impl HeadParser {
         head: &mut Head,
     ) -> Option<usize> {
         if self.scanned > self.at {
-            // A line that comes in small pieces is not begun anew with each of them.
+            // A line that arrives in small pieces is not parsed again for each piece.
             return None;
         }
         let input = &input[..input.len().min(limits.head_bytes as usize)];
@@ -134,7 +133,7 @@ impl HeadParser {
         }
     }
 
-    /// Takes whatever line comes next, if it is complete.
+    /// Parses the next line, in any form, if it is complete.
     #[inline(never)]
     fn any_line(
         &mut self,
@@ -164,7 +163,7 @@ impl HeadParser {
         }
     }
 
-    /// Refuses a line as soon as what has come of it cannot be right any more.
+    /// Refuses an incomplete line as soon as it cannot become valid.
     fn check_part(&self, kind: HeadKind, input: &[u8], limits: Limits) -> Result<(), Error> {
         let at = self.at as usize;
         let text = input[at..].strip_suffix(b"\r").unwrap_or(&input[at..]);
@@ -184,7 +183,7 @@ impl HeadParser {
         if right { Ok(()) } else { Err(reason.at(at)) }
     }
 
-    /// Takes one line; whether it ended the head.
+    /// Parses one line; returns whether it ended the head.
     #[inline]
     fn line(
         &mut self,

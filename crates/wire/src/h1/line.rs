@@ -1,4 +1,4 @@
-//! Finds line ends: CRLF, or LF alone. Never interprets what is on the line.
+//! Finds line ends: CRLF, or LF alone.
 
 use super::error::{Error, Reason};
 
@@ -24,8 +24,8 @@ impl Line {
     }
 }
 
-/// The line that starts at `start`; bytes before `scanned` are known to hold no line end. `Err`
-/// carries how the search ended without one: the offset to scan from next time, or a stray CR.
+/// The line that starts at `start`; bytes before `scanned` have no line end. `Err`: the offset at
+/// which to resume the search, or a stray CR.
 #[inline]
 pub(super) fn find(input: &[u8], start: usize, scanned: usize) -> Result<Line, Stop> {
     let from = scanned.max(start);
@@ -43,10 +43,10 @@ pub(super) fn find(input: &[u8], start: usize, scanned: usize) -> Result<Line, S
     }
 }
 
-/// Why there is no complete line.
+/// Reason why there is no complete line.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stop {
-    /// More bytes are needed; the search may go on from `scanned`.
+    /// More bytes are needed; the search resumes at `scanned`.
     Incomplete { scanned: usize },
     /// The line is malformed.
     Bad(Error),

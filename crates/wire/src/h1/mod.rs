@@ -1,9 +1,9 @@
-//! HTTP/1 (RFC 9112): heads, chunked bodies, trailers, both ways. Syntax only: what a message means
-//! for its connection (length, persistence, host) is the mux's.
+//! The syntax of HTTP/1 (RFC 9112): heads, chunked bodies, trailers, in both directions. The mux
+//! derives length, persistence and host.
 //!
-//! What is let through beyond the grammar, and why, stands in `docs/http1-strictness.md`: bare LF
-//! after the lines of a head, leading empty lines, obsolete line folding, control characters in
-//! values but for CR, LF and NUL; more when [`Limits::lenient`] is set.
+//! `docs/http1-strictness.md` lists what is accepted beyond the grammar, and why: bare LF after
+//! lines of a head, leading empty lines, obsolete line folding, control characters in values except
+//! CR, LF and NUL; more with [`Limits::lenient`].
 
 mod block;
 mod chars;
@@ -21,7 +21,7 @@ pub use error::{Error, Reason};
 pub use head::{HeadKind, HeadParser};
 pub use trailers::{TrailersParser, TrailersStep};
 
-/// What a peer may send.
+/// Limits on what a peer may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a head, empty lines before and after it included (`tune.bufsize` -
@@ -30,31 +30,30 @@ pub struct Limits {
     pub head_bytes: u32,
     /// Header lines of a head, or of a trailer section (`tune.http.maxhdr`).
     pub header_lines: u16,
-    /// Malformed messages that HAProxy lets through are taken as it takes them
-    /// (`option accept-invalid-http-request`, `option accept-invalid-http-response`).
+    /// Accepts malformed messages as HAProxy does with `option accept-invalid-http-request` and
+    /// `option accept-invalid-http-response`.
     pub lenient: bool,
-    /// What else is taken.
+    /// Further exceptions.
     pub exceptions: Exceptions,
 }
 
-/// What is taken on demand, a bit each: limits are kept for every connection.
+/// Exceptions to the rules, one bit each to keep connections small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exceptions(u8);
 
 impl Exceptions {
-    /// A request's target may have a fragment: rules take it off (`normalize-uri fragment-strip`,
-    /// `fragment-encode`).
+    /// A request target may have a fragment, because rules remove it (`normalize-uri
+    /// fragment-strip`, `fragment-encode`).
     pub const FRAGMENTS: Self = Self(1);
-    /// An HTTP/1.0 request may have a body whatever its method is
-    /// (`h1-accept-payload-with-any-method`).
+    /// An HTTP/1.0 request may have a body with any method (`h1-accept-payload-with-any-method`).
     pub const PAYLOAD_WITH_ANY_METHOD: Self = Self(2);
 
-    /// Whether one of them is made.
+    /// Whether this exception is set.
     pub const fn has(self, exception: Self) -> bool {
         self.0 & exception.0 != 0
     }
 
-    /// With one more, if `made`.
+    /// The same set with one more exception, if `made`.
     #[must_use]
     pub const fn with(self, exception: Self, made: bool) -> Self {
         if made { Self(self.0 | exception.0) } else { self }
@@ -65,7 +64,7 @@ impl Exceptions {
 pub const MAX_NAME: usize = 255;
 
 impl Limits {
-    /// Those of HAProxy without any setting.
+    /// HAProxy's defaults.
     pub const DEFAULT: Self =
         Self { head_bytes: 15_360, header_lines: 101, lenient: false, exceptions: Exceptions(0) };
 }

@@ -1,5 +1,4 @@
-//! Start lines (RFC 9112 sections 3 and 4). Never looks for the end of a line that is not of the
-//! usual form, and never judges a method or a status.
+//! Start lines (RFC 9112 sections 3 and 4).
 
 use htx::{Head, Version};
 
@@ -8,9 +7,9 @@ use super::error::{Error, Reason};
 use super::field::no_nul;
 use super::{Exceptions, Limits};
 
-/// Begins `head` with the line at the front of `text` when it is complete and has the form that
-/// nearly all have: a frequent method, single spaces, HTTP/1.1, CRLF. Its length; `None`, and
-/// nothing done, for any other line, which [`request`] then judges.
+/// Begins `head` with a complete request line at the front of `text` in its usual form: a frequent
+/// method, single spaces, HTTP/1.1, CRLF. Returns its length; `None` for any other line, which
+/// [`request`] handles, and `head` is unchanged.
 #[inline]
 pub(super) fn usual_request(text: &[u8], head: &mut Head) -> Option<usize> {
     let method_len = match text.first_chunk::<5>()? {
@@ -30,7 +29,7 @@ pub(super) fn usual_request(text: &[u8], head: &mut Head) -> Option<usize> {
 
 const REQUEST_END: &[u8] = b" HTTP/1.1\r\n";
 
-/// The same for a status line: HTTP/1.1, single spaces, CRLF; [`status`] judges the others.
+/// The same for a status line: HTTP/1.1, single spaces, CRLF; [`status`] handles others.
 #[inline]
 pub(super) fn usual_status(text: &[u8], head: &mut Head) -> Option<usize> {
     let (start, rest) = text.split_first_chunk::<13>()?;
@@ -48,19 +47,20 @@ pub(super) fn usual_status(text: &[u8], head: &mut Head) -> Option<usize> {
     Some(line.len())
 }
 
-/// Whether a line of which only this has come can still become a request line.
+/// Whether an incomplete line can still become a request line.
 pub(super) fn may_become_request(text: &[u8]) -> bool {
     let len = token_len(text);
     len > 0 && text.get(len).is_none_or(|&next| is_blank(next))
 }
 
-/// Whether a line of which only this has come can still become a status line.
+/// Whether an incomplete line can still become a status line.
 pub(super) fn may_become_status(text: &[u8], limits: Limits) -> bool {
     limits.lenient || text.iter().zip(b"HTTP/").all(|(byte, expected)| byte == expected)
 }
 
-/// RFC 9112 section 3, with any run of blanks between the parts. Whether that is all of the head: a
-/// lenient reader takes a line without a version, which no fields follow (HTTP/0.9).
+/// Parses a request line (RFC 9112 section 3), with any run of blanks between the parts. Returns
+/// whether it ends the head: with `lenient`, a line without a version is accepted, after which no
+/// fields follow (HTTP/0.9).
 pub(super) fn request(
     text: &[u8],
     offset: usize,
@@ -92,7 +92,8 @@ pub(super) fn request(
     Ok(simple)
 }
 
-/// RFC 9112 section 4, with any run of blanks between the parts and the reason optional.
+/// Parses a status line (RFC 9112 section 4), with any run of blanks between the parts and an
+/// optional reason.
 pub(super) fn status(
     text: &[u8],
     offset: usize,
@@ -117,8 +118,8 @@ pub(super) fn status(
     Ok(())
 }
 
-/// `HTTP/` digit `.` digit, case-sensitive; any digits. A lenient reader takes any word of capital
-/// letters, digits, `/` and `.`, and makes no more of it than HTTP/1.0.
+/// Parses `HTTP/` digit `.` digit, case-sensitive, any digits. With `lenient`, any word of capital
+/// letters, digits, `/` and `.` is accepted and treated as HTTP/1.0.
 fn version(text: &[u8], offset: usize, limits: Limits) -> Result<Version, Error> {
     let odd = |&b: &u8| !(b.is_ascii_uppercase() || b.is_ascii_digit() || matches!(b, b'/' | b'.'));
     match text {

@@ -1,5 +1,4 @@
-//! Tests of the HTTP/1 codec: one table row per rule, then properties over arbitrary bytes. Never
-//! touches a socket.
+//! Tests of the HTTP/1 codec: one table row per rule, then properties over arbitrary bytes.
 
 mod chunks;
 mod heads;

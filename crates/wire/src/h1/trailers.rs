@@ -1,5 +1,4 @@
-//! Trailer sections (RFC 9112 section 7.1.2). Never keeps bytes: complete lines are taken, the rest
-//! is asked for again.
+//! An incremental parser of trailer sections (RFC 9112 section 7.1.2) that consumes complete lines.
 
 use htx::Fields;
 
@@ -8,7 +7,7 @@ use super::error::{Error, Reason};
 use super::field::{self, Parsed};
 use super::line::{self, Stop};
 
-/// An incremental trailer parser, to be made anew for each message.
+/// An incremental trailer parser, for one message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TrailersParser {
     bytes: u32,
@@ -16,10 +15,10 @@ pub struct TrailersParser {
     gap: u16,
 }
 
-/// What the bytes given amounted to.
+/// Result of parsing some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrailersStep {
-    /// Bytes taken from the front of the input; the rest is to be passed again.
+    /// Bytes consumed from the front of the input; the rest has to be passed again.
     pub consumed: usize,
     /// Whether the section is complete.
     pub done: bool,
@@ -58,7 +57,7 @@ impl TrailersParser {
         }
     }
 
-    /// The size of a line, if the section may still hold it.
+    /// The size of a line, if the section's limit allows it.
     fn check_size(&self, bytes: usize, limits: Limits, at: usize) -> Result<u32, Error> {
         match u32::try_from(bytes) {
             Ok(bytes) if bytes <= limits.head_bytes.saturating_sub(self.bytes) => Ok(bytes),

@@ -1,4 +1,4 @@
-//! Writes frames. Never looks whether they fit a window or a state: the mux has.
+//! Writes frames. The mux has checked windows and states before.
 
 use super::error::Code;
 use super::frame::{ACK, END_HEADERS, END_STREAM, FrameHeader, HEADER_LEN, Kind};
@@ -10,7 +10,7 @@ fn header(kind: Kind, flags: u8, stream: u32, len: usize, out: &mut impl Sink) {
     out.put(&FrameHeader { len: len as u32, kind, flags, stream }.bytes());
 }
 
-/// SETTINGS with what differs from the usual.
+/// SETTINGS with the values that differ from the defaults.
 pub fn settings(settings: &Settings, out: &mut impl Sink) {
     header(Kind::Settings, 0, 0, 6 * settings.differences().count(), out);
     for (setting, value) in settings.differences() {
@@ -19,14 +19,14 @@ pub fn settings(settings: &Settings, out: &mut impl Sink) {
     }
 }
 
-/// SETTINGS that change one parameter.
+/// SETTINGS with one parameter.
 pub fn setting((setting, value): (Setting, u32), out: &mut impl Sink) {
     header(Kind::Settings, 0, 0, 6, out);
     out.put(&(setting as u16).to_be_bytes());
     out.put(&value.to_be_bytes());
 }
 
-/// The answer to SETTINGS.
+/// The acknowledgement of SETTINGS.
 pub fn settings_ack(out: &mut impl Sink) {
     header(Kind::Settings, ACK, 0, 0, out);
 }
@@ -37,13 +37,13 @@ pub fn ping(payload: &[u8; 8], out: &mut impl Sink) {
     out.put(payload);
 }
 
-/// The answer to a PING with this payload.
+/// The acknowledgement of a PING with this payload.
 pub fn ping_ack(payload: &[u8], out: &mut impl Sink) {
     header(Kind::Ping, ACK, 0, payload.len(), out);
     out.put(payload);
 }
 
-/// GOAWAY: streams above `last` were not looked at.
+/// GOAWAY: streams above `last` were not processed.
 pub fn go_away(last: u32, code: Code, out: &mut impl Sink) {
     header(Kind::GoAway, 0, 0, 8, out);
     out.put(&last.to_be_bytes());
@@ -68,7 +68,7 @@ pub fn data(stream: u32, len: usize, end: bool, out: &mut impl Sink) {
     header(Kind::Data, if end { END_STREAM } else { 0 }, stream, len, out);
 }
 
-/// Begins a header block in `out`; what is appended then is the block. Returns the place for
+/// Begins a header block in `out`, to which the caller appends the block. Returns the offset for
 /// [`end_headers`].
 pub fn begin_headers(out: &mut Vec<u8>) -> usize {
     let at = out.len();
@@ -92,7 +92,7 @@ pub fn end_headers(at: usize, stream: u32, end: bool, max: u32, out: &mut Vec<u8
     }
 }
 
-/// Splits what stands in `out` from `at` on into CONTINUATION frames.
+/// Splits the bytes of `out` from `at` on into CONTINUATION frames.
 #[cold]
 fn continuations(at: usize, stream: u32, max: usize, out: &mut Vec<u8>) {
     let rest = out.split_off(at);

@@ -1,9 +1,9 @@
-//! What can be wrong, as the protocol names it (RFC 9113 section 7). Never decides whether a stream
-//! or the connection ends: the mux does.
+//! Error codes (RFC 9113 section 7), and malformed messages. The mux decides whether a stream or
+//! the connection ends.
 
 use std::fmt;
 
-/// An error code. Unknown ones are kept as they are.
+/// An error code. Unknown codes are preserved.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Code(pub u32);
 
@@ -55,14 +55,14 @@ impl fmt::Debug for Code {
     }
 }
 
-/// A header list that is no message (section 8.1.1).
+/// A header list that is not a valid message (RFC 9113 section 8.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// It breaks the rules of HTTP/2: its stream is reset with PROTOCOL_ERROR.
+    /// A violation of HTTP/2: the stream is reset with PROTOCOL_ERROR.
     Stream(&'static str),
-    /// It is HTTP/2, and what it says is no request: the client gets this status.
+    /// Valid HTTP/2, but not a valid request: the client gets this status.
     Status(u16, &'static str),
-    /// There is more of it than is kept of a list.
+    /// The list exceeds its limits.
     TooLarge(&'static str),
 }
 

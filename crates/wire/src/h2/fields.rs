@@ -1,21 +1,20 @@
-//! What holds for every field of HTTP/2, whatever message it is in (RFC 9113 section 8.2). Never
-//! looks at pseudo-fields.
+//! Rules for the fields of all HTTP/2 messages (RFC 9113 section 8.2).
 
 use htx::{Head, HeaderId, list};
 
 use super::error::Malformed;
 
-/// How large a header list may be.
+/// Limits of a header list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListLimits {
-    /// Bytes of names and values, with 32 more per field (section 6.5.2).
+    /// Bytes of names and values, plus 32 per field (RFC 9113 section 6.5.2).
     pub bytes: u32,
     /// Fields, pseudo-fields not counted.
     pub fields: u16,
 }
 
-/// Counts a header list while it is decoded. What comes beyond the limits is not kept; the decoder
-/// still has to read it for the sake of its table.
+/// Counts a header list while it is decoded. Fields beyond the limits are dropped, but still
+/// decoded, to keep the table in step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meter {
     left: u32,
@@ -49,7 +48,7 @@ impl Meter {
     }
 }
 
-/// The identity of a field's name, if the field may stand in a message at all.
+/// The identity of a field's name, if the field is allowed in HTTP/2 messages.
 #[inline]
 pub(super) fn check(name: &[u8], value: &[u8]) -> Result<HeaderId, Malformed> {
     let id = HeaderId::from_lower(name);
@@ -72,8 +71,8 @@ pub(super) fn check(name: &[u8], value: &[u8]) -> Result<HeaderId, Malformed> {
     }
 }
 
-/// Whether a field of an outgoing message is left behind: what concerns a connection of HTTP/1, and
-/// what pseudo-fields say.
+/// Whether a field of an outgoing message is dropped: HTTP/1 connection fields, and `Host`, which
+/// is in pseudo-fields.
 #[inline]
 pub(super) fn stays_behind(id: HeaderId) -> bool {
     matches!(
@@ -88,16 +87,16 @@ pub(super) fn stays_behind(id: HeaderId) -> bool {
     )
 }
 
-/// The value without white space around it.
+/// The value without surrounding blanks.
 #[inline]
 pub(super) fn trimmed(value: &[u8]) -> &[u8] {
     list::trim(value)
 }
 
-/// No NUL, CR or LF (section 8.2.1).
+/// Whether a value has no NUL, CR or LF (RFC 9113 section 8.2.1).
 #[inline]
 fn is_text(value: &[u8]) -> bool {
-    // Without an early end, many bytes are looked at together.
+    // Without an early exit, the compiler can vectorise the loop.
     !value.iter().fold(false, |found, byte| found | matches!(byte, 0 | b'\r' | b'\n'))
 }
 
@@ -117,7 +116,7 @@ pub(super) fn is_method(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|byte| is_lower_token(&[byte.to_ascii_lowercase()]))
 }
 
-/// The length that `content-length` announces; equal values are merged, and zeros in front removed.
+/// The announced length; equal values are merged, and leading zeros removed.
 pub(super) fn content_length(head: &mut Head) -> Result<Option<u64>, Malformed> {
     const BAD: Malformed = Malformed::Stream("invalid content-length");
     if !head.has(HeaderId::ContentLength) {

@@ -1,12 +1,11 @@
-//! Frame headers and the payloads that are not header blocks (RFC 9113 sections 4.1 and 6). Never
-//! looks at the state of a stream.
+//! Frame headers, and the payloads other than header blocks (RFC 9113 sections 4.1 and 6).
 
 use super::error::Code;
 
 /// Bytes of a frame header.
 pub const HEADER_LEN: usize = 9;
 
-/// A type of frame. Unknown ones are ignored by whoever reads them (section 4.1).
+/// A frame type. Recipients ignore unknown ones (RFC 9113 section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each variant is the frame of the same name")]
 pub enum Kind {
@@ -42,7 +41,7 @@ impl Kind {
         Self::KNOWN.get(usize::from(number)).copied().unwrap_or(Self::Unknown(number))
     }
 
-    /// Its number.
+    /// The number of this type.
     pub fn number(self) -> u8 {
         match self {
             Self::Unknown(number) => number,
@@ -51,27 +50,27 @@ impl Kind {
     }
 }
 
-/// The flag of DATA and HEADERS: the sender's side of the stream ends.
+/// Flag of DATA and HEADERS: the sender's side of the stream ends.
 pub const END_STREAM: u8 = 0x1;
-/// The flag of SETTINGS and PING: an answer.
+/// Flag of SETTINGS and PING: an acknowledgement.
 pub const ACK: u8 = 0x1;
-/// The flag of HEADERS and CONTINUATION: the header block ends.
+/// Flag of HEADERS and CONTINUATION: the header block ends.
 pub const END_HEADERS: u8 = 0x4;
-/// The flag of DATA and HEADERS: padding follows.
+/// Flag of DATA and HEADERS: the payload is padded.
 pub const PADDED: u8 = 0x8;
-/// The flag of HEADERS: five bytes of priority come first, and are ignored.
+/// Flag of HEADERS: five bytes of priority come first, which are ignored.
 pub const PRIORITY: u8 = 0x20;
 
-/// What every frame begins with.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
     /// Bytes of payload.
     pub len: u32,
-    /// What kind of frame it is.
+    /// Type of the frame.
     pub kind: Kind,
-    /// Its flags.
+    /// Flags of the frame.
     pub flags: u8,
-    /// Its stream; 0 is the connection.
+    /// Stream of the frame; 0 is the connection.
     pub stream: u32,
 }
 
@@ -102,11 +101,11 @@ impl FrameHeader {
         [a, b, c, kind, self.flags, d, e, f, g]
     }
 
-    /// Whether a frame of this kind may have this stream and this length, whatever the state of the
-    /// connection (section 6). `max` is the largest payload that was announced.
+    /// Checks stream and length of a frame, independently of the connection's state (RFC 9113
+    /// section 6). `max` is the largest payload that was announced.
     ///
     /// # Errors
-    /// It may not: the connection ends with this code.
+    /// The connection ends with this code.
     pub fn check(&self, max: u32) -> Result<(), Code> {
         let sized = |right: bool| if right { Ok(()) } else { Err(Code::FRAME_SIZE_ERROR) };
         sized(self.len <= max)?;
@@ -130,18 +129,18 @@ impl FrameHeader {
     }
 }
 
-/// Four bytes of a payload as a number, such as an error code; 0 if they are not there.
+/// The first four bytes of a payload as a number, such as an error code; 0 if there are fewer.
 pub fn number(payload: &[u8]) -> u32 {
     payload.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
-/// The same without the reserved bit, such as a stream or a window increment.
+/// As [`number`] without the reserved bit, for stream ids and window increments.
 pub fn number31(payload: &[u8]) -> u32 {
     number(payload) & super::MAX_STREAM_ID
 }
 
-/// The header block of a HEADERS frame: its payload without padding and priority (section 6.2),
-/// and the stream that it says to depend on.
+/// The header block of a HEADERS frame, without padding and priority (RFC 9113 section 6.2), and
+/// the stream that it depends on.
 ///
 /// # Errors
 /// The padding is longer than the frame.

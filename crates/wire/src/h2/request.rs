@@ -1,8 +1,7 @@
-//! Requests from and to header lists (RFC 9113 section 8.3.1, RFC 8441 section 4). Never decides
-//! what a request is good for.
+//! Requests from and to header lists (RFC 9113 section 8.3.1, RFC 8441 section 4).
 //!
-//! The target becomes the absolute form, as HAProxy shows it; `Host` is what `:authority` says. An
-//! extended CONNECT becomes the upgrade that it stands for in HTTP/1, and the other way about.
+//! The target becomes the absolute form, as in HAProxy, and `:authority` becomes `Host`. An
+//! extended CONNECT becomes the equivalent HTTP/1 upgrade, and vice versa.
 
 use htx::authority::is_host;
 use htx::target::{Target, split_port, without_userinfo};
@@ -17,50 +16,50 @@ use crate::{upgrade, websocket};
 /// A part of the text of the pseudo-fields.
 type Span = (u32, u32);
 
-/// What a complete request says of what follows it.
+/// Properties of a complete request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announced {
-    /// The length of its body.
+    /// Announced length of the body.
     pub length: Option<u64>,
-    /// CONNECT: opaque bytes follow once it is accepted.
+    /// CONNECT: opaque bytes follow after its acceptance.
     pub connect: bool,
-    /// An extended CONNECT, shown as an upgrade.
+    /// An extended CONNECT, represented as an upgrade.
     pub extended: bool,
 }
 
-/// Requests that are accepted against RFC 9113.
+/// Requests accepted in violation of RFC 9113.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tolerance {
-    /// A target may have a fragment, against RFC 9113 section 8.3.1: the reader of HTTP/1 is
-    /// lenient, or rules take fragments off.
+    /// Targets may have a fragment, against RFC 9113 section 8.3.1: the HTTP/1 parser is lenient,
+    /// or rules remove fragments.
     pub fragments: bool,
-    /// `:authority` and `Host` may be of any form, and a `content-length` may be among trailers.
+    /// `:authority` and `Host` may have any form, and trailers may have a `content-length`.
     pub hosts: bool,
 }
 
-/// A request while its fields come in. Made for one list after another: it keeps its memory.
+/// A request whose fields are being decoded. It is reused for the next list and keeps its memory.
 #[derive(Debug)]
 pub struct Reader {
     meter: Meter,
-    /// The text of pseudo-fields.
+    /// Text of the pseudo-fields.
     text: Vec<u8>,
     method: Option<Span>,
     scheme: Option<Span>,
     authority: Option<Span>,
     path: Option<Span>,
     protocol: Option<Span>,
-    /// The crumbs of `cookie`, joined.
+    /// Values of `cookie` fields, joined.
     cookie: Vec<u8>,
-    /// There was one.
+    /// Whether there was a `cookie` field.
     crumbs: bool,
-    /// The start line was made: pseudo-fields come no more.
+    /// The start line was made: no pseudo-field may follow.
     begun: bool,
     tolerance: Tolerance,
     trouble: Option<Malformed>,
 }
 
 impl Reader {
-    /// A reader before any list.
+    /// A reader before its first list.
     pub fn new(tolerance: Tolerance) -> Self {
         Self {
             meter: Meter::new(ListLimits { bytes: 0, fields: 0 }),
@@ -78,7 +77,7 @@ impl Reader {
         }
     }
 
-    /// Begins with a list.
+    /// Begins a list.
     pub fn begin(&mut self, limits: ListLimits) {
         self.meter = Meter::new(limits);
         self.text.clear();
@@ -88,7 +87,7 @@ impl Reader {
         (self.begun, self.crumbs, self.trouble) = (false, false, None);
     }
 
-    /// Takes the next field of the list into `head`, which was cleared before the first.
+    /// Adds the next field of the list to `head`, which was cleared before the first one.
     #[inline]
     pub fn field(&mut self, name: &[u8], value: &[u8], head: &mut Head) {
         if self.trouble.is_none()
@@ -105,7 +104,7 @@ impl Reader {
             return self.pseudo(name, value);
         }
         let id = fields::check(name, value)?;
-        // Crumbs become one field: the size of the list bounds how many there are.
+        // Cookie fields become one field: the list's size limits their number.
         if id != HeaderId::Cookie || !std::mem::replace(&mut self.crumbs, true) {
             self.meter.count_field()?;
         }
@@ -123,7 +122,7 @@ impl Reader {
             HeaderId::Host if self.authority.is_some() => {}
             // It belongs to an upgrade that HTTP/2 does not have.
             HeaderId::Http2Settings => {}
-            // Two peers may choose differently between them.
+            // Different recipients may choose different ones.
             HeaderId::Host if head.has(HeaderId::Host) => {
                 return Err(Malformed::Stream("repeated host"));
             }
@@ -197,16 +196,15 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether a host may be like this: not empty, and without user information (RFC 9113 section
-    /// 8.3.1).
+    /// Whether a host is valid: not empty and without user information (RFC 9113 section 8.3.1).
     fn may_be_host(&self, text: &[u8]) -> bool {
         let usual = !matches!(text, [] | [b':', ..]) && is_host(text);
         usual || self.tolerance.hosts && text.iter().all(u8::is_ascii_graphic)
     }
 
-    /// Whether a path may have this byte: one that is visible, but for `#`, which begins a
-    /// fragment. What is beyond ASCII is let in, unlike over HTTP/1: HAProxy takes it, and clients
-    /// send it.
+    /// Whether a byte is allowed in a path: visible ASCII except `#`, which begins a fragment.
+    /// Bytes beyond ASCII are allowed, unlike in HTTP/1, because HAProxy accepts them and clients
+    /// send them.
     fn fits(&self, byte: u8) -> bool {
         byte >= 0x7f || byte.is_ascii_graphic() && (self.tolerance.fragments || byte != b'#')
     }
@@ -251,10 +249,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Ends the list. `key` makes a key for websocket requests, which HTTP/2 has none for.
+    /// Ends the list. `key` makes a key for websocket requests, which have none in HTTP/2.
     ///
     /// # Errors
-    /// It is no request. The decoder is in order: the connection may go on.
+    /// The list is not a valid request. The decoder is in step: the connection may continue.
     pub fn finish(
         &mut self,
         head: &mut Head,
@@ -282,7 +280,7 @@ impl Reader {
     }
 }
 
-/// An authority without a port that goes without saying (RFC 9110 section 4.2.3).
+/// An authority without the default port of the scheme (RFC 9110 section 4.2.3).
 fn without_default_port<'a>(scheme: &[u8], authority: &'a [u8]) -> &'a [u8] {
     let default: &[u8] = match scheme {
         _ if scheme.eq_ignore_ascii_case(b"http") => b":80",
@@ -297,9 +295,8 @@ fn is_scheme(text: &[u8]) -> bool {
         && text.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
 }
 
-/// The protocol that a request asks to switch to, if it does in a way that HTTP/2 knows: with GET,
-/// and without a body, which its caller has to see to. A request for a protocol in which requests
-/// follow is answered as if it did not ask (RFC 9110 section 7.8).
+/// The protocol that a request asks to upgrade to, if HTTP/2 can express it: GET without a body,
+/// which the caller has to check. Protocols that carry requests are ignored (RFC 9110 section 7.8).
 pub fn protocol(head: &Head) -> Option<&[u8]> {
     let asked = head.method_id() == Method::Get
         && head.by_id(HeaderId::Connection).any(|f| list::has_token(f.value, b"upgrade"));
@@ -307,8 +304,8 @@ pub fn protocol(head: &Head) -> Option<&[u8]> {
     upgrade::items(names).find(|name| upgrade::is_allowed(name))
 }
 
-/// Writes the header block of a request. `scheme` is that of the connection, for a target that
-/// names none; `extended`: an upgrade is written as the extended CONNECT that stands for it.
+/// Writes the header block of a request. `scheme` is that of the connection, for a target without
+/// one; `extended`: an upgrade is written as an extended CONNECT.
 pub fn encode(head: &Head, scheme: &[u8], extended: bool, out: &mut Vec<u8>) {
     let protocol = protocol(head).filter(|_| extended);
     let target = head.target();
@@ -320,7 +317,7 @@ pub fn encode(head: &Head, scheme: &[u8], extended: bool, out: &mut Vec<u8>) {
     }
     let connect = method == b"CONNECT" && protocol.is_none();
     let named = target.authority().map(without_userinfo);
-    // A CONNECT request names its port, which `Host` may lack (RFC 9113 section 8.5).
+    // The authority of CONNECT includes the port, which `Host` may lack (RFC 9113 section 8.5).
     let authority = if connect { named.or(head.host()) } else { head.host().or(named) };
     if let Some(authority) = authority.filter(|text| !text.is_empty()) {
         hpack::indexed_name(1, authority, out);
@@ -346,14 +343,14 @@ pub fn encode(head: &Head, scheme: &[u8], extended: bool, out: &mut Vec<u8>) {
         }
     }
     if trailers {
-        // Nothing else may be said there (RFC 9113 section 8.2.2).
+        // Only `trailers` is allowed in TE (RFC 9113 section 8.2.2).
         hpack::field(HeaderId::Te, b"te", b"trailers", out);
     }
 }
 
 fn path(head: &Head, target: Target<'_>, out: &mut Vec<u8>) {
     match target.path_and_query().unwrap_or_else(|| head.uri()) {
-        // RFC 9113 section 8.3.1.
+        // See RFC 9113 section 8.3.1.
         b"" if head.method_id() == Method::Options => hpack::indexed_name(4, b"*", out),
         b"" | b"/" => out.push(0x84),
         query @ [b'?', ..] => hpack::indexed_name(4, &[b"/", query].concat(), out),

@@ -1,5 +1,4 @@
-//! Responses from and to header lists (RFC 9113 section 8.3.2). Never decides whether one may have
-//! a body.
+//! Responses from and to header lists (RFC 9113 section 8.3.2).
 
 use htx::{Head, Version, start};
 
@@ -7,7 +6,7 @@ use super::error::Malformed;
 use super::fields::{self, ListLimits, Meter};
 use super::hpack;
 
-/// A response while its fields come in.
+/// A response whose fields are being decoded.
 #[derive(Debug)]
 pub struct Reader {
     meter: Meter,
@@ -17,12 +16,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Begins with a list.
+    /// Begins a list.
     pub fn new(limits: ListLimits) -> Self {
         Self { meter: Meter::new(limits), begun: false, status: None, trouble: None }
     }
 
-    /// Takes the next field of the list into `head`, which was cleared before the first.
+    /// Adds the next field of the list to `head`, which was cleared before the first one.
     #[inline]
     pub fn field(&mut self, name: &[u8], value: &[u8], head: &mut Head) {
         if self.trouble.is_none()
@@ -56,10 +55,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Ends the list; the length that the body announces.
+    /// Ends the list; returns the announced length of the body.
     ///
     /// # Errors
-    /// It is no response. The decoder is in order: the connection may go on.
+    /// The list is not a valid response. The decoder is in step: the connection may continue.
     pub fn finish(mut self, head: &mut Head) -> Result<Option<u64>, Malformed> {
         if let Some(trouble) = self.trouble {
             return Err(trouble);

@@ -1,9 +1,8 @@
-//! What peers tell each other about themselves (RFC 9113 section 6.5, RFC 8441 section 3). Never
-//! applies it.
+//! The SETTINGS parameters (RFC 9113 section 6.5, RFC 8441 section 3).
 
 use super::error::Code;
 
-/// A parameter; unknown ones are ignored by whoever reads them.
+/// A parameter; recipients ignore unknown ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 #[allow(missing_docs, reason = "each variant is the setting of the same name")]
@@ -20,19 +19,19 @@ pub enum Setting {
 /// The settings of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Bytes of dynamic table that the other side's encoder may use.
+    /// Bytes of dynamic table that the peer's encoder may use.
     pub header_table_size: u32,
-    /// Whether the other side may push.
+    /// Whether the peer may push.
     pub enable_push: bool,
-    /// Streams that the other side may have open; `None` without a limit.
+    /// Streams that the peer may have open; `None` without a limit.
     pub max_concurrent_streams: Option<u32>,
     /// The window of a new stream, in bytes.
     pub initial_window_size: u32,
-    /// The largest payload that it takes.
+    /// Largest frame payload accepted, in bytes.
     pub max_frame_size: u32,
-    /// The largest header list that it takes, as section 10.5.1 counts; `None` without a limit.
+    /// Largest header list accepted, as defined in RFC 9113 section 10.5.1; `None` without a limit.
     pub max_header_list_size: Option<u32>,
-    /// Whether it takes extended CONNECT.
+    /// Whether extended CONNECT is accepted.
     pub enable_connect_protocol: bool,
 }
 
@@ -51,7 +50,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Takes the parameters of a SETTINGS payload, whose length was checked.
+    /// Applies the parameters of a SETTINGS payload, whose length was checked.
     ///
     /// # Errors
     /// A value is out of range: the connection ends with this code.
@@ -88,7 +87,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The parameters that differ from what a peer assumes.
+    /// The parameters that differ from the protocol's defaults.
     pub fn differences(&self) -> impl Iterator<Item = (Setting, u32)> {
         let (own, usual) = (*self, Self::default());
         let listed = |differs: bool, setting, value| differs.then_some((setting, value));

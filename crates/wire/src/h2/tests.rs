@@ -1,4 +1,4 @@
-//! Frames and messages of HTTP/2: single rules, and arbitrary bytes. Never a connection.
+//! Tests of HTTP/2 frames and messages: single rules, and arbitrary bytes.
 
 use super::frame::{self, FrameHeader, Kind};
 use super::hpack::Decoder;
@@ -51,7 +51,7 @@ fn a_request_becomes_what_http1_would_say() {
     assert!(out.starts_with(b"GET /p?q HTTP/1.1\r\nhost: h:81\r\n"), "the path alone goes out");
 }
 
-/// Browsers send a crumb per cookie (RFC 9113 section 8.2.3), and they are one field afterwards.
+/// Browsers send a field per cookie (RFC 9113 section 8.2.3), which become one field.
 #[test]
 fn crumbs_count_as_one_field() {
     let crumbs: Vec<_> = (0..300).map(|_| ("cookie", "a=b")).collect();
@@ -91,7 +91,7 @@ fn targets_that_are_no_path() {
     assert!(announced.connect && !announced.extended);
 }
 
-/// The pseudo-fields that a request goes out with.
+/// The pseudo-fields with which a request is sent.
 fn pseudo_fields(method: &str, uri: &str, host: &str) -> String {
     let (mut head, mut block, mut shown) = (Head::default(), Vec::new(), String::new());
     head.set_request(method.as_bytes(), uri.as_bytes(), Version::Http11);
@@ -105,7 +105,7 @@ fn pseudo_fields(method: &str, uri: &str, host: &str) -> String {
     shown.trim_end().to_owned()
 }
 
-/// RFC 9113 section 8.5: unlike `Host`, the authority keeps a port that goes without saying.
+/// RFC 9113 section 8.5: unlike `Host`, the authority keeps a default port.
 #[test]
 fn a_connect_request_names_its_port() {
     for (uri, host, authority) in [
@@ -212,7 +212,7 @@ fn an_extended_connect_becomes_an_upgrade() {
     assert!(!again.iter().any(|(name, _)| name == "sec-websocket-key" || name == "upgrade"));
 }
 
-/// The pseudo-fields of a request on its way to a server, but for its method.
+/// The pseudo-fields of a request to a server, without the method.
 fn pseudo_fields_of(head: &Head, scheme: &str) -> Vec<String> {
     let (mut block, mut found) = (Vec::new(), Vec::new());
     request::encode(head, scheme.as_bytes(), false, &mut block);
@@ -225,7 +225,7 @@ fn pseudo_fields_of(head: &Head, scheme: &str) -> Vec<String> {
     found
 }
 
-/// RFC 9113 section 8.5: a CONNECT says host and port, whatever `Host` has lost.
+/// RFC 9113 section 8.5: a CONNECT has host and port, also if a port was removed from `Host`.
 #[test]
 fn connect_keeps_its_port() {
     for (target, host) in [
@@ -267,7 +267,7 @@ fn options_of_a_whole_server_say_so() {
     assert_eq!(pseudo_fields_of(&head, "http")[2], ":path=/");
 }
 
-/// A scheme that the target does not show goes on to a server that speaks HTTP/2.
+/// A scheme that the target lacks is forwarded to an HTTP/2 server.
 #[test]
 fn schemes_are_passed_on() {
     for scheme in ["http", "https", "ftp"] {
@@ -285,7 +285,7 @@ fn schemes_are_passed_on() {
             assert!(kept || fields.len() == 4, "a rule that sets the target, {fields:?}");
         }
     }
-    // A server that speaks HTTP/1 would assume another one.
+    // An HTTP/1 server would assume another scheme.
     let fields = [(":method", "GET"), (":scheme", "ftp"), (":path", "/x"), (":authority", "a")];
     let mut out = Vec::new();
     crate::h1::encode::head(&read(&fields).unwrap().0, &mut out);

@@ -1,4 +1,4 @@
-//! Trailers from and to header lists (RFC 9113 section 8.1). Never a pseudo-field.
+//! Trailers from and to header lists (RFC 9113 section 8.1).
 
 use htx::Fields;
 
@@ -6,7 +6,7 @@ use super::error::Malformed;
 use super::fields::{self, ListLimits, Meter};
 use super::hpack;
 
-/// A trailer section while its fields come in.
+/// A trailer section whose fields are being decoded.
 #[derive(Debug)]
 pub struct Reader {
     meter: Meter,
@@ -14,12 +14,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Begins with a list.
+    /// Begins a list.
     pub fn new(limits: ListLimits) -> Self {
         Self { meter: Meter::new(limits), trouble: None }
     }
 
-    /// Takes the next field of the list.
+    /// Adds the next field of the list.
     pub fn field(&mut self, name: &[u8], value: &[u8], trailers: &mut Fields) {
         if self.trouble.is_none()
             && let Err(trouble) = self.take(name, value, trailers)
@@ -39,13 +39,13 @@ impl Reader {
     /// Ends the list.
     ///
     /// # Errors
-    /// It is no trailer section.
+    /// The list is not a valid trailer section.
     pub fn finish(self) -> Result<(), Malformed> {
         self.trouble.map_or(Ok(()), Err)
     }
 }
 
-/// Writes the header block of trailers. Fields that have no place there are left out.
+/// Writes the header block of trailers, without fields that are not allowed there.
 pub fn encode(trailers: &Fields, out: &mut Vec<u8>) {
     for field in trailers.iter().filter(|field| !fields::stays_behind(field.id)) {
         hpack::field(field.id, field.name, field.value, out);

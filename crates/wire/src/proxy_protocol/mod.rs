@@ -1,8 +1,7 @@
-//! The PROXY protocol, versions 1 and 2: what a proxy says of a connection before its first byte. Never
-//! guesses whether a header is there: who decodes expects one.
+//! The PROXY protocol, versions 1 and 2: headers that describe the client's connection.
 //!
-//! Follows "The PROXY protocol" of 2020/03/05 (sections 2.1 and 2.2). Headers that arrive in pieces
-//! are waited for; what cannot become a header any more is refused at once.
+//! Follows "The PROXY protocol" of 2020/03/05 (sections 2.1 and 2.2). Incomplete headers are waited
+//! for; bytes that cannot become a header are refused at once.
 
 mod v1;
 mod v2;
@@ -12,85 +11,85 @@ use std::net::{IpAddr, SocketAddr};
 pub use v1::encode as encode_v1;
 pub use v2::{MAX_LEN, encode as encode_v2};
 
-/// The longest authority taken (a host name, RFC 1035).
+/// Longest authority accepted (a host name, RFC 1035).
 pub const MAX_AUTHORITY: usize = 255;
-/// The longest unique id (section 2.2.5).
+/// Longest unique id (section 2.2.5).
 pub const MAX_UNIQUE_ID: usize = 128;
 
-/// Why bytes are not a header.
+/// Reason why bytes are not a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// They begin with neither signature.
+    /// The bytes begin with neither signature.
     Foreign,
-    /// They begin as a header and break its rules.
+    /// The bytes begin as a header but are malformed.
     Invalid,
-    /// A header of version 1 for a protocol that nobody knows.
+    /// A version 1 header for an unknown protocol.
     Unhandled,
 }
 
-/// How far decoding has come.
+/// Result of decoding.
 #[expect(clippy::large_enum_variant, reason = "lives for a moment, and without memory of its own")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// The header goes on.
+    /// The header is incomplete.
     Partial,
-    /// It is complete.
+    /// The header is complete.
     Complete {
-        /// What it says.
+        /// The decoded header.
         header: Header<'a>,
-        /// Its length: the connection's own bytes follow.
+        /// Length of the header: the connection's own bytes follow.
         len: usize,
     },
 }
 
-/// Both ends of a connection: where it comes from, where it was meant to go.
+/// Source and destination address of a connection.
 pub type Ends = (SocketAddr, SocketAddr);
 
-/// What a header says.
+/// The content of a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header<'a> {
-    /// The ends of the connection that it speaks for. Absent where it speaks for none (`LOCAL`,
-    /// `UNKNOWN`) or for one that has no internet addresses: those of this connection hold.
+    /// Addresses of the proxied connection. `None` for `LOCAL` and `UNKNOWN`, and for connections
+    /// without internet addresses: then those of this connection apply.
     pub ends: Option<Ends>,
-    /// `PP2_TYPE_ALPN`: the protocol inside.
+    /// `PP2_TYPE_ALPN`: the application protocol.
     pub alpn: Option<&'a [u8]>,
-    /// `PP2_TYPE_AUTHORITY`: the host name that the client asked for.
+    /// `PP2_TYPE_AUTHORITY`: the host name that the client sent (SNI).
     pub authority: Option<&'a [u8]>,
-    /// Whether a checksum goes with it (`PP2_TYPE_CRC32C`); one received is verified.
+    /// Whether there is a checksum (`PP2_TYPE_CRC32C`); a received one was verified.
     pub checksum: bool,
     /// `PP2_TYPE_UNIQUE_ID`
     pub unique_id: Option<&'a [u8]>,
-    /// `PP2_TYPE_SSL`: how the client's connection was encrypted.
+    /// `PP2_TYPE_SSL`: TLS parameters of the client's connection.
     pub tls: Option<Tls<'a>>,
-    /// `PP2_TYPE_NETNS`: the name of the namespace.
+    /// `PP2_TYPE_NETNS`: name of the namespace.
     pub namespace: Option<&'a [u8]>,
 }
 
-/// How a client's connection was encrypted (section 2.2.6).
+/// TLS parameters of a client's connection (section 2.2.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tls<'a> {
-    /// It was encrypted (`PP2_CLIENT_SSL`).
+    /// The connection used TLS (`PP2_CLIENT_SSL`).
     pub encrypted: bool,
-    /// The client has shown a certificate: on this connection, in this session.
+    /// The client has presented a certificate: on this connection, in this session.
     pub certificate: (bool, bool),
-    /// 0 if the certificate was verified.
+    /// Result of the certificate's verification; 0 if it is valid.
     pub verify: u32,
     /// The version, e.g. `TLSv1.3`.
     pub version: Option<&'a [u8]>,
     /// The common name of the client's certificate.
     pub common_name: Option<&'a [u8]>,
-    /// The cipher.
+    /// Cipher name.
     pub cipher: Option<&'a [u8]>,
-    /// The algorithm of our certificate's signature.
+    /// Signature algorithm of our certificate.
     pub signature: Option<&'a [u8]>,
-    /// The algorithm of our certificate's key.
+    /// Key algorithm of our certificate.
     pub key: Option<&'a [u8]>,
 }
 
-/// Decodes the header at the beginning of `input`, which version it may have.
+/// Decodes the header at the beginning of `input`, of either version.
 ///
 /// # Errors
-/// It is none, or it is not to be trusted: the connection has to be given up (section 2).
+/// There is no valid header: the connection has to be closed (section 2).
 pub fn decode(input: &[u8]) -> Result<Step<'_>, Error> {
     if begins_like(input, v2::SIGNATURE) {
         return v2::decode(input);
@@ -101,13 +100,13 @@ pub fn decode(input: &[u8]) -> Result<Step<'_>, Error> {
     Err(Error::Foreign)
 }
 
-/// Whether `input` begins with the signature, as far as both go.
+/// Whether `input` begins with the signature, as far as both reach.
 fn begins_like(input: &[u8], signature: &[u8]) -> bool {
     let common = input.len().min(signature.len());
     input[..common] == signature[..common]
 }
 
-/// Two ends of one family: where one is IPv6, the other is written as an IPv6 address too.
+/// Both addresses in one family: if one is IPv6, the other becomes an IPv4-mapped address.
 fn aligned((from, to): Ends) -> Ends {
     let mapped = |end: SocketAddr| match end.ip() {
         IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), end.port()),

@@ -1,4 +1,4 @@
-//! Both versions, both ways: what is accepted, what is refused, any cut of the input.
+//! Tests of both versions in both directions: accepted and refused headers, split input.
 
 use super::*;
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ fn complete(input: &[u8]) -> Header<'_> {
     }
 }
 
-/// A header of version 2 by hand.
+/// A version 2 header built by hand.
 fn v2(command: u8, family: u8, body: &[u8]) -> Vec<u8> {
     let len = (body.len() as u16).to_be_bytes();
     [b"\r\n\r\n\0\r\nQUIT\n", &[command, family][..], &len, body].concat()
@@ -170,7 +170,7 @@ fn what_is_written() {
     let expected = with(&[value(3, &[0; 4]), value(5, b"ID")]);
     let sum = stdx::hash::crc32c(&expected).to_be_bytes();
     assert_eq!(block(&sealed), with(&[value(3, &sum), value(5, b"ID")]));
-    // On a connection that is not encrypted, that is what there is to say.
+    // Without TLS, these are the only values.
     let clear = Header { tls: Some(Tls::default()), ..plain };
     assert_eq!(block(&clear), with(&[value(0x20, &[0; 5])]));
 }
@@ -214,8 +214,8 @@ proptest! {
         encode_v2(&header, &mut block);
         let at = at % block.len();
         block[at] ^= 1 << bit;
-        // What turns the sum into another value, or the header into a longer or a local one, cannot
-        // be told from an intended one.
+        // Flips that turn the checksum into another value, or the header into a longer or a local
+        // one, cannot be detected.
         if let Ok(Step::Complete { header: read, .. }) = decode(&block) {
             prop_assert!(!read.checksum || read == header);
         }

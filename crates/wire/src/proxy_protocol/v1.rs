@@ -1,4 +1,4 @@
-//! Version 1: one line of text (section 2.1). Never longer than 107 bytes.
+//! Version 1 of the PROXY protocol: one line of text, at most 107 bytes (section 2.1).
 
 use super::{Ends, Error, Header, Step, aligned};
 use std::io::Write as _;
@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 pub(super) const SIGNATURE: &[u8] = b"PROXY ";
 
-/// The longest line, its end included.
+/// Longest line, with its end.
 const MAX_LEN: usize = 107;
 
-/// `input` begins like the signature.
+/// Decodes a header; `input` begins with the signature.
 pub(super) fn decode(input: &[u8]) -> Result<Step<'_>, Error> {
     let seen = &input[..input.len().min(MAX_LEN)];
     let Some(end) = memchr::memchr2(b'\r', b'\n', seen) else {
@@ -25,12 +25,12 @@ pub(super) fn decode(input: &[u8]) -> Result<Step<'_>, Error> {
     Ok(Step::Complete { header: Header { ends, ..Header::default() }, len: end + 2 })
 }
 
-/// What stands behind `PROXY `.
+/// Parses the words after `PROXY `.
 fn ends(text: &str) -> Result<Option<Ends>, Error> {
     let mut words = text.split(' ');
     let family = words.next().unwrap_or_default();
     if family == "UNKNOWN" {
-        // Whatever follows has no meaning.
+        // The rest of the line is ignored.
         return Ok(None);
     }
     let ip: fn(&str) -> Option<IpAddr> = match family {
@@ -56,7 +56,7 @@ fn port(word: &str) -> Option<u16> {
     word.parse().ok().filter(|_| plain && digits)
 }
 
-/// Appends a header; without ends it says `UNKNOWN`.
+/// Appends a header; `UNKNOWN` without addresses.
 pub fn encode(ends: Option<Ends>, out: &mut Vec<u8>) {
     // Writing to a vector cannot fail.
     let _ = match ends.map(aligned) {

@@ -1,4 +1,4 @@
-//! Version 2: a binary block, then typed values (section 2.2). Never trusts a length that does not add up.
+//! Version 2 of the PROXY protocol: a binary header with typed values (section 2.2).
 
 use super::{Ends, Error, Header, MAX_AUTHORITY, MAX_UNIQUE_ID, Step, Tls, aligned};
 use std::net::{IpAddr, SocketAddr};
@@ -6,9 +6,9 @@ use stdx::hash::crc32c;
 
 pub(super) const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 
-/// Signature, version and command, family, length.
+/// Bytes of signature, version and command, family, length.
 const FIXED: usize = 16;
-/// The longest header taken: the smallest buffer that can be configured holds more.
+/// Longest header accepted: the smallest configurable buffer is larger.
 pub const MAX_LEN: usize = 4096;
 /// Bytes of a pair of unix addresses.
 const UNIX: usize = 216;
@@ -27,7 +27,7 @@ mod kind {
     pub(super) const NETNS: u8 = 0x30;
 }
 
-/// `input` begins like the signature.
+/// Decodes a header; `input` begins with the signature.
 pub(super) fn decode(input: &[u8]) -> Result<Step<'_>, Error> {
     let Some(command) = input.get(SIGNATURE.len()) else { return Ok(Step::Partial) };
     if command >> 4 != 2 {
@@ -47,20 +47,20 @@ pub(super) fn decode(input: &[u8]) -> Result<Step<'_>, Error> {
     let Some(whole) = input.get(..len) else { return Ok(Step::Partial) };
     let header = match proxied {
         true => header(whole, family)?,
-        // Speaks of the connection itself: nothing in it counts (section 2.2).
+        // LOCAL concerns the connection itself: its content is ignored (section 2.2).
         false => Header::default(),
     };
     Ok(Step::Complete { header, len })
 }
 
-/// What a header may speak of.
+/// Address family of a header.
 #[derive(Clone, Copy)]
 enum Family {
-    /// Nothing that would be told.
+    /// Unspecified: no addresses.
     Unspecified,
-    /// Addresses of 4 or 16 bytes with their ports; of use only if a stream runs between them.
+    /// IPv4 or IPv6 addresses (4 or 16 bytes) with ports; used only for streams.
     Inet { ip: usize, stream: bool },
-    /// Paths.
+    /// Unix paths.
     Unix,
 }
 
@@ -83,7 +83,7 @@ fn family(byte: u8) -> Result<Family, Error> {
 fn header(whole: &[u8], family: Family) -> Result<Header<'_>, Error> {
     let body = &whole[FIXED..];
     let (ends, values) = match family {
-        // How long the addresses are is not said, so values behind them cannot be found.
+        // The length of the addresses is unknown, so values after them cannot be found.
         Family::Unspecified => (None, None),
         Family::Unix => (None, Some(body.get(UNIX..).ok_or(Error::Invalid)?)),
         Family::Inet { ip, stream } => {
@@ -128,7 +128,7 @@ fn at_most(limit: usize, value: &[u8]) -> Result<&[u8], Error> {
     if value.len() <= limit { Ok(value) } else { Err(Error::Invalid) }
 }
 
-/// The checksum of a header is that of the header with zeroes in its place (section 2.2.3).
+/// Verifies the checksum, which is computed with zeros in its place (section 2.2.3).
 fn verify(whole: &[u8], value: &[u8]) -> Result<(), Error> {
     let given = u32::from_be_bytes(value.try_into().map_err(|_| Error::Invalid)?);
     let place = value.as_ptr().addr() - whole.as_ptr().addr();
@@ -160,7 +160,7 @@ fn tls(value: &[u8]) -> Result<Tls<'_>, Error> {
     Ok(tls)
 }
 
-/// Typed values: a byte of type, two of length, the value.
+/// Iterator of typed values: one byte of type, two of length, the value.
 struct Values<'a>(&'a [u8]);
 
 impl<'a> Iterator for Values<'a> {
@@ -183,7 +183,7 @@ impl<'a> Iterator for Values<'a> {
     }
 }
 
-/// Appends a header. Without ends it is a `LOCAL` one: the connection speaks for nobody.
+/// Appends a header. Without addresses it is a `LOCAL` one.
 ///
 /// A value that would make the header longer than [`MAX_LEN`] is left out.
 pub fn encode(header: &Header<'_>, out: &mut Vec<u8>) {

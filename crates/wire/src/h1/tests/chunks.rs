@@ -1,4 +1,4 @@
-//! Chunked bodies and trailers: accepted and refused framing, any cut of the input, limits.
+//! Tests of chunked bodies and trailers: accepted and refused framing, split input, limits.
 
 use htx::Fields;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::h1::{ChunkDecoder, Error, Limits, Reason, TrailersParser, encode};
 use crate::sink::{Sink, SliceSink};
 
-/// Decodes what arrives in pieces ending at `cuts`; body, whether it ended, bytes after it.
+/// Decodes pieces that end at `cuts`; returns the body, whether it ended, and the bytes after it.
 fn decode(input: &[u8], cuts: &[usize]) -> Result<(Vec<u8>, bool, usize), Reason> {
     let (mut decoder, mut body, mut at) = (ChunkDecoder::default(), Vec::new(), 0);
     for end in cuts.iter().map(|&c| c.min(input.len())).chain([input.len()]) {

@@ -1,4 +1,4 @@
-//! Heads: accepted and refused lines, resuming, limits, round trips.
+//! Tests of heads: accepted and refused lines, resuming, limits, round trips.
 
 use htx::{Head, Version};
 use proptest::prelude::*;
@@ -137,7 +137,7 @@ fn refused_responses() {
     }
 }
 
-/// What HAProxy lets through with its `accept-invalid-http-` options, and how it comes out.
+/// Input that HAProxy accepts with its `accept-invalid-http-` options, and the result.
 #[test]
 fn lenient_readers() {
     let limits = Limits { lenient: true, ..Limits::default() };
@@ -207,7 +207,7 @@ fn lines_are_refused_before_they_are_complete() {
 fn names_have_a_limit() {
     let named = |len| format!("G / HTTP/1.1\r\n{}: y\r\n\r\n", "x".repeat(len));
     for odd in ["", " "] {
-        // The second takes the way of unusual lines.
+        // The second one takes the path of unusual lines.
         let line = |len| named(len).replace(": y", &format!(": y{odd}"));
         assert!(parse(HeadKind::Request, line(255).as_bytes()).unwrap().is_some());
         let error = parse(HeadKind::Request, line(256).as_bytes()).unwrap_err();
@@ -294,8 +294,8 @@ fn what_follows_a_head_is_left_alone() {
     assert_eq!(head.uri(), b"/2");
 }
 
-/// Feeds `input` in growing prefixes cut at `cuts`. A line that comes in pieces takes the way of
-/// unusual lines, and has to come out like one that comes whole.
+/// Feeds `input` in growing prefixes cut at `cuts`. A line that arrives in pieces takes the path of
+/// unusual lines, and must give the same result as a whole one.
 fn feed(kind: HeadKind, input: &[u8], cuts: &[usize]) -> (Result<Option<usize>, Error>, String) {
     let (mut parser, mut head) = (HeadParser::new(), Head::default());
     let ends = cuts.iter().map(|&c| c.min(input.len())).chain([input.len()]);
@@ -347,7 +347,7 @@ proptest! {
         let every: Vec<usize> = (0..input.len()).collect();
         for cuts in [cuts, every] {
             let pieces = feed(kind, &input, &cuts);
-            // In pieces, a line may be refused before its other mistakes have come.
+            // In pieces, a line may be refused before its other errors have arrived.
             prop_assert_eq!(pieces.0.map_err(drop), whole.0.map_err(drop));
             if whole.0.is_ok() {
                 prop_assert_eq!(&pieces.1, &whole.1);

@@ -1,5 +1,5 @@
-//! Prints what a typical head costs: `cargo test --release -p wire -- --ignored --nocapture speed`.
-//! Judges nothing.
+//! Prints the cost of parsing a typical head: `cargo test --release -p wire -- --ignored
+//! --nocapture speed`. There is no limit to pass.
 
 use std::hint::black_box;
 

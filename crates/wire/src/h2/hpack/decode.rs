@@ -1,4 +1,4 @@
-//! Header blocks to fields (RFC 7541 section 3.2). Never keeps a field that the table does not.
+//! Decodes header blocks to fields (RFC 7541 section 3.2).
 
 use super::ENTRY_OVERHEAD;
 use super::huffman;
@@ -6,17 +6,17 @@ use super::integer;
 use super::static_table::{self, TABLE};
 use super::table::Table;
 
-/// A block that cannot be decoded. The table is not what the encoder believes any more: the
-/// connection ends with COMPRESSION_ERROR (RFC 9113 section 4.3).
+/// A block that cannot be decoded. The tables of the peers differ from then on: the connection ends
+/// with COMPRESSION_ERROR (RFC 9113 section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
-/// Why a block was not decoded to its end. Either way the table is not what the encoder believes.
+/// Reason why decoding stopped within a block. The tables of the peers differ from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
     /// As [`Broken`].
     Broken,
-    /// It stands for more than is wanted.
+    /// The decoded size exceeds the limit.
     TooLarge,
 }
 
@@ -26,7 +26,7 @@ impl From<Broken> for Stopped {
     }
 }
 
-/// What a block may still unfold to.
+/// Bytes to which a block may still decode.
 struct Allowance {
     left: usize,
 }
@@ -44,13 +44,13 @@ impl Allowance {
 #[derive(Debug)]
 pub struct Decoder {
     table: Table,
-    /// The largest table that was announced.
+    /// Largest table size that was announced.
     allowed: usize,
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
-/// Where a string stands.
+/// Location of a decoded string.
 enum Text<'a> {
     Plain(&'a [u8]),
     /// In a buffer of the decoder.
@@ -58,31 +58,31 @@ enum Text<'a> {
 }
 
 impl Decoder {
-    /// A decoder whose peer may use a table of this many bytes. Memory: at most twice that, and a
-    /// string of the largest block decoded.
+    /// A decoder whose peer may use a table of this many bytes. Memory: at most twice that, plus
+    /// the longest string of a block.
     pub fn new(allowed: u32) -> Self {
         let allowed = allowed as usize;
         Self { table: Table::new(allowed), allowed, name: Vec::new(), value: Vec::new() }
     }
 
-    /// What its table holds, as section 4.1 counts.
+    /// Size of its table, as defined in RFC 7541 section 4.1.
     pub fn table_size(&self) -> usize {
         self.table.size()
     }
 
-    /// Decodes a whole block; each field is shown to `sink` in order.
+    /// Decodes a whole block; calls `sink` with each field in order.
     ///
     /// # Errors
-    /// It cannot be decoded.
+    /// The block cannot be decoded.
     pub fn decode(&mut self, block: &[u8], sink: impl FnMut(&[u8], &[u8])) -> Result<(), Broken> {
         self.decode_within(block, usize::MAX, sink).map(drop).map_err(|_| Broken)
     }
 
-    /// The same for a block that stands for at most so many bytes, as RFC 9113 section 6.5.2 counts
-    /// them: 32 more for each field. Returns how many it stands for.
+    /// As [`Decoder::decode`] with a limit for the decoded size, as defined in RFC 9113 section
+    /// 6.5.2: 32 bytes extra per field. Returns the decoded size.
     ///
     /// # Errors
-    /// It cannot be decoded, or stands for more: the connection cannot go on.
+    /// The block cannot be decoded or exceeds the limit: the connection cannot continue.
     pub fn decode_within(
         &mut self,
         block: &[u8],
@@ -126,7 +126,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// A field that is spelt out; one whose index has 6 bits is remembered (section 6.2.1).
+    /// Decodes a literal field; one with a 6-bit index enters the table (RFC 7541 section 6.2.1).
     #[inline]
     fn literal(
         &mut self,
@@ -142,7 +142,7 @@ impl Decoder {
             index => match TABLE.get(index - 1) {
                 Some((name, _)) => Text::Plain(name),
                 None => {
-                    // The table may drop the entry for the sake of the new one.
+                    // The insertion may evict the entry that has the name.
                     let mut name = std::mem::take(&mut self.name);
                     name.clear();
                     name.extend_from_slice(self.entry(index)?.0);
@@ -169,7 +169,7 @@ impl Decoder {
     }
 }
 
-/// Reads a string (section 5.2).
+/// Decodes a string (RFC 7541 section 5.2).
 #[inline]
 fn string<'a>(block: &'a [u8], at: &mut usize, buffer: &mut Vec<u8>) -> Result<Text<'a>, Broken> {
     let coded = block.get(*at).ok_or(Broken)? & 0x80 != 0;

@@ -1,12 +1,11 @@
-//! Fields to header blocks (RFC 7541 section 6). Never uses a dynamic table: what it would save in
-//! bytes costs more in looking up, and nothing of one message can be learned from the length of
-//! another.
+//! Encodes fields to header blocks (RFC 7541 section 6), without a dynamic table: look-ups cost
+//! more than the bytes they save, and the length of a block reveals nothing about other messages.
 
 use super::integer;
 use super::static_table::{self, TABLE};
 use htx::HeaderId;
 
-/// Tells the decoder that its table may be of this size.
+/// Writes a dynamic table size update.
 pub fn size_update(size: u32, out: &mut Vec<u8>) {
     integer::encode(size as usize, 5, 0x20, out);
 }
@@ -31,14 +30,14 @@ pub fn status(status: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&[8, 3, digit(status / 100), digit(status / 10), digit(status)]);
 }
 
-/// A field whose name is that of an entry of the static table, from 1.
+/// Writes a field with the name of an entry of the static table, counted from 1.
 pub fn indexed_name(index: usize, value: &[u8], out: &mut Vec<u8>) {
     debug_assert!((1..=TABLE.len()).contains(&index), "an entry of the static table");
     integer::encode(index, 4, 0, out);
     string(value, out);
 }
 
-/// A field with a name in lower case.
+/// Writes a field with a name in lower case.
 #[inline]
 pub fn field(id: HeaderId, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     match static_table::index_of(id) {
@@ -48,7 +47,8 @@ pub fn field(id: HeaderId, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
             string(value, out);
         }
         index => {
-            // Of what decides who somebody is, intermediaries make no entry (section 7.1.3).
+            // Credentials are marked as never indexed, so that intermediaries do not store them
+            // (RFC 7541 section 7.1.3).
             let secret = matches!(id, HeaderId::Authorization | HeaderId::ProxyAuthorization);
             integer::encode(index, 4, if secret { 0x10 } else { 0 }, out);
             string(value, out);
@@ -56,8 +56,8 @@ pub fn field(id: HeaderId, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// A string as it is: Huffman's code would save a fifth of its bytes for more work than all else
-/// here.
+/// Writes a plain string: Huffman coding would save a fifth of its bytes for more work than
+/// everything else here.
 #[inline]
 fn string(text: &[u8], out: &mut Vec<u8>) {
     integer::encode(text.len(), 7, 0, out);

@@ -1,30 +1,30 @@
-//! Huffman-coded strings (RFC 7541 section 5.2), four bits at a time. The tables are made from the
-//! RFC's code when the program is compiled. Never writes one longer than the string itself.
+//! Huffman-coded strings (RFC 7541 section 5.2), decoded four bits at a time with tables computed
+//! at compile time.
 
 use super::huffman_code::CODE;
 
-/// Inner nodes of the code's tree: one less than there are symbols.
+/// Inner nodes of the code's tree: one fewer than symbols.
 const NODES: usize = CODE.len() - 1;
-/// A branch that leads nowhere yet.
+/// A branch that is not set yet.
 const NOWHERE: u16 = u16::MAX;
 /// Branches from here on are leaves.
 const LEAF: u16 = 0x8000;
 const END: u16 = 256;
 
-/// What four bits do in a state.
+/// The transition of a state on four bits.
 #[derive(Clone, Copy)]
 struct Step {
     next: u8,
     /// A symbol is complete.
     emits: bool,
     symbol: u8,
-    /// The bits contain the end of the string.
+    /// The bits contain the end-of-string symbol, which is an error.
     broken: bool,
 }
 
 static STEPS: [[Step; 16]; NODES] = steps();
-/// Whether a string may end in a state: after it at most seven bits of the end's code have been
-/// read, all ones.
+/// Whether a string may end in a state: at most seven bits of padding, all ones, were read since
+/// the last symbol.
 static MAY_END: [bool; NODES] = may_end();
 
 const fn tree() -> [[u16; 2]; NODES] {
@@ -67,7 +67,7 @@ const fn steps() -> [[Step; 16]; NODES] {
     steps
 }
 
-/// No code is shorter than five bits: four never complete two symbols.
+/// No code is shorter than five bits, so four bits complete at most one symbol.
 const fn step(tree: &[[u16; 2]; NODES], state: usize, nibble: u8) -> Step {
     let mut step = Step { next: 0, emits: false, symbol: 0, broken: false };
     let (mut node, mut bit) = (state, 4);
@@ -99,7 +99,7 @@ const fn may_end() -> [bool; NODES] {
     may
 }
 
-/// Appends what `input` stands for. `None`: it stands for nothing; some may have been appended.
+/// Appends the decoded string. `None`: it is invalid, and some bytes may have been appended.
 pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let mut state = 0;
     out.reserve(input.len() * 8 / 5 + 1);
@@ -118,7 +118,7 @@ pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
     MAY_END[state].then_some(())
 }
 
-/// Appends the code of a string.
+/// Appends the encoded string.
 #[cfg(test)]
 pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut count) = (0u64, 0u32);
@@ -132,7 +132,7 @@ pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
         }
     }
     if count > 0 {
-        // Padded with the first bits of the end's code: ones.
+        // Padded with ones, the first bits of the end-of-string code.
         out.push((bits << (8 - count)) as u8 | (0xff >> count));
     }
 }

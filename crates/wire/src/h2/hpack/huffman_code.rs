@@ -1,7 +1,7 @@
-//! The Huffman code (RFC 7541 appendix B): a code and its length in bits for each byte, and for the
-//! end of a string. Data alone.
+//! The Huffman code (RFC 7541 appendix B): code and length in bits for each byte and for the end of
+//! a string.
 
-/// Code and length by symbol; the last is the end of the string, which must not be written.
+/// Code and length by symbol; the last one is the end of string, which must not be written.
 pub(super) const CODE: [(u32, u8); 257] = [
     (0x1ff8, 13),
     (0x7fffd8, 23),

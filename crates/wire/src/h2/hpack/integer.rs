@@ -1,8 +1,7 @@
-//! Integers with a prefix (RFC 7541 section 5.1). Never larger than 28 bits beyond the prefix:
-//! nothing that they count can be.
+//! Integers with a prefix (RFC 7541 section 5.1), limited to 28 bits beyond the prefix.
 
-/// Reads an integer whose first byte has `bits` bits of it; `None` when it is cut off or larger
-/// than anything that it could count.
+/// Decodes an integer whose first byte has `bits` bits of it; `None` if it is truncated or above
+/// the limit.
 #[inline]
 pub(super) fn decode(input: &[u8], at: &mut usize, bits: u32) -> Option<usize> {
     let mask = (1usize << bits) - 1;
@@ -24,7 +23,7 @@ pub(super) fn decode(input: &[u8], at: &mut usize, bits: u32) -> Option<usize> {
     None
 }
 
-/// Writes an integer; `flags` are the bits before it in the first byte.
+/// Encodes an integer; `flags` are the bits before it in the first byte.
 #[inline]
 pub(super) fn encode(value: usize, bits: u32, flags: u8, out: &mut Vec<u8>) {
     let mask = (1usize << bits) - 1;

@@ -1,5 +1,4 @@
-//! Header compression (RFC 7541): lists of fields to and from header blocks. Never knows what a
-//! field means.
+//! Header compression (RFC 7541): field lists to and from header blocks.
 
 mod decode;
 mod encode;
@@ -12,7 +11,7 @@ mod table;
 pub use decode::{Broken, Decoder, Stopped};
 pub use encode::{field, indexed_name, size_update, status};
 
-/// What an entry of the dynamic table counts beside its text (section 4.1).
+/// Size of a dynamic table entry in addition to its text (RFC 7541 section 4.1).
 pub const ENTRY_OVERHEAD: usize = 32;
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! The static table (RFC 7541 appendix A). Data alone.
+//! The static table (RFC 7541 appendix A).
 
 use htx::HeaderId;
 
-/// How many entries there are; the dynamic table begins behind them.
+/// Number of entries; the dynamic table begins after them.
 pub(super) const LEN: usize = TABLE.len();
 
-/// Names and values; entry 1 comes first.
+/// Names and values, from entry 1 on.
 pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
     (b":authority", b""),
     (b":method", b"GET"),
@@ -70,7 +70,7 @@ pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
     (b"www-authenticate", b""),
 ];
 
-/// The entry with the name of a well-known header, if there is one; 0 otherwise.
+/// The first entry with the name of a well-known header; 0 if there is none.
 pub(super) fn index_of(id: HeaderId) -> usize {
     usize::from(BY_ID[usize::from(id as u8)])
 }

@@ -1,7 +1,7 @@
-//! The dynamic table of a decoder (RFC 7541 section 2.3.2): the newest fields first, the oldest
-//! dropped for want of room. Never larger than it may be.
+//! The dynamic table of a decoder (RFC 7541 section 2.3.2): newest fields first, the oldest are
+//! evicted.
 //!
-//! Texts stand in one ring of bytes of at most twice the table's size, so that each is one piece.
+//! Texts are in one byte vector of at most twice the table's size, so that each is contiguous.
 
 use super::ENTRY_OVERHEAD;
 use std::collections::VecDeque;
@@ -19,16 +19,16 @@ impl Entry {
     }
 }
 
-/// A dynamic table; without an entry it has no memory.
+/// A dynamic table; without entries it has no memory.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// Newest first.
+    /// Entries, newest first.
     entries: VecDeque<Entry>,
-    /// Texts in the order of their coming. What is before the oldest entry is dropped when the
-    /// bytes have grown to twice the limit.
+    /// Texts in order of insertion. Bytes before the oldest entry are dropped when the vector
+    /// reaches twice the limit.
     bytes: Vec<u8>,
     size: usize,
-    /// The most that the encoder wants to use.
+    /// The size limit that the encoder has chosen.
     limit: usize,
 }
 
@@ -37,7 +37,7 @@ impl Table {
         Self { entries: VecDeque::new(), bytes: Vec::new(), size: 0, limit }
     }
 
-    /// Its size as section 4.1 counts.
+    /// Its size as defined in RFC 7541 section 4.1.
     pub(super) fn size(&self) -> usize {
         self.size
     }
@@ -51,13 +51,13 @@ impl Table {
         Some((&self.bytes[start..middle], &self.bytes[middle..middle + entry.value_len as usize]))
     }
 
-    /// Changes the limit; the oldest entries go if they do not fit.
+    /// Changes the limit; entries that do not fit are evicted, oldest first.
     pub(super) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
         self.evict(0);
     }
 
-    /// Adds a field. One that is larger than the table empties it.
+    /// Inserts a field. One that is larger than the table empties it.
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let needed = name.len() + value.len() + ENTRY_OVERHEAD;
         self.evict(needed);
@@ -77,7 +77,7 @@ impl Table {
         self.size += needed;
     }
 
-    /// Drops old entries until this much more fits.
+    /// Evicts old entries until `needed` more bytes fit.
     fn evict(&mut self, needed: usize) {
         while self.size + needed > self.limit {
             let Some(oldest) = self.entries.pop_back() else { return };
@@ -85,7 +85,7 @@ impl Table {
         }
     }
 
-    /// Drops the texts of entries that are gone.
+    /// Drops the texts of evicted entries.
     fn compact(&mut self) {
         let Some(oldest) = self.entries.back() else { return };
         let gone = oldest.start;

@@ -1,5 +1,4 @@
-//! Header compression against the RFC's examples, against another codec, and arbitrary bytes. Never
-//! through a connection.
+//! Tests of header compression: the RFC's examples, comparison with another codec, arbitrary bytes.
 
 mod differential;
 
@@ -98,7 +97,7 @@ fn what_cannot_be_decoded() {
     }
 }
 
-/// A block that stands for more than is wanted is left where it is too much.
+/// Decoding stops where the limit is exceeded.
 #[test]
 fn decoding_ends_with_the_limit() {
     let block = [&b"\x40\x01n\x0a0123456789"[..], &[0xbe; 1_000]].concat();

@@ -1,4 +1,4 @@
-//! Our codec beside another one, on the same lists and the same bytes. Never on a fixed input.
+//! Compares our codec with another one on random lists and bytes.
 
 use super::super::{Decoder, encode};
 use htx::HeaderId;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Names that both tables know, and others.
+/// Names of the static table and others.
 fn name() -> impl Strategy<Value = Vec<u8>> {
     let known = ["cookie", "accept", "content-type", "cache-control", "x-a", "etag", "x-b"];
     prop_oneof![
@@ -17,7 +17,7 @@ fn name() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Few values, so that entries are met again, and some of any bytes.
+/// Few values, so that table entries are hit, and some arbitrary bytes.
 fn value() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         prop::sample::select(vec!["", "a", "gzip, deflate", "no-cache"])
@@ -42,7 +42,7 @@ proptest! {
     #[test]
     fn what_the_other_encodes(lists in lists(), size in prop::sample::select(vec![0, 100, 4_096])) {
         let (mut encoder, mut decoder) = (other::Encoder::new(), Decoder::new(4_096));
-        // The table of both shrinks before the first block, which has to be said.
+        // Both tables shrink before the first block, which has to be announced.
         encoder.set_max_table_size(size as usize);
         for (number, list) in lists.iter().enumerate() {
             let mut block = Vec::new();
@@ -68,8 +68,7 @@ proptest! {
         }
     }
 
-    /// Blocks with flaws: what both take they understand alike, and what only one of them takes is
-    /// known to be so.
+    /// Blocks with errors: both codecs agree on what both accept, and the differences are known.
     #[test]
     fn what_anybody_might_send(
         lists in lists(),
