@@ -1,10 +1,10 @@
-//! `cargo xtask bench heavy`: how long a plain request waits while 1,000 heavy tasks of 0.5 ms are
-//! always queued, and what the heavy ones lose by it (row B4). Never part of the product.
+//! `cargo xtask bench heavy`: latency of a plain request while 1,000 heavy tasks of 0.5 ms are
+//! always queued, and the throughput that the heavy tasks lose (row B4).
 //!
-//! Two rulers. In slices: how many heavy slices end between the moment a request is sent and its
-//! answer, which is the scheduler's doing alone. In microseconds, beside a bare loop in the same
-//! run: the same client asks a loop that burns slices and answers between two. What the bare loop
-//! takes beyond one slice is the machine's. Client and server are bound to processors of their own.
+//! Two measures. In slices: the number of heavy slices that end between a request and its answer,
+//! which depends on the scheduler only. In microseconds, beside a plain loop in the same run: the
+//! same client asks a loop that burns slices and answers between two of them. The loop's latency
+//! beyond one slice is the machine's. Client and server are bound to processors of their own.
 
 use bench::{now, quantile, table};
 use reactor::{Handle, Settings, Socket, Thread};
@@ -19,22 +19,22 @@ use std::time::Duration;
 
 const TASKS: usize = 1_000;
 const SLICE: Duration = Duration::from_micros(500);
-/// Of one measurement; each is made `ROUNDS` times, by turns.
+/// Duration of one measurement; each is made `ROUNDS` times, in turn.
 const SPAN: Duration = Duration::from_secs(3);
 const ROUNDS: usize = 4;
-/// Between two plain requests: 1 to 2 ms, so that they do not march in step with the slices. About
-/// 500 a second, which take some 1 % of a core.
+/// Pause between two plain requests: 1 to 2 ms, so that they are not in step with the slices. About
+/// 500 per second, which take some 1 % of a core.
 const PAUSE_US: (u32, u32) = (1_000, 1_000);
 const SERVER: usize = 0;
 const CLIENT: usize = 1;
 
-/// What both threads of a measurement see.
+/// State shared by both threads of a measurement.
 #[derive(Default)]
 struct Common {
     stop: AtomicBool,
     /// Heavy slices that have ended.
     slices: AtomicU64,
-    /// The same, at the last answer.
+    /// The same at the last answer.
     answered: AtomicU64,
 }
 
@@ -45,31 +45,32 @@ impl Common {
         self.slices.fetch_add(1, SeqCst);
     }
 
-    /// To be called before an answer is sent.
+    /// Must be called before an answer is sent.
     fn note_answer(&self) {
         self.answered.store(self.slices.load(SeqCst), SeqCst);
     }
 }
 
-/// What the client saw.
+/// Measurements of the client.
 #[derive(Default)]
 struct Seen {
     micros: Vec<f64>,
-    /// Slices that ended between the sending and the answer; at most one of them had begun before.
+    /// Slices that ended between request and answer; at most one of them had begun before the
+    /// request.
     slices: Vec<f64>,
 }
 
-/// Where a thread's time went that it wanted and did not get.
+/// Time that a thread wanted to run but did not.
 #[derive(Default, Clone, Copy)]
 struct Denied {
-    /// Times that it was set aside although it could go on.
+    /// Number of preemptions while it was runnable.
     preempted: u64,
     /// Nanoseconds in the kernel's run queue.
     waited: u64,
 }
 
 impl Denied {
-    /// Of the calling thread, so far.
+    /// Values of the calling thread so far.
     fn so_far() -> Self {
         let read = |file: &str| std::fs::read_to_string(format!("/proc/thread-self/{file}"));
         let status = read("status").unwrap_or_default();
@@ -88,7 +89,7 @@ impl Denied {
     }
 }
 
-/// One way to serve, over all its rounds.
+/// Results of one way to serve, over all rounds.
 #[derive(Default)]
 struct Sums {
     seen: Seen,
@@ -132,7 +133,7 @@ async fn answer(socket: Socket, common: Arc<Common>) {
     }
 }
 
-/// Asks until it is stopped.
+/// Sends requests until it is stopped.
 fn ask(mut stream: TcpStream, common: &Common, sums: &mut Sums) {
     sys::cpu::bind_thread(&[CLIENT]).expect("two processors");
     let prng = stdx::Prng::new(5);
@@ -160,7 +161,7 @@ fn pair() -> (TcpStream, TcpStream) {
     (client, served)
 }
 
-/// Calls `turn` for `SPAN`, while `asking` is under way if it is, and to its end.
+/// Calls `turn` for `SPAN`, and longer if the client is still running.
 fn turn_for_span(common: &Common, sums: &mut Sums, mut turn: impl FnMut()) {
     let (start, before, denied) = (now(), common.slices.load(SeqCst), Denied::so_far());
     while start.elapsed() < SPAN {
@@ -171,7 +172,7 @@ fn turn_for_span(common: &Common, sums: &mut Sums, mut turn: impl FnMut()) {
     sums.server.add_since(denied);
 }
 
-/// The scheduler, without anybody who asks.
+/// The scheduler without a client.
 fn alone(sums: &mut Sums) {
     let common = Arc::new(Common::default());
     let thread = heavy_thread(&common);
@@ -179,7 +180,7 @@ fn alone(sums: &mut Sums) {
     thread.scheduler().clear();
 }
 
-/// The scheduler, with a client.
+/// The scheduler with a client.
 fn together(sums: &mut Sums) {
     let common = Arc::new(Common::default());
     let thread = heavy_thread(&common);
@@ -190,7 +191,7 @@ fn together(sums: &mut Sums) {
     thread.scheduler().clear();
 }
 
-/// The bare loop, with a client.
+/// The plain loop with a client.
 fn bare(sums: &mut Sums) {
     let common = Common::default();
     let (client, mut served) = pair();
@@ -228,7 +229,7 @@ fn with_client(client: TcpStream, common: &Common, sums: &mut Sums, mut turn: im
     });
 }
 
-/// A line of the table of latencies.
+/// A row of the latency table.
 fn latency(name: &str, sums: &mut Sums) -> Vec<String> {
     sums.seen.micros.sort_by(f64::total_cmp);
     sums.seen.slices.sort_by(f64::total_cmp);
@@ -239,7 +240,7 @@ fn latency(name: &str, sums: &mut Sums) -> Vec<String> {
     vec![name.to_owned(), count, p50, p99, p999, max, slices(0.5), slices(0.999), slices(1.0)]
 }
 
-/// A line of the table of what the machine withheld.
+/// A row of the table of withheld time.
 fn denied(name: &str, sums: &Sums) -> Vec<String> {
     let share = |it: Denied| format!("{:.2} %", it.waited as f64 / 1e7 / sums.seconds);
     let times = |it: Denied| it.preempted.to_string();

@@ -1,9 +1,7 @@
-//! `cargo xtask bench histogram`: what it costs to count a time, and how far quantiles are off.
-//! Never part of the product.
+//! `cargo xtask bench histogram`: cost of counting a time, and error of quantiles.
 //!
-//! Times are drawn as traffic has them: most within a factor of two, one in a hundred up to a
-//! hundred times as long. `cold` goes over 1,000 histograms in turn, so that hardly any is in the
-//! cache.
+//! Times are drawn as in real traffic: most within a factor of two, one in a hundred up to a
+//! hundred times as long. `cold` uses 1,000 histograms in turn, so that hardly any is in the cache.
 
 use bench::{nanos_per_op, table};
 use std::hint::black_box;

@@ -1,9 +1,8 @@
-//! `cargo xtask bench leastconn`: the designs of the order behind `balance leastconn`.
-//! Never part of the product.
+//! `cargo xtask bench leastconn`: the designs of the server order of `balance leastconn`.
 //!
-//! Every thread holds eight requests and ends one at random for each that it begins, as fast as it
-//! can: nothing but the balancer is measured, so contention is far above that of a proxy. Lines
-//! written are counted by building the sources of the index over words that note each write.
+//! Every thread holds eight requests and ends a random one for each that it begins, without pause:
+//! only the balancer is measured, so contention is far above that of a proxy. Written cache lines
+//! are counted by building the index over words that record each write.
 
 #[path = "../../balance/tests/counting/mod.rs"]
 mod counting;
@@ -25,7 +24,7 @@ fn balancer(order: LoadOrder, servers: u32) -> Balancer {
     Balancer::with_order(Algorithm::LeastConn, order, false, settings, 0)
 }
 
-/// One thread's requests until told to stop; yields how many it began.
+/// Runs one thread's requests until told to stop; returns how many it began.
 fn requests(balancer: &Balancer, seed: u64, stop: &AtomicBool) -> u64 {
     let random = Prng::new(seed);
     let pick = || {
@@ -47,7 +46,7 @@ fn requests(balancer: &Balancer, seed: u64, stop: &AtomicBool) -> u64 {
     count
 }
 
-/// Picks per second, and the part of picks and releases that moved no server.
+/// Picks per second, and the share of picks and releases that moved no server.
 fn measure(order: LoadOrder, servers: u32, threads: usize) -> (f64, f64) {
     let balancer = &balancer(order, servers);
     let (stop, barrier, total) =
@@ -62,7 +61,7 @@ fn measure(order: LoadOrder, servers: u32, threads: usize) -> (f64, f64) {
         }
         barrier.wait();
         let start = now();
-        // Nothing to wait for but time; a thread of the run before may cut a wait short.
+        // Waits for time to pass; a thread of the previous run may cut one wait short.
         while let Some(left) = LENGTH.checked_sub(start.elapsed()).filter(|left| !left.is_zero()) {
             std::thread::park_timeout(left);
         }

@@ -1,8 +1,7 @@
-//! `cargo xtask bench lookup`: finding a thread's own next item in an ordered queue of 64 threads.
-//! Never part of the product.
+//! `cargo xtask bench lookup`: finding a thread's next item in an ordered queue of 64 threads.
 //!
-//! The peer is the same queue without unions: a search that skips the items of others one by one.
-//! In `mixed` each item belongs to a thread drawn at random; in `runs` each thread has its items in
+//! Compared with the same queue without unions, whose search skips items of other threads one by
+//! one. In `mixed` each item belongs to a random thread; in `runs` each thread has its items in
 //! rows of 2,000, as when one connection wakes all its streams at once.
 
 use bench::{nanos_per_op, table};
@@ -25,7 +24,7 @@ fn runs(item: u64, _: &Prng) -> u32 {
     (item / RUN % THREADS as u64) as u32
 }
 
-/// Both queues with the same items, and where each thread stands in each.
+/// Both queues with the same items, and each thread's position in them.
 struct Queues {
     tree: ScopeTree<()>,
     at: Vec<Position>,
@@ -34,7 +33,7 @@ struct Queues {
 }
 
 impl Queues {
-    /// Keys are in the order of arrival for `runs`, and scattered for `mixed`.
+    /// Keys are in order of insertion for `runs`, and scattered for `mixed`.
     fn new(items: u64, owner: Owner, scattered: bool) -> Self {
         let random = Prng::new(items);
         let mut tree = ScopeTree::new();
@@ -48,13 +47,13 @@ impl Queues {
         Self { tree, naive_at: at.clone(), at, naive }
     }
 
-    /// The next item of a thread, going round.
+    /// The next item of a thread, cyclically.
     fn pick(&mut self, thread: usize) {
         let found = self.tree.next_for(1 << thread, self.at[thread]).map(|(position, ())| position);
         self.at[thread] = black_box(found).map_or(Position::START, Position::after);
     }
 
-    /// The same by skipping; yields the items looked at.
+    /// The same by skipping; returns the number of items visited.
     fn pick_naively(&mut self, thread: usize) -> u64 {
         let mut visited = 0;
         let mine = |visited: &mut u64, scope: u64| {
@@ -68,7 +67,7 @@ impl Queues {
         visited
     }
 
-    /// Takes the first item of a thread out and puts it behind all others.
+    /// Removes the first item of a thread and inserts it after all others.
     fn take(&mut self, thread: usize) {
         if let Some((_, ())) = self.tree.take_first(1 << thread, u64::MAX) {
             self.tree.insert(u64::MAX - 1, 1 << thread, ());

@@ -1,5 +1,5 @@
-//! `cargo xtask bench timers`: a million timers armed, cancelled and extended in random order, and a
-//! storm of 200,000 due at once (rows C1 and C2). Never part of the product.
+//! `cargo xtask bench timers`: a million timers armed, cancelled and extended in random order, and
+//! a storm of 200,000 due at once (rows C1 and C2).
 
 use bench::{nanos_per_op, now, quantile, table};
 use sched::wheel::Wheel;
@@ -13,7 +13,7 @@ const TIMERS: u32 = 1_000_000;
 const STORM: u32 = 200_000;
 const HOUR: u32 = 3_600_000;
 const ROUNDS: u32 = 5;
-/// Tasks woken before they are run, so that the run queue stays as short as that of a proxy.
+/// Tasks woken before they are run, so that the run queue is as short as that of a proxy.
 const WOKEN: usize = 128;
 
 struct Silent;
@@ -22,7 +22,7 @@ impl Alarm for Silent {
     fn ring(&self) {}
 }
 
-/// All indices in random order, with a deadline within the hour each.
+/// All indices in random order, each with a deadline within the hour.
 fn shuffled(prng: &Prng) -> Vec<(u32, Tick)> {
     let mut all: Vec<u32> = (0..TIMERS).collect();
     for place in (1..all.len()).rev() {
@@ -31,7 +31,7 @@ fn shuffled(prng: &Prng) -> Vec<(u32, Tick)> {
     all.into_iter().map(|index| (index, Tick(1 + prng.below(HOUR)))).collect()
 }
 
-/// The wheel by itself, without tasks.
+/// Measures the wheel alone, without tasks.
 fn costs_of_the_wheel() {
     let prng = Prng::new(7);
     let (order, other) = (shuffled(&prng), shuffled(&prng));
@@ -52,7 +52,7 @@ fn costs_of_the_wheel() {
     println!("{}", table(&["arm", "cancel", "extend", "bring forward"], &[row(&best)]));
 }
 
-/// The smaller of each.
+/// Keeps the smaller of each pair.
 fn note<const N: usize>(best: &mut [f64; N], measured: [f64; N]) {
     best.iter_mut().zip(measured).for_each(|(best, it)| *best = best.min(it));
 }
@@ -61,7 +61,7 @@ fn row(nanos: &[f64]) -> Vec<String> {
     nanos.iter().map(|nanos| format!("{nanos:.1}")).collect()
 }
 
-/// Wakes all tasks once, in this order, and returns nanoseconds per task.
+/// Wakes all tasks once in this order; returns nanoseconds per task.
 fn one_turn_each(own: &Scheduler, order: &[TaskId]) -> f64 {
     nanos_per_op(1, order.len() as u64, || {
         for some in order.chunks(WOKEN) {
@@ -71,8 +71,8 @@ fn one_turn_each(own: &Scheduler, order: &[TaskId]) -> f64 {
     })
 }
 
-/// As tasks use them: a million tasks, each of which sets, extends or clears its deadline in a turn
-/// of its own. What a turn costs without that is measured too, and taken off.
+/// Measures timers as tasks use them: a million tasks, each of which sets, extends or clears its
+/// deadline in a turn of its own. The cost of a turn without a deadline is subtracted.
 fn costs_of_tasks() {
     let own = scheduler();
     let deadline: Rc<Cell<Option<u32>>> = Rc::default();
@@ -83,7 +83,7 @@ fn costs_of_tasks() {
             let sleeper = own.clone();
             own.spawn(Class::Normal, async move {
                 loop {
-                    // The draw costs the same in each phase.
+                    // The random draw costs the same in each phase.
                     let within = prng.below(HOUR);
                     let at = base.get().map(|base| Tick(base + within));
                     sleeper.pause(at).await;
@@ -104,13 +104,13 @@ fn costs_of_tasks() {
         };
         let before = phase(None);
         let arm = phase(Some(start + 1));
-        // Later than what any of them has.
+        // Later than any of their deadlines.
         let extend = phase(Some(start + 1 + HOUR));
         let cancel = phase(None);
         let turn = f64::midpoint(before, phase(None));
         turns.push(turn);
         rounds.iter_mut().zip([arm, cancel, extend]).for_each(|(all, it)| all.push(it - turn));
-        // What a cancelled deadline leaves in the wheel is gone before the next round.
+        // Cancelled timers are removed from the wheel before the next round.
         while own.timers() > 0 {
             own.expire(Tick(start + 3 * HOUR));
         }
@@ -132,7 +132,7 @@ fn scheduler() -> Rc<Scheduler> {
     Rc::new(Scheduler::new(Settings::default(), mailbox, Tick(0)))
 }
 
-/// Microseconds of the longest loop while everything that slept until one moment is run.
+/// Microseconds of the longest iteration while all tasks with the same deadline are run.
 fn storm() {
     let own = scheduler();
     for _ in 0..STORM {

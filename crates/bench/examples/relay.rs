@@ -1,8 +1,8 @@
-//! The floor of `cargo xtask bench compare --floor`: bytes from client to server and back, and
-//! nothing else. Never parses, never shares a server connection, never part of the product.
+//! The lower bound of `cargo xtask bench compare --floor`: it only copies bytes between client and
+//! server.
 //!
-//! `relay -f FILE -db` reads from a proxy's configuration file where to listen and to connect, so
-//! that it can stand in for a proxy.
+//! `relay -f FILE -db` reads the addresses to listen on and to connect to from a proxy's
+//! configuration file, so that it can be used in place of a proxy.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +14,7 @@ use std::io::{ErrorKind, IoSlice};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::IntoRawFd;
 
-/// The token of the listener; that of a connection is its handle, and `u64::MAX` is the bell of
+/// Token of the listener; the token of a connection is its handle, and `u64::MAX` is the alarm of
 /// `Os`.
 const LISTENER: u64 = u64::MAX - 1;
 
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     relay(&Os::new(200)?, Handle(listener.into_raw_fd()), &servers)
 }
 
-/// The addresses on lines that begin with a word.
+/// The addresses on lines that begin with this word.
 fn addresses(text: &str, word: &str) -> Result<Vec<SocketAddr>, Box<dyn Error>> {
     let lines = text.lines().filter(|line| line.split_whitespace().next() == Some(word));
     let words = lines.flat_map(str::split_whitespace);
@@ -57,7 +57,7 @@ fn relay(os: &Os, listener: Handle, servers: &[SocketAddr]) -> Result<(), Box<dy
     }
 }
 
-/// Connects a client to a server of its own.
+/// Connects a client to a server connection of its own.
 fn join(
     os: &Os,
     client: Handle,
@@ -72,8 +72,8 @@ fn join(
     Ok(())
 }
 
-/// Passes on what one read gives. What does not fit is lost: messages here are far smaller than
-/// socket buffers.
+/// Forwards the result of one read. Bytes that do not fit are lost: the messages here are far
+/// smaller than socket buffers.
 fn pass(os: &Os, from: Handle, buffer: &mut [u8], peers: &mut HashMap<i32, Handle>) {
     let Some(&to) = peers.get(&from.0) else { return };
     match os.recv(from, buffer) {

@@ -1,18 +1,17 @@
-//! What the in-process benchmarks share: timing a loop and a table as text.
-//! Never becomes part of the product, and never judges a figure.
+//! Helpers of the in-process benchmarks: timing a loop, quantiles, and tables as text.
 
 #![forbid(unsafe_code)]
 
 use std::time::Instant;
 
-/// The time, for measuring.
+/// The current time, for measurements.
 #[allow(clippy::disallowed_methods, reason = "a benchmark is outside the reactor")]
 pub fn now() -> Instant {
     Instant::now()
 }
 
 /// Nanoseconds per operation: the best of `rounds` runs of `work`, each of which does `count`
-/// operations. The best, because whatever else the machine does only ever adds.
+/// operations. The best one counts, because other load only ever adds time.
 pub fn nanos_per_op(rounds: u32, count: u64, mut work: impl FnMut()) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..rounds {
@@ -23,14 +22,14 @@ pub fn nanos_per_op(rounds: u32, count: u64, mut work: impl FnMut()) -> f64 {
     best
 }
 
-/// The value below which `fraction` (0 to 1) of the sorted values lie; NaN when there are none.
+/// The value below which `fraction` (0 to 1) of the sorted values lie; NaN if there are none.
 pub fn quantile(sorted: &[f64], fraction: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     let index = ((sorted.len() as f64 * fraction) as usize).min(last);
     sorted.get(index).copied().unwrap_or(f64::NAN)
 }
 
-/// Rows under a head as text, the first column to the left, the others to the right.
+/// Rows under a header as text, the first column left-aligned, the others right-aligned.
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
@@ -54,7 +53,7 @@ fn line(cells: &[String], widths: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! The arithmetic.
+    //! Tests of the arithmetic.
     use super::*;
 
     #[test]

@@ -15,7 +15,7 @@ pub enum HeadStep {
     Complete {
         /// Bytes to drop.
         consumed: usize,
-        /// What follows it.
+        /// Kind of the body that follows.
         body: crate::BodyKind,
     },
 }

@@ -1,18 +1,18 @@
-//! The configuration: its lexer alone, and whole files. Never touches the file system.
+//! Properties of the configuration's lexer and of whole configuration files.
 
 use config::{Environment, Family, Features, Files, Format, Resolver, Setup, Source, Style};
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// Expansion is bounded by the lexer; this is far above what it lets through for a line.
+/// Most words of a line. The lexer bounds expansion far below this.
 const MOST_WORDS: usize = 64;
 
 fn environment() -> Environment {
     [("X", "p q  r"), ("E", ""), ("PORT", "8080")].into_iter().collect()
 }
 
-/// Cuts each line into words: spans lie in the line and rise, errors stand in it.
+/// Splits each line into words: spans are inside the line and ascending, and errors are inside it.
 pub fn lexer(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     for line in text.split('\n') {
@@ -21,7 +21,7 @@ pub fn lexer(data: &[u8]) {
                 assert!(words.len() <= MOST_WORDS, "{} words", words.len());
                 let mut end = 0;
                 for (text, span) in words {
-                    // What a variable expands to stands where the variable does.
+                    // The expansion of a variable has the variable's position.
                     assert!(span.start <= span.end && span.end <= line.len(), "{span:?}");
                     assert!(span.end >= end, "{span:?} comes before {end}");
                     assert!(text.len() <= config::MAX_LINE * 2);
@@ -59,8 +59,8 @@ impl Resolver for Nothing {
     }
 }
 
-/// Loads a whole file: there is a model or an alert, and whatever is said of a line names it and a
-/// column in it.
+/// Loads a whole file: the result is a model or an alert, and every message about a line names it
+/// and a column in it.
 pub fn file(data: &[u8]) {
     let source = Source::from_bytes("a.cfg", data.to_vec());
     let lines = source.text.split('\n').count();

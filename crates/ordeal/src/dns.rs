@@ -1,18 +1,18 @@
-//! Answers of name servers: any bytes, and any order of answers and time. Never a socket.
+//! Properties of DNS answers: arbitrary bytes, and arbitrary orders of answers and time.
 
 use dns::message::{self, Kind, Reply};
 use dns::{Event, Record, Resolution, Settings};
 
-/// The name that is asked for.
+/// The name that is queried.
 const NAME: &str = "app.test";
 
-/// The most records that an answer may be worth, and that are kept of a name.
+/// Most records taken from an answer and kept for a name.
 const MOST: usize = 1_024;
 
 const KINDS: [Kind; 3] = [Kind::V4, Kind::V6, Kind::Service];
 
-/// The first byte chooses the kind, the rest is a message: of the question's number only if it says
-/// so, and worth records of that kind only.
+/// Decodes a message whose type is chosen by the first byte: it is an answer only with the query's
+/// id, and yields records of that type only.
 pub fn answer(data: &[u8]) {
     let Some((choice, bytes)) = data.split_first() else { return };
     let kind = KINDS[usize::from(*choice) % KINDS.len()];
@@ -34,8 +34,8 @@ pub fn answer(data: &[u8]) {
     }
 }
 
-/// Messages of up to 255 bytes with a delay before each: what is known stays bounded, there is
-/// always a next moment, and a question goes out again after whatever was said.
+/// Messages of up to 255 bytes with a delay before each: the known records stay bounded, there is
+/// always a next due time, and a query is sent again after any answer.
 pub fn resolution(data: &[u8]) {
     let settings = Settings { honours_ttl: data.len() % 2 == 1, ..Settings::default() };
     let (mut now, mut id, mut asked) = (0, 1, 0);
@@ -47,7 +47,7 @@ pub fn resolution(data: &[u8]) {
         now += u64::from(*delay) * 20;
         id += 1;
         asked += u32::from(resolution.on_time(now, id, 2, &settings) == Event::Ask);
-        // As if the number had been guessed.
+        // As if the id had been guessed.
         let mut bytes = bytes.to_vec();
         if let (Some(id), [first, second, ..]) = (resolution.asking(), &mut bytes[..]) {
             [*first, *second] = id.to_be_bytes();

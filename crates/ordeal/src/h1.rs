@@ -1,9 +1,9 @@
-//! HTTP/1: heads and chunked bodies, whole and in pieces. Never a message's meaning.
+//! Properties of HTTP/1 heads and chunked bodies, whole and in pieces.
 
 use htx::{Fields, Head};
 use wire::h1::{ChunkDecoder, Error, HeadKind, HeadParser, Limits, TrailersParser};
 
-/// What a head parser made of an input that grew at each of `cuts`.
+/// Result of a head parser on input that grows at each of `cuts`.
 fn parse(
     kind: HeadKind,
     input: &[u8],
@@ -19,8 +19,8 @@ fn parse(
     Ok(None)
 }
 
-/// Parses a request or a response at once and byte by byte: both give the same, and no field can
-/// break out of its line.
+/// Parses a request or a response at once and byte by byte: both results are equal, and no field
+/// contains a line end.
 pub fn head(data: &[u8]) {
     let Some((choice, input)) = data.split_first() else { return };
     let kind = if choice & 1 == 0 { HeadKind::Request } else { HeadKind::Response };
@@ -41,12 +41,12 @@ pub fn head(data: &[u8]) {
         assert!(!field.name.is_empty() && field.name.iter().all(u8::is_ascii_graphic));
         assert!(!field.value.iter().any(|byte| matches!(byte, b'\r' | b'\n')));
     }
-    // A line of its own takes at most two bytes more than it had, for a bare line feed.
+    // A line grows by at most two bytes, for a bare line feed.
     assert!(whole.wire_len() <= 2 * input.len() + 4);
 }
 
-/// Body and trailers of a chunked message that arrives in pieces of `step` bytes; none when it is
-/// not complete.
+/// Body and length of a chunked message that arrives in pieces of `step` bytes; `None` if it is
+/// incomplete.
 fn decode(input: &[u8], step: usize) -> Result<Option<(Vec<u8>, usize)>, Error> {
     let (mut decoder, mut body, mut at) = (ChunkDecoder::default(), Vec::new(), 0);
     for end in (0..input.len()).step_by(step).chain([input.len()]) {
@@ -73,7 +73,8 @@ fn trailers(input: &[u8]) -> Result<Option<usize>, Error> {
     Ok(step.done.then_some(step.consumed))
 }
 
-/// Decodes a chunked body at once and in pieces: both give the same bytes, none invented.
+/// Decodes a chunked body at once and in pieces: both give the same bytes, and not more than the
+/// input.
 pub fn chunks(data: &[u8]) {
     let Some((choice, input)) = data.split_first() else { return };
     let whole = decode(input, input.len().max(1));

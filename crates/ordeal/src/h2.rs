@@ -1,5 +1,4 @@
-//! HTTP/2: header blocks, frames of a connection, and what a proxy does with streams in any order.
-//! Never a message's meaning.
+//! Properties of HTTP/2 header blocks, frames, and stream operations in any order.
 
 use htx::{Head, Version};
 use mux::h2::{Conn, Key, Settings};
@@ -9,14 +8,14 @@ use wire::h2::frame::HEADER_LEN;
 use wire::h2::hpack::{self, Decoder};
 use wire::h2::{FrameHeader, Kind, PREFACE, encode};
 
-/// Decodes a header block twice with two decoders: both say the same, no table outgrows its limit,
-/// and what was decoded can be encoded and decoded again.
+/// Decodes a header block with two decoders: both give the same result, no table exceeds its limit,
+/// and the decoded fields can be encoded and decoded again.
 pub fn header_block(data: &[u8]) {
     let Some((size, block)) = data.split_first() else { return };
     let allowed = u32::from(*size) * 32;
     let (mut one, mut two) = (Decoder::new(allowed), Decoder::new(allowed));
     let mut fields = Vec::new();
-    // Beyond this, nobody would keep what a block says.
+    // Beyond this size no caller would keep the fields.
     let mut left = 1 << 20;
     let result = one.decode(block, |name, value| {
         if name.len() + value.len() < left {
@@ -39,7 +38,7 @@ pub fn header_block(data: &[u8]) {
     assert!(result.is_ok() && all.next().is_none());
 }
 
-/// A connection whose peer has said hello.
+/// A connection whose peer has sent its SETTINGS.
 fn greeted(side: Side) -> Conn {
     let mut conn = Conn::new(side, Settings::default());
     let mut hello = if side == Side::Client { PREFACE.to_vec() } else { Vec::new() };
@@ -49,7 +48,7 @@ fn greeted(side: Side) -> Conn {
     conn
 }
 
-/// What a machine says is frames, whole ones.
+/// Asserts that the output consists of whole frames.
 fn check_output(conn: &mut Conn) {
     let mut rest = conn.output().strip_prefix(PREFACE).unwrap_or(conn.output());
     while let Some(header) = FrameHeader::parse(rest) {
@@ -60,8 +59,7 @@ fn check_output(conn: &mut Conn) {
     conn.advance_output(conn.output().len());
 }
 
-/// The frames of an output but for those that open windows, which depend on how much input comes at
-/// a time.
+/// The frames of an output without window updates, which depend on how the input is split.
 fn without_windows(conn: &Conn) -> Vec<u8> {
     let mut rest = conn.output().strip_prefix(PREFACE).unwrap_or(conn.output());
     let mut kept = Vec::new();
@@ -75,7 +73,7 @@ fn without_windows(conn: &Conn) -> Vec<u8> {
     kept
 }
 
-/// Feeds a connection at once and in pieces: both say the same, and what they keep is bounded.
+/// Feeds a connection at once and in pieces: the outputs are equal, and the kept state is bounded.
 pub fn frames(data: &[u8]) {
     let Some((choice, input)) = data.split_first() else { return };
     let side = if choice & 1 == 0 { Side::Client } else { Side::Server };
@@ -96,7 +94,7 @@ pub fn frames(data: &[u8]) {
     check_output(&mut whole);
 }
 
-/// What a proxy may do with a stream, at any time.
+/// Does one operation of a proxy on a stream.
 fn act(conn: &mut Conn, key: Key, what: u8, amount: usize) {
     let (mut head, mut buffer) = (Head::default(), [0; 300]);
     match what % 8 {
@@ -122,8 +120,8 @@ fn act(conn: &mut Conn, key: Key, what: u8, amount: usize) {
     }
 }
 
-/// Mixes bytes from the peer with what a proxy does, in any order: nothing panics, what is said is
-/// frames, and in the end nothing is left.
+/// Mixes bytes from the peer with operations of a proxy in any order: nothing panics, the output
+/// consists of frames, and in the end no stream is left.
 pub fn operations(data: &[u8]) {
     let mut conn = greeted(Side::Client);
     let (mut keys, mut input, mut rest) = (Vec::new(), Vec::new(), data);

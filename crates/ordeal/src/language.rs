@@ -1,4 +1,5 @@
-//! Expressions, conditions, log formats and regular expressions: parsed, then evaluated. Never reads a file.
+//! Properties of expressions, conditions, log formats and regular expressions: parsed, then
+//! evaluated.
 
 use crate::world::World;
 use sample::regex::Regex;
@@ -6,10 +7,10 @@ use sample::{AclTable, Condition, Expr, LogFormat, LogStyle, NoFacts, ParseError
 use std::io;
 use std::path::Path;
 
-/// Longest text that is parsed: lines are bounded, and longer ones say nothing new.
+/// Longest text that is parsed: lines are bounded, and longer ones test nothing new.
 const LONGEST: usize = 8 << 10;
-/// Bytes that an expression may make of [`World`] and one text: hexadecimal doubles them, JSON
-/// escapes take six for one, and chains repeat that a few times at most.
+/// Most bytes that an expression may produce from [`World`] and one text: hexadecimal doubles them,
+/// JSON escapes take six for one, and chains repeat that a few times at most.
 const MOST: usize = 64 << 20;
 
 fn files(path: &Path) -> io::Result<Vec<u8>> {
@@ -31,7 +32,7 @@ fn text(data: &[u8]) -> String {
     String::from_utf8_lossy(&data[..data.len().min(LONGEST)]).into_owned()
 }
 
-/// An error stands in one of the words, or right behind the last.
+/// Asserts that an error is in one of the words, or directly after the last one.
 fn placed(words: &[&str], error: &ParseError) {
     assert!(!error.message.is_empty());
     assert!(error.word <= words.len(), "word {} of {words:?}: {error}", error.word);
@@ -45,7 +46,7 @@ fn words(text: &str) -> Vec<&str> {
     text.split([' ', '\n']).take(64).collect()
 }
 
-/// Parses an expression and evaluates it, on nothing and on a message.
+/// Parses an expression and evaluates it, without and with a message.
 pub fn expression(data: &[u8]) {
     let text = text(data);
     let words = words(&text);
@@ -65,7 +66,7 @@ pub fn expression(data: &[u8]) {
     });
 }
 
-/// Parses ACLs, one per line up to an empty one, then a condition; evaluates it.
+/// Parses ACLs, one per line up to an empty one, then a condition, and evaluates it.
 pub fn condition(data: &[u8]) {
     let text = text(data);
     with_parser(|cx| {
@@ -88,7 +89,7 @@ pub fn condition(data: &[u8]) {
     });
 }
 
-/// Parses a format in both styles and writes it.
+/// Parses a log format in both styles and writes it.
 pub fn log_format(data: &[u8]) {
     let text = text(data);
     with_parser(|cx| {
@@ -106,7 +107,7 @@ pub fn log_format(data: &[u8]) {
     });
 }
 
-/// Compiles the first line as an expression and tries it on the rest, in every way of use.
+/// Compiles the first line as a regular expression and matches the rest, in every mode.
 pub fn regex(data: &[u8]) {
     let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
     let (pattern, subject) = (&data[..end.min(512)], data.get(end + 1..).unwrap_or_default());
@@ -127,7 +128,7 @@ pub fn regex(data: &[u8]) {
             let offset =
                 message.rsplit_once("erroffset=").map(|(_, rest)| rest.trim_end_matches(')'));
             let offset: usize = offset.and_then(|text| text.parse().ok()).expect("an offset");
-            // Bytes that are no text are compiled as `\x{NN}`.
+            // Bytes that are not UTF-8 are compiled as `\x{NN}`.
             assert!(offset <= pattern.len() * 6, "{message}");
         }
     }

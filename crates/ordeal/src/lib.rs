@@ -1,8 +1,8 @@
-//! What every parser must stand: one function per parser, which panics when the parser breaks a promise. Never random.
+//! Properties of every parser: one function per parser, which panics if the parser violates them.
 //!
 //! The fuzz targets in `fuzz/` and the property tests beside this file call the same functions. The
-//! promises: no input panics; whatever is rejected has a place inside the input; what is made of an
-//! input is bounded by its size; and where an input may arrive in pieces, the pieces do not matter.
+//! properties: no input panics; an error has a position inside the input; the result is bounded by
+//! the size of the input; and where input may arrive in pieces, the result does not depend on them.
 #![forbid(unsafe_code)]
 
 pub mod configuration;
@@ -17,10 +17,10 @@ pub mod strict;
 pub mod tls;
 mod world;
 
-/// One parser's ordeal: any bytes.
+/// The properties of one parser, checked on any bytes.
 pub type Ordeal = fn(&[u8]);
 
-/// Every ordeal with the name of its fuzz target and of its directory in `fuzz/seeds`.
+/// All properties with the name of their fuzz target and of their directory in `fuzz/seeds`.
 pub const ORDEALS: &[(&str, Ordeal)] = &[
     ("config_lexer", configuration::lexer),
     ("config_file", configuration::file),

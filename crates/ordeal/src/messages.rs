@@ -1,8 +1,9 @@
-//! Whole HTTP/1 messages through both sides of a proxy, compared with a strict reader.
+//! Properties of whole HTTP/1 messages through both sides of a proxy, compared with a strict
+//! parser.
 //!
-//! The product accepts every message that the strict reader accepts, and reads it alike. Every
-//! message that the product accepts leaves in a form that the strict reader accepts as the same
-//! one.
+//! The product accepts every message that the strict parser accepts, with the same content. Every
+//! message that the product accepts is sent in a form that the strict parser accepts as the same
+//! message.
 
 use crate::strict::{self, Message};
 use htx::{Fields, Head, Version};
@@ -10,20 +11,20 @@ use mux::h1::{Conn, HeadStep, Settings};
 use mux::{BodyKind, Side};
 use wire::h1::Limits;
 
-/// A message that the product has taken.
+/// A message that the product has accepted.
 struct Taken {
-    /// Its head, as it left.
+    /// Its head as it was sent.
     head: Head,
-    /// Its content.
+    /// Its body.
     body: Vec<u8>,
-    /// Bytes that it took of the input.
+    /// Bytes consumed from the input.
     len: usize,
     /// The bytes sent to the other side, interim responses included.
     out: Vec<u8>,
 }
 
 /// Reads one message from `input`, which is all that the peer sends before it closes, and writes it
-/// on another connection; `None` when it is refused or not whole.
+/// on another connection; `None` if it is refused or incomplete.
 fn relay(from: &mut Conn, to: &mut Conn, input: &[u8]) -> Option<Taken> {
     let (mut head, mut out, mut at) = (Head::default(), Vec::new(), 0);
     let body = loop {
@@ -65,8 +66,8 @@ fn relay(from: &mut Conn, to: &mut Conn, input: &[u8]) -> Option<Taken> {
     Some(Taken { head, body: content, len: at, out })
 }
 
-/// Whether the product's limits, or rules about what a message means, may refuse a message of valid
-/// form.
+/// Whether the product may refuse a syntactically valid message, because of its limits or of
+/// semantic rules.
 fn may_be_refused(message: &Message) -> bool {
     let limits = Limits::default();
     let websocket =
@@ -84,7 +85,7 @@ fn may_be_refused(message: &Message) -> bool {
         || !matches!(message.start[1][..], [b'/', ..] | [b'*'])
 }
 
-/// The fields that every connection passes on as they are.
+/// The fields that every connection forwards unchanged.
 fn lasting<'m>(fields: impl Iterator<Item = (&'m [u8], &'m [u8])>) -> Vec<(Vec<u8>, Vec<u8>)> {
     const OWN: [&[u8]; 6] = [
         b"connection",
@@ -98,7 +99,8 @@ fn lasting<'m>(fields: impl Iterator<Item = (&'m [u8], &'m [u8])>) -> Vec<(Vec<u
     kept.map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
 }
 
-/// The bytes sent are one message of valid form with this content, framed in the usual spelling.
+/// Asserts that the sent bytes are one valid message with this content, framed in the usual
+/// spelling.
 fn check_sent(sent: &Message, taken: &Taken, out: &[u8]) {
     assert_eq!(sent.len, out.len(), "more than one message: {}", out.escape_ascii());
     assert_eq!(sent.body, taken.body, "another body: {}", out.escape_ascii());
@@ -120,7 +122,7 @@ fn check_sent(sent: &Message, taken: &Taken, out: &[u8]) {
     assert_eq!(lasting(head), lasting(fields));
 }
 
-/// A request to a server, whatever follows it.
+/// Forwards a request to a server, with any bytes after it.
 pub fn request(data: &[u8]) {
     let input = &data[..data.len().min(20_000)];
     let (mut client, mut server) = (
@@ -146,7 +148,7 @@ pub fn request(data: &[u8]) {
     }
 }
 
-/// A response to a GET of a client that speaks HTTP/1.1, with interim ones before it.
+/// Forwards a response to a GET of an HTTP/1.1 client, with interim responses before it.
 pub fn response(data: &[u8]) {
     let input = &data[..data.len().min(20_000)];
     let (mut client, mut server) = (

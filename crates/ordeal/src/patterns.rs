@@ -1,4 +1,4 @@
-//! Files of patterns: ACL files and maps. Never reads a real one.
+//! Properties of pattern files: ACL files and maps.
 
 use sample::pattern::{Match, PatternFiles};
 use sample::{Type, Value};
@@ -10,7 +10,7 @@ fn choose(data: &[u8]) -> (u8, &[u8]) {
     data.split_first().map_or((0, data), |(first, rest)| (*first, rest))
 }
 
-/// A line number in the message, inside the file, and the line is not empty.
+/// Asserts that the message has a line number inside the file, and that the line is not empty.
 fn placed(message: &str, file: &[u8]) {
     let number = message.rsplit_once("at line ").and_then(|(_, rest)| rest.split(' ').next());
     let number: usize = number.and_then(|text| text.parse().ok()).expect(message);
@@ -18,7 +18,7 @@ fn placed(message: &str, file: &[u8]) {
     assert!(line.is_some_and(|line| !line.is_empty()), "{message}");
 }
 
-/// Loads an ACL file and looks its own lines up in it.
+/// Loads an ACL file and looks up its own lines.
 pub fn acl(data: &[u8]) {
     let (choice, file) = choose(data);
     let method = Match::TABLE[usize::from(choice & 31) % Match::TABLE.len()].1;
@@ -42,7 +42,7 @@ pub fn acl(data: &[u8]) {
     }
 }
 
-/// Loads a map and looks its own keys up in it.
+/// Loads a map and looks up its own keys.
 pub fn map(data: &[u8]) {
     let (choice, file) = choose(data);
     let method = Match::TABLE[usize::from(choice & 31) % Match::TABLE.len()].1;

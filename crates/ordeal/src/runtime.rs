@@ -1,8 +1,8 @@
-//! The runtime socket: lines of an operator. Never runs a command.
+//! Properties of the runtime socket's line parser.
 
 use admin::{Line, LineParser};
 
-/// Takes lines: words and payloads are no longer than what was typed, and an empty line ends every
+/// Parses lines: words and payloads are no longer than the input, and an empty line ends every
 /// payload.
 pub fn line(data: &[u8]) {
     let mut parser = LineParser::default();
@@ -19,7 +19,7 @@ fn check(line: Line, typed: usize) {
     let mut count = 0;
     for command in commands {
         count += 1;
-        // A byte that is no text becomes a character of three.
+        // A byte that is not UTF-8 becomes a character of three bytes.
         let words: usize = command.words.iter().map(String::len).sum();
         let payload = command.payload.map_or(0, |text| text.len());
         assert!(words <= 3 * typed && payload <= 3 * typed + 1);

@@ -1,20 +1,19 @@
-//! A strict reader of HTTP/1 messages (RFC 9112), to compare the product with.
+//! A strict HTTP/1 parser (RFC 9112), as a reference for the product.
 //!
-//! It shares no code with the product, reads whole messages only, and takes nothing beyond the
-//! grammar but what `docs/http1-strictness.md` lists as sent on to peers: control characters and
-//! bytes above 127 in values and reason phrases, visible ASCII in targets, a missing `Host`, chunks
-//! in HTTP/1.0.
+//! It shares no code with the product, parses whole messages only, and accepts beyond the grammar
+//! only what `docs/http1-strictness.md` lists as forwarded: control characters and bytes above 127
+//! in values and reason phrases, visible ASCII in targets, a missing `Host`, chunks in HTTP/1.0.
 
 type Field = (Vec<u8>, Vec<u8>);
 
-/// A message of valid form.
+/// A valid message.
 #[derive(Debug, Default)]
 pub struct Message {
     /// Method, target and version; or version, status and reason.
     pub start: [Vec<u8>; 3],
     /// Header fields; names in lower case.
     pub fields: Vec<Field>,
-    /// The content, without its framing.
+    /// The body without its framing.
     pub body: Vec<u8>,
     /// Trailer fields.
     pub trailers: Vec<Field>,
@@ -30,7 +29,7 @@ impl Message {
     }
 }
 
-/// How a body ends.
+/// How the end of a body is determined.
 enum Length {
     None,
     Bytes(usize),
@@ -38,14 +37,14 @@ enum Length {
     Close,
 }
 
-/// Bytes that are read from the front.
+/// Bytes that are consumed from the front.
 struct Input<'a> {
     all: &'a [u8],
     at: usize,
 }
 
 impl<'a> Input<'a> {
-    /// A line that ends with CRLF and has neither another CR or LF nor a NUL in it.
+    /// A line that ends with CRLF and contains no other CR, LF or NUL.
     fn line(&mut self) -> Option<&'a [u8]> {
         let rest = &self.all[self.at..];
         let end = rest.windows(2).position(|two| two == b"\r\n")?;
@@ -111,7 +110,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The request at the front of the input, if it is whole and of valid form.
+/// The request at the front of the input, if it is complete and valid.
 pub fn request(input: &[u8]) -> Option<Message> {
     let mut rest = Input { all: input, at: 0 };
     let words: Vec<_> = rest.line()?.split(|byte| *byte == b' ').collect();
@@ -132,8 +131,8 @@ pub fn request(input: &[u8]) -> Option<Message> {
     (!misleads).then_some(message)
 }
 
-/// The response to a GET at the front of the input, if it is whole and of valid form. The end of
-/// the input is the end of the connection.
+/// The response to a GET at the front of the input, if it is complete and valid. The end of the
+/// input is the end of the connection.
 pub fn response(input: &[u8]) -> Option<Message> {
     let mut rest = Input { all: input, at: 0 };
     let mut words = rest.line()?.splitn(3, |byte| *byte == b' ');
@@ -151,7 +150,7 @@ pub fn response(input: &[u8]) -> Option<Message> {
     Some(message)
 }
 
-/// The length that the fields announce; the outer `None`: they contradict each other.
+/// The announced length; the outer `None`: the fields contradict each other.
 fn announced(message: &Message) -> Option<Option<Length>> {
     let (lengths, codings) =
         (message.values("content-length"), message.values("transfer-encoding"));
@@ -193,7 +192,7 @@ fn is_target(method: &[u8], target: &[u8]) -> bool {
                 is_authority(text) && !port.is_empty() && !port.ends_with(']')
             }
             _ if text.starts_with('/') => true,
-            // The preface of HTTP/2 has this form, too.
+            // The HTTP/2 preface has this form, too.
             _ if text == "*" => options || method == b"PRI",
             Some((scheme, rest)) => {
                 let letter = scheme.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -211,8 +210,8 @@ fn is_authority(text: &str) -> bool {
     is_name(&user) && is_host(host.as_bytes(), true) && !host.is_empty() && !host.starts_with(':')
 }
 
-/// `host [ ":" port ]`; the host may be empty. Whether a port is a number is left to rules and
-/// servers where the text is `Host`.
+/// `host [ ":" port ]`; the host may be empty. In `Host`, rules and servers check whether a port is
+/// a number.
 fn is_host(text: &[u8], numeric: bool) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     let (host, port) = match text.strip_prefix('[').and_then(|inside| inside.split_once(']')) {
@@ -233,7 +232,7 @@ fn is_host(text: &[u8], numeric: bool) -> bool {
     is_name(host.as_bytes()) && (port.is_empty() || port.strip_prefix(':').is_some_and(digits))
 }
 
-/// A registered name, without the comma, which would make a list of a `Host`.
+/// A registered name without the comma, which would turn a `Host` into a list.
 fn is_name(text: &[u8]) -> bool {
     let mut rest = text.iter();
     while let Some(byte) = rest.next() {
@@ -248,7 +247,7 @@ fn is_name(text: &[u8]) -> bool {
     true
 }
 
-/// `*( BWS ";" BWS name [ BWS "=" BWS value ] )`, and blanks at the end.
+/// `*( BWS ";" BWS name [ BWS "=" BWS value ] )`, with trailing blanks.
 fn are_extensions(text: &[u8]) -> bool {
     let mut rest = trim(text);
     while let [b';', more @ ..] = rest {

@@ -1,10 +1,10 @@
-//! First messages of TLS clients, and lists of certificates. Never a handshake.
+//! Properties of the ClientHello parser and of certificate lists.
 
 use crate::world::World;
 use sample::{AclTable, Expr, Missing, Parser, Shared};
 use std::io;
 
-/// What is asked of a hello that passes through.
+/// Sample fetches on a ClientHello in passthrough mode.
 const FETCHES: [&str; 6] = [
     "req.ssl_hello_type",
     "req.ssl_sni",
@@ -17,8 +17,7 @@ const FETCHES: [&str; 6] = [
 /// The longest host name (RFC 1035 section 2.3.4).
 const LONGEST_NAME: usize = 255;
 
-/// A hello that passes through in the clear, and the extension with the host name of one that does
-/// not.
+/// Parses the bytes as a ClientHello in passthrough mode, and as a server name extension.
 pub fn hello(data: &[u8]) {
     if let Some(name) = tls::server_name(data) {
         assert!((1..=LONGEST_NAME).contains(&name.len()) && !name.contains(&0));
@@ -40,7 +39,7 @@ pub fn hello(data: &[u8]) {
     }
 }
 
-/// A list of certificates: a mistake names its line.
+/// Parses a list of certificates: an error names its line.
 pub fn list(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match tls::parse_crt_list("list", &text) {

@@ -1,4 +1,4 @@
-//! One fixed request for expressions to be evaluated on. Never changes.
+//! A fixed request and response on which expressions are evaluated.
 
 use htx::{Head, Version};
 use sample::{Facts, Side};
@@ -12,7 +12,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// The message, with `body` as its body and as a header's value.
+    /// The messages, with `body` as the body and as a header's value.
     pub(crate) fn new(body: &[u8]) -> World {
         let value: Vec<u8> =
             body.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).take(4096).collect();

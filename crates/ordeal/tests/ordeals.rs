@@ -1,11 +1,11 @@
-//! Every ordeal on its seeds, on mutations of them and on noise. Never asserts anything by itself.
+//! Runs all properties on their seeds, on mutations of the seeds and on random bytes.
 
 use ordeal::ORDEALS;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::path::{Path, PathBuf};
 
-/// Bytes that syntax is made of, put in where they hurt.
+/// Bytes of syntactic significance, which are inserted at random places.
 const SPICES: &[&[u8]] = &[
     b"\0",
     b"\n",
@@ -63,7 +63,7 @@ const SPICES: &[&[u8]] = &[
     b"://",
 ];
 
-/// The committed inputs of one ordeal.
+/// The committed seeds of one property.
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(name);
     let entries = std::fs::read_dir(&directory).expect("every ordeal has seeds");
@@ -75,7 +75,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// One change of an input; places are fractions of its length.
+/// One change of an input; positions are fractions of its length.
 #[derive(Debug, Clone)]
 enum Change {
     Flip(u16, u8),
@@ -129,7 +129,7 @@ fn apply(change: &Change, input: &mut Vec<u8>) {
     }
 }
 
-/// Seeds, alone, changed, or two glued together; and noise now and then.
+/// Seeds, alone, mutated, or two concatenated; and sometimes random bytes.
 fn input(name: &str) -> impl Strategy<Value = Vec<u8>> {
     let seeds = seeds(name);
     let one = prop::sample::select(seeds.clone());
@@ -146,11 +146,11 @@ fn input(name: &str) -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![8 => changed, 2 => glued, 1 => noise]
 }
 
-/// Ordeals whose inputs are messages: most changes are refused, so that many are needed.
+/// Properties of whole messages: most mutations are refused, so many cases are needed.
 const MANY: [&str; 2] = ["h1_request", "h1_response"];
 const MANY_CASES: u32 = 5_000;
 
-/// Runs one ordeal on many inputs; a failure is made small and printed.
+/// Runs one property on many inputs; a failure is minimised and printed.
 fn endure(name: &str) {
     let (_, ordeal) = ORDEALS.iter().find(|(known, _)| *known == name).expect("a known name");
     seeds(name).iter().for_each(|seed| ordeal(seed));

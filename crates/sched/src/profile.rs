@@ -32,12 +32,12 @@ impl Clock for NoClock {
 /// How profiling is switched (`profiling.tasks`, `set profiling tasks`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
-    /// Never.
+    /// Tasks are not profiled.
     Off,
     /// While the average turn of the loop takes 1000 us or more, until it takes less than 990 us.
     #[default]
     Auto,
-    /// Always.
+    /// Tasks are profiled.
     On,
 }
 

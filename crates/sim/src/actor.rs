@@ -1,29 +1,29 @@
-//! Scripted peers: state machines inside the network. Never reactor tasks.
+//! Scripted peers: state machines inside the virtual network.
 
 use crate::net::{EndId, Net};
 use stdx::Key;
 
-/// Names an actor for as long as it lives.
+/// Identifies an actor while it lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct ActorId(pub(crate) Key);
 
-/// Why an actor is called.
+/// Reason for calling an actor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// It has just been spawned.
+    /// The actor was spawned.
     Start,
-    /// A client has come to an address that it listens on; the end is its own now.
+    /// A client has connected to an address of the actor, which owns this end now.
     Accepted(EndId),
-    /// Something changed on an end of its own: bytes, room, the end, a failure.
+    /// Something changed on an end of the actor: bytes, room, end of stream, failure.
     Ready(EndId),
-    /// A timer that it has set, with the number it gave.
+    /// A timer of the actor, with the number that it gave.
     Timer(u64),
 }
 
-/// A party to the network that reacts at once and takes no virtual time.
+/// A party in the network that reacts at once, in no virtual time.
 ///
-/// It uses [`Net::dial`], [`Net::recv`], [`Net::send`] and their siblings on ends, which fail with
-/// [`std::io::ErrorKind::WouldBlock`] where they would wait; a [`Signal::Ready`] follows then.
+/// Its calls [`Net::dial`], [`Net::recv`], [`Net::send`] and so on fail with
+/// [`std::io::ErrorKind::WouldBlock`] where they would wait; a [`Signal::Ready`] follows later.
 pub trait Actor {
     /// Reacts to one signal.
     fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal);

@@ -1,4 +1,4 @@
-//! What may go wrong on the way to one address. Plain data; never draws anything itself.
+//! Fault plans: what may go wrong on connections to one address.
 
 /// One microsecond of virtual time.
 pub const US: u64 = 1_000;
@@ -7,38 +7,38 @@ pub const MS: u64 = 1_000_000;
 /// One second of virtual time.
 pub const SEC: u64 = 1_000_000_000;
 
-/// The plan for connections to one address. Chances are in 1000; times in nanoseconds.
+/// Fault plan for connections to one address. Chances are in 1000; times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faults {
-    /// One way, at least.
+    /// Least latency in one direction.
     pub latency: u64,
-    /// At most this much more, drawn per segment; order is kept.
+    /// Most additional latency, drawn per segment; the order is kept.
     pub jitter: u64,
-    /// Bytes that fit into one direction, in flight and unread together.
+    /// Bytes in one direction, in flight and unread together.
     pub buffer: usize,
-    /// A write travels as several segments.
+    /// Chance that a write travels as several segments.
     pub split: u16,
-    /// A read finds only some of the bytes; the others "arrive" a little later.
+    /// Chance that a read returns only some of the bytes; the others "arrive" a little later.
     pub short_read: u16,
-    /// A write takes only some of the bytes; room comes a little later.
+    /// Chance that a write takes only some of the bytes; room comes a little later.
     pub short_write: u16,
-    /// A connection is refused; at once or after a round trip.
+    /// Chance that a connection is refused, at once or after a round trip.
     pub refuse: u16,
-    /// A connection is never answered; it fails after two minutes.
+    /// Chance that a connection is never answered; it fails after two minutes.
     pub never: u16,
-    /// A connection is reset for both sides, some time [`Faults::within`].
+    /// Chance that a connection is reset for both sides at some time [`Faults::within`].
     pub reset: u16,
-    /// A connection carries nothing any more from some time on, [`Faults::within`].
+    /// Chance that a connection stops carrying data from some time on, [`Faults::within`].
     pub stall: u16,
-    /// When a connection's fate strikes at the latest, counted from its start.
+    /// Latest time of a reset or stall, from the start of the connection.
     pub within: u64,
-    /// `accept` reports a client that has gone away.
+    /// Chance that `accept` returns a client that has disconnected.
     pub abort: u16,
-    /// A closed or dismissed handle is reported once more, with its old token.
+    /// Chance that a closed or released handle is reported once more, with its old token.
     pub stale: u16,
-    /// A wait reports readiness that is not there. Read from the default plan only.
+    /// Chance that a wait reports readiness that does not exist. Used from the default plan only.
     pub spurious: u16,
-    /// A wait returns late by at most this much. Read from the default plan only.
+    /// Most delay of a wait's return. Used from the default plan only.
     pub oversleep: u64,
 }
 
@@ -62,8 +62,8 @@ impl Faults {
         oversleep: 0,
     };
 
-    /// Everything that a correct program must bear without anybody noticing: jitter, small buffers,
-    /// partial reads and writes, stale and spurious events. No connection is lost.
+    /// Faults that a correct program hides: jitter, small buffers, partial reads and writes, stale
+    /// and spurious events. No connection is lost.
     pub const BUMPY: Self = Self {
         latency: 100 * US,
         jitter: 5 * MS,

@@ -1,4 +1,4 @@
-//! The reactor's seam over the virtual network. Never waits: the machine lets time pass between turns.
+//! The reactor's `Kernel` over the virtual network; time passes between turns.
 
 use crate::world::World;
 use reactor::kernel::{Address, Event, Handle, Kernel, Watch};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The kernel as one thread of the machine sees it.
+/// The kernel of one thread of the machine.
 pub(crate) struct Virtual {
     world: Rc<World>,
     poller: usize,

@@ -1,9 +1,9 @@
-//! A virtual kernel: sockets, clock, latency and faults by seed. Drives the production crates; never touches a real descriptor.
+//! A virtual kernel with sockets, clock, latency and faults determined by a seed, which drives the
+//! production crates.
 //!
-//! Reading order: [`faults`] says what may go wrong, [`net`] is the network and the table of
-//! handles,
-//! [`kernel`] the reactor's seam over it, [`machine`] steps reactor threads and lets time pass,
-//! [`peers`] are scripted clients and origins, [`trace`] is how two runs are compared.
+//! Reading order: [`faults`] are the fault plans, [`net`] is the network with its table of handles,
+//! [`kernel`] the reactor's `Kernel` over it, [`machine`] runs reactor threads and lets time pass,
+//! [`peers`] are scripted clients and origins, [`trace`] compares two runs.
 #![forbid(unsafe_code)]
 
 pub mod actor;

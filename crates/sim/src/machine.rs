@@ -1,5 +1,5 @@
-//! The machine under test: reactor threads, stepped on one thread of the system in an order by chance.
-//! Never lets time pass while any of them has something to do.
+//! The machine under test: reactor threads that are stepped in random order on one system thread.
+//! Virtual time passes only when all of them are idle.
 
 use crate::net::Net;
 use crate::world::World;
@@ -9,28 +9,28 @@ use std::io::Write as _;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// The most turns at one moment of virtual time; beyond, threads keep each other or themselves busy
-/// for nothing.
+/// Most turns at one moment of virtual time; beyond that, threads keep each other or themselves
+/// busy.
 const TURNS_AT_ONCE: u32 = 20_000;
 
-/// Why a run ended without what it was to reach.
+/// Reason why a run ended before its condition held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// Nothing will ever happen again.
+    /// Nothing will happen any more.
     Deadlock,
-    /// Turns without end, and time stands still.
+    /// Turns without end at one moment of virtual time.
     Livelock,
-    /// The virtual time was used up.
+    /// The limit of virtual time was reached.
     Limit,
     /// A task of this thread panicked.
     Panicked(usize),
-    /// A handle was used that is not open, not of the right kind, or watched twice.
+    /// A handle was used that is closed, of the wrong kind, or watched twice.
     Misuse,
     /// The poller of this thread failed.
     Failed(usize),
 }
 
-/// N threads over one world.
+/// Several threads in one world.
 pub struct Machine {
     world: Rc<World>,
     threads: Vec<Rc<Thread>>,
@@ -63,7 +63,7 @@ impl Machine {
         &self.world
     }
 
-    /// The network. Give it back before the machine runs.
+    /// The network. The borrow must end before the machine runs.
     pub fn net(&self) -> RefMut<'_, Net> {
         self.world.net()
     }
@@ -78,12 +78,12 @@ impl Machine {
         &self.threads
     }
 
-    /// Turns made by all threads together.
+    /// Turns of all threads so far.
     pub fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// Whether no thread has anything to do: time is about to pass.
+    /// Whether all threads are idle, so that time can pass.
     pub fn is_at_rest(world: &World, threads: &[Rc<Thread>]) -> bool {
         let net = world.net();
         let rests =
@@ -91,15 +91,15 @@ impl Machine {
         threads.iter().all(rests)
     }
 
-    /// The hash of all that happened so far; equal for equal seeds and programs.
+    /// The hash of the run so far; equal for equal seeds and programs.
     pub fn trace_hash(&self) -> u64 {
         self.net().trace().hash()
     }
 
-    /// Runs until `condition` holds, which is asked after each step.
+    /// Runs until `condition` is true, which is evaluated after each step.
     ///
     /// # Errors
-    /// It did not within `limit` of virtual time, or something is wrong.
+    /// It did not become true within `limit` of virtual time, or a thread failed.
     pub fn run_until(
         &mut self,
         mut condition: impl FnMut() -> bool,
@@ -108,17 +108,17 @@ impl Machine {
         let limit = self.net().now().saturating_add(limit.as_nanos() as u64);
         while !condition() {
             if let Err(stop) = self.step(limit) {
-                // What is wrong comes before what it led to.
+                // A failure of a thread takes precedence over its consequences.
                 return self.check().and(Err(stop));
             }
         }
         self.check()
     }
 
-    /// As [`Machine::run_until`], and panics with the seed and the last records if it fails.
+    /// As [`Machine::run_until`], but a failure panics with the seed and the last records.
     ///
     /// # Panics
-    /// Whenever `run_until` fails.
+    /// `run_until` fails.
     #[track_caller]
     pub fn expect_until(&mut self, condition: impl FnMut() -> bool, limit: Duration) {
         if let Err(stop) = self.run_until(condition, limit) {
@@ -129,7 +129,7 @@ impl Machine {
     /// Lets `span` of virtual time pass.
     ///
     /// # Errors
-    /// Something is wrong. That nothing more happens is not.
+    /// A thread failed. An idle machine is no error.
     pub fn run_for(&mut self, span: Duration) -> Result<(), Stop> {
         let until = self.net().now().saturating_add(span.as_nanos() as u64);
         match self.run_until(|| false, span) {
@@ -142,7 +142,7 @@ impl Machine {
         }
     }
 
-    /// One turn of one thread; or, when all sleep, time goes on to what comes next.
+    /// Runs one turn of one thread; or, if all sleep, advances time to the next event.
     fn step(&mut self, limit: u64) -> Result<(), Stop> {
         let world = self.world.clone();
         let mut net = world.net();
@@ -190,7 +190,7 @@ impl Machine {
         panicked.map_or(Ok(()), |thread| Err(Stop::Panicked(thread)))
     }
 
-    /// The state of the machine in words, for a failure: seed, time, threads, last records.
+    /// State of the machine as text, for failures: seed, time, threads, last records.
     pub fn report(&self) -> String {
         use std::fmt::Write as _;
         let net = self.net();

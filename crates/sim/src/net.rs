@@ -1,7 +1,7 @@
-//! The virtual network: addresses, connections, time that passes for them. Never runs a task.
+//! The virtual network: addresses, connections, and the events due on them.
 //!
-//! Everything that takes time is a [`Due`] in one heap, ordered by time and then by when it was put
-//! in. All chance is drawn from one generator, so that a seed determines a run.
+//! Everything that takes time is a [`Due`] in one heap, ordered by time and insertion. All random
+//! choices are drawn from one generator, so a seed determines a run.
 
 mod conn;
 mod dial;
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 use stdx::{Key, Prng, Slab};
 
-/// Error numbers as Linux gives them.
+/// Error numbers of Linux.
 pub(crate) mod errno {
     pub(crate) const NOENT: i32 = 2;
     pub(crate) const BADF: i32 = 9;
@@ -37,32 +37,32 @@ pub(crate) mod errno {
     pub(crate) const CONNREFUSED: i32 = 111;
 }
 
-/// Something that will happen.
+/// An event that is due at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Due {
     /// Bytes become readable.
     Arrive(EndId, u32),
-    /// The peer's last byte has been seen.
+    /// The peer's FIN arrives.
     Fin(EndId),
-    /// The connection broke.
+    /// The connection breaks.
     Reset(EndId),
     /// The sender learns that there is room.
     Room(EndId),
-    /// The sender's hiccup is over.
+    /// A pretended lack of room is over.
     Unclog(EndId),
-    /// A connection request reaches the address that it is for.
+    /// A connection request arrives at its address.
     Syn(Key),
-    /// The one who connects learns that it stands.
+    /// The connecting side learns that the connection is established.
     Established(EndId),
-    /// The one who connects learns that it does not, and why.
+    /// The connecting side learns that the connection has failed, with the error.
     Failed(EndId, i32),
-    /// A connection's fate strikes.
+    /// A drawn reset or stall of a connection takes effect.
     Fate(Key, Fate),
-    /// An actor's timer.
+    /// The timer of an actor.
     Timer(ActorId, u64),
 }
 
-/// What the plan has in store for a connection.
+/// Fault drawn for a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Reset,
@@ -88,18 +88,18 @@ impl PartialOrd for Timed {
     }
 }
 
-/// One datagram that was sent.
+/// A datagram that was sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Datagram {
     /// Virtual nanoseconds.
     pub at: u64,
-    /// Where to.
+    /// Destination.
     pub to: Address,
-    /// What.
+    /// Payload.
     pub bytes: Vec<u8>,
 }
 
-/// The network, the table of handles, and what the machine's threads wait for.
+/// The network, the table of handles, and the pollers of the machine's threads.
 pub struct Net {
     now: u64,
     wall_offset: u64,
@@ -112,7 +112,7 @@ pub struct Net {
     conns: Slab<Conn>,
     listeners: Slab<Listening>,
     bound: HashMap<Address, Key>,
-    /// Where connections under way are going.
+    /// Destinations of connection requests that have not arrived.
     targets: HashMap<Key, Address>,
     queue: BinaryHeap<Reverse<Timed>>,
     sequence: u64,
@@ -133,9 +133,9 @@ impl std::fmt::Debug for Net {
     }
 }
 
-/// The 1st of January 2026, UTC, in nanoseconds.
+/// 2026-01-01 UTC, in nanoseconds.
 const EPOCH: u64 = 1_767_225_600_000_000_000;
-/// When millisecond ticks of 32 bits wrap.
+/// Time at which millisecond ticks of 32 bits wrap.
 const TICK_WRAP: u64 = (1 << 32) * 1_000_000;
 
 impl Net {
@@ -169,7 +169,7 @@ impl Net {
         }
     }
 
-    /// Virtual nanoseconds on the clock that never goes back.
+    /// Virtual nanoseconds of the monotonic clock.
     pub fn now(&self) -> u64 {
         self.now
     }
@@ -179,47 +179,47 @@ impl Net {
         self.wall_offset.wrapping_add(self.now)
     }
 
-    /// Sets the wall clock forward or back, as an operator or NTP may.
+    /// Steps the wall clock forward or back, as an operator or NTP may.
     pub fn step_wall(&mut self, nanos: i64) {
         self.wall_offset = self.wall_offset.wrapping_add_signed(nanos);
     }
 
-    /// The generator that all chance comes from.
+    /// The generator of all random choices.
     pub fn prng(&self) -> &Prng {
         &self.prng
     }
 
-    /// Whether something with this chance in 1000 happens now.
+    /// Draws whether an event with this chance in 1000 happens.
     pub fn chance(&self, in_1000: u16) -> bool {
         in_1000 > 0 && self.prng.below(1000) < u32::from(in_1000)
     }
 
-    /// A value from 0 to `most`, both included.
+    /// Draws a value from 0 to `most`, both included.
     pub fn up_to(&self, most: u64) -> u64 {
         if most == 0 { 0 } else { self.prng.next_u64() % most.saturating_add(1) }
     }
 
-    /// What happened so far.
+    /// The trace of the run.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// What happened so far, to change how much of it is remembered.
+    /// The trace of the run, to change how many records it keeps.
     pub fn trace_mut(&mut self) -> &mut Trace {
         &mut self.trace
     }
 
-    /// The plan for all addresses without one of their own, and for the machine itself.
+    /// Sets the fault plan of addresses without one of their own, and of the machine itself.
     pub fn set_faults(&mut self, faults: Faults) {
         self.default_faults = faults;
     }
 
-    /// The plan for new connections to one address.
+    /// Sets the fault plan of new connections to one address.
     pub fn set_faults_of(&mut self, address: Address, faults: Faults) {
         self.faults.insert(address, faults);
     }
 
-    /// How many handles may be open at once.
+    /// Sets how many handles may be open at once.
     pub fn set_handle_limit(&mut self, limit: usize) {
         self.handles.limit = limit;
     }
@@ -234,7 +234,7 @@ impl Net {
         self.conns.len()
     }
 
-    /// Calls on handles that are not open, or not of the right kind: always a bug of the caller.
+    /// Calls on handles that are closed or of the wrong kind: always a bug of the caller.
     pub fn misuses(&self) -> u64 {
         self.misuses
     }
@@ -244,7 +244,7 @@ impl Net {
         std::mem::take(&mut self.datagrams)
     }
 
-    /// Takes what was written to an inherited descriptor since the last call.
+    /// Takes the bytes written to an inherited descriptor since the last call.
     pub fn take_written(&mut self, descriptor: i32) -> Vec<u8> {
         self.written.remove(&descriptor).unwrap_or_default()
     }
@@ -259,14 +259,14 @@ impl Net {
         self.written.entry(descriptor).or_default().extend_from_slice(bytes);
     }
 
-    /// Adds an actor, which is called with [`Signal::Start`] as soon as the network is stepped.
+    /// Adds an actor, which gets [`Signal::Start`] as soon as the network is stepped.
     pub fn spawn(&mut self, actor: Box<dyn Actor>) -> ActorId {
         let id = ActorId(self.actors.insert(Some(actor)));
         self.roused.push_back((id, Signal::Start));
         id
     }
 
-    /// Removes an actor; its ends stay as they are until it closes them, so it should before.
+    /// Removes an actor. Its ends stay open, so the actor should close them before.
     pub fn retire(&mut self, id: ActorId) {
         self.actors.remove(id.0);
     }
@@ -276,7 +276,7 @@ impl Net {
         self.actors.len()
     }
 
-    /// Calls an actor with [`Signal::Timer`] at a time, at once if it is past.
+    /// Calls an actor with [`Signal::Timer`] at a time, or at once if that is past.
     pub fn set_timer(&mut self, id: ActorId, at: u64, number: u64) {
         self.schedule(at.max(self.now), Due::Timer(id, number));
     }
@@ -299,7 +299,7 @@ impl Net {
         self.queue.push(Reverse(Timed { at, sequence: self.sequence, due }));
     }
 
-    /// When the network has something to do next.
+    /// Time of the next event of the network.
     pub(crate) fn next_due(&self) -> Option<u64> {
         if !self.roused.is_empty() {
             return Some(self.now);
@@ -311,7 +311,7 @@ impl Net {
         self.now = self.now.max(at);
     }
 
-    /// Lets everything happen that is due by now, actors' reactions included.
+    /// Handles all events that are due, with the actors' reactions.
     pub(crate) fn settle(&mut self) {
         loop {
             if let Some((id, signal)) = self.roused.pop_front() {
@@ -332,7 +332,7 @@ impl Net {
     fn call(&mut self, id: ActorId, signal: Signal) {
         let Some(mut actor) = self.actors.get_mut(id.0).and_then(Option::take) else { return };
         actor.act(self, id, signal);
-        // It may have retired itself meanwhile.
+        // The actor may have retired itself meanwhile.
         if let Some(place) = self.actors.get_mut(id.0) {
             *place = Some(actor);
         }

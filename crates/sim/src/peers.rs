@@ -1,7 +1,8 @@
-//! Scripted HTTP/1 clients and origins that check what they get. Never share code with the product.
+//! Scripted HTTP/1 clients and origins that check what they receive. They share no code with the
+//! product.
 //!
-//! Every request has a number, sent as `x-id`, which the origin gives back; the bytes of every body
-//! follow from the number. So an answer that got lost, cut, mixed up or doubled is noticed.
+//! Every request has a number, sent as `x-id`, which the origin returns; the bytes of every body
+//! are derived from the number. So a lost, truncated, mixed up or duplicated response is detected.
 
 pub mod client;
 pub mod message;
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::LazyLock;
 
-/// Length of the table that bodies are cut from, less a power of two.
+/// Length of the table of which bodies are slices.
 const PERIOD: usize = 1 << 16;
 
 static TABLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -30,7 +31,7 @@ fn body(id: u64, offset: u64, length: usize) -> &'static [u8] {
     &TABLE[start..start + length.min(PERIOD)]
 }
 
-/// Whether these bytes stand in the body with this number at an offset.
+/// Whether these bytes are in the body with this number at an offset.
 fn body_matches(id: u64, mut offset: u64, bytes: &[u8]) -> bool {
     bytes.chunks(PERIOD).all(|piece| {
         let matches = body(id, offset, piece.len()) == piece;
@@ -48,77 +49,77 @@ fn push_body(out: &mut Vec<u8>, id: u64, mut offset: u64, length: u64) {
     }
 }
 
-/// What a peer did to one request on purpose; what the log says of it must agree.
+/// Deliberate fault of a peer with one request; the log line must agree with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mischief {
-    /// The origin closed or reset instead of an answer.
+    /// The origin closed or reset the connection instead of responding.
     Silent,
-    /// The origin closed or reset in the midst of an answer.
+    /// The origin closed or reset the connection within a response.
     Cut,
-    /// The origin stopped before or within its answer and kept the connection.
+    /// The origin stopped before or within its response and kept the connection.
     Hung,
-    /// The origin's answer was malformed.
+    /// The origin's response was malformed.
     Garbage,
-    /// The client left, before or within its request or before the answer was complete.
+    /// The client closed, before or within its request or before the response was complete.
     Left,
     /// The client stopped within its request and kept the connection.
     Stalled,
 }
 
-/// What clients and origins saw, all together; shared by those of one test.
+/// Observations of all clients and origins of one test.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// Clients that have done all their requests.
+    /// Clients that have made all their requests.
     pub finished: u64,
     /// Requests begun.
     pub sent: u64,
-    /// Answers with the request's own number, complete and right.
+    /// Responses with the request's own number, complete and correct.
     pub answered: u64,
-    /// Answers without a number, such as a proxy's own, by hundreds of their status.
+    /// Responses without a number, such as the proxy's own, by status class.
     pub foreign: [u64; 6],
-    /// Statuses of complete answers, own and foreign ones, by the request's number. Those that end
-    /// with the stream are not among them: nobody can tell whether they are complete.
+    /// Statuses of complete responses by the request's number. Responses that end with the stream
+    /// are left out, because it is unknown whether they are complete.
     pub answers: BTreeMap<u64, u16>,
-    /// Answers that no request asked for: a proxy says why it closes.
+    /// Responses without a request, with which a proxy explains why it closes.
     pub farewells: u64,
-    /// Requests whose connection ended before an answer began.
+    /// Requests whose connection ended before a response began.
     pub unanswered: u64,
-    /// Answers that ended too early.
+    /// Responses that ended too early.
     pub truncated: u64,
     /// Connections that failed with an error.
     pub broken: u64,
     /// Connections that were not established.
     pub refused: u64,
-    /// Requests that the client lost patience with.
+    /// Requests that timed out in the client.
     pub timeouts: u64,
-    /// Requests or answers that the client itself left on purpose.
+    /// Requests or responses that the client abandoned deliberately.
     pub abandoned: u64,
-    /// Connections that clients made.
+    /// Connections opened by clients.
     pub connections: u64,
     /// Connections that origins accepted.
     pub accepted: u64,
-    /// Requests that origins read to the end.
+    /// Requests that origins have read completely.
     pub served: u64,
-    /// Requests of a method that must not be repeated and that an origin has read twice.
+    /// Requests with a method that must not be repeated that an origin has read twice.
     pub doubled: u64,
     /// Requests that origins have read and not answered yet.
     pub under_way: u64,
-    /// The most that there were at a time.
+    /// The greatest number of these at a time.
     pub busiest: u64,
-    /// Requests that an origin has spoilt, by number.
+    /// Requests with a fault of their origin, by number.
     pub spoilt: BTreeMap<u64, Mischief>,
-    /// Requests that their client has spoilt, by number.
+    /// Requests with a fault of their client, by number.
     pub given_up: BTreeMap<u64, Mischief>,
-    /// Requests that had an answer before all of them had come: their client may leave then.
+    /// Requests answered before they were complete: their client may close then.
     pub early: BTreeSet<u64>,
     /// Bytes of bodies that clients have checked.
     pub bytes: u64,
-    /// What is wrong in any case, first ones only: bytes or numbers mixed up, malformed messages.
+    /// Errors in any case, the first ones only: mixed up bytes or numbers, malformed messages.
     pub wrong: Vec<String>,
     posts: BTreeSet<u64>,
 }
 
-/// The most complaints that are kept.
+/// Most errors kept.
 const COMPLAINTS: usize = 10;
 
 impl Tally {
@@ -129,10 +130,10 @@ impl Tally {
     }
 }
 
-/// How a read or write of all there is ended.
+/// Result of reading or writing as much as possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Flow {
-    /// It would wait.
+    /// The call would block.
     Open,
     /// The stream ended.
     Ended,
@@ -140,7 +141,7 @@ enum Flow {
     Broken,
 }
 
-/// Reads all there is.
+/// Reads all available bytes.
 fn drain(net: &mut Net, end: EndId, mut take: impl FnMut(&[u8])) -> Flow {
     let mut buffer = [0; 16 << 10];
     loop {
@@ -153,7 +154,7 @@ fn drain(net: &mut Net, end: EndId, mut take: impl FnMut(&[u8])) -> Flow {
     }
 }
 
-/// Bytes to send, and how far that is.
+/// Bytes to send, with the progress of sending.
 #[derive(Debug, Default)]
 struct Outgoing {
     bytes: Vec<u8>,

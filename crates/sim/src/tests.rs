@@ -1,4 +1,4 @@
-//! Tests of the laboratory itself: reactor tasks of the plainest kind in a bumpy world.
+//! Tests of the simulator itself, with simple reactor tasks in a network with faults.
 
 mod echo;
 mod http;
@@ -43,7 +43,7 @@ async fn send_all(socket: &Socket, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Accepts for ever and starts a task for each client.
+/// Accepts without end and spawns a task for each client.
 async fn serve<F: Future<Output = ()> + 'static>(
     thread: Rc<Thread>,
     handle: Handle,
@@ -62,7 +62,7 @@ async fn serve<F: Future<Output = ()> + 'static>(
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(_) => {
-                // No handles left: a pause, as any server needs.
+                // No handles are left: the server pauses, as any server has to.
                 listener.pause();
                 thread.scheduler().pause(Some(thread.tick().plus_ms(100))).await;
                 listener.resume().unwrap();

@@ -1,4 +1,4 @@
-//! What happened, as a running hash and the last records. Never keeps a whole run.
+//! A running hash of all events, and the last records.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ pub enum What {
     Misuse,
 }
 
-/// One thing that happened.
+/// One event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
     /// Virtual nanoseconds.
@@ -54,7 +54,7 @@ impl std::fmt::Display for Record {
     }
 }
 
-/// A run so far.
+/// The trace of a run so far.
 #[derive(Debug)]
 pub struct Trace {
     hash: u64,
@@ -76,7 +76,7 @@ pub fn digest(bytes: &[u8]) -> u64 {
 }
 
 impl Trace {
-    /// An empty trace that remembers the last `keep` records.
+    /// An empty trace that keeps the last `keep` records.
     pub fn new(keep: usize) -> Self {
         Self { hash: 0, count: 0, last: VecDeque::with_capacity(keep), keep }
     }
@@ -95,12 +95,12 @@ impl Trace {
         self.last.push_back(record);
     }
 
-    /// Equal for equal runs.
+    /// The hash; equal for equal runs.
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// Records so far.
+    /// Number of records so far.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -110,7 +110,7 @@ impl Trace {
         self.last.iter()
     }
 
-    /// Changes how many of the last records are remembered.
+    /// Changes how many of the last records are kept.
     pub fn set_keep(&mut self, keep: usize) {
         self.keep = keep;
         while self.last.len() > keep {

@@ -1,4 +1,4 @@
-//! The network shared by all who live in it. Never runs a reactor thread; [`crate::Machine`] does.
+//! A simulated world: the network that all its threads and actors share.
 
 use crate::kernel::Virtual;
 use crate::net::Net;
@@ -6,7 +6,7 @@ use reactor::Kernel;
 use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
-/// One world: everything in it happens on one thread of the system and is determined by its seed.
+/// One world. Everything in it runs on one system thread and is determined by its seed.
 #[derive(Debug)]
 pub struct World {
     seed: u64,
@@ -19,17 +19,17 @@ impl World {
         Rc::new(Self { seed, net: RefCell::new(Net::new(seed)) })
     }
 
-    /// What all its chance comes from.
+    /// The seed of all its random choices.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The network. Give it back before a thread turns.
+    /// The network. The borrow must end before a thread runs.
     pub fn net(&self) -> RefMut<'_, Net> {
         self.net.borrow_mut()
     }
 
-    /// The kernel of one more thread of the machine.
+    /// A kernel for one more thread of the machine.
     pub fn kernel(self: &Rc<Self>) -> Box<dyn Kernel> {
         Box::new(Virtual::new(self.clone()))
     }

@@ -1,5 +1,4 @@
-//! The budget of a turn: a thread's own timers and the work that threads share, together. Never
-//! about what the work does.
+//! Tests of the budget of a turn, which covers a thread's own timers and shared work.
 
 mod support;
 
@@ -11,12 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use support::Lab;
 
-/// The most expirations of a turn, as threads have it without settings.
+/// Most expirations of a turn by default.
 const DEPTH: u64 = 200;
 const EACH: usize = 1_000;
 
-/// Lets timers and shared jobs of one thread fall due at the same moment. Returns how many of both
-/// were done in each turn that did any.
+/// Lets timers and shared jobs of one thread fall due at the same moment. Returns the number of
+/// both in each turn that ran any.
 fn storm(timers: usize, jobs: usize) -> Vec<(u64, u64)> {
     let mut lab = Lab::new(1, 1, Faults::NONE, vec![]);
     let (worker, thread) = (lab.workers[0].clone(), lab.machine.thread(0).clone());

@@ -1,5 +1,4 @@
-//! A process with hardly any buffers: requests wait for them, and all are served. Never about what a
-//! buffer holds.
+//! A test of a process with very few buffers: requests wait for them, and all are served.
 
 mod support;
 
@@ -10,8 +9,7 @@ use sim::Faults;
 use sim::peers::{ClientPlan, OriginPlan};
 use support::{Lab, listen, process};
 
-/// The most turns of a thread's loop per request: a loop that is busy while it waits takes
-/// millions.
+/// Most turns of a thread's loop per request: a busy loop takes millions.
 const TURNS: u64 = 400;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Health checks on a machine of many threads: how they spread, and what that costs. The checker is the
-//! production one; only time, the network and the checked servers are virtual.
+//! Tests of health checks on many threads: how they spread, and their cost. The checker is the
+//! production one; time, network and checked servers are virtual.
 
 mod support;
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 const INTER: u32 = 2_000;
 const SERVERS: usize = 200;
 
-/// The checked server behind all names: answers each request after a while, and hangs up.
+/// The checked server of all names: answers each request after a delay, and closes.
 struct Patient {
     address: Address,
     delay: u64,
@@ -54,8 +54,8 @@ struct Field {
 }
 
 impl Field {
-    /// So many threads, and servers that answer after `delay` nanoseconds. All checks begin on the
-    /// first thread.
+    /// A machine of this many threads, with servers that answer after `delay` nanoseconds. All
+    /// checks begin on the first thread.
     fn new(seed: u64, process: Process, delay: u64, checked: bool) -> Self {
         let machine = Machine::new(seed, process.threads);
         machine.net().set_faults(Faults::NONE);
@@ -82,8 +82,8 @@ impl Field {
         })
     }
 
-    /// Lets some check intervals pass; the most batches that any thread had under way at once, and
-    /// what was done in that time.
+    /// Lets some check intervals pass; returns the most batches that any thread ran at once, and
+    /// the activity in that time.
     fn watch(&mut self, intervals: u32) -> (u32, Activity) {
         let (before, shared) = (self.sum(), self.shared.clone());
         let threads = shared.settings.threads;
@@ -94,7 +94,7 @@ impl Field {
             false
         };
         let span = Duration::from_millis(u64::from(INTER * intervals));
-        // Without checks the machine comes to rest: no thread has a timer.
+        // Without checks the machine becomes idle: no thread has a timer.
         let stop = self.machine.run_until(look, span);
         assert!(matches!(stop, Err(Stop::Limit | Stop::Deadlock)), "{stop:?}");
         let after = self.sum();
@@ -139,14 +139,14 @@ fn farm(checked: bool) -> Proxy {
 #[test]
 fn checks_that_start_on_one_thread_spread_until_none_has_two_at_once() {
     for (seed, threads) in (0..8).flat_map(|seed| [(seed, 48), (seed, 64)]) {
-        // Two and a half run at any time: they would be that many on one thread.
+        // Two and a half run at any time on average: on one thread it would be that many.
         let mut field = Field::new(seed, process(threads, 0), 25 * MS, true);
         let (_, first) = field.watch(2);
-        // Who finds the thread busy leaves, once: two of three while each lasts 25 ms.
+        // A check that finds the thread busy moves, once: two of three while each lasts 25 ms.
         assert!((120..150).contains(&first.given), "seed {seed}, {threads} threads: {first:?}");
         let (most, done) = field.watch(10);
         assert_eq!((most, done.batches), (1, done.checks), "seed {seed}, {threads} threads");
-        // Who has found a place stays there.
+        // A check that has moved stays there.
         assert!(done.given < 10, "seed {seed}, {threads} threads: {done:?}");
     }
 }
@@ -158,7 +158,7 @@ fn with_coalescing_a_batch_counts_as_one_and_batches_grow() {
         field.watch(2);
         let (most, early) = field.watch(10);
         assert_eq!(most, 1, "seed {seed}, {threads} threads");
-        // Every ten milliseconds one is due, and one that is due takes two along.
+        // One is due every ten milliseconds, and a due one takes two others along.
         assert_eq!(early.checks / early.batches, 2);
         field.watch(40);
         let (most, late) = field.watch(10);
@@ -177,7 +177,7 @@ fn a_storm_on_one_thread_spreads_in_batches_and_each_moves_once() {
         let mut field = Field::new(seed, process, 25 * MS, true);
         let (most, first) = field.watch(1);
         assert_eq!((first.checks, first.batches), (200, 25), "batches of eight");
-        // Nearly all leave: 25 batches on one thread become a few at most on any.
+        // Nearly all move: 25 batches on one thread become a few at most on any.
         assert!(first.given > 150 && most <= 5, "seed {seed}, {threads} threads: {most}");
         field.watch(6);
         let (most, settled) = field.watch(2);

@@ -1,6 +1,5 @@
-//! One who asks for much beside those who ask for little: a very large answer among small ones, as
-//! streams of one connection, between scripts that speak bytes; requests that wait for nothing.
-//! Never about what is lost: see `streams.rs`.
+//! Tests of fairness between a large response and small ones on streams of one connection, with
+//! scripted peers; and of requests that need no server.
 
 mod support;
 
@@ -22,30 +21,31 @@ use support::{Lab, Listen, front, listen};
 const SMALL: u32 = 100;
 /// Payload of each.
 const SMALL_BODY: usize = 1_000;
-/// The stream of the large one.
+/// Stream of the large one.
 const LARGE: u32 = 1;
-/// What fits into one direction of a connection.
+/// Bytes in one direction of a connection.
 const PIPE: usize = 64 << 10;
-/// What may come of the large answer between a small request and the end of its answer: what is on
-/// its way in the pipe and in the proxy's output, twice, for the request and for the answer. Each
-/// further hop has a pipe of its own.
+/// Most bytes of the large response between a small request and the end of its response: those in
+/// flight and in the proxy's output, twice, for the request and for the response. Each further hop
+/// has buffers of its own.
 const BETWEEN: u64 = 256 << 10;
 
-/// What the client has seen.
+/// Observations of the client.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Payload of the large answer so far.
+    /// Payload of the large response so far.
     large: u64,
     large_ended: bool,
-    /// Small requests without an answer, and how much of the large one had come when each was sent.
+    /// Small requests without a response, with the payload of the large response when each was
+    /// sent.
     asked: HashMap<u32, u64>,
-    /// What came of the large one between each small request and the end of its answer.
+    /// Payload of the large response between each small request and the end of its response.
     between: Vec<u64>,
 }
 
-/// A client of HTTP/2 with one connection.
+/// An HTTP/2 client with one connection.
 struct Client {
-    /// Small requests that it has under way at a time.
+    /// Small requests in progress at a time.
     at_once: usize,
     seen: Rc<RefCell<Seen>>,
     end: Option<EndId>,
@@ -65,7 +65,7 @@ impl Client {
         self.out.extend(frame(1, 5, stream, &block));
     }
 
-    /// Small requests follow once the large answer has begun.
+    /// Sends small requests once the large response has begun.
     fn ask_small(&mut self) {
         let seen = self.seen.clone();
         let mut seen = seen.borrow_mut();
@@ -77,7 +77,7 @@ impl Client {
         }
     }
 
-    /// Looks at what has come; what is not a whole frame stays.
+    /// Handles received frames; an incomplete one stays in the buffer.
     fn read(&mut self) {
         let mut at = 0;
         while let Some(header) = self.input.get(at..at + 9) {
@@ -129,7 +129,7 @@ impl Actor for Client {
     }
 }
 
-/// The preface, windows as large as can be, and settings answered before they come.
+/// The preface, the largest windows, and the acknowledgement of SETTINGS in advance.
 fn hello() -> Vec<u8> {
     let most = (i32::MAX as u32).to_be_bytes();
     let settings = frame(4, 0, 0, &[&[0, 4][..], &most].concat());
@@ -142,7 +142,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// Sends what there is room for.
+/// Sends as much as there is room for.
 fn send(net: &mut Net, end: EndId, out: &mut Vec<u8>) {
     while !out.is_empty() {
         match net.send(end, out) {
@@ -153,7 +153,7 @@ fn send(net: &mut Net, end: EndId, out: &mut Vec<u8>) {
     }
 }
 
-/// Answers `/large` with as much as it is told, everything else with a little.
+/// Answers `/large` with the given length, everything else with a small body.
 struct Origin {
     large: u64,
 }
@@ -181,12 +181,12 @@ struct Service {
     end: EndId,
     input: Vec<u8>,
     out: Vec<u8>,
-    /// Payload that follows what is in `out`.
+    /// Payload that follows the bytes in `out`.
     left: u64,
 }
 
 impl Service {
-    /// `false`: the connection has ended.
+    /// Reads requests. `false`: the connection has ended.
     fn read(&mut self, net: &mut Net) -> bool {
         let mut buffer = [0; 4_096];
         loop {
@@ -233,7 +233,7 @@ impl Actor for Service {
     }
 }
 
-/// Has a client take a large answer with small ones beside it; what it has seen at the end.
+/// Runs a client with a large response and small ones beside it; returns its observations.
 fn play(large: u64, at_once: usize, faults: Faults, listens: Vec<Listen>) -> Seen {
     let mut lab = Lab::new(1, 1, faults, listens);
     lab.machine.net().spawn(Box::new(Origin { large }));
@@ -247,7 +247,7 @@ fn play(large: u64, at_once: usize, faults: Faults, listens: Vec<Listen>) -> See
     seen
 }
 
-/// One listener, then two in a row with a connection of streams between them.
+/// One listener, and two in a row with an HTTP/2 connection between them.
 fn ways() -> [Vec<Listen>; 2] {
     let link = |h2_back| Listen { h2_front: true, h2_back, ..listen(RoundRobin, Reuse::Safe, 1) };
     [vec![link(false)], vec![link(true), link(false)]]
@@ -273,16 +273,16 @@ fn heavy_streams_cannot_starve_small_ones() {
 
 /// Requests that one client sends at once.
 const EAGER: u32 = 300;
-/// Clients that send one.
+/// Clients that send one request.
 const OTHERS: u64 = 6;
 
-/// Where no server is asked there is nothing to wait for between the requests of a connection.
+/// Where no server is needed, the requests of a connection have nothing to wait for.
 #[test]
 fn requests_that_are_answered_here_do_not_keep_others_waiting() {
     for seed in 0..8 {
         let mut lab = Lab::new(seed, 1, Faults::NONE, vec![listen(RoundRobin, Reuse::Safe, 0)]);
         let plan = |pipeline| move |base| ClientPlan { pipeline, think: 0, post: 0, ..base };
-        // All come at the same moment, in an order by chance.
+        // All come at the same moment, in random order.
         lab.clients(1, EAGER, plan(EAGER as usize));
         lab.clients(OTHERS, 1, plan(1));
         lab.until_finished();

@@ -1,5 +1,5 @@
-//! Peers that break off, hang, stop and say the wrong thing, each at a known request: the log tells
-//! who did it and when, every byte of what is complete is right, and nothing is left behind.
+//! Tests of peers that close, hang, stop or send garbage at known requests: the log line names the
+//! side and the phase, complete bodies are correct, and nothing leaks.
 //!
 //! `cargo xtask soak` runs the long form: a day of virtual time.
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use support::{Lab, Line, assert_books, listen};
 
-/// The network loses nothing: whatever goes wrong is a peer's doing.
+/// The network loses nothing, so every failure is a peer's.
 fn run(seed: u64, think: u64) -> Duration {
     let listens = vec![
         listen(RoundRobin, Reuse::Never, 3),
@@ -46,18 +46,18 @@ fn run(seed: u64, think: u64) -> Duration {
     active
 }
 
-/// Each line ends as the mischief done to its request says, and without any it is fine.
+/// Each log line agrees with the fault of its request; without a fault it reports success.
 #[track_caller]
 fn assert_endings(lab: &Lab) {
     let (tally, lines, seed) = (lab.tally.borrow(), lab.lines(), lab.machine.world().seed());
     for line in lines.iter() {
         let Some(id) = line.id else {
-            // Not understood: the client stopped or left within its head.
+            // Not parsed: the client stopped or closed within its head.
             assert!(matches!(&*line.ending, "CR" | "cR"), "seed {seed}: {line:?}");
             continue;
         };
         let (origin, client) = (tally.spoilt.get(&id), tally.given_up.get(&id));
-        // Whoever has its answer early may leave with it, also in the midst of its request.
+        // A client with an early response may close, also within its request.
         let early = tally.early.contains(&id);
         let agrees = agrees(line, (origin, client)) || (early && left(line));
         assert!(agrees, "seed {seed}: {line:?} after {origin:?} and {client:?}, early: {early}");
@@ -68,7 +68,7 @@ fn agrees(line: &Line, (origin, client): (Option<&Mischief>, Option<&Mischief>))
     let by_origin = match origin {
         None => false,
         Some(Mischief::Silent) => line.ending == "SH",
-        // Without a length, what has come may be all.
+        // Without a length, the received bytes may be the whole response.
         Some(Mischief::Cut) => matches!(&*line.ending, "SH" | "SD" | "--"),
         Some(Mischief::Hung) => matches!(&*line.ending, "sH" | "sD"),
         Some(Mischief::Garbage) => line.ending == "PH",
@@ -76,9 +76,9 @@ fn agrees(line: &Line, (origin, client): (Option<&Mischief>, Option<&Mischief>))
     };
     let by_client = match client {
         None => false,
-        // One that is slow over the framing of a body keeps the server waiting, too.
+        // A client that is slow within the framing of a body also keeps the server waiting.
         Some(Mischief::Left) => left(line) || line.ending == "sH",
-        // As long as a server owes an answer, its time is the one that counts.
+        // While a response is expected from the server, its timeout applies.
         Some(_) => matches!(&*line.ending, "cR" | "cD" | "sH"),
     };
     match (origin, client) {
@@ -87,7 +87,7 @@ fn agrees(line: &Line, (origin, client): (Option<&Mischief>, Option<&Mischief>))
     }
 }
 
-/// The client left: it may have been answered all the same, or before that.
+/// The client closed: the response may have been complete, or not begun.
 fn left(line: &Line) -> bool {
     line.is_fine() || line.ending.starts_with('C')
 }
@@ -104,8 +104,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// A day of virtual time over a thousand seeds, or as many as `WEIR_SOAK_SEEDS` says, from
-/// `WEIR_SOAK_FROM` on.
+/// A day of virtual time over a thousand seeds, or `WEIR_SOAK_SEEDS`, from `WEIR_SOAK_FROM` on.
 #[test]
 #[ignore = "minutes of work: cargo xtask soak"]
 fn a_simulated_day() {

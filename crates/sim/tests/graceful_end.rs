@@ -1,4 +1,4 @@
-//! A soft stop under HTTP/2 clients far away: none of their requests is left without an answer.
+//! Tests of a soft stop with distant HTTP/2 clients: no request stays unanswered.
 
 mod support;
 
@@ -27,19 +27,19 @@ const RST_STREAM: u8 = 3;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 
-/// The answers and errors that the clients of a run have got.
+/// Responses and errors that the clients of a run have received.
 #[derive(Debug, Default)]
 struct Seen {
     sent: u32,
     answered: u32,
-    /// Requests without an answer above the last stream of a GOAWAY: their client may repeat them.
+    /// Unanswered requests above the last stream of a GOAWAY, which their client may repeat.
     repeatable: u32,
-    /// Requests of which nothing tells what has become.
+    /// Requests with an unknown outcome.
     lost: u32,
     ended: u32,
 }
 
-/// A client with one connection that asks at random moments until it learns that it may not.
+/// A client with one connection that sends requests at random moments until it must not.
 struct Asking {
     number: u32,
     /// The longest pause between two requests, in virtual nanoseconds.
@@ -95,7 +95,7 @@ impl Asking {
         }
     }
 
-    /// The connection has ended; what has become of its requests is known.
+    /// Counts the outcome of its requests after the connection has ended.
     fn end(&mut self) {
         let mut seen = self.seen.borrow_mut();
         let last = self.last.expect("a connection does not end without a word");
@@ -146,7 +146,7 @@ impl Actor for Asking {
     }
 }
 
-/// The preface, and a window for more than all answers.
+/// The preface, and a window larger than all responses.
 fn hello() -> Vec<u8> {
     let window = frame(8, 0, 0, &(1_u32 << 30).to_be_bytes());
     [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &frame(4, 0, 0, b""), &window].concat()
@@ -161,7 +161,7 @@ fn number(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
 }
 
-/// Stops the proxy under clients whose requests take `latency` one way.
+/// Stops the proxy under clients with `latency` in one direction.
 fn stop_under_load(seed: u64, latency: u64, pause: u64, spread: Spread) -> Seen {
     let faults = Faults { latency, jitter: latency / 4, ..Faults::NONE };
     let settings = proxy::settings::Process { close_spread: spread, ..support::process(2) };
@@ -198,7 +198,7 @@ fn a_soft_stop_answers_every_request_of_clients_far_away() {
     let mut sent = 0;
     for seed in 0..24 {
         let spread = if seed % 3 == 0 { Spread::Over(500) } else { Spread::AtOnce };
-        // Some ask so seldom that most connections are idle when they end.
+        // Some send so rarely that most connections are idle when they end.
         let pause = if seed % 2 == 0 { 20 * MS } else { 900 * MS };
         let seen = stop_under_load(seed, 20 * MS, pause, spread);
         assert_eq!((seen.lost, seen.repeatable), (0, 0), "seed {seed}: {seen:?}");
@@ -208,8 +208,8 @@ fn a_soft_stop_answers_every_request_of_clients_far_away() {
     assert!(sent > 10_000, "{sent} requests");
 }
 
-/// Those who are farther away than the proxy waits for the answer to its PING learn which of their
-/// requests to repeat.
+/// Clients that are more distant than the proxy's wait for the PING answer learn which requests to
+/// repeat.
 #[test]
 fn clients_beyond_the_longest_round_trip_know_what_to_repeat() {
     let mut repeatable = 0;

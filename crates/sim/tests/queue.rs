@@ -1,4 +1,4 @@
-//! A server with `maxconn`: the others wait in order, and everybody gets a turn.
+//! Tests of servers with `maxconn`: requests wait in order, and all are served.
 
 mod support;
 
@@ -11,7 +11,7 @@ use sim::faults::{MS, SEC};
 use sim::peers::ClientPlan;
 use support::{Lab, Listen, listen};
 
-/// Patient in queues.
+/// A listener with long queue timeouts.
 fn limited(algorithm: Algorithm, maxconn: u32) -> Listen {
     let mut listen = listen(algorithm, Reuse::Always, 1).maxconn(maxconn);
     listen.timeouts.queue = Some(300_000);
@@ -35,14 +35,14 @@ const BOTH: [Algorithm; 2] = [RoundRobin, LeastConn];
 #[test]
 fn a_server_never_gets_more_than_its_maxconn_and_nobody_starves() {
     for (seed, algorithm) in (0..8).flat_map(|seed| BOTH.map(|algorithm| (seed, algorithm))) {
-        // Pipelined requests wake those who wait, again and again, for nothing.
+        // Pipelined requests cause many wake-ups of waiting requests in vain.
         let pipelining = |plan| ClientPlan { pipeline: 3, dribble: 300, think: 20 * MS, ..plan };
         let mut lab = run(seed, Faults::BUMPY, limited(algorithm, 3), pipelining);
         let tally = lab.tally.borrow();
         assert_eq!(tally.answered, 600, "seed {seed}: {tally:?}");
         assert_eq!(tally.busiest, 3, "seed {seed}");
         let longest = lab.lines().iter().map(|line| line.waited).max().unwrap();
-        // 60 before it, three at a time, none of them longer than 100 ms or so.
+        // 60 are before it, three at a time, none of them longer than 100 ms or so.
         assert!((300..4_000).contains(&longest), "seed {seed} {algorithm:?}: {longest} ms");
         drop(tally);
         lab.stop();
@@ -52,8 +52,8 @@ fn a_server_never_gets_more_than_its_maxconn_and_nobody_starves() {
 #[test]
 fn a_queue_drains_in_order() {
     for (seed, algorithm) in (0..8).flat_map(|seed| BOTH.map(|algorithm| (seed, algorithm))) {
-        // One request per connection, all at about the same time, over equal ways: ports tell who
-        // came first, and one place at the server tells whose turn came first.
+        // One request per connection, all at about the same time, over equal paths: ports tell the
+        // order of arrival, and one slot at the server the order of service.
         let once = |plan| ClientPlan { think: 30 * MS, post: 0, close: 1_000, ..plan };
         let lab = run(seed, Faults::NONE, limited(algorithm, 1), once);
         let lines = lab.lines();
@@ -106,7 +106,7 @@ fn who_is_bound_to_a_server_and_who_is_not_take_turns() {
     }
 }
 
-/// While nothing happens, no place is free on a server for which somebody waits.
+/// While the machine is idle, no slot is free on a server that a request waits for.
 fn assert_no_place_is_lost(shared: &Shared, what: &str) {
     let back = shared.proxies[0].back.as_ref().expect("a listener with servers");
     for (slot, server) in back.servers.iter().enumerate() {
@@ -137,7 +137,7 @@ fn crowd(lab: &mut Lab, think: u64) -> u64 {
 
 const CROWD: u64 = 18;
 
-/// Two servers, of which something has become before anybody comes.
+/// Two servers whose state is changed before the first client comes.
 fn no_place_is_lost(listen: impl Fn(Algorithm) -> Listen, become_so: impl Fn(&Balancer)) {
     for (seed, algorithm) in
         (0..12).flat_map(|seed| [First, RoundRobin, LeastConn].map(|algorithm| (seed, algorithm)))
@@ -198,7 +198,7 @@ fn the_last_server_may_be_a_backup() {
     no_place_is_lost(listen, |balancer| balancer.force_health(0, Change::Down, 0));
 }
 
-/// The state of a server comes before a place on it.
+/// The state of a server has precedence over its free slots.
 #[test]
 fn nobody_is_let_in_to_a_server_that_has_just_gone() {
     let mut lab = Lab::new(1, 1, Faults::NONE, vec![two(RoundRobin, 1)]);

@@ -1,5 +1,5 @@
-//! A network that loses, with clients and origins that do whatever they may. Every request is answered
-//! once or its failure is counted once, and nothing is left behind.
+//! Tests with a lossy network and peers that use all their freedom: every request is answered once
+//! or counted as failed once, and nothing leaks.
 
 mod support;
 
@@ -24,14 +24,14 @@ fn rough(seed: u64, clients: u64, requests: u32, wild: bool) -> Lab {
     lab
 }
 
-/// What is left of a run to compare.
+/// Results of a run, for comparison.
 #[derive(Debug, PartialEq, Eq)]
 struct Summary {
-    /// The hash of all that happened.
+    /// The hash of the run.
     trace: u64,
     sent: u64,
     answered: u64,
-    /// Lines that tell of a failure.
+    /// Log lines that report a failure.
     failed: usize,
 }
 
@@ -52,8 +52,8 @@ fn run(seed: u64, clients: u64, requests: u32, wild: bool) -> Summary {
     }
 }
 
-/// The scenario that the data plane is held to, in debug builds as in release ones: 100,000
-/// requests, twice with the same seed; and fewer with another.
+/// The reference scenario of the data plane, also in debug builds: 100,000 requests, twice with the
+/// same seed; and fewer with another.
 #[test]
 fn a_hundred_thousand_requests_twice_the_same() {
     let plans = [(1, 100), (1, 100), (2, 20)];

@@ -1,4 +1,4 @@
-//! A network that delays, splits and shortens, but loses nothing. Nobody may notice.
+//! Tests with a network that delays, splits and shortens, but loses nothing: all requests succeed.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! HTTP/2 on both sides: three listeners in a row, the one in the middle between two connections of
-//! many streams. Clients and origins speak HTTP/1 and check every byte.
+//! Tests of HTTP/2 on both sides: three listeners in a row, the middle one between two multiplexed
+//! connections. Clients and origins speak HTTP/1 and check every byte.
 
 mod support;
 
@@ -71,7 +71,7 @@ fn safe_requests_outlive_the_connections_that_servers_close() {
         let faults =
             if seed % 2 == 0 { Faults::BUMPY } else { Faults { latency: 2 * MS, ..Faults::NONE } };
         let mut lab = Lab::new(seed, 2, faults, chain(*reuse));
-        // Most connections are closed at some moment after an answer, without a word.
+        // Most connections are closed at some moment after a response, unannounced.
         lab.origins(3, |plan| OriginPlan { delay: 2 * MS, close: 50, idle_close: 700, ..plan });
         clients(&mut lab, |plan| ClientPlan { post: 0, head: 100, think: 10 * MS, ..plan });
         lab.until_finished();

@@ -1,6 +1,6 @@
-//! Uploads as streams of one client connection: how much of them the proxy accepts while nobody reads,
-//! and how fast they are over a long path. The client is a script that keeps to the windows it is
-//! given.
+//! Tests of uploads as streams of one client connection: how many bytes the proxy accepts while
+//! they are not read, and their speed over a long path. The client is a script that respects its
+//! windows.
 
 mod support;
 
@@ -22,10 +22,10 @@ use support::{Lab, Listen, front, listen};
 const FRAME: u64 = 16_384;
 const DEFAULT_WINDOW: i64 = 65_535;
 
-/// The bytes and frames that a client has sent and received.
+/// Bytes and frames that a client has sent and received.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Payload that was sent.
+    /// Payload sent.
     sent: u64,
     /// Uploads that were answered.
     answered: usize,
@@ -34,13 +34,13 @@ struct Seen {
     last: u64,
 }
 
-/// An upload: what is left of it, and the window of its stream.
+/// An upload: bytes left, and the window of its stream.
 struct Upload {
     left: u64,
     window: i64,
 }
 
-/// A client of HTTP/2 that begins all of its uploads at once.
+/// An HTTP/2 client that begins all of its uploads at once.
 struct Client {
     seen: Rc<RefCell<Seen>>,
     uploads: BTreeMap<u32, Upload>,
@@ -71,7 +71,7 @@ impl Client {
         Box::new(client)
     }
 
-    /// Handles the frames that have come; what is not a whole frame stays.
+    /// Handles received frames; an incomplete one stays in the buffer.
     fn read(&mut self, now: u64) {
         let mut at = 0;
         while let Some(header) = self.input.get(at..at + 9) {
@@ -107,7 +107,7 @@ impl Client {
         self.input.drain(..at);
     }
 
-    /// A frame of each upload in turn, as long as the windows allow it.
+    /// Sends a frame of each upload in turn, as long as the windows allow it.
     fn upload(&mut self) {
         let mut more = self.out.is_empty();
         while std::mem::take(&mut more) {
@@ -159,7 +159,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// Sends what there is room for; `false` when there is no more.
+/// Sends as much as there is room for; `false` when there is no more room.
 fn send(net: &mut Net, end: EndId, out: &mut Vec<u8>) -> bool {
     while !out.is_empty() {
         match net.send(end, out) {
@@ -207,7 +207,7 @@ impl Actor for Service {
         loop {
             match net.recv(self.end, &mut buffer) {
                 Ok(count @ 1..) => {
-                    // The head, the end of the message, and nothing of the payload.
+                    // The head and the end of the message without any payload.
                     self.input.extend(buffer[..count].iter().filter(|it| **it != b'x'));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -226,7 +226,7 @@ impl Actor for Service {
     }
 }
 
-/// A path of 50 ms to the listener with room for all that is on its way, a short one to the server.
+/// A path of 50 ms to the listener with large buffers, a short one to the server.
 fn lab(listen: Listen, answers: bool) -> Lab {
     let lab = Lab::new(1, 1, Faults { buffer: 1 << 20, ..Faults::NONE }, vec![listen]);
     let far = Faults { latency: 25 * MS, buffer: 32 << 20, ..Faults::NONE };
@@ -242,7 +242,7 @@ fn proxy() -> Listen {
     Listen { h2_front: true, timeouts, ..listen }
 }
 
-/// The time that uploads take, in milliseconds.
+/// Duration of uploads in milliseconds.
 fn play(uploads: u32, bytes: u64, listen: Listen) -> u64 {
     let mut lab = lab(listen, true);
     let seen = Rc::<RefCell<Seen>>::default();
@@ -270,7 +270,7 @@ fn queued_uploads_are_not_accepted() {
     let seen = Rc::<RefCell<Seen>>::default();
     lab.machine.net().spawn(Client::new(100, 1 << 20, &seen));
     let _ = lab.machine.run_for(Duration::from_secs(3));
-    // That of the first goes on to its server.
+    // The first upload goes to its server.
     let sent = seen.borrow().sent;
     assert!(sent <= (1 << 20) + 200_000, "{sent} bytes of payload");
 }
@@ -278,6 +278,6 @@ fn queued_uploads_are_not_accepted() {
 #[test]
 fn uploads_come_out_of_the_queue_one_after_the_other() {
     let took = play(20, 1 << 18, Listen { maxconn: 1, ..proxy() });
-    // Each has some round trips of its own: it gets window when it is read.
+    // Each takes some round trips: it gets window when it is read.
     assert!(took <= 20 * 8 * 50, "{took} ms");
 }

@@ -1,5 +1,4 @@
-//! How long urgent work waits behind 100,000 queued bulk items, low-latency mode off and on
-//! (row B5). Never measures a peer.
+//! Latency of urgent work behind 100,000 queued bulk items, low-latency mode off and on (row B5).
 
 use crate::weir::Silent;
 use bench::{now, quantile, table};
@@ -13,7 +12,7 @@ use stdx::Tick;
 
 const ITEMS: usize = 100_000;
 const WAKES: usize = 3_000;
-/// What one bulk item takes.
+/// Duration of one bulk item.
 const ITEM: Duration = Duration::from_micros(1);
 
 fn spin(span: Duration) {
@@ -57,7 +56,7 @@ fn latencies(low_latency: bool) -> Vec<f64> {
                 while sent.load(Relaxed) != 0 && !stop.load(Relaxed) {
                     std::thread::yield_now();
                 }
-                // Not in step with the rounds.
+                // A random pause, to be out of step with the rounds.
                 spin(Duration::from_micros(u64::from(prng.below(400))));
             }
         });

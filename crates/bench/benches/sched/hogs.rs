@@ -1,5 +1,4 @@
-//! How long a light task waits for its turn while heavy ones of 100 us each never stop (fairness).
-//! Never judges.
+//! Latency of a light task while heavy ones of 100 us each run without end (fairness).
 
 use bench::{now, quantile, table};
 use reactor::{Settings, Thread};
@@ -20,7 +19,7 @@ fn spin(span: Duration) {
     while start.elapsed() < span {}
 }
 
-/// What the light task and the thread that wakes it share.
+/// State shared by the light task and the thread that wakes it.
 struct Probe {
     origin: Instant,
     sent: AtomicU64,
@@ -38,7 +37,7 @@ impl Probe {
         })
     }
 
-    /// The light task has its turn.
+    /// Records a turn of the light task.
     fn turn(&self) {
         let sent = self.sent.swap(0, Relaxed);
         if sent != 0 {
@@ -53,7 +52,7 @@ impl Probe {
         self.stop.load(Relaxed)
     }
 
-    /// Wakes the light task again and again, each time after it has run.
+    /// Wakes the light task repeatedly, each time after it has run.
     fn keep_waking(&self, wake: impl Fn()) {
         while !self.stopped() {
             self.sent.store(self.origin.elapsed().as_nanos() as u64, Relaxed);
@@ -102,7 +101,7 @@ fn weir() -> Vec<String> {
     probe.row("weir (heavy class)")
 }
 
-/// The light task on a peer: hands its waker out once.
+/// The light task on another executor, which hands its waker out once.
 fn light(probe: Arc<Probe>, waker: Arc<Mutex<Option<Waker>>>) -> impl Future<Output = ()> + Send {
     poll_fn(move |context| {
         waker.lock().expect("no panic").get_or_insert_with(|| context.waker().clone());

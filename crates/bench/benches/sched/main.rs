@@ -1,5 +1,4 @@
-//! `cargo xtask bench sched`: what the scheduler costs, beside tokio and smol on the same workload.
-//! Never part of the product.
+//! `cargo xtask bench sched`: costs of the scheduler, beside tokio and smol on the same workload.
 
 mod depth;
 mod hogs;
@@ -10,14 +9,14 @@ mod weir;
 
 use bench::table;
 
-/// Tasks that are spawned, woken or that yield together.
+/// Tasks that are spawned or woken or yield together.
 const TASKS: usize = 1_000;
-/// How often each of them does.
+/// Turns of each task.
 const TURNS: usize = 200;
-/// Runs, of which the best counts.
+/// Number of runs, of which the best one counts.
 const ROUNDS: u32 = 7;
 
-/// One executor's figures, in nanoseconds per operation; NaN where it has no such thing.
+/// Results of one executor in nanoseconds per operation; NaN for operations that it lacks.
 struct Figures {
     name: &'static str,
     spawn: f64,

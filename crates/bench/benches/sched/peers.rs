@@ -1,4 +1,4 @@
-//! The workloads on tokio and smol. Never measures Weir.
+//! The workloads on tokio and smol.
 
 use crate::{Figures, ROUNDS, TASKS, TURNS};
 use async_executor::{Executor, LocalExecutor};
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// Gives way once through the std waker, which is what `yield_now` of smol does.
+/// Yields once through the std waker, as `yield_now` of smol does.
 fn give_way() -> impl Future<Output = ()> + Send {
     let mut yielded = false;
     poll_fn(move |context: &mut Context<'_>| {
@@ -22,7 +22,7 @@ fn give_way() -> impl Future<Output = ()> + Send {
     })
 }
 
-/// Tasks that tell their waker once, count their turns, and never end.
+/// Tasks that hand out their waker once, count their turns, and run without end.
 #[derive(Clone, Default)]
 struct Sleepers {
     wakers: Arc<Mutex<Vec<Waker>>>,
@@ -41,7 +41,7 @@ impl Sleepers {
         })
     }
 
-    /// Wakes each of them, and says how many turns there are when all have run.
+    /// Wakes each of them; returns the number of turns that there are when all have run.
     fn wake_all(&self) -> usize {
         let goal = self.turns.load(Relaxed) + TASKS;
         self.wakers.lock().expect("no panic").iter().for_each(Waker::wake_by_ref);
@@ -60,7 +60,7 @@ pub(crate) fn tokio_current() -> Figures {
     tokio("tokio, current thread", &runtime)
 }
 
-/// Driven from a task of a worker, so that spawning and waking stay on that worker where they may.
+/// Driven from a task of a worker thread, so that spawning and waking stay on it where possible.
 pub(crate) fn tokio_multi() -> Figures {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_time().build();
     tokio("tokio, multi thread (2)", &runtime.expect("a runtime"))
@@ -123,7 +123,7 @@ async fn tokio_pace() {
     }
 }
 
-/// As Weir's: each turn pushes a deadline later and waits for the next wake-up.
+/// As in Weir's workload: each turn postpones a deadline and waits for the next wake-up.
 async fn tokio_timer() {
     let sleepers = Sleepers::default();
     let tasks: Vec<_> = (0..TASKS).map(|_| tokio::spawn(tokio_sleeper(sleepers.clone()))).collect();
@@ -151,7 +151,7 @@ async fn tokio_sleeper(own: Sleepers) {
     .await;
 }
 
-/// What the two executors of smol have in common.
+/// The operations that both executors of smol share.
 trait Smol {
     fn spawn(&self, future: impl Future<Output = ()> + Send + 'static);
     fn try_tick(&self) -> bool;

@@ -1,5 +1,4 @@
-//! What waking a task of another, sleeping thread costs: from the wake-up to its turn, and back.
-//! Never judges.
+//! Cost of waking a task of another, sleeping thread: from the wake-up to the turn, and back.
 
 use bench::{now, quantile, table};
 use reactor::{Settings, Thread};
@@ -14,7 +13,7 @@ use std::task::{Poll, Waker};
 
 const WAKES: usize = 20_000;
 
-/// Wakes and waits until the task has run, `WAKES` times; microseconds each, sorted.
+/// Wakes and waits until the task has run, `WAKES` times; returns microseconds, sorted.
 fn measure(turns: &AtomicUsize, wake: impl Fn()) -> Vec<f64> {
     let mut all: Vec<f64> = (0..WAKES)
         .map(|_| {
@@ -63,7 +62,7 @@ fn weir() -> Vec<String> {
     row("weir", &sorted)
 }
 
-/// A task of a peer that hands its waker out and counts its turns.
+/// A task of another executor that hands its waker out and counts its turns.
 fn counted(
     turns: Arc<AtomicUsize>,
     sender: mpsc::Sender<Waker>,

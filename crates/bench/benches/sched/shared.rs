@@ -1,5 +1,4 @@
-//! What a counter costs that every thread writes, beside one per thread (row B8).
-//! Never measures the scheduler itself.
+//! Cost of a counter that every thread writes, beside one per thread (row B8).
 
 use bench::{now, table};
 use sched::Activity;
@@ -8,7 +7,7 @@ use std::sync::{Arc, Barrier};
 
 const COUNTS: u64 = 20_000_000;
 
-/// Nanoseconds per count when `threads` threads count at once.
+/// Nanoseconds per increment when `threads` threads count at once.
 fn time(threads: usize, count: impl Fn(usize) + Send + Sync) -> f64 {
     let start = Barrier::new(threads);
     let longest = std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The workloads on Weir's scheduler. Never measures a peer.
+//! The workloads on Weir's scheduler.
 
 use crate::{Figures, ROUNDS, TASKS, TURNS};
 use bench::nanos_per_op;
@@ -65,7 +65,7 @@ fn spawn(profiling: Profiling) -> f64 {
     })
 }
 
-/// Tasks that pause for ever.
+/// Tasks that pause without end.
 fn sleepers(own: &Rc<Scheduler>) -> Vec<TaskId> {
     let sleeper = |own: Rc<Scheduler>| async move {
         loop {
@@ -111,7 +111,7 @@ fn waker(profiling: Profiling) -> f64 {
     }
     drain(&own);
     nanos_per_op(ROUNDS, (TASKS * TURNS) as u64, || {
-        // From a task, as with the peers.
+        // From within a task, as with the other executors.
         let (driver, wakers, turns) = (own.clone(), wakers.clone(), turns.clone());
         own.spawn(Class::Normal, async move {
             for _ in 0..TURNS {
@@ -141,7 +141,7 @@ fn pace(profiling: Profiling) -> f64 {
     })
 }
 
-/// Each turn sets a deadline a little later than the one before, as a connection does.
+/// Each turn sets a deadline slightly later than the previous one, as a connection does.
 fn timer(profiling: Profiling) -> f64 {
     let own = scheduler(profiling);
     let sleeper = |own: Rc<Scheduler>| async move {

@@ -1,4 +1,4 @@
-//! A connection: two ends and the bytes towards each. Never schedules anything.
+//! A connection: two ends, and the bytes on their way to each.
 
 use crate::actor::ActorId;
 use crate::faults::Faults;
@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use stdx::Key;
 
-/// Names one end of a connection for as long as the connection lives.
+/// Identifies one end of a connection while the connection lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct EndId {
     pub(super) conn: Key,
-    /// 0: the one who connected; 1: the one who accepted.
+    /// 0: the connecting side; 1: the accepting side.
     pub(super) side: u8,
 }
 
@@ -25,20 +25,20 @@ impl EndId {
     }
 }
 
-/// Who holds an end.
+/// Owner of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Owner {
-    /// The request has not reached it yet.
+    /// The connection request has not arrived yet.
     Nobody,
-    /// It waits in this listener's backlog.
+    /// The end waits in this listener's backlog.
     Backlog(Key),
     Handle(i32),
     Actor(ActorId),
-    /// It was closed.
+    /// The end was closed.
     Closed,
 }
 
-/// What `epoll` would say of an end.
+/// Readiness of an end as `epoll` would report it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Mask {
     pub(super) readable: bool,
@@ -52,28 +52,27 @@ impl Mask {
     }
 }
 
-/// One end. `bytes` holds what travels towards it: the first `arrived` can be read, the rest is in
-/// flight.
+/// One end. `bytes` are on their way to it: the first `arrived` can be read, the rest is in flight.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) owner: Owner,
     pub(super) address: Option<SocketAddr>,
     pub(super) bytes: VecDeque<u8>,
     pub(super) arrived: usize,
-    /// Nothing travels faster than what was sent before it.
+    /// Arrival of the last segment, which later ones do not overtake.
     pub(super) last_arrival: u64,
     pub(super) connecting: bool,
-    /// The peer's end of the stream has arrived.
+    /// The peer's FIN has arrived.
     pub(super) fin: bool,
-    /// We have ended our stream.
+    /// We have sent a FIN.
     pub(super) fin_sent: bool,
-    /// Nothing goes either way any more.
+    /// The connection is broken in both directions.
     pub(super) dead: bool,
     /// The pending error.
     pub(super) error: Option<i32>,
-    /// A write was cut short or refused for want of room; the next room is worth an event.
+    /// A write was cut short or refused for lack of room; new room causes an event.
     pub(super) starved: bool,
-    /// A pretended want of room, for a moment.
+    /// A pretended lack of room, for a moment.
     pub(super) clogged: bool,
 }
 
@@ -100,7 +99,7 @@ impl End {
 pub(super) struct Conn {
     pub(super) ends: [End; 2],
     pub(super) faults: Faults,
-    /// Nothing that is sent from now on arrives.
+    /// Data sent from now on is lost.
     pub(super) stalled: bool,
 }
 
@@ -124,7 +123,7 @@ impl Conn {
         self.faults.buffer.saturating_sub(self.ends[1 - side as usize].bytes.len())
     }
 
-    /// As Linux: room is reported from a third of the buffer on.
+    /// As in Linux, room is reported from a third of the buffer on.
     pub(super) fn roomy(&self, side: u8) -> bool {
         self.space(side).max(1) * 3 > self.faults.buffer
     }

@@ -1,4 +1,4 @@
-//! How connections come about: listening, connecting, accepting. Never moves bytes.
+//! Establishing connections: listen, connect, accept.
 
 use super::conn::{Conn, EndId, Owner};
 use super::handles::Object;
@@ -12,16 +12,16 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use stdx::Key;
 
-/// How long one who connects asks until it gives up: as Linux with its six retries.
+/// Time until an unanswered connection attempt fails: as in Linux with its six retries.
 const GIVE_UP: u64 = 127 * SEC;
-/// When a request that met a full backlog is repeated.
+/// Time until a request that found a full backlog is repeated.
 const ASK_AGAIN: u64 = SEC;
 
-/// An address that is listened on.
+/// A listening address.
 #[derive(Debug)]
 pub(super) struct Listening {
     address: Address,
-    /// The machine's, unless an actor listens.
+    /// Handle of the machine; `None` if an actor listens.
     pub(super) handle: Option<i32>,
     actor: Option<ActorId>,
     limit: usize,
@@ -78,9 +78,9 @@ impl Net {
         Ok(key)
     }
 
-    /// Frees an address, as when the host that listens there goes down: clients are refused from
-    /// now on and those in the backlog reset. Connections that stand stay. A handle of the machine
-    /// stays open, but nobody comes any more.
+    /// Frees an address, as when its host goes down: new clients are refused, and those in the
+    /// backlog are reset. Established connections stay. A handle of the machine stays open, but no
+    /// client comes any more.
     pub fn unlisten(&mut self, address: &Address) {
         if let Some(key) = self.bound.remove(address)
             && let Some(listening) = self.listeners.remove(key)
@@ -101,7 +101,7 @@ impl Net {
         self.listeners.get(key)?.address.inet()
     }
 
-    /// The listener for an address: its own, or one for all addresses of its port.
+    /// The listener for an address: its own, or the wildcard listener of its port.
     fn listener_at(&self, to: &Address) -> Option<Key> {
         if let Some(key) = self.bound.get(to) {
             return Some(*key);
@@ -133,10 +133,11 @@ impl Net {
         Ok(handle)
     }
 
-    /// Starts a connection of an actor; [`Signal::Ready`] tells when it stands or has failed.
+    /// Starts a connection of an actor; [`Signal::Ready`] reports that it is established or has
+    /// failed.
     ///
     /// # Errors
-    /// Refused at once.
+    /// The connection was refused at once.
     pub fn dial(&mut self, actor: ActorId, from: IpAddr, to: &Address) -> io::Result<EndId> {
         let end = self.start(from, to)?;
         self.set_owner(end, Owner::Actor(actor));
@@ -188,7 +189,7 @@ impl Net {
         }
     }
 
-    /// How long a segment travels.
+    /// Travel time of a segment.
     pub(super) fn travel(&self, faults: &Faults) -> u64 {
         faults.latency.max(1) + self.up_to(faults.jitter)
     }
@@ -199,7 +200,7 @@ impl Net {
         }
     }
 
-    /// Gives an actor's end to another actor, which is told of changes from now on.
+    /// Gives an actor's end to another actor, which gets its signals from now on.
     pub fn hand_over(&mut self, end: EndId, to: ActorId) {
         self.set_owner(end, Owner::Actor(to));
     }
@@ -207,7 +208,7 @@ impl Net {
     pub(super) fn syn(&mut self, conn: Key) {
         let Some(to) = self.targets.get(&conn).cloned() else { return };
         if self.conns.get(conn).is_none() {
-            // Given up before it arrived.
+            // The client closed before the request arrived.
             self.targets.remove(&conn);
             return;
         }
@@ -260,7 +261,7 @@ impl Net {
         self.changed(end);
     }
 
-    /// Takes a waiting client of a listener of the machine.
+    /// Accepts a client on a listener of the machine.
     pub(crate) fn accept(&mut self, handle: i32) -> io::Result<(i32, Option<SocketAddr>)> {
         let Some(Object::Listener(key)) = self.handles.get(handle).map(|slot| slot.object) else {
             self.misuse(handle as u64);

@@ -1,4 +1,4 @@
-//! The table of handles: the lowest free number is given out, as for descriptors. Never reads a socket.
+//! The table of handles: the lowest free number is used first, as for descriptors.
 
 use super::EndId;
 use reactor::Watch;
@@ -9,7 +9,7 @@ use stdx::Key;
 /// The first number: 0 to 2 are inherited.
 const FIRST: usize = 3;
 
-/// What a handle stands for.
+/// The object of a handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Object {
     Free,
@@ -17,18 +17,18 @@ pub(super) enum Object {
     Stream(EndId),
 }
 
-/// One poller's interest in a handle.
+/// Registration of a handle with one poller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watching {
     pub(super) poller: usize,
     pub(super) token: u64,
     pub(super) watch: Watch,
-    /// Whether it stands in the poller's list of what may be ready.
+    /// Whether it is in the poller's list of handles that may be ready.
     pub(super) queued: bool,
 }
 
 impl Watching {
-    /// Whether each change is reported once.
+    /// Whether it is edge-triggered.
     pub(super) fn is_edge(&self) -> bool {
         matches!(self.watch, Watch::Stream | Watch::Incoming)
     }
@@ -63,7 +63,7 @@ impl Handles {
         self.open() >= self.limit
     }
 
-    /// Numbers given out so far, open or not.
+    /// Numbers used so far, open or not.
     pub(super) fn span(&self) -> std::ops::Range<i32> {
         FIRST as i32..(FIRST + self.slots.len()) as i32
     }
@@ -94,7 +94,7 @@ impl Handles {
         self.slots.get_mut(Self::place(handle)).filter(|slot| slot.object != Object::Free)
     }
 
-    /// Frees a number. The list of its watches keeps its room.
+    /// Frees a number. The list of its registrations keeps its memory.
     pub(super) fn remove(&mut self, handle: i32) {
         if let Some(slot) = self.get_mut(handle) {
             slot.object = Object::Free;

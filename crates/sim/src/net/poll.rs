@@ -1,7 +1,7 @@
-//! What each thread of the machine waits for. Reports as epoll does; never looks into a stream's bytes.
+//! Pollers of the machine's threads, which report as epoll does.
 //!
-//! A watched handle enters its poller's list when something changes, and is asked for its state
-//! when the poller waits: so an edge is reported once, with all that is true at that time.
+//! A watched handle enters its poller's list when something changes, and its state is read when the
+//! poller waits: so an edge is reported once, with the state at that time.
 
 use super::conn::Mask;
 use super::handles::{Object, Watching};
@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use stdx::Key;
 
-/// The most events that one wait reports.
+/// Most events of one wait.
 const BATCH: usize = 128;
 
 /// One thread's poller.
 #[derive(Debug, Default)]
 pub(super) struct Poller {
-    /// Handles that may be ready, each with the token it was watched with.
+    /// Events of closed handles, as if collected before.
     ready: Vec<(i32, u64)>,
     /// Reports of handles that are gone, as if harvested before.
     stale: Vec<Event>,
@@ -44,7 +44,7 @@ fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 }
 
 impl Net {
-    /// A poller for one more thread: its number and its bell.
+    /// Adds a poller for one more thread; returns its number and its alarm.
     pub(crate) fn add_poller(&mut self) -> (usize, Arc<AtomicBool>) {
         let poller = Poller::default();
         let bell = poller.bell.clone();
@@ -62,12 +62,12 @@ impl Net {
             || sleep.until.is_some_and(|until| until <= self.now)
     }
 
-    /// When the first sleeping poller wakes by itself.
+    /// Time at which the first sleeping poller wakes by timeout.
     pub(crate) fn next_wake(&self) -> Option<u64> {
         self.pollers.iter().filter_map(|poller| poller.asleep?.until).min()
     }
 
-    /// One wait of a poller: reports what there is, and remembers until when it would sleep.
+    /// One wait of a poller: reports events, and records until when it would sleep.
     pub(crate) fn wait(
         &mut self,
         poller: usize,
@@ -84,7 +84,7 @@ impl Net {
         if events.len() == first && !rung && timeout != Some(Duration::ZERO) {
             let span = timeout.map(|span| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX));
             let until = span.map(|span| now.saturating_add(span).saturating_add(late));
-            // A thread that was disturbed for nothing goes on with the wait that it was in.
+            // A thread that was woken spuriously continues its previous wait.
             let until = before.map_or(until, |before| earlier(before.until, until));
             if until.is_none_or(|until| until > now) {
                 state.asleep = Some(Sleep { until });
@@ -120,7 +120,7 @@ impl Net {
         }
     }
 
-    /// Asks one handle. Returns whether it stays in the list.
+    /// Reads the state of one handle. Returns whether it stays in the list.
     fn report(&mut self, poller: usize, handle: i32, token: u64, events: &mut Vec<Event>) -> bool {
         let mask = self.mask(handle);
         if !mask.writable {
@@ -142,7 +142,7 @@ impl Net {
         stays
     }
 
-    /// Reports a stream's readiness for no reason, if the plan says so.
+    /// Reports a stream as ready without reason, if the plan says so.
     fn imagine(&mut self, poller: usize, events: &mut Vec<Event>) {
         if !self.chance(self.default_faults.spurious) {
             return;
@@ -170,7 +170,7 @@ impl Net {
         }
     }
 
-    /// Who is told that there is no room is told when there is, as by `tcp_poll` of Linux.
+    /// A poller that saw no room is told when there is room, as by `tcp_poll` of Linux.
     fn starve(&mut self, handle: i32) {
         if let Some(Object::Stream(end)) = self.handles.get(handle).map(|slot| slot.object)
             && let Some(conn) = self.conns.get_mut(end.conn)
@@ -184,7 +184,7 @@ impl Net {
         slot.watches.iter_mut().find(|watching| watching.poller == poller)
     }
 
-    /// Reports a handle to a poller from now on.
+    /// Registers a handle with a poller.
     pub(crate) fn watch(
         &mut self,
         poller: usize,
@@ -207,7 +207,7 @@ impl Net {
         Ok(())
     }
 
-    /// Reports it otherwise than so far, and what is true already again.
+    /// Changes how a handle is watched; readiness that exists already is reported again.
     pub(crate) fn rewatch(
         &mut self,
         poller: usize,
@@ -228,14 +228,14 @@ impl Net {
         Ok(())
     }
 
-    /// What is true already when a watch begins is reported.
+    /// Reports readiness that exists when a registration begins.
     fn begin_with(&mut self, ready: bool, poller: usize, watched: (i32, u64)) {
         if ready {
             self.pollers[poller].ready.push(watched);
         }
     }
 
-    /// Stops reporting a handle to a poller.
+    /// Removes a handle from a poller.
     pub(crate) fn unwatch(&mut self, poller: usize, handle: i32) -> io::Result<()> {
         self.note(What::Unwatch, poller as u64, handle as u64);
         let Some(watching) = self.watching(poller, handle) else {
@@ -251,7 +251,7 @@ impl Net {
         Ok(())
     }
 
-    /// Ends all watches of a handle that is about to be closed.
+    /// Ends all registrations of a handle that is about to be closed.
     pub(super) fn unwatch_all(&mut self, handle: i32, stale: u16) {
         while let Some(watching) = self.handles.get_mut(handle).and_then(|one| one.watches.pop()) {
             self.haunt(watching, stale);
@@ -265,7 +265,7 @@ impl Net {
         }
     }
 
-    /// A report of a watch that has ended, as if it had been harvested together with others before.
+    /// Reports an ended registration, as if its event had been collected before.
     fn haunt(&mut self, watching: Watching, stale: u16) {
         if watching.is_edge() && self.chance(stale) {
             self.note(What::Stale, watching.token, watching.poller as u64);
@@ -275,7 +275,7 @@ impl Net {
         }
     }
 
-    /// Something changed on an end: tells whoever holds it.
+    /// Notifies the owner of an end about a change.
     pub(super) fn changed(&mut self, end: super::EndId) {
         let Some(conn) = self.conns.get_mut(end.conn) else { return };
         match conn.end(end.side).owner {
@@ -295,8 +295,8 @@ impl Net {
         }
     }
 
-    /// A client waits at a listener: tells its pollers, in an order by chance, up to and including
-    /// the first one that sleeps, as EPOLLEXCLUSIVE does.
+    /// A client waits at a listener: notifies its pollers in random order, up to and including the
+    /// first one that sleeps, as EPOLLEXCLUSIVE does.
     pub(super) fn client_waits(&mut self, listener: Key) {
         let Some(handle) = self.listeners.get(listener).and_then(|one| one.handle) else { return };
         let start = self.prng.next_u32() as usize;

@@ -1,4 +1,4 @@
-//! How bytes, ends and failures travel over a connection that stands. Never opens one.
+//! Transport of bytes, ends and failures over an established connection.
 
 use super::conn::{EndId, Owner};
 use super::dial::os;
@@ -9,9 +9,9 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use stdx::Key;
 
-/// The most segments that one write is cut into.
+/// Most segments of one write.
 const SEGMENTS: u32 = 4;
-/// How long a pretended shortage lasts at most, in nanoseconds.
+/// Longest pretended lack of bytes or room, in nanoseconds.
 const HICCUP: u64 = 300_000;
 
 impl Net {
@@ -28,7 +28,7 @@ impl Net {
     /// Reads into `buffer`; 0 at the end of the stream.
     ///
     /// # Errors
-    /// `WouldBlock`; the connection's failure, once.
+    /// `WouldBlock`; the connection's failure, reported once.
     pub fn recv(&mut self, end: EndId, buffer: &mut [u8]) -> io::Result<usize> {
         let conn = self.conns.get_mut(end.conn).ok_or_else(|| os(errno::BADF))?;
         let here = conn.end(end.side);
@@ -49,7 +49,7 @@ impl Net {
         Ok(count)
     }
 
-    /// As [`Net::recv`], but what is there stays there.
+    /// As [`Net::recv`] without consuming the bytes.
     pub(crate) fn peek(&mut self, end: EndId, buffer: &mut [u8]) -> io::Result<usize> {
         let conn = self.conns.get_mut(end.conn).ok_or_else(|| os(errno::BADF))?;
         if conn.end(end.side).arrived == 0 {
@@ -60,7 +60,7 @@ impl Net {
         Ok(count)
     }
 
-    /// Copies what has arrived, or only some of it; returns how much.
+    /// Copies the arrived bytes, or only some of them; returns their number.
     fn expose(&mut self, end: EndId, buffer: &mut [u8]) -> usize {
         let Some(conn) = self.conns.get_mut(end.conn) else { return 0 };
         let faults = conn.faults;
@@ -83,7 +83,7 @@ impl Net {
         count
     }
 
-    /// A short read means that nothing more was there: what was, arrives again in a moment.
+    /// A short read means that no more bytes were there: the rest arrives again in a moment.
     fn hold_back(&mut self, end: EndId, count: usize) {
         let later = self.now + 1 + self.up_to(HICCUP);
         let Some(conn) = self.conns.get_mut(end.conn) else { return };
@@ -95,7 +95,7 @@ impl Net {
         }
     }
 
-    /// The reader has taken something: if the sender waits for room, it learns so.
+    /// Notifies a sender that waits for room, because the reader has taken bytes.
     fn give_room(&mut self, sender: EndId) {
         let Some(conn) = self.conns.get_mut(sender.conn) else { return };
         if conn.stalled || !conn.roomy(sender.side) || !conn.end(sender.side).starved {
@@ -109,7 +109,8 @@ impl Net {
     /// Writes what fits.
     ///
     /// # Errors
-    /// `WouldBlock` also while connecting; the connection's failure, once; then a broken pipe.
+    /// `WouldBlock`, also while connecting; the connection's failure, reported once; then a broken
+    /// pipe.
     pub fn send(&mut self, end: EndId, bytes: &[u8]) -> io::Result<usize> {
         self.send_parts(end, &[IoSlice::new(bytes)])
     }
@@ -139,7 +140,7 @@ impl Net {
         Ok(count)
     }
 
-    /// How many bytes an end may send now.
+    /// Bytes that an end may send now.
     fn admit(&mut self, end: EndId, total: usize) -> io::Result<usize> {
         let conn = self.conns.get_mut(end.conn).ok_or_else(|| os(errno::BADF))?;
         let space = conn.space(end.side);
@@ -168,7 +169,7 @@ impl Net {
         }
     }
 
-    /// Sends `count` bytes on their way, in one segment or several.
+    /// Sends `count` bytes as one segment or several.
     fn dispatch(&mut self, to: EndId, count: usize, split: u16) {
         let mut left = count;
         let mut cuts = if self.chance(split) { self.prng.below(SEGMENTS) } else { 0 };
@@ -180,7 +181,7 @@ impl Net {
         }
     }
 
-    /// Schedules what travels to an end, behind all that travels already.
+    /// Schedules the arrival of something at an end, after everything sent before.
     fn post(&mut self, to: EndId, due: Due) {
         if self.conns.get(to.conn).is_some_and(|conn| !conn.stalled) {
             let at = self.arrival(to);
@@ -188,7 +189,7 @@ impl Net {
         }
     }
 
-    /// When something that starts now reaches an end.
+    /// Arrival time of something sent now.
     pub(super) fn arrival(&mut self, to: EndId) -> u64 {
         let Some(faults) = self.conns.get(to.conn).map(|conn| conn.faults) else { return self.now };
         let at = self.now + self.travel(&faults);
@@ -202,7 +203,7 @@ impl Net {
         let Some(conn) = self.conns.get_mut(end.conn) else { return };
         let here = conn.end(end.side);
         if here.owner == Owner::Closed {
-            // Bytes for nobody are answered with a reset.
+            // Bytes for a closed end are answered with a reset.
             here.bytes.clear();
             return self.post(end.other(), Due::Reset(end.other()));
         }
@@ -237,7 +238,7 @@ impl Net {
         if here.owner == Owner::Closed || here.dead {
             return;
         }
-        // What has arrived stays readable, as on Linux; what was in flight is lost.
+        // Arrived bytes stay readable, as on Linux; bytes in flight are lost.
         here.bytes.truncate(here.arrived);
         here.dead = true;
         here.error = Some(if here.connecting { errno::CONNREFUSED } else { error });
@@ -265,7 +266,7 @@ impl Net {
                 stricken.stalled = true;
                 self.note(What::Stall, conn.to_bits(), 0);
             }
-            // One that is only being established is left alone: refusals are drawn apart.
+            // A connection that is being established is left alone: refusals are drawn separately.
             Fate::Reset if stricken.ends[0].connecting => {}
             Fate::Reset => {
                 self.broken(EndId { conn, side: 0 }, errno::CONNRESET);
@@ -293,8 +294,8 @@ impl Net {
         Ok(())
     }
 
-    /// Closes an end. With `reset`, or with bytes unread as on Linux, the peer sees a reset and may
-    /// lose what is in flight.
+    /// Closes an end. With `reset`, or with unread bytes as on Linux, the peer gets a reset and may
+    /// lose bytes in flight.
     pub fn close_end(&mut self, end: EndId, reset: bool) {
         let Some(conn) = self.conns.get_mut(end.conn) else { return };
         let other = end.other();
@@ -307,7 +308,7 @@ impl Net {
         self.note(What::Close, end.bits(), u64::from(reset));
         let peer = self.conns.get_mut(end.conn).expect("it was there just now").end(other.side);
         match peer.owner {
-            // Nobody has heard of it yet, or nobody is left.
+            // The other end was not accepted yet, or is closed.
             Owner::Nobody | Owner::Closed => {
                 self.conns.remove(end.conn);
             }
@@ -324,13 +325,13 @@ impl Net {
         }
     }
 
-    /// The pending error of an end, which this clears.
+    /// Takes the pending error of an end.
     pub fn take_error(&mut self, end: EndId) -> io::Result<()> {
         let conn = self.conns.get_mut(end.conn).ok_or_else(|| os(errno::BADF))?;
         conn.end(end.side).error.take().map_or(Ok(()), |error| Err(os(error)))
     }
 
-    /// The end that a handle of the machine stands for.
+    /// The end of a handle of the machine.
     pub(crate) fn stream(&mut self, handle: i32) -> io::Result<EndId> {
         match self.handles.get(handle).map(|slot| slot.object) {
             Some(Object::Stream(end)) => Ok(end),

@@ -1,5 +1,4 @@
-//! An HTTP/1 client: one connection at a time, generated requests, every answer checked.
-//! Never knows what it talks to.
+//! An HTTP/1 client: one connection at a time, generated requests, every response checked.
 
 use super::message::{Progress, Reader};
 use super::{Flow, Mischief, Outgoing, Tally, drain, push_body};
@@ -12,45 +11,46 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 
-/// What a client does. Chances are in 1000; times in virtual nanoseconds.
+/// Behaviour of a client. Chances are in 1000; times in virtual nanoseconds.
 #[derive(Clone, Debug)]
 pub struct ClientPlan {
     /// Its own address.
     pub from: IpAddr,
-    /// Where it connects to.
+    /// Address that it connects to.
     pub to: Address,
-    /// Number of its first request; no two clients may share any.
+    /// Number of its first request; ranges of clients must not overlap.
     pub first_id: u64,
-    /// Requests to make, those that fail included.
+    /// Requests to make, failed ones included.
     pub requests: u32,
     /// Value of `host`.
     pub host: String,
     /// Further lines of each head, each with its end.
     pub extra: String,
-    /// The most requests under way on the connection.
+    /// Most pipelined requests on the connection.
     pub pipeline: usize,
-    /// Requests with `connection: close`.
+    /// Chance of `connection: close`.
     pub close: u16,
-    /// POST requests; their bodies have up to `body` bytes.
+    /// Chance of a POST request; bodies have up to `body` bytes.
     pub post: u16,
     /// The largest body of a request.
     pub body: u64,
-    /// POST bodies sent in chunks.
+    /// Chance that a POST body is sent in chunks.
     pub chunked: u16,
-    /// HEAD requests.
+    /// Chance of a HEAD request.
     pub head: u16,
-    /// A write is cut, and goes on after a pause.
+    /// Chance that a write is cut, and continued after a pause.
     pub dribble: u16,
-    /// A request that is left alone: closed or reset at once, or after a part of it.
+    /// Chance that a request is abandoned: the connection is closed or reset at once, or after a
+    /// part of it.
     pub abandon: u16,
-    /// A request of which only a part is sent, on a connection that stays until the other side ends
-    /// it.
+    /// Chance that only a part of a request is sent, on a connection that stays open until the
+    /// other side ends it.
     pub stall: u16,
-    /// After the last request, our side of the stream is ended before the answers are read.
+    /// Chance that the client half-closes after its last request.
     pub half_close: u16,
-    /// Before a new connection and within a pause, at most.
+    /// Longest time before a new connection and within a pause.
     pub think: u64,
-    /// Without any progress for so long, the connection is given up.
+    /// Time without progress after which the connection is given up.
     pub patience: u64,
 }
 
@@ -79,8 +79,7 @@ impl ClientPlan {
         }
     }
 
-    /// The same with everything that a client may do: pipelining, closing, HEAD, slow writes,
-    /// leaving.
+    /// The same with all that a client may do: pipelining, closing, HEAD, slow writes, abandoning.
     #[must_use]
     pub fn wild(self) -> Self {
         Self {
@@ -96,12 +95,12 @@ impl ClientPlan {
     }
 }
 
-/// A request that waits for its answer.
+/// A request that waits for its response.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
     id: u64,
     head: bool,
-    /// It is the last one on its connection.
+    /// Whether it is the last one on its connection.
     last: bool,
 }
 
@@ -119,21 +118,21 @@ pub struct Client {
     out: Outgoing,
     expected: VecDeque<Expected>,
     begun: u32,
-    /// A request was begun on this connection.
+    /// Whether a request was begun on this connection.
     asked: bool,
-    /// No request follows on this connection.
+    /// Whether no request follows on this connection.
     closing: bool,
-    /// After so many bytes more, the connection is left.
+    /// Bytes left to send before the connection is abandoned.
     leaves_after: Option<usize>,
-    /// Then it stays, and says nothing more.
+    /// Whether the connection then stays open without further bytes.
     stalls: bool,
-    /// It waits for [`GO_ON`].
+    /// Whether the client waits for [`GO_ON`].
     paused: bool,
     progress_at: u64,
 }
 
 impl Client {
-    /// A client that counts into `tally`.
+    /// A client that counts in `tally`.
     pub fn new(plan: ClientPlan, tally: Rc<RefCell<Tally>>) -> Box<Self> {
         Box::new(Self {
             plan,
@@ -180,19 +179,19 @@ impl Client {
         }
     }
 
-    /// No connection: the next request counts as made, or the client would never end.
+    /// Counts the next request as made without a connection, so that the client ends some time.
     fn refused(&mut self) {
         self.begun += 1;
         self.tally.borrow_mut().refused += 1;
     }
 
-    /// Leaves the connection; what is unanswered stays so.
+    /// Closes the connection; unanswered requests stay unanswered.
     fn leave(&mut self, net: &mut Net, me: ActorId, reset: bool) {
         if let Some(end) = self.end.take() {
             net.close_end(end, reset);
         }
         if self.out.left() > 0 {
-            // The last request was not sent to its end.
+            // The last request was not sent completely.
             self.given_up(self.begun - 1, Mischief::Left);
         }
         for expected in std::mem::take(&mut self.expected) {
@@ -210,7 +209,7 @@ impl Client {
         self.tally.borrow_mut().given_up.entry(id).or_insert(mischief);
     }
 
-    /// The connection has ended, rightly or not.
+    /// Handles the end of the connection, regular or not.
     fn ended(&mut self, net: &mut Net, me: ActorId, flow: Flow) {
         {
             let mut tally = self.tally.borrow_mut();
@@ -220,7 +219,7 @@ impl Client {
             tally.unanswered += self.expected.len() as u64 - u64::from(inside);
         }
         let asked = self.asked;
-        // The other side ended it: nobody was left alone.
+        // The other side ended the connection, so the client has abandoned no request.
         self.expected.clear();
         self.leave(net, me, false);
         if !asked {
@@ -228,7 +227,7 @@ impl Client {
         }
     }
 
-    /// Reads answers; `false` if the connection is gone.
+    /// Reads responses; `false` if the connection has ended.
     fn read(&mut self, net: &mut Net, me: ActorId, end: EndId) -> bool {
         let (reader, before) = (&mut self.reader, self.progress_at);
         let now = net.now();
@@ -271,7 +270,7 @@ impl Client {
         true
     }
 
-    /// Bytes that belong to no request. A proxy may say why it closes (408, 400, 503).
+    /// Handles bytes that belong to no request. A proxy may explain why it closes (408, 400, 503).
     fn stray(&mut self, net: &Net) {
         if let Ok(Progress::Head) = self.reader.advance(false) {
             let head = &self.reader.head;
@@ -284,7 +283,7 @@ impl Client {
         }
     }
 
-    /// An answer is complete. Returns whether the connection is left.
+    /// Handles a complete response. Returns whether the connection was closed.
     fn answered(&mut self, net: &mut Net, me: ActorId, expected: Expected) -> bool {
         self.expected.pop_front();
         let head = &self.reader.head;
@@ -316,7 +315,7 @@ impl Client {
         false
     }
 
-    /// Puts requests into the buffer while the plan allows.
+    /// Queues requests as the plan allows.
     fn ask(&mut self, net: &mut Net) {
         while !self.closing
             && self.leaves_after.is_none()
@@ -400,7 +399,7 @@ impl Client {
                 return self.leave(net, me, reset);
             }
         }
-        // A failure to write is left to the reader: an answer may still be on its way.
+        // A failure to write is handled on reading, because a response may still be on its way.
         if dribbles && self.out.left() > 0 && flow == Flow::Open {
             self.pause(net, me);
         }
@@ -433,7 +432,7 @@ impl Client {
     }
 }
 
-/// A body in chunks of random sizes.
+/// Appends a body in chunks of random sizes.
 pub(super) fn push_chunks(out: &mut Vec<u8>, net: &Net, id: u64, length: u64) {
     use std::io::Write;
     let mut offset = 0;

@@ -1,16 +1,16 @@
-//! Reads HTTP/1 messages bit by bit, just well enough to check them. Never tolerates what is malformed.
+//! An incremental HTTP/1 parser that peers use for checks; it refuses malformed messages.
 
 use super::body_matches;
 
-/// The longest head.
+/// Longest head.
 const HEAD: usize = 64 << 10;
 
-/// What a message's head said, as far as peers care.
+/// The head of a message, as far as peers need it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// All of it, start line and empty line included.
+    /// All bytes of the head, with start line and empty line.
     pub bytes: Vec<u8>,
-    /// Of an answer.
+    /// Status of a response.
     pub status: u16,
     /// The number in `x-id`.
     pub id: Option<u64>,
@@ -25,7 +25,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// The method of a request, or the version of an answer.
+    /// The method of a request, or the version of a response.
     pub fn first_word(&self) -> &[u8] {
         self.bytes.split(|byte| *byte == b' ').next().unwrap_or_default()
     }
@@ -100,18 +100,18 @@ enum Stage {
     UntilClose,
 }
 
-/// How far a message has come.
+/// Progress of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// More bytes are needed.
     More,
-    /// The head has been read just now.
+    /// The head was just read.
     Head,
     /// The message is complete.
     Done,
 }
 
-/// A reader of a stream of messages.
+/// A parser of a stream of messages.
 #[derive(Debug)]
 pub struct Reader {
     answers: bool,
@@ -122,12 +122,12 @@ pub struct Reader {
     pub head: Head,
     /// Bytes of the body so far.
     pub length: u64,
-    /// Whether a body with a number has been what follows from the number.
+    /// Whether the bytes of a numbered body were correct so far.
     pub right: bool,
 }
 
 impl Reader {
-    /// A reader of answers, or else of requests.
+    /// A parser of responses, or else of requests.
     pub fn new(answers: bool) -> Self {
         Self {
             answers,
@@ -140,14 +140,14 @@ impl Reader {
         }
     }
 
-    /// Forgets everything, for a new connection.
+    /// Clears the state for a new connection.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.at = 0;
         self.stage = Stage::Head;
     }
 
-    /// Adds what was received.
+    /// Adds received bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.at > 0 && self.at == self.buffer.len() {
             self.buffer.clear();
@@ -156,12 +156,12 @@ impl Reader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether it stands between two messages, with nothing read of the next.
+    /// Whether the parser is between two messages, with no byte of the next one.
     pub fn is_between(&self) -> bool {
         self.stage == Stage::Head && self.at == self.buffer.len()
     }
 
-    /// Whether a head has been read and the message goes on.
+    /// Whether a head was read and the message continues.
     pub fn is_inside(&self) -> bool {
         self.stage != Stage::Head
     }
@@ -171,10 +171,10 @@ impl Reader {
         self.stage == Stage::UntilClose
     }
 
-    /// Goes on as far as possible. `bodyless`: the answer is to a HEAD request.
+    /// Continues as far as possible. `bodyless`: the response is to a HEAD request.
     ///
     /// # Errors
-    /// What is wrong with the message.
+    /// The error of the message.
     pub fn advance(&mut self, bodyless: bool) -> Result<Progress, &'static str> {
         loop {
             match self.stage {
@@ -259,7 +259,7 @@ impl Reader {
         count
     }
 
-    /// The place of the next line without its end.
+    /// Position of the next line without its end.
     fn line(&mut self) -> Option<(usize, usize)> {
         let rest = &self.buffer[self.at..];
         let end = rest.windows(2).position(|two| two == b"\r\n")?;

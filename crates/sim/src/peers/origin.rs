@@ -1,5 +1,4 @@
-//! An HTTP/1 origin: answers each request with its number and a body that follows from it.
-//! Never remembers anything between connections but its tally.
+//! An HTTP/1 origin: answers each request with its number and a body derived from it.
 
 use super::client::push_chunks;
 use super::message::{Progress, Reader};
@@ -11,36 +10,37 @@ use reactor::Address;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What an origin does. Chances are in 1000; times in virtual nanoseconds.
+/// Behaviour of an origin. Chances are in 1000; times in virtual nanoseconds.
 #[derive(Clone, Debug)]
 pub struct OriginPlan {
-    /// Where it listens.
+    /// Listening address.
     pub at: Address,
-    /// Value of `x-origin` in its answers.
+    /// Value of `x-origin` in its responses.
     pub name: String,
-    /// Before an answer, at most.
+    /// Longest delay before a response.
     pub delay: u64,
-    /// The largest body of an answer.
+    /// Largest body of a response.
     pub body: u64,
-    /// Answers in chunks.
+    /// Chance that a response is chunked.
     pub chunked: u16,
-    /// Answers with `connection: close`.
+    /// Chance of `connection: close`.
     pub close: u16,
-    /// Answers that end with the connection, without a length.
+    /// Chance that the end of the connection ends a response, without a length.
     pub until_close: u16,
-    /// Connections closed or reset in the midst of an answer.
+    /// Chance that the connection is closed or reset within a response.
     pub cut: u16,
-    /// Connections closed or reset instead of an answer.
+    /// Chance that the connection is closed or reset instead of a response.
     pub silent: u16,
-    /// Connections closed some time after an answer, unannounced, as when keep-alive times out.
+    /// Chance that the connection is closed some time after a response, unannounced, as by a
+    /// keep-alive timeout.
     pub idle_close: u16,
-    /// Answers of status 500, with their number.
+    /// Chance of a response with status 500, with its number.
     pub error: u16,
-    /// Answers that stop somewhere and never go on, on a connection that stays.
+    /// Chance that a response stops without end, on a connection that stays open.
     pub hang: u16,
-    /// Malformed answers.
+    /// Chance of a malformed response.
     pub garbage: u16,
-    /// Answers to requests with bodies that do not wait for the body.
+    /// Chance that a request with a body is answered before the body has come.
     pub early: u16,
 }
 
@@ -65,19 +65,19 @@ impl OriginPlan {
         }
     }
 
-    /// The same with everything that an origin may do without losing an answer.
+    /// The same with all that an origin may do without losing a response.
     #[must_use]
     pub fn varied(self) -> Self {
         Self { delay: 5 * MS, close: 50, until_close: 50, error: 20, ..self }
     }
 
-    /// [`OriginPlan::varied`] with every fault whose ending is certain, each by its number.
+    /// [`OriginPlan::varied`] with every fault whose outcome is certain.
     #[must_use]
     pub fn faulty(self) -> Self {
         Self { cut: 20, silent: 20, hang: 10, garbage: 20, early: 300, ..self.varied() }
     }
 
-    /// [`OriginPlan::varied`], and answers that are cut, missing or never begun.
+    /// [`OriginPlan::varied`] with responses that are truncated, missing or never begun.
     #[must_use]
     pub fn wild(self) -> Self {
         Self { cut: 20, silent: 20, idle_close: 100, ..self.varied() }
@@ -92,7 +92,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// An origin that counts into `tally`.
+    /// An origin that counts in `tally`.
     pub fn new(plan: OriginPlan, tally: Rc<RefCell<Tally>>) -> Box<Self> {
         Box::new(Self { plan: Rc::new(plan), tally })
     }
@@ -130,7 +130,7 @@ impl Actor for Origin {
 const ANSWER: u64 = 0;
 const IDLE: u64 = 1;
 const GONE: u64 = 2;
-/// How long an ended connection is kept for what still comes.
+/// Time for which a half-closed connection is kept for further input.
 const LINGER: u64 = 5 * SEC;
 
 /// One connection of an origin.
@@ -140,16 +140,16 @@ struct Service {
     end: EndId,
     reader: Reader,
     out: Outgoing,
-    /// A request is complete and its answer due at [`ANSWER`].
+    /// Whether a request is complete and its response due at [`ANSWER`].
     waits: bool,
-    /// The request under way has its answer already.
+    /// Whether the current request was answered already.
     early: bool,
-    /// The client sends nothing more.
+    /// Whether the client sends no more.
     input_ended: bool,
-    /// The connection is left when all is written; by a reset or not.
+    /// Whether the connection is closed when everything is written; `true`: with a reset.
     leaves: Option<bool>,
-    /// All is written and our side ended; what still comes is read and dropped, so that no reset
-    /// overtakes the answer.
+    /// Whether everything is written and our side half-closed; further input is read and dropped,
+    /// so that no reset overtakes the response.
     lingers: bool,
 }
 
@@ -216,7 +216,7 @@ impl Service {
         net.set_timer(me, at, GONE);
     }
 
-    /// A request is complete.
+    /// Handles a complete request.
     fn requested(&mut self, net: &mut Net, me: ActorId) {
         {
             let mut tally = self.tally.borrow_mut();
@@ -285,7 +285,7 @@ impl Service {
             let _ = write!(out, "content-length: {length}\r\n\r\n");
         }
         if head {
-            // As the same GET, without the body.
+            // As for the same GET, without the body.
         } else if chunked {
             push_chunks(out, net, id, length);
         } else {

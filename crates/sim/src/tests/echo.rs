@@ -1,4 +1,4 @@
-//! Bytes through an echo server: in order and complete unless the connection broke.
+//! Tests of an echo server: bytes are in order and complete unless the connection breaks.
 
 use super::*;
 use crate::faults::MS;
@@ -16,7 +16,7 @@ async fn echo(socket: Socket) {
     }
 }
 
-/// As [`echo`], but stops after each read although more may be there, and asks to be woken.
+/// As [`echo`], but stops after each read although more bytes may be there, and asks to be woken.
 async fn lazy_echo(socket: Socket) {
     let mut buffer = [0; 100];
     loop {
@@ -105,7 +105,7 @@ impl Actor for Talker {
                     Ok(end) => self.end = Some(end),
                     Err(_) => self.end(net, me, |it| it.refused += 1),
                 }
-                // One that waits for an answer that never comes gives up.
+                // A client whose answer does not come gives up.
                 let at = net.now() + 200_000 * MS;
                 net.set_timer(me, at, 0);
             }
@@ -127,7 +127,7 @@ fn talkers(machine: &Machine, count: u32) -> Rc<RefCell<Outcome>> {
     outcome
 }
 
-/// Runs one seed; yields the trace's hash and what became of 8 connections.
+/// Runs one seed; returns the trace's hash and the outcome of 8 connections.
 fn run(seed: u64, threads: usize, faults: Faults) -> (u64, Outcome) {
     let mut machine = serving(seed, threads, faults, echo);
     let outcome = talkers(&machine, 8);

@@ -1,4 +1,4 @@
-//! HTTP peers against each other, and through a relay of plain reactor tasks.
+//! Tests of the HTTP peers against each other, and through a relay of simple reactor tasks.
 
 use super::*;
 use crate::peers::{Client, ClientPlan, Origin, OriginPlan, Tally};
@@ -15,7 +15,7 @@ struct Way {
 }
 
 impl Way {
-    /// Moves what can be moved. Returns whether something was.
+    /// Moves as many bytes as possible. Returns whether there were any.
     fn go_on(&mut self, from: &Socket, to: &Socket) -> io::Result<bool> {
         let mut moved = false;
         let mut buffer = [0; 4_096];
@@ -102,7 +102,7 @@ fn peers_understand_each_other() {
         machine.expect_until(|| tally.borrow().finished == 4, LONG);
         let tally = tally.borrow();
         assert_sound(&tally, seed);
-        // What is pipelined behind a closing answer stays unanswered.
+        // Requests pipelined after a closing response stay unanswered.
         assert_eq!(tally.answered + tally.unanswered, 120, "seed {seed}: {tally:?}");
         assert!(seed % 2 == 1 || tally.unanswered == 0, "seed {seed}: {tally:?}");
     }
@@ -144,7 +144,7 @@ fn losses_are_counted_and_never_mix_anything_up() {
     assert!(lost > 500, "{lost}");
 }
 
-/// The speed of the laboratory: run it in release mode, by name.
+/// The speed of the simulator: run it in release mode, by name.
 #[test]
 #[ignore = "for measuring"]
 fn a_hundred_thousand_requests() {

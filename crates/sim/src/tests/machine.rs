@@ -1,4 +1,4 @@
-//! Time, ends and failures, each by itself.
+//! Tests of time, ends and failures, one by one.
 
 use super::*;
 use crate::faults::{MS, SEC, US};
@@ -43,7 +43,7 @@ fn a_limit_a_deadlock_a_livelock_and_a_panic_are_told() {
         assert!(own.scheduler().reasons() != Wake::MESSAGE, "it was to sleep on");
     });
     assert_eq!(machine.run_until(|| false, Duration::from_secs(1)), Err(Stop::Limit));
-    // From one thread to another, as if while the other one sleeps.
+    // From one thread to another, as if the other one were sleeping.
     thread.mailbox().wake(sleeper, Wake::MESSAGE);
     assert_eq!(machine.run_until(|| false, Duration::from_secs(1)), Err(Stop::Panicked(1)));
 
@@ -69,7 +69,7 @@ fn a_ring_rouses_a_sleeper() {
     assert_eq!(machine.turns(), turns + 2, "it looks round and sleeps again");
 }
 
-/// What a connection to an address comes to, and how long that takes.
+/// The result of a connection to an address, and the time that it takes.
 fn connect(machine: &mut Machine, to: &str) -> (Result<(), io::ErrorKind>, u64) {
     let (thread, to) = (machine.thread(0).clone(), address(to));
     let outcome = Rc::new(Cell::new(None));
@@ -106,7 +106,7 @@ fn connections_stand_after_a_round_trip_or_are_refused_or_never_answered() {
     assert!(result.is_err(), "no handle left");
 }
 
-/// A kernel of a thread of its own, a listener and a connection between its two ends.
+/// A kernel of a thread of its own, a listener, and a connection between its two ends.
 fn pair(seed: u64, faults: Faults) -> (Machine, Box<dyn Kernel>, [Handle; 2]) {
     let mut machine = Machine::new(seed, 0);
     machine.net().set_faults(faults);
@@ -123,7 +123,7 @@ fn send(kernel: &dyn Kernel, handle: Handle, bytes: &[u8]) -> io::Result<usize> 
     kernel.send(handle, &[IoSlice::new(bytes)], false)
 }
 
-/// What a wait reports of a token: readable, writable, closed.
+/// Events of a token in one wait: readable, writable, closed.
 fn look(machine: &mut Machine, kernel: &dyn Kernel, token: u64) -> Option<(bool, bool, bool)> {
     let _ = machine.run_for(Duration::from_millis(1));
     let mut events = Vec::new();

@@ -1,30 +1,30 @@
-//! Log lines of transactions, read back. Never interprets more than the format below says.
+//! Parses the log lines of transactions.
 
-/// The log format of all scenarios: what [`Line::read`] reads.
+/// The log format of all scenarios, which [`Line::read`] parses.
 pub(crate) const FORMAT: &str = "%ST %tsc %s %rc %Tw %sq %bq %cp %HU";
 
-/// One transaction's line.
+/// One log line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// The request's number; none for a request that was not understood.
+    /// Number of the request; `None` for a request that was not parsed.
     pub(crate) id: Option<u64>,
     /// -1 for none.
     pub(crate) status: i32,
-    /// Who ended it and when, as two letters.
+    /// Termination state: the side and the phase.
     pub(crate) ending: String,
     pub(crate) server: String,
     /// Retries as logged.
     pub(crate) retries: String,
     /// Milliseconds in queues; -1 for none.
     pub(crate) waited: i64,
-    /// Requests before it in the server's queue, and in the backend's.
+    /// Requests ahead in the server's queue, and in the backend's.
     pub(crate) queues: (u32, u32),
-    /// The client's port.
+    /// Port of the client.
     pub(crate) port: u16,
 }
 
 impl Line {
-    /// Reads one datagram.
+    /// Parses one datagram.
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let text = std::str::from_utf8(bytes).expect("log lines are text");
         let words: Vec<_> = text.split_whitespace().collect();
@@ -45,12 +45,12 @@ impl Line {
         }
     }
 
-    /// Whether it says that all went well.
+    /// Whether the line reports success.
     pub(crate) fn is_fine(&self) -> bool {
         self.ending == "--"
     }
 
-    /// Whether the status is one of those that the proxy gives by itself.
+    /// Whether the status is one of the proxy's own error statuses.
     pub(crate) fn is_own_error(&self) -> bool {
         matches!(self.status, 400 | 408 | 502 | 503 | 504)
     }

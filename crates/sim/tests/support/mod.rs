@@ -1,5 +1,4 @@
-//! The proxy in the virtual world: production crates, scripted peers, every log line read back.
-//! Never replaces more than the kernel.
+//! The production proxy in the virtual world, with scripted peers; every log line is parsed.
 #![allow(
     dead_code,
     unused_imports,
@@ -29,10 +28,10 @@ use std::time::Duration;
 pub(crate) const LONG: Duration = Duration::from_secs(100_000);
 /// Longer than all timeouts and purges together.
 pub(crate) const QUIET: Duration = Duration::from_secs(600);
-/// Numbers that a client may give to its requests.
+/// Request numbers available to each client.
 pub(crate) const IDS: u64 = 1_000_000;
 
-/// The port of the first listener; the others follow.
+/// Port of the first listener; the others follow.
 const FRONT_PORT: u16 = 8_000;
 
 pub(crate) fn front(index: usize) -> SocketAddr {
@@ -54,12 +53,12 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Workers on `threads` threads that run these listeners; no peers yet.
+    /// Workers on `threads` threads that run these listeners, without peers.
     pub(crate) fn new(seed: u64, threads: usize, faults: Faults, listens: Vec<Listen>) -> Self {
         Self::of(process(threads), seed, faults, listens)
     }
 
-    /// As [`Lab::new`], with settings of its own.
+    /// As [`Lab::new`], with settings of the process.
     pub(crate) fn of(
         settings: proxy::settings::Process,
         seed: u64,
@@ -140,7 +139,7 @@ impl Lab {
         }
     }
 
-    /// No client was told anything wrong, and none lost an answer.
+    /// Asserts that no client got a wrong response, and none lost one.
     #[track_caller]
     pub(crate) fn assert_nothing_lost(&self, seed: u64) {
         let tally = self.tally.borrow();
@@ -150,14 +149,14 @@ impl Lab {
         assert_eq!(lost, 0, "seed {seed}: {tally:?}");
     }
 
-    /// Runs until all clients have done all their requests.
+    /// Runs until all clients have made all their requests.
     #[track_caller]
     pub(crate) fn until_finished(&mut self) {
         let (tally, clients) = (self.tally.clone(), self.clients);
         self.until("clients finish", LONG, |_| tally.borrow().finished == clients);
     }
 
-    /// Runs until nothing is left but what housekeeping keeps.
+    /// Runs until only housekeeping is left.
     #[track_caller]
     pub(crate) fn until_quiet(&mut self) {
         self.until("connections end", QUIET, |shared| shared.connections.current() == 0);
@@ -165,7 +164,7 @@ impl Lab {
             let servers = shared.proxies.iter().filter_map(|it| it.back.as_ref());
             servers.flat_map(|it| &it.servers).all(|server| server.used.current() == 0)
         });
-        // Deadlines that nobody waits for any more fade out of the wheels.
+        // Deadlines of tasks that do not wait any more expire from the wheels.
         self.until_time(QUIET);
     }
 
@@ -192,7 +191,7 @@ impl Lab {
         backs.map(|back| back.counters.sum(metric)).sum()
     }
 
-    /// Every gauge is back at zero, nothing is borrowed, and only housekeeping waits.
+    /// Asserts that every gauge is at zero, nothing is borrowed, and only housekeeping waits.
     #[track_caller]
     pub(crate) fn assert_at_rest(&self) {
         let zero = |gauge: &Gauge, what: &str| assert_eq!(gauge.current(), 0, "{what}");
@@ -217,7 +216,7 @@ impl Lab {
         self.assert_threads(0, self.shared.proxies.len());
     }
 
-    /// Each thread has so many timers and sockets, and no buffer is in use.
+    /// Asserts that each thread has this many timers and sockets, and no buffer in use.
     #[track_caller]
     pub(crate) fn assert_threads(&self, timers: usize, sockets: usize) {
         for worker in &self.workers {
@@ -239,7 +238,7 @@ impl Lab {
     }
 }
 
-/// The clients' books balance and agree with the proxy's.
+/// Asserts that the clients' counts add up and agree with the proxy's.
 #[track_caller]
 pub(crate) fn assert_books(lab: &Lab) {
     let tally = lab.tally.borrow();
@@ -253,8 +252,8 @@ pub(crate) fn assert_books(lab: &Lab) {
     assert_lines(lab);
 }
 
-/// Each request that was understood has one line, or was left without a word on purpose and
-/// counted; what a client got is what its line says; every failure says who failed and when.
+/// Asserts that each parsed request has one log line, or was closed silently on purpose and
+/// counted; that clients got what the lines say; and that every failure names side and phase.
 #[track_caller]
 pub(crate) fn assert_lines(lab: &Lab) {
     let (tally, lines) = (lab.tally.borrow(), lab.lines());
@@ -270,8 +269,8 @@ pub(crate) fn assert_lines(lab: &Lab) {
     for (id, status) in &tally.answers {
         let given_up = tally.given_up.get(id);
         let Some(line) = by_id.get(id) else {
-            // Of a request that stops within its head, or takes too long over it, the line cannot
-            // tell the number.
+            // A request that stops within its head, or takes too long over it, has no number in its
+            // line.
             let within_head = given_up == Some(&Mischief::Stalled) || *status == 408;
             assert!(within_head, "seed {seed}: no line for {id}, {status} after {given_up:?}");
             continue;
@@ -289,7 +288,7 @@ pub(crate) fn assert_lines(lab: &Lab) {
     {
         assert_eq!(lab.front_sum(metric), class(hundreds), "seed {seed}: {metric:?}");
     }
-    // Those that were not understood, too.
+    // Including requests that were not parsed.
     let requests = lab.front_sum(Metric::Requests);
     assert_eq!(requests, lines.len() as u64, "seed {seed}: requests without a line");
     let ended = |phase: char| lines.iter().filter(|it| it.ending.ends_with(phase)).count() as u64;

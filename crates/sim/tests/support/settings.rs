@@ -1,4 +1,4 @@
-//! Settings of the proxy for scenarios, as a boot would make them. Never runs anything.
+//! Settings of the proxy for scenarios, as the boot code would make them.
 
 use super::{front, origin};
 use balance::{Algorithm, ServerSettings};
@@ -8,25 +8,25 @@ use sample::{LogFormat, LogStyle};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-/// What a scenario decides about one listener and its servers.
+/// Settings of one listener and its servers, as scenarios vary them.
 #[derive(Clone, Debug)]
 pub(crate) struct Listen {
     pub(crate) algorithm: Algorithm,
     pub(crate) reuse: Reuse,
     pub(crate) servers: usize,
-    /// So many of them, the last ones, are backup servers.
+    /// Number of backup servers, at the end of the list.
     pub(crate) backups: usize,
-    /// Of each server; 0 for no limit.
+    /// `maxconn` of each server; 0 for no limit.
     pub(crate) maxconn: u32,
     pub(crate) redispatch: i32,
     pub(crate) timeouts: Timeouts,
-    /// Clients may name a server by its name, in the cookie `C`.
+    /// Whether clients may select a server by its name, in the cookie `C`.
     pub(crate) cookies: bool,
     /// `option persist`
     pub(crate) persists: bool,
-    /// Its clients speak HTTP/2.
+    /// Whether its clients speak HTTP/2.
     pub(crate) h2_front: bool,
-    /// Its one server is the listener after it, which speaks HTTP/2.
+    /// Whether its only server is the next listener, which speaks HTTP/2.
     pub(crate) h2_back: bool,
 }
 
@@ -62,7 +62,7 @@ impl Listen {
         Self { maxconn, ..self }
     }
 
-    /// The proxy that a boot would hand over.
+    /// The proxy as the boot code would make it.
     pub(super) fn proxy(self, index: usize, handle: Handle) -> Proxy {
         let bind = Bind {
             namespace: None,
@@ -107,7 +107,7 @@ impl Listen {
         }
     }
 
-    /// An origin, or the listener that is next.
+    /// An origin, or the next listener.
     fn server(&self, slot: usize, next: Option<SocketAddr>) -> Server {
         let (maxconn, backup) = (self.maxconn, slot + self.backups >= self.servers);
         let settings = ServerSettings::new(slot as u32 + 1, format!("s{slot}"));

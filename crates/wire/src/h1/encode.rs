@@ -56,7 +56,7 @@ pub fn head_with_case<'a>(
     out.put(b"\r\n");
 }
 
-/// What follows the data of a chunk.
+/// The line end after the data of a chunk.
 pub const CHUNK_END: &[u8] = b"\r\n";
 
 /// Longest chunk size line: sixteen digits and a line end.
