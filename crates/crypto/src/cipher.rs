@@ -57,7 +57,7 @@ mod tests {
     use openssl::symm::encrypt_aead;
 
     #[test]
-    fn what_was_encrypted_comes_back_and_nothing_else() {
+    fn only_authentic_ciphertexts_are_decrypted() {
         for (bits, length) in [(128, 16), (192, 24), (256, 32)] {
             let size = KeySize::of_bits(bits).unwrap();
             let (key, mut tag) = (vec![7; length], [0; 16]);

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_compared_whole() {
+    fn signatures_must_match_completely() {
         let algorithm = Algorithm::by_name(b"HS256").unwrap();
         let key = PKey::hmac(b"secret").unwrap();
         let signature = signed(&key, algorithm);

@@ -134,7 +134,7 @@ mod tests {
     const PLAIN: Wish<'_> = Wish { family: Kind::V4, networks: &[], current: None, shares: false };
 
     #[test]
-    fn an_address_of_its_own_before_a_shared_one() {
+    fn a_free_address_is_preferred_to_a_shared_one() {
         let two = &["10.0.0.1", "10.0.0.2"];
         assert_eq!(pick(two, &PLAIN, &[]).as_deref(), Some("10.0.0.1"));
         assert_eq!(pick(two, &PLAIN, &["10.0.0.1"]).as_deref(), Some("10.0.0.2"));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_has_stays_unless_there_is_better() {
+    fn the_present_address_is_kept_unless_another_is_better() {
         let wish = Wish { current: Some(ip("10.0.0.2")), ..PLAIN };
         assert_eq!(pick(&["10.0.0.1", "10.0.0.2"], &wish, &[]).as_deref(), Some("10.0.0.2"));
         let networks = [(ip("10.0.0.0"), 31)];
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_the_best_already_looks_no_further() {
+    fn the_best_present_address_costs_no_search() {
         let looked = std::cell::Cell::new(0);
         let choices: Choices = (1..=200).map(|n| IpAddr::from([10, 0, 0, n])).collect();
         let taken = |_| {

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_may_be_left_to_others() {
+    fn lenient_hosts_accept_any_port() {
         for odd in ["a:x", ":8443example.org", "a:80:80", "[::1]:x", "a:-1"] {
             assert!(is_host_with_any_port(odd.as_bytes()) && !is_host(odd.as_bytes()), "{odd:?}");
         }

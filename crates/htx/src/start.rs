@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_class_has_a_reason_for_what_has_none_of_its_own() {
+    fn unknown_statuses_have_the_reason_of_their_class() {
         for (status, expected) in [
             (199, "Informational"),
             (200, "OK"),

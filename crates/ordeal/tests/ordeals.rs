@@ -171,7 +171,7 @@ macro_rules! ordeals {
         $(#[test] fn $name() { endure(stringify!($name)); })*
 
         #[test]
-        fn none_is_left_out() {
+        fn every_property_is_tested() {
             let here = [$(stringify!($name)),*];
             for (name, _) in ORDEALS {
                 assert!(here.contains(name), "{name} has no test");

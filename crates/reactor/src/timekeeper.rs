@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn who_alone_is_late_is_late() {
+    fn one_late_thread_is_no_leap() {
         let process = process(&[(100, 130), (50, 50), (0, 0)]);
         assert_eq!(process.judge(125 * S, 50 * S), (125 * S, 0), "one was busy");
         assert_eq!(process.judge(125 * S, 100 * S), (125 * S, 0), "one has slept");

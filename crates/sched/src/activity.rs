@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_is_seen_while_it_runs() {
+    fn running_function_is_published() {
         let activity = Activity::default();
         assert_eq!(activity.running(), None);
         activity.enter(Function::of::<u32>());

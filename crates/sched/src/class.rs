@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_go_to_those_with_work() {
+    fn only_ready_classes_get_shares() {
         assert_eq!(shares(0, 200), [0; COUNT]);
         assert_eq!(shares(0b0001, 200), [200, 0, 0, 0]);
         assert_eq!(shares(0b1000, 200), [0, 0, 0, 1]);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_dies_with_its_task() {
+    fn a_task_id_is_invalid_after_its_task_ends() {
         let mut tasks = Tasks::new();
         let insert = |tasks: &mut Tasks| tasks.insert(Box::pin(async {}), Function::of::<u8>());
         let (a, b) = (insert(&mut tasks), insert(&mut tasks));

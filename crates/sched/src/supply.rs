@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_resource_is_woken_in_order_and_only_when_one_is_released() {
+    fn waiting_tasks_are_woken_in_order_and_only_by_a_release() {
         let (own, supply, log) = (scheduler(), Rc::new(Supply::new(2, 0)), Log::default());
         let each = |name| user(&own, &supply, (name, Need::Ordinary), &log);
         let users: Vec<_> = (0..6).map(each).collect();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_back_goes_to_urgent_needs_first() {
+    fn the_reserve_serves_urgent_needs_first() {
         let (own, supply, log) = (scheduler(), Rc::new(Supply::new(2, 1)), Log::default());
         let of = |name, need| user(&own, &supply, (name, need), &log);
         let first = of(0, Need::Ordinary);

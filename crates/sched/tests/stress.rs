@@ -89,7 +89,7 @@ fn make(own: &Rc<Scheduler>, round: &Round, prng: &Prng) {
 }
 
 #[test]
-fn any_thread_kills_any_task_also_one_that_never_ran_and_each_is_dropped_exactly_once() {
+fn tasks_killed_by_other_threads_are_dropped_exactly_once() {
     let mailbox = Arc::new(Mailbox::new(Box::new(Bell(std::thread::current()))));
     let (round, barrier) = (&Round::default(), &Barrier::new(KILLERS + 1));
     let own = Rc::new(Scheduler::new(Settings::default(), mailbox.clone(), Tick(0)));

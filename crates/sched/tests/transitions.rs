@@ -164,7 +164,7 @@ fn planted_bug_sleeping_without_the_second_check_is_caught_as_a_deadlock() {
 }
 
 #[test]
-fn whoever_kills_whatever_state_it_is_dropped_exactly_once() {
+fn a_killed_task_is_dropped_exactly_once_in_any_state() {
     const TASKS: usize = 4;
     let model = || {
         let (owner, tally) = (Owner::new(), Arc::new(Tally::default()));

@@ -13,7 +13,7 @@ use support::{Lab, listen, process};
 const TURNS: u64 = 400;
 
 #[test]
-fn who_finds_no_buffer_waits_and_is_served_without_a_busy_loop() {
+fn requests_wait_for_buffers_without_a_busy_loop() {
     for seed in 0..8 {
         let limit = Some(Limit { buffers: 4, reserve: 2, sheds: false });
         let settings = Process { buffer_limit: limit, ..process(2) };

@@ -278,7 +278,7 @@ const OTHERS: u64 = 6;
 
 /// Where no server is needed, the requests of a connection have nothing to wait for.
 #[test]
-fn requests_that_are_answered_here_do_not_keep_others_waiting() {
+fn locally_answered_requests_do_not_delay_others() {
     for seed in 0..8 {
         let mut lab = Lab::new(seed, 1, Faults::NONE, vec![listen(RoundRobin, Reuse::Safe, 0)]);
         let plan = |pipeline| move |base| ClientPlan { pipeline, think: 0, post: 0, ..base };

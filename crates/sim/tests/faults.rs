@@ -93,7 +93,7 @@ fn left(line: &Line) -> bool {
 }
 
 #[test]
-fn every_ending_is_somebody_s_doing() {
+fn log_lines_name_the_side_at_fault() {
     for seed in 0..20 {
         run(seed, 3 * sim::faults::MS);
     }

@@ -211,7 +211,7 @@ fn a_soft_stop_answers_every_request_of_clients_far_away() {
 /// Clients that are more distant than the proxy's wait for the PING answer learn which requests to
 /// repeat.
 #[test]
-fn clients_beyond_the_longest_round_trip_know_what_to_repeat() {
+fn distant_clients_know_which_requests_to_repeat() {
     let mut repeatable = 0;
     for seed in 100..108 {
         let seen = stop_under_load(seed, 800 * MS, 200 * MS, Spread::AtOnce);

@@ -33,7 +33,7 @@ fn run(seed: u64, faults: Faults, listen: Listen, plan: impl Fn(ClientPlan) -> C
 const BOTH: [Algorithm; 2] = [RoundRobin, LeastConn];
 
 #[test]
-fn a_server_never_gets_more_than_its_maxconn_and_nobody_starves() {
+fn servers_stay_within_maxconn_and_no_request_starves() {
     for (seed, algorithm) in (0..8).flat_map(|seed| BOTH.map(|algorithm| (seed, algorithm))) {
         // Pipelined requests cause many wake-ups of waiting requests in vain.
         let pipelining = |plan| ClientPlan { pipeline: 3, dribble: 300, think: 20 * MS, ..plan };
@@ -65,7 +65,7 @@ fn a_queue_drains_in_order() {
 }
 
 #[test]
-fn who_waits_too_long_is_told_so_and_counted() {
+fn queue_timeouts_are_answered_and_counted() {
     let mut listen = limited(RoundRobin, 1);
     listen.timeouts.queue = Some(200);
     let lab = run(1, Faults::NONE, listen, |plan| ClientPlan { think: MS, ..plan });
@@ -77,7 +77,7 @@ fn who_waits_too_long_is_told_so_and_counted() {
 }
 
 #[test]
-fn who_is_bound_to_a_server_and_who_is_not_take_turns() {
+fn server_queue_and_backend_queue_take_turns() {
     for seed in 0..8 {
         let mut listen = limited(RoundRobin, 1);
         listen.cookies = true;
@@ -172,13 +172,13 @@ fn two(algorithm: Algorithm, maxconn: u32) -> Listen {
 }
 
 #[test]
-fn a_free_place_goes_to_somebody_who_can_use_it() {
+fn a_free_slot_goes_to_a_request_that_can_use_it() {
     no_place_is_lost(|algorithm| two(algorithm, 1), |_| {});
     no_place_is_lost(|algorithm| two(algorithm, 3), |_| {});
 }
 
 #[test]
-fn a_server_that_is_drained_serves_who_is_bound_to_it() {
+fn a_drained_server_serves_persistent_requests() {
     let drain = |balancer: &Balancer| {
         balancer.set_admin(0, Admin::FORCED_DRAIN, Admin::default(), 0);
     };
@@ -187,7 +187,7 @@ fn a_server_that_is_drained_serves_who_is_bound_to_it() {
 }
 
 #[test]
-fn a_server_that_is_down_serves_who_insists_on_it() {
+fn a_down_server_serves_requests_with_option_persist() {
     let listen = |algorithm| Listen { persists: true, redispatch: 0, ..two(algorithm, 2) };
     no_place_is_lost(listen, |balancer| balancer.force_health(0, Change::Down, 0));
 }
@@ -200,7 +200,7 @@ fn the_last_server_may_be_a_backup() {
 
 /// The state of a server has precedence over its free slots.
 #[test]
-fn nobody_is_let_in_to_a_server_that_has_just_gone() {
+fn no_request_is_sent_to_a_server_that_went_down() {
     let mut lab = Lab::new(1, 1, Faults::NONE, vec![two(RoundRobin, 1)]);
     lab.origins(2, |plan| sim::peers::OriginPlan { delay: 40 * MS, ..plan });
     lab.clients(2, 1, |base| ClientPlan { extra: "cookie: C=s0\r\n".into(), ..base });

@@ -49,7 +49,7 @@ fn streams_lose_nothing() {
 }
 
 #[test]
-fn streams_that_are_left_leave_nothing() {
+fn abandoned_streams_leak_nothing() {
     for seed in 100..112 {
         let mut lab = Lab::new(seed, 2, Faults::ROUGH, chain(Reuse::Always));
         lab.origins(3, |plan| plan.wild());

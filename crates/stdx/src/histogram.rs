@@ -193,7 +193,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_below_a_round_edge_is_exact(
+        fn counts_below_a_round_edge_are_exact(
             values in proptest::collection::vec(0u64..5_000_000, 0..200),
             power in 5u32..24,
             half in any::<bool>(),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_one_has_no_quantiles() {
+    fn empty_summaries_have_no_quantiles() {
         let mut summary = Summary::default();
         assert_eq!(summary.quantile(0.5), None);
         let histogram = Histogram::default();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_since_is_told_apart() {
+    fn difference_of_two_summaries() {
         let before = filled(&[10, 10, 500]);
         let since = filled(&[10, 10, 10, 500, 9_000]).since(&before);
         assert_eq!((since.count(), since.sum()), (2, 9_010));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn several_add_up() {
+    fn summaries_add_up() {
         let (one, two) = (Histogram::default(), Histogram::default());
         one.record(10);
         two.record(1000);

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_a_meaning_is_escaped() {
+    fn special_characters_are_escaped() {
         assert_eq!(quoted("a\"b\\c\u{1}\n\r\té/<"), "\"a\\\"b\\\\c\\u0001\\n\\r\\té/<\"");
         assert_eq!(quoted(""), "\"\"");
     }

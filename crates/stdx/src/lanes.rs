@@ -70,7 +70,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lanes_give_what_bytes_give(bytes: [u8; LANES], byte: u8) {
+        fn vector_and_scalar_comparisons_agree(bytes: [u8; LANES], byte: u8) {
             prop_assert_eq!(at_most(&bytes, byte), plain(&bytes, |other| other <= byte));
             prop_assert_eq!(equal_to(&bytes, byte), plain(&bytes, |other| other == byte));
             prop_assert_eq!(equal_to(&bytes, bytes[3]) >> 3 & 1, 1);

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_in_front_count() {
+    fn leading_digits_are_the_number() {
         for (text, cut) in [
             ("10k", ("10", "k")),
             ("20.2%", ("20", ".2%")),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ignored_is_told() {
+    fn ignored_text_gives_a_warning() {
         assert_eq!(number::<u32>("10"), Some((10, None)));
         let said = "'10k' is read as 10: what follows the digits is ignored";
         assert_eq!(number::<u32>("10k"), Some((10, Some(said.into()))));

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_value_will_do() {
+    fn values_of_any_size_can_be_prefetched() {
         soon(&());
         soon(&1_u8);
         soon(&[0_u8; 4 * LIMIT]);

@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepted_connections_send_at_once_because_their_listener_does() {
+    fn accepted_connections_inherit_nodelay() {
         let buffers = Buffers { unsent: 70_000, ..Buffers::default() };
         let options = Options { buffers, ..Options::default() };
         let listener = tcp("127.0.0.1:0".parse().unwrap(), &options).unwrap();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn accepted_connections_wait_to_acknowledge_where_their_listener_is_told_to() {
+    fn accepted_connections_inherit_delayed_acknowledgements() {
         for patient in [false, true] {
             let options = Options { patient, ..Options::default() };
             let listener = tcp("127.0.0.1:0".parse().unwrap(), &options).unwrap();

@@ -162,13 +162,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_says_what_it_has_found() {
+    fn a_fork_returns_its_text() {
         assert_eq!(ask_copy(|| "no".to_owned()).expect("a copy"), "no");
         assert_eq!(ask_copy(String::new).expect("a copy"), "");
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_an_error() {
+    fn a_missing_program_is_an_error() {
         let error = exec(OsStr::new("/nonexistent"), &["x".into()], &[]);
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert_eq!(signal_name(9), "Killed");

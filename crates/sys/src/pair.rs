@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptors_travel() {
+    fn descriptors_are_passed_over_a_socket_pair() {
         let (one, other) = pair().unwrap();
         assert_eq!(accept(other).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         let client = connect(one).unwrap();

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn refused_headers() {
         let edit = |at: usize, byte| {
             let mut headers = ipv4();
             headers[at] = byte;

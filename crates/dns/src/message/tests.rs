@@ -61,7 +61,7 @@ fn addresses(reply: Reply) -> Vec<String> {
 }
 
 #[test]
-fn a_question_is_what_haproxy_asks() {
+fn queries_equal_haproxys() {
     let mut expected = vec![0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1];
     expected.extend(wire("app.test"));
     expected.extend([0, 1, 0, 1]);
@@ -93,7 +93,7 @@ fn addresses_and_their_least_time_to_live() {
 }
 
 #[test]
-fn names_may_stand_for_others() {
+fn aliases_are_followed() {
     let alias = |from: &[u8], to: &str| record(from, 5, 60, &wire(to));
     let address = record(&wire("y.test"), 1, 60, &[10, 0, 0, 3]);
     let chain = [alias(SAME, "x.test"), alias(&wire("x.test"), "y.test"), address.clone()];
@@ -106,7 +106,7 @@ fn names_may_stand_for_others() {
 }
 
 #[test]
-fn services_and_addresses_told_beside_them() {
+fn srv_records_and_additional_addresses() {
     let srv = |weight: u16, port: u16, target: &str| {
         let numbers: Vec<u8> = [1, weight, port].iter().flat_map(|n| n.to_be_bytes()).collect();
         record(SAME, 33, 60, &[numbers, wire(target)].concat())
@@ -157,7 +157,7 @@ fn answers_to_other_questions_are_foreign() {
 }
 
 #[test]
-fn loops_and_lies_about_lengths_are_malformed() {
+fn loops_and_false_lengths_are_malformed() {
     // A name that points at itself, at later bytes, or beyond the end.
     let here = (12 + wire("app.test").len() + 4) as u16;
     for target in [here, here + 2, 0x3fff] {
@@ -178,7 +178,7 @@ fn loops_and_lies_about_lengths_are_malformed() {
 
 proptest! {
     #[test]
-    fn no_bytes_do_harm(
+    fn arbitrary_bytes_never_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..600),
         kind in prop::sample::select(vec![Kind::V4, Kind::V6, Kind::Service]),
     ) {
@@ -187,7 +187,7 @@ proptest! {
     }
 
     #[test]
-    fn a_spoilt_answer_is_never_more_than_the_good_one(
+    fn a_damaged_answer_yields_no_more_records(
         at in 0usize..200, to in any::<u8>(), cut in 0usize..200,
     ) {
         let alias = record(SAME, 5, 60, &wire("x.test"));
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn names_go_out_as_they_are(text in "[a-z0-9_.-]{0,80}") {
+    fn names_are_encoded_unchanged(text in "[a-z0-9_.-]{0,80}") {
         if let Some(bytes) = encode(ID, &text, Kind::V4, 512) {
             let mut back = bytes.clone();
             back[2] |= 0x80;

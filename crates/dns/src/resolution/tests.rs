@@ -86,7 +86,7 @@ fn an_error_is_answered_by_the_other_family_and_both_again_after_the_retry() {
 }
 
 #[test]
-fn silence_is_answered_by_the_same_question() {
+fn a_timeout_repeats_the_query() {
     let mut bench = Bench::new(Kind::V6, 2);
     assert_eq!(bench.fail(Failure::Timeout), [(0, Kind::V6), (200, Kind::V6)]);
     assert_eq!((bench.now, bench.it.due()), (400, 700));
@@ -143,7 +143,7 @@ fn the_last_valid_answer_is_kept_as_long_as_the_failure_says() {
 }
 
 #[test]
-fn a_record_that_is_missing_is_kept_until_it_is_obsolete() {
+fn a_missing_record_is_kept_until_it_is_obsolete() {
     let mut bench = Bench::new(Kind::V4, 1);
     bench.wait();
     bench.hear(answer(&[1, 2]));
@@ -160,7 +160,7 @@ fn a_record_that_is_missing_is_kept_until_it_is_obsolete() {
 }
 
 #[test]
-fn what_is_kept_of_a_name_is_bounded() {
+fn records_of_a_name_are_bounded() {
     let mut bench = Bench::new(Kind::V4, 1);
     bench.settings.hold.obsolete = 3_600_000;
     let record = |n: u32| Record::Address(std::net::Ipv4Addr::from_bits(n).into());
@@ -176,7 +176,7 @@ fn what_is_kept_of_a_name_is_bounded() {
 }
 
 #[test]
-fn memory_answers_while_it_is_valid() {
+fn valid_records_answer_queries() {
     let mut bench = Bench::new(Kind::V4, 1);
     assert!(!bench.it.is_fresh(0, &bench.settings));
     bench.wait();
@@ -187,7 +187,7 @@ fn memory_answers_while_it_is_valid() {
 }
 
 #[test]
-fn the_time_to_live_puts_the_next_question_off_if_that_is_wanted() {
+fn the_ttl_can_postpone_the_next_query() {
     let mut bench = Bench::new(Kind::V4, 1);
     bench.settings.honours_ttl = true;
     bench.wait();
@@ -215,7 +215,7 @@ fn the_weight_of_a_service_may_change() {
 
 proptest! {
     #[test]
-    fn whatever_happens_it_comes_to_an_end_and_begins_again(
+    fn resolutions_end_and_start_again(
         steps in prop::collection::vec((0u8..8, 0u64..400), 1..200), servers in 0usize..4,
     ) {
         let mut bench = Bench::new(Kind::V4, servers);

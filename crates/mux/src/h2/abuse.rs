@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_with_payload_is_free_so_often_and_no_more() {
+    fn frames_with_payload_are_free_up_to_a_limit() {
         let mut budget = Budget::new(Patience { points: 0, per_second: 0, ..Patience::default() });
         assert!(!budget.spend_free(1));
         budget.note_payload();

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unusually_large_is_not_kept() {
+    fn large_memory_is_not_kept_as_spare() {
         let spares = Spares::default();
         spares.give_head(Box::new(Head::with_capacity(USUAL + 1, 0)));
         spares.give_inbox(Vec::with_capacity(LARGE + 1));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_are_kept_and_no_more() {
+    fn spare_memory_is_limited() {
         let spares = Spares::default();
         (0..KEPT + 5).for_each(|_| spares.give_head(Box::default()));
         assert_eq!(spares.heads(), KEPT);

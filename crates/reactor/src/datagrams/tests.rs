@@ -48,7 +48,7 @@ fn lines_arrive_as_they_were_sent() {
 }
 
 #[test]
-fn what_waits_is_bounded_and_goes_out_in_the_end() {
+fn queued_datagrams_are_bounded_and_sent_on_drop() {
     let (socket, to) = receiver("127.0.0.1:0");
     let datagrams = Datagrams::new(true);
     let line = vec![b'l'; MAX_BYTES / 3];
@@ -62,7 +62,7 @@ fn what_waits_is_bounded_and_goes_out_in_the_end() {
 }
 
 #[test]
-fn the_loss_of_one_is_told_later_and_harms_no_other() {
+fn a_lost_datagram_is_reported_later_and_affects_no_other() {
     let (socket, to) = receiver("127.0.0.1:0");
     let datagrams = Datagrams::new(true);
     // No datagram is that long.

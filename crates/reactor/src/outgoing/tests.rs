@@ -17,7 +17,7 @@ fn run(thread: &Rc<Thread>, class: Class, task: impl Future<Output = ()> + 'stat
 }
 
 #[test]
-fn messages_of_a_turn_go_at_its_end_in_their_order() {
+fn messages_of_a_turn_are_sent_at_its_end_in_order() {
     let script = Script::default();
     let thread = script.thread();
     let (one, other) = (script.socket(&thread, 1, 100), script.socket(&thread, 2, 100));
@@ -38,7 +38,7 @@ fn messages_of_a_turn_go_at_its_end_in_their_order() {
 }
 
 #[test]
-fn messages_of_one_socket_in_a_row_are_one() {
+fn successive_messages_of_a_socket_are_one_send() {
     let script = Script::default();
     let thread = script.thread();
     let (one, other) = (script.socket(&thread, 1, 100), script.socket(&thread, 2, 100));
@@ -56,7 +56,7 @@ fn messages_of_one_socket_in_a_row_are_one() {
 }
 
 #[test]
-fn the_last_message_goes_with_the_end() {
+fn the_last_message_is_sent_with_the_fin() {
     let script = Script::default();
     let thread = script.thread();
     let [dropped, shut, broken] = [1, 2, 3].map(|at| script.socket(&thread, at, 100));
@@ -77,7 +77,7 @@ fn the_last_message_goes_with_the_end() {
 }
 
 #[test]
-fn long_messages_and_those_on_a_connection_that_may_not_stand_go_at_once() {
+fn long_messages_and_those_on_connecting_sockets_are_sent_at_once() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 100_000);
@@ -130,7 +130,7 @@ fn waits_at_most(low_latency: bool, tasks: u32) {
 }
 
 #[test]
-fn as_many_go_together_as_is_said() {
+fn coalesced_messages_are_limited() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1_000_000);
@@ -149,7 +149,7 @@ fn as_many_go_together_as_is_said() {
 }
 
 #[test]
-fn messages_go_at_once_while_the_peer_is_silent() {
+fn messages_are_sent_at_once_while_the_peer_is_silent() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1_000_000);
@@ -170,7 +170,7 @@ fn messages_go_at_once_while_the_peer_is_silent() {
 }
 
 #[test]
-fn messages_go_at_once_where_the_peer_may_have_gone() {
+fn messages_are_sent_at_once_to_a_peer_that_may_be_gone() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 100);
@@ -191,7 +191,7 @@ fn messages_go_at_once_where_the_peer_may_have_gone() {
 }
 
 #[test]
-fn a_connection_is_not_settled_before_all_is_with_the_system() {
+fn a_connection_is_settled_once_the_system_has_all_bytes() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 3);
@@ -205,7 +205,7 @@ fn a_connection_is_not_settled_before_all_is_with_the_system() {
 }
 
 #[test]
-fn a_thread_that_leaves_sends_what_it_has_told_to_be_sent() {
+fn a_leaving_thread_sends_its_unsent_bytes() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
@@ -218,7 +218,7 @@ fn a_thread_that_leaves_sends_what_it_has_told_to_be_sent() {
 }
 
 #[test]
-fn what_the_system_does_not_take_goes_before_all_else() {
+fn unsent_bytes_precede_later_messages() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 3);
@@ -248,7 +248,7 @@ fn what_the_system_does_not_take_goes_before_all_else() {
 }
 
 #[test]
-fn the_rest_of_a_message_outlives_its_socket() {
+fn unsent_bytes_outlive_their_socket() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
@@ -265,7 +265,7 @@ fn the_rest_of_a_message_outlives_its_socket() {
 }
 
 #[test]
-fn the_rest_of_a_message_does_not_wait_for_ever() {
+fn unsent_bytes_of_closed_sockets_time_out() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
@@ -283,7 +283,7 @@ fn the_rest_of_a_message_does_not_wait_for_ever() {
 }
 
 #[test]
-fn rests_that_outlive_their_sockets_are_not_without_number() {
+fn sockets_with_orphaned_bytes_are_limited() {
     let script = Script::default();
     let thread = script.thread();
     let count = i32::try_from(ORPHANS).unwrap();
@@ -304,7 +304,7 @@ fn rests_that_outlive_their_sockets_are_not_without_number() {
 }
 
 #[test]
-fn a_reset_does_not_wait_for_the_rest() {
+fn a_reset_drops_unsent_bytes() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
@@ -316,7 +316,7 @@ fn a_reset_does_not_wait_for_the_rest() {
 }
 
 #[test]
-fn the_stream_ends_after_the_rest() {
+fn the_fin_follows_unsent_bytes() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
@@ -355,7 +355,7 @@ const PIPE: i32 = 32;
 const RESET: i32 = 104;
 
 #[test]
-fn the_owner_hears_that_a_message_could_not_be_sent() {
+fn a_failed_send_is_reported_to_the_owner() {
     // The error is returned once; the end of the stream follows.
     assert_eq!(reads_after(RESET), [Err(Some(RESET)), Ok(0)]);
     // The peer had closed in good order before.
@@ -363,7 +363,7 @@ fn the_owner_hears_that_a_message_could_not_be_sent() {
 }
 
 #[test]
-fn the_first_error_is_told() {
+fn the_first_error_is_reported() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 0);
@@ -376,7 +376,7 @@ fn the_first_error_is_told() {
 }
 
 #[test]
-fn what_will_never_leave_is_had_back() {
+fn lost_bytes_can_be_read_back() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 2);

@@ -117,7 +117,7 @@ fn a_connection_is_written_at_once_or_fails() {
 }
 
 #[test]
-fn whoever_waits_for_the_next_turn_runs_in_it_and_not_before() {
+fn next_turn_resumes_in_the_next_turn() {
     let thread = thread();
     let (own, seen) = (thread.clone(), Rc::new(RefCell::new(Vec::new())));
     let noted = seen.clone();
@@ -152,7 +152,7 @@ fn timers_end_a_pause_and_time_does_not_go_back() {
 }
 
 #[test]
-fn another_thread_rouses_a_sleeper() {
+fn another_thread_wakes_a_sleeping_thread() {
     let thread = thread();
     let own = thread.clone();
     thread.scheduler().spawn(Class::Normal, async move {
@@ -228,7 +228,7 @@ fn connection(thread: &Rc<Thread>) -> (Socket, TcpStream) {
 }
 
 #[test]
-fn the_poller_never_hears_of_a_connection_that_is_not_waited_for() {
+fn a_connection_is_registered_only_when_a_task_waits() {
     let thread = thread();
     let (socket, mut peer) = connection(&thread);
     peer.write_all(b"all there is").unwrap();
@@ -248,7 +248,7 @@ fn the_poller_never_hears_of_a_connection_that_is_not_waited_for() {
 }
 
 #[test]
-fn the_poller_reports_room_only_to_who_lacks_it() {
+fn room_is_reported_only_where_it_was_lacking() {
     let thread = thread();
     let (socket, mut peer) = connection(&thread);
     let mut asking = peer.try_clone().unwrap();
@@ -290,7 +290,7 @@ fn the_poller_reports_room_only_to_who_lacks_it() {
 }
 
 #[test]
-fn a_connection_left_to_the_poller_is_not_read_in_vain_and_what_came_before_is_reported() {
+fn await_report_avoids_an_empty_read_and_reports_earlier_input() {
     let thread = thread();
     let (socket, mut peer) = connection(&thread);
     peer.write_all(b"hello").unwrap();
@@ -312,7 +312,7 @@ fn a_connection_left_to_the_poller_is_not_read_in_vain_and_what_came_before_is_r
 }
 
 #[test]
-fn a_connection_that_is_waited_for_reports_what_came_before_the_poller_knew_it() {
+fn input_before_the_registration_is_reported() {
     let thread = thread();
     let (socket, mut peer) = connection(&thread);
     let own = thread.clone();
@@ -337,7 +337,7 @@ fn a_connection_that_is_waited_for_reports_what_came_before_the_poller_knew_it()
 
 /// The system reports unread data once; after that, only the end is reported.
 #[test]
-fn who_asks_for_the_end_hears_of_it_in_front_of_what_nobody_reads() {
+fn a_close_is_reported_before_unread_data() {
     let thread = thread();
     let (socket, mut peer) = connection(&thread);
     let own = thread.clone();
@@ -361,7 +361,7 @@ fn who_asks_for_the_end_hears_of_it_in_front_of_what_nobody_reads() {
 }
 
 #[test]
-fn who_wants_to_read_before_looking_hears_of_what_follows() {
+fn want_read_before_the_first_read_wakes_for_later_input() {
     let thread = thread();
     let (socket, mut peer) = connection(&thread);
     let own = thread.clone();
@@ -409,7 +409,7 @@ fn low_latency_leaves_less_time_for_bulk_work() {
 
 /// A heavy item is the longest of a round: with low latency, little other work runs before it.
 #[test]
-fn low_latency_leaves_heavy_work_to_a_short_round() {
+fn low_latency_runs_heavy_work_in_short_rounds() {
     let turns_to_heavy = |low_latency| {
         let thread = hasty_thread(low_latency);
         let (own, log) = (thread.clone(), Rc::new(Cell::new(0)));
@@ -429,7 +429,7 @@ fn low_latency_leaves_heavy_work_to_a_short_round() {
 
 /// More urgent work is noticed between rounds: long bulk tasks make rounds short.
 #[test]
-fn a_round_has_so_much_time_for_bulk_work() {
+fn bulk_work_of_a_round_has_a_time_limit() {
     let thread = thread();
     let ran = Rc::new(Cell::new([0; 4]));
     let work = |class: Class, nanos: u64| {
@@ -477,7 +477,7 @@ fn a_round_has_so_much_time_for_bulk_work() {
 
 /// The connection is registered with the poller for input, and later for output too.
 #[test]
-fn who_has_waited_for_an_answer_may_wait_for_room() {
+fn a_probe_connection_can_wait_for_the_answer_and_then_for_room() {
     let thread = thread();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::Inet(listener.local_addr().unwrap());

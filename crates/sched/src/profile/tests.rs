@@ -127,7 +127,7 @@ fn a_task_that_wakes_itself_is_dated_within_its_turn() {
 }
 
 #[test]
-fn what_is_done_between_two_turns_is_waited_for_and_no_task_has_used_it() {
+fn time_between_turns_is_latency_and_no_tasks_cpu() {
     let (scheduler, clock) = scheduler(Mode::On);
     scheduler.run();
     let id = scheduler.spawn(Class::Normal, worker(scheduler.clone(), clock.clone()));
@@ -159,7 +159,7 @@ fn automatic_profiling_follows_the_length_of_turns_with_hysteresis() {
 }
 
 #[test]
-fn what_does_not_fit_is_summed_up_apart() {
+fn rows_beyond_the_table_are_summed_in_one() {
     let mut table = Table::default();
     let here = Location::caller();
     for bits in 0..=u8::MAX {

@@ -76,7 +76,7 @@ proptest! {
     /// Whatever the `nice` of other tasks, a task is overtaken by at most 2048 later arrivals, and
     /// one without `nice` by at most 1024.
     #[test]
-    fn nobody_starves_whatever_the_others_nice(
+    fn no_task_starves_whatever_the_nice_of_others(
         own in prop_oneof![Just(0i16), Just(1024), -1024..=1024i16],
         before in prop::collection::vec(-1024..=1024i16, 0..50),
         others in prop_oneof![Just(-1024i16), -1024..=1024i16],

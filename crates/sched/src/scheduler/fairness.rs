@@ -53,7 +53,7 @@ proptest! {
     /// A round runs no more of a class than its share, at most one heavy item, and at least one
     /// item of each class that has work; all work is done in the end.
     #[test]
-    fn every_class_with_work_gets_on_in_every_round(
+    fn every_class_with_work_progresses_in_every_round(
         counts in [0..300u32, 0..300, 0..300, 0..5u32],
         depth in 1..300u32,
         low_latency in any::<bool>(),
@@ -103,7 +103,7 @@ fn a_queue_is_cut_as_its_length_asks() {
 
 /// Urgent letters that never stop do not keep bulk work from running, nor bulk work urgent letters.
 #[test]
-fn low_latency_ends_a_round_for_a_letter_but_lets_bulk_work_go_on() {
+fn low_latency_ends_a_round_for_a_letter_but_bulk_work_progresses() {
     let scheduler = scheduler(Settings { low_latency: true, ..Settings::default() });
     let urgent_turns = Rc::new(Cell::new(0));
     let (own, turns) = (scheduler.clone(), urgent_turns.clone());
@@ -128,7 +128,7 @@ fn low_latency_ends_a_round_for_a_letter_but_lets_bulk_work_go_on() {
 
 /// In low-latency mode, heavy work is postponed by rounds that were long already, up to a limit.
 #[test]
-fn low_latency_puts_heavy_work_off_but_not_for_ever() {
+fn low_latency_postpones_heavy_work_up_to_a_limit() {
     for (low_latency, rounds) in [(false, 1), (true, round::PATIENCE + 1)] {
         let scheduler = scheduler(Settings { low_latency, ..Settings::default() });
         let order = fill(&scheduler, [0, 0, 0, 3]);

@@ -222,7 +222,7 @@ fn clear_drops_all_tasks_even_those_that_call_back() {
 }
 
 #[test]
-fn who_carries_on_lets_those_who_begin_go_first() {
+fn bulk_transfers_let_starting_tasks_run_first() {
     let (scheduler, log) = (scheduler(Settings::default()), Log::default());
     let (own, turns) = (scheduler.clone(), log.clone());
     let carrier = scheduler.spawn(Class::Normal, async move {
@@ -248,7 +248,7 @@ fn who_carries_on_lets_those_who_begin_go_first() {
 }
 
 #[test]
-fn who_labours_is_woken_as_heavy_work_by_its_input_alone() {
+fn only_input_wakes_a_task_as_heavy_work() {
     let (scheduler, log) = (scheduler(Settings::default()), Log::default());
     for name in 0..3 {
         let (own, turns) = (scheduler.clone(), log.clone());
@@ -277,7 +277,7 @@ fn who_labours_is_woken_as_heavy_work_by_its_input_alone() {
 }
 
 #[test]
-fn who_labours_and_was_late_is_not_taken_for_heavy_work() {
+fn input_after_the_deadline_does_not_wake_as_heavy_work() {
     let (scheduler, log) = (scheduler(Settings::default()), Log::default());
     let (own, turns) = (scheduler.clone(), log.clone());
     let task = scheduler.spawn(Class::Normal, async move {

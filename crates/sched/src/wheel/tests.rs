@@ -67,7 +67,7 @@ fn a_timer_moved_later_touches_no_list_and_fires_once_at_its_new_time() {
 }
 
 #[test]
-fn what_is_past_fires_at_the_next_tick() {
+fn past_deadlines_fire_at_the_next_tick() {
     let mut wheel = Wheel::new(Tick(10));
     wheel.arm(0, Tick(3));
     assert_eq!(fired(&mut wheel, Tick(10)), []);

@@ -33,7 +33,7 @@ fn a_job_postponed_on_its_way_into_the_tree_is_done() {
 }
 
 #[test]
-fn planted_bug_without_the_last_look_at_the_hatch_a_killed_job_stays_and_the_model_says_so() {
+fn planted_bug_without_the_last_check_of_the_hatch_is_caught() {
     let model = || planted::models::explore(planted::models::killed_while_others_scan);
     assert!(catch_unwind(model).is_err(), "the model must find the job that stays");
 }

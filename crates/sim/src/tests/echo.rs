@@ -141,7 +141,7 @@ fn run(seed: u64, threads: usize, faults: Faults) -> (u64, Outcome) {
 }
 
 #[test]
-fn nothing_is_lost_on_a_bumpy_road() {
+fn no_byte_is_lost_with_harmless_faults() {
     for seed in 0..200 {
         let (_, outcome) = run(seed, 1 + seed as usize % 3, Faults::BUMPY);
         assert_eq!(outcome.complete, 8, "seed {seed}: {outcome:?}");
@@ -149,7 +149,7 @@ fn nothing_is_lost_on_a_bumpy_road() {
 }
 
 #[test]
-fn who_stops_before_would_block_is_woken() {
+fn a_task_that_stops_before_would_block_is_woken() {
     for seed in 0..50 {
         let mut machine = serving(seed, 2, Faults::BUMPY, lazy_echo);
         let outcome = talkers(&machine, 8);
@@ -159,7 +159,7 @@ fn who_stops_before_would_block_is_woken() {
 }
 
 #[test]
-fn what_breaks_is_told_apart_from_what_is_complete() {
+fn broken_and_complete_connections_are_distinguished() {
     // Stalled connections stay open at the server, which has no timeouts here.
     let faults = Faults { stall: 0, ..Faults::ROUGH };
     let mut sum = Outcome::default();

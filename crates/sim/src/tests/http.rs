@@ -94,7 +94,7 @@ fn assert_sound(tally: &Tally, seed: u64) {
 }
 
 #[test]
-fn peers_understand_each_other() {
+fn clients_and_origins_interoperate() {
     for seed in 0..100 {
         let mut machine = Machine::new(seed, 0);
         machine.net().set_faults(Faults::BUMPY);
@@ -109,7 +109,7 @@ fn peers_understand_each_other() {
 }
 
 #[test]
-fn peers_understand_each_other_through_a_relay() {
+fn clients_and_origins_interoperate_through_a_relay() {
     for seed in 0..60 {
         let mut machine = serving(seed, 2, Faults::BUMPY, relay);
         let tally = peers(&machine, FRONT, 4, 30, seed % 2 == 1);
@@ -121,7 +121,7 @@ fn peers_understand_each_other_through_a_relay() {
 }
 
 #[test]
-fn losses_are_counted_and_never_mix_anything_up() {
+fn losses_are_counted_and_mix_nothing_up() {
     let mut lost = 0;
     for seed in 0..60 {
         let tally: Rc<RefCell<Tally>> = Rc::default();

@@ -30,7 +30,7 @@ fn timers_fire_at_their_exact_virtual_time() {
 }
 
 #[test]
-fn a_limit_a_deadlock_a_livelock_and_a_panic_are_told() {
+fn limits_deadlocks_livelocks_and_panics_are_reported() {
     let mut machine = Machine::new(1, 2);
     let start = machine.net().now();
     assert_eq!(machine.run_until(|| false, Duration::from_secs(1)), Err(Stop::Deadlock));
@@ -58,7 +58,7 @@ fn a_limit_a_deadlock_a_livelock_and_a_panic_are_told() {
 }
 
 #[test]
-fn a_ring_rouses_a_sleeper() {
+fn an_alarm_wakes_a_sleeping_thread() {
     let mut machine = Machine::new(3, 1);
     machine.run_for(Duration::from_secs(1)).unwrap();
     let (turns, thread) = (machine.turns(), machine.thread(0).clone());
@@ -87,7 +87,7 @@ fn connect(machine: &mut Machine, to: &str) -> (Result<(), io::ErrorKind>, u64) 
 }
 
 #[test]
-fn connections_stand_after_a_round_trip_or_are_refused_or_never_answered() {
+fn connections_are_established_refused_or_unanswered() {
     let mut machine = serving(5, 1, Faults::NONE, |socket| async move {
         let _ = recv(&socket, &mut [0; 9]).await;
     });
@@ -164,7 +164,7 @@ fn edges_are_reported_once() {
 }
 
 #[test]
-fn unread_bytes_and_bytes_for_nobody_reset() {
+fn unread_bytes_and_bytes_for_closed_ends_cause_resets() {
     let (mut machine, kernel, [client, server]) = pair(2, Faults::NONE);
     send(&*kernel, client, b"never read").unwrap();
     machine.run_for(Duration::from_secs(1)).unwrap();

@@ -124,7 +124,7 @@ proptest! {
 }
 
 #[test]
-fn a_thread_meets_all_its_items_in_order_and_none_of_others() {
+fn a_thread_finds_all_its_items_in_order_and_no_others() {
     let mut tree = ScopeTree::new();
     for n in 0..10_000u64 {
         tree.insert(n * 6151 % 977, 1 << (n % 64), n);
@@ -160,7 +160,7 @@ fn a_search_visits_a_number_of_nodes_that_grows_as_the_logarithm() {
 }
 
 #[test]
-fn memory_of_items_that_left_is_used_again() {
+fn memory_of_removed_items_is_reused() {
     let mut tree = ScopeTree::new();
     let mut nodes = 0;
     for round in 0..50 {

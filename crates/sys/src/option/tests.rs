@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 #[test]
-fn a_peer_with_more_to_be_read_does_not_hear_of_the_end() {
+fn vanishing_with_unread_data_sends_no_reset() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (mut socket, _) = listener.accept().unwrap();

@@ -40,7 +40,7 @@ fn expect_whole_lines(output: &Output, reader: &mut impl io::Read, taken: usize,
 }
 
 #[test]
-fn a_pipe_that_is_full_takes_nothing_and_loses_no_part_of_a_line() {
+fn a_full_pipe_refuses_lines_and_keeps_them_whole() {
     for length in [100, 5_000] {
         let (mut reader, writer) = io::pipe().unwrap();
         let output = Output::open(writer.as_raw_fd(), true).unwrap();
@@ -63,7 +63,7 @@ fn a_pipe_without_a_reader_is_broken() {
 }
 
 #[test]
-fn a_socket_that_is_full_takes_nothing() {
+fn a_full_socket_refuses_lines() {
     let (mut reader, writer) = UnixStream::pair().unwrap();
     let output = Output::open(writer.as_raw_fd(), true).unwrap();
     let taken = fill(&output, 1_000);
@@ -71,7 +71,7 @@ fn a_socket_that_is_full_takes_nothing() {
 }
 
 #[test]
-fn a_terminal_that_is_stopped_takes_nothing() {
+fn a_stopped_terminal_refuses_lines() {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
@@ -88,7 +88,7 @@ fn a_terminal_that_is_stopped_takes_nothing() {
 }
 
 #[test]
-fn a_file_is_written_by_a_thread_beside() {
+fn a_file_is_written_by_a_separate_thread() {
     let path = std::env::temp_dir().join(format!("weir-output-{}", std::process::id()));
     let file: OwnedFd = std::fs::File::create(&path).unwrap().into();
     let output = Output::open(file.as_raw_fd(), true).unwrap();
@@ -104,7 +104,7 @@ fn a_file_is_written_by_a_thread_beside() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_of_with_the_next_line() {
+fn a_failed_file_write_is_reported_with_the_next_line() {
     let path = std::env::temp_dir().join(format!("weir-unwritten-{}", std::process::id()));
     std::fs::write(&path, "").unwrap();
     let file: OwnedFd = std::fs::File::open(&path).unwrap().into();

@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_block_is_what_its_lines_are(text in text(), room in 0u16..8) {
+        fn block_and_line_parsers_agree(text in text(), room in 0u16..8) {
             let (mut block, mut lines) = (Fields::default(), Fields::default());
             block.push(b"before", b"it");
             lines.push(b"before", b"it");

@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_give_what_bytes_give(text in text()) {
+        fn word_and_byte_searches_agree(text in text()) {
             let target = text.iter().position(|&b| !is_target(b)).unwrap_or(text.len());
             prop_assert_eq!(target_len(&text), target);
 

@@ -167,7 +167,7 @@ fn a_fragment_is_part_of_a_path_only_where_it_may_be() {
 
 /// Unlike in HTTP/1; HAProxy was seen to do the same.
 #[test]
-fn a_path_may_go_beyond_ascii() {
+fn paths_may_contain_bytes_beyond_ascii() {
     let fields = |path: &'static [u8]| {
         [(&b":method"[..], &b"GET"[..]), (b":scheme", b"http"), (b":path", path)]
     };
@@ -252,7 +252,7 @@ fn connect_keeps_its_port() {
 
 /// RFC 9112 section 3.2.4: the last proxy sends an asterisk.
 #[test]
-fn options_of_a_whole_server_say_so() {
+fn options_for_the_whole_server_have_an_asterisk() {
     for (target, path) in
         [("http://a", "*"), ("*", "*"), ("http://a/", "/"), ("http://a?x", "/?x"), ("/", "/")]
     {
@@ -269,7 +269,7 @@ fn options_of_a_whole_server_say_so() {
 
 /// A scheme that the target lacks is forwarded to an HTTP/2 server.
 #[test]
-fn schemes_are_passed_on() {
+fn schemes_are_forwarded() {
     for scheme in ["http", "https", "ftp"] {
         for fields in [
             vec![(":method", "GET"), (":scheme", scheme), (":path", "/")],
@@ -348,7 +348,7 @@ fn lengths_lose_zeros_in_front() {
 
 /// RFC 9113 section 8.2.2.
 #[test]
-fn of_te_nothing_but_trailers_is_left() {
+fn te_is_reduced_to_trailers() {
     for (said, expected) in [
         (&[][..], 0),
         (&["gzip"], 0),
@@ -371,7 +371,7 @@ fn of_te_nothing_but_trailers_is_left() {
 }
 
 #[test]
-fn what_is_no_request() {
+fn invalid_requests() {
     let reset = |fields: &[(&str, &str)]| {
         let result = read(fields);
         assert!(matches!(result, Err(Malformed::Stream(_))), "{fields:?}: {result:?}");
@@ -500,7 +500,7 @@ proptest! {
     }
 
     #[test]
-    fn no_payload_is_too_much(flags in any::<u8>(), payload in proptest::collection::vec(any::<u8>(), 0..40)) {
+    fn arbitrary_payloads_never_panic(flags in any::<u8>(), payload in proptest::collection::vec(any::<u8>(), 0..40)) {
         let header = FrameHeader { len: payload.len() as u32, kind: Kind::Headers, flags, stream: 1 };
         let _ = frame::headers_block(&header, &payload);
         let _ = Settings::default().apply(&payload);

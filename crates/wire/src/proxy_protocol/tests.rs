@@ -35,7 +35,7 @@ fn with(values: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn lines_that_are_taken() {
+fn accepted_lines() {
     let v6 = (addr("[::1]:42"), addr("[2001:db8::2]:0"));
     for (line, ends) in [
         ("PROXY TCP4 1.2.3.4 5.6.7.8 42 1337\r\n", Some(v4())),
@@ -50,7 +50,7 @@ fn lines_that_are_taken() {
 }
 
 #[test]
-fn lines_that_are_refused() {
+fn refused_lines() {
     for (line, error) in [
         ("GET / HTTP/1.1\r\n", Error::Foreign),
         ("PROXYTCP4 ", Error::Foreign),
@@ -77,7 +77,7 @@ fn lines_that_are_refused() {
 }
 
 #[test]
-fn blocks_that_are_taken() {
+fn accepted_blocks() {
     let plain = Header { ends: Some(v4()), ..Header::default() };
     assert_eq!(complete(&v2(0x21, 0x11, A4)), plain);
     for (command, family, body) in [
@@ -124,7 +124,7 @@ fn blocks_that_are_taken() {
 }
 
 #[test]
-fn blocks_that_are_refused() {
+fn refused_blocks() {
     for (bytes, error) in [
         (v2(0x11, 0x11, A4), Error::Foreign),
         (v2(0x22, 0x11, A4), Error::Invalid),
@@ -148,7 +148,7 @@ fn blocks_that_are_refused() {
 }
 
 #[test]
-fn what_is_written() {
+fn encoded_headers() {
     let line = |ends| {
         let mut out = Vec::new();
         encode_v1(ends, &mut out);
@@ -182,7 +182,7 @@ fn ends() -> impl Strategy<Value = Option<Ends>> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn encoded_headers_are_decoded(
         ends in ends(),
         authority in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..255)),
         unique_id in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..128)),

@@ -47,7 +47,7 @@ fn a_request_without_a_body_announces_none() {
 }
 
 #[test]
-fn a_body_is_announced_once_and_as_it_is() {
+fn a_body_is_announced_once_with_its_length() {
     for side in [Side::Server, Side::Client] {
         for fields in [
             &[("content-length", "5")][..],

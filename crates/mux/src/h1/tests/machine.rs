@@ -112,7 +112,7 @@ fn a_get_request_rewritten_to_head_announces_nothing() {
 }
 
 #[test]
-fn bodies_can_be_forwarded_unseen() {
+fn bodies_can_be_forwarded_without_parsing() {
     let (mut conn, mut head) = (client(), Head::default());
     conn.handle_head(b"PUT / HTTP/1.1\r\ncontent-length: 1000\r\n\r\n", &mut head).unwrap();
     assert_eq!(conn.payload_left(), 1000);
@@ -137,7 +137,7 @@ fn a_short_body_closes() {
 }
 
 #[test]
-fn payload_that_a_message_has_no_place_for_is_refused() {
+fn payload_beyond_the_message_is_refused() {
     for (body, most) in [(BodyKind::None, 0), (BodyKind::Length(3), 3)] {
         let mut conn = Conn::new(Side::Server, Settings::default());
         let mut head = Head::default();
@@ -282,7 +282,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_passes_is_sent_in_a_form_that_passes_again(input in almost_a_message(Side::Client)) {
+    fn forwarded_messages_are_accepted_again(input in almost_a_message(Side::Client)) {
         let (mut from, mut to) = (client(), server());
         let mut head = Head::default();
         if let Ok(HeadStep::Complete { body, .. }) = from.handle_head(&input, &mut head) {

@@ -17,7 +17,7 @@ fn passed_on(fields: &str) -> String {
 }
 
 #[test]
-fn protocols_with_requests_leave_every_upgrade() {
+fn protocols_with_requests_are_removed_from_upgrades() {
     for (fields, left) in [
         ("Connection: Upgrade\r\nUpgrade: h2c\r\n", ""),
         ("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n", ""),
@@ -64,7 +64,7 @@ fn protocols_with_requests_leave_every_upgrade() {
 
 /// A rule may have added the field.
 #[test]
-fn what_rules_write_is_no_way_round() {
+fn upgrades_added_by_rules_are_checked() {
     let mut conn = Conn::new(Side::Server, settings(Mode::KeepAlive));
     let (mut head, mut out) = (Head::default(), Vec::new());
     head.set_request(b"GET", b"/", Version::Http11);
@@ -75,7 +75,7 @@ fn what_rules_write_is_no_way_round() {
 }
 
 #[test]
-fn servers_switch_to_what_may_be_asked_for() {
+fn servers_may_switch_only_to_allowed_protocols() {
     let asked = "GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: foo\r\n\r\n";
     let answer = |fields: &str| format!("HTTP/1.1 101 S\r\nconnection: upgrade\r\n{fields}\r\n");
     for named in ["h2c", "foo, h2c", "H2", "HTTP/2.0", "TLS/1.0", "\"h2c\"", "foo\r\nupgrade: h2c"]
@@ -94,7 +94,7 @@ fn servers_switch_to_what_may_be_asked_for() {
 }
 
 #[test]
-fn what_servers_offer_is_left_without_protocols_with_requests() {
+fn upgrades_offered_by_servers_lose_protocols_with_requests() {
     for (fields, left) in [
         ("connection: Upgrade, close\r\nupgrade: h2,h2c\r\n", ""),
         ("connection: upgrade\r\nupgrade: h2c, foo\r\n", "connection: upgrade\r\nupgrade: foo\r\n"),
@@ -110,7 +110,7 @@ fn what_servers_offer_is_left_without_protocols_with_requests() {
 }
 
 #[test]
-fn a_request_that_is_given_up_switches_nothing() {
+fn an_aborted_request_cannot_switch_protocols() {
     let mut conn = Conn::new(Side::Server, settings(Mode::KeepAlive));
     let mut head = Head::default();
     head.set_request(b"POST", b"/exec", Version::Http11);

@@ -121,7 +121,7 @@ fn glitches_end_the_connection_at_their_threshold() {
 }
 
 #[test]
-fn a_threshold_of_nothing_lets_glitches_pass() {
+fn a_threshold_of_zero_allows_all_glitches() {
     let settings = Settings { glitches_threshold: Some(0), ..Settings::default() };
     let (mut conn, empty) = with_empty_data(settings);
     for _ in 0..10_000 {
@@ -132,7 +132,7 @@ fn a_threshold_of_nothing_lets_glitches_pass() {
 }
 
 #[test]
-fn glitches_end_no_connection_of_a_process_that_has_time_for_them() {
+fn glitches_do_not_end_connections_while_floods_are_tolerated() {
     for glitches_threshold in [None, Some(5)] {
         let (mut conn, empty) =
             with_empty_data(Settings { glitches_threshold, ..Settings::default() });
@@ -440,7 +440,7 @@ fn output_is_bounded() {
 
 /// Frames about closed streams cost points.
 #[test]
-fn words_about_nothing() {
+fn frames_about_closed_streams() {
     let request = frame(Kind::Headers, WHOLE, 1, GET);
     let reset = frame(Kind::RstStream, 0, 1, &Code::CANCEL.0.to_be_bytes());
     let widen = frame(Kind::WindowUpdate, 0, 1, &100u32.to_be_bytes());

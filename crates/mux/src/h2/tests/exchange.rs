@@ -78,7 +78,7 @@ fn interim_answers_and_trailers_both_ways() {
 
 /// Heads are queued without a limit, so the caller waits for room between interim ones.
 #[test]
-fn who_has_another_head_can_wait_for_room() {
+fn interim_responses_wait_for_room() {
     let mut pair = pair();
     let (_, down, _) = pair.request(b"GET", BodyKind::None);
     assert!(pair.server.want(down, Ready::ROOM, 7));
@@ -98,7 +98,7 @@ fn who_has_another_head_can_wait_for_room() {
 }
 
 #[test]
-fn interim_answers_that_nobody_reads_are_too_much_at_some_time() {
+fn unread_interim_responses_are_limited() {
     let mut pair = pair();
     let (up, down, _) = pair.request(b"GET", BodyKind::None);
     for _ in 0..16 {
@@ -156,7 +156,7 @@ fn a_connection_for_opaque_bytes() {
 
 /// An HTTP/1 server would take payload after a request without a body for the next request.
 #[test]
-fn what_comes_behind_a_request_to_connect_stays_until_that_is_accepted() {
+fn payload_after_connect_waits_for_its_acceptance() {
     let mut pair = pair();
     let key = pair.client.open().unwrap();
     let mut head = Head::default();
@@ -225,7 +225,7 @@ fn payload_waits_for_windows() {
 
 /// Unread streams do not hold up read ones, however many there are.
 #[test]
-fn streams_that_nobody_reads_leave_the_others_their_window() {
+fn unread_streams_leave_window_to_others() {
     let stalled = [(1 << 20, 9), (settings::window_of(100, 65_536), 99)];
     for (window, stalled) in stalled {
         let mut wide = Settings { window, first_window: window, ..Settings::default() };
@@ -304,7 +304,7 @@ fn streams_take_turns() {
 }
 
 #[test]
-fn what_was_not_looked_at_may_be_sent_again() {
+fn unprocessed_requests_may_be_sent_again() {
     let mut pair = pair();
     let (first, _, _) = pair.request(b"GET", BodyKind::None);
     pair.server.begin_shutdown();
@@ -394,7 +394,7 @@ fn one_go_away_is_enough_towards_a_server() {
 /// RFC 9113 section 6.8: streams above the last one of a GOAWAY are ignored, but their header
 /// blocks and payload count.
 #[test]
-fn what_a_peer_says_of_streams_that_come_too_late_is_ignored() {
+fn frames_of_streams_above_the_last_goaway_stream_are_ignored() {
     let mut pair = pair();
     let (up, down, _) = pair.request(b"GET", BodyKind::None);
     pair.server.begin_shutdown();
@@ -481,7 +481,7 @@ fn keys_of_websockets_are_answered_where_versions_meet() {
 }
 
 #[test]
-fn requests_that_never_left_may_be_sent_again() {
+fn unsent_requests_may_be_sent_again() {
     let mut pair = pair();
     let (sent, _, _) = pair.request(b"GET", BodyKind::None);
     let (unsent, unused) = (pair.client.open().unwrap(), pair.client.open().unwrap());
@@ -494,7 +494,7 @@ fn requests_that_never_left_may_be_sent_again() {
 }
 
 #[test]
-fn requests_that_never_left_may_be_sent_again_where_the_peer_breaks_the_rules_too() {
+fn unsent_requests_may_be_sent_again_after_a_protocol_error() {
     let mut pair = pair();
     let (sent, _, _) = pair.request(b"GET", BodyKind::None);
     let unsent = pair.client.open().unwrap();
@@ -508,7 +508,7 @@ fn requests_that_never_left_may_be_sent_again_where_the_peer_breaks_the_rules_to
 }
 
 #[test]
-fn requests_of_which_nothing_has_left_after_all_may_be_sent_again() {
+fn requests_taken_back_from_the_output_may_be_sent_again() {
     let mut pair = pair();
     let (sent, _, _) = pair.request(b"GET", BodyKind::None);
     let mut head = Head::default();
@@ -527,7 +527,7 @@ fn requests_of_which_nothing_has_left_after_all_may_be_sent_again() {
 }
 
 #[test]
-fn of_a_request_that_was_never_sent_nothing_is_said() {
+fn no_reset_is_sent_for_an_unsent_request() {
     let mut pair = pair();
     let key = pair.client.open().unwrap();
     pair.client.release(key);
@@ -535,7 +535,7 @@ fn of_a_request_that_was_never_sent_nothing_is_said() {
 }
 
 #[test]
-fn a_server_says_in_time_what_it_takes() {
+fn tasks_wait_for_the_first_settings_of_a_server() {
     let mut conn = Conn::new(Side::Server, Settings::default());
     assert!(!conn.is_greeted(7) && !conn.is_greeted(7) && conn.take_woken().is_none());
     let mut hello = Vec::new();
@@ -553,7 +553,7 @@ fn a_server_says_in_time_what_it_takes() {
 }
 
 #[test]
-fn a_client_that_cancels_is_heard_by_who_waits_for_nothing_else() {
+fn a_reset_by_the_client_wakes_a_stream_that_waits_for_it() {
     let mut pair = pair();
     let (up, down, _) = pair.request(b"GET", BodyKind::None);
     assert!(!pair.server.want(down, Ready::RESET, 5));
@@ -564,7 +564,7 @@ fn a_client_that_cancels_is_heard_by_who_waits_for_nothing_else() {
 }
 
 #[test]
-fn what_a_peer_has_asked_for_is_answered_after_it_has_ended_its_side() {
+fn requests_are_answered_after_a_half_close() {
     let mut pair = pair();
     let (up, whole, _) = pair.request(b"GET", BodyKind::None);
     let (_, part, _) = pair.request(b"POST", BodyKind::Length(5));
@@ -586,7 +586,7 @@ fn what_a_peer_has_asked_for_is_answered_after_it_has_ended_its_side() {
 }
 
 #[test]
-fn an_answer_that_outgrows_the_window_of_a_peer_that_has_ended_its_side_is_broken_off() {
+fn a_response_beyond_the_window_is_reset_after_a_half_close() {
     let mut pair = pair();
     let (_, key, _) = pair.request(b"GET", BodyKind::None);
     respond(&mut pair, key, 200, BodyKind::Chunked);
@@ -611,7 +611,7 @@ fn an_answer_that_outgrows_the_window_of_a_peer_that_has_ended_its_side_is_broke
 }
 
 #[test]
-fn streams_that_wait_for_the_window_of_all_hear_that_the_peer_has_ended_its_side() {
+fn a_half_close_wakes_streams_that_wait_for_connection_window() {
     let wide = wire::h2::Settings { initial_window_size: 1 << 20, ..Default::default() };
     let client = Settings { announced: wide, ..Settings::default() };
     let mut pair = Pair::new(client, Settings::default());
@@ -644,7 +644,7 @@ fn streams_that_wait_for_the_window_of_all_hear_that_the_peer_has_ended_its_side
 }
 
 #[test]
-fn connections_lend_each_other_the_memory_of_their_heads() {
+fn connections_share_spare_heads() {
     let spares = Spares::default();
     let mut both = [pair(), pair()];
     for pair in &mut both {

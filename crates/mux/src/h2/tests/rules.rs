@@ -96,7 +96,7 @@ fn headers(flags: u8, stream: u32) -> Vec<u8> {
 }
 
 #[test]
-fn what_ends_the_connection() {
+fn errors_that_end_the_connection() {
     let open = || headers(END_HEADERS, 1);
     let cases: &[(&[Vec<u8>], Code)] = &[
         (&[frame(Kind::Data, 0, 0, b"")], Code::PROTOCOL_ERROR),
@@ -127,7 +127,7 @@ fn what_ends_the_connection() {
 }
 
 #[test]
-fn what_ends_a_stream() {
+fn errors_that_end_a_stream() {
     let open = || headers(END_HEADERS, 1);
     let length = [GET, b"\x0f\x0d\x012"].concat();
     let announced = || frame(Kind::Headers, END_HEADERS, 1, &length);
@@ -156,7 +156,7 @@ fn what_ends_a_stream() {
 }
 
 #[test]
-fn what_is_fine() {
+fn valid_frames_are_accepted() {
     for frames in [
         vec![headers(0, 1), frame(Kind::Continuation, END_HEADERS, 1, b"")],
         vec![headers(END_HEADERS, 1), frame(Kind::Data, PADDED | END_STREAM, 1, b"\x02xyz")],
@@ -307,7 +307,7 @@ proptest! {
 /// A driver with unwritten output calls again and again: if that woke the stream, the two would
 /// wake each other without end.
 #[test]
-fn who_waits_for_payload_is_woken_by_payload_alone() {
+fn only_payload_wakes_a_reading_stream() {
     let mut conn = greeted(Settings::default());
     conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
     let key = conn.poll_opened().unwrap();

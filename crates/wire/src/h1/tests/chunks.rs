@@ -88,7 +88,7 @@ fn lenient_readers_take_bare_line_feeds() {
 }
 
 #[test]
-fn data_may_be_forwarded_unseen() {
+fn data_can_be_forwarded_without_decoding() {
     let mut decoder = ChunkDecoder::default();
     let step = decoder.decode(b"64\r\n", Limits::default()).unwrap();
     assert_eq!((step.skip, step.data, decoder.data_left()), (4, 0, 100));

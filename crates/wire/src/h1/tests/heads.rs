@@ -282,7 +282,7 @@ fn limits_hold() {
 }
 
 #[test]
-fn what_follows_a_head_is_left_alone() {
+fn bytes_after_a_head_are_not_consumed() {
     let input = b"GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n";
     let (mut parser, mut head) = (HeadParser::new(), Head::default());
     let mut next = |input: &[u8], head: &mut Head| {
@@ -362,7 +362,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_accepted_comes_back_the_same(input in almost_a_head()) {
+    fn accepted_heads_survive_a_round_trip(input in almost_a_head()) {
         if let Ok(Some((_, head))) = parse(HeadKind::Request, &input) {
             let mut once = Vec::new();
             encode::head(&head, &mut once);

@@ -82,7 +82,7 @@ fn responses_of_the_rfc() {
 }
 
 #[test]
-fn what_cannot_be_decoded() {
+fn invalid_header_blocks() {
     for block in [
         "80",                                  // index 0
         "be",                                  // beyond the table
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded(
+    fn encoded_fields_are_decoded(
         fields in proptest::collection::vec(("[a-z-]{1,20}", "[ -~]{0,60}"), 0..20),
         status in 100..600u16,
     ) {
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn no_block_is_too_much(block in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_blocks_never_panic(block in proptest::collection::vec(any::<u8>(), 0..300)) {
         let mut decoder = Decoder::new(4_096);
         let _ = decoder.decode(&block, |_, _| ());
         prop_assert!(decoder.table_size() <= 4_096);

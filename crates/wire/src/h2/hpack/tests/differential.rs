@@ -40,7 +40,7 @@ fn ours(decoder: &mut Decoder, block: &[u8]) -> Option<Pairs> {
 
 proptest! {
     #[test]
-    fn what_the_other_encodes(lists in lists(), size in prop::sample::select(vec![0, 100, 4_096])) {
+    fn blocks_of_the_other_encoder(lists in lists(), size in prop::sample::select(vec![0, 100, 4_096])) {
         let (mut encoder, mut decoder) = (other::Encoder::new(), Decoder::new(4_096));
         // Both tables shrink before the first block, which has to be announced.
         encoder.set_max_table_size(size as usize);
@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn what_we_encode(lists in lists()) {
+    fn blocks_of_our_encoder(lists in lists()) {
         let mut decoder = other::Decoder::new();
         for list in lists {
             let mut block = Vec::new();
@@ -70,7 +70,7 @@ proptest! {
 
     /// Blocks with errors: both codecs agree on what both accept, and the differences are known.
     #[test]
-    fn what_anybody_might_send(
+    fn mutated_blocks(
         lists in lists(),
         flaws in vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
     ) {
