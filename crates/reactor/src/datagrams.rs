@@ -18,10 +18,10 @@ const MAX_SEGMENT: usize = 1200;
 
 /// Outgoing datagrams of one address family.
 #[derive(Debug)]
-pub(crate) struct Datagrams {
+pub(crate) struct DatagramQueue {
     v4: bool,
     socket: Cell<Option<Fd>>,
-    waiting: RefCell<Waiting>,
+    waiting: RefCell<Queued>,
     /// Datagrams that were not sent and not reported yet.
     lost: Cell<usize>,
     /// Whether the system supports trains (`UDP_SEGMENT`).
@@ -29,22 +29,22 @@ pub(crate) struct Datagrams {
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct Queued {
     bytes: Vec<u8>,
     /// Address and length of each datagram.
     list: Vec<(SocketAddr, usize)>,
 }
 
-impl Drop for Datagrams {
+impl Drop for DatagramQueue {
     fn drop(&mut self) {
         self.flush();
         self.socket.take().into_iter().for_each(sys::close);
     }
 }
 
-impl Datagrams {
-    pub(crate) fn new(v4: bool) -> Datagrams {
-        Datagrams {
+impl DatagramQueue {
+    pub(crate) fn new(v4: bool) -> DatagramQueue {
+        DatagramQueue {
             v4,
             socket: Cell::new(None),
             waiting: RefCell::default(),
@@ -78,7 +78,7 @@ impl Datagrams {
         }
         match self.open() {
             Ok(fd) => self.send(fd, &waiting),
-            Err(_) => self.lose(waiting.list.len()),
+            Err(_) => self.count_lost(waiting.list.len()),
         }
         waiting.list.clear();
         waiting.bytes.clear();
@@ -93,17 +93,17 @@ impl Datagrams {
         Ok(fd)
     }
 
-    fn lose(&self, count: usize) {
+    fn count_lost(&self, count: usize) {
         self.lost.set(self.lost.get() + count);
     }
 
-    fn send(&self, fd: Fd, waiting: &Waiting) {
+    fn send(&self, fd: Fd, waiting: &Queued) {
         let (mut list, mut bytes) = (&waiting.list[..], &waiting.bytes[..]);
         while !list.is_empty() {
             let mut trains = [const { None::<(Train<'_>, usize)> }; MAX_TRAINS];
             let (mut rest, mut tail, mut count) = (list, bytes, 0);
             while count < MAX_TRAINS && !rest.is_empty() {
-                let (train, cars) = couple(rest, tail, self.trains.get());
+                let (train, cars) = first_train(rest, tail, self.trains.get());
                 (rest, tail) = (&rest[cars..], &tail[train.bytes.len()..]);
                 trains[count] = Some((train, cars));
                 count += 1;
@@ -114,7 +114,7 @@ impl Datagrams {
                 Ok(sent) => sent,
                 Err(_) if ready[0].is_long() && self.trains.replace(false) => continue,
                 Err(_) => {
-                    self.lose(trains[0].map_or(1, |(_, cars)| cars));
+                    self.count_lost(trains[0].map_or(1, |(_, cars)| cars));
                     1
                 }
             };
@@ -126,7 +126,11 @@ impl Datagrams {
 }
 
 /// The longest train at the head of the list, and the number of datagrams in it.
-fn couple<'b>(list: &[(SocketAddr, usize)], bytes: &'b [u8], long: bool) -> (Train<'b>, usize) {
+fn first_train<'b>(
+    list: &[(SocketAddr, usize)],
+    bytes: &'b [u8],
+    long: bool,
+) -> (Train<'b>, usize) {
     let (to, segment) = list[0];
     let (mut len, mut cars) = (segment, 1);
     let limit = if long && (1..=MAX_SEGMENT).contains(&segment) { MAX_SEGMENTS } else { 1 };

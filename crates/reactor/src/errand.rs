@@ -6,7 +6,7 @@
 //! connection without a socket option.
 
 use crate::kernel::{Address, Handle, Watch};
-use crate::socket::{CLOSED, HALF, READ, WRITE};
+use crate::socket::{CLOSED, INPUT_ONLY, READ, WRITE};
 use crate::thread::Thread;
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -105,20 +105,20 @@ impl Errand {
     }
 
     fn watch(&self, wanted: u16, watch: Watch) -> io::Result<()> {
-        let half = if watch == Watch::Incoming { HALF } else { 0 };
+        let half = if watch == Watch::Incoming { INPUT_ONLY } else { 0 };
         let key = match self.key.get() {
             Some(key) => key,
             // The poller reports what is ready already.
-            None => self.thread.enrol(self.handle, half, watch)?,
+            None => self.thread.add_registered(self.handle, half, watch)?,
         };
         self.key.set(Some(key));
         let grows = self.thread.io(key, |io| {
             io.wanted = wanted;
-            half == 0 && io.ready & HALF != 0
+            half == 0 && io.ready & INPUT_ONLY != 0
         });
         if grows {
             self.thread.kernel().rewatch(self.handle, key.to_bits(), watch)?;
-            self.thread.io(key, |io| io.ready &= !HALF);
+            self.thread.io(key, |io| io.ready &= !INPUT_ONLY);
         }
         Ok(())
     }

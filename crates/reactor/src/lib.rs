@@ -27,7 +27,7 @@ pub use pulse::Pulse;
 pub use sched::activity::{Activity, Counter};
 pub use sched::profile::{Entry as ProfileEntry, Totals as ProfileTotals};
 pub use sched::{
-    Class, Mailbox, Need, Profiling, Queued, Scheduler, Settings as SchedulerSettings, Supply,
+    Class, Mailbox, Need, Profiling, QueuedTasks, Scheduler, Settings as SchedulerSettings, Supply,
     TaskId, Ticket, Wake,
 };
 pub use socket::{Listener, Socket};

@@ -1,6 +1,6 @@
 //! The `Kernel` of the operating system, made of system calls.
 
-use crate::datagrams::Datagrams;
+use crate::datagrams::DatagramQueue;
 use crate::kernel::{Address, Ending, Event, Handle, Kernel, Program, Watch};
 use sched::{Alarm, Clock};
 use std::cell::{Cell, RefCell};
@@ -13,31 +13,31 @@ use sys::epoll::Epoll;
 use sys::socket::{self, Dial, Target, TcpInfo};
 
 /// Token of the eventfd that other threads ring.
-const BELL: u64 = u64::MAX;
+const ALARM_TOKEN: u64 = u64::MAX;
 
 /// The operating system, for one thread.
 #[derive(Debug)]
 pub struct Os {
     epoll: RefCell<Epoll>,
-    bell: Arc<Bell>,
+    alarm: Arc<OwnedEventfd>,
     /// Queued datagrams over IPv4 and IPv6.
-    datagrams: [Datagrams; 2],
+    datagrams: [DatagramQueue; 2],
     /// Socket for datagrams to unix paths, opened at first use.
     unix: Cell<Option<Fd>>,
 }
 
 #[derive(Debug)]
-struct Bell(Fd);
+struct OwnedEventfd(Fd);
 
-impl Drop for Bell {
+impl Drop for OwnedEventfd {
     fn drop(&mut self) {
         sys::close(self.0);
     }
 }
 
-struct Ringer(Arc<Bell>);
+struct EventfdAlarm(Arc<OwnedEventfd>);
 
-impl Alarm for Ringer {
+impl Alarm for EventfdAlarm {
     fn ring(&self) {
         sys::eventfd_ring(self.0.0);
     }
@@ -58,10 +58,10 @@ impl Os {
     /// No descriptors left.
     pub fn new(events: usize) -> io::Result<Self> {
         let epoll = Epoll::new(events)?;
-        let bell = Arc::new(Bell(sys::eventfd()?));
-        epoll.watch(bell.0, BELL, Watch::Level)?;
-        let datagrams = [Datagrams::new(true), Datagrams::new(false)];
-        Ok(Self { epoll: RefCell::new(epoll), bell, datagrams, unix: Cell::new(None) })
+        let bell = Arc::new(OwnedEventfd(sys::eventfd()?));
+        epoll.watch(bell.0, ALARM_TOKEN, Watch::Level)?;
+        let datagrams = [DatagramQueue::new(true), DatagramQueue::new(false)];
+        Ok(Self { epoll: RefCell::new(epoll), alarm: bell, datagrams, unix: Cell::new(None) })
     }
 
     fn unix_socket(&self) -> io::Result<Fd> {
@@ -108,7 +108,7 @@ impl Kernel for Os {
     }
 
     fn alarm(&self) -> Box<dyn Alarm> {
-        Box::new(Ringer(self.bell.clone()))
+        Box::new(EventfdAlarm(self.alarm.clone()))
     }
 
     fn stopwatch(&self) -> Box<dyn Clock> {
@@ -116,11 +116,11 @@ impl Kernel for Os {
     }
 
     fn wait(&self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
-        self.datagrams.iter().for_each(Datagrams::flush);
+        self.datagrams.iter().for_each(DatagramQueue::flush);
         self.epoll.borrow_mut().wait(timeout, events)?;
-        if let Some(place) = events.iter().position(|event| event.token == BELL) {
+        if let Some(place) = events.iter().position(|event| event.token == ALARM_TOKEN) {
             events.swap_remove(place);
-            sys::eventfd_clear(self.bell.0);
+            sys::eventfd_clear(self.alarm.0);
         }
         Ok(())
     }

@@ -12,7 +12,7 @@
 //! call for the socket.
 
 use crate::kernel::Handle;
-use crate::socket::{BROKEN, CLOSED, LATE, LOST, READ, WAITS, WANTED, WRITE};
+use crate::socket::{CLOSED, FAILED, LOST, QUEUED, READ, UNSENT, WANTED, WRITE};
 use crate::thread::Thread;
 use sched::{Class, TaskId};
 use std::cell::{Cell, RefCell};
@@ -22,11 +22,11 @@ use std::time::Duration;
 use stdx::{Key, Tick};
 
 /// Longest message that is coalesced, in bytes.
-pub(crate) const SHORT: usize = 4096;
+pub(crate) const MAX_COALESCED: usize = 4096;
 /// Most bytes coalesced on a connection since something was received over it. Beyond that the
 /// connection may lack room, and its owner has to see this. The system's buffer has so much room
 /// from the start.
-pub(crate) const UNHEARD: usize = 8 * 1024;
+pub(crate) const MAX_UNANSWERED: usize = 8 * 1024;
 /// Most messages sent together,
 const MESSAGES: usize = 32;
 /// most bytes sent together,
@@ -34,35 +34,35 @@ const BYTES: usize = 64 * 1024;
 /// most tasks that run while a message waits,
 const TASKS: u32 = 32;
 /// and the same with `tune.sched.low-latency`.
-const TASKS_HASTY: u32 = 1;
+const TASKS_LOW_LATENCY: u32 = 1;
 /// Longest time that unsent bytes outlive their socket, in milliseconds.
-const OUTLIVES: u32 = 60_000;
+const ORPHAN_LIFETIME_MS: u32 = 60_000;
 /// Most sockets whose unsent bytes outlive them, so that clients that do not read cannot hold
 /// memory and descriptors without bound; beyond that, the connection is reset.
-const ORPHANS: usize = 1_024;
+const MAX_ORPHANS: usize = 1_024;
 
 /// Messages of a thread that the system has not got yet.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct SendQueue {
     bytes: RefCell<Vec<u8>>,
     /// Socket and end offset of each message in `bytes`.
     messages: RefCell<Vec<(Key, usize)>>,
     /// Tasks run since the first message was queued, and their limit.
-    passed: Cell<u32>,
-    tasks: u32,
+    tasks_run: Cell<u32>,
+    max_tasks: u32,
     /// Class of the last of these tasks.
     class: Cell<Class>,
     /// Bytes that the system did not take, by socket.
-    rests: RefCell<BTreeMap<u64, Rest>>,
+    unsent: RefCell<BTreeMap<u64, UnsentBytes>>,
     /// Errors of sending, by socket.
-    failures: RefCell<BTreeMap<u64, Failure>>,
+    failures: RefCell<BTreeMap<u64, SendFailure>>,
     /// Number of `rests` whose sockets are closed.
     orphans: Cell<usize>,
 }
 
 /// Unsent bytes of a socket.
 #[derive(Debug, Default)]
-struct Rest {
+struct UnsentBytes {
     bytes: Vec<u8>,
     /// Whether the sending direction is closed after them.
     ends: bool,
@@ -72,23 +72,23 @@ struct Rest {
 
 /// Failure of a socket over which nothing more can be sent.
 #[derive(Debug, Default)]
-struct Failure {
+struct SendFailure {
     /// The error, until it is returned to a caller.
     error: Option<io::Error>,
     /// Bytes that were reported as sent and will not be sent.
     lost: Vec<u8>,
 }
 
-impl Outgoing {
+impl SendQueue {
     /// An empty queue; `hasty`: with `tune.sched.low-latency`.
     pub(crate) fn new(hasty: bool) -> Self {
         Self {
             bytes: RefCell::default(),
             messages: RefCell::default(),
-            passed: Cell::new(0),
-            tasks: if hasty { TASKS_HASTY } else { TASKS },
+            tasks_run: Cell::new(0),
+            max_tasks: if hasty { TASKS_LOW_LATENCY } else { TASKS },
             class: Cell::new(Class::Urgent),
-            rests: RefCell::default(),
+            unsent: RefCell::default(),
             failures: RefCell::default(),
             orphans: Cell::new(0),
         }
@@ -109,8 +109,8 @@ impl Outgoing {
     }
 
     /// Appends to the unsent bytes of a socket.
-    fn keep(&self, key: Key, bytes: &[u8]) {
-        self.rests.borrow_mut().entry(key.to_bits()).or_default().bytes.extend_from_slice(bytes);
+    fn add_unsent(&self, key: Key, bytes: &[u8]) {
+        self.unsent.borrow_mut().entry(key.to_bits()).or_default().bytes.extend_from_slice(bytes);
     }
 
     /// Takes the error for which nothing more can be sent over a socket; it is returned once.
@@ -119,7 +119,7 @@ impl Outgoing {
     }
 
     /// Calls `look` with the bytes of a socket that will not be sent.
-    pub(crate) fn lost<T>(&self, key: Key, look: impl FnOnce(&[u8]) -> T) -> T {
+    pub(crate) fn with_lost_bytes<T>(&self, key: Key, look: impl FnOnce(&[u8]) -> T) -> T {
         let failures = self.failures.borrow();
         look(failures.get(&key.to_bits()).map_or(&[], |failure| &failure.lost))
     }
@@ -131,7 +131,7 @@ impl Outgoing {
 }
 
 /// Result of sending a message.
-enum Sent {
+enum SendResult {
     All,
     Part(usize),
     Failed(usize, io::Error),
@@ -140,10 +140,10 @@ enum Sent {
 impl Thread {
     /// Queues a message, which is sent before the thread sleeps, and before longer work.
     #[inline]
-    pub(crate) fn send_soon(&self, key: Key, message: &[u8]) {
-        self.outgoing.put(key, message);
-        if self.outgoing.is_full() {
-            self.send_waiting();
+    pub(crate) fn queue_message(&self, key: Key, message: &[u8]) {
+        self.send_queue.put(key, message);
+        if self.send_queue.is_full() {
+            self.send_queued();
         }
     }
 
@@ -151,68 +151,69 @@ impl Thread {
     /// ran.
     #[inline]
     pub(crate) fn before_task(&self, class: Class) {
-        let outgoing = &self.outgoing;
-        if outgoing.class.replace(class) != class || outgoing.passed.get() >= outgoing.tasks {
-            self.send_waiting();
+        let outgoing = &self.send_queue;
+        if outgoing.class.replace(class) != class || outgoing.tasks_run.get() >= outgoing.max_tasks
+        {
+            self.send_queued();
         }
         if !outgoing.is_empty() {
-            outgoing.passed.set(outgoing.passed.get() + 1);
+            outgoing.tasks_run.set(outgoing.tasks_run.get() + 1);
         }
     }
 
     /// Sends all queued messages.
     #[inline]
-    pub(crate) fn send_waiting(&self) {
-        if !self.outgoing.is_empty() {
+    pub(crate) fn send_queued(&self) {
+        if !self.send_queue.is_empty() {
             self.send_all(None);
         }
     }
 
-    /// As [`Thread::send_waiting`], before a socket's sending direction is closed: its last message
+    /// As [`Thread::send_queued`], before a socket's sending direction is closed: its last message
     /// and the FIN share a packet.
-    pub(crate) fn send_last(&self, key: Key) {
+    pub(crate) fn send_queued_with_fin(&self, key: Key) {
         self.send_all(Some(key));
     }
 
     fn send_all(&self, ending: Option<Key>) {
-        let mut bytes = self.outgoing.bytes.take();
-        let mut messages = self.outgoing.messages.take();
-        self.outgoing.passed.set(0);
+        let mut bytes = self.send_queue.bytes.take();
+        let mut messages = self.send_queue.messages.take();
+        self.send_queue.tasks_run.set(0);
         let mut from = 0;
         // Successive messages of one socket are one system call, and mostly one packet.
         for run in messages.chunk_by(|one, next| one.0 == next.0) {
             let Some((key, to)) = run.last().copied() else { continue };
-            self.send_one(key, &bytes[from..to], ending == Some(key));
+            self.send_message(key, &bytes[from..to], ending == Some(key));
             from = to;
         }
         messages.clear();
         bytes.clear();
         // No message was queued meanwhile, because sending runs no task.
-        self.outgoing.bytes.replace(bytes);
-        self.outgoing.messages.replace(messages);
+        self.send_queue.bytes.replace(bytes);
+        self.send_queue.messages.replace(messages);
     }
 
-    fn send_one(&self, key: Key, message: &[u8], more: bool) {
+    fn send_message(&self, key: Key, message: &[u8], more: bool) {
         let (handle, ready) = self.io(key, |io| {
-            io.ready &= !WAITS;
+            io.ready &= !QUEUED;
             (io.handle, io.ready)
         });
-        if ready & LATE != 0 {
-            return self.outgoing.keep(key, message);
+        if ready & UNSENT != 0 {
+            return self.send_queue.add_unsent(key, message);
         }
-        match self.send_much(handle, message, more) {
-            Sent::All => {}
-            Sent::Part(count) => {
-                self.io(key, |io| io.ready = io.ready & !WRITE | LATE);
-                self.outgoing.keep(key, &message[count..]);
-                self.introduce(key);
+        match self.send_as_much_as_possible(handle, message, more) {
+            SendResult::All => {}
+            SendResult::Part(count) => {
+                self.io(key, |io| io.ready = io.ready & !WRITE | UNSENT);
+                self.send_queue.add_unsent(key, &message[count..]);
+                self.register_interest(key);
             }
-            Sent::Failed(count, error) => self.fail(key, &message[count..], error),
+            SendResult::Failed(count, error) => self.record_failure(key, &message[count..], error),
         }
     }
 
     /// Sends as much as the system takes. `more`: the end of the stream follows at once.
-    fn send_much(&self, handle: Handle, message: &[u8], more: bool) -> Sent {
+    fn send_as_much_as_possible(&self, handle: Handle, message: &[u8], more: bool) -> SendResult {
         let mut done = 0;
         while done < message.len() {
             match self.kernel().send(handle, &[IoSlice::new(&message[done..])], more) {
@@ -220,16 +221,18 @@ impl Thread {
                     self.pulse().throughput().add(count);
                     done += count;
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Part(done),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return SendResult::Part(done);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Sent::Failed(done, error),
+                Err(error) => return SendResult::Failed(done, error),
             }
         }
-        Sent::All
+        SendResult::All
     }
 
     /// Sets ready bits of a socket, and wakes its owner if it waits for one of them.
-    fn rouse(&self, key: Key, ready: u16) {
+    fn set_ready(&self, key: Key, ready: u16) {
         let (owner, reason, awaited) = self.io(key, |io| {
             io.ready |= ready;
             (io.owner, io.reason, io.wanted & ready & WANTED != 0)
@@ -241,83 +244,83 @@ impl Thread {
 
     /// Records why nothing more can be sent over a socket and which bytes are lost; wakes its
     /// owner.
-    pub(crate) fn fail(&self, key: Key, lost: &[u8], error: io::Error) {
-        let mut failures = self.outgoing.failures.borrow_mut();
+    pub(crate) fn record_failure(&self, key: Key, lost: &[u8], error: io::Error) {
+        let mut failures = self.send_queue.failures.borrow_mut();
         let failure = failures.entry(key.to_bits()).or_default();
         failure.lost.extend_from_slice(lost);
         failure.error.get_or_insert(error);
         drop(failures);
-        self.rouse(key, BROKEN | LOST | CLOSED | READ | WRITE);
+        self.set_ready(key, FAILED | LOST | CLOSED | READ | WRITE);
     }
 
     /// Sends more of a socket's unsent bytes: it has become writable, or the connection has broken.
     #[cold]
-    pub(crate) fn send_rest(&self, key: Key) {
-        let Some(mut rest) = self.outgoing.rests.borrow_mut().remove(&key.to_bits()) else {
+    pub(crate) fn send_unsent(&self, key: Key) {
+        let Some(mut rest) = self.send_queue.unsent.borrow_mut().remove(&key.to_bits()) else {
             return;
         };
         let handle = self.io(key, |io| io.handle);
-        match self.send_much(handle, &rest.bytes, false) {
-            Sent::Part(count) => {
+        match self.send_as_much_as_possible(handle, &rest.bytes, false) {
+            SendResult::Part(count) => {
                 rest.bytes.drain(..count);
-                self.outgoing.rests.borrow_mut().insert(key.to_bits(), rest);
+                self.send_queue.unsent.borrow_mut().insert(key.to_bits(), rest);
             }
-            _ if rest.until.is_some() => self.bury(key),
-            Sent::Failed(count, error) => {
-                self.forget_rest(key);
-                self.fail(key, &rest.bytes[count..], error);
+            _ if rest.until.is_some() => self.close_orphan(key),
+            SendResult::Failed(count, error) => {
+                self.clear_unsent(key);
+                self.record_failure(key, &rest.bytes[count..], error);
             }
-            Sent::All => {
+            SendResult::All => {
                 if rest.ends {
                     // If this fails, the connection is broken, and its owner sees that by reading.
                     let _ = self.kernel().shutdown_write(handle);
                 }
-                self.forget_rest(key);
-                self.rouse(key, WRITE);
+                self.clear_unsent(key);
+                self.set_ready(key, WRITE);
             }
         }
     }
 
-    fn forget_rest(&self, key: Key) {
-        self.io(key, |io| io.ready &= !LATE);
+    fn clear_unsent(&self, key: Key) {
+        self.io(key, |io| io.ready &= !UNSENT);
     }
 
     /// Closes the sending direction after the unsent bytes; `false` if there are none.
-    pub(crate) fn ends_after_rest(&self, key: Key) -> bool {
-        let mut rests = self.outgoing.rests.borrow_mut();
+    pub(crate) fn shutdown_after_unsent(&self, key: Key) -> bool {
+        let mut rests = self.send_queue.unsent.borrow_mut();
         rests.get_mut(&key.to_bits()).map(|rest| rest.ends = true).is_some()
     }
 
     /// Sends the queued messages of a socket that is being closed. `false`: it has to stay open for
     /// its unsent bytes, without an owner.
-    pub(crate) fn settle_estate(&self, key: Key) -> bool {
-        let (resets, waits) = self.io(key, |io| (io.resets, io.ready & WAITS != 0));
+    pub(crate) fn finish_sending(&self, key: Key) -> bool {
+        let (resets, waits) = self.io(key, |io| (io.resets, io.ready & QUEUED != 0));
         if waits && !resets {
-            self.send_last(key);
+            self.send_queued_with_fin(key);
             let (handle, ready) = self.io(key, |io| (io.handle, io.ready));
-            if ready & (LATE | BROKEN) == 0 {
+            if ready & (UNSENT | FAILED) == 0 {
                 // Without this, closing with unread input would discard what waits behind
                 // `MSG_MORE`.
                 let _ = self.kernel().shutdown_write(handle);
             }
         } else {
-            self.send_waiting();
+            self.send_queued();
         }
-        self.outgoing.forget_failure(key);
-        let mut rests = self.outgoing.rests.borrow_mut();
+        self.send_queue.forget_failure(key);
+        let mut rests = self.send_queue.unsent.borrow_mut();
         if resets {
             rests.remove(&key.to_bits());
             return true;
         }
         let Some(rest) = rests.get_mut(&key.to_bits()) else { return true };
         if rest.until.is_none() {
-            if self.outgoing.orphans.get() >= ORPHANS {
+            if self.send_queue.orphans.get() >= MAX_ORPHANS {
                 rests.remove(&key.to_bits());
                 self.io(key, |io| io.resets = true);
                 return true;
             }
-            rest.until = Some(self.tick().plus_ms(OUTLIVES));
-            self.outgoing.orphans.set(self.outgoing.orphans.get() + 1);
+            rest.until = Some(self.tick().plus_ms(ORPHAN_LIFETIME_MS));
+            self.send_queue.orphans.set(self.send_queue.orphans.get() + 1);
             self.io(key, |io| (io.owner, io.wanted) = (TaskId::NONE, 0));
         }
         false
@@ -326,26 +329,26 @@ impl Thread {
     /// Sends the queued messages of a socket that is passed on, and drops what cannot be sent now.
     /// The caller has checked before that the socket is settled.
     #[cold]
-    pub(crate) fn give_up_estate(&self, key: Key) {
-        self.send_waiting();
-        self.outgoing.forget_failure(key);
-        self.outgoing.rests.borrow_mut().remove(&key.to_bits());
+    pub(crate) fn drop_unsent(&self, key: Key) {
+        self.send_queued();
+        self.send_queue.forget_failure(key);
+        self.send_queue.unsent.borrow_mut().remove(&key.to_bits());
     }
 
     /// Whether there are unsent bytes of closed sockets.
     pub(crate) fn has_orphans(&self) -> bool {
-        self.outgoing.orphans.get() > 0
+        self.send_queue.orphans.get() > 0
     }
 
     /// Closes a socket that has no owner.
-    fn bury(&self, key: Key) {
-        self.outgoing.orphans.set(self.outgoing.orphans.get().saturating_sub(1));
-        self.forget_rest(key);
+    fn close_orphan(&self, key: Key) {
+        self.send_queue.orphans.set(self.send_queue.orphans.get().saturating_sub(1));
+        self.clear_unsent(key);
         self.unregister(key);
     }
 
     /// Limits the poller's timeout while there are unsent bytes of closed sockets.
-    pub(crate) fn patience_of_orphans(&self, patience: Option<Duration>) -> Option<Duration> {
+    pub(crate) fn timeout_with_orphans(&self, patience: Option<Duration>) -> Option<Duration> {
         const LOOK: Duration = Duration::from_secs(1);
         if !self.has_orphans() {
             return patience;
@@ -354,19 +357,19 @@ impl Thread {
     }
 
     /// Closes ownerless sockets whose deadline has passed: their peers do not read.
-    pub(crate) fn bury_overdue(&self) {
+    pub(crate) fn close_overdue_orphans(&self) {
         if !self.has_orphans() {
             return;
         }
         let now = self.tick();
-        let overdue = |rest: &Rest| rest.until.is_some_and(|until| until.is_due(now));
-        let rests = self.outgoing.rests.borrow();
+        let overdue = |rest: &UnsentBytes| rest.until.is_some_and(|until| until.is_due(now));
+        let rests = self.send_queue.unsent.borrow();
         let due = rests.iter().filter(|(_, rest)| overdue(rest)).map(|(key, _)| *key);
         let due: Vec<u64> = due.collect();
         drop(rests);
         for key in due {
-            self.outgoing.rests.borrow_mut().remove(&key);
-            self.bury(Key::from_bits(key));
+            self.send_queue.unsent.borrow_mut().remove(&key);
+            self.close_orphan(Key::from_bits(key));
         }
     }
 }

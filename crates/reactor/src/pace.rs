@@ -9,7 +9,7 @@ use crate::Class;
 use crate::thread::Thread;
 
 /// Pieces done in a row, each in a turn of its own.
-const STRETCH: u32 = 16;
+const PIECES: u32 = 16;
 /// Length of the rest after them, in ticks of a millisecond, of which the first has begun already.
 const REST_MS: u32 = 2;
 
@@ -24,7 +24,7 @@ impl Pace {
     /// lets all other tasks of this turn run, and now and then the whole thread sleep.
     pub async fn give_way(&mut self, thread: &Thread) {
         self.pieces += 1;
-        if self.pieces >= STRETCH {
+        if self.pieces >= PIECES {
             self.pieces = 0;
             let until = thread.tick().plus_ms(REST_MS);
             while !until.is_due(thread.tick()) {
@@ -39,12 +39,12 @@ impl Pace {
 mod tests {
     //! Tests of when paced work runs, by the clock of a scripted system.
     use super::*;
-    use crate::script::Script;
+    use crate::script::ScriptedKernel;
     use std::cell::RefCell;
     use std::rc::Rc;
 
     /// Turn and millisecond at which each piece is done.
-    fn pieces(script: &Script, count: usize) -> Vec<(u64, u64)> {
+    fn pieces(script: &ScriptedKernel, count: usize) -> Vec<(u64, u64)> {
         let thread = script.thread();
         let (own, made) = (thread.clone(), Rc::new(RefCell::new(Vec::new())));
         let noted = made.clone();
@@ -63,14 +63,14 @@ mod tests {
 
     #[test]
     fn each_piece_has_a_turn_of_its_own() {
-        let made = pieces(&Script::default(), 100);
+        let made = pieces(&ScriptedKernel::default(), 100);
         assert!(made.windows(2).all(|two| two[0].0 < two[1].0), "{made:?}");
     }
 
     #[test]
     fn the_thread_sleeps_between_two_stretches() {
-        let stretch = STRETCH as usize;
-        let made = pieces(&Script::default(), 4 * stretch);
+        let stretch = PIECES as usize;
+        let made = pieces(&ScriptedKernel::default(), 4 * stretch);
         for (at, two) in made.windows(2).enumerate() {
             let rest = if (at + 1) % stretch == 0 { u64::from(REST_MS) } else { 0 };
             assert_eq!(two[1].1 - two[0].1, rest, "after piece {at}: {made:?}");
@@ -79,12 +79,12 @@ mod tests {
 
     #[test]
     fn being_woken_does_not_end_a_rest() {
-        let script = Script::default();
+        let script = ScriptedKernel::default();
         let thread = script.thread();
         let (own, made) = (thread.clone(), Rc::new(RefCell::new(0)));
         let noted = made.clone();
         let task = thread.scheduler().spawn(Class::Normal, async move {
-            let mut pace = Pace { pieces: STRETCH - 1 };
+            let mut pace = Pace { pieces: PIECES - 1 };
             pace.give_way(&own).await;
             *noted.borrow_mut() += 1;
         });

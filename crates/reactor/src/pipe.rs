@@ -40,7 +40,7 @@ impl Pipe {
         debug_assert!(self.held == 0, "what it holds goes first");
         let limit = usize::try_from(limit).unwrap_or(usize::MAX).min(self.size);
         let count =
-            from.attempt(READ, |kernel, handle| kernel.splice(handle, self.write, limit, false))?;
+            from.try_io(READ, |kernel, handle| kernel.splice(handle, self.write, limit, false))?;
         self.held += count;
         Ok(count)
     }
@@ -51,7 +51,7 @@ impl Pipe {
     /// `WouldBlock` when the socket takes none now; otherwise the system's error.
     pub fn drain(&mut self, to: &Socket) -> io::Result<usize> {
         let count =
-            to.attempt(WRITE, |kernel, handle| kernel.splice(self.read, handle, self.held, false))?;
+            to.try_io(WRITE, |kernel, handle| kernel.splice(self.read, handle, self.held, false))?;
         self.held -= count.min(self.held);
         Ok(count)
     }

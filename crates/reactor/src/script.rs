@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// State of one handle: bytes received, room left, and how it was closed.
 #[derive(Default)]
-pub(crate) struct End {
+pub(crate) struct ScriptedHandle {
     pub(crate) got: Vec<u8>,
     pub(crate) calls: usize,
     pub(crate) room: usize,
@@ -30,8 +30,8 @@ pub(crate) struct End {
 /// A kernel of a few handles. Its clock is set by hand, and advances by the poller's timeout when
 /// there are no events.
 #[derive(Clone, Default)]
-pub(crate) struct Script {
-    pub(crate) ends: Rc<RefCell<BTreeMap<i32, End>>>,
+pub(crate) struct ScriptedKernel {
+    pub(crate) ends: Rc<RefCell<BTreeMap<i32, ScriptedHandle>>>,
     tokens: Rc<RefCell<BTreeMap<i32, u64>>>,
     pub(crate) events: Rc<RefCell<Vec<Event>>>,
     pub(crate) now: Rc<Cell<u64>>,
@@ -51,7 +51,7 @@ fn no<T>() -> io::Result<T> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-impl Kernel for Script {
+impl Kernel for ScriptedKernel {
     fn monotonic(&self) -> u64 {
         self.now.get()
     }
@@ -135,8 +135,8 @@ impl Kernel for Script {
     }
 }
 
-impl Script {
-    pub(crate) fn with<R>(&self, handle: i32, how: impl FnOnce(&mut End) -> R) -> R {
+impl ScriptedKernel {
+    pub(crate) fn with<R>(&self, handle: i32, how: impl FnOnce(&mut ScriptedHandle) -> R) -> R {
         how(self.ends.borrow_mut().entry(handle).or_default())
     }
 

@@ -21,29 +21,29 @@ pub(crate) const WRITE: u16 = 2;
 pub(crate) const CLOSED: u16 = 4;
 
 /// The system has taken a message at once: the connection is established.
-pub(crate) const STANDS: u16 = 8;
+pub(crate) const ESTABLISHED: u16 = 8;
 /// A message is queued to be sent with others.
-pub(crate) const WAITS: u16 = 16;
+pub(crate) const QUEUED: u16 = 16;
 /// The system has not taken the whole of a message; the socket has no room until it has.
-pub(crate) const LATE: u16 = 32;
+pub(crate) const UNSENT: u16 = 32;
 /// Sending has failed, and the error was not returned yet.
-pub(crate) const BROKEN: u16 = 64;
+pub(crate) const FAILED: u16 = 64;
 /// The socket is not registered with the poller, because no task had to wait for it. Many
 /// connections have their whole request in the buffer when they are accepted, and are closed after
 /// the answer.
-pub(crate) const NEW: u16 = 128;
+pub(crate) const UNREGISTERED: u16 = 128;
 /// Bytes that were reported as sent will not be sent.
 pub(crate) const LOST: u16 = 256;
 /// The poller reports input only, because no task had to wait for room. Registered for output it
 /// would report room at once, and wake the thread for nothing.
-pub(crate) const HALF: u16 = 512;
+pub(crate) const INPUT_ONLY: u16 = 512;
 
 /// The bits that an owner can wait for.
 pub(crate) const WANTED: u16 = READ | WRITE | CLOSED;
 
 /// State that the reactor keeps per socket.
 #[derive(Debug)]
-pub(crate) struct Io {
+pub(crate) struct SocketState {
     pub(crate) handle: Handle,
     pub(crate) owner: TaskId,
     /// Wake reason that the owner gets.
@@ -53,36 +53,37 @@ pub(crate) struct Io {
     /// Whether closing resets the connection.
     pub(crate) resets: bool,
     /// Bytes sent since something was last received; `u32::MAX` to switch coalescing off.
-    pub(crate) unheard: u32,
+    pub(crate) unanswered: u32,
 }
 
-impl Io {
+impl SocketState {
     /// Whether the owner waits for something that the poller is not registered for.
     fn is_unreported(&self) -> bool {
         let awaited = self.wanted & !self.ready & WANTED;
-        self.ready & NEW != 0 && awaited != 0 || self.ready & HALF != 0 && awaited & WRITE != 0
+        self.ready & UNREGISTERED != 0 && awaited != 0
+            || self.ready & INPUT_ONLY != 0 && awaited & WRITE != 0
     }
 
     /// The registration that the poller lacks, if any; it is marked as done.
-    pub(crate) fn report(&mut self) -> Option<Report> {
+    pub(crate) fn missing_registration(&mut self) -> Option<Registration> {
         let lacks_room = self.ready & WRITE == 0;
-        let first = self.ready & NEW != 0;
-        let grows = self.ready & HALF != 0 && lacks_room;
+        let first = self.ready & UNREGISTERED != 0;
+        let grows = self.ready & INPUT_ONLY != 0 && lacks_room;
         if !first && !grows {
             return None;
         }
-        self.ready &= !(NEW | HALF);
+        self.ready &= !(UNREGISTERED | INPUT_ONLY);
         if lacks_room {
-            return Some(Report { watch: Watch::Stream, first });
+            return Some(Registration { watch: Watch::Stream, first });
         }
-        self.ready |= HALF;
-        Some(Report { watch: Watch::Incoming, first })
+        self.ready |= INPUT_ONLY;
+        Some(Registration { watch: Watch::Incoming, first })
     }
 }
 
 /// A registration of a connection with the poller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Report {
+pub(crate) struct Registration {
     pub(crate) watch: Watch,
     /// Whether it is the first one.
     pub(crate) first: bool,
@@ -100,7 +101,7 @@ impl Socket {
     /// block. It is registered with the poller when a task has to wait for it; if the poller
     /// refuses it, the connection breaks with that error.
     pub fn adopt(thread: &Rc<Thread>, handle: Handle) -> Self {
-        let key = thread.enter(handle, READ | WRITE | STANDS | NEW);
+        let key = thread.add(handle, READ | WRITE | ESTABLISHED | UNREGISTERED);
         Self { thread: thread.clone(), key }
     }
 
@@ -111,7 +112,7 @@ impl Socket {
     /// An error that the system reports at once, such as "connection refused" or no descriptors
     /// left.
     pub fn connect(thread: &Rc<Thread>, to: &Address) -> io::Result<Self> {
-        Ok(Self::begun(thread, thread.kernel().connect(to)?))
+        Ok(Self::connecting(thread, thread.kernel().connect(to)?))
     }
 
     /// Opens a socket for datagrams to and from one address.
@@ -127,12 +128,12 @@ impl Socket {
     /// # Errors
     /// An error that the system reports at once, such as a source address that is not local.
     pub fn dial(thread: &Rc<Thread>, to: &Address, how: &Dial) -> io::Result<Self> {
-        Ok(Self::begun(thread, thread.kernel().dial(to, how)?))
+        Ok(Self::connecting(thread, thread.kernel().dial(to, how)?))
     }
 
     /// A connection that may be established already.
-    fn begun(thread: &Rc<Thread>, handle: Handle) -> Self {
-        let key = thread.enter(handle, WRITE | NEW);
+    fn connecting(thread: &Rc<Thread>, handle: Handle) -> Self {
+        let key = thread.add(handle, WRITE | UNREGISTERED);
         Self { thread: thread.clone(), key }
     }
 
@@ -141,7 +142,7 @@ impl Socket {
     /// # Errors
     /// The poller refuses it; then the handle is closed.
     pub fn take_over(thread: &Rc<Thread>, handle: Handle) -> io::Result<Self> {
-        let key = thread.register(handle, WRITE | STANDS | HALF, Watch::Incoming)?;
+        let key = thread.register(handle, WRITE | ESTABLISHED | INPUT_ONLY, Watch::Incoming)?;
         Ok(Self { thread: thread.clone(), key })
     }
 
@@ -150,7 +151,7 @@ impl Socket {
     /// more.
     pub fn let_go(&self) -> Handle {
         let handle = self.handle();
-        self.thread.dismiss(self.key);
+        self.thread.forget(self.key);
         handle
     }
 
@@ -176,7 +177,7 @@ impl Socket {
             io.owner = owner;
             io.wanted = READ;
         });
-        self.thread.introduce(self.key);
+        self.thread.register_interest(self.key);
     }
 
     /// Reads what is available; 0 at the end of the stream.
@@ -186,7 +187,7 @@ impl Socket {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let mut result = self.thread.kernel().recv(handle, buffer);
-        if ready & BROKEN != 0 {
+        if ready & FAILED != 0 {
             result = self.with_failure(result);
         }
         let drained = match &result {
@@ -198,7 +199,7 @@ impl Socket {
         if drained || heard {
             self.change(|io| {
                 io.ready &= if drained { !READ } else { u16::MAX };
-                io.unheard = if heard { 0 } else { io.unheard };
+                io.unanswered = if heard { 0 } else { io.unanswered };
             });
         }
         result
@@ -210,7 +211,7 @@ impl Socket {
     /// # Errors
     /// `WouldBlock` when there is none; otherwise the system's error, such as "connection refused".
     pub fn recv_datagram(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.attempt(READ, |kernel, handle| kernel.recv(handle, buffer))
+        self.try_io(READ, |kernel, handle| kernel.recv(handle, buffer))
     }
 
     /// Writes what fits. `more`: another write follows at once.
@@ -219,7 +220,7 @@ impl Socket {
     /// `WouldBlock` when there is no room; otherwise the system's error, possibly of a message sent
     /// earlier.
     pub fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
-        let result = self.attempt(WRITE, |kernel, handle| kernel.send(handle, parts, more));
+        let result = self.try_io(WRITE, |kernel, handle| kernel.send(handle, parts, more));
         result.inspect(|count| self.thread.pulse().throughput().add(*count))
     }
 
@@ -229,7 +230,7 @@ impl Socket {
     /// # Errors
     /// As [`Socket::send`]; `Unsupported` on a kernel without descriptor passing.
     pub fn hand_over(&self, bytes: &[u8], copied: &[Handle]) -> io::Result<usize> {
-        self.attempt(WRITE, |kernel, handle| kernel.hand_over(handle, bytes, copied))
+        self.try_io(WRITE, |kernel, handle| kernel.hand_over(handle, bytes, copied))
     }
 
     /// Writes what fits. A short message is sent together with others of this turn: at the latest
@@ -242,28 +243,28 @@ impl Socket {
     /// As [`Socket::send`].
     #[inline]
     pub fn send_soon(&self, message: &[u8]) -> io::Result<usize> {
-        let short = message.len() <= outgoing::SHORT && !message.is_empty();
+        let short = message.len() <= outgoing::MAX_COALESCED && !message.is_empty();
         let joins = self.thread.io(self.key, |io| {
-            let room = io.unheard as usize + message.len() <= outgoing::UNHEARD;
-            let states = WRITE | STANDS | BROKEN | LOST | CLOSED;
-            let joins = short && room && io.ready & states == WRITE | STANDS;
+            let room = io.unanswered as usize + message.len() <= outgoing::MAX_UNANSWERED;
+            let states = WRITE | ESTABLISHED | FAILED | LOST | CLOSED;
+            let joins = short && room && io.ready & states == WRITE | ESTABLISHED;
             if joins {
-                io.ready |= WAITS;
-                io.unheard += message.len() as u32;
+                io.ready |= QUEUED;
+                io.unanswered += message.len() as u32;
             }
             joins
         });
         if !joins {
             return self.send(&[IoSlice::new(message)], false);
         }
-        self.thread.send_soon(self.key, message);
+        self.thread.queue_message(self.key, message);
         Ok(message.len())
     }
 
     /// Disables write coalescing until the next input, so that a dead peer is detected: it has been
     /// silent for so long that it may be gone.
     pub fn doubt(&self) {
-        self.thread.io(self.key, |io| io.unheard = u32::MAX);
+        self.thread.io(self.key, |io| io.unanswered = u32::MAX);
     }
 
     /// Result of a read where a message could not be sent: the system reported the error on that
@@ -282,7 +283,7 @@ impl Socket {
     /// Whether the system has accepted everything that was sent, without an error.
     pub fn is_settled(&self) -> bool {
         self.send_waiting();
-        self.thread.io(self.key, |io| io.ready & (LATE | BROKEN) == 0)
+        self.thread.io(self.key, |io| io.ready & (UNSENT | FAILED) == 0)
     }
 
     /// Calls `look` with the bytes that were reported as sent but were not, because the connection
@@ -290,36 +291,36 @@ impl Socket {
     pub fn unsent<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
         self.send_waiting();
         let lost = self.thread.io(self.key, |io| io.ready & LOST != 0);
-        if lost { self.thread.outgoing.lost(self.key, look) } else { look(&[]) }
+        if lost { self.thread.send_queue.with_lost_bytes(self.key, look) } else { look(&[]) }
     }
 
     /// Takes the error of a failed send.
     #[cold]
     fn failure(&self) -> io::Error {
-        self.thread.io(self.key, |io| io.ready &= !BROKEN);
-        let failure = self.thread.outgoing.take_error(self.key);
+        self.thread.io(self.key, |io| io.ready &= !FAILED);
+        let failure = self.thread.send_queue.take_error(self.key);
         failure.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 
     /// Sends queued messages, so that nothing overtakes them.
     fn send_waiting(&self) {
-        if self.thread.io(self.key, |io| io.ready & WAITS != 0) {
-            self.thread.send_waiting();
+        if self.thread.io(self.key, |io| io.ready & QUEUED != 0) {
+            self.thread.send_queued();
         }
     }
 
     /// Calls the system while the bit of this direction is set, and clears the bit when it would
     /// block.
-    pub(crate) fn attempt(
+    pub(crate) fn try_io(
         &self,
         direction: u16,
         call: impl FnOnce(&dyn Kernel, Handle) -> io::Result<usize>,
     ) -> io::Result<usize> {
         let (handle, mut ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
-        if direction == WRITE && ready & (WAITS | BROKEN) != 0 {
-            self.thread.send_waiting();
+        if direction == WRITE && ready & (QUEUED | FAILED) != 0 {
+            self.thread.send_queued();
             ready = self.thread.io(self.key, |io| io.ready);
-            if ready & BROKEN != 0 {
+            if ready & FAILED != 0 {
                 return Err(self.failure());
             }
         }
@@ -327,15 +328,16 @@ impl Socket {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let mut result = call(self.thread.kernel(), handle);
-        if direction == READ && ready & BROKEN != 0 {
+        if direction == READ && ready & FAILED != 0 {
             result = self.with_failure(result);
         }
         self.change(|io| match &result {
             Ok(count) if direction == WRITE => {
-                io.ready |= STANDS;
-                io.unheard = io.unheard.saturating_add((*count).try_into().unwrap_or(u32::MAX));
+                io.ready |= ESTABLISHED;
+                io.unanswered =
+                    io.unanswered.saturating_add((*count).try_into().unwrap_or(u32::MAX));
             }
-            Ok(1..) => io.unheard = 0,
+            Ok(1..) => io.unanswered = 0,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => io.ready &= !direction,
             _ => {}
         });
@@ -374,10 +376,10 @@ impl Socket {
     }
 
     /// Changes a socket's state; registers it with the poller if the owner now waits for more.
-    fn change<R>(&self, how: impl FnOnce(&mut Io) -> R) -> R {
+    fn change<R>(&self, how: impl FnOnce(&mut SocketState) -> R) -> R {
         let (result, unreported) = self.thread.io(self.key, |io| (how(io), io.is_unreported()));
         if unreported {
-            self.thread.introduce(self.key);
+            self.thread.register_interest(self.key);
         }
         result
     }
@@ -386,7 +388,7 @@ impl Socket {
     /// nothing would cost the other tasks of the turn time.
     pub fn await_report(&self) {
         self.thread.io(self.key, |io| {
-            if io.ready & NEW != 0 {
+            if io.ready & UNREGISTERED != 0 {
                 io.ready &= !READ;
             }
         });
@@ -433,7 +435,7 @@ impl Socket {
 
     /// Takes the pending error of a connection.
     pub fn take_error(&self) -> io::Result<()> {
-        if self.thread.io(self.key, |io| io.ready & BROKEN != 0) {
+        if self.thread.io(self.key, |io| io.ready & FAILED != 0) {
             return Err(self.failure());
         }
         self.thread.kernel().take_error(self.handle())
@@ -441,10 +443,10 @@ impl Socket {
 
     /// Closes the sending direction after everything that was sent.
     pub fn shutdown_write(&self) -> io::Result<()> {
-        if self.thread.io(self.key, |io| io.ready & WAITS != 0) {
-            self.thread.send_last(self.key);
+        if self.thread.io(self.key, |io| io.ready & QUEUED != 0) {
+            self.thread.send_queued_with_fin(self.key);
         }
-        if self.thread.ends_after_rest(self.key) {
+        if self.thread.shutdown_after_unsent(self.key) {
             return Ok(());
         }
         self.thread.kernel().shutdown_write(self.handle())
@@ -541,7 +543,7 @@ impl Listener {
         if self.key.is_some() {
             return Ok(());
         }
-        let key = self.thread.enrol(self.handle, 0, Watch::Listener)?;
+        let key = self.thread.add_registered(self.handle, 0, Watch::Listener)?;
         let owner = self.thread.scheduler().current();
         self.thread.io(key, |io| {
             io.owner = owner;
@@ -555,7 +557,7 @@ impl Listener {
     /// Leaves waiting clients to other threads or in the backlog.
     pub fn pause(&mut self) {
         if let Some(key) = self.key.take() {
-            self.thread.dismiss(key);
+            self.thread.forget(key);
         }
     }
 

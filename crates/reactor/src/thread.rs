@@ -1,9 +1,12 @@
 //! One thread's reactor: its scheduler, its sockets, its time.
 
 use crate::kernel::{Event, Handle, Kernel, Watch};
-use crate::outgoing::Outgoing;
+use crate::outgoing::SendQueue;
 use crate::pulse::Pulse;
-use crate::socket::{BROKEN, CLOSED, Io, LATE, LOST, NEW, READ, Report, WAITS, WANTED, WRITE};
+use crate::socket::{
+    CLOSED, FAILED, LOST, QUEUED, READ, Registration, SocketState, UNREGISTERED, UNSENT, WANTED,
+    WRITE,
+};
 use crate::timekeeper::{LEAP, Timekeeper};
 use sched::{Class, Mailbox, Scheduler, Wake};
 use std::cell::{Cell, RefCell};
@@ -49,11 +52,11 @@ pub struct Watched {
 
 /// Time for bulk work in one round, in nanoseconds. More urgent work is noticed between rounds
 /// only, and the share of tasks does not bound their duration.
-const BULK: u64 = 500_000;
+const BULK_TIME: u64 = 500_000;
 /// The same in a round that had more urgent work: its clients will soon send again.
-const BULK_BESIDE: u64 = 200_000;
+const BULK_TIME_BESIDE_URGENT: u64 = 200_000;
 /// The same in any round with `tune.sched.low-latency`.
-const BULK_HASTY: u64 = 25_000;
+const BULK_TIME_LOW_LATENCY: u64 = 25_000;
 /// Age of a round, in nanoseconds, from which heavy work waits for the next round with
 /// `tune.sched.low-latency`: clients that have come meanwhile would have to wait for it, too.
 const HEAVY_WITHIN: u64 = 10_000;
@@ -69,22 +72,22 @@ pub struct Thread {
     /// Most timers that fire in one turn.
     expirations: usize,
     /// Number left of these in this turn.
-    spare: Cell<usize>,
-    ios: RefCell<Slab<Io>>,
+    expirations_left: Cell<usize>,
+    ios: RefCell<Slab<SocketState>>,
     events: RefCell<Vec<Event>>,
-    pub(crate) outgoing: Outgoing,
+    pub(crate) send_queue: SendQueue,
     prng: Prng,
     now: Cell<u64>,
     tick: Cell<Tick>,
     wall: Cell<u64>,
     wall_read: Cell<u64>,
     /// Last timeout of the poller, in nanoseconds.
-    asked: Cell<u64>,
+    last_timeout: Cell<u64>,
     /// Offset to the kernel's clock in this turn, from the timekeeper.
     correction: Cell<u64>,
     timekeeper: Arc<Timekeeper>,
     stopping: Cell<bool>,
-    lingers: Cell<bool>,
+    flushes_on_stop: Cell<bool>,
     busy_polling: Cell<bool>,
     pulse: Arc<Pulse>,
     turns: Cell<u64>,
@@ -149,26 +152,30 @@ impl Thread {
             prng: Prng::new(kernel.seed()),
             kernel,
             expirations: settings.scheduler.depth as usize,
-            spare: Cell::new(0),
+            expirations_left: Cell::new(0),
             scheduler,
             ios: RefCell::default(),
             events: RefCell::default(),
-            outgoing: Outgoing::new(hasty),
+            send_queue: SendQueue::new(hasty),
             now: Cell::new(now),
             tick: Cell::new(Tick::from_nanos(now)),
             wall: Cell::new(wall),
             wall_read: Cell::new(now),
-            asked: Cell::new(u64::MAX),
+            last_timeout: Cell::new(u64::MAX),
             correction: Cell::new(correction),
             timekeeper,
             stopping: Cell::new(false),
-            lingers: Cell::new(false),
+            flushes_on_stop: Cell::new(false),
             busy_polling: Cell::new(settings.busy_polling),
             pulse,
             turns: Cell::new(0),
             bulk: Cell::new((0, 0)),
-            bulk_time: Cell::new(BULK),
-            bulk_times: if hasty { (BULK_HASTY, BULK_HASTY) } else { (BULK, BULK_BESIDE) },
+            bulk_time: Cell::new(BULK_TIME),
+            bulk_times: if hasty {
+                (BULK_TIME_LOW_LATENCY, BULK_TIME_LOW_LATENCY)
+            } else {
+                (BULK_TIME, BULK_TIME_BESIDE_URGENT)
+            },
             bulk_tasks: if hasty { 1 } else { BULK_TASKS },
         })
     }
@@ -200,12 +207,12 @@ impl Thread {
 
     /// Timers that may still fire in this turn; shared work uses the rest of this budget.
     pub fn spare_expirations(&self) -> usize {
-        self.spare.get()
+        self.expirations_left.get()
     }
 
     /// Takes `count` off the budget, because shared work has used it.
     pub fn use_expirations(&self, count: usize) {
-        self.spare.set(self.spare.get().saturating_sub(count));
+        self.expirations_left.set(self.expirations_left.get().saturating_sub(count));
     }
 
     /// The time of this turn.
@@ -245,7 +252,7 @@ impl Thread {
     /// The registered descriptors, for operators.
     pub fn watched_descriptors(&self) -> Vec<Watched> {
         let ios = self.ios.borrow();
-        let told = |(_, io): (Key, &Io)| {
+        let told = |(_, io): (Key, &SocketState)| {
             let bits = |bit| (io.ready & bit != 0, io.wanted & bit != 0);
             Watched {
                 number: io.handle.0,
@@ -271,7 +278,7 @@ impl Thread {
 
     /// As [`Thread::stop`], but unsent bytes of closed sockets are sent first, within their time.
     pub fn leave(&self) {
-        self.lingers.set(true);
+        self.flushes_on_stop.set(true);
         self.stop();
     }
 
@@ -290,7 +297,7 @@ impl Thread {
             self.turn(None)?;
         }
         self.scheduler.clear();
-        while self.lingers.get() && self.has_orphans() {
+        while self.flushes_on_stop.get() && self.has_orphans() {
             self.turn(None)?;
         }
         // The watchdog and the timekeeper must not expect another turn.
@@ -317,8 +324,8 @@ impl Thread {
         self.events.replace(events);
         result?;
         let expired = self.scheduler.expire(self.tick());
-        self.spare.set(self.expirations.saturating_sub(expired));
-        self.bury_overdue();
+        self.expirations_left.set(self.expirations.saturating_sub(expired));
+        self.close_overdue_orphans();
         self.bulk.set((0, 0));
         self.bulk_time.set(self.bulk_times.0);
         let before = |class| {
@@ -330,7 +337,7 @@ impl Thread {
             self.has_time_for_bulk()
         };
         self.scheduler.run_telling(&before, &|| self.has_time_for_heavy());
-        self.send_waiting();
+        self.send_queued();
         self.pulse.leave(self.scheduler.load());
         if self.turns.get().is_multiple_of(SAMPLED) {
             self.measure_turn();
@@ -375,9 +382,9 @@ impl Thread {
         } else if busy {
             activity.wake_tasks.add(1);
         }
-        let patience = self.patience_of_orphans(patience);
+        let patience = self.timeout_with_orphans(patience);
         let timeout = if sleeps { self.time_to_expiry(patience) } else { Some(Duration::ZERO) };
-        self.pulse.sleep(self.now.get().saturating_add(self.patience_for_leaps(timeout)));
+        self.pulse.sleep(self.now.get().saturating_add(self.longest_wait(timeout)));
         let result = self.kernel.wait(timeout, events);
         self.pulse.beat();
         self.mailbox().unpark();
@@ -395,9 +402,9 @@ impl Thread {
 
     /// Longest time between two turns without a leap of the clock, for a timeout of the poller. The
     /// previous timeout counts too: in a simulation, time passes between turns.
-    fn patience_for_leaps(&self, timeout: Option<Duration>) -> u64 {
+    fn longest_wait(&self, timeout: Option<Duration>) -> u64 {
         let asked = timeout.map_or(u64::MAX, |it| it.as_nanos().try_into().unwrap_or(u64::MAX));
-        asked.max(self.asked.replace(asked))
+        asked.max(self.last_timeout.replace(asked))
     }
 
     /// Timeout of the poller: to the next timer, and at most `patience`.
@@ -427,7 +434,7 @@ impl Thread {
         let read = raw.wrapping_add(correction);
         let (now, correction) = match read.wrapping_sub(before) <= LEAP {
             true => (read, correction),
-            false => self.timekeeper.judge(raw, before),
+            false => self.timekeeper.correct_leap(raw, before),
         };
         self.pulse.date(now);
         let leapt = self.correction.replace(correction) != correction;
@@ -447,7 +454,7 @@ impl Thread {
         let Some(io) = ios.get_mut(key) else {
             return self.activity().poll_drop.add(1);
         };
-        let late = io.ready & LATE != 0;
+        let late = io.ready & UNSENT != 0;
         if event.readable {
             io.ready |= READ;
         }
@@ -466,17 +473,22 @@ impl Thread {
             self.activity().poll_skip.add(1);
         }
         if late {
-            self.send_rest(key);
+            self.send_unsent(key);
         }
     }
 
     /// Registers a handle that the socket will own; it is closed if the poller refuses it.
     pub(crate) fn register(&self, handle: Handle, ready: u16, watch: Watch) -> io::Result<Key> {
-        self.enrol(handle, ready, watch).inspect_err(|_| self.kernel.close(handle, false))
+        self.add_registered(handle, ready, watch).inspect_err(|_| self.kernel.close(handle, false))
     }
 
-    pub(crate) fn enrol(&self, handle: Handle, ready: u16, watch: Watch) -> io::Result<Key> {
-        let key = self.enter(handle, ready);
+    pub(crate) fn add_registered(
+        &self,
+        handle: Handle,
+        ready: u16,
+        watch: Watch,
+    ) -> io::Result<Key> {
+        let key = self.add(handle, ready);
         self.kernel.watch(handle, key.to_bits(), watch).inspect_err(|_| {
             self.ios.borrow_mut().remove(key);
         })?;
@@ -484,31 +496,38 @@ impl Thread {
     }
 
     /// Adds a handle that is not registered with the poller.
-    pub(crate) fn enter(&self, handle: Handle, ready: u16) -> Key {
+    pub(crate) fn add(&self, handle: Handle, ready: u16) -> Key {
         let owner = self.scheduler.current();
-        let io =
-            Io { handle, owner, reason: Wake::IO, ready, wanted: 0, resets: false, unheard: 0 };
+        let io = SocketState {
+            handle,
+            owner,
+            reason: Wake::IO,
+            ready,
+            wanted: 0,
+            resets: false,
+            unanswered: 0,
+        };
         self.ios.borrow_mut().insert(io)
     }
 
     /// Registers a connection with the poller, for output too if room is lacking, unless it is
     /// registered so already; the poller reports readiness that exists already.
-    pub(crate) fn introduce(&self, key: Key) {
-        let (handle, report) = self.io(key, |io| (io.handle, io.report()));
-        let Some(Report { watch, first }) = report else { return };
+    pub(crate) fn register_interest(&self, key: Key) {
+        let (handle, report) = self.io(key, |io| (io.handle, io.missing_registration()));
+        let Some(Registration { watch, first }) = report else { return };
         let token = key.to_bits();
         let told = match first {
             true => self.kernel.watch(handle, token, watch),
             false => self.kernel.rewatch(handle, token, watch),
         };
         if let Err(error) = told {
-            self.fail(key, &[], error);
+            self.record_failure(key, &[], error);
         }
     }
 
     /// Removes a socket and closes it. A second call does nothing.
     pub(crate) fn unregister(&self, key: Key) {
-        if self.has_estate(key) && !self.settle_estate(key) {
+        if self.has_pending_sends(key) && !self.finish_sending(key) {
             return;
         }
         let io = self.ios.borrow_mut().remove(key);
@@ -518,22 +537,25 @@ impl Thread {
     }
 
     /// Removes a listener, or a released connection, without closing it.
-    pub(crate) fn dismiss(&self, key: Key) {
-        if self.has_estate(key) {
-            self.give_up_estate(key);
+    pub(crate) fn forget(&self, key: Key) {
+        if self.has_pending_sends(key) {
+            self.drop_unsent(key);
         }
         let io = self.ios.borrow_mut().remove(key);
-        if let Some(io) = io.filter(|io| io.ready & NEW == 0) {
+        if let Some(io) = io.filter(|io| io.ready & UNREGISTERED == 0) {
             let _ = self.kernel.unwatch(io.handle);
         }
     }
 
     /// Whether a socket has queued or unsent bytes, or a failure.
-    fn has_estate(&self, key: Key) -> bool {
-        self.ios.borrow().get(key).is_some_and(|io| io.ready & (WAITS | LATE | BROKEN | LOST) != 0)
+    fn has_pending_sends(&self, key: Key) -> bool {
+        self.ios
+            .borrow()
+            .get(key)
+            .is_some_and(|io| io.ready & (QUEUED | UNSENT | FAILED | LOST) != 0)
     }
 
-    pub(crate) fn io<R>(&self, key: Key, with: impl FnOnce(&mut Io) -> R) -> R {
+    pub(crate) fn io<R>(&self, key: Key, with: impl FnOnce(&mut SocketState) -> R) -> R {
         let mut ios = self.ios.borrow_mut();
         with(ios.get_mut(key).expect("a socket's entry lives as long as the socket"))
     }

@@ -52,7 +52,7 @@ impl Timekeeper {
     /// whose turn was expected first has not had it long after that time, the whole process stood
     /// still.
     #[cold]
-    pub(crate) fn judge(&self, raw: u64, before: u64) -> (u64, u64) {
+    pub(crate) fn correct_leap(&self, raw: u64, before: u64) -> (u64, u64) {
         loop {
             let correction = self.correction.load(Acquire);
             let read = raw.wrapping_add(correction);
@@ -102,24 +102,28 @@ mod tests {
     #[test]
     fn one_late_thread_is_no_leap() {
         let process = process(&[(100, 130), (50, 50), (0, 0)]);
-        assert_eq!(process.judge(125 * S, 50 * S), (125 * S, 0), "one was busy");
-        assert_eq!(process.judge(125 * S, 100 * S), (125 * S, 0), "one has slept");
-        assert_eq!(process.judge(99 * S, 50 * S), (99 * S, 0), "one has looked before another");
+        assert_eq!(process.correct_leap(125 * S, 50 * S), (125 * S, 0), "one was busy");
+        assert_eq!(process.correct_leap(125 * S, 100 * S), (125 * S, 0), "one has slept");
+        assert_eq!(
+            process.correct_leap(99 * S, 50 * S),
+            (99 * S, 0),
+            "one has looked before another"
+        );
     }
 
     #[test]
     fn a_leap_is_taken_back_once() {
         let process = process(&[(100, 101), (90, u64::MAX / S), (50, 50)]);
         let taken = (99 * S).wrapping_neg();
-        assert_eq!(process.judge(200 * S, 90 * S), (101 * S, taken), "no timer of its own");
-        assert_eq!(process.judge(201 * S, 100 * S), (102 * S, taken));
-        assert_eq!(process.judge(202 * S, 50 * S), (103 * S, taken));
+        assert_eq!(process.correct_leap(200 * S, 90 * S), (101 * S, taken), "no timer of its own");
+        assert_eq!(process.correct_leap(201 * S, 100 * S), (102 * S, taken));
+        assert_eq!(process.correct_leap(202 * S, 50 * S), (103 * S, taken));
     }
 
     #[test]
     fn a_clock_that_goes_back_stands_still() {
         let process = process(&[(100, 101), (90, 200)]);
-        assert_eq!(process.judge(10 * S, 90 * S), (100 * S, 90 * S), "nobody goes back");
-        assert_eq!(process.judge(11 * S, 100 * S), (101 * S, 90 * S));
+        assert_eq!(process.correct_leap(10 * S, 90 * S), (100 * S, 90 * S), "nobody goes back");
+        assert_eq!(process.correct_leap(11 * S, 100 * S), (101 * S, 90 * S));
     }
 }

@@ -92,7 +92,7 @@ impl Senses for Option<Threads> {
 
 /// The turn in which a thread was last seen.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct ThreadRecord {
     turn: u64,
     /// Its CPU time when it was first seen in that turn.
     cpu: u64,
@@ -107,9 +107,9 @@ struct Seen {
 pub struct Watchdog {
     pulses: Vec<Arc<Pulse>>,
     /// Last state seen, per thread.
-    seen: Vec<Seen>,
+    seen: Vec<ThreadRecord>,
     /// Time of the last inspection.
-    looked: u64,
+    last_inspection: u64,
     /// Nanoseconds for which a thread may be blocked without a report.
     patience: u64,
 }
@@ -117,9 +117,9 @@ pub struct Watchdog {
 impl Watchdog {
     /// A watchdog over the threads with these heartbeats.
     pub fn new(pulses: Vec<Arc<Pulse>>) -> Self {
-        let unseen = Seen { turn: u64::MAX, cpu: 0, since: 0, reported: false };
+        let unseen = ThreadRecord { turn: u64::MAX, cpu: 0, since: 0, reported: false };
         let seen = vec![unseen; pulses.len()];
-        Self { pulses, seen, looked: 0, patience: BLOCKED }
+        Self { pulses, seen, last_inspection: 0, patience: BLOCKED }
     }
 
     /// Reports threads that are blocked for so many nanoseconds.
@@ -132,7 +132,8 @@ impl Watchdog {
     pub fn look(&mut self, senses: &impl Senses, found: &mut Vec<Finding>) {
         let now = senses.now();
         // Threads that were stopped together with the process were not blocked meanwhile.
-        let stopped = now.saturating_sub(std::mem::replace(&mut self.looked, now)) > STOPPED;
+        let stopped =
+            now.saturating_sub(std::mem::replace(&mut self.last_inspection, now)) > STOPPED;
         for (thread, (pulse, seen)) in self.pulses.iter().zip(&mut self.seen).enumerate() {
             let system = pulse.system_thread();
             let turn = pulse.turns();
@@ -146,7 +147,7 @@ impl Watchdog {
             }
             let used = senses.cpu(system);
             if turn != seen.turn {
-                *seen = Seen { turn, cpu: used, since: now, reported: false };
+                *seen = ThreadRecord { turn, cpu: used, since: now, reported: false };
                 continue;
             }
             let spent = used.saturating_sub(seen.cpu);
@@ -197,13 +198,13 @@ mod tests {
     use std::cell::{Cell, RefCell};
 
     #[derive(Default)]
-    struct Scene {
+    struct FakeSenses {
         now: Cell<u64>,
         cpu: Cell<u64>,
         place: RefCell<Option<String>>,
     }
 
-    impl Senses for Scene {
+    impl Senses for FakeSenses {
         fn now(&self) -> u64 {
             self.now.get()
         }
@@ -215,17 +216,17 @@ mod tests {
         }
     }
 
-    struct Bench {
+    struct Fixture {
         dog: Watchdog,
         pulse: Arc<Pulse>,
-        scene: Scene,
+        scene: FakeSenses,
     }
 
-    impl Bench {
+    impl Fixture {
         fn new() -> Self {
             let pulse = Arc::new(Pulse::default());
             let dog = Watchdog::new(vec![Arc::default(), pulse.clone()]);
-            Self { dog, pulse, scene: Scene::default() }
+            Self { dog, pulse, scene: FakeSenses::default() }
         }
 
         /// The findings after a second in which the thread has used `cpu` nanoseconds.
@@ -242,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_busy_thread_is_found_and_a_sleeping_one_is_not() {
-        let mut bench = Bench::new();
+        let mut bench = Fixture::new();
         assert_eq!(bench.look(9 * LIMIT), NOTHING, "not started");
         bench.pulse.start();
         bench.pulse.beat();
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_blocked_is_found_once_and_its_return_too() {
-        let mut bench = Bench::new();
+        let mut bench = Fixture::new();
         bench.pulse.start();
         bench.pulse.beat();
         for second in 0..20 {
@@ -282,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_process_that_was_stopped_was_not_blocked() {
-        let mut bench = Bench::new();
+        let mut bench = Fixture::new();
         bench.pulse.start();
         bench.pulse.beat();
         bench.scene.place.replace(Some("at pipe_read".into()));

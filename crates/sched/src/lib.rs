@@ -9,7 +9,7 @@
 
 pub mod activity;
 pub mod class;
-mod desk;
+mod delegating_lock;
 pub mod mailbox;
 pub mod park;
 pub mod pause;
@@ -28,7 +28,7 @@ pub use activity::Activity;
 pub use class::Class;
 pub use mailbox::{Alarm, Mailbox};
 pub use profile::{Clock, Mode as Profiling, Usage};
-pub use scheduler::{Queued, Round, Scheduler, Settings, TaskId};
+pub use scheduler::{QueuedTasks, Round, Scheduler, Settings, TaskId};
 pub use shared::SharedWork;
 pub use supply::{Need, Supply, Ticket};
 pub use wake::Wake;

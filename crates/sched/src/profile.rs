@@ -75,16 +75,16 @@ pub struct Function {
     path: fn() -> &'static str,
 }
 
-struct Of<F>(std::marker::PhantomData<F>);
+struct TypeName<F>(std::marker::PhantomData<F>);
 
-impl<F> Of<F> {
+impl<F> TypeName<F> {
     const FUNCTION: Function = Function { path: std::any::type_name::<F> };
 }
 
 impl Function {
     /// The function whose future has type `F`.
     pub fn of<F>() -> &'static Self {
-        &Of::<F>::FUNCTION
+        &TypeName::<F>::FUNCTION
     }
 
     /// Its path, such as `proxy::client::run`.
@@ -99,7 +99,7 @@ impl Function {
 
 /// Time, caller and reason of the wake-up that queued a task.
 #[derive(Clone, Copy)]
-struct Mark {
+struct WakeMark {
     date: u64,
     caller: &'static Location<'static>,
     reason: Wake,
@@ -108,7 +108,7 @@ struct Mark {
 /// Measurement of the turn that runs.
 #[derive(Clone, Copy, Default)]
 struct Lap {
-    mark: Option<Mark>,
+    mark: Option<WakeMark>,
     start: u64,
 }
 
@@ -151,7 +151,7 @@ pub(crate) struct Profile {
     on: Cell<bool>,
     word: Cell<u32>,
     slow: Cell<bool>,
-    marks: RefCell<Vec<Option<Mark>>>,
+    marks: RefCell<Vec<Option<WakeMark>>>,
     lap: Cell<Lap>,
     /// CPU time and latency by slot index. The sums continue when another task takes the slot, so
     /// only differences of two readings are meaningful.
@@ -181,7 +181,7 @@ impl Profile {
 
     /// Adopts the mode that the switch holds now; called once per round.
     #[inline]
-    pub(crate) fn follow(&self, switch: &Switch) {
+    pub(crate) fn adopt_mode(&self, switch: &Switch) {
         let word = switch.0.load(Relaxed);
         if word != self.word.get() || (self.slow.get() != self.on.get() && word & 3 == 1) {
             self.turn(word);
@@ -207,20 +207,20 @@ impl Profile {
     }
 
     /// Updates the average length of an iteration, which the automatic mode follows.
-    pub(crate) fn hear(&self, loop_nanos: u64) {
+    pub(crate) fn set_loop_time(&self, loop_nanos: u64) {
         let bound = if self.slow.get() { AUTO.1 } else { AUTO.0 };
         self.slow.set(loop_nanos >= bound);
     }
 
     /// Records a wake-up that queued a task.
     #[cold]
-    pub(crate) fn woken(&self, id: TaskId, caller: &'static Location<'static>, reason: Wake) {
+    pub(crate) fn record_wake(&self, id: TaskId, caller: &'static Location<'static>, reason: Wake) {
         let marks = &mut *self.marks.borrow_mut();
         let index = id.0.index as usize;
         if marks.len() <= index {
             marks.resize(index + 1, None);
         }
-        marks[index] = Some(Mark { date: self.clock.nanos(), caller, reason });
+        marks[index] = Some(WakeMark { date: self.clock.nanos(), caller, reason });
     }
 
     /// The date of the wake-up that queued a task, if it has one.
@@ -237,7 +237,7 @@ impl Profile {
 
     /// Takes the mark of a task that is about to run, before it can be queued again.
     #[cold]
-    pub(crate) fn take(&self, id: TaskId) {
+    pub(crate) fn take_mark(&self, id: TaskId) {
         let mark = self.marks.borrow_mut().get_mut(id.0.index as usize).and_then(Option::take);
         self.lap.set(Lap { mark, start: 0 });
     }
@@ -267,7 +267,7 @@ impl Profile {
     }
 
     /// Latency of the turn that runs.
-    pub(crate) fn waited(&self) -> u64 {
+    pub(crate) fn current_latency(&self) -> u64 {
         self.lap.get().latency().unwrap_or(0)
     }
 

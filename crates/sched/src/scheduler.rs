@@ -8,7 +8,7 @@ use crate::mailbox::Mailbox;
 use crate::pause::{Pause, Yield};
 use crate::profile::{Clock, Function, Mode, NoClock, Profile};
 use crate::queue::RunQueue;
-use crate::slot::{State, Tasks};
+use crate::slot::{State, TaskTable};
 use crate::wake::Wake;
 use crate::waker;
 use crate::wheel::Wheel;
@@ -18,7 +18,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use stdx::{Key, Tick};
 
-pub use observe::Queued;
+pub use observe::QueuedTasks;
 pub use round::Round;
 
 mod observe;
@@ -60,8 +60,8 @@ impl Default for Settings {
     }
 }
 
-struct Inner {
-    tasks: Tasks,
+struct Core {
+    tasks: TaskTable,
     queue: RunQueue,
     wheel: Wheel,
     /// Deadlines set in this round that have to be armed in the wheel, with the slots' indices.
@@ -88,7 +88,7 @@ struct Inner {
 /// }
 /// ```
 pub struct Scheduler {
-    inner: RefCell<Inner>,
+    inner: RefCell<Core>,
     mailbox: Arc<Mailbox>,
     settings: Settings,
     current: Cell<TaskId>,
@@ -98,9 +98,9 @@ pub struct Scheduler {
     activity: Arc<Activity>,
     profile: Profile,
     /// Consecutive rounds in which heavy work was postponed.
-    put_off: Cell<u32>,
+    postponed: Cell<u32>,
     /// Thread that made the scheduler, for assertions.
-    home: usize,
+    owner_thread: usize,
 }
 
 impl std::fmt::Debug for Scheduler {
@@ -126,9 +126,9 @@ impl Scheduler {
     ) -> Self {
         activity.profiling.set(settings.profiling);
         let profile = Profile::new(clock);
-        profile.follow(&activity.profiling);
-        let inner = Inner {
-            tasks: Tasks::new(),
+        profile.adopt_mode(&activity.profiling);
+        let inner = Core {
+            tasks: TaskTable::new(),
             queue: RunQueue::default(),
             wheel: Wheel::new(now),
             arming: Vec::new(),
@@ -142,15 +142,15 @@ impl Scheduler {
             deadline: Cell::new(None),
             activity,
             profile,
-            put_off: Cell::new(0),
-            home: waker::here(),
+            postponed: Cell::new(0),
+            owner_thread: waker::thread_address(),
         }
     }
 
     /// In debug builds, panics if the scheduler is used by a thread that does not own it.
     #[inline]
-    fn assert_at_home(&self) {
-        debug_assert_eq!(waker::here(), self.home, "used on the wrong thread");
+    fn assert_on_owner_thread(&self) {
+        debug_assert_eq!(waker::thread_address(), self.owner_thread, "used on the wrong thread");
     }
 
     /// The queue for wake-ups from other threads.
@@ -161,14 +161,14 @@ impl Scheduler {
     /// Adds a task; its first turn is in `class`, with reason `INIT`.
     #[track_caller]
     pub fn spawn<F: Future<Output = ()> + 'static>(&self, class: Class, work: F) -> TaskId {
-        self.assert_at_home();
+        self.assert_on_owner_thread();
         let work = Box::pin(work);
         self.activity.spawned.add(1);
         let inner = &mut *self.inner.borrow_mut();
         let id = inner.tasks.insert(work, Function::of::<F>());
         inner.enqueue(id, class);
         if self.profile.is_on() {
-            self.profile.woken(id, Location::caller(), Wake::INIT);
+            self.profile.record_wake(id, Location::caller(), Wake::INIT);
         }
         id
     }
@@ -181,7 +181,7 @@ impl Scheduler {
     }
 
     fn wake_from(&self, id: TaskId, reason: Wake, caller: &'static Location<'static>) {
-        self.assert_at_home();
+        self.assert_on_owner_thread();
         let inner = &mut *self.inner.borrow_mut();
         let Some(slot) = inner.tasks.get_mut(id) else { return };
         slot.reasons |= reason;
@@ -192,14 +192,14 @@ impl Scheduler {
         if let Some(future) = &slot.future {
             stdx::prefetch::soon(&**future);
         }
-        let class = match slot.state & State::SAID {
-            State::CARRIES_ON => Class::Bulk,
-            State::LABOURS if reason == Wake::IO => Class::Heavy,
+        let class = match slot.state & State::NEXT_CLASS {
+            State::NEXT_BULK => Class::Bulk,
+            State::NEXT_HEAVY if reason == Wake::IO => Class::Heavy,
             _ => Class::of_wake(reason, id == self.current.get(), slot.nice != 0),
         };
         inner.queue.push(id, class, slot.nice);
         if self.profile.is_on() {
-            self.profile.woken(id, caller, reason);
+            self.profile.record_wake(id, caller, reason);
         }
     }
 
@@ -214,7 +214,7 @@ impl Scheduler {
     /// Has a task of this thread dropped in its next turn, as urgent work. A running task is
     /// dropped when it pauses; a queued one keeps its position in the queue.
     pub fn kill(&self, id: TaskId) {
-        self.assert_at_home();
+        self.assert_on_owner_thread();
         let inner = &mut *self.inner.borrow_mut();
         let Some(slot) = inner.tasks.get_mut(id) else { return };
         slot.state |= State::KILLED;
@@ -279,17 +279,17 @@ impl Scheduler {
     /// Makes the next wake-up of the running task bulk work: the task is in the middle of a
     /// transfer, and tasks that begin something run first.
     pub fn carry_on(&self) {
-        self.say(State::CARRIES_ON);
+        self.flag_current(State::NEXT_BULK);
     }
 
     /// Makes the next wake-up of the running task by I/O heavy work, because the task would only
     /// yield to that class after an ordinary wake-up. [`Wake::IO`] as the only reason tells the
     /// task that it runs as heavy work.
     pub fn labour(&self) {
-        self.say(State::LABOURS);
+        self.flag_current(State::NEXT_HEAVY);
     }
 
-    fn say(&self, what: State) {
+    fn flag_current(&self, what: State) {
         if let Some(slot) = self.inner.borrow_mut().tasks.get_mut(self.current.get()) {
             slot.state |= what;
         }
@@ -314,7 +314,7 @@ impl Scheduler {
         }
         inner.enqueue(id, class);
         if self.profile.is_on() {
-            self.profile.woken(id, caller, Wake::OTHER);
+            self.profile.record_wake(id, caller, Wake::OTHER);
         }
     }
 
@@ -326,10 +326,10 @@ impl Scheduler {
     /// As [`Scheduler::expire`] with a smaller budget, because the thread has spent a part on work
     /// shared with other threads.
     pub fn expire_within(&self, now: Tick, budget: usize) -> usize {
-        self.assert_at_home();
+        self.assert_on_owner_thread();
         let caller = Location::caller();
         let inner = &mut *self.inner.borrow_mut();
-        let Inner { tasks, queue, wheel, .. } = inner;
+        let Core { tasks, queue, wheel, .. } = inner;
         let fired = wheel.advance(now, budget, |index| {
             let (id, slot) = tasks.at(index)?;
             slot.armed = slot.deadline.filter(|deadline| !deadline.is_due(now));
@@ -342,7 +342,7 @@ impl Scheduler {
                 slot.state |= State::QUEUED;
                 queue.push(id, Class::Normal, slot.nice);
                 if self.profile.is_on() {
-                    self.profile.woken(id, caller, Wake::TIMER);
+                    self.profile.record_wake(id, caller, Wake::TIMER);
                 }
             }
             None
@@ -362,7 +362,7 @@ impl Scheduler {
     }
 }
 
-impl Inner {
+impl Core {
     fn enqueue(&mut self, id: TaskId, class: Class) {
         let Some(slot) = self.tasks.get_mut(id) else { return };
         slot.state |= State::QUEUED;
@@ -372,7 +372,7 @@ impl Inner {
     /// Prefetches the memory of the task that runs after this one: when many tasks were queued, the
     /// prefetch done at the wake-up has left the cache again.
     #[inline]
-    fn fetch_next(&self, class: Class) {
+    fn prefetch_next(&self, class: Class) {
         let next = self.queue.peek(class).and_then(|id| self.tasks.get(id));
         if let Some(future) = next.and_then(|slot| slot.future.as_ref()) {
             stdx::prefetch::soon(&**future);
@@ -389,7 +389,7 @@ impl Inner {
         }
     }
 
-    fn forget(&mut self, id: TaskId) {
+    fn remove_task(&mut self, id: TaskId) {
         if self.tasks.get(id).is_some_and(|slot| slot.armed.is_some()) {
             self.wheel.disarm(id.0.index);
         }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use stdx::{Key, Tick};
 
 /// The future of a task; it never leaves its thread, so it need not be `Send`.
-pub(crate) type Work = Pin<Box<dyn Future<Output = ()>>>;
+pub(crate) type TaskFuture = Pin<Box<dyn Future<Output = ()>>>;
 
 bitflags::bitflags! {
     /// Scheduling state of a task.
@@ -18,18 +18,18 @@ bitflags::bitflags! {
         /// The task's future is to be dropped instead of polled.
         const KILLED = 1 << 1;
         /// The next turn is bulk work, whatever wakes the task.
-        const CARRIES_ON = 1 << 2;
+        const NEXT_BULK = 1 << 2;
         /// The next turn is heavy work if only I/O wakes the task.
-        const LABOURS = 1 << 3;
+        const NEXT_HEAVY = 1 << 3;
         /// The flags that apply to the next wake-up only.
-        const SAID = Self::CARRIES_ON.bits() | Self::LABOURS.bits();
+        const NEXT_CLASS = Self::NEXT_BULK.bits() | Self::NEXT_HEAVY.bits();
     }
 }
 
 /// One task. The future is absent exactly while it runs.
 #[repr(align(64))]
-pub(crate) struct Slot {
-    pub(crate) future: Option<Work>,
+pub(crate) struct TaskSlot {
+    pub(crate) future: Option<TaskFuture>,
     /// The function that the task runs.
     pub(crate) function: &'static Function,
     /// Odd while a task lives here, even while the slot is free.
@@ -52,8 +52,8 @@ pub(crate) struct Slot {
 
 const NO_SLOT: u32 = u32::MAX;
 
-impl Slot {
-    fn new(future: Work, function: &'static Function, generation: u32) -> Self {
+impl TaskSlot {
+    fn new(future: TaskFuture, function: &'static Function, generation: u32) -> Self {
         Self {
             future: Some(future),
             function,
@@ -71,13 +71,13 @@ impl Slot {
 }
 
 /// All tasks of a thread by id.
-pub(crate) struct Tasks {
-    slots: Vec<Slot>,
+pub(crate) struct TaskTable {
+    slots: Vec<TaskSlot>,
     free: u32,
     len: usize,
 }
 
-impl Tasks {
+impl TaskTable {
     pub(crate) const fn new() -> Self {
         Self { slots: Vec::new(), free: NO_SLOT, len: 0 }
     }
@@ -86,16 +86,16 @@ impl Tasks {
         self.len
     }
 
-    pub(crate) fn insert(&mut self, future: Work, function: &'static Function) -> TaskId {
+    pub(crate) fn insert(&mut self, future: TaskFuture, function: &'static Function) -> TaskId {
         self.len += 1;
         if let Some(slot) = self.slots.get_mut(self.free as usize) {
             let (index, generation) = (self.free, slot.generation.wrapping_add(1));
             self.free = slot.next_free;
-            *slot = Slot::new(future, function, generation);
+            *slot = TaskSlot::new(future, function, generation);
             return TaskId(Key { index, generation });
         }
         let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 tasks");
-        self.slots.push(Slot::new(future, function, 1));
+        self.slots.push(TaskSlot::new(future, function, 1));
         TaskId(Key { index, generation: 1 })
     }
 
@@ -110,27 +110,27 @@ impl Tasks {
     }
 
     #[inline]
-    pub(crate) fn get(&self, id: TaskId) -> Option<&Slot> {
+    pub(crate) fn get(&self, id: TaskId) -> Option<&TaskSlot> {
         let slot = self.slots.get(id.0.index as usize)?;
         (slot.generation == id.0.generation).then_some(slot)
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, id: TaskId) -> Option<&mut Slot> {
+    pub(crate) fn get_mut(&mut self, id: TaskId) -> Option<&mut TaskSlot> {
         let slot = self.slots.get_mut(id.0.index as usize)?;
         (slot.generation == id.0.generation).then_some(slot)
     }
 
     /// The task in a slot.
     #[inline]
-    pub(crate) fn at(&mut self, index: u32) -> Option<(TaskId, &mut Slot)> {
+    pub(crate) fn at(&mut self, index: u32) -> Option<(TaskId, &mut TaskSlot)> {
         let slot = self.slots.get_mut(index as usize)?;
         let id = TaskId(Key { index, generation: slot.generation });
         (slot.generation % 2 == 1).then_some((id, slot))
     }
 
     /// All tasks alive.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (TaskId, &Slot)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (TaskId, &TaskSlot)> {
         let alive = self.slots.iter().enumerate().filter(|(_, slot)| slot.generation % 2 == 1);
         alive.map(|(index, slot)| {
             (TaskId(Key { index: index as u32, generation: slot.generation }), slot)
@@ -144,13 +144,13 @@ mod tests {
 
     #[test]
     fn a_slot_is_one_cache_line() {
-        assert_eq!((size_of::<Slot>(), align_of::<Slot>()), (64, 64));
+        assert_eq!((size_of::<TaskSlot>(), align_of::<TaskSlot>()), (64, 64));
     }
 
     #[test]
     fn a_task_id_is_invalid_after_its_task_ends() {
-        let mut tasks = Tasks::new();
-        let insert = |tasks: &mut Tasks| tasks.insert(Box::pin(async {}), Function::of::<u8>());
+        let mut tasks = TaskTable::new();
+        let insert = |tasks: &mut TaskTable| tasks.insert(Box::pin(async {}), Function::of::<u8>());
         let (a, b) = (insert(&mut tasks), insert(&mut tasks));
         tasks.remove(a);
         tasks.remove(a);

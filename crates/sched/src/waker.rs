@@ -12,23 +12,23 @@ use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 /// Data of a borrowed waker. It lives on the stack of the poll.
-pub(crate) struct Borrowed<'a> {
+pub(crate) struct BorrowedWaker<'a> {
     pub(crate) mailbox: &'a Arc<Mailbox>,
     pub(crate) id: TaskId,
 }
 
-struct Owned {
+struct OwnedWaker {
     mailbox: Arc<Mailbox>,
     id: TaskId,
 }
 
-impl std::task::Wake for Owned {
+impl std::task::Wake for OwnedWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if !Presence::wake(&self.mailbox, self.id) {
+        if !CurrentScheduler::wake(&self.mailbox, self.id) {
             self.mailbox.wake(self.id, Wake::OTHER);
         }
     }
@@ -40,17 +40,17 @@ thread_local! {
 }
 
 /// An address that identifies the calling thread while it lives; cheaper than a `ThreadId`.
-pub(crate) fn here() -> usize {
+pub(crate) fn thread_address() -> usize {
     PRESENT.with(|cell| ptr::from_ref(cell).addr())
 }
 
 /// Registers the scheduler that runs on this thread, for the duration of a round.
-pub(crate) struct Presence<'a> {
+pub(crate) struct CurrentScheduler<'a> {
     before: *const Scheduler,
     _scheduler: &'a Scheduler,
 }
 
-impl<'a> Presence<'a> {
+impl<'a> CurrentScheduler<'a> {
     pub(crate) fn of(scheduler: &'a Scheduler) -> Self {
         let before = PRESENT.replace(scheduler);
         Self { before, _scheduler: scheduler }
@@ -59,8 +59,8 @@ impl<'a> Presence<'a> {
     /// Wakes a task directly if its scheduler runs on this thread. `false`: it does not.
     fn wake(mailbox: &Arc<Mailbox>, id: TaskId) -> bool {
         let present = PRESENT.get();
-        // SAFETY: the pointer was taken from a reference that outlives its `Presence`, whose drop
-        // takes the pointer back, and both stay on this thread.
+        // SAFETY: the pointer was taken from a reference that outlives its `CurrentScheduler`,
+        // whose drop takes the pointer back, and both stay on this thread.
         let Some(scheduler) = (unsafe { present.as_ref() }) else { return false };
         let own = Arc::ptr_eq(scheduler.mailbox(), mailbox);
         if own {
@@ -70,7 +70,7 @@ impl<'a> Presence<'a> {
     }
 }
 
-impl Drop for Presence<'_> {
+impl Drop for CurrentScheduler<'_> {
     fn drop(&mut self) {
         PRESENT.set(self.before);
     }
@@ -80,10 +80,10 @@ static TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake, |_| {});
 
 /// Runs `poll` with a waker for the task.
 #[inline]
-pub(crate) fn with_waker<R>(borrowed: &Borrowed<'_>, poll: impl FnOnce(&Waker) -> R) -> R {
+pub(crate) fn with_waker<R>(borrowed: &BorrowedWaker<'_>, poll: impl FnOnce(&Waker) -> R) -> R {
     let data = ptr::from_ref(borrowed).cast();
-    // SAFETY: the table's functions read `data` as a `Borrowed` that is alive: the waker does not
-    // leave this function except as a clone, and a clone owns its state. Dropping the borrowed
+    // SAFETY: the table's functions read `data` as a `BorrowedWaker` that is alive: the waker does
+    // not leave this function except as a clone, and a clone owns its state. Dropping the borrowed
     // waker is free.
     let waker = ManuallyDrop::new(unsafe { Waker::new(data, &TABLE) });
     poll(&waker)
@@ -92,16 +92,16 @@ pub(crate) fn with_waker<R>(borrowed: &Borrowed<'_>, poll: impl FnOnce(&Waker) -
 fn clone(data: *const ()) -> RawWaker {
     // SAFETY: `data` comes from `with_waker`, whose borrow outlives every use of the borrowed
     // waker.
-    let borrowed = unsafe { &*data.cast::<Borrowed<'_>>() };
-    let owned = Owned { mailbox: borrowed.mailbox.clone(), id: borrowed.id };
+    let borrowed = unsafe { &*data.cast::<BorrowedWaker<'_>>() };
+    let owned = OwnedWaker { mailbox: borrowed.mailbox.clone(), id: borrowed.id };
     let waker = ManuallyDrop::new(Waker::from(Arc::new(owned)));
     RawWaker::new(waker.data(), waker.vtable())
 }
 
 fn wake(data: *const ()) {
     // SAFETY: as in `clone`.
-    let borrowed = unsafe { &*data.cast::<Borrowed<'_>>() };
-    if !Presence::wake(borrowed.mailbox, borrowed.id) {
+    let borrowed = unsafe { &*data.cast::<BorrowedWaker<'_>>() };
+    if !CurrentScheduler::wake(borrowed.mailbox, borrowed.id) {
         borrowed.mailbox.wake(borrowed.id, Wake::OTHER);
     }
 }

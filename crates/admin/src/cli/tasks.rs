@@ -4,7 +4,7 @@ use super::activity;
 use super::call::{Call, Later, Reply};
 use super::profiling::short_time;
 use proxy::{Shared, Worker};
-use reactor::{Class, Profiling, Pulse, Queued};
+use reactor::{Class, Profiling, Pulse, QueuedTasks};
 use std::fmt::Write as _;
 
 pub(super) fn tasks(_: &mut Call<'_>) -> Reply {
@@ -12,13 +12,13 @@ pub(super) fn tasks(_: &mut Call<'_>) -> Reply {
 }
 
 /// What is queued on one thread.
-pub(super) fn of(worker: &Worker) -> Vec<Queued> {
+pub(super) fn of(worker: &Worker) -> Vec<QueuedTasks> {
     worker.thread.scheduler().queued()
 }
 
 /// The whole answer, from what is queued on all threads.
-pub(super) fn render(threads: usize, known: Vec<Queued>) -> String {
-    let mut lines: Vec<Queued> = Vec::new();
+pub(super) fn render(threads: usize, known: Vec<QueuedTasks>) -> String {
+    let mut lines: Vec<QueuedTasks> = Vec::new();
     for queued in known {
         match lines.iter_mut().find(|it| it.function == queued.function) {
             Some(line) => {
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn queues_of_all_threads_are_added_up() {
-        let queued = |function, class, places, dated, latency| Queued {
+        let queued = |function, class, places, dated, latency| QueuedTasks {
             function,
             class,
             places,

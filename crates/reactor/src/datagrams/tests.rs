@@ -1,6 +1,6 @@
 //! Tests that datagrams arrive one by one, whole and in order, sent in trains or not.
 
-use super::{Datagrams, MAX_BYTES};
+use super::{DatagramQueue, MAX_BYTES};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn lines_arrive_as_they_were_sent() {
     let (socket, to) = receiver("127.0.0.1:0");
     let (other, elsewhere) = receiver("127.0.0.1:0");
     for trains in [true, false] {
-        let datagrams = Datagrams::new(true);
+        let datagrams = DatagramQueue::new(true);
         datagrams.trains.set(trains);
         let sent = lines(100);
         for (i, line) in sent.iter().enumerate() {
@@ -50,7 +50,7 @@ fn lines_arrive_as_they_were_sent() {
 #[test]
 fn queued_datagrams_are_bounded_and_sent_on_drop() {
     let (socket, to) = receiver("127.0.0.1:0");
-    let datagrams = Datagrams::new(true);
+    let datagrams = DatagramQueue::new(true);
     let line = vec![b'l'; MAX_BYTES / 3];
     for _ in 0..4 {
         assert!(datagrams.push(to, &line).is_ok());
@@ -64,7 +64,7 @@ fn queued_datagrams_are_bounded_and_sent_on_drop() {
 #[test]
 fn a_lost_datagram_is_reported_later_and_affects_no_other() {
     let (socket, to) = receiver("127.0.0.1:0");
-    let datagrams = Datagrams::new(true);
+    let datagrams = DatagramQueue::new(true);
     // No datagram is that long.
     let endless = vec![0; MAX_BYTES + 20_000];
     let taken = [&b"one"[..], &endless, b"two", b"six"].map(|it| datagrams.push(to, it).is_ok());
@@ -78,7 +78,7 @@ fn addresses_of_the_other_family() {
     let Ok(probe) = UdpSocket::bind("[::1]:0") else { return };
     drop(probe);
     let (socket, to) = receiver("[::1]:0");
-    let datagrams = Datagrams::new(false);
+    let datagrams = DatagramQueue::new(false);
     let sent = lines(12);
     sent.iter().for_each(|line| assert!(datagrams.push(to, line).is_ok()));
     datagrams.flush();

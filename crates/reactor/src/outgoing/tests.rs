@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernel::Address;
-use crate::script::Script;
+use crate::script::ScriptedKernel;
 use crate::{Settings, Socket};
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ fn run(thread: &Rc<Thread>, class: Class, task: impl Future<Output = ()> + 'stat
 
 #[test]
 fn messages_of_a_turn_are_sent_at_its_end_in_order() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let (one, other) = (script.socket(&thread, 1, 100), script.socket(&thread, 2, 100));
     let seen = script.clone();
@@ -39,14 +39,14 @@ fn messages_of_a_turn_are_sent_at_its_end_in_order() {
 
 #[test]
 fn successive_messages_of_a_socket_are_one_send() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let (one, other) = (script.socket(&thread, 1, 100), script.socket(&thread, 2, 100));
     let calls = || (script.with(1, |end| end.calls), script.with(2, |end| end.calls));
     for (socket, message) in [(&one, b"a"), (&one, b"b"), (&other, b"c"), (&one, b"d")] {
         socket.send_soon(message).unwrap();
     }
-    thread.send_waiting();
+    thread.send_queued();
     assert_eq!((script.got(1), script.got(2), calls()), ("abd".into(), "c".into(), (2, 1)));
     // For instance the farewell to a peer, behind the last message to it.
     one.send_soon(b"answer").unwrap();
@@ -57,7 +57,7 @@ fn successive_messages_of_a_socket_are_one_send() {
 
 #[test]
 fn the_last_message_is_sent_with_the_fin() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let [dropped, shut, broken] = [1, 2, 3].map(|at| script.socket(&thread, at, 100));
     for socket in [&dropped, &shut, &broken] {
@@ -78,11 +78,11 @@ fn the_last_message_is_sent_with_the_fin() {
 
 #[test]
 fn long_messages_and_those_on_connecting_sockets_are_sent_at_once() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 100_000);
-    socket.send_soon(&[b'x'; SHORT + 1]).unwrap();
-    assert_eq!(script.got(1).len(), SHORT + 1);
+    socket.send_soon(&[b'x'; MAX_COALESCED + 1]).unwrap();
+    assert_eq!(script.got(1).len(), MAX_COALESCED + 1);
     script.with(9, |end| end.room = 100);
     let fresh = Socket::connect(&thread, &Address::Pair(0)).unwrap();
     fresh.send_soon(b"first").unwrap();
@@ -97,11 +97,11 @@ fn long_messages_and_those_on_connecting_sockets_are_sent_at_once() {
 #[test]
 fn nothing_waits_for_work_of_another_class_or_for_many_tasks() {
     waits_at_most(false, TASKS);
-    waits_at_most(true, TASKS_HASTY);
+    waits_at_most(true, TASKS_LOW_LATENCY);
 }
 
 fn waits_at_most(low_latency: bool, tasks: u32) {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let mut settings = Settings::default();
     settings.scheduler.low_latency = low_latency;
     let thread = Thread::new(0, Box::new(script.clone()), settings);
@@ -131,7 +131,7 @@ fn waits_at_most(low_latency: bool, tasks: u32) {
 
 #[test]
 fn coalesced_messages_are_limited() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1_000_000);
     for count in 1..=MESSAGES {
@@ -139,25 +139,26 @@ fn coalesced_messages_are_limited() {
         socket.send_soon(b"message").unwrap();
     }
     assert_eq!(script.got(1).len(), MESSAGES * "message".len());
-    let count = i32::try_from(BYTES / SHORT).unwrap();
-    let crowd: Vec<_> = (2..2 + count).map(|at| script.socket(&thread, at, SHORT)).collect();
+    let count = i32::try_from(BYTES / MAX_COALESCED).unwrap();
+    let crowd: Vec<_> =
+        (2..2 + count).map(|at| script.socket(&thread, at, MAX_COALESCED)).collect();
     for socket in &crowd {
         assert!((2..2 + count).all(|at| script.got(at).is_empty()));
-        socket.send_soon(&[b'x'; SHORT]).unwrap();
+        socket.send_soon(&[b'x'; MAX_COALESCED]).unwrap();
     }
-    assert!((2..2 + count).all(|at| script.got(at).len() == SHORT));
+    assert!((2..2 + count).all(|at| script.got(at).len() == MAX_COALESCED));
 }
 
 #[test]
 fn messages_are_sent_at_once_while_the_peer_is_silent() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1_000_000);
     let sent = || script.with(1, |end| end.calls);
-    for _ in 0..UNHEARD / SHORT {
-        socket.send_soon(&[0; SHORT]).unwrap();
+    for _ in 0..MAX_UNANSWERED / MAX_COALESCED {
+        socket.send_soon(&[0; MAX_COALESCED]).unwrap();
     }
-    thread.send_waiting();
+    thread.send_queued();
     let before = sent();
     socket.send_soon(b"at once").unwrap();
     assert_eq!(sent(), before + 1);
@@ -165,13 +166,13 @@ fn messages_are_sent_at_once_while_the_peer_is_silent() {
     assert_eq!(socket.recv(&mut [0; 10]).unwrap(), 5);
     socket.send_soon(b"soon").unwrap();
     assert_eq!(sent(), before + 1);
-    thread.send_waiting();
+    thread.send_queued();
     assert_eq!(sent(), before + 2);
 }
 
 #[test]
 fn messages_are_sent_at_once_to_a_peer_that_may_be_gone() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 100);
     socket.send_soon(b"soon").unwrap();
@@ -183,7 +184,7 @@ fn messages_are_sent_at_once_to_a_peer_that_may_be_gone() {
     socket.recv(&mut [0; 10]).unwrap();
     socket.send_soon(b" later").unwrap();
     assert_eq!(script.got(1), "soon now", "it has said something");
-    thread.send_waiting();
+    thread.send_queued();
     thread.io(socket.key, |io| io.ready |= CLOSED);
     script.with(1, |end| end.error = Some(32));
     let error = socket.send_soon(b"gone").unwrap_err();
@@ -192,7 +193,7 @@ fn messages_are_sent_at_once_to_a_peer_that_may_be_gone() {
 
 #[test]
 fn a_connection_is_settled_once_the_system_has_all_bytes() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 3);
     socket.send_soon(b"all").unwrap();
@@ -201,12 +202,12 @@ fn a_connection_is_settled_once_the_system_has_all_bytes() {
     socket.send_soon(b"more").unwrap();
     assert!(!socket.is_settled());
     let _handle = socket.let_go();
-    assert!(thread.outgoing.rests.borrow().is_empty());
+    assert!(thread.send_queue.unsent.borrow().is_empty());
 }
 
 #[test]
 fn a_leaving_thread_sends_its_unsent_bytes() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
     socket.send_soon(b"bye").unwrap();
@@ -219,7 +220,7 @@ fn a_leaving_thread_sends_its_unsent_bytes() {
 
 #[test]
 fn unsent_bytes_precede_later_messages() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 3);
     socket.send_soon(b"hello").unwrap();
@@ -249,7 +250,7 @@ fn unsent_bytes_precede_later_messages() {
 
 #[test]
 fn unsent_bytes_outlive_their_socket() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
     socket.send_soon(b"bye").unwrap();
@@ -266,32 +267,32 @@ fn unsent_bytes_outlive_their_socket() {
 
 #[test]
 fn unsent_bytes_of_closed_sockets_time_out() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
     socket.send_soon(b"bye").unwrap();
     drop(socket);
-    for second in 0..u64::from(OUTLIVES) / 1_000 {
+    for second in 0..u64::from(ORPHAN_LIFETIME_MS) / 1_000 {
         script.now.set(second * 1_000_000_000);
         turn(&thread);
         assert!(!script.with(1, |end| end.closed), "after {second} s");
     }
-    script.now.set((u64::from(OUTLIVES) + 1_000) * 1_000_000);
+    script.now.set((u64::from(ORPHAN_LIFETIME_MS) + 1_000) * 1_000_000);
     turn(&thread);
     assert!(script.with(1, |end| end.closed));
-    assert_eq!((thread.sockets(), thread.outgoing.orphans.get()), (0, 0));
+    assert_eq!((thread.sockets(), thread.send_queue.orphans.get()), (0, 0));
 }
 
 #[test]
 fn sockets_with_orphaned_bytes_are_limited() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
-    let count = i32::try_from(ORPHANS).unwrap();
+    let count = i32::try_from(MAX_ORPHANS).unwrap();
     for handle in 1..=count + 3 {
         let socket = script.socket(&thread, handle, 1);
         socket.send_soon(b"bye").unwrap();
     }
-    assert_eq!((thread.sockets(), thread.outgoing.orphans.get()), (ORPHANS, ORPHANS));
+    assert_eq!((thread.sockets(), thread.send_queue.orphans.get()), (MAX_ORPHANS, MAX_ORPHANS));
     assert!((1..=count).all(|handle| !script.with(handle, |end| end.closed)));
     let dropped = |handle| script.with(handle, |end| (end.closed, end.reset));
     assert!((count + 1..=count + 3).all(|handle| dropped(handle) == (true, true)));
@@ -300,24 +301,24 @@ fn sockets_with_orphaned_bytes_are_limited() {
     turn(&thread);
     assert_eq!((script.got(1), dropped(1)), ("bye".into(), (true, false)));
     drop(script.socket(&thread, 5_000, 1).send_soon(b"bye"));
-    assert_eq!((dropped(5_000), thread.outgoing.orphans.get()), ((false, false), ORPHANS));
+    assert_eq!((dropped(5_000), thread.send_queue.orphans.get()), ((false, false), MAX_ORPHANS));
 }
 
 #[test]
 fn a_reset_drops_unsent_bytes() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
     socket.send_soon(b"bye").unwrap();
     socket.reset_on_close();
     drop(socket);
     assert!(script.with(1, |end| end.closed));
-    assert!(thread.outgoing.rests.borrow().is_empty());
+    assert!(thread.send_queue.unsent.borrow().is_empty());
 }
 
 #[test]
 fn the_fin_follows_unsent_bytes() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
     socket.send_soon(b"bye").unwrap();
@@ -331,7 +332,7 @@ fn the_fin_follows_unsent_bytes() {
 
 /// Results of two reads by the owner of a socket after a message to it failed with this error.
 fn reads_after(error: i32) -> [Result<usize, Option<i32>>; 2] {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 0);
     script.with(1, |end| end.error = Some(error));
@@ -347,7 +348,7 @@ fn reads_after(error: i32) -> [Result<usize, Option<i32>>; 2] {
         told.set([read(), read()]);
     });
     turn(&thread);
-    assert!(thread.outgoing.failures.borrow().is_empty());
+    assert!(thread.send_queue.failures.borrow().is_empty());
     heard.get()
 }
 
@@ -364,12 +365,12 @@ fn a_failed_send_is_reported_to_the_owner() {
 
 #[test]
 fn the_first_error_is_reported() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 0);
     script.with(1, |end| end.error = Some(RESET));
     socket.send_soon(b"lost").unwrap();
-    thread.send_waiting();
+    thread.send_queued();
     script.with(1, |end| end.error = Some(PIPE));
     let error = socket.send(&[IoSlice::new(b"x")], false).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(RESET));
@@ -377,7 +378,7 @@ fn the_first_error_is_reported() {
 
 #[test]
 fn lost_bytes_can_be_read_back() {
-    let script = Script::default();
+    let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 2);
     assert_eq!(socket.unsent(<[u8]>::to_vec), b"");
@@ -393,5 +394,5 @@ fn lost_bytes_can_be_read_back() {
     socket.send_soon(b"y").unwrap_err();
     assert_eq!(socket.unsent(<[u8]>::to_vec), b"llo, world", "nobody was told that these are sent");
     drop(socket);
-    assert!(thread.outgoing.failures.borrow().is_empty());
+    assert!(thread.send_queue.failures.borrow().is_empty());
 }

@@ -1,13 +1,13 @@
 //! Tests of a clock that leaps.
 
 use super::*;
-use crate::script::Script;
+use crate::script::ScriptedKernel;
 
 const MINUTE: u64 = 60_000_000_000;
 
 /// Spawns a thousand timers, one per second of the thread's time from `start` on; counts those that
 /// fired.
-fn timers(kernel: &Script, start: u64) -> (Rc<Thread>, Rc<Cell<u64>>) {
+fn timers(kernel: &ScriptedKernel, start: u64) -> (Rc<Thread>, Rc<Cell<u64>>) {
     kernel.now.set(start);
     let thread = kernel.thread();
     let fired = Rc::new(Cell::new(0));
@@ -27,7 +27,7 @@ fn timers(kernel: &Script, start: u64) -> (Rc<Thread>, Rc<Cell<u64>>) {
 #[test]
 fn a_clock_that_leaps_ahead_or_back_neither_fires_all_timers_nor_stops_them() {
     for leap in [0, 3_600, 86_400 * 30, -10, -3_600] {
-        let kernel = Script::default();
+        let kernel = ScriptedKernel::default();
         let (thread, fired) = timers(&kernel, 2 * 3_600_000_000_000);
         let begun = thread.nanos();
         kernel.leap.set(leap * 1_000_000_000);
@@ -42,7 +42,7 @@ fn a_clock_that_leaps_ahead_or_back_neither_fires_all_timers_nor_stops_them() {
 
 #[test]
 fn a_late_return_within_reason_is_real_time() {
-    let kernel = Script::default();
+    let kernel = ScriptedKernel::default();
     let (thread, fired) = timers(&kernel, MINUTE);
     let begun = thread.nanos();
     kernel.leap.set(4_000_000_000);
@@ -69,7 +69,7 @@ fn threads_of_a_process_take_the_same_leap_back() {
         .flat_map(|leap| [None, Some(3)].map(|other| (leap, other)))
         .flat_map(|(leap, other)| [0, 1].map(|first| (leap, other, first)))
     {
-        let kernel = Script::default();
+        let kernel = ScriptedKernel::default();
         kernel.now.set(2 * 3_600_000_000_000);
         let timekeeper = Timekeeper::new(2);
         let threads = [0, 1].map(|index| {

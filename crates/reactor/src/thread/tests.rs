@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::os::Os;
-use crate::socket::HALF;
+use crate::socket::INPUT_ONLY;
 use crate::{Address, Class, Errand, Listener, Socket};
 use std::io::{IoSlice, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -214,7 +214,7 @@ fn a_signal_wakes_the_poller_with_a_reason_of_its_own_also_just_before_it_sleeps
 
 /// Whether the only connection of a thread is registered with the poller.
 fn is_known(thread: &Thread) -> bool {
-    thread.ios.borrow().iter().all(|(_, io)| io.ready & NEW == 0)
+    thread.ios.borrow().iter().all(|(_, io)| io.ready & UNREGISTERED == 0)
 }
 
 /// A connection of a thread, and its peer.
@@ -253,7 +253,8 @@ fn room_is_reported_only_where_it_was_lacking() {
     let (socket, mut peer) = connection(&thread);
     let mut asking = peer.try_clone().unwrap();
     let own = thread.clone();
-    let half = |thread: &Thread| thread.ios.borrow().iter().all(|(_, io)| io.ready & HALF != 0);
+    let half =
+        |thread: &Thread| thread.ios.borrow().iter().all(|(_, io)| io.ready & INPUT_ONLY != 0);
     thread.scheduler().spawn(Class::Normal, async move {
         let mut buffer = [0; 100];
         socket.own();
@@ -391,7 +392,7 @@ fn low_latency_leaves_less_time_for_bulk_work() {
             let own = thread.clone();
             thread.scheduler().spawn(Class::Bulk, async move {
                 let start = own.kernel().monotonic();
-                while own.kernel().monotonic() < start + BULK_HASTY / 2 {}
+                while own.kernel().monotonic() < start + BULK_TIME_LOW_LATENCY / 2 {}
             });
         }
         let tasks = || thread.scheduler().tasks();
@@ -446,7 +447,7 @@ fn bulk_work_of_a_round_has_a_time_limit() {
         thread.scheduler().spawn(class, work(class, nanos));
     };
     // One of several rounds has to satisfy, because other programs use the machine too.
-    (0..100).for_each(|_| spawn(Class::Bulk, BULK / 10));
+    (0..100).for_each(|_| spawn(Class::Bulk, BULK_TIME / 10));
     let alone = (0..5).map(|_| {
         let before = ran.get()[2];
         thread.turn(Some(Duration::ZERO)).unwrap();
@@ -463,7 +464,7 @@ fn bulk_work_of_a_round_has_a_time_limit() {
     let (before, told) = (ran.get()[2], thread.scheduler().activity().ran[2].get());
     ran.set([0; 4]);
     assert_eq!(u64::from(before), told);
-    (0..30).for_each(|_| spawn(Class::Bulk, BULK));
+    (0..30).for_each(|_| spawn(Class::Bulk, BULK_TIME));
     (0..30).for_each(|_| spawn(Class::Normal, 1_000));
     spawn(Class::Heavy, 0);
     thread.turn(Some(Duration::ZERO)).unwrap();

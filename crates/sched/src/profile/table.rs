@@ -50,21 +50,21 @@ pub struct Entry {
 }
 
 #[derive(Clone, Copy)]
-struct Line {
+struct Row {
     function: &'static Function,
     caller: Option<(&'static Location<'static>, Wake)>,
     totals: Totals,
 }
 
 /// Rows in the table.
-const LINES: usize = 512;
+const ROWS: usize = 512;
 /// Rows probed for a key.
 const PROBES: usize = 16;
 
 /// The rows of one thread, hashed by the addresses of function and caller.
 #[derive(Default)]
 pub(super) struct Table {
-    lines: Vec<Option<Line>>,
+    lines: Vec<Option<Row>>,
     others: Totals,
 }
 
@@ -93,15 +93,15 @@ impl Table {
         caller: Option<(&'static Location<'static>, Wake)>,
     ) -> &mut Totals {
         if self.lines.is_empty() {
-            self.lines = vec![None; LINES];
+            self.lines = vec![None; ROWS];
         }
         let place = place(function, caller);
-        let found = (place..place + PROBES).map(|place| place % LINES).find(|place| {
+        let found = (place..place + PROBES).map(|place| place % ROWS).find(|place| {
             self.lines[*place]
                 .is_none_or(|line| ptr::eq(line.function, function) && same(line.caller, caller))
         });
         let Some(found) = found else { return &mut self.others };
-        let fresh = Line { function, caller, totals: Totals::default() };
+        let fresh = Row { function, caller, totals: Totals::default() };
         &mut self.lines[found].get_or_insert(fresh).totals
     }
 
@@ -129,5 +129,5 @@ fn same(a: Caller, b: Caller) -> bool {
 fn place(function: &'static Function, caller: Caller) -> usize {
     let (at, why) = caller.map_or((0, 0), |(at, why)| (ptr::from_ref(at).addr(), why.bits()));
     let mixed = ptr::from_ref(function).addr().rotate_left(20) ^ at ^ usize::from(why);
-    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % LINES
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % ROWS
 }

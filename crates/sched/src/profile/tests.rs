@@ -12,21 +12,21 @@ impl crate::Alarm for Silent {
 }
 
 #[derive(Clone, Default)]
-struct Hand(Rc<Cell<u64>>);
-impl Clock for Hand {
+struct ManualClock(Rc<Cell<u64>>);
+impl Clock for ManualClock {
     fn nanos(&self) -> u64 {
         self.0.get()
     }
 }
 
-impl Hand {
+impl ManualClock {
     fn pass(&self, nanos: u64) {
         self.0.set(self.0.get() + nanos);
     }
 }
 
-fn scheduler(mode: Mode) -> (Rc<Scheduler>, Hand) {
-    let clock = Hand::default();
+fn scheduler(mode: Mode) -> (Rc<Scheduler>, ManualClock) {
+    let clock = ManualClock::default();
     clock.pass(1_000);
     let settings = Settings { profiling: mode, ..Settings::default() };
     let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
@@ -36,7 +36,7 @@ fn scheduler(mode: Mode) -> (Rc<Scheduler>, Hand) {
 }
 
 /// A task that uses 70 ns in each turn.
-async fn worker(scheduler: Rc<Scheduler>, clock: Hand) {
+async fn worker(scheduler: Rc<Scheduler>, clock: ManualClock) {
     loop {
         clock.pass(70);
         scheduler.pause(None).await;

@@ -129,7 +129,7 @@ fn low_latency_ends_a_round_for_a_letter_but_bulk_work_progresses() {
 /// In low-latency mode, heavy work is postponed by rounds that were long already, up to a limit.
 #[test]
 fn low_latency_postpones_heavy_work_up_to_a_limit() {
-    for (low_latency, rounds) in [(false, 1), (true, round::PATIENCE + 1)] {
+    for (low_latency, rounds) in [(false, 1), (true, round::MAX_POSTPONED + 1)] {
         let scheduler = scheduler(Settings { low_latency, ..Settings::default() });
         let order = fill(&scheduler, [0, 0, 0, 3]);
         for turn in 1..=3 {

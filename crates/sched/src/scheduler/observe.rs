@@ -9,7 +9,7 @@ use stdx::Tick;
 
 /// Queued tasks of one function and class ("show tasks").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Queued {
+pub struct QueuedTasks {
     /// Path of the function.
     pub function: &'static str,
     /// Class in which they are queued.
@@ -56,7 +56,7 @@ impl Scheduler {
     /// Usage of the running task before this turn: without this turn and its latency.
     pub fn usage_before(&self) -> Usage {
         let now = self.usage();
-        let waited = if self.profile.is_on() { self.profile.waited() } else { 0 };
+        let waited = if self.profile.is_on() { self.profile.current_latency() } else { 0 };
         Usage {
             calls: now.calls.saturating_sub(1),
             latency: now.latency.wrapping_sub(waited),
@@ -65,16 +65,16 @@ impl Scheduler {
     }
 
     /// Queued tasks by function and class. Own thread only; O(length of the queue).
-    pub fn queued(&self) -> Vec<Queued> {
+    pub fn queued(&self) -> Vec<QueuedTasks> {
         let inner = self.inner.borrow();
         let now = self.profile.now();
-        let mut found: Vec<Queued> = Vec::new();
+        let mut found: Vec<QueuedTasks> = Vec::new();
         for (id, class) in inner.queue.iter() {
             let Some(slot) = inner.tasks.get(id) else { continue };
             let function = slot.function.name();
             let known = found.iter().position(|q| q.class == class && q.function == function);
             let place = known.unwrap_or_else(|| {
-                found.push(Queued { function, class, places: 0, dated: 0, latency: 0 });
+                found.push(QueuedTasks { function, class, places: 0, dated: 0, latency: 0 });
                 found.len() - 1
             });
             let queued = &mut found[place];
@@ -100,7 +100,7 @@ impl Scheduler {
     /// Sets the average length of a loop iteration without its sleep, in nanoseconds.
     pub fn hear_loop(&self, average: u64) {
         self.activity.loop_nanos.set(average);
-        self.profile.hear(average);
+        self.profile.set_loop_time(average);
     }
 
     /// Publishes the counters of a round.

@@ -1,17 +1,17 @@
 //! One round of a scheduler: open letters, divide the budget, run tasks.
 
-use super::{Inner, Scheduler, TaskId};
+use super::{Core, Scheduler, TaskId};
 use crate::class::{self, COUNT, Class};
 use crate::mailbox::Letter;
 use crate::profile::Function;
 use crate::queue::RunQueue;
-use crate::slot::{State, Work};
-use crate::waker::{self, Borrowed, Presence};
+use crate::slot::{State, TaskFuture};
+use crate::waker::{self, BorrowedWaker, CurrentScheduler};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
 /// Most rounds in a row that may postpone heavy work, so that it does not starve.
-pub(super) const PATIENCE: u32 = 4;
+pub(super) const MAX_POSTPONED: u32 = 4;
 
 /// Outcome of one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,8 +40,8 @@ impl Budget {
 
 /// A queued task's turn.
 enum Turn {
-    Poll(TaskId, Work, &'static Function),
-    Drop(Work),
+    Poll(TaskId, TaskFuture, &'static Function),
+    Drop(TaskFuture),
 }
 
 impl Scheduler {
@@ -54,16 +54,16 @@ impl Scheduler {
     /// the measured time. It returns whether the round may run more items of that class.
     ///
     /// In low-latency mode, `labours` is called before a heavy item. If it returns `false`, heavy
-    /// work waits for another round, for at most [`PATIENCE`] rounds.
+    /// work waits for another round, for at most [`MAX_POSTPONED`] rounds.
     pub fn run_telling(
         &self,
         before: &impl Fn(Class) -> bool,
         labours: &impl Fn() -> bool,
     ) -> Round {
-        self.assert_at_home();
-        self.profile.follow(&self.activity.profiling);
-        let _presence = Presence::of(self);
-        self.open_mail();
+        self.assert_on_owner_thread();
+        self.profile.adopt_mode(&self.activity.profiling);
+        let _presence = CurrentScheduler::of(self);
+        self.receive_letters();
         let mut round = Round::default();
         let mut budget = {
             let queue = &self.inner.borrow().queue;
@@ -77,7 +77,7 @@ impl Scheduler {
             if !goes_on {
                 budget.close();
             }
-            if self.settings.low_latency && self.is_urged(&budget) {
+            if self.settings.low_latency && self.has_new_urgent_work(&budget) {
                 break;
             }
         }
@@ -105,7 +105,7 @@ impl Scheduler {
     ///
     /// Called only after an item that is not urgent, so that each round makes progress with those
     /// too.
-    fn is_urged(&self, budget: &Budget) -> bool {
+    fn has_new_urgent_work(&self, budget: &Budget) -> bool {
         if budget.level == Class::Urgent {
             return false;
         }
@@ -123,7 +123,7 @@ impl Scheduler {
         let first = if self.settings.low_latency { 0 } else { budget.level as usize };
         for class in &Class::ALL[first..] {
             let labour = *class == Class::Heavy && budget.left[*class as usize] > 0;
-            if labour && self.puts_off(labours) {
+            if labour && self.postpones_heavy(labours) {
                 budget.level = Class::Heavy;
                 budget.close();
             }
@@ -132,7 +132,7 @@ impl Scheduler {
                 budget.left[*class as usize] -= 1;
                 budget.level = *class;
                 if let Some(turn) = self.check_out(inner, id, *class) {
-                    inner.fetch_next(*class);
+                    inner.prefetch_next(*class);
                     return Some(turn);
                 }
             }
@@ -142,15 +142,15 @@ impl Scheduler {
 
     /// Whether heavy work is postponed to another round because this round has taken long enough
     /// for descriptors and letters, which are looked at between rounds only.
-    fn puts_off(&self, labours: &impl Fn() -> bool) -> bool {
-        let waited = self.put_off.get();
-        let off = self.settings.low_latency && waited < PATIENCE && !labours();
-        self.put_off.set(if off { waited + 1 } else { 0 });
+    fn postpones_heavy(&self, labours: &impl Fn() -> bool) -> bool {
+        let waited = self.postponed.get();
+        let off = self.settings.low_latency && waited < MAX_POSTPONED && !labours();
+        self.postponed.set(if off { waited + 1 } else { 0 });
         off
     }
 
     /// Takes the future out of its slot to run it; `None` if there is nothing to run.
-    fn check_out(&self, inner: &mut Inner, id: TaskId, class: Class) -> Option<Turn> {
+    fn check_out(&self, inner: &mut Core, id: TaskId, class: Class) -> Option<Turn> {
         let slot = inner.tasks.get_mut(id)?;
         if let Some(wanted) = slot.yields_to.take().filter(|wanted| *wanted != class) {
             inner.enqueue(id, wanted);
@@ -158,12 +158,12 @@ impl Scheduler {
         }
         if self.profile.is_on() {
             // Taken before QUEUED is cleared: a wake-up after that dates the following turn.
-            self.profile.take(id);
+            self.profile.take_mark(id);
         }
-        slot.state -= State::QUEUED | State::SAID;
+        slot.state -= State::QUEUED | State::NEXT_CLASS;
         let work = slot.future.take()?;
         if slot.state.contains(State::KILLED) {
-            inner.forget(id);
+            inner.remove_task(id);
             return Some(Turn::Drop(work));
         }
         let function = slot.function;
@@ -195,10 +195,10 @@ impl Scheduler {
     }
 
     #[inline]
-    fn poll(&self, id: TaskId, mut work: Work, function: &'static Function) {
+    fn poll(&self, id: TaskId, mut work: TaskFuture, function: &'static Function) {
         self.current.set(id);
         self.activity.enter(function);
-        let borrowed = Borrowed { mailbox: &self.mailbox, id };
+        let borrowed = BorrowedWaker { mailbox: &self.mailbox, id };
         let polled = waker::with_waker(&borrowed, |waker| {
             let mut context = Context::from_waker(waker);
             catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context)))
@@ -215,7 +215,7 @@ impl Scheduler {
     }
 
     #[inline]
-    fn check_in(&self, id: TaskId, work: Work) {
+    fn check_in(&self, id: TaskId, work: TaskFuture) {
         let inner = &mut *self.inner.borrow_mut();
         let Some(slot) = inner.tasks.get_mut(id) else { return };
         slot.future = Some(work);
@@ -234,8 +234,8 @@ impl Scheduler {
         }
     }
 
-    fn remove(&self, id: TaskId, work: Work) {
-        self.inner.borrow_mut().forget(id);
+    fn remove(&self, id: TaskId, work: TaskFuture) {
+        self.inner.borrow_mut().remove_task(id);
         drop(work);
     }
 
@@ -246,15 +246,15 @@ impl Scheduler {
         }
     }
 
-    fn take_any(&self) -> Option<Work> {
+    fn take_any(&self) -> Option<TaskFuture> {
         let inner = &mut *self.inner.borrow_mut();
         let (id, _) = inner.tasks.iter().find(|(_, slot)| slot.future.is_some())?;
         let work = inner.tasks.get_mut(id)?.future.take();
-        inner.forget(id);
+        inner.remove_task(id);
         work
     }
 
-    fn open_mail(&self) {
+    fn receive_letters(&self) {
         let mut opened = 0;
         for _ in 0..self.settings.depth.max(1) {
             match self.mailbox.receive() {

@@ -4,7 +4,7 @@
 //! reads one word, the earliest due time of all jobs; once that has passed, it takes the due jobs
 //! of its own out of the tree, within a budget, and runs them outside the lock. One thread scans at
 //! a time. A thread that finds the tree locked comes again later, and jobs added or killed
-//! meanwhile wait in a hatch (see `desk`).
+//! meanwhile wait in its message list (see `delegating_lock`).
 //!
 //! Each job is watched by one thread of its set, usually the one that added it: only this thread
 //! has a timer for it. So an idle process sleeps, however many threads it has, and a due job wakes
@@ -14,8 +14,8 @@
 //! under the lock, and does not begin once [`SharedWork::kill`] has returned `true`.
 //!
 //! Time is in milliseconds of a monotonic clock that does not wrap. Shared cache lines written:
-//! adding a job writes the hatch, the tree's path and one watch; a look that finds nothing due
-//! writes none.
+//! adding a job writes the message list, the tree's path and one watch; a look that finds nothing
+//! due writes none.
 
 mod watch;
 
@@ -24,7 +24,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use stdx::{Position, ScopeTree};
 
-use super::desk::Desk;
+use super::delegating_lock::DelegatingLock;
 use super::sync::{self, AtomicU8, AtomicU64, Mutex, lock};
 use super::{Mailbox, TaskId, Wake};
 use watch::Watch;
@@ -41,7 +41,7 @@ const RUNNING: u8 = 1;
 const OVER: u8 = 2;
 
 /// Position of a job in the tree, and the job itself unless it runs.
-struct Inner<C> {
+struct ItemState<C> {
     position: Option<Position>,
     job: Option<Job<C>>,
 }
@@ -55,7 +55,7 @@ struct Item<C> {
     /// while no thread is inserting the item.
     place: AtomicU64,
     state: AtomicU8,
-    inner: Mutex<Inner<C>>,
+    inner: Mutex<ItemState<C>>,
 }
 
 /// A job added to [`SharedWork`], for postponing or killing it.
@@ -71,7 +71,7 @@ type Tree<C> = ScopeTree<Arc<Item<C>>>;
 
 /// Jobs of up to 64 threads. `C` is the context that a thread gives to a job.
 pub struct SharedWork<C> {
-    desk: Desk<Tree<C>, Arc<Item<C>>>,
+    tree: DelegatingLock<Tree<C>, Arc<Item<C>>>,
     /// Earliest due time of all jobs, `u64::MAX` if there are none; written under the lock.
     earliest: AtomicU64,
     watches: Box<[Watch]>,
@@ -96,7 +96,7 @@ impl<C> SharedWork<C> {
     /// An empty set of jobs for this number of threads; threads beyond 64 can run none.
     pub fn new(threads: usize) -> Self {
         Self {
-            desk: Desk::new(ScopeTree::new()),
+            tree: DelegatingLock::new(ScopeTree::new()),
             earliest: AtomicU64::new(u64::MAX),
             watches: (0..threads.min(64)).map(|_| Watch::default()).collect(),
         }
@@ -131,7 +131,7 @@ impl<C> SharedWork<C> {
             due: AtomicU64::new(due),
             place: AtomicU64::new(due),
             state: AtomicU8::new(WAITING),
-            inner: Mutex::new(Inner { position: None, job: Some(job) }),
+            inner: Mutex::new(ItemState { position: None, job: Some(job) }),
         });
         self.queue(Arc::clone(&item));
         self.watch(from, scope, due);
@@ -162,15 +162,15 @@ impl<C> SharedWork<C> {
     /// postponed and are not due yet count too.
     pub fn run(&self, thread: usize, now: u64, budget: &mut usize, offer: &C) -> Pass {
         let Some(watch) = self.watches.get(thread) else { return Pass::default() };
-        // A watched job may still lie in the hatch, so the tree is scanned whatever `earliest`
-        // says.
+        // A watched job may still be in the message list, so the tree is scanned whatever
+        // `earliest` says.
         let watched = watch.pass(now);
         if watched.is_empty() && self.earliest.load(Acquire) > now {
             return Pass::default();
         }
         let mut due = Vec::new();
         let scan = |tree: &mut Tree<C>| self.scan(tree, thread, now, budget, &mut due);
-        let left = self.desk.enter(|tree, item| self.take_in(tree, item), scan);
+        let left = self.tree.try_with(|tree, item| self.sync_with_tree(tree, item), scan);
         let more = left != Some(None);
         if more {
             watch.put_back(watched.into_iter().chain(left.flatten()));
@@ -200,7 +200,7 @@ impl<C> SharedWork<C> {
             let wanted = item.due.load(Acquire);
             if wanted > now {
                 item.place.store(wanted, Release);
-                self.take_in(tree, Arc::clone(&item));
+                self.sync_with_tree(tree, Arc::clone(&item));
                 self.watch(thread, item.scope, wanted);
             } else if item.state.compare_exchange(WAITING, RUNNING, AcqRel, Relaxed).is_ok() {
                 let job = lock(&item.inner).job.take();
@@ -231,10 +231,10 @@ impl<C> SharedWork<C> {
 
     /// Has an item inserted into the tree, or removed if it is over.
     fn queue(&self, item: Arc<Item<C>>) {
-        self.desk.hand_in(item, |tree, item| self.take_in(tree, item));
+        self.tree.delegate(item, |tree, item| self.sync_with_tree(tree, item));
     }
 
-    fn take_in(&self, tree: &mut Tree<C>, item: Arc<Item<C>>) {
+    fn sync_with_tree(&self, tree: &mut Tree<C>, item: Arc<Item<C>>) {
         let mut inner = lock(&item.inner);
         let over = match item.state.load(Acquire) {
             WAITING => {
@@ -271,11 +271,11 @@ impl<C> SharedWork<C> {
 
     /// Jobs in the tree; `None` while a thread scans it.
     pub fn waiting(&self) -> Option<usize> {
-        self.desk.enter(|tree, item| self.take_in(tree, item), |tree| tree.len())
+        self.tree.try_with(|tree, item| self.sync_with_tree(tree, item), |tree| tree.len())
     }
 
     /// Jobs added or killed that the scanning thread has yet to apply: 0 while none scans.
     pub fn backlog(&self) -> usize {
-        self.desk.backlog()
+        self.tree.backlog()
     }
 }

@@ -1,8 +1,8 @@
-//! Shared work with a planted bug: a thread that leaves the desk does not check the hatch again.
+//! Shared work with a planted bug: a thread that unlocks does not check the messages again.
 #![allow(dead_code, unreachable_pub, reason = "the product uses all of it")]
 
-#[path = "planted_desk.rs"]
-mod desk;
+#[path = "planted_lock.rs"]
+mod delegating_lock;
 #[path = "models.rs"]
 pub mod models;
 #[path = "../../src/shared/mod.rs"]

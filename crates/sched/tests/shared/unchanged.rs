@@ -1,8 +1,8 @@
 //! Shared work of the product over shuttle's locks.
 #![allow(dead_code, unreachable_pub, reason = "the product uses all of it")]
 
-#[path = "../../src/desk.rs"]
-mod desk;
+#[path = "../../src/delegating_lock.rs"]
+mod delegating_lock;
 #[path = "models.rs"]
 pub mod models;
 #[path = "../../src/shared/mod.rs"]
