@@ -62,14 +62,14 @@ struct Seen {
 
 /// Time that a thread wanted to run but did not.
 #[derive(Default, Clone, Copy)]
-struct Denied {
+struct WithheldTime {
     /// Number of preemptions while it was runnable.
     preempted: u64,
     /// Nanoseconds in the kernel's run queue.
     waited: u64,
 }
 
-impl Denied {
+impl WithheldTime {
     /// Values of the calling thread so far.
     fn so_far() -> Self {
         let read = |file: &str| std::fs::read_to_string(format!("/proc/thread-self/{file}"));
@@ -95,8 +95,8 @@ struct Sums {
     seen: Seen,
     slices: u64,
     seconds: f64,
-    server: Denied,
-    client: Denied,
+    server: WithheldTime,
+    client: WithheldTime,
 }
 
 /// A thread with its heavy tasks.
@@ -137,7 +137,7 @@ async fn answer(socket: Socket, common: Arc<Common>) {
 fn ask(mut stream: TcpStream, common: &Common, sums: &mut Sums) {
     sys::cpu::bind_thread(&[CLIENT]).expect("two processors");
     let prng = stdx::Prng::new(5);
-    let before = Denied::so_far();
+    let before = WithheldTime::so_far();
     let mut byte = [0];
     while !common.stop.load(Relaxed) {
         let (start, slices) = (now(), common.slices.load(SeqCst));
@@ -163,7 +163,7 @@ fn pair() -> (TcpStream, TcpStream) {
 
 /// Calls `turn` for `SPAN`, and longer if the client is still running.
 fn turn_for_span(common: &Common, sums: &mut Sums, mut turn: impl FnMut()) {
-    let (start, before, denied) = (now(), common.slices.load(SeqCst), Denied::so_far());
+    let (start, before, denied) = (now(), common.slices.load(SeqCst), WithheldTime::so_far());
     while start.elapsed() < SPAN {
         turn();
     }
@@ -242,8 +242,8 @@ fn latency(name: &str, sums: &mut Sums) -> Vec<String> {
 
 /// A row of the table of withheld time.
 fn denied(name: &str, sums: &Sums) -> Vec<String> {
-    let share = |it: Denied| format!("{:.2} %", it.waited as f64 / 1e7 / sums.seconds);
-    let times = |it: Denied| it.preempted.to_string();
+    let share = |it: WithheldTime| format!("{:.2} %", it.waited as f64 / 1e7 / sums.seconds);
+    let times = |it: WithheldTime| it.preempted.to_string();
     let (server, client) = (sums.server, sums.client);
     vec![name.to_owned(), times(server), share(server), times(client), share(client)]
 }

@@ -78,7 +78,7 @@ pub enum Event {
 
 /// Phase of a resolution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum Phase {
     /// Between two resolutions.
     Idle,
     /// This number of name servers have not answered yet.
@@ -89,7 +89,7 @@ enum State {
 
 /// A record, and the time of the last answer that had it.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownRecord {
     record: Record,
     seen: u64,
 }
@@ -101,7 +101,7 @@ pub struct Resolution {
     preferred: Kind,
     /// The record type of the current query.
     kind: Kind,
-    state: State,
+    state: Phase,
     /// The id of the current query.
     id: u16,
     /// Queries left.
@@ -112,7 +112,7 @@ pub struct Resolution {
     /// Start of the resolution: addresses that servers had then, from a file or the system, are
     /// held like those of an answer.
     begun: u64,
-    known: Vec<Known>,
+    known: Vec<KnownRecord>,
     /// Time of the last valid answer.
     valid: Option<u64>,
     /// Failure of the last resolution, if it failed.
@@ -126,7 +126,7 @@ impl Resolution {
             name: name.into(),
             preferred,
             kind: preferred,
-            state: State::Idle,
+            state: Phase::Idle,
             id: 0,
             left: 0,
             error: None,
@@ -155,12 +155,12 @@ impl Resolution {
 
     /// The id of the query in progress, if any.
     pub fn asking(&self) -> Option<u16> {
-        matches!(self.state, State::Asking(_)).then_some(self.id)
+        matches!(self.state, Phase::Asking(_)).then_some(self.id)
     }
 
     /// Whether no query is in progress and none is waiting.
     pub fn is_idle(&self) -> bool {
-        self.state == State::Idle
+        self.state == Phase::Idle
     }
 
     /// The valid records.
@@ -210,12 +210,12 @@ impl Resolution {
             return Event::Nothing;
         }
         match self.state {
-            State::Idle => {
+            Phase::Idle => {
                 self.left = settings.retries.max(1);
                 self.ask(self.preferred, now, id, servers, settings)
             }
-            State::Waiting => self.ask(self.preferred, now, id, servers, settings),
-            State::Asking(_) => match self.error.take() {
+            Phase::Waiting => self.ask(self.preferred, now, id, servers, settings),
+            Phase::Asking(_) => match self.error.take() {
                 // At least one name server has failed, the others have not answered.
                 Some(error) => self.fall_back(error, now, id, servers, settings),
                 None => self.ask_again(now, id, servers, settings),
@@ -232,7 +232,7 @@ impl Resolution {
         servers: usize,
         settings: &Settings,
     ) -> Event {
-        let State::Asking(waiting) = self.state else { return Event::Nothing };
+        let Phase::Asking(waiting) = self.state else { return Event::Nothing };
         let error = match reply {
             Reply::Foreign | Reply::Truncated => return Event::Nothing,
             Reply::Answer(answer) => return self.answered(answer, now, settings),
@@ -240,7 +240,7 @@ impl Resolution {
             Reply::Failed(failure) => failure,
         };
         self.error = Some(error);
-        self.state = State::Asking(waiting.saturating_sub(1));
+        self.state = Phase::Asking(waiting.saturating_sub(1));
         match waiting {
             0 | 1 => self.fall_back(error, now, id, servers, settings),
             _ => Event::Nothing,
@@ -271,7 +271,7 @@ impl Resolution {
                 if self.left == 0 {
                     return self.give_up(error, now, settings);
                 }
-                (self.state, self.error) = (State::Waiting, None);
+                (self.state, self.error) = (Phase::Waiting, None);
                 self.due = self.due.max(now);
                 Event::Nothing
             }
@@ -289,7 +289,7 @@ impl Resolution {
 
     fn ask(&mut self, kind: Kind, now: u64, id: u16, servers: usize, settings: &Settings) -> Event {
         (self.kind, self.id, self.error) = (kind, id, None);
-        self.state = State::Asking(servers);
+        self.state = Phase::Asking(servers);
         self.due = now.saturating_add(settings.retry.max(1));
         Event::Ask
     }
@@ -297,14 +297,14 @@ impl Resolution {
     fn answered(&mut self, answer: Answer, now: u64, settings: &Settings) -> Event {
         for record in answer.records {
             match self.known.iter_mut().find(|known| is_same(&known.record, &record)) {
-                Some(known) => *known = Known { record, seen: now },
-                None => self.known.push(Known { record, seen: now }),
+                Some(known) => *known = KnownRecord { record, seen: now },
+                None => self.known.push(KnownRecord { record, seen: now }),
             }
         }
         let obsolete = settings.hold.obsolete;
         self.known.retain(|known| known.seen == now || now < known.seen.saturating_add(obsolete));
-        self.forget_beyond(message::MAX_RECORDS, now);
-        (self.state, self.valid, self.failure) = (State::Idle, Some(now), None);
+        self.drop_beyond(message::MAX_RECORDS, now);
+        (self.state, self.valid, self.failure) = (Phase::Idle, Some(now), None);
         let ttl = if settings.honours_ttl { u64::from(answer.ttl) * 1_000 } else { 0 };
         self.due = now.saturating_add(settings.resolve.max(ttl).max(1));
         Event::Answered
@@ -312,7 +312,7 @@ impl Resolution {
 
     /// Bounds the records kept while none becomes obsolete: beyond `most`, records missing in the
     /// answer of `now` are dropped.
-    fn forget_beyond(&mut self, most: usize, now: u64) {
+    fn drop_beyond(&mut self, most: usize, now: u64) {
         let mut excess = self.known.len().saturating_sub(most);
         self.known.retain(|known| {
             let goes = excess > 0 && known.seen != now;
@@ -322,7 +322,7 @@ impl Resolution {
     }
 
     fn give_up(&mut self, failure: Failure, now: u64, settings: &Settings) -> Event {
-        (self.state, self.error, self.failure) = (State::Idle, None, Some(failure));
+        (self.state, self.error, self.failure) = (Phase::Idle, None, Some(failure));
         if !self.holds(failure, now, settings) {
             self.known.clear();
         }

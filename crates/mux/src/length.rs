@@ -59,7 +59,7 @@ fn write(head: &mut Head, n: u64) {
 /// Lets a request without a body announce at most a length of 0: a server would take the next
 /// request for a body of any other length.
 #[inline]
-pub(crate) fn deny(head: &mut Head) {
+pub(crate) fn allow_only_zero(head: &mut Head) {
     if head.has(HeaderId::ContentLength) && announced(head) != Some(0) {
         head.remove_id(HeaderId::ContentLength);
     }

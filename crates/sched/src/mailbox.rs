@@ -108,8 +108,8 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
     use stdx::Key;
 
-    struct Bell(Arc<AtomicUsize>);
-    impl Alarm for Bell {
+    struct CountingAlarm(Arc<AtomicUsize>);
+    impl Alarm for CountingAlarm {
         fn ring(&self) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn rings_only_a_sleeper_and_only_once() {
         let rings = Arc::new(AtomicUsize::new(0));
-        let mailbox = Mailbox::new(Box::new(Bell(rings.clone())));
+        let mailbox = Mailbox::new(Box::new(CountingAlarm(rings.clone())));
         let id = TaskId(Key { index: 1, generation: 1 });
         mailbox.wake(id, Wake::IO);
         assert_eq!(rings.load(Ordering::SeqCst), 0);

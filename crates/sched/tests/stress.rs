@@ -14,18 +14,18 @@ const TASKS: usize = 64;
 const ROUNDS: usize = if cfg!(miri) { 3 } else { 400 };
 
 /// Wakes the owner from its `park`.
-struct Bell(Thread);
+struct UnparkAlarm(Thread);
 
-impl Alarm for Bell {
+impl Alarm for UnparkAlarm {
     fn ring(&self) {
         self.0.unpark();
     }
 }
 
 /// Counts its own drop.
-struct Life(Arc<AtomicU32>);
+struct DropCounter(Arc<AtomicU32>);
 
-impl Drop for Life {
+impl Drop for DropCounter {
     fn drop(&mut self) {
         self.0.fetch_add(1, SeqCst);
     }
@@ -33,13 +33,13 @@ impl Drop for Life {
 
 /// The tasks of a round, and how often each was dropped.
 #[derive(Default)]
-struct Round {
+struct KillRound {
     ids: Mutex<Vec<TaskId>>,
     drops: Mutex<Vec<Arc<AtomicU32>>>,
 }
 
 /// Kills all tasks of each round in a random order; wakes some of them first.
-fn kill_all(mailbox: &Mailbox, round: &Round, barrier: &Barrier, seed: u64) {
+fn kill_all(mailbox: &Mailbox, round: &KillRound, barrier: &Barrier, seed: u64) {
     let prng = Prng::new(seed);
     for _ in 0..ROUNDS {
         barrier.wait();
@@ -56,7 +56,7 @@ fn kill_all(mailbox: &Mailbox, round: &Round, barrier: &Barrier, seed: u64) {
 }
 
 /// One of several behaviours: ends at once, waits, has a deadline, or kills another task.
-async fn live(own: Rc<Scheduler>, kind: u32, life: Life, other: Option<TaskId>) {
+async fn live(own: Rc<Scheduler>, kind: u32, life: DropCounter, other: Option<TaskId>) {
     let _life = life;
     if let Some(other) = other.filter(|_| kind == 3) {
         own.kill(other);
@@ -71,13 +71,13 @@ async fn live(own: Rc<Scheduler>, kind: u32, life: Life, other: Option<TaskId>) 
     }
 }
 
-fn make(own: &Rc<Scheduler>, round: &Round, prng: &Prng) {
+fn make(own: &Rc<Scheduler>, round: &KillRound, prng: &Prng) {
     let (mut ids, mut drops) = (round.ids.lock().unwrap(), round.drops.lock().unwrap());
     ids.clear();
     drops.clear();
     for _ in 0..TASKS {
         let dropped = Arc::new(AtomicU32::new(0));
-        let (life, other) = (Life(dropped.clone()), ids.last().copied());
+        let (life, other) = (DropCounter(dropped.clone()), ids.last().copied());
         let class = Class::ALL[prng.below(4) as usize];
         ids.push(own.spawn(class, live(own.clone(), prng.below(5), life, other)));
         drops.push(dropped);
@@ -90,8 +90,8 @@ fn make(own: &Rc<Scheduler>, round: &Round, prng: &Prng) {
 
 #[test]
 fn tasks_killed_by_other_threads_are_dropped_exactly_once() {
-    let mailbox = Arc::new(Mailbox::new(Box::new(Bell(std::thread::current()))));
-    let (round, barrier) = (&Round::default(), &Barrier::new(KILLERS + 1));
+    let mailbox = Arc::new(Mailbox::new(Box::new(UnparkAlarm(std::thread::current()))));
+    let (round, barrier) = (&KillRound::default(), &Barrier::new(KILLERS + 1));
     let own = Rc::new(Scheduler::new(Settings::default(), mailbox.clone(), Tick(0)));
     let prng = Prng::new(1);
     let mailbox = &*mailbox;

@@ -24,9 +24,9 @@ fn switch() {
 
 /// The alarm of a thread that sleeps on a condition variable instead of a poller.
 #[derive(Clone, Default)]
-struct Bell(Arc<(Mutex<bool>, Condvar)>);
+struct CondvarAlarm(Arc<(Mutex<bool>, Condvar)>);
 
-impl Bell {
+impl CondvarAlarm {
     fn wait(&self) {
         let mut rung = locked(&self.0.0);
         while !*rung {
@@ -36,7 +36,7 @@ impl Bell {
     }
 }
 
-impl Alarm for Bell {
+impl Alarm for CondvarAlarm {
     fn ring(&self) {
         *locked(&self.0.0) = true;
         self.0.1.notify_one();
@@ -53,16 +53,16 @@ struct Tally {
 }
 
 /// Counts drops: exactly one for each task, in whatever state it ended.
-struct Life(Arc<Tally>);
+struct DropTally(Arc<Tally>);
 
-impl Life {
+impl DropTally {
     fn begin(tally: &Arc<Tally>) -> Self {
         tally.alive.fetch_add(1, SeqCst);
         Self(tally.clone())
     }
 }
 
-impl Drop for Life {
+impl Drop for DropTally {
     fn drop(&mut self) {
         self.0.alive.fetch_sub(1, SeqCst);
         self.0.dropped.fetch_add(1, SeqCst);
@@ -73,13 +73,13 @@ impl Drop for Life {
 #[derive(Clone)]
 struct Owner {
     mailbox: Arc<Mailbox>,
-    bell: Bell,
+    bell: CondvarAlarm,
     first: Arc<Mutex<Vec<TaskId>>>,
 }
 
 impl Owner {
     fn new() -> Self {
-        let bell = Bell::default();
+        let bell = CondvarAlarm::default();
         let mailbox = Arc::new(Mailbox::new(Box::new(bell.clone())));
         Self { mailbox, bell, first: Arc::default() }
     }
@@ -111,7 +111,7 @@ impl Owner {
 
 /// A task that takes what was posted to it until the last post.
 async fn taker(scheduler: Rc<Scheduler>, tally: Arc<Tally>, goal: usize) {
-    let _life = Life::begin(&tally);
+    let _life = DropTally::begin(&tally);
     while tally.taken.load(SeqCst) < goal {
         switch();
         tally.taken.store(tally.posted.load(SeqCst), SeqCst);
@@ -191,7 +191,7 @@ fn a_killed_task_is_dropped_exactly_once_in_any_state() {
             .collect();
         let scheduler = owner.scheduler();
         for _ in 0..TASKS {
-            let (own, life) = (scheduler.clone(), Life::begin(&tally));
+            let (own, life) = (scheduler.clone(), DropTally::begin(&tally));
             let id = scheduler.spawn(Class::Normal, async move {
                 let _life = life;
                 loop {
@@ -268,7 +268,7 @@ async fn keeper(
                     owners[1 - own].mailbox.wake(keeper, Wake::MESSAGE);
                 }
                 _ => {
-                    let (life, tally) = (Life::begin(&tally), tally.clone());
+                    let (life, tally) = (DropTally::begin(&tally), tally.clone());
                     scheduler.spawn(Class::Normal, async move {
                         let _life = life;
                         switch();

@@ -11,28 +11,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The kernel of one thread of the machine.
-pub(crate) struct Virtual {
+pub(crate) struct VirtualKernel {
     world: Rc<World>,
     poller: usize,
     bell: Arc<AtomicBool>,
 }
 
-struct Ringer(Arc<AtomicBool>);
+struct FlagAlarm(Arc<AtomicBool>);
 
-impl Alarm for Ringer {
+impl Alarm for FlagAlarm {
     fn ring(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-impl Virtual {
+impl VirtualKernel {
     pub(crate) fn new(world: Rc<World>) -> Self {
         let (poller, bell) = world.net().add_poller();
         Self { world, poller, bell }
     }
 }
 
-impl Kernel for Virtual {
+impl Kernel for VirtualKernel {
     fn monotonic(&self) -> u64 {
         self.world.net().now()
     }
@@ -46,7 +46,7 @@ impl Kernel for Virtual {
     }
 
     fn alarm(&self) -> Box<dyn Alarm> {
-        Box::new(Ringer(self.bell.clone()))
+        Box::new(FlagAlarm(self.bell.clone()))
     }
 
     fn wait(&self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {

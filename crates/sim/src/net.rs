@@ -1,7 +1,7 @@
 //! The virtual network: addresses, connections, and the events due on them.
 //!
-//! Everything that takes time is a [`Due`] in one heap, ordered by time and insertion. All random
-//! choices are drawn from one generator, so a seed determines a run.
+//! Everything that takes time is a [`DueEvent`] in one heap, ordered by time and insertion. All
+//! random choices are drawn from one generator, so a seed determines a run.
 
 mod conn;
 mod dial;
@@ -39,7 +39,7 @@ pub(crate) mod errno {
 
 /// An event that is due at some time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Due {
+enum DueEvent {
     /// Bytes become readable.
     Arrive(EndId, u32),
     /// The peer's FIN arrives.
@@ -57,32 +57,32 @@ enum Due {
     /// The connecting side learns that the connection has failed, with the error.
     Failed(EndId, i32),
     /// A drawn reset or stall of a connection takes effect.
-    Fate(Key, Fate),
+    Fate(Key, DrawnFault),
     /// The timer of an actor.
     Timer(ActorId, u64),
 }
 
 /// Fault drawn for a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
+enum DrawnFault {
     Reset,
     Stall,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Timed {
+struct ScheduledEvent {
     at: u64,
     sequence: u64,
-    due: Due,
+    due: DueEvent,
 }
 
-impl Ord for Timed {
+impl Ord for ScheduledEvent {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.at, self.sequence).cmp(&(other.at, other.sequence))
     }
 }
 
-impl PartialOrd for Timed {
+impl PartialOrd for ScheduledEvent {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -114,7 +114,7 @@ pub struct Net {
     bound: HashMap<Address, Key>,
     /// Destinations of connection requests that have not arrived.
     targets: HashMap<Key, Address>,
-    queue: BinaryHeap<Reverse<Timed>>,
+    queue: BinaryHeap<Reverse<ScheduledEvent>>,
     sequence: u64,
     handles: Handles,
     pollers: Vec<Poller>,
@@ -278,7 +278,7 @@ impl Net {
 
     /// Calls an actor with [`Signal::Timer`] at a time, or at once if that is past.
     pub fn set_timer(&mut self, id: ActorId, at: u64, number: u64) {
-        self.schedule(at.max(self.now), Due::Timer(id, number));
+        self.schedule(at.max(self.now), DueEvent::Timer(id, number));
     }
 
     fn note(&mut self, what: What, subject: u64, detail: u64) {
@@ -294,9 +294,9 @@ impl Net {
         self.note(What::Misuse, subject, 0);
     }
 
-    fn schedule(&mut self, at: u64, due: Due) {
+    fn schedule(&mut self, at: u64, due: DueEvent) {
         self.sequence += 1;
-        self.queue.push(Reverse(Timed { at, sequence: self.sequence, due }));
+        self.queue.push(Reverse(ScheduledEvent { at, sequence: self.sequence, due }));
     }
 
     /// Time of the next event of the network.
@@ -338,18 +338,18 @@ impl Net {
         }
     }
 
-    fn happen(&mut self, due: Due) {
+    fn happen(&mut self, due: DueEvent) {
         match due {
-            Due::Arrive(end, count) => self.arrive(end, count as usize),
-            Due::Fin(end) => self.fin(end),
-            Due::Reset(end) => self.broken(end, errno::CONNRESET),
-            Due::Room(end) => self.room(end),
-            Due::Unclog(end) => self.unclog(end),
-            Due::Syn(conn) => self.syn(conn),
-            Due::Established(end) => self.established(end),
-            Due::Failed(end, error) => self.failed(end, error),
-            Due::Fate(conn, fate) => self.strike(conn, fate),
-            Due::Timer(id, number) => {
+            DueEvent::Arrive(end, count) => self.arrive(end, count as usize),
+            DueEvent::Fin(end) => self.fin(end),
+            DueEvent::Reset(end) => self.broken(end, errno::CONNRESET),
+            DueEvent::Room(end) => self.room(end),
+            DueEvent::Unclog(end) => self.unclog(end),
+            DueEvent::Syn(conn) => self.syn(conn),
+            DueEvent::Established(end) => self.established(end),
+            DueEvent::Failed(end, error) => self.failed(end, error),
+            DueEvent::Fate(conn, fate) => self.apply_fault(conn, fate),
+            DueEvent::Timer(id, number) => {
                 self.note(What::Timer, id.0.to_bits(), number);
                 self.roused.push_back((id, Signal::Timer(number)));
             }

@@ -123,7 +123,7 @@ pub struct Tally {
 const COMPLAINTS: usize = 10;
 
 impl Tally {
-    fn complain(&mut self, net: &Net, what: impl FnOnce() -> String) {
+    fn record_error(&mut self, net: &Net, what: impl FnOnce() -> String) {
         if self.wrong.len() < COMPLAINTS {
             self.wrong.push(format!("at {}: {}", net.now(), what()));
         }

@@ -1,6 +1,6 @@
 //! A simulated world: the network that all its threads and actors share.
 
-use crate::kernel::Virtual;
+use crate::kernel::VirtualKernel;
 use crate::net::Net;
 use reactor::Kernel;
 use std::cell::{RefCell, RefMut};
@@ -31,6 +31,6 @@ impl World {
 
     /// A kernel for one more thread of the machine.
     pub fn kernel(self: &Rc<Self>) -> Box<dyn Kernel> {
-        Box::new(Virtual::new(self.clone()))
+        Box::new(VirtualKernel::new(self.clone()))
     }
 }

@@ -32,7 +32,7 @@ const BETWEEN: u64 = 256 << 10;
 
 /// Observations of the client.
 #[derive(Debug, Default)]
-struct Seen {
+struct StreamCounts {
     /// Payload of the large response so far.
     large: u64,
     large_ended: bool,
@@ -44,18 +44,18 @@ struct Seen {
 }
 
 /// An HTTP/2 client with one connection.
-struct Client {
+struct StreamClient {
     /// Small requests in progress at a time.
     at_once: usize,
-    seen: Rc<RefCell<Seen>>,
+    seen: Rc<RefCell<StreamCounts>>,
     end: Option<EndId>,
     out: Vec<u8>,
     input: Vec<u8>,
     begun: u32,
 }
 
-impl Client {
-    fn new(at_once: usize, seen: &Rc<RefCell<Seen>>) -> Box<Self> {
+impl StreamClient {
+    fn new(at_once: usize, seen: &Rc<RefCell<StreamCounts>>) -> Box<Self> {
         let (out, input) = (hello(), Vec::new());
         Box::new(Self { at_once, seen: seen.clone(), end: None, out, input, begun: 0 })
     }
@@ -106,7 +106,7 @@ impl Client {
     }
 }
 
-impl Seen {
+impl StreamCounts {
     fn take(&mut self, stream: u32, length: u64, data: bool, ends: bool) {
         if stream == LARGE && data {
             self.large += length;
@@ -118,7 +118,7 @@ impl Seen {
     }
 }
 
-impl Actor for Client {
+impl Actor for StreamClient {
     fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
         if signal == Signal::Start {
             let from = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
@@ -154,11 +154,11 @@ fn send(net: &mut Net, end: EndId, out: &mut Vec<u8>) {
 }
 
 /// Answers `/large` with the given length, everything else with a small body.
-struct Origin {
+struct SizedOrigin {
     large: u64,
 }
 
-impl Actor for Origin {
+impl Actor for SizedOrigin {
     fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
         match signal {
             Signal::Start => {
@@ -167,7 +167,7 @@ impl Actor for Origin {
             }
             Signal::Accepted(end) => {
                 let (large, input, out, left) = (self.large, Vec::new(), Vec::new(), 0);
-                let service = net.spawn(Box::new(Service { large, end, input, out, left }));
+                let service = net.spawn(Box::new(SizedConnection { large, end, input, out, left }));
                 net.hand_over(end, service);
             }
             Signal::Ready(_) | Signal::Timer(_) => {}
@@ -176,7 +176,7 @@ impl Actor for Origin {
 }
 
 /// One connection of an origin.
-struct Service {
+struct SizedConnection {
     large: u64,
     end: EndId,
     input: Vec<u8>,
@@ -185,7 +185,7 @@ struct Service {
     left: u64,
 }
 
-impl Service {
+impl SizedConnection {
     /// Reads requests. `false`: the connection has ended.
     fn read(&mut self, net: &mut Net) -> bool {
         let mut buffer = [0; 4_096];
@@ -222,7 +222,7 @@ impl Service {
     }
 }
 
-impl Actor for Service {
+impl Actor for SizedConnection {
     fn act(&mut self, net: &mut Net, me: ActorId, _: Signal) {
         if !self.read(net) {
             net.close_end(self.end, false);
@@ -234,11 +234,11 @@ impl Actor for Service {
 }
 
 /// Runs a client with a large response and small ones beside it; returns its observations.
-fn play(large: u64, at_once: usize, faults: Faults, listens: Vec<Listen>) -> Seen {
+fn play(large: u64, at_once: usize, faults: Faults, listens: Vec<Listen>) -> StreamCounts {
     let mut lab = Lab::new(1, 1, faults, listens);
-    lab.machine.net().spawn(Box::new(Origin { large }));
-    let seen = Rc::<RefCell<Seen>>::default();
-    lab.machine.net().spawn(Client::new(at_once, &seen));
+    lab.machine.net().spawn(Box::new(SizedOrigin { large }));
+    let seen = Rc::<RefCell<StreamCounts>>::default();
+    lab.machine.net().spawn(StreamClient::new(at_once, &seen));
     let watched = seen.clone();
     lab.until("the large answer ends", support::LONG, |_| watched.borrow().large_ended);
     let seen = seen.take();

@@ -29,7 +29,7 @@ const GOAWAY: u8 = 7;
 
 /// Responses and errors that the clients of a run have received.
 #[derive(Debug, Default)]
-struct Seen {
+struct AnswerCounts {
     sent: u32,
     answered: u32,
     /// Unanswered requests above the last stream of a GOAWAY, which their client may repeat.
@@ -44,7 +44,7 @@ struct Asking {
     number: u32,
     /// The longest pause between two requests, in virtual nanoseconds.
     pause: u64,
-    seen: Rc<RefCell<Seen>>,
+    seen: Rc<RefCell<AnswerCounts>>,
     end: Option<EndId>,
     out: Vec<u8>,
     input: Vec<u8>,
@@ -162,7 +162,7 @@ fn number(bytes: &[u8]) -> u32 {
 }
 
 /// Stops the proxy under clients with `latency` in one direction.
-fn stop_under_load(seed: u64, latency: u64, pause: u64, spread: Spread) -> Seen {
+fn stop_under_load(seed: u64, latency: u64, pause: u64, spread: Spread) -> AnswerCounts {
     let faults = Faults { latency, jitter: latency / 4, ..Faults::NONE };
     let settings = proxy::settings::Process { close_spread: spread, ..support::process(2) };
     let listens = vec![Listen { h2_front: true, ..listen(RoundRobin, Reuse::Always, 2) }];
@@ -172,7 +172,7 @@ fn stop_under_load(seed: u64, latency: u64, pause: u64, spread: Spread) -> Seen 
         lab.machine.net().set_faults_of(Address::Inet(support::origin(index)), near);
     }
     lab.origins(2, |plan| plan);
-    let seen = Rc::<RefCell<Seen>>::default();
+    let seen = Rc::<RefCell<AnswerCounts>>::default();
     for number in 0..CLIENTS {
         lab.machine.net().spawn(Box::new(Asking {
             number,

@@ -24,7 +24,7 @@ const DEFAULT_WINDOW: i64 = 65_535;
 
 /// Bytes and frames that a client has sent and received.
 #[derive(Debug, Default)]
-struct Seen {
+struct UploadCounts {
     /// Payload sent.
     sent: u64,
     /// Uploads that were answered.
@@ -41,8 +41,8 @@ struct Upload {
 }
 
 /// An HTTP/2 client that begins all of its uploads at once.
-struct Client {
-    seen: Rc<RefCell<Seen>>,
+struct UploadClient {
+    seen: Rc<RefCell<UploadCounts>>,
     uploads: BTreeMap<u32, Upload>,
     /// The window of the connection, and that of new streams.
     window: i64,
@@ -52,8 +52,8 @@ struct Client {
     input: Vec<u8>,
 }
 
-impl Client {
-    fn new(uploads: u32, bytes: u64, seen: &Rc<RefCell<Seen>>) -> Box<Self> {
+impl UploadClient {
+    fn new(uploads: u32, bytes: u64, seen: &Rc<RefCell<UploadCounts>>) -> Box<Self> {
         let begin = |number| (2 * number + 1, Upload { left: bytes, window: DEFAULT_WINDOW });
         let mut client = Self {
             seen: seen.clone(),
@@ -128,7 +128,7 @@ impl Client {
     }
 }
 
-impl Actor for Client {
+impl Actor for UploadClient {
     fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
         if signal == Signal::Start {
             let from = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
@@ -172,11 +172,11 @@ fn send(net: &mut Net, end: EndId, out: &mut Vec<u8>) -> bool {
 }
 
 /// Reads all of each request. It answers the first one, and later ones if `answers`.
-struct Origin {
+struct ReadingOrigin {
     answers: bool,
 }
 
-impl Actor for Origin {
+impl Actor for ReadingOrigin {
     fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
         match signal {
             Signal::Start => {
@@ -184,7 +184,8 @@ impl Actor for Origin {
             }
             Signal::Accepted(end) => {
                 let answers = self.answers;
-                let service = Service { end, input: Vec::new(), out: Vec::new(), answers };
+                let service =
+                    ReadingConnection { end, input: Vec::new(), out: Vec::new(), answers };
                 let service = net.spawn(Box::new(service));
                 net.hand_over(end, service);
             }
@@ -194,14 +195,14 @@ impl Actor for Origin {
 }
 
 /// One connection of an origin.
-struct Service {
+struct ReadingConnection {
     end: EndId,
     input: Vec<u8>,
     out: Vec<u8>,
     answers: bool,
 }
 
-impl Actor for Service {
+impl Actor for ReadingConnection {
     fn act(&mut self, net: &mut Net, me: ActorId, _: Signal) {
         let mut buffer = vec![0; 64 << 10];
         loop {
@@ -231,7 +232,7 @@ fn lab(listen: Listen, answers: bool) -> Lab {
     let lab = Lab::new(1, 1, Faults { buffer: 1 << 20, ..Faults::NONE }, vec![listen]);
     let far = Faults { latency: 25 * MS, buffer: 32 << 20, ..Faults::NONE };
     lab.machine.net().set_faults_of(Address::Inet(front(0)), far);
-    lab.machine.net().spawn(Box::new(Origin { answers }));
+    lab.machine.net().spawn(Box::new(ReadingOrigin { answers }));
     lab
 }
 
@@ -245,8 +246,8 @@ fn proxy() -> Listen {
 /// Duration of uploads in milliseconds.
 fn play(uploads: u32, bytes: u64, listen: Listen) -> u64 {
     let mut lab = lab(listen, true);
-    let seen = Rc::<RefCell<Seen>>::default();
-    lab.machine.net().spawn(Client::new(uploads, bytes, &seen));
+    let seen = Rc::<RefCell<UploadCounts>>::default();
+    lab.machine.net().spawn(UploadClient::new(uploads, bytes, &seen));
     let watched = seen.clone();
     lab.until("all are answered", support::LONG, |_| watched.borrow().answered == uploads as usize);
     let seen = seen.borrow();
@@ -267,8 +268,8 @@ fn uploads_over_a_long_path_are_as_fast_as_their_streams_allow() {
 #[test]
 fn queued_uploads_are_not_accepted() {
     let mut lab = lab(Listen { maxconn: 1, ..proxy() }, false);
-    let seen = Rc::<RefCell<Seen>>::default();
-    lab.machine.net().spawn(Client::new(100, 1 << 20, &seen));
+    let seen = Rc::<RefCell<UploadCounts>>::default();
+    lab.machine.net().spawn(UploadClient::new(100, 1 << 20, &seen));
     let _ = lab.machine.run_for(Duration::from_secs(3));
     // The first upload goes to its server.
     let sent = seen.borrow().sent;

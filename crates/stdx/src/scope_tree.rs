@@ -13,7 +13,7 @@
 mod node;
 
 use crate::{Key, Slab};
-use node::{Entry, FANOUT, MERGED, Node, Places, SPARSE};
+use node::{FANOUT, MERGED, Node, NodeEntry, Places, SPARSE};
 
 /// Unique position of an item: key, then order of insertion.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -87,7 +87,7 @@ impl<T> ScopeTree<T> {
         self.came += 1;
         let position = Position { key, serial: self.came };
         let link = self.items.insert(item).index;
-        let entry = Entry { position, scope, link };
+        let entry = NodeEntry { position, scope, link };
         if let Some(sibling) = self.insert_below(self.root, self.height, entry, true) {
             self.grow(sibling);
         }
@@ -158,7 +158,7 @@ impl<T> ScopeTree<T> {
         self.items.key_at(link).expect("a leaf's entry has an item")
     }
 
-    fn item(&self, entry: Entry) -> (Position, &T) {
+    fn item(&self, entry: NodeEntry) -> (Position, &T) {
         (entry.position, self.items.at(entry.link).expect("a leaf's entry has an item"))
     }
 
@@ -174,7 +174,7 @@ impl<T> ScopeTree<T> {
     ///
     /// Descends once towards `from`, and remembers on each level the next branch to the right with
     /// a match; if the descent ends without a match, the lowest of these branches has the result.
-    fn search(&self, scope: u64, from: Position, visit: &mut impl FnMut()) -> Option<Entry> {
+    fn search(&self, scope: u64, from: Position, visit: &mut impl FnMut()) -> Option<NodeEntry> {
         let mut aside = None;
         let mut at = self.root;
         for level in (1..=self.height).rev() {
@@ -201,7 +201,13 @@ impl<T> ScopeTree<T> {
     }
 
     /// The first leaf entry below a node whose scope intersects `scope`.
-    fn least(&self, at: u32, level: u32, scope: u64, visit: &mut impl FnMut()) -> Option<Entry> {
+    fn least(
+        &self,
+        at: u32,
+        level: u32,
+        scope: u64,
+        visit: &mut impl FnMut(),
+    ) -> Option<NodeEntry> {
         let mut node = self.node(at);
         for _ in 0..level {
             visit();
@@ -214,7 +220,13 @@ impl<T> ScopeTree<T> {
     /// Inserts below a node; returns its new right sibling if the node was split.
     ///
     /// `last`: the node is the last of its level. Ascending keys then fill nodes completely.
-    fn insert_below(&mut self, at: u32, level: u32, entry: Entry, last: bool) -> Option<Entry> {
+    fn insert_below(
+        &mut self,
+        at: u32,
+        level: u32,
+        entry: NodeEntry,
+        last: bool,
+    ) -> Option<NodeEntry> {
         let node = self.node_mut(at);
         if level == 0 {
             let place = node.place(entry.position);
@@ -231,7 +243,7 @@ impl<T> ScopeTree<T> {
     }
 
     /// Inserts an entry into a node, and splits the node if it is full.
-    fn put(&mut self, at: u32, place: usize, entry: Entry, last: bool) -> Option<Entry> {
+    fn put(&mut self, at: u32, place: usize, entry: NodeEntry, last: bool) -> Option<NodeEntry> {
         let node = self.node_mut(at);
         if !node.is_full() {
             node.insert(place, entry);
@@ -248,18 +260,18 @@ impl<T> ScopeTree<T> {
     }
 
     /// Adds a root above the present root and its new sibling.
-    fn grow(&mut self, sibling: Entry) {
+    fn grow(&mut self, sibling: NodeEntry) {
         let mut root = Node::new();
         let old = self.node(self.root);
-        root.insert(0, Entry { scope: old.union(), link: self.root, ..old.entry(0) });
+        root.insert(0, NodeEntry { scope: old.union(), link: self.root, ..old.entry(0) });
         root.insert(1, sibling);
         self.root = self.adopt(root).link;
         self.height += 1;
     }
 
     /// Puts a node into the pool.
-    fn adopt(&mut self, node: Node) -> Entry {
-        let Entry { position, .. } = node.entry(0);
+    fn adopt(&mut self, node: Node) -> NodeEntry {
+        let NodeEntry { position, .. } = node.entry(0);
         let scope = node.union();
         let link = match self.free.pop() {
             Some(free) => {
@@ -271,7 +283,7 @@ impl<T> ScopeTree<T> {
                 u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 nodes")
             }
         };
-        Entry { position, scope, link }
+        NodeEntry { position, scope, link }
     }
 
     /// Removes the entry at a position from the leaf below a node. Returns its link, and those

@@ -32,7 +32,7 @@ impl Default for Key {
 }
 
 #[derive(Debug)]
-enum Entry<T> {
+enum SlabEntry<T> {
     /// A free position, with the next free one.
     Free(u32),
     Used(T),
@@ -41,7 +41,7 @@ enum Entry<T> {
 /// Entries addressed by [`Key`]. Insertion and removal are O(1) and reuse positions.
 #[derive(Debug)]
 pub struct Slab<T> {
-    entries: Vec<(u32, Entry<T>)>,
+    entries: Vec<(u32, SlabEntry<T>)>,
     free: u32,
     len: usize,
 }
@@ -77,14 +77,14 @@ impl<T> Slab<T> {
         if self.free != u32::MAX {
             let index = self.free;
             let (generation, entry) = &mut self.entries[index as usize];
-            if let Entry::Free(next) = *entry {
+            if let SlabEntry::Free(next) = *entry {
                 self.free = next;
             }
-            *entry = Entry::Used(value);
+            *entry = SlabEntry::Used(value);
             return Key { index, generation: *generation };
         }
         let index = u32::try_from(self.entries.len()).expect("fewer than 2^32 entries");
-        self.entries.push((0, Entry::Used(value)));
+        self.entries.push((0, SlabEntry::Used(value)));
         Key { index, generation: 0 }
     }
 
@@ -93,19 +93,21 @@ impl<T> Slab<T> {
         self.get(key)?;
         let (generation, entry) = self.entries.get_mut(key.index as usize)?;
         *generation = generation.wrapping_add(1);
-        let old = std::mem::replace(entry, Entry::Free(self.free));
+        let old = std::mem::replace(entry, SlabEntry::Free(self.free));
         self.free = key.index;
         self.len -= 1;
         match old {
-            Entry::Used(value) => Some(value),
-            Entry::Free(_) => None,
+            SlabEntry::Used(value) => Some(value),
+            SlabEntry::Free(_) => None,
         }
     }
 
     /// The entry, unless it was removed.
     pub fn get(&self, key: Key) -> Option<&T> {
         match self.entries.get(key.index as usize) {
-            Some((generation, Entry::Used(value))) if *generation == key.generation => Some(value),
+            Some((generation, SlabEntry::Used(value))) if *generation == key.generation => {
+                Some(value)
+            }
             _ => None,
         }
     }
@@ -113,7 +115,9 @@ impl<T> Slab<T> {
     /// The entry, unless it was removed.
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         match self.entries.get_mut(key.index as usize) {
-            Some((generation, Entry::Used(value))) if *generation == key.generation => Some(value),
+            Some((generation, SlabEntry::Used(value))) if *generation == key.generation => {
+                Some(value)
+            }
             _ => None,
         }
     }
@@ -121,7 +125,7 @@ impl<T> Slab<T> {
     /// The entry at a position, whatever its generation; for intrusive lists by index.
     pub fn at(&self, index: u32) -> Option<&T> {
         match self.entries.get(index as usize) {
-            Some((_, Entry::Used(value))) => Some(value),
+            Some((_, SlabEntry::Used(value))) => Some(value),
             _ => None,
         }
     }
@@ -129,7 +133,7 @@ impl<T> Slab<T> {
     /// The entry at a position, whatever its generation; for intrusive lists by index.
     pub fn at_mut(&mut self, index: u32) -> Option<&mut T> {
         match self.entries.get_mut(index as usize) {
-            Some((_, Entry::Used(value))) => Some(value),
+            Some((_, SlabEntry::Used(value))) => Some(value),
             _ => None,
         }
     }
@@ -137,7 +141,7 @@ impl<T> Slab<T> {
     /// The key of the live entry at a position.
     pub fn key_at(&self, index: u32) -> Option<Key> {
         match self.entries.get(index as usize) {
-            Some((generation, Entry::Used(_))) => Some(Key { index, generation: *generation }),
+            Some((generation, SlabEntry::Used(_))) => Some(Key { index, generation: *generation }),
             _ => None,
         }
     }
@@ -150,20 +154,20 @@ impl<T> Slab<T> {
     /// As [`Slab::iter`], mutable.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
         self.entries.iter_mut().enumerate().filter_map(|(index, (generation, entry))| match entry {
-            Entry::Used(value) => {
+            SlabEntry::Used(value) => {
                 Some((Key { index: index as u32, generation: *generation }, value))
             }
-            Entry::Free(_) => None,
+            SlabEntry::Free(_) => None,
         })
     }
 
     /// All live entries with their keys, by position.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.entries.iter().enumerate().filter_map(|(index, (generation, entry))| match entry {
-            Entry::Used(value) => {
+            SlabEntry::Used(value) => {
                 Some((Key { index: index as u32, generation: *generation }, value))
             }
-            Entry::Free(_) => None,
+            SlabEntry::Free(_) => None,
         })
     }
 }

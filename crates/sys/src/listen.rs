@@ -169,12 +169,12 @@ fn clamped(backlog: u32) -> i32 {
 }
 
 fn listen(fd: BorrowedFd<'_>, backlog: u32) -> io::Result<()> {
-    patiently(fd, || Ok(net::listen(fd, clamped(backlog))?))
+    keeping_delayed_ack(fd, || Ok(net::listen(fd, clamped(backlog))?))
 }
 
 /// Runs a call that resets the delayed acknowledgement of a listener, and sets it again afterwards:
 /// accepted connections inherit it.
-fn patiently(fd: BorrowedFd<'_>, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+fn keeping_delayed_ack(fd: BorrowedFd<'_>, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let waits = sockopt::tcp_quickack(fd).is_ok_and(|quick| !quick);
     act()?;
     if waits {
@@ -217,7 +217,7 @@ fn prepare(fd: Fd, options: &Options) -> io::Result<()> {
 /// The socket does not listen.
 pub fn suspend(fd: Fd) -> io::Result<()> {
     let socket = borrow(fd)?;
-    patiently(socket, || Ok(net::shutdown(socket, net::Shutdown::Read)?))
+    keeping_delayed_ack(socket, || Ok(net::shutdown(socket, net::Shutdown::Read)?))
 }
 
 /// Listens at `address` again after [`suspend`]. If the system chose the port, it is now requested

@@ -24,16 +24,16 @@ use spool::Spool;
 const TERMINAL: usize = 256;
 
 /// Descriptors that the process writes to while it serves.
-static PREPARED: OnceLock<Vec<Output>> = OnceLock::new();
+static PREPARED: OnceLock<Vec<PreparedOutput>> = OnceLock::new();
 
 /// Prepares non-blocking writes to these descriptors; those that are not open are left out. Must be
 /// called once by the serving process, before it changes its root directory or its user and before
 /// it starts threads.
 pub fn prepare(numbers: &[Fd]) {
-    let mut outputs: Vec<Output> = Vec::with_capacity(numbers.len());
+    let mut outputs: Vec<PreparedOutput> = Vec::with_capacity(numbers.len());
     for number in numbers {
         if outputs.iter().all(|known| known.number != *number) {
-            outputs.extend(Output::open(*number, true).ok());
+            outputs.extend(PreparedOutput::open(*number, true).ok());
         }
     }
     let _ = PREPARED.set(outputs);
@@ -49,7 +49,7 @@ pub fn write(number: Fd, line: &[u8]) -> io::Result<()> {
     let known = PREPARED.get().and_then(|known| known.iter().find(|it| it.number == number));
     match known {
         Some(output) => output.write(line),
-        None => Output::open(number, false)?.write(line),
+        None => PreparedOutput::open(number, false)?.write(line),
     }
 }
 
@@ -77,7 +77,7 @@ pub fn write_within(number: Fd, line: &[u8], span: Duration) -> io::Result<()> {
 pub fn settle(span: Duration) {
     for output in PREPARED.get().into_iter().flatten() {
         match &output.kind {
-            Kind::File(spool) => spool.settle(span),
+            WriteMethod::File(spool) => spool.settle(span),
             _ => drop(output.write(b"")),
         }
     }
@@ -98,15 +98,15 @@ fn wait_writable(number: Fd, span: Duration) -> io::Result<bool> {
 
 /// A descriptor to write to.
 #[derive(Debug)]
-struct Output {
+struct PreparedOutput {
     number: Fd,
-    kind: Kind,
+    kind: WriteMethod,
     /// Rest of a line that was written in part. The lock also keeps lines of threads apart.
     rest: Mutex<Vec<u8>>,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum WriteMethod {
     /// A socket: each call asks not to block.
     Socket,
     /// The inherited description does not block.
@@ -121,29 +121,29 @@ enum Kind {
     Direct,
 }
 
-impl Drop for Output {
+impl Drop for PreparedOutput {
     fn drop(&mut self) {
-        if let Kind::Own(own) = self.kind {
+        if let WriteMethod::Own(own) = self.kind {
             crate::close(own);
         }
     }
 }
 
-impl Output {
+impl PreparedOutput {
     /// # Errors
     /// The number is not open.
     fn open(number: Fd, threads: bool) -> io::Result<Self> {
         let kind = match FileType::from_raw_mode(fs::fstat(borrow(number)?)?.st_mode) {
-            FileType::Socket => Kind::Socket,
-            FileType::Fifo | FileType::CharacterDevice => waiting(number)?,
-            _ if threads => Kind::File(Spool::new(number)),
-            _ => Kind::Direct,
+            FileType::Socket => WriteMethod::Socket,
+            FileType::Fifo | FileType::CharacterDevice => method_for_blocking(number)?,
+            _ if threads => WriteMethod::File(Spool::new(number)),
+            _ => WriteMethod::Direct,
         };
         Ok(Self { number, kind, rest: Mutex::default() })
     }
 
     fn write(&self, line: &[u8]) -> io::Result<()> {
-        if let Kind::File(spool) = &self.kind {
+        if let WriteMethod::File(spool) = &self.kind {
             return spool.push(line);
         }
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,11 +176,11 @@ impl Output {
     fn call(&self, bytes: &[u8]) -> rustix::io::Result<usize> {
         let lent = |number| borrow(number).map_err(|_| rustix::io::Errno::BADF);
         match self.kind {
-            Kind::Socket => {
+            WriteMethod::Socket => {
                 net::send(lent(self.number)?, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
             }
-            Kind::Own(own) => rustix::io::write(lent(own)?, bytes),
-            Kind::Terminal => {
+            WriteMethod::Own(own) => rustix::io::write(lent(own)?, bytes),
+            WriteMethod::Terminal => {
                 if !wait_writable(self.number, Duration::ZERO).unwrap_or(true) {
                     return Err(rustix::io::Errno::AGAIN);
                 }
@@ -192,17 +192,17 @@ impl Output {
 }
 
 /// Finds the method for a pipe or a device.
-fn waiting(number: Fd) -> io::Result<Kind> {
+fn method_for_blocking(number: Fd) -> io::Result<WriteMethod> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     if let Ok(own) = fs::open(format!("/proc/self/fd/{number}"), flags, Mode::empty()) {
-        return Ok(Kind::Own(into_raw(own)));
+        return Ok(WriteMethod::Own(into_raw(own)));
     }
     let lent = borrow(number)?;
     if rustix::termios::isatty(lent) {
-        return Ok(Kind::Terminal);
+        return Ok(WriteMethod::Terminal);
     }
     // The pipe was made by another user, as container engines do, or its reader is gone. The flag
     // affects all processes that share the description; HAProxy sets it always.
     fs::fcntl_setfl(lent, fs::fcntl_getfl(lent)? | OFlags::NONBLOCK)?;
-    Ok(Kind::NonBlocking)
+    Ok(WriteMethod::NonBlocking)
 }

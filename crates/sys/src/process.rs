@@ -94,7 +94,7 @@ pub fn leave_descriptors() {
 /// As [`leave_descriptors`], but keeps these descriptors as well.
 pub fn leave_descriptors_but(kept: &[Fd]) {
     const UNSHARE: libc::c_uint = 1 << 1;
-    if crate::signal::leave_to_others().is_err() {
+    if crate::signal::block_all_in_thread().is_err() {
         return;
     }
     let mut kept: Vec<u32> = kept.iter().filter_map(|fd| u32::try_from(*fd).ok()).collect();

@@ -33,11 +33,11 @@ pub const STOP: i32 = libc::SIGSTOP;
 pub const CONT: i32 = libc::SIGCONT;
 
 static PENDING: AtomicU64 = AtomicU64::new(0);
-static BELL: AtomicI32 = AtomicI32::new(-1);
+static EVENTFD: AtomicI32 = AtomicI32::new(-1);
 
-extern "C" fn note(signal: libc::c_int) {
+extern "C" fn record_signal(signal: libc::c_int) {
     PENDING.fetch_or(1 << signal, Ordering::Relaxed);
-    let fd = BELL.load(Ordering::Relaxed);
+    let fd = EVENTFD.load(Ordering::Relaxed);
     let one = 1u64.to_ne_bytes();
     // SAFETY: the location is this thread's own; the interrupted code must find its errno
     // unchanged.
@@ -50,13 +50,13 @@ extern "C" fn note(signal: libc::c_int) {
 
 /// Catches these signals from now on; each sets its bit and makes the returned descriptor readable.
 pub fn listen(signals: &[i32]) -> io::Result<Fd> {
-    let bell = match BELL.load(Ordering::Relaxed) {
+    let bell = match EVENTFD.load(Ordering::Relaxed) {
         -1 => crate::eventfd()?,
         bell => bell,
     };
-    BELL.store(bell, Ordering::Relaxed);
+    EVENTFD.store(bell, Ordering::Relaxed);
     for signal in signals {
-        set(*signal, note as *const () as libc::sighandler_t)?;
+        set(*signal, record_signal as *const () as libc::sighandler_t)?;
     }
     Ok(bell)
 }
@@ -116,7 +116,7 @@ pub fn hold(signals: &[i32], hold: bool) -> io::Result<()> {
 ///
 /// # Errors
 /// The system refuses.
-pub(crate) fn leave_to_others() -> io::Result<()> {
+pub(crate) fn block_all_in_thread() -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid `sigset_t`, which the next call initialises anyway.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a set of this function.

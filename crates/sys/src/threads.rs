@@ -5,7 +5,7 @@ use rustix::fs::{self, Mode, OFlags};
 use std::io::{self, Read as _};
 
 /// Most bytes read of a file; the files here are short.
-const MOST: usize = 1_024;
+const MAX_READ: usize = 1_024;
 
 /// The directory of this process in `/proc`. It stays readable when the root directory changes.
 #[derive(Debug)]
@@ -63,14 +63,14 @@ impl Threads {
         let descriptor = argument.filter(|_| known.is_some_and(|it| it.2));
         Some(match descriptor {
             Some(descriptor) => {
-                format!("{name} on descriptor {descriptor}{}", self.what(descriptor))
+                format!("{name} on descriptor {descriptor}{}", self.descriptor_kind(descriptor))
             }
             None => name,
         })
     }
 
     /// The kind of a descriptor, such as ` (pipe:[123])`.
-    fn what(&self, descriptor: u64) -> String {
+    fn descriptor_kind(&self, descriptor: u64) -> String {
         let path = format!("fd/{descriptor}");
         let link = borrow(self.0).ok().and_then(|dir| fs::readlinkat(dir, path, Vec::new()).ok());
         link.map_or_else(String::new, |link| format!(" ({})", link.to_string_lossy()))
@@ -81,7 +81,7 @@ impl Threads {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let file = fs::openat(borrow(self.0).ok()?, path, flags, Mode::empty()).ok()?;
         let mut text = String::new();
-        std::fs::File::from(file).take(MOST as u64).read_to_string(&mut text).ok()?;
+        std::fs::File::from(file).take(MAX_READ as u64).read_to_string(&mut text).ok()?;
         Some(text.trim_end().to_owned())
     }
 }

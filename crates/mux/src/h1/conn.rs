@@ -8,7 +8,7 @@ use crate::{Error, Fault, Side};
 
 /// Phase of the incoming message.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Recv {
+pub(super) enum RecvState {
     Head(HeadParser),
     Length(u64),
     Chunked(ChunkDecoder),
@@ -21,7 +21,7 @@ pub(super) enum Recv {
 
 /// Phase of the outgoing message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Send {
+pub(super) enum SendState {
     Head,
     Length(u64),
     Chunked,
@@ -53,7 +53,7 @@ impl Flags {
     /// This connection closes after the current exchange.
     pub(super) const CLOSE: Self = Self(1 << 7);
     /// The outgoing request does not announce that this connection closes.
-    pub(super) const PRETENDS: Self = Self(1 << 8);
+    pub(super) const HIDES_CLOSE: Self = Self(1 << 8);
     /// An upgrade or a CONNECT was accepted: opaque bytes follow both messages.
     pub(super) const TUNNEL: Self = Self(1 << 9);
 
@@ -69,8 +69,8 @@ impl Flags {
 /// The protocol machine of one HTTP/1 connection, on either side.
 #[derive(Clone, Copy, Debug)]
 pub struct Conn {
-    pub(super) recv: Recv,
-    pub(super) send: Send,
+    pub(super) recv: RecvState,
+    pub(super) send: SendState,
     /// Payload bytes received of the current message.
     pub(super) payload_received: u64,
     pub(super) limits: Limits,
@@ -85,8 +85,8 @@ impl Conn {
     /// A connection before its first byte.
     pub fn new(side: Side, settings: Settings) -> Self {
         Self {
-            recv: Recv::Head(HeadParser::new()),
-            send: Send::Head,
+            recv: RecvState::Head(HeadParser::new()),
+            send: SendState::Head,
             payload_received: 0,
             limits: settings.limits,
             exchanges: 0,
@@ -116,7 +116,7 @@ impl Conn {
     /// Lets a request omit that its connection closes after it (`option http-pretend-keepalive`).
     /// Must be called before the head is encoded.
     pub fn pretend_keep_alive(&mut self) {
-        self.flags.set(Flags::PRETENDS, true);
+        self.flags.set(Flags::HIDES_CLOSE, true);
     }
 
     /// Whether interim responses may be sent: HTTP/1.0 clients do not know them (RFC 9110 section
@@ -144,8 +144,8 @@ impl Conn {
             || self.flags.has(Flags::AMBIGUOUS)
             || self.mode_closes()
             || self.is_tunnel()
-            || matches!(self.recv, Recv::Failed | Recv::UntilClose)
-            || self.send == Send::UntilClose
+            || matches!(self.recv, RecvState::Failed | RecvState::UntilClose)
+            || self.send == SendState::UntilClose
     }
 
     /// Whether both messages are complete and another exchange may follow on this connection.
@@ -160,33 +160,33 @@ impl Conn {
 
     /// Whether the incoming message is complete.
     pub fn has_received_all(&self) -> bool {
-        matches!(self.recv, Recv::Done)
+        matches!(self.recv, RecvState::Done)
     }
 
     /// Whether the outgoing message is complete.
     pub fn has_sent_all(&self) -> bool {
-        self.send == Send::Done
+        self.send == SendState::Done
     }
 
     /// Whether each piece of the outgoing payload needs framing bytes.
     pub fn frames_payload(&self) -> bool {
-        self.send == Send::Chunked
+        self.send == SendState::Chunked
     }
 
     /// Whether the final head of the outgoing message was encoded.
     pub fn has_sent_head(&self) -> bool {
-        self.send != Send::Head
+        self.send != SendState::Head
     }
 
     /// Whether no exchange is under way and no byte of one was seen.
     pub fn is_idle(&self) -> bool {
-        let untouched = matches!(self.recv, Recv::Head(parser) if !parser.in_progress());
-        untouched && self.send == Send::Head
+        let untouched = matches!(self.recv, RecvState::Head(parser) if !parser.in_progress());
+        untouched && self.send == SendState::Head
     }
 
     /// Whether the connection carries opaque bytes.
     pub fn is_tunnel(&self) -> bool {
-        self.send == Send::Tunnel || matches!(self.recv, Recv::Tunnel)
+        self.send == SendState::Tunnel || matches!(self.recv, RecvState::Tunnel)
     }
 
     /// Exchanges completed before the current one.
@@ -202,8 +202,8 @@ impl Conn {
     /// Prepares the next exchange. The rest of the caller's input buffer belongs to it.
     pub fn reset_for_next(&mut self) {
         debug_assert!(self.can_reuse(), "an exchange is under way, or the connection closes");
-        self.recv = Recv::Head(HeadParser::new());
-        self.send = Send::Head;
+        self.recv = RecvState::Head(HeadParser::new());
+        self.send = SendState::Head;
         self.payload_received = 0;
         self.flags = Flags::default();
         self.exchanges = self.exchanges.saturating_add(1);
@@ -226,8 +226,8 @@ impl Conn {
             Side::Server => self.has_sent_all(),
         };
         match self.side {
-            Side::Client => self.send = Send::Tunnel,
-            Side::Server => self.recv = Recv::Tunnel,
+            Side::Client => self.send = SendState::Tunnel,
+            Side::Server => self.recv = RecvState::Tunnel,
         }
         if complete {
             self.tunnel_behind_request();
@@ -239,18 +239,18 @@ impl Conn {
     pub fn tunnel_behind_request(&mut self) {
         match self.side {
             _ if !self.flags.has(Flags::TUNNEL) => {}
-            Side::Client => self.recv = Recv::Tunnel,
-            Side::Server => self.send = Send::Tunnel,
+            Side::Client => self.recv = RecvState::Tunnel,
+            Side::Server => self.send = SendState::Tunnel,
         }
     }
 
     fn awaits_body(&self) -> bool {
-        matches!(self.recv, Recv::Length(_) | Recv::Chunked(_) | Recv::Trailers(_))
+        matches!(self.recv, RecvState::Length(_) | RecvState::Chunked(_) | RecvState::Trailers(_))
     }
 
     /// Records that the peer broke the protocol; nothing more is read from it.
     pub(super) fn fail(&mut self, status: u16, at: Option<usize>, reason: &'static str) -> Error {
-        self.recv = Recv::Failed;
+        self.recv = RecvState::Failed;
         match self.side {
             Side::Client => Error { status, fault: Fault::Client, at, reason },
             Side::Server => Error { status: 502, fault: Fault::Server, at, reason },

@@ -110,7 +110,7 @@ pub(super) fn announce(head: &mut Head, body: BodyKind) {
             head.remove_id(HeaderId::ContentLength);
             announce_chunks(head);
         }
-        BodyKind::None | BodyKind::UntilClose => silence(head),
+        BodyKind::None | BodyKind::UntilClose => remove_length_fields(head),
         BodyKind::Tunnel => {}
     }
 }
@@ -139,7 +139,7 @@ fn write_chunked(head: &mut Head) {
 }
 
 /// Removes every field that announces a length.
-pub(super) fn silence(head: &mut Head) {
+pub(super) fn remove_length_fields(head: &mut Head) {
     head.remove_id(HeaderId::ContentLength);
     head.remove_id(HeaderId::TransferEncoding);
 }

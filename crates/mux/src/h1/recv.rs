@@ -5,9 +5,9 @@ use htx::{Fields, Head, Method};
 use wire::forbidden;
 use wire::h1::{ChunkDecoder, Exceptions, HeadKind, HeadParser, TrailersParser};
 
-use super::conn::{Conn, Flags, Recv, Send};
+use super::conn::{Conn, Flags, RecvState, SendState};
 use super::persistence::Options;
-use super::upgrade::Upgrade;
+use super::upgrade::RequestedUpgrade;
 use super::{framing, host, persistence, upgrade};
 use crate::{BodyKind, BodyStep, Eof, Error, HeadStep, Side};
 
@@ -33,7 +33,7 @@ impl Conn {
             Side::Client => HeadKind::Request,
             Side::Server => HeadKind::Response,
         };
-        let Recv::Head(parser) = &mut self.recv else {
+        let RecvState::Head(parser) = &mut self.recv else {
             debug_assert!(false, "a head is not what comes next");
             return Ok(HeadStep::NeedMore);
         };
@@ -113,12 +113,12 @@ impl Conn {
             upgrade::prune(head, options);
         }
         if (100..200).contains(&status) && status != 101 {
-            framing::silence(head);
-            self.recv = Recv::Head(HeadParser::new());
+            framing::remove_length_fields(head);
+            self.recv = RecvState::Head(HeadParser::new());
             return Ok(HeadStep::Interim { consumed });
         }
         if status == 101 {
-            let asked = Upgrade {
+            let asked = RequestedUpgrade {
                 asked: self.flags.has(Flags::UPGRADE),
                 websocket: self.flags.has(Flags::WEBSOCKET),
             };
@@ -138,7 +138,7 @@ impl Conn {
         let framing = framing::read(head, self.limits.lenient);
         let framing = framing.map_err(|bad| self.fail(bad.status, None, bad.reason))?;
         if head.status() == 101 {
-            framing::silence(head);
+            framing::remove_length_fields(head);
             return Ok(BodyKind::Tunnel);
         }
         if self.flags.has(Flags::CONNECT) && (200..300).contains(&head.status()) {
@@ -154,7 +154,7 @@ impl Conn {
 
     /// Remembers properties of the request on which the response depends; a server connection calls
     /// it for the request that it sends.
-    pub(super) fn note_request(&mut self, head: &Head, asked: Upgrade) {
+    pub(super) fn note_request(&mut self, head: &Head, asked: RequestedUpgrade) {
         self.flags.set(Flags::OLD_REQUEST, !head.version().at_least_11());
         self.flags.set(Flags::HEAD, head.method_id() == Method::Head);
         self.flags.set(Flags::CONNECT, head.method_id() == Method::Connect);
@@ -164,10 +164,10 @@ impl Conn {
 
     fn begin_body(&mut self, body: BodyKind) {
         self.recv = match body {
-            BodyKind::None | BodyKind::Length(0) => Recv::Done,
-            BodyKind::Length(n) => Recv::Length(n),
-            BodyKind::Chunked => Recv::Chunked(ChunkDecoder::default()),
-            BodyKind::UntilClose => Recv::UntilClose,
+            BodyKind::None | BodyKind::Length(0) => RecvState::Done,
+            BodyKind::Length(n) => RecvState::Length(n),
+            BodyKind::Chunked => RecvState::Chunked(ChunkDecoder::default()),
+            BodyKind::UntilClose => RecvState::UntilClose,
             BodyKind::Tunnel => return self.become_tunnel(),
         };
     }
@@ -177,15 +177,19 @@ impl Conn {
     /// caller has cleared at the start of the body.
     pub fn handle_body(&mut self, input: &[u8], trailers: &mut Fields) -> Result<BodyStep, Error> {
         let step = match &mut self.recv {
-            Recv::Length(left) => {
+            RecvState::Length(left) => {
                 let data = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 *left -= data as u64;
                 BodyStep { skip: 0, data, done: *left == 0 }
             }
-            Recv::Chunked(_) | Recv::Trailers(_) => return self.chunked_body(input, trailers),
-            Recv::UntilClose | Recv::Tunnel => BodyStep { skip: 0, data: input.len(), done: false },
-            Recv::Done => BodyStep { skip: 0, data: 0, done: true },
-            Recv::Head(_) | Recv::Failed => BodyStep::default(),
+            RecvState::Chunked(_) | RecvState::Trailers(_) => {
+                return self.chunked_body(input, trailers);
+            }
+            RecvState::UntilClose | RecvState::Tunnel => {
+                BodyStep { skip: 0, data: input.len(), done: false }
+            }
+            RecvState::Done => BodyStep { skip: 0, data: 0, done: true },
+            RecvState::Head(_) | RecvState::Failed => BodyStep::default(),
         };
         self.count(step)
     }
@@ -207,7 +211,7 @@ impl Conn {
     /// # Errors
     /// As [`Conn::check_body`].
     pub fn check_more(&mut self, input: &[u8], ahead: &mut Ahead) -> Result<(), Error> {
-        if !matches!(self.recv, Recv::Chunked(_)) {
+        if !matches!(self.recv, RecvState::Chunked(_)) {
             return Ok(());
         }
         let (mut conn, mut at) = (ahead.conn.unwrap_or(*self), ahead.at);
@@ -216,7 +220,7 @@ impl Conn {
             let step = match conn.handle_body(&input[at..], &mut trailers) {
                 Ok(step) => step,
                 Err(error) => {
-                    self.recv = Recv::Failed;
+                    self.recv = RecvState::Failed;
                     return Err(Error { at: error.at.map(|offset| at + offset), ..error });
                 }
             };
@@ -226,7 +230,7 @@ impl Conn {
             }
         }
         // Trailers are parsed as a whole, so their start is not a place to resume.
-        if matches!(conn.recv, Recv::Chunked(_)) {
+        if matches!(conn.recv, RecvState::Chunked(_)) {
             *ahead = Ahead { conn: Some(conn), at };
         }
         Ok(())
@@ -234,17 +238,17 @@ impl Conn {
 
     fn chunked_body(&mut self, input: &[u8], trailers: &mut Fields) -> Result<BodyStep, Error> {
         let mut step = BodyStep::default();
-        if let Recv::Chunked(decoder) = &mut self.recv {
+        if let RecvState::Chunked(decoder) = &mut self.recv {
             let chunk = match decoder.decode(input, self.limits) {
                 Ok(chunk) => chunk,
                 Err(e) => return Err(self.fail(400, Some(e.at), e.reason.text())),
             };
             step = BodyStep { skip: chunk.skip, data: chunk.data, done: false };
             if chunk.last {
-                self.recv = Recv::Trailers(TrailersParser::default());
+                self.recv = RecvState::Trailers(TrailersParser::default());
             }
         }
-        if let Recv::Trailers(parser) = &mut self.recv {
+        if let RecvState::Trailers(parser) = &mut self.recv {
             let section = match parser.parse(&input[step.skip..], self.limits, trailers) {
                 Ok(section) => section,
                 Err(e) => return Err(self.fail(400, Some(step.skip + e.at), e.reason.text())),
@@ -271,7 +275,7 @@ impl Conn {
     fn count(&mut self, step: BodyStep) -> Result<BodyStep, Error> {
         self.payload_received += step.data as u64;
         if step.done {
-            self.recv = Recv::Done;
+            self.recv = RecvState::Done;
         }
         Ok(step)
     }
@@ -280,9 +284,9 @@ impl Conn {
     /// `u64::MAX` if the end of the stream ends the body.
     pub fn payload_left(&self) -> u64 {
         match &self.recv {
-            Recv::Length(left) => *left,
-            Recv::Chunked(decoder) => decoder.data_left(),
-            Recv::UntilClose | Recv::Tunnel => u64::MAX,
+            RecvState::Length(left) => *left,
+            RecvState::Chunked(decoder) => decoder.data_left(),
+            RecvState::UntilClose | RecvState::Tunnel => u64::MAX,
             _ => 0,
         }
     }
@@ -293,46 +297,49 @@ impl Conn {
         debug_assert!(bytes <= self.payload_left(), "more than the message holds");
         self.payload_received += bytes;
         match &mut self.recv {
-            Recv::Length(left) => {
+            RecvState::Length(left) => {
                 *left = left.saturating_sub(bytes);
                 if *left == 0 {
-                    self.recv = Recv::Done;
+                    self.recv = RecvState::Done;
                 }
             }
-            Recv::Chunked(decoder) => decoder.skip_data(bytes),
+            RecvState::Chunked(decoder) => decoder.skip_data(bytes),
             _ => {}
         }
-        matches!(self.recv, Recv::Done)
+        matches!(self.recv, RecvState::Done)
     }
 
     /// Handles the end of the peer's stream.
     pub fn handle_eof(&mut self) -> Eof {
         self.flags.set(Flags::PEER_CLOSES, true);
         match self.recv {
-            Recv::Head(parser) if parser.in_progress() || self.is_awaited() => self.truncated(),
-            Recv::Head(_) => Eof::Idle,
-            Recv::UntilClose => {
-                self.recv = Recv::Done;
-                Eof::MessageEnd
-            }
-            Recv::Tunnel => {
-                self.recv = Recv::Done;
-                Eof::MessageEnd
-            }
-            Recv::Done => Eof::AfterMessage,
-            Recv::Length(_) | Recv::Chunked(_) | Recv::Trailers(_) | Recv::Failed => {
+            RecvState::Head(parser) if parser.in_progress() || self.is_awaited() => {
                 self.truncated()
             }
+            RecvState::Head(_) => Eof::Idle,
+            RecvState::UntilClose => {
+                self.recv = RecvState::Done;
+                Eof::MessageEnd
+            }
+            RecvState::Tunnel => {
+                self.recv = RecvState::Done;
+                Eof::MessageEnd
+            }
+            RecvState::Done => Eof::AfterMessage,
+            RecvState::Length(_)
+            | RecvState::Chunked(_)
+            | RecvState::Trailers(_)
+            | RecvState::Failed => self.truncated(),
         }
     }
 
     /// Whether a request was sent, so that a response is expected.
     fn is_awaited(&self) -> bool {
-        self.side == Side::Server && self.send != Send::Head
+        self.side == Side::Server && self.send != SendState::Head
     }
 
     fn truncated(&mut self) -> Eof {
-        self.recv = Recv::Failed;
+        self.recv = RecvState::Failed;
         Eof::Truncated
     }
 }

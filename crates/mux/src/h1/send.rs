@@ -5,8 +5,8 @@ use htx::{Fields, Head, HeaderId};
 use wire::Sink;
 use wire::h1::encode::{self, ChunkSize};
 
-use super::conn::{Conn, Flags, Send};
-use super::upgrade::Upgrade;
+use super::conn::{Conn, Flags, SendState};
+use super::upgrade::RequestedUpgrade;
 use super::{framing, persistence, upgrade};
 use crate::{BodyKind, Error, Side, length};
 
@@ -53,7 +53,7 @@ impl Conn {
     /// Does what [`Conn::encode_head`] does before it writes, for a caller that writes the head
     /// itself ([`encode::head_with_case`]).
     pub fn prepare_head(&mut self, head: &mut Head, body: BodyKind) -> BodyKind {
-        debug_assert!(self.send == Send::Head, "a final head was already sent");
+        debug_assert!(self.send == SendState::Head, "a final head was already sent");
         persistence::reduce_te(head);
         match self.side {
             Side::Client => self.prepare_response(head, body),
@@ -66,7 +66,7 @@ impl Conn {
     fn prepare_response(&mut self, head: &mut Head, body: BodyKind) -> BodyKind {
         let status = head.status();
         if (100..200).contains(&status) && status != 101 {
-            framing::silence(head);
+            framing::remove_length_fields(head);
             return BodyKind::None;
         }
         if self.opens_tunnel(status) {
@@ -99,7 +99,7 @@ impl Conn {
         match head.status() {
             // A 101 to a request without an upgrade has no body either (RFC 9112 section 6.3).
             101 | 204 => {
-                framing::silence(head);
+                framing::remove_length_fields(head);
                 return BodyKind::None;
             }
             304 => return BodyKind::None,
@@ -124,7 +124,7 @@ impl Conn {
         let body = match body {
             BodyKind::None | BodyKind::Tunnel => {
                 head.remove_id(HeaderId::TransferEncoding);
-                length::deny(head);
+                length::allow_only_zero(head);
                 BodyKind::None
             }
             // The end of the connection cannot delimit a request.
@@ -142,14 +142,14 @@ impl Conn {
             // Without a body such a request is refused (see `recv`); with one it is forwarded
             // without the upgrade.
             head.remove_id(HeaderId::Upgrade);
-            asked = Upgrade::default();
+            asked = RequestedUpgrade::default();
         }
         let old_chunked = body == BodyKind::Chunked && !head.version().at_least_11();
         self.note_request(head, asked);
         let closes = self.must_close() || old_chunked || options.close;
         self.flags.set(Flags::CLOSE, closes);
         if !persistence::strip(head) {
-            let told = closes && !self.flags.has(Flags::PRETENDS);
+            let told = closes && !self.flags.has(Flags::HIDES_CLOSE);
             persistence::announce(head, told, false);
         }
         self.begin_sending(body);
@@ -160,11 +160,11 @@ impl Conn {
 
     fn begin_sending(&mut self, body: BodyKind) {
         self.send = match body {
-            BodyKind::None | BodyKind::Length(0) => Send::Done,
-            BodyKind::Length(n) => Send::Length(n),
-            BodyKind::Chunked => Send::Chunked,
-            BodyKind::UntilClose => Send::UntilClose,
-            BodyKind::Tunnel => Send::Tunnel,
+            BodyKind::None | BodyKind::Length(0) => SendState::Done,
+            BodyKind::Length(n) => SendState::Length(n),
+            BodyKind::Chunked => SendState::Chunked,
+            BodyKind::UntilClose => SendState::UntilClose,
+            BodyKind::Tunnel => SendState::Tunnel,
         };
     }
 
@@ -174,15 +174,15 @@ impl Conn {
     /// The message has ended or is shorter: the peer would take the bytes for the next message.
     pub fn encode_data(&mut self, len: u64) -> Result<DataFraming, Error> {
         match &mut self.send {
-            Send::Chunked if len > 0 => {
+            SendState::Chunked if len > 0 => {
                 return Ok(DataFraming { prefix: Some(ChunkSize::new(len)) });
             }
-            Send::Length(left) if len <= *left => *left -= len,
-            Send::Chunked | Send::UntilClose | Send::Tunnel => {}
-            Send::Head | Send::Length(_) | Send::Done if len > 0 => {
+            SendState::Length(left) if len <= *left => *left -= len,
+            SendState::Chunked | SendState::UntilClose | SendState::Tunnel => {}
+            SendState::Head | SendState::Length(_) | SendState::Done if len > 0 => {
                 return Err(self.fail(502, None, "more payload than the message has"));
             }
-            Send::Head | Send::Length(_) | Send::Done => {}
+            SendState::Head | SendState::Length(_) | SendState::Done => {}
         }
         Ok(DataFraming { prefix: None })
     }
@@ -192,12 +192,12 @@ impl Conn {
     /// for every message, with or without a body.
     pub fn encode_end(&mut self, trailers: Option<&Fields>, out: &mut impl Sink) {
         match self.send {
-            Send::Chunked => encode::last_chunk(trailers, out),
-            Send::Length(left) if left > 0 => self.close_after_message(),
-            Send::UntilClose | Send::Tunnel => self.close_after_message(),
-            Send::Head | Send::Length(_) | Send::Done => {}
+            SendState::Chunked => encode::last_chunk(trailers, out),
+            SendState::Length(left) if left > 0 => self.close_after_message(),
+            SendState::UntilClose | SendState::Tunnel => self.close_after_message(),
+            SendState::Head | SendState::Length(_) | SendState::Done => {}
         }
-        self.send = Send::Done;
+        self.send = SendState::Done;
     }
 
     /// Abandons the outgoing message: nothing is written, the connection will close, and it cannot
@@ -205,6 +205,6 @@ impl Conn {
     pub fn abort(&mut self) {
         self.close_after_message();
         self.flags.set(Flags::UPGRADE, false);
-        self.send = Send::Done;
+        self.send = SendState::Done;
     }
 }

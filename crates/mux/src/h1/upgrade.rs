@@ -7,8 +7,8 @@ use super::persistence::{self, Options};
 
 /// The upgrade that a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Upgrade {
-    /// `Connection: upgrade` with an `Upgrade` field.
+pub(super) struct RequestedUpgrade {
+    /// `Connection: upgrade` with an `RequestedUpgrade` field.
     pub(super) asked: bool,
     /// Websocket is among the protocols asked for.
     pub(super) websocket: bool,
@@ -16,14 +16,14 @@ pub(super) struct Upgrade {
 
 /// The upgrade that this request asks for.
 #[inline]
-pub(super) fn of_request(head: &Head, options: Options) -> Upgrade {
+pub(super) fn of_request(head: &Head, options: Options) -> RequestedUpgrade {
     let asked = options.upgrade && head.has(HeaderId::Upgrade);
-    Upgrade { asked, websocket: asked && names_websocket(head) }
+    RequestedUpgrade { asked, websocket: asked && names_websocket(head) }
 }
 
-/// Removes from `Upgrade` malformed items, and protocols whose requests would bypass the rules. An
-/// `Upgrade` that becomes empty, or that `Connection` does not name, is removed with its option,
-/// and so is `HTTP2-Settings`. Returns whether an upgrade is left.
+/// Removes from `RequestedUpgrade` malformed items, and protocols whose requests would bypass the
+/// rules. An `RequestedUpgrade` that becomes empty, or that `Connection` does not name, is removed
+/// with its option, and so is `HTTP2-Settings`. Returns whether an upgrade is left.
 #[inline]
 pub(super) fn prune(head: &mut Head, options: Options) -> bool {
     let concerned =
@@ -54,7 +54,8 @@ fn prune_fields(head: &mut Head, options: Options) -> bool {
     left
 }
 
-/// The first `Upgrade` field from `from` on with something to remove, and its remaining value.
+/// The first `RequestedUpgrade` field from `from` on with something to remove, and its remaining
+/// value.
 fn next_to_prune(head: &Head, from: usize) -> Option<(usize, Vec<u8>)> {
     let whole = |value: &[u8]| items(value).all(is_allowed) && items(value).next().is_some();
     let mut fields = head.by_id(HeaderId::Upgrade);
@@ -70,7 +71,11 @@ pub(super) fn has_key(head: &Head) -> bool {
 }
 
 /// The reason why a 101 does not match the request; `None` if it does.
-pub(super) fn refusal(head: &Head, options: Options, asked: Upgrade) -> Option<&'static str> {
+pub(super) fn refusal(
+    head: &Head,
+    options: Options,
+    asked: RequestedUpgrade,
+) -> Option<&'static str> {
     if !asked.asked {
         return Some("101 without an upgrade asked for");
     }

@@ -78,7 +78,7 @@ const FRAMES: u32 = 100;
 
 /// Points that are spent and earned back with time.
 #[derive(Clone, Copy, Debug)]
-struct Account {
+struct PointAccount {
     left: u32,
     most: u32,
     per_second: u32,
@@ -86,7 +86,7 @@ struct Account {
     refilled: u64,
 }
 
-impl Account {
+impl PointAccount {
     fn new(most: u32, per_second: u32) -> Self {
         Self { left: most, most, per_second, refilled: 0 }
     }
@@ -113,19 +113,19 @@ impl Account {
 
 /// The points left to a connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    points: Account,
-    cancels: Account,
+pub(super) struct FloodBudget {
+    points: PointAccount,
+    cancels: PointAccount,
     per_exchange: u32,
     /// Free points earned by payload.
     free: u32,
 }
 
-impl Budget {
+impl FloodBudget {
     pub(super) fn new(patience: Patience) -> Self {
         Self {
-            points: Account::new(patience.points, patience.per_second),
-            cancels: Account::new(patience.cancels, patience.cancels_per_second),
+            points: PointAccount::new(patience.points, patience.per_second),
+            cancels: PointAccount::new(patience.cancels, patience.cancels_per_second),
             per_exchange: patience.per_exchange,
             free: 0,
         }
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn points_come_back_with_time_and_work() {
-        let mut budget = Budget::new(Patience {
+        let mut budget = FloodBudget::new(Patience {
             points: 10,
             per_second: 10,
             per_exchange: 3,
@@ -222,7 +222,8 @@ mod tests {
 
     #[test]
     fn frames_with_payload_are_free_up_to_a_limit() {
-        let mut budget = Budget::new(Patience { points: 0, per_second: 0, ..Patience::default() });
+        let mut budget =
+            FloodBudget::new(Patience { points: 0, per_second: 0, ..Patience::default() });
         assert!(!budget.spend_free(1));
         budget.note_payload();
         assert!(budget.spend_free(price::PING) && budget.spend_free(price::TINY));

@@ -1,13 +1,13 @@
 //! The state of one HTTP/2 connection, with its queries. `recv` and `send` handle the frames.
 
-use super::abuse::{Budget, TurnUse};
+use super::abuse::{FloodBudget, TurnUse};
 use super::counters::Counters;
 use super::credit::Credit;
 use super::settings::Settings;
 use super::shutdown::Shutdown;
 use super::spares::Spares;
 use super::squeeze::Squeeze;
-use super::stream::{Recv as StreamRecv, Reset, Send, Stream, Streams};
+use super::stream::{RecvPhase as StreamRecv, Reset, SendPhase, Stream, Streams};
 use crate::{BodyKind, Side};
 use htx::{Head, HeaderId};
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use wire::h2::{Code, DEFAULT_WINDOW, FrameHeader, MAX_STREAM_ID, PREFACE, encode
 pub const OUTPUT: usize = 64 * 1024;
 
 /// Bytes of output beyond which input is not read any more: a peer that does not read has to wait.
-const CONGESTED: usize = OUTPUT + 64 * 1024;
+const MAX_OUTPUT: usize = OUTPUT + 64 * 1024;
 
 /// Why a connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Ready {
 
 /// The next element of the input.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Recv {
+pub(super) enum InputState {
     /// The connection preface, from this byte on.
     Preface(u8),
     Frame,
@@ -94,8 +94,8 @@ pub struct Conn {
     /// Settings of the peer.
     pub(super) peer: wire::h2::Settings,
     /// Whether the peer's first SETTINGS have arrived.
-    pub(super) greeted: bool,
-    pub(super) recv: Recv,
+    pub(super) has_peer_settings: bool,
+    pub(super) recv: InputState,
     pub(super) partial: Vec<u8>,
     pub(super) block: Option<Block>,
     pub(super) block_bytes: Vec<u8>,
@@ -109,7 +109,7 @@ pub struct Conn {
     /// The next stream of ours.
     pub(super) next_own: u32,
     /// Streams of the peer that the caller has not taken yet.
-    pub(super) opened: VecDeque<Key>,
+    pub(super) unaccepted: VecDeque<Key>,
     /// The connection's receive window.
     pub(super) credit: Credit,
     /// The initial stream window that the peer knows, as far as acknowledged.
@@ -128,22 +128,22 @@ pub struct Conn {
     pub(super) offered: u64,
     /// Table size that our encoder has to announce before its next block.
     pub(super) table_size: u32,
-    pub(super) says_table_size: bool,
+    pub(super) announces_table_size: bool,
     /// Streams that wait for their turn, in order.
-    pub(super) line: VecDeque<Key>,
+    pub(super) send_queue: VecDeque<Key>,
     /// Streams that wait for room in the output, whatever their windows.
-    pub(super) cramped: Vec<Key>,
+    pub(super) awaiting_room: Vec<Key>,
     /// Streams whose turn it is and that have not sent yet.
-    pub(super) called: usize,
+    pub(super) streams_called: usize,
     /// Tokens of streams to wake.
     pub(super) woken: Vec<u64>,
     /// Tokens of streams that wait for the peer's first SETTINGS.
-    pub(super) greeters: Vec<u64>,
-    pub(super) budget: Budget,
+    pub(super) awaiting_settings: Vec<u64>,
+    pub(super) budget: FloodBudget,
     /// Glitches so far.
     pub(super) glitches: u32,
     /// Whether floods are tolerated for now.
-    pub(super) tolerant: bool,
+    pub(super) tolerates_floods: bool,
     /// Frames and resets handled in the present turn.
     pub(super) turn: TurnUse,
     pub(super) counters: Counters,
@@ -151,11 +151,11 @@ pub struct Conn {
     /// Streams of the peer, counted for [`Settings::max_total_streams`].
     pub(super) accepted: u32,
     /// The last stream of the GOAWAY that the peer has sent.
-    pub(super) peer_leaves: Option<u32>,
+    pub(super) peer_last_stream: Option<u32>,
     /// The peer has refused a stream of ours: further requests should use another connection.
-    pub(super) refuses: bool,
+    pub(super) peer_refuses: bool,
     /// Whether the peer has answered a request of ours.
-    pub(super) answers: bool,
+    pub(super) peer_answers: bool,
     pub(super) broken: Option<Broken>,
     pub(super) spares: Spares,
     pub(super) seed: u64,
@@ -173,8 +173,8 @@ impl Conn {
             side,
             settings,
             peer: wire::h2::Settings::default(),
-            greeted: false,
-            recv: if side == Side::Client { Recv::Preface(0) } else { Recv::Frame },
+            has_peer_settings: false,
+            recv: if side == Side::Client { InputState::Preface(0) } else { InputState::Frame },
             partial: Vec::new(),
             block: None,
             block_bytes: Vec::new(),
@@ -184,34 +184,34 @@ impl Conn {
             last_peer: 0,
             highest_peer: 0,
             next_own: 1,
-            opened: VecDeque::new(),
+            unaccepted: VecDeque::new(),
             credit: Credit::new(DEFAULT_WINDOW, settings.first_window, settings.window),
             // The peer may know a larger window before its acknowledgement arrives.
             stream_window: settings.announced.initial_window_size.max(DEFAULT_WINDOW),
             squeeze: Squeeze::Open,
             unacknowledged: 1,
-            refuses: false,
-            answers: false,
+            peer_refuses: false,
+            peer_answers: false,
             send_window: i64::from(DEFAULT_WINDOW),
             out,
             sent: 0,
             written: 0,
             offered: 0,
             table_size: wire::h2::Settings::default().header_table_size,
-            says_table_size: false,
-            line: VecDeque::new(),
-            cramped: Vec::new(),
-            called: 0,
+            announces_table_size: false,
+            send_queue: VecDeque::new(),
+            awaiting_room: Vec::new(),
+            streams_called: 0,
             woken: Vec::new(),
-            greeters: Vec::new(),
-            budget: Budget::new(settings.patience),
+            awaiting_settings: Vec::new(),
+            budget: FloodBudget::new(settings.patience),
             glitches: 0,
-            tolerant: false,
+            tolerates_floods: false,
             turn: TurnUse::default(),
             counters: Counters::default(),
             shutdown: Shutdown::default(),
             accepted: 0,
-            peer_leaves: None,
+            peer_last_stream: None,
             broken: None,
             spares: Spares::default(),
             seed: settings.seed | 1,
@@ -235,7 +235,7 @@ impl Conn {
 
     /// Takes the next stream that the peer has opened.
     pub fn poll_opened(&mut self) -> Option<Key> {
-        self.opened.pop_front()
+        self.unaccepted.pop_front()
     }
 
     /// Whether another stream can be opened by us. Not after the peer has refused one, because it
@@ -243,16 +243,16 @@ impl Conn {
     pub fn can_open(&self) -> bool {
         let limit = self.peer.max_concurrent_streams.unwrap_or(u32::MAX);
         self.is_open()
-            && !self.refuses
+            && !self.peer_refuses
             && self.streams.open < limit.min(self.settings.max_opened)
             && self.next_own <= MAX_STREAM_ID
     }
 
     /// Whether the peer's first SETTINGS have arrived; if not, `token` is woken when they do.
     pub fn is_greeted(&mut self, token: u64) -> bool {
-        let known = self.greeted || matches!(self.recv, Recv::Closed);
-        if !known && !self.greeters.contains(&token) {
-            self.greeters.push(token);
+        let known = self.has_peer_settings || matches!(self.recv, InputState::Closed);
+        if !known && !self.awaiting_settings.contains(&token) {
+            self.awaiting_settings.push(token);
         }
         known
     }
@@ -266,7 +266,7 @@ impl Conn {
     /// one.
     pub fn is_open(&self) -> bool {
         let last = self.shutdown.last_stream();
-        self.broken.is_none() && last.is_none() && self.peer_leaves.is_none()
+        self.broken.is_none() && last.is_none() && self.peer_last_stream.is_none()
     }
 
     /// Opens a stream for a request; `None` if none can be opened.
@@ -304,7 +304,7 @@ impl Conn {
     /// Handles the loss of the connection: all streams end. Requests that were not written were
     /// certainly not processed.
     pub fn handle_eof(&mut self) {
-        self.recv = Recv::Closed;
+        self.recv = InputState::Closed;
         if self.broken.is_none() {
             let reason = "the connection was closed";
             self.broken = Some(Broken { code: Code::NO_ERROR, reason });
@@ -313,7 +313,7 @@ impl Conn {
         self.out.clear();
         self.sent = 0;
         for key in self.streams.keys_where(|stream| stream.reset.is_none()) {
-            self.streams.get_mut(key).into_iter().for_each(|stream| stream.lost = true);
+            self.streams.get_mut(key).into_iter().for_each(|stream| stream.is_lost = true);
         }
         self.end_streams(Code::CANCEL);
     }
@@ -335,9 +335,9 @@ impl Conn {
     /// Handles a half-close by the peer: complete requests are answered as far as the windows last,
     /// and no more input comes. A tunnel ends, as it does in HTTP/1.
     pub fn end_input(&mut self) {
-        self.recv = Recv::Closed;
+        self.recv = InputState::Closed;
         self.shutdown.close_at(self.last_peer);
-        for key in self.streams.keys_where(|it| it.tunnel && it.recv == StreamRecv::Body) {
+        for key in self.streams.keys_where(|it| it.is_tunnel && it.recv == StreamRecv::Body) {
             self.end_tunnel(key);
         }
         for key in self.streams.keys_where(|stream| stream.recv != StreamRecv::Ended) {
@@ -347,8 +347,8 @@ impl Conn {
         for key in self.streams.keys_where(|stream| stream.wants != 0) {
             self.wake(key, Ready::ANY);
         }
-        self.call_next();
-        self.woken.append(&mut self.greeters);
+        self.call_waiting_streams();
+        self.woken.append(&mut self.awaiting_settings);
     }
 
     fn end_tunnel(&mut self, key: Key) {
@@ -356,7 +356,7 @@ impl Conn {
         if stream.reset.is_none() {
             stream.recv = StreamRecv::Ended;
             if stream.is_closed() {
-                self.streams.discount(key);
+                self.streams.uncount(key);
             }
             self.wake(key, Ready::READ);
         }
@@ -364,7 +364,7 @@ impl Conn {
 
     /// Whether the peer's side of the connection has ended.
     pub fn has_input_ended(&self) -> bool {
-        matches!(self.recv, Recv::Closed)
+        matches!(self.recv, InputState::Closed)
     }
 
     /// Ends the connection for a protocol error of the peer.
@@ -386,7 +386,7 @@ impl Conn {
             encode::go_away(self.last_peer, code, &mut self.out);
             self.end_streams(Code::CANCEL);
         }
-        self.recv = Recv::Closed;
+        self.recv = InputState::Closed;
         broken
     }
 
@@ -400,7 +400,7 @@ impl Conn {
         for key in self.streams.keys_where(|_| true) {
             self.mark_reset(key, Reset { code, by_peer: true });
         }
-        self.woken.append(&mut self.greeters);
+        self.woken.append(&mut self.awaiting_settings);
     }
 
     /// Takes the counts since the last call.
@@ -416,7 +416,7 @@ impl Conn {
     /// Sets whether floods are tolerated; initially they end the connection
     /// (`tune.glitches.kill.cpu-usage`).
     pub fn set_tolerant(&mut self, tolerant: bool) {
-        self.tolerant = tolerant;
+        self.tolerates_floods = tolerant;
     }
 
     /// Begins a turn, in which frames are handled up to the limits of the settings.
@@ -437,7 +437,9 @@ impl Conn {
     /// Whether input can be handled now. Otherwise the peer has to wait: its closed streams are not
     /// released yet, or it does not read our output.
     pub fn takes_input(&self) -> bool {
-        !matches!(self.recv, Recv::Closed) && self.pending() <= CONGESTED && !self.is_crowded()
+        !matches!(self.recv, InputState::Closed)
+            && self.pending() <= MAX_OUTPUT
+            && !self.is_crowded()
     }
 
     /// Whether closed but unreleased streams have reached their limit, the number of streams that
@@ -476,11 +478,11 @@ impl Conn {
         }
         stream.token = token;
         stream.wants |= ready.0;
-        if ready == Ready::ROOM && !self.cramped.contains(&key) {
-            self.cramped.push(key);
+        if ready == Ready::ROOM && !self.awaiting_room.contains(&key) {
+            self.awaiting_room.push(key);
         }
         if self.is_short() {
-            self.relieve(key);
+            self.give_window_if_starved(key);
         }
         false
     }
@@ -527,12 +529,12 @@ impl Conn {
     /// Whether a stream was cut off by the loss of its connection, so that it is unknown whether
     /// the peer has processed it.
     pub fn is_lost(&self, key: Key) -> bool {
-        self.streams.get(key).is_some_and(|stream| stream.lost)
+        self.streams.get(key).is_some_and(|stream| stream.is_lost)
     }
 
     /// Whether the peer has answered any request of ours.
     pub fn has_answered(&self) -> bool {
-        self.answers
+        self.peer_answers
     }
 
     /// Whether the incoming message is complete and was read.
@@ -544,12 +546,12 @@ impl Conn {
 
     /// Whether the outgoing message is complete.
     pub fn has_sent_all(&self, key: Key) -> bool {
-        self.streams.get(key).is_some_and(|stream| stream.send == Send::Ended)
+        self.streams.get(key).is_some_and(|stream| stream.send == SendPhase::Ended)
     }
 
     /// Whether the final head of the outgoing message was encoded.
     pub fn has_sent_head(&self, key: Key) -> bool {
-        self.streams.get(key).is_none_or(|stream| stream.send != Send::Head)
+        self.streams.get(key).is_none_or(|stream| stream.send != SendPhase::Head)
     }
 
     /// Whether a response accepts the upgrade that was asked for with a key of our making, with the
@@ -562,7 +564,7 @@ impl Conn {
 
     /// Whether the stream carries opaque bytes.
     pub fn is_tunnel(&self, key: Key) -> bool {
-        self.streams.get(key).is_some_and(|stream| stream.tunnel)
+        self.streams.get(key).is_some_and(|stream| stream.is_tunnel)
     }
 
     /// Payload bytes received of the current message.
@@ -586,24 +588,24 @@ impl Conn {
             let code = match (self.side, stream.send) {
                 // The response is complete: the rest of the request is not needed (RFC 9113 section
                 // 8.1).
-                (Side::Client, Send::Ended) => Code::NO_ERROR,
-                (Side::Client, Send::Head) => Code::INTERNAL_ERROR,
+                (Side::Client, SendPhase::Ended) => Code::NO_ERROR,
+                (Side::Client, SendPhase::Head) => Code::INTERNAL_ERROR,
                 _ => Code::CANCEL,
             };
             self.reset(key, code);
         } else if stream.reset.is_none() {
             self.budget.reward();
         }
-        self.answer_call(key);
+        self.end_turn(key);
         let Some(mut stream) = self.streams.remove(key) else { return };
         self.credit.drop_held(stream.unread().len());
         while let Some((head, _)) = stream.heads.pop() {
             self.spares.give_head(head);
         }
         self.spares.give_inbox(stream.inbox);
-        self.relax();
+        self.end_squeeze();
         self.return_window();
-        self.call_next();
+        self.call_waiting_streams();
     }
 
     /// Resets a stream.
@@ -629,8 +631,8 @@ impl Conn {
         let Some(stream) = self.streams.get_mut(key) else { return };
         if stream.reset.is_none() {
             stream.reset = Some(reset);
-            self.refuses |= reset.by_peer && reset.code == Code::REFUSED_STREAM;
-            self.streams.discount(key);
+            self.peer_refuses |= reset.by_peer && reset.code == Code::REFUSED_STREAM;
+            self.streams.uncount(key);
             self.wake(key, Ready::ANY);
         }
     }

@@ -3,7 +3,7 @@
 use super::abuse::price;
 use super::conn::{Broken, Conn, OUTPUT, Ready};
 use super::squeeze::Squeeze;
-use super::stream::{Recv, Send};
+use super::stream::{RecvPhase, SendPhase};
 use stdx::Key;
 use wire::h2::{Code, DEFAULT_FRAME_SIZE, MAX_WINDOW, encode};
 
@@ -13,8 +13,8 @@ pub(super) const TINY: u32 = 64;
 impl Conn {
     /// Handles the peer's acknowledgement of a smaller initial window: its streams lose the
     /// difference, and their windows may become negative (RFC 9113 section 6.9.2).
-    pub(super) fn narrow_streams(&mut self) {
-        let window = self.told_window();
+    pub(super) fn apply_own_window(&mut self) {
+        let window = self.announced_window();
         let by = i64::from(std::mem::replace(&mut self.stream_window, window)) - i64::from(window);
         if by == 0 {
             return;
@@ -49,7 +49,7 @@ impl Conn {
         let Some(stream) = self.streams.get_mut(key) else { return };
         let more = full - stream.recv_window - stream.unread().len() as i64;
         // Some clients wait for an update even after the end of their message: HAProxy sends it.
-        let ended = stream.send == Send::Ended && stream.recv == Recv::Ended;
+        let ended = stream.send == SendPhase::Ended && stream.recv == RecvPhase::Ended;
         let open = !ended && stream.reset.is_none() && !broken;
         if more > 0 && open && (more >= full / 2 || stream.unread().is_empty()) {
             stream.recv_window += more;
@@ -59,7 +59,7 @@ impl Conn {
     }
 
     /// Handles a window update of the connection.
-    pub(super) fn widen(&mut self, increment: u32) -> Result<(), Broken> {
+    pub(super) fn window_update(&mut self, increment: u32) -> Result<(), Broken> {
         if increment == 0 {
             return Err(self.fail(Code::PROTOCOL_ERROR, "window update of nothing"));
         }
@@ -70,12 +70,12 @@ impl Conn {
         if self.send_window > i64::from(MAX_WINDOW) {
             return Err(self.fail(Code::FLOW_CONTROL_ERROR, "window too large"));
         }
-        self.call_next();
+        self.call_waiting_streams();
         Ok(())
     }
 
     /// Handles a window update of a stream.
-    pub(super) fn widen_stream(&mut self, key: Key, increment: u32) -> Result<(), Broken> {
+    pub(super) fn stream_window_update(&mut self, key: Key, increment: u32) -> Result<(), Broken> {
         if increment < TINY {
             self.glitch_free(price::TINY)?;
         }
@@ -115,35 +115,35 @@ impl Conn {
     }
 
     /// Queues a stream that has to wait for its turn.
-    pub(super) fn queue(&mut self, key: Key) {
+    pub(super) fn queue_to_send(&mut self, key: Key) {
         if let Some(stream) = self.streams.get_mut(key)
             && !std::mem::replace(&mut stream.queued, true)
         {
-            self.line.push_back(key);
+            self.send_queue.push_back(key);
         }
     }
 
     /// Ends the turn of a stream that was called, used or not.
-    pub(super) fn answer_call(&mut self, key: Key) {
+    pub(super) fn end_turn(&mut self, key: Key) {
         if let Some(stream) = self.streams.get_mut(key)
             && std::mem::take(&mut stream.called)
         {
-            self.called -= 1;
+            self.streams_called -= 1;
         }
     }
 
     /// Calls the first streams of the line, as many as there is room for.
-    pub(super) fn call_next(&mut self) {
+    pub(super) fn call_waiting_streams(&mut self) {
         // After a half-close no window update comes, so waiting streams are woken to notice that.
-        if self.line.is_empty() || (self.send_window <= 0 && !self.has_input_ended()) {
+        if self.send_queue.is_empty() || (self.send_window <= 0 && !self.has_input_ended()) {
             return;
         }
         let mut turns = self.room() / DEFAULT_FRAME_SIZE as usize;
         while turns > 0 {
-            let Some(key) = self.line.pop_front() else { return };
+            let Some(key) = self.send_queue.pop_front() else { return };
             if let Some(stream) = self.streams.get_mut(key) {
                 (stream.queued, stream.served, stream.called) = (false, false, true);
-                self.called += 1;
+                self.streams_called += 1;
                 turns -= 1;
                 self.wake(key, Ready::WRITE);
             }

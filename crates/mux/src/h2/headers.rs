@@ -2,7 +2,7 @@
 
 use super::abuse::price;
 use super::conn::{Block, Broken, Conn, Ready};
-use super::stream::{Arrived, Recv, Upgrade};
+use super::stream::{PendingUpgrade, ReceivedHead, RecvPhase};
 use crate::{BodyKind, Error, Fault, HeadStep, Side};
 use htx::{Fields, Head, HeaderId, Method};
 use stdx::Key;
@@ -77,11 +77,11 @@ impl Conn {
         if let Some(key) = known {
             return match self.streams.get(key).map(|stream| (stream.recv, stream.reset)) {
                 Some((_, Some(reset))) if !reset.by_peer => self.discard_block(bytes),
-                Some((Recv::Ended, _) | (_, Some(_))) => {
+                Some((RecvPhase::Ended, _) | (_, Some(_))) => {
                     self.discard_block(bytes)?;
                     self.stream_error(key, Code::STREAM_CLOSED)
                 }
-                Some((Recv::Head, None)) if self.side == Side::Server => {
+                Some((RecvPhase::Head, None)) if self.side == Side::Server => {
                     self.response_block(key, block, bytes)
                 }
                 _ => self.trailers_block(key, block, bytes),
@@ -105,19 +105,20 @@ impl Conn {
     }
 
     fn discard_block(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        let most = self.most_of_block();
+        let most = self.max_decoded_size();
         let unfolded = self.decoder.decode_within(bytes, most, |_, _| ());
-        self.charge_for(unfolded)
+        self.charge_for_size(unfolded)
     }
 
     /// Most bytes that a block may decode to.
-    fn most_of_block(&self) -> usize {
-        let lists = if self.side == Side::Client { LISTS } else { SERVERS_LISTS };
+    fn max_decoded_size(&self) -> usize {
+        let lists =
+            if self.side == Side::Client { MAX_LISTS_OF_CLIENT } else { MAX_LISTS_OF_SERVER };
         lists * self.settings.list.bytes as usize
     }
 
     /// Charges for a block that decodes to more than one list.
-    fn charge_for(&mut self, unfolded: Result<usize, hpack::Stopped>) -> Result<(), Broken> {
+    fn charge_for_size(&mut self, unfolded: Result<usize, hpack::Stopped>) -> Result<(), Broken> {
         match unfolded {
             Ok(size) if size <= self.settings.list.bytes as usize => Ok(()),
             Ok(_) => self.glitch(price::LIST),
@@ -172,12 +173,12 @@ impl Conn {
         self.count_accepted();
         let mut head = self.spares.take_head();
         self.reader.begin(self.settings.list);
-        let most = self.most_of_block();
+        let most = self.max_decoded_size();
         let reader = &mut self.reader;
         let unfolded = self.decoder.decode_within(bytes, most, |name, value| {
             reader.field(name, value, &mut head);
         });
-        self.charge_for(unfolded)?;
+        self.charge_for_size(unfolded)?;
         if self.lacks_memory() {
             return self.refuse_for_memory(block.stream);
         }
@@ -199,14 +200,14 @@ impl Conn {
                     stream.accept = expected_accept(&head, announced.extended);
                     stream.head_only = head.method_id() == Method::Head;
                     stream.length = announced.length;
-                    stream.recv = Recv::Body;
+                    stream.recv = RecvPhase::Body;
                 }
                 let body = match (block.end, announced.connect) {
                     (true, _) | (_, true) => BodyKind::None,
                     (false, false) => Self::body_kind(announced.length),
                 };
-                self.arrive(key, (head, Some(body)));
-                self.opened.push_back(key);
+                self.receive_head(key, (head, Some(body)));
+                self.unaccepted.push_back(key);
                 if block.end { self.end_received(key) } else { Ok(()) }
             }
             Err(Malformed::Stream(_)) => {
@@ -232,21 +233,21 @@ impl Conn {
     fn refuse_request(&mut self, block: Block, status: u16, reason: &'static str) {
         let key = self.insert(block.stream);
         if let Some(stream) = self.streams.get_mut(key) {
-            stream.recv = if block.end { Recv::Ended } else { Recv::Body };
+            stream.recv = if block.end { RecvPhase::Ended } else { RecvPhase::Body };
             stream.refusal = Some(Error { status, fault: Fault::Client, at: None, reason });
         }
-        self.opened.push_back(key);
+        self.unaccepted.push_back(key);
     }
 
     /// Handles the header block of a final or interim response.
     fn response_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
         let mut head = self.spares.take_head();
         let mut reader = response::Reader::new(self.settings.list);
-        let most = self.most_of_block();
+        let most = self.max_decoded_size();
         let unfolded = self.decoder.decode_within(bytes, most, |name, value| {
             reader.field(name, value, &mut head);
         });
-        self.charge_for(unfolded)?;
+        self.charge_for_size(unfolded)?;
         let Ok(length) = reader.finish(&mut head) else {
             return self.stream_error(key, Code::PROTOCOL_ERROR);
         };
@@ -257,15 +258,15 @@ impl Conn {
             }
             // Real servers do not send that many, and a stream whose reader is slow must not
             // collect them.
-            if stream.heads.len() >= INTERIMS {
+            if stream.heads.len() >= MAX_INTERIM_RESPONSES {
                 return self.stream_error(key, Code::ENHANCE_YOUR_CALM);
             }
             self.charge(price::IGNORED)?;
-            self.arrive(key, (head, None));
+            self.receive_head(key, (head, None));
             return Ok(());
         }
-        stream.recv = Recv::Body;
-        self.answers = true;
+        stream.recv = RecvPhase::Body;
+        self.peer_answers = true;
         let bodiless = stream.head_only || matches!(head.status(), 204 | 304);
         let accepted = stream.connect && (200..300).contains(&head.status());
         stream.length = length.filter(|_| !bodiless && !accepted);
@@ -275,7 +276,7 @@ impl Conn {
         }
         let body = match (accepted, block.end || bodiless) {
             (true, _) => {
-                stream.tunnel = true;
+                stream.is_tunnel = true;
                 if let Some(upgrade) = &stream.upgrade {
                     accept_upgrade(&mut head, upgrade);
                 }
@@ -284,18 +285,18 @@ impl Conn {
             (_, true) => BodyKind::None,
             _ => Self::body_kind(length),
         };
-        self.arrive(key, (head, Some(body)));
+        self.receive_head(key, (head, Some(body)));
         if block.end { self.end_received(key) } else { Ok(()) }
     }
 
     fn trailers_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
         let mut section = Box::<Fields>::default();
         let mut reader = trailers::Reader::new(self.settings.list);
-        let most = self.most_of_block();
+        let most = self.max_decoded_size();
         let unfolded = self.decoder.decode_within(bytes, most, |name, value| {
             reader.field(name, value, &mut section);
         });
-        self.charge_for(unfolded)?;
+        self.charge_for_size(unfolded)?;
         let refuses = self.side == Side::Client && !self.settings.tolerance.hosts;
         let misleads = refuses && forbidden::misleads(&section);
         if !block.end || reader.finish().is_err() || misleads {
@@ -308,7 +309,7 @@ impl Conn {
         self.end_received(key)
     }
 
-    fn arrive(&mut self, key: Key, arrived: Arrived) {
+    fn receive_head(&mut self, key: Key, arrived: ReceivedHead) {
         if let Some(stream) = self.streams.get_mut(key) {
             stream.heads.push(arrived);
         }
@@ -338,16 +339,16 @@ impl Conn {
 
 /// Header lists of the largest size that a client's block may decode to. A list slightly too large
 /// is refused with its request; no honest peer needs more.
-const LISTS: usize = 4;
+const MAX_LISTS_OF_CLIENT: usize = 4;
 /// The same for a server, whose connection has streams of other clients.
-const SERVERS_LISTS: usize = 64;
+const MAX_LISTS_OF_SERVER: usize = 64;
 
 /// Interim responses held for a stream until they are read.
-const INTERIMS: usize = 16;
+const MAX_INTERIM_RESPONSES: usize = 16;
 
 /// Turns the acceptance of an extended CONNECT into that of an HTTP/1 upgrade, which needs more
 /// fields.
-fn accept_upgrade(head: &mut Head, upgrade: &Upgrade) {
+fn accept_upgrade(head: &mut Head, upgrade: &PendingUpgrade) {
     head.set_status(101);
     head.remove_id(HeaderId::ContentLength);
     head.push(b"connection", b"upgrade");

@@ -1,9 +1,9 @@
 //! Bytes from the peer: frames, and the payload of DATA, which goes to its stream as it arrives.
 
 use super::abuse::price;
-use super::conn::{Broken, Conn, Ready, Recv};
+use super::conn::{Broken, Conn, InputState, Ready};
 use super::squeeze::Squeeze;
-use super::stream::{Recv as StreamRecv, Reset};
+use super::stream::{RecvPhase as StreamRecv, Reset};
 use crate::{BodyStep, Eof, Side};
 use htx::Fields;
 use stdx::Key;
@@ -11,7 +11,7 @@ use wire::h2::frame::{self, ACK, END_STREAM, HEADER_LEN, PADDED};
 use wire::h2::{Code, FrameHeader, Kind, PREFACE, encode};
 
 /// SETTINGS_ENABLE_PUSH = 1, which servers must not send (RFC 9113 section 6.5.2).
-const PUSHES: [u8; 6] = [0, 2, 0, 0, 0, 1];
+const ENABLE_PUSH: [u8; 6] = [0, 2, 0, 0, 0, 1];
 
 impl Conn {
     /// Handles bytes from the peer; returns how many of them to drop. The rest has to be passed
@@ -43,13 +43,13 @@ impl Conn {
     /// Handles one element of the input; 0 when more bytes are needed.
     fn take(&mut self, input: &[u8]) -> Result<usize, Broken> {
         match self.recv {
-            Recv::Preface(at) => self.preface(at, input),
-            Recv::Frame => self.begin_frame(input),
-            Recv::Payload(header) => self.gather(header, input),
-            Recv::Data { key, left, padding, end } => {
+            InputState::Preface(at) => self.preface(at, input),
+            InputState::Frame => self.begin_frame(input),
+            InputState::Payload(header) => self.collect_payload(header, input),
+            InputState::Data { key, left, padding, end } => {
                 self.take_data(key, left, padding, end, input)
             }
-            Recv::Closed => Ok(0),
+            InputState::Closed => Ok(0),
         }
     }
 
@@ -60,8 +60,8 @@ impl Conn {
             return Err(self.fail(Code::PROTOCOL_ERROR, "not the preface of HTTP/2"));
         }
         self.recv = match count == expected.len() {
-            true => Recv::Frame,
-            false => Recv::Preface(at + count as u8),
+            true => InputState::Frame,
+            false => InputState::Preface(at + count as u8),
         };
         Ok(count)
     }
@@ -80,14 +80,14 @@ impl Conn {
                 Ok(HEADER_LEN + payload.len())
             }
             None => {
-                self.recv = Recv::Payload(header);
+                self.recv = InputState::Payload(header);
                 Ok(HEADER_LEN)
             }
         }
     }
 
     fn check_frame(&mut self, header: &FrameHeader) -> Result<(), Broken> {
-        if !self.greeted && (header.kind != Kind::Settings || header.has(ACK)) {
+        if !self.has_peer_settings && (header.kind != Kind::Settings || header.has(ACK)) {
             return Err(self.fail(Code::PROTOCOL_ERROR, "SETTINGS do not come first"));
         }
         if let Err(code) = header.check(self.settings.announced.max_frame_size) {
@@ -106,13 +106,13 @@ impl Conn {
     }
 
     /// Collects the payload of an incomplete frame; at most one frame is kept.
-    fn gather(&mut self, header: FrameHeader, input: &[u8]) -> Result<usize, Broken> {
+    fn collect_payload(&mut self, header: FrameHeader, input: &[u8]) -> Result<usize, Broken> {
         let missing = header.len as usize - self.partial.len();
         let count = missing.min(input.len());
         self.partial.extend_from_slice(&input[..count]);
         if count == missing {
             let mut payload = std::mem::take(&mut self.partial);
-            self.recv = Recv::Frame;
+            self.recv = InputState::Frame;
             let result = self.frame(header, &payload);
             payload.clear();
             self.partial = payload;
@@ -153,12 +153,12 @@ impl Conn {
         if header.has(ACK) {
             return self.settings_acknowledged();
         }
-        if self.greeted {
+        if self.has_peer_settings {
             self.charge(price::SETTINGS)?;
         }
-        self.greeted = true;
-        self.woken.append(&mut self.greeters);
-        if self.side == Side::Server && payload.as_chunks().0.contains(&PUSHES) {
+        self.has_peer_settings = true;
+        self.woken.append(&mut self.awaiting_settings);
+        if self.side == Side::Server && payload.as_chunks().0.contains(&ENABLE_PUSH) {
             return Err(self.fail(Code::PROTOCOL_ERROR, "a server that says it takes pushes"));
         }
         let before = self.peer.initial_window_size;
@@ -170,7 +170,7 @@ impl Conn {
             // Our encoder uses no table, but a reduced size must be acknowledged (RFC 7541 section
             // 4.2).
             self.table_size = self.peer.header_table_size;
-            self.says_table_size = true;
+            self.announces_table_size = true;
         }
         encode::settings_ack(&mut self.out);
         Ok(())
@@ -179,7 +179,7 @@ impl Conn {
     fn settings_acknowledged(&mut self) -> Result<(), Broken> {
         let expected = self.unacknowledged > 0;
         self.unacknowledged = self.unacknowledged.saturating_sub(1);
-        self.narrow_streams();
+        self.apply_own_window();
         self.finish_squeeze();
         if expected { Ok(()) } else { self.charge(price::IGNORED) }
     }
@@ -187,11 +187,11 @@ impl Conn {
     fn window_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
         let increment = frame::number31(payload);
         if header.stream == 0 {
-            return self.widen(increment);
+            return self.window_update(increment);
         }
         self.refuse_idle(header.stream)?;
         match self.streams.find(header.stream) {
-            Some(key) => self.widen_stream(key, increment),
+            Some(key) => self.stream_window_update(key, increment),
             None => self.charge(price::IGNORED),
         }
     }
@@ -209,7 +209,7 @@ impl Conn {
         match self.side {
             Side::Client if complete => Ok(()),
             Side::Client if early => self.glitch(price::EARLY_RESET),
-            Side::Client if !self.budget.spend_cancel() => self.lose_patience(),
+            Side::Client if !self.budget.spend_cancel() => self.end_for_flood(),
             _ => Ok(()),
         }
     }
@@ -217,7 +217,7 @@ impl Conn {
     fn go_away_frame(&mut self, payload: &[u8]) -> Result<(), Broken> {
         self.counters.go_aways += 1;
         let last = frame::number31(payload);
-        self.peer_leaves = Some(last);
+        self.peer_last_stream = Some(last);
         if self.side == Side::Server {
             // Streams above it were not processed and may be sent again (RFC 9113 section 6.8).
             let above = self.streams.keys_where(|stream| stream.id > last);
@@ -263,7 +263,7 @@ impl Conn {
     pub(super) fn charge(&mut self, points: u32) -> Result<(), Broken> {
         match self.budget.spend(points) {
             true => Ok(()),
-            false => self.lose_patience(),
+            false => self.end_for_flood(),
         }
     }
 
@@ -272,7 +272,7 @@ impl Conn {
         self.count_glitch();
         match self.settings.glitches_threshold {
             None => self.charge(points),
-            Some(limit) if limit > 0 && self.glitches >= limit => self.lose_patience(),
+            Some(limit) if limit > 0 && self.glitches >= limit => self.end_for_flood(),
             Some(_) => Ok(()),
         }
     }
@@ -283,8 +283,8 @@ impl Conn {
     }
 
     /// Ends the connection for a flood, unless the process tolerates floods for now.
-    fn lose_patience(&mut self) -> Result<(), Broken> {
-        match self.tolerant {
+    fn end_for_flood(&mut self) -> Result<(), Broken> {
+        match self.tolerates_floods {
             true => Ok(()),
             false => Err(self.fail(Code::ENHANCE_YOUR_CALM, "too much nonsense")),
         }
@@ -363,7 +363,7 @@ impl Conn {
             self.return_stream_window(key);
         }
         let after = padding.saturating_sub(1);
-        self.recv = Recv::Data { key, left: payload, padding: after, end };
+        self.recv = InputState::Data { key, left: payload, padding: after, end };
         self.end_of_data(key, payload, after, end)?;
         Ok(Some(usize::from(padded)))
     }
@@ -414,11 +414,11 @@ impl Conn {
             return Ok(0);
         }
         if left == 0 {
-            self.recv = Recv::Data { key, left, padding: padding - count as u32, end };
+            self.recv = InputState::Data { key, left, padding: padding - count as u32, end };
             return self.end_of_data(key, 0, padding - count as u32, end).map(|()| count);
         }
         let left = left - count as u32;
-        self.recv = Recv::Data { key, left, padding, end };
+        self.recv = InputState::Data { key, left, padding, end };
         match self.streams.get_mut(key).filter(|stream| stream.reset.is_none()) {
             Some(stream) => {
                 if stream.inbox.capacity() == 0 {
@@ -439,7 +439,7 @@ impl Conn {
         if left > 0 || padding > 0 {
             return Ok(());
         }
-        self.recv = Recv::Frame;
+        self.recv = InputState::Frame;
         if end { self.end_received(key) } else { Ok(()) }
     }
 
@@ -454,7 +454,7 @@ impl Conn {
         }
         stream.recv = StreamRecv::Ended;
         if stream.is_closed() {
-            self.streams.discount(key);
+            self.streams.uncount(key);
         }
         self.wake(key, Ready::READ);
         Ok(())
@@ -488,7 +488,7 @@ impl Conn {
             stream.taken = 0;
         }
         self.credit.read(count);
-        self.relax();
+        self.end_squeeze();
         self.return_stream_window(key);
         Ok(Some(count))
     }
@@ -498,7 +498,7 @@ impl Conn {
     pub fn handle_body(&mut self, key: Key, input: &[u8], trailers: &mut Fields) -> BodyStep {
         let mut step = BodyStep { skip: 0, data: input.len(), done: true };
         let Some(stream) = self.streams.get_mut(key) else { return step };
-        if stream.connect && !stream.tunnel && self.side == Side::Client {
+        if stream.connect && !stream.is_tunnel && self.side == Side::Client {
             // Bytes after a CONNECT belong to no message: they stay in place until the request is
             // accepted.
             return BodyStep { data: 0, ..step };

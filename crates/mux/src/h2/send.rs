@@ -3,7 +3,7 @@
 use super::abuse::price;
 use super::conn::{Conn, Ready};
 use super::flow::TINY;
-use super::stream::{Reset, Send, Upgrade};
+use super::stream::{PendingUpgrade, Reset, SendPhase};
 use crate::{BodyKind, Side, length};
 use htx::{Fields, Head, HeaderId, Method};
 use std::io::IoSlice;
@@ -46,11 +46,11 @@ impl Conn {
             self.sent = 0;
         }
         while self.has_room()
-            && let Some(key) = self.cramped.pop()
+            && let Some(key) = self.awaiting_room.pop()
         {
             self.wake(key, Ready::ROOM);
         }
-        self.call_next();
+        self.call_waiting_streams();
     }
 
     /// Records that the last `count` bytes reported as written were not sent.
@@ -96,8 +96,8 @@ impl Conn {
             status = if status == 101 { 200 } else { status };
             head.remove_id(HeaderId::ContentLength);
             head.remove_id(HeaderId::SecWebSocketAccept);
-            stream.tunnel = true;
-            stream.send = Send::Body;
+            stream.is_tunnel = true;
+            stream.send = SendPhase::Body;
             body = BodyKind::Tunnel;
         } else {
             // The dropped body of a HEAD response still belongs to the exchange, which ends with
@@ -105,7 +105,7 @@ impl Conn {
             let drops = stream.head_only && !body.is_empty();
             body = response_body(head, body, stream.head_only);
             end = body.is_empty() && !drops;
-            stream.send = if end { Send::Ended } else { Send::Body };
+            stream.send = if end { SendPhase::Ended } else { SendPhase::Body };
         }
         if !gone && self.broken.is_none() {
             let at = self.begin_block();
@@ -126,7 +126,7 @@ impl Conn {
         let at = self.written + self.pending() as u64;
         let takes = self.peer.enable_connect_protocol && body.is_empty();
         let upgrade = request::protocol(head).filter(|_| takes);
-        let upgrade = upgrade.map(|protocol| Box::new(asked(head, protocol)));
+        let upgrade = upgrade.map(|protocol| Box::new(requested_upgrade(head, protocol)));
         let extended = upgrade.is_some();
         let Some(stream) = self.streams.get_mut(key) else { return BodyKind::None };
         stream.head_at = Some(at);
@@ -142,7 +142,7 @@ impl Conn {
         };
         announce_length(head, body);
         let end = body.is_empty() && !stream.connect;
-        stream.send = if end { Send::Ended } else { Send::Body };
+        stream.send = if end { SendPhase::Ended } else { SendPhase::Body };
         if !gone && self.broken.is_none() {
             let at = self.begin_block();
             request::encode(head, scheme, extended, &mut self.out);
@@ -153,7 +153,7 @@ impl Conn {
 
     fn begin_block(&mut self) -> usize {
         let at = encode::begin_headers(&mut self.out);
-        if std::mem::take(&mut self.says_table_size) {
+        if std::mem::take(&mut self.announces_table_size) {
             hpack::size_update(0, &mut self.out);
             self.table_size = 0;
         }
@@ -171,12 +171,12 @@ impl Conn {
     pub fn encode_end(&mut self, key: Key, trailers: Option<&Fields>) {
         let Some(stream) = self.streams.get_mut(key) else { return };
         // Bytes of a tunnel follow its request.
-        let begins = self.side == Side::Server && stream.connect && !stream.tunnel;
-        if stream.send != Send::Body || stream.ending || begins {
+        let begins = self.side == Side::Server && stream.connect && !stream.is_tunnel;
+        if stream.send != SendPhase::Body || stream.ending || begins {
             return;
         }
         stream.ending = true;
-        stream.last = trailers.filter(|it| !it.is_empty()).cloned().map(Box::new);
+        stream.last_trailers = trailers.filter(|it| !it.is_empty()).cloned().map(Box::new);
         if stream.owed == 0 {
             self.end_sent(key);
         }
@@ -185,8 +185,8 @@ impl Conn {
     /// Ends the message, with the trailers if any, because all announced payload is sent.
     fn end_sent(&mut self, key: Key) {
         let Some(stream) = self.streams.get_mut(key) else { return };
-        let (id, last, gone) = (stream.id, stream.last.take(), stream.reset.is_some());
-        stream.send = Send::Ended;
+        let (id, last, gone) = (stream.id, stream.last_trailers.take(), stream.reset.is_some());
+        stream.send = SendPhase::Ended;
         if !gone && self.broken.is_none() {
             match last {
                 Some(section) => {
@@ -202,7 +202,7 @@ impl Conn {
 
     fn close_if_done(&mut self, key: Key) {
         if self.streams.get(key).is_some_and(|stream| stream.is_closed()) {
-            self.streams.discount(key);
+            self.streams.uncount(key);
         }
     }
 
@@ -224,7 +224,7 @@ impl Conn {
         stream.send_window -= count as i64;
         stream.owed = stream.owed.saturating_sub(count as u64);
         let all = stream.ending && stream.owed == 0;
-        let end = all && stream.last.is_none();
+        let end = all && stream.last_trailers.is_none();
         stream.served = true;
         self.send_window -= count as i64;
         self.budget.note_payload();
@@ -237,7 +237,7 @@ impl Conn {
         }
         if end {
             if let Some(stream) = self.streams.get_mut(key) {
-                stream.send = Send::Ended;
+                stream.send = SendPhase::Ended;
             }
             self.close_if_done(key);
         } else if all {
@@ -249,9 +249,9 @@ impl Conn {
     /// Bytes of `total` that a stream may send now; it is queued if that is 0 for lack of room.
     fn may_send(&mut self, key: Key, total: usize) -> Result<usize, Gone> {
         let (room, shared) = (self.room(), self.send_window.max(0) as usize);
-        self.answer_call(key);
+        self.end_turn(key);
         let deaf = self.has_input_ended();
-        let others_wait = !self.line.is_empty() || self.called > 0;
+        let others_wait = !self.send_queue.is_empty() || self.streams_called > 0;
         let stream = self.streams.get_mut(key).ok_or(Gone)?;
         if stream.reset.is_some() {
             return Err(Gone);
@@ -267,13 +267,13 @@ impl Conn {
         }
         if own == 0 {
             // The stream waits for its own window only, so the next in line may send.
-            self.call_next();
+            self.call_waiting_streams();
             return Ok(0);
         }
         if room == 0 || shared == 0 || (others_wait && stream.served) {
-            self.queue(key);
+            self.queue_to_send(key);
             if room > 0 {
-                self.call_next();
+                self.call_waiting_streams();
             }
             return Ok(0);
         }
@@ -293,10 +293,10 @@ impl Conn {
 }
 
 /// The upgrade that a request asks for.
-fn asked(head: &Head, protocol: &[u8]) -> Upgrade {
+fn requested_upgrade(head: &Head, protocol: &[u8]) -> PendingUpgrade {
     let key = head.first(HeaderId::SecWebSocketKey).map(|field| field.value);
     let key = key.filter(|_| protocol.eq_ignore_ascii_case(b"websocket"));
-    Upgrade { protocol: protocol.to_vec(), accept: key.map(websocket::accept) }
+    PendingUpgrade { protocol: protocol.to_vec(), accept: key.map(websocket::accept) }
 }
 
 /// Announces a known length, for recipients behind the peer that need it, and removes any other
@@ -305,7 +305,7 @@ fn announce_length(head: &mut Head, body: BodyKind) {
     match body {
         BodyKind::Length(n) => length::announce(head, n),
         BodyKind::Chunked => _ = head.remove_id(HeaderId::ContentLength),
-        _ => length::deny(head),
+        _ => length::allow_only_zero(head),
     }
 }
 

@@ -20,10 +20,10 @@ const KEPT_LARGE: usize = 16;
 /// Free lists shared by the connections of one thread. A connection without streams keeps no
 /// memory, and the next stream of any connection gets the memory used last.
 #[derive(Clone, Debug, Default)]
-pub struct Spares(Rc<Shelf>);
+pub struct Spares(Rc<FreeLists>);
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct FreeLists {
     #[expect(clippy::vec_box, reason = "a head moves between here and its stream by pointer")]
     heads: RefCell<Vec<Box<Head>>>,
     inboxes: RefCell<Vec<Vec<u8>>>,

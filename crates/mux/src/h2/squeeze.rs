@@ -8,7 +8,7 @@
 //! connection gets window in addition to held payload.
 
 use super::conn::{Conn, Ready};
-use super::stream::{Recv, Stream};
+use super::stream::{RecvPhase, Stream};
 use stdx::Key;
 use wire::h2::{Setting, encode};
 
@@ -25,7 +25,7 @@ pub(super) enum Squeeze {
 
 impl Conn {
     /// The initial stream window announced last.
-    pub(super) fn told_window(&self) -> u32 {
+    pub(super) fn announced_window(&self) -> u32 {
         match self.squeeze {
             Squeeze::Open => self.settings.announced.initial_window_size,
             Squeeze::Asked | Squeeze::Narrow => 0,
@@ -39,7 +39,7 @@ impl Conn {
     }
 
     /// Gives window to a stream that has begun to wait while window is short.
-    pub(super) fn relieve(&mut self, key: Key) {
+    pub(super) fn give_window_if_starved(&mut self, key: Key) {
         match self.squeeze {
             Squeeze::Narrow if self.streams.get(key).is_some_and(is_starved) => {
                 self.fill_stream_window(key);
@@ -55,7 +55,7 @@ impl Conn {
         let may = self.squeeze == Squeeze::Open && self.unacknowledged == 0;
         if may && self.credit.is_short() && self.is_blocked() {
             self.squeeze = Squeeze::Asked;
-            self.tell_window();
+            self.send_window_setting();
         }
     }
 
@@ -81,25 +81,25 @@ impl Conn {
     }
 
     /// Gives new streams the usual window again once little payload is held.
-    pub(super) fn relax(&mut self) {
+    pub(super) fn end_squeeze(&mut self) {
         let little = self.credit.held() < self.credit.least() / 4;
         if self.squeeze == Squeeze::Narrow && little && self.unacknowledged == 0 {
             self.squeeze = Squeeze::Open;
-            let window = self.told_window();
+            let window = self.announced_window();
             // The peer may use it before its acknowledgement arrives.
             for key in self.streams.keys_where(|_| true) {
                 let stream = self.streams.get_mut(key);
                 stream.into_iter().for_each(|stream| stream.recv_window += i64::from(window));
             }
             self.stream_window = window;
-            self.tell_window();
+            self.send_window_setting();
         }
     }
 
-    fn tell_window(&mut self) {
+    fn send_window_setting(&mut self) {
         if self.broken.is_none() {
             self.unacknowledged += 1;
-            let window = (Setting::InitialWindowSize, self.told_window());
+            let window = (Setting::InitialWindowSize, self.announced_window());
             encode::setting(window, &mut self.out);
         }
     }
@@ -108,7 +108,7 @@ impl Conn {
 /// Whether a stream's reader waits for payload.
 fn is_starved(stream: &Stream) -> bool {
     let waits = stream.wants & Ready::READ.0 != 0 && stream.reset.is_none();
-    waits && stream.recv == Recv::Body && stream.unread().is_empty()
+    waits && stream.recv == RecvPhase::Body && stream.unread().is_empty()
 }
 
 /// Whether a stream's user waits for something other than its unread payload.

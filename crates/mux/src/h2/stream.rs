@@ -10,7 +10,7 @@ use wire::websocket;
 
 /// Phase of the incoming message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Recv {
+pub(super) enum RecvPhase {
     /// The final head has not arrived.
     Head,
     Body,
@@ -19,7 +19,7 @@ pub(super) enum Recv {
 
 /// Phase of the outgoing message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Send {
+pub(super) enum SendPhase {
     /// The final head was not sent.
     Head,
     Body,
@@ -35,31 +35,31 @@ pub(super) struct Reset {
 
 /// An upgrade asked for in HTTP/1, with what HTTP/2 lacks in its response.
 #[derive(Clone, Debug)]
-pub(super) struct Upgrade {
+pub(super) struct PendingUpgrade {
     pub(super) protocol: Vec<u8>,
     /// The `Sec-WebSocket-Accept` value of a websocket request.
     pub(super) accept: Option<websocket::Accept>,
 }
 
 /// A received head with its body; `None` for an interim one.
-pub(super) type Arrived = (Box<Head>, Option<BodyKind>);
+pub(super) type ReceivedHead = (Box<Head>, Option<BodyKind>);
 
 /// Received heads that were not taken yet: nearly always one, which needs no list.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
-    first: Option<Arrived>,
-    more: VecDeque<Arrived>,
+    first: Option<ReceivedHead>,
+    more: VecDeque<ReceivedHead>,
 }
 
 impl Heads {
-    pub(super) fn push(&mut self, arrived: Arrived) {
+    pub(super) fn push(&mut self, arrived: ReceivedHead) {
         match &self.first {
             None => self.first = Some(arrived),
             Some(_) => self.more.push_back(arrived),
         }
     }
 
-    pub(super) fn pop(&mut self) -> Option<Arrived> {
+    pub(super) fn pop(&mut self) -> Option<ReceivedHead> {
         let next = self.more.pop_front();
         std::mem::replace(&mut self.first, next)
     }
@@ -80,7 +80,7 @@ pub(super) struct Stream {
     pub(super) token: u64,
     pub(super) wants: u8,
 
-    pub(super) recv: Recv,
+    pub(super) recv: RecvPhase,
     pub(super) heads: Heads,
     /// The error with which the request is answered.
     pub(super) refusal: Option<Error>,
@@ -95,13 +95,13 @@ pub(super) struct Stream {
     /// Payload of the message received so far.
     pub(super) received: u64,
 
-    pub(super) send: Send,
+    pub(super) send: SendPhase,
     pub(super) send_window: i64,
     /// Payload announced with `encode_data` and not sent.
     pub(super) owed: u64,
     /// The message ends when `owed` is 0, with these trailers.
     pub(super) ending: bool,
-    pub(super) last: Option<Box<Fields>>,
+    pub(super) last_trailers: Option<Box<Fields>>,
     /// The stream waits in the line for its turn.
     pub(super) queued: bool,
     /// The stream has its turn and has not sent since.
@@ -111,15 +111,15 @@ pub(super) struct Stream {
 
     pub(super) reset: Option<Reset>,
     /// The stream was cut off by the loss of its connection.
-    pub(super) lost: bool,
+    pub(super) is_lost: bool,
     /// The request is HEAD, CONNECT, or an upgrade as extended CONNECT.
     pub(super) head_only: bool,
     pub(super) connect: bool,
     pub(super) extended: bool,
     /// CONNECT was accepted.
-    pub(super) tunnel: bool,
+    pub(super) is_tunnel: bool,
     /// The upgrade of an extended CONNECT to a server.
-    pub(super) upgrade: Option<Box<Upgrade>>,
+    pub(super) upgrade: Option<Box<PendingUpgrade>>,
     /// The value that accepts a websocket request with a key of our making.
     pub(super) accept: Option<Box<websocket::Accept>>,
     /// Offset of the request's head in all output.
@@ -134,7 +134,7 @@ impl Stream {
             id,
             token: 0,
             wants: 0,
-            recv: Recv::Head,
+            recv: RecvPhase::Head,
             heads: Heads::default(),
             refusal: None,
             length: None,
@@ -143,20 +143,20 @@ impl Stream {
             trailers: None,
             recv_window: i64::from(recv_window),
             received: 0,
-            send: Send::Head,
+            send: SendPhase::Head,
             send_window: i64::from(send_window),
             owed: 0,
             ending: false,
-            last: None,
+            last_trailers: None,
             queued: false,
             called: false,
             served: false,
             reset: None,
-            lost: false,
+            is_lost: false,
             head_only: false,
             connect: false,
             extended: false,
-            tunnel: false,
+            is_tunnel: false,
             upgrade: None,
             accept: None,
             head_at: None,
@@ -175,12 +175,12 @@ impl Stream {
             || self.refusal.is_some()
             || !self.heads.is_empty()
             || self.taken < self.inbox.len()
-            || self.recv == Recv::Ended
+            || self.recv == RecvPhase::Ended
     }
 
     /// Whether both messages are complete, or the stream was reset.
     pub(super) fn is_closed(&self) -> bool {
-        self.reset.is_some() || (self.recv == Recv::Ended && self.send == Send::Ended)
+        self.reset.is_some() || (self.recv == RecvPhase::Ended && self.send == SendPhase::Ended)
     }
 }
 
@@ -231,7 +231,7 @@ impl Streams {
     }
 
     pub(super) fn remove(&mut self, key: Key) -> Option<Stream> {
-        self.discount(key);
+        self.uncount(key);
         let stream = self.slab.remove(key)?;
         if let Ok(at) = self.index.binary_search_by_key(&stream.id, |(id, _)| *id) {
             self.index.remove(at);
@@ -259,7 +259,7 @@ impl Streams {
     }
 
     /// Takes a closed stream off the count.
-    pub(super) fn discount(&mut self, key: Key) {
+    pub(super) fn uncount(&mut self, key: Key) {
         if let Some(stream) = self.slab.get_mut(key)
             && std::mem::take(&mut stream.counted)
         {

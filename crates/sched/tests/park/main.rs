@@ -20,9 +20,9 @@ trait Protocol: Send + Sync + 'static {
 }
 
 /// The planted bug: the owner does not look for letters again after it has announced its sleep.
-struct Hasty(strong::park::Park);
+struct UncheckedPark(strong::park::Park);
 
-impl Protocol for Hasty {
+impl Protocol for UncheckedPark {
     fn new() -> Self {
         Self(strong::park::Park::new())
     }
@@ -101,7 +101,7 @@ fn no_wake_up_is_lost() {
 
 #[test]
 fn planted_bug_without_the_second_check_before_parking_is_caught() {
-    assert_eq!(fault::<Hasty>(1).as_deref(), Some("a letter lies before a sleeper"));
+    assert_eq!(fault::<UncheckedPark>(1).as_deref(), Some("a letter lies before a sleeper"));
 }
 
 #[test]

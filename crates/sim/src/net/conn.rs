@@ -40,13 +40,13 @@ pub(super) enum Owner {
 
 /// Readiness of an end as `epoll` would report it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Mask {
+pub(super) struct Readiness {
     pub(super) readable: bool,
     pub(super) writable: bool,
     pub(super) closed: bool,
 }
 
-impl Mask {
+impl Readiness {
     pub(super) fn is_empty(self) -> bool {
         !(self.readable || self.writable || self.closed)
     }
@@ -129,12 +129,12 @@ impl Conn {
     }
 
     /// As `tcp_poll` of Linux.
-    pub(super) fn mask(&self, side: u8) -> Mask {
+    pub(super) fn mask(&self, side: u8) -> Readiness {
         let end = &self.ends[side as usize];
         let hung_up = end.dead || (end.fin && end.fin_sent);
         let broken = end.error.is_some() || hung_up;
         let closed = broken || end.fin;
         let room = !end.connecting && (end.fin_sent || (!end.clogged && self.roomy(side)));
-        Mask { readable: closed || end.arrived > 0, writable: broken || room, closed }
+        Readiness { readable: closed || end.arrived > 0, writable: broken || room, closed }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::conn::{Conn, EndId, Owner};
 use super::handles::Object;
-use super::{Due, Fate, Net, errno};
+use super::{DrawnFault, DueEvent, Net, errno};
 use crate::actor::{ActorId, Signal};
 use crate::faults::{Faults, SEC};
 use crate::trace::What;
@@ -161,13 +161,13 @@ impl Net {
         self.note(What::Connect, end.bits(), u64::from(refused));
         let there = self.now + self.travel(&faults);
         if self.chance(faults.never) {
-            self.schedule(self.now + GIVE_UP, Due::Failed(end, errno::TIMEDOUT));
+            self.schedule(self.now + GIVE_UP, DueEvent::Failed(end, errno::TIMEDOUT));
         } else if refused {
             let back = there + self.travel(&faults);
-            self.schedule(back, Due::Failed(end, errno::CONNREFUSED));
+            self.schedule(back, DueEvent::Failed(end, errno::CONNREFUSED));
         } else {
             self.targets.insert(conn, to.clone());
-            self.schedule(there, Due::Syn(conn));
+            self.schedule(there, DueEvent::Syn(conn));
         }
         self.draw_fate(conn, &faults);
         Ok(end)
@@ -181,10 +181,11 @@ impl Net {
     }
 
     fn draw_fate(&mut self, conn: Key, faults: &Faults) {
-        for (chance, fate) in [(faults.reset, Fate::Reset), (faults.stall, Fate::Stall)] {
+        for (chance, fate) in [(faults.reset, DrawnFault::Reset), (faults.stall, DrawnFault::Stall)]
+        {
             if self.chance(chance) {
                 let at = self.now + self.up_to(faults.within);
-                self.schedule(at, Due::Fate(conn, fate));
+                self.schedule(at, DueEvent::Fate(conn, fate));
             }
         }
     }
@@ -217,11 +218,11 @@ impl Net {
         let Some(listener) = self.listener_at(&to) else {
             self.targets.remove(&conn);
             let at = self.arrival(dialler);
-            return self.schedule(at, Due::Failed(dialler, errno::CONNREFUSED));
+            return self.schedule(at, DueEvent::Failed(dialler, errno::CONNREFUSED));
         };
         let listening = self.listeners.get_mut(listener).expect("a bound key names a listener");
         if listening.backlog.len() >= listening.limit {
-            return self.schedule(self.now + ASK_AGAIN, Due::Syn(conn));
+            return self.schedule(self.now + ASK_AGAIN, DueEvent::Syn(conn));
         }
         self.targets.remove(&conn);
         let owner = match listening.actor {
@@ -234,7 +235,7 @@ impl Net {
         self.set_owner(server, owner);
         self.note(What::Syn, server.bits(), listener.to_bits());
         let at = self.arrival(dialler);
-        self.schedule(at, Due::Established(dialler));
+        self.schedule(at, DueEvent::Established(dialler));
         match owner {
             Owner::Actor(actor) => self.roused.push_back((actor, Signal::Accepted(server))),
             _ => self.client_waits(listener),

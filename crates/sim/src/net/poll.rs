@@ -3,7 +3,7 @@
 //! A watched handle enters its poller's list when something changes, and its state is read when the
 //! poller waits: so an edge is reported once, with the state at that time.
 
-use super::conn::Mask;
+use super::conn::Readiness;
 use super::handles::{Object, Watching};
 use super::{Net, errno};
 use crate::actor::Signal;
@@ -113,7 +113,7 @@ impl Net {
         ready.truncate(kept);
         self.pollers[poller].ready = ready;
         events.append(&mut self.pollers[poller].stale);
-        self.imagine(poller, events);
+        self.report_spurious(poller, events);
         for place in (first + 1..events.len()).rev() {
             let with = first + self.prng.below((place - first + 1) as u32) as usize;
             events.swap(place, with);
@@ -124,7 +124,7 @@ impl Net {
     fn report(&mut self, poller: usize, handle: i32, token: u64, events: &mut Vec<Event>) -> bool {
         let mask = self.mask(handle);
         if !mask.writable {
-            self.starve(handle);
+            self.note_lack_of_room(handle);
         }
         let Some(watching) = self.watching(poller, handle) else { return false };
         if watching.token != token {
@@ -132,18 +132,18 @@ impl Net {
         }
         let level = !watching.is_edge();
         let both = watching.watch == Watch::Stream;
-        let mask = if both { mask } else { Mask { writable: false, ..mask } };
+        let mask = if both { mask } else { Readiness { writable: false, ..mask } };
         watching.queued = level && !mask.is_empty();
         let stays = watching.queued;
         if !mask.is_empty() {
-            let Mask { readable, writable, closed } = mask;
+            let Readiness { readable, writable, closed } = mask;
             events.push(Event { token, readable, writable, closed });
         }
         stays
     }
 
     /// Reports a stream as ready without reason, if the plan says so.
-    fn imagine(&mut self, poller: usize, events: &mut Vec<Event>) {
+    fn report_spurious(&mut self, poller: usize, events: &mut Vec<Event>) {
         if !self.chance(self.default_faults.spurious) {
             return;
         }
@@ -157,21 +157,21 @@ impl Net {
         }
     }
 
-    fn mask(&self, handle: i32) -> Mask {
+    fn mask(&self, handle: i32) -> Readiness {
         match self.handles.get(handle).map_or(Object::Free, |slot| slot.object) {
-            Object::Free => Mask::default(),
-            Object::Listener(key) => Mask {
+            Object::Free => Readiness::default(),
+            Object::Listener(key) => Readiness {
                 readable: self.listeners.get(key).is_some_and(|one| !one.backlog.is_empty()),
-                ..Mask::default()
+                ..Readiness::default()
             },
             Object::Stream(end) => {
-                self.conns.get(end.conn).map_or(Mask::default(), |conn| conn.mask(end.side))
+                self.conns.get(end.conn).map_or(Readiness::default(), |conn| conn.mask(end.side))
             }
         }
     }
 
     /// A poller that saw no room is told when there is room, as by `tcp_poll` of Linux.
-    fn starve(&mut self, handle: i32) {
+    fn note_lack_of_room(&mut self, handle: i32) {
         if let Some(Object::Stream(end)) = self.handles.get(handle).map(|slot| slot.object)
             && let Some(conn) = self.conns.get_mut(end.conn)
         {
@@ -243,7 +243,7 @@ impl Net {
             return Err(io::Error::from_raw_os_error(errno::NOENT));
         };
         let watching = *watching;
-        self.haunt(watching, self.default_faults.stale);
+        self.report_stale(watching, self.default_faults.stale);
         if let Some(slot) = self.handles.get_mut(handle) {
             slot.watches.retain(|other| other.poller != poller);
         }
@@ -254,7 +254,7 @@ impl Net {
     /// Ends all registrations of a handle that is about to be closed.
     pub(super) fn unwatch_all(&mut self, handle: i32, stale: u16) {
         while let Some(watching) = self.handles.get_mut(handle).and_then(|one| one.watches.pop()) {
-            self.haunt(watching, stale);
+            self.report_stale(watching, stale);
             self.forget_ready(handle, watching);
         }
     }
@@ -266,7 +266,7 @@ impl Net {
     }
 
     /// Reports an ended registration, as if its event had been collected before.
-    fn haunt(&mut self, watching: Watching, stale: u16) {
+    fn report_stale(&mut self, watching: Watching, stale: u16) {
         if watching.is_edge() && self.chance(stale) {
             self.note(What::Stale, watching.token, watching.poller as u64);
             let token = watching.token;

@@ -3,7 +3,7 @@
 use super::conn::{EndId, Owner};
 use super::dial::os;
 use super::handles::Object;
-use super::{Due, Fate, Net, errno};
+use super::{DrawnFault, DueEvent, Net, errno};
 use crate::trace::{What, digest};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -69,7 +69,7 @@ impl Net {
         let ended = here.fin || here.dead;
         if !ended && count > 1 && self.chance(faults.short_read) {
             count = 1 + self.up_to(count as u64 - 2) as usize;
-            self.hold_back(end, count);
+            self.delay_rest(end, count);
         }
         let conn = self.conns.get_mut(end.conn).expect("it was there just now");
         let here = conn.end(end.side);
@@ -84,14 +84,14 @@ impl Net {
     }
 
     /// A short read means that no more bytes were there: the rest arrives again in a moment.
-    fn hold_back(&mut self, end: EndId, count: usize) {
+    fn delay_rest(&mut self, end: EndId, count: usize) {
         let later = self.now + 1 + self.up_to(HICCUP);
         let Some(conn) = self.conns.get_mut(end.conn) else { return };
         let here = conn.end(end.side);
         let rest = here.arrived - count;
         here.arrived = count;
         if rest > 0 {
-            self.schedule(later, Due::Arrive(end, rest as u32));
+            self.schedule(later, DueEvent::Arrive(end, rest as u32));
         }
     }
 
@@ -103,7 +103,7 @@ impl Net {
         }
         conn.end(sender.side).starved = false;
         let at = self.arrival(sender);
-        self.schedule(at, Due::Room(sender));
+        self.schedule(at, DueEvent::Room(sender));
     }
 
     /// Writes what fits.
@@ -124,7 +124,7 @@ impl Net {
             conn.end(end.side).starved = true;
         } else if count > 1 && self.chance(faults.short_write) {
             count = 1 + self.up_to(count as u64 - 2) as usize;
-            self.clog(end);
+            self.pretend_lack_of_room(end);
         }
         let mut hash = 0;
         let mut left = count;
@@ -161,11 +161,11 @@ impl Net {
         Ok(space.min(total))
     }
 
-    fn clog(&mut self, end: EndId) {
+    fn pretend_lack_of_room(&mut self, end: EndId) {
         let later = self.now + 1 + self.up_to(HICCUP);
         if let Some(conn) = self.conns.get_mut(end.conn) {
             conn.end(end.side).clogged = true;
-            self.schedule(later, Due::Unclog(end));
+            self.schedule(later, DueEvent::Unclog(end));
         }
     }
 
@@ -177,12 +177,12 @@ impl Net {
             let piece = if cuts == 0 { left } else { 1 + self.up_to(left as u64 - 1) as usize };
             cuts = cuts.saturating_sub(1);
             left -= piece;
-            self.post(to, Due::Arrive(to, piece as u32));
+            self.post(to, DueEvent::Arrive(to, piece as u32));
         }
     }
 
     /// Schedules the arrival of something at an end, after everything sent before.
-    fn post(&mut self, to: EndId, due: Due) {
+    fn post(&mut self, to: EndId, due: DueEvent) {
         if self.conns.get(to.conn).is_some_and(|conn| !conn.stalled) {
             let at = self.arrival(to);
             self.schedule(at, due);
@@ -205,7 +205,7 @@ impl Net {
         if here.owner == Owner::Closed {
             // Bytes for a closed end are answered with a reset.
             here.bytes.clear();
-            return self.post(end.other(), Due::Reset(end.other()));
+            return self.post(end.other(), DueEvent::Reset(end.other()));
         }
         let count = count.min(here.bytes.len() - here.arrived);
         if count == 0 {
@@ -259,16 +259,16 @@ impl Net {
         }
     }
 
-    pub(super) fn strike(&mut self, conn: Key, fate: Fate) {
+    pub(super) fn apply_fault(&mut self, conn: Key, fate: DrawnFault) {
         let Some(stricken) = self.conns.get_mut(conn) else { return };
         match fate {
-            Fate::Stall => {
+            DrawnFault::Stall => {
                 stricken.stalled = true;
                 self.note(What::Stall, conn.to_bits(), 0);
             }
             // A connection that is being established is left alone: refusals are drawn separately.
-            Fate::Reset if stricken.ends[0].connecting => {}
-            Fate::Reset => {
+            DrawnFault::Reset if stricken.ends[0].connecting => {}
+            DrawnFault::Reset => {
                 self.broken(EndId { conn, side: 0 }, errno::CONNRESET);
                 self.broken(EndId { conn, side: 1 }, errno::CONNRESET);
             }
@@ -287,7 +287,7 @@ impl Net {
         }
         if !std::mem::replace(&mut here.fin_sent, true) {
             self.note(What::Shutdown, end.bits(), 0);
-            self.post(end.other(), Due::Fin(end.other()));
+            self.post(end.other(), DueEvent::Fin(end.other()));
             // A stream that has ended in both directions is reported as hung up.
             self.changed(end);
         }
@@ -318,9 +318,9 @@ impl Net {
                 let keep = peer.arrived + self.up_to(flying as u64) as usize;
                 let conn = self.conns.get_mut(end.conn).expect("it was there just now");
                 conn.end(other.side).bytes.truncate(keep);
-                self.post(other, Due::Reset(other));
+                self.post(other, DueEvent::Reset(other));
             }
-            _ if !fin_sent => self.post(other, Due::Fin(other)),
+            _ if !fin_sent => self.post(other, DueEvent::Fin(other)),
             _ => {}
         }
     }

@@ -249,7 +249,7 @@ impl Client {
                 }
                 Err(what) => {
                     let id = expected.id;
-                    self.tally.borrow_mut().complain(net, || format!("answer {id}: {what}"));
+                    self.tally.borrow_mut().record_error(net, || format!("answer {id}: {what}"));
                     self.leave(net, me, false);
                     return false;
                 }
@@ -278,7 +278,7 @@ impl Client {
             self.tally.borrow_mut().farewells += 1;
             if !farewell {
                 let head = String::from_utf8_lossy(&head.bytes).into_owned();
-                self.tally.borrow_mut().complain(net, || format!("unasked: {head:?}"));
+                self.tally.borrow_mut().record_error(net, || format!("unasked: {head:?}"));
             }
         }
     }
@@ -299,7 +299,9 @@ impl Client {
                 Some(id) if id == expected.id && self.reader.right => tally.answered += 1,
                 Some(id) => {
                     let (asked, right) = (expected.id, self.reader.right);
-                    tally.complain(net, || format!("asked {asked}, got {id}, body right: {right}"));
+                    tally.record_error(net, || {
+                        format!("asked {asked}, got {id}, body right: {right}")
+                    });
                 }
             }
         }
@@ -316,7 +318,7 @@ impl Client {
     }
 
     /// Queues requests as the plan allows.
-    fn ask(&mut self, net: &mut Net) {
+    fn queue_requests(&mut self, net: &mut Net) {
         while !self.closing
             && self.leaves_after.is_none()
             && self.begun < self.plan.requests
@@ -414,12 +416,12 @@ impl Client {
     fn go_on(&mut self, net: &mut Net, me: ActorId) {
         let Some(end) = self.end else { return };
         if self.read(net, me, end) {
-            self.ask(net);
+            self.queue_requests(net);
             self.write(net, me, end);
         }
     }
 
-    fn look(&mut self, net: &mut Net, me: ActorId) {
+    fn check_progress(&mut self, net: &mut Net, me: ActorId) {
         if self.end.is_some() && net.now() >= self.progress_at.saturating_add(self.plan.patience) {
             self.tally.borrow_mut().timeouts += self.expected.len() as u64;
             if !self.asked {
@@ -456,7 +458,7 @@ impl Actor for Client {
             }
             Signal::Ready(end) if self.end == Some(end) => self.go_on(net, me),
             Signal::Ready(_) | Signal::Accepted(_) => {}
-            Signal::Timer(LOOK) => self.look(net, me),
+            Signal::Timer(LOOK) => self.check_progress(net, me),
             Signal::Timer(_) => {
                 self.paused = false;
                 match self.end {

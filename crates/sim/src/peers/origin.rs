@@ -106,7 +106,7 @@ impl Actor for Origin {
             }
             Signal::Accepted(end) => {
                 self.tally.borrow_mut().accepted += 1;
-                let service = Service {
+                let service = OriginConnection {
                     plan: self.plan.clone(),
                     tally: self.tally.clone(),
                     end,
@@ -134,7 +134,7 @@ const GONE: u64 = 2;
 const LINGER: u64 = 5 * SEC;
 
 /// One connection of an origin.
-struct Service {
+struct OriginConnection {
     plan: Rc<OriginPlan>,
     tally: Rc<RefCell<Tally>>,
     end: EndId,
@@ -153,7 +153,7 @@ struct Service {
     lingers: bool,
 }
 
-impl Service {
+impl OriginConnection {
     fn leave(&mut self, net: &mut Net, me: ActorId, reset: bool) {
         self.tally.borrow_mut().under_way -= u64::from(self.waits);
         net.close_end(self.end, reset);
@@ -194,7 +194,7 @@ impl Service {
                 }
                 Ok(Progress::Done) => self.requested(net, me),
                 Err(what) => {
-                    self.tally.borrow_mut().complain(net, || format!("request: {what}"));
+                    self.tally.borrow_mut().record_error(net, || format!("request: {what}"));
                     self.leaves = Some(true);
                 }
             }
@@ -233,7 +233,7 @@ impl Service {
                         tally.doubled += 1;
                     }
                 }
-                other => tally.complain(net, || format!("request {other:?} came mixed up")),
+                other => tally.record_error(net, || format!("request {other:?} came mixed up")),
             }
         }
         if std::mem::take(&mut self.early) {
@@ -309,7 +309,7 @@ impl Service {
     }
 }
 
-impl Actor for Service {
+impl Actor for OriginConnection {
     fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
         match signal {
             Signal::Timer(ANSWER) => {

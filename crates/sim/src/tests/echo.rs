@@ -45,7 +45,7 @@ impl Outcome {
 }
 
 /// Sends numbered bytes, half-closes, and reads them back until the end of the stream.
-struct Talker {
+struct EchoClient {
     length: usize,
     sent: usize,
     got: usize,
@@ -57,7 +57,7 @@ fn byte(place: usize) -> u8 {
     (place % 251) as u8
 }
 
-impl Talker {
+impl EchoClient {
     fn end(&mut self, net: &mut Net, me: ActorId, count: impl Fn(&mut Outcome)) {
         count(&mut self.outcome.borrow_mut());
         self.end.take().into_iter().for_each(|end| net.close_end(end, false));
@@ -97,7 +97,7 @@ impl Talker {
     }
 }
 
-impl Actor for Talker {
+impl Actor for EchoClient {
     fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
         match (signal, self.end) {
             (Signal::Start, _) => {
@@ -122,7 +122,7 @@ fn talkers(machine: &Machine, count: u32) -> Rc<RefCell<Outcome>> {
     for number in 1..=count as usize {
         let length = if number == 1 { 40_000 } else { 1 + number * 1_357 % 9_000 };
         let outcome = outcome.clone();
-        net.spawn(Box::new(Talker { length, sent: 0, got: 0, end: None, outcome }));
+        net.spawn(Box::new(EchoClient { length, sent: 0, got: 0, end: None, outcome }));
     }
     outcome
 }

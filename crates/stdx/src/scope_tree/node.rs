@@ -18,7 +18,7 @@ pub(super) type Places = u32;
 
 /// An item in a leaf, or a node below an inner node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct NodeEntry {
     /// Position of the item; of a node, a lower bound of all positions below it.
     pub(super) position: Position,
     /// Scope of the item; of a node, the union of all scopes below it.
@@ -66,9 +66,9 @@ impl Node {
         Position { key: self.keys[place], serial: self.serials[place] }
     }
 
-    pub(super) fn entry(&self, place: usize) -> Entry {
+    pub(super) fn entry(&self, place: usize) -> NodeEntry {
         let scope = self.scope_of(|places| places & bit(place));
-        Entry { position: self.position(place), scope, link: self.links[place] }
+        NodeEntry { position: self.position(place), scope, link: self.links[place] }
     }
 
     /// The union of all scopes in the node.
@@ -109,7 +109,7 @@ impl Node {
     }
 
     /// Updates the child at `place` for a new item below it.
-    pub(super) fn extend(&mut self, place: usize, entry: &Entry) {
+    pub(super) fn extend(&mut self, place: usize, entry: &NodeEntry) {
         threads(entry.scope).for_each(|thread| self.places[thread] |= bit(place));
         if entry.position < self.position(place) {
             self.set_position(place, entry.position);
@@ -134,7 +134,7 @@ impl Node {
     }
 
     /// Inserts an entry at `place`; the node must not be full.
-    pub(super) fn insert(&mut self, place: usize, entry: Entry) {
+    pub(super) fn insert(&mut self, place: usize, entry: NodeEntry) {
         let len = self.len();
         let below = below(place);
         self.places.iter_mut().for_each(|it| *it = *it & below | (*it & !below) << 1);

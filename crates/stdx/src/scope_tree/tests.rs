@@ -7,7 +7,7 @@ impl<T> ScopeTree<T> {
     /// Checks order, bounds, unions and fill of everything below a node; yields items and union.
     fn check(&self, at: u32, level: u32) -> (usize, u64) {
         let node = self.node(at);
-        let entries: Vec<Entry> = (0..node.len()).map(|place| node.entry(place)).collect();
+        let entries: Vec<NodeEntry> = (0..node.len()).map(|place| node.entry(place)).collect();
         assert!(entries.is_sorted_by_key(|entry| entry.position), "entries in order");
         if level == 0 {
             return (node.len(), node.union());

@@ -12,13 +12,13 @@ const CAPACITY: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Spool {
     number: Fd,
-    pending: Mutex<Pending>,
+    pending: Mutex<SpoolState>,
     /// Signals that lines were added, or that all were written.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Pending {
+struct SpoolState {
     bytes: Vec<u8>,
     /// Whether the thread was started.
     started: bool,
@@ -59,11 +59,11 @@ impl Spool {
 
     /// Waits until everything is written, up to `span`.
     pub(super) fn settle(&self, span: Duration) {
-        let unsettled = |pending: &mut Pending| pending.writing || !pending.bytes.is_empty();
+        let unsettled = |pending: &mut SpoolState| pending.writing || !pending.bytes.is_empty();
         drop(self.changed.wait_timeout_while(self.lock(), span, unsettled));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pending> {
+    fn lock(&self) -> MutexGuard<'_, SpoolState> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,7 +71,7 @@ impl Spool {
         crate::process::leave_descriptors_but(&[self.number]);
         let mut bytes = Vec::new();
         loop {
-            let idle = |pending: &mut Pending| pending.bytes.is_empty();
+            let idle = |pending: &mut SpoolState| pending.bytes.is_empty();
             let pending = self.changed.wait_while(self.lock(), idle);
             let mut pending = pending.unwrap_or_else(PoisonError::into_inner);
             std::mem::swap(&mut pending.bytes, &mut bytes);

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 /// Writes numbered lines until there is no room; returns their number.
-fn fill(output: &Output, length: usize) -> usize {
+fn fill(output: &PreparedOutput, length: usize) -> usize {
     for number in 0.. {
         match output.write(&line(number, length)) {
             Ok(()) => {}
@@ -24,7 +24,12 @@ fn line(number: usize, length: usize) -> Vec<u8> {
 }
 
 /// Reads what is available, writes another line, and expects all lines whole.
-fn expect_whole_lines(output: &Output, reader: &mut impl io::Read, taken: usize, length: usize) {
+fn expect_whole_lines(
+    output: &PreparedOutput,
+    reader: &mut impl io::Read,
+    taken: usize,
+    length: usize,
+) {
     let mut heard = vec![0; taken * length];
     // The kernel may have the last line in part: the next write completes it.
     let there = heard.len() - output.rest.lock().unwrap().len();
@@ -43,8 +48,8 @@ fn expect_whole_lines(output: &Output, reader: &mut impl io::Read, taken: usize,
 fn a_full_pipe_refuses_lines_and_keeps_them_whole() {
     for length in [100, 5_000] {
         let (mut reader, writer) = io::pipe().unwrap();
-        let output = Output::open(writer.as_raw_fd(), true).unwrap();
-        assert!(matches!(output.kind, Kind::Own(_)));
+        let output = PreparedOutput::open(writer.as_raw_fd(), true).unwrap();
+        assert!(matches!(output.kind, WriteMethod::Own(_)));
         let taken = fill(&output, length);
         // Pages of a pipe that long lines leave half empty count as full.
         assert!(taken * length >= 32_000, "{taken}");
@@ -58,14 +63,14 @@ fn a_full_pipe_refuses_lines_and_keeps_them_whole() {
 fn a_pipe_without_a_reader_is_broken() {
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
-    let output = Output::open(writer.as_raw_fd(), true).unwrap();
+    let output = PreparedOutput::open(writer.as_raw_fd(), true).unwrap();
     assert_eq!(output.write(b"x\n").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }
 
 #[test]
 fn a_full_socket_refuses_lines() {
     let (mut reader, writer) = UnixStream::pair().unwrap();
-    let output = Output::open(writer.as_raw_fd(), true).unwrap();
+    let output = PreparedOutput::open(writer.as_raw_fd(), true).unwrap();
     let taken = fill(&output, 1_000);
     expect_whole_lines(&output, &mut reader, taken, 1_000);
 }
@@ -78,11 +83,11 @@ fn a_stopped_terminal_refuses_lines() {
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap();
     let slave = fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
-    let own = Output::open(slave.as_raw_fd(), true).unwrap();
-    assert!(matches!(own.kind, Kind::Own(_)));
+    let own = PreparedOutput::open(slave.as_raw_fd(), true).unwrap();
+    assert!(matches!(own.kind, WriteMethod::Own(_)));
     assert!(fill(&own, 100) > 0);
-    let kind = Kind::Terminal;
-    let asked = Output { number: slave.as_raw_fd(), kind, rest: Mutex::default() };
+    let kind = WriteMethod::Terminal;
+    let asked = PreparedOutput { number: slave.as_raw_fd(), kind, rest: Mutex::default() };
     assert_eq!(fill(&asked, 100), 0, "it is full already");
     drop(asked);
 }
@@ -91,8 +96,8 @@ fn a_stopped_terminal_refuses_lines() {
 fn a_file_is_written_by_a_separate_thread() {
     let path = std::env::temp_dir().join(format!("weir-output-{}", std::process::id()));
     let file: OwnedFd = std::fs::File::create(&path).unwrap().into();
-    let output = Output::open(file.as_raw_fd(), true).unwrap();
-    let Kind::File(spool) = &output.kind else { panic!("{output:?}") };
+    let output = PreparedOutput::open(file.as_raw_fd(), true).unwrap();
+    let WriteMethod::File(spool) = &output.kind else { panic!("{output:?}") };
     for number in 0..1_000 {
         output.write(&line(number, 10)).unwrap();
     }
@@ -108,8 +113,8 @@ fn a_failed_file_write_is_reported_with_the_next_line() {
     let path = std::env::temp_dir().join(format!("weir-unwritten-{}", std::process::id()));
     std::fs::write(&path, "").unwrap();
     let file: OwnedFd = std::fs::File::open(&path).unwrap().into();
-    let output = Output::open(file.as_raw_fd(), true).unwrap();
-    let Kind::File(spool) = &output.kind else { panic!("{output:?}") };
+    let output = PreparedOutput::open(file.as_raw_fd(), true).unwrap();
+    let WriteMethod::File(spool) = &output.kind else { panic!("{output:?}") };
     output.write(b"one\n").unwrap();
     spool.settle(Duration::from_secs(15));
     assert!(output.write(b"two\n").is_err());

@@ -11,9 +11,9 @@ use super::chars::{is_blank, token_len};
 /// most `room` lines and each is `name: value` CRLF without further blanks around the value or
 /// control characters in it. Returns their length; otherwise `None`, and `fields` is unchanged.
 #[inline]
-pub(super) fn take(text: &[u8], room: u16, fields: &mut Fields) -> Option<usize> {
+pub(super) fn parse_lines(text: &[u8], room: u16, fields: &mut Fields) -> Option<usize> {
     let mut draft = fields.draft();
-    let mut marks = Marks::new(text);
+    let mut marks = LineMarks::new(text);
     let (mut start, mut lines) = (0, 0);
     loop {
         let rest = text.get(start..)?;
@@ -44,7 +44,7 @@ pub(super) fn take(text: &[u8], room: u16, fields: &mut Fields) -> Option<usize>
 const WINDOW: usize = 64;
 
 /// Positions of possible line ends and of colons, in a window that moves over a text.
-struct Marks<'a> {
+struct LineMarks<'a> {
     text: &'a [u8],
     /// Start of the window.
     base: usize,
@@ -53,7 +53,7 @@ struct Marks<'a> {
     colons: u64,
 }
 
-impl<'a> Marks<'a> {
+impl<'a> LineMarks<'a> {
     #[inline]
     fn new(text: &'a [u8]) -> Self {
         let mut marks = Self { text, base: 0, stops: 0, colons: 0 };
@@ -160,7 +160,7 @@ mod tests {
             let (mut block, mut lines) = (Fields::default(), Fields::default());
             block.push(b"before", b"it");
             lines.push(b"before", b"it");
-            let taken = take(&text, room, &mut block);
+            let taken = parse_lines(&text, room, &mut block);
             let (mut at, mut count) = (0, 0);
             let whole = loop {
                 if text[at..].starts_with(b"\r\n") {

@@ -5,7 +5,7 @@ use super::Limits;
 use super::error::{Error, Reason};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum ChunkState {
     /// Before the first digit of a size.
     #[default]
     Size,
@@ -36,7 +36,7 @@ pub struct ChunkDecoder {
     left: u64,
     /// Bytes of the size line so far.
     line_len: u32,
-    state: State,
+    state: ChunkState,
 }
 
 /// Result of decoding some bytes.
@@ -55,8 +55,8 @@ impl ChunkDecoder {
     /// one means that more bytes are needed.
     pub fn decode(&mut self, input: &[u8], limits: Limits) -> Result<ChunkStep, Error> {
         let mut at = 0;
-        while self.state != State::Last {
-            if self.state == State::Data {
+        while self.state != ChunkState::Last {
+            if self.state == ChunkState::Data {
                 let data = self.take_data(input.len() - at);
                 return Ok(ChunkStep { skip: at, data, last: false });
             }
@@ -64,18 +64,18 @@ impl ChunkDecoder {
             self.framing(byte, limits).map_err(|reason| reason.at(at))?;
             at += 1;
         }
-        Ok(ChunkStep { skip: at, data: 0, last: self.state == State::Last })
+        Ok(ChunkStep { skip: at, data: 0, last: self.state == ChunkState::Last })
     }
 
     /// Bytes left in the current chunk, which may be forwarded without decoding.
     pub fn data_left(&self) -> u64 {
-        if self.state == State::Data { self.left } else { 0 }
+        if self.state == ChunkState::Data { self.left } else { 0 }
     }
 
     /// Counts data that was forwarded without `decode`; at most [`ChunkDecoder::data_left`].
     pub fn skip_data(&mut self, bytes: u64) {
         debug_assert!(bytes <= self.data_left(), "more than the chunk holds");
-        if self.state == State::Data {
+        if self.state == ChunkState::Data {
             self.left = self.left.saturating_sub(bytes);
             self.end_data();
         }
@@ -90,33 +90,33 @@ impl ChunkDecoder {
 
     fn end_data(&mut self) {
         if self.left == 0 {
-            self.state = State::DataCr;
+            self.state = ChunkState::DataCr;
         }
     }
 
     /// Handles one byte of framing.
     fn framing(&mut self, byte: u8, limits: Limits) -> Result<(), Reason> {
         self.state = match (self.state, byte) {
-            (State::DataCr, b'\r') => State::DataLf,
-            (State::DataLf, b'\n') => State::Size,
-            (State::DataCr, b'\n') if limits.lenient => State::Size,
-            (State::DataCr, b'\n') => return Err(Reason::BareLf),
-            (State::DataCr | State::DataLf, _) => return Err(Reason::ChunkEnd),
-            (State::Size | State::Digits, b) if b.is_ascii_hexdigit() => self.digit(b)?,
-            (State::Size, _) => return Err(Reason::ChunkSize),
-            (State::SizeLf, b'\n') => self.end_size(),
-            (State::SizeLf, _) => return Err(Reason::StrayCr),
-            (State::Quoted | State::Escaped, b'\r' | b'\n') if !limits.lenient => {
+            (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
+            (ChunkState::DataLf, b'\n') => ChunkState::Size,
+            (ChunkState::DataCr, b'\n') if limits.lenient => ChunkState::Size,
+            (ChunkState::DataCr, b'\n') => return Err(Reason::BareLf),
+            (ChunkState::DataCr | ChunkState::DataLf, _) => return Err(Reason::ChunkEnd),
+            (ChunkState::Size | ChunkState::Digits, b) if b.is_ascii_hexdigit() => self.digit(b)?,
+            (ChunkState::Size, _) => return Err(Reason::ChunkSize),
+            (ChunkState::SizeLf, b'\n') => self.end_size(),
+            (ChunkState::SizeLf, _) => return Err(Reason::StrayCr),
+            (ChunkState::Quoted | ChunkState::Escaped, b'\r' | b'\n') if !limits.lenient => {
                 return Err(Reason::ChunkExtension);
             }
             (_, b'\n') if limits.lenient => self.end_size(),
             (_, b'\n') => return Err(Reason::BareLf),
-            (_, b'\r') => State::SizeLf,
-            (State::Digits | State::Blanks, b';') => State::Extension,
-            (State::Extension | State::Quoted | State::Escaped, b) => {
+            (_, b'\r') => ChunkState::SizeLf,
+            (ChunkState::Digits | ChunkState::Blanks, b';') => ChunkState::Extension,
+            (ChunkState::Extension | ChunkState::Quoted | ChunkState::Escaped, b) => {
                 extension(self.state, b, limits)?
             }
-            (State::Digits | State::Blanks, b' ' | b'\t') => State::Blanks,
+            (ChunkState::Digits | ChunkState::Blanks, b' ' | b'\t') => ChunkState::Blanks,
             _ => return Err(Reason::ChunkSize),
         };
         self.line_len += 1;
@@ -126,34 +126,34 @@ impl ChunkDecoder {
         Ok(())
     }
 
-    fn digit(&mut self, byte: u8) -> Result<State, Reason> {
+    fn digit(&mut self, byte: u8) -> Result<ChunkState, Reason> {
         let value = char::from(byte).to_digit(16).ok_or(Reason::ChunkSize)?;
-        if self.state == State::Size {
+        if self.state == ChunkState::Size {
             self.left = 0;
         }
         if self.left >> 48 != 0 {
             return Err(Reason::ChunkSize);
         }
         self.left = self.left << 4 | u64::from(value);
-        Ok(State::Digits)
+        Ok(ChunkState::Digits)
     }
 
-    fn end_size(&mut self) -> State {
+    fn end_size(&mut self) -> ChunkState {
         self.line_len = 0;
-        if self.left == 0 { State::Last } else { State::Data }
+        if self.left == 0 { ChunkState::Last } else { ChunkState::Data }
     }
 }
 
 /// Handles one byte of an extension (RFC 9112 section 7.1.1); extensions are dropped.
-fn extension(state: State, byte: u8, limits: Limits) -> Result<State, Reason> {
+fn extension(state: ChunkState, byte: u8, limits: Limits) -> Result<ChunkState, Reason> {
     if byte.is_ascii_control() && byte != b'\t' && !limits.lenient {
         return Err(Reason::ChunkExtension);
     }
     Ok(match (state, byte) {
-        (State::Escaped, _) => State::Quoted,
-        (State::Quoted, b'\\') => State::Escaped,
-        (State::Extension, b'"') => State::Quoted,
-        (State::Quoted, b'"') => State::Extension,
+        (ChunkState::Escaped, _) => ChunkState::Quoted,
+        (ChunkState::Quoted, b'\\') => ChunkState::Escaped,
+        (ChunkState::Extension, b'"') => ChunkState::Quoted,
+        (ChunkState::Quoted, b'"') => ChunkState::Extension,
         (state, _) => state,
     })
 }

@@ -5,7 +5,7 @@ use htx::Head;
 use super::block;
 use super::error::{Error, Reason};
 use super::field::{self, Parsed};
-use super::line::{self, Line, Stop};
+use super::line::{self, Line, NoLine};
 use super::{Limits, start_line};
 
 /// Kind of start line to expect.
@@ -18,7 +18,7 @@ pub enum HeadKind {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum HeadState {
     /// Empty lines are skipped before the start line (RFC 9112 section 2.2).
     #[default]
     Start,
@@ -27,7 +27,7 @@ enum State {
 }
 
 /// Result of parsing one line.
-enum Step {
+enum LineStep {
     /// The line was parsed.
     Line,
     /// The line ended a head of this length.
@@ -47,7 +47,7 @@ pub struct HeadParser {
     /// Bytes dropped after the last field, for a folded line that may follow.
     gap: u16,
     lines: u16,
-    state: State,
+    state: HeadState,
 }
 
 impl HeadParser {
@@ -58,7 +58,7 @@ impl HeadParser {
 
     /// Whether a head has begun and is incomplete. Leading empty lines do not count.
     pub fn in_progress(&self) -> bool {
-        self.state != State::Start || self.scanned > self.at
+        self.state != HeadState::Start || self.scanned > self.at
     }
 
     /// Continues parsing. `input` starts at the first byte of the message in each call, and `head`
@@ -79,12 +79,12 @@ impl HeadParser {
                 return Ok(Some(len));
             }
             match self.any_line(kind, input, limits, head)? {
-                Step::Line => {}
-                Step::End(len) => {
+                LineStep::Line => {}
+                LineStep::End(len) => {
                     *self = Self::default();
                     return Ok(Some(len));
                 }
-                Step::Incomplete => return Ok(None),
+                LineStep::Incomplete => return Ok(None),
             }
         }
     }
@@ -105,17 +105,17 @@ impl HeadParser {
         }
         let input = &input[..input.len().min(limits.head_bytes as usize)];
         let mut at = self.at as usize;
-        if self.state == State::Start {
+        if self.state == HeadState::Start {
             at += match kind {
                 HeadKind::Request => start_line::usual_request(input.get(at..)?, head)?,
                 HeadKind::Response => start_line::usual_status(input.get(at..)?, head)?,
             };
-            self.state = State::FirstField;
+            self.state = HeadState::FirstField;
             self.at = at as u32;
         }
         let fields = head.as_fields_mut();
-        if self.state == State::FirstField
-            && let Some(len) = block::take(input.get(at..)?, limits.header_lines, fields)
+        if self.state == HeadState::FirstField
+            && let Some(len) = block::parse_lines(input.get(at..)?, limits.header_lines, fields)
         {
             return Some(at + len);
         }
@@ -128,7 +128,7 @@ impl HeadParser {
                 return None;
             }
             at += field::usual(rest, fields)?;
-            (self.at, self.state, self.gap) = (at as u32, State::NextField, field::USUAL_GAP);
+            (self.at, self.state, self.gap) = (at as u32, HeadState::NextField, field::USUAL_GAP);
             self.lines += 1;
         }
     }
@@ -141,25 +141,25 @@ impl HeadParser {
         input: &[u8],
         limits: Limits,
         head: &mut Head,
-    ) -> Result<Step, Error> {
+    ) -> Result<LineStep, Error> {
         let limit = limits.head_bytes as usize;
         let line = match line::find(input, self.at as usize, self.scanned as usize) {
             Ok(line) if line.next > limit => return Err(Reason::TooLarge.at(limit)),
             Ok(line) => line,
-            Err(Stop::Bad(error)) => return Err(error),
-            Err(Stop::Incomplete { .. }) if input.len() > limit => {
+            Err(NoLine::Bad(error)) => return Err(error),
+            Err(NoLine::Incomplete { .. }) if input.len() > limit => {
                 return Err(Reason::TooLarge.at(limit));
             }
-            Err(Stop::Incomplete { scanned }) => {
+            Err(NoLine::Incomplete { scanned }) => {
                 self.scanned = scanned as u32;
                 self.check_part(kind, input, limits)?;
-                return Ok(Step::Incomplete);
+                return Ok(LineStep::Incomplete);
             }
         };
         self.at = line.next as u32;
         match self.line(kind, input, line, limits, head)? {
-            true => Ok(Step::End(line.next)),
-            false => Ok(Step::Line),
+            true => Ok(LineStep::End(line.next)),
+            false => Ok(LineStep::Line),
         }
     }
 
@@ -169,13 +169,13 @@ impl HeadParser {
         let text = input[at..].strip_suffix(b"\r").unwrap_or(&input[at..]);
         let (right, reason) = match (self.state, kind) {
             _ if text.is_empty() => return Ok(()),
-            (State::Start, HeadKind::Request) => {
+            (HeadState::Start, HeadKind::Request) => {
                 (start_line::may_become_request(text), Reason::Method)
             }
-            (State::Start, HeadKind::Response) => {
+            (HeadState::Start, HeadKind::Response) => {
                 (start_line::may_become_status(text, limits), Reason::Version)
             }
-            (State::FirstField, _) if text.starts_with(b" ") || text.starts_with(b"\t") => {
+            (HeadState::FirstField, _) if text.starts_with(b" ") || text.starts_with(b"\t") => {
                 (limits.lenient, Reason::FoldWithoutField)
             }
             _ => (field::may_become_field(text, limits), Reason::FieldName),
@@ -193,11 +193,11 @@ impl HeadParser {
         limits: Limits,
         head: &mut Head,
     ) -> Result<bool, Error> {
-        if self.state == State::Start {
+        if self.state == HeadState::Start {
             let text = line.text(input);
             if !text.is_empty() {
                 head.clear();
-                self.state = State::FirstField;
+                self.state = HeadState::FirstField;
                 return match kind {
                     HeadKind::Request => start_line::request(text, line.start, limits, head),
                     HeadKind::Response => {
@@ -207,11 +207,11 @@ impl HeadParser {
             }
             return Ok(false);
         }
-        let gap = (self.state == State::NextField).then_some(self.gap);
+        let gap = (self.state == HeadState::NextField).then_some(self.gap);
         match field::parse(input, line, gap, limits, head.as_fields_mut())? {
             Parsed::End => Ok(true),
             Parsed::Field { gap } => {
-                self.state = State::NextField;
+                self.state = HeadState::NextField;
                 self.gap = gap;
                 self.lines += 1;
                 if self.lines > limits.header_lines {

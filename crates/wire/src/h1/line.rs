@@ -27,10 +27,10 @@ impl Line {
 /// The line that starts at `start`; bytes before `scanned` have no line end. `Err`: the offset at
 /// which to resume the search, or a stray CR.
 #[inline]
-pub(super) fn find(input: &[u8], start: usize, scanned: usize) -> Result<Line, Stop> {
+pub(super) fn find(input: &[u8], start: usize, scanned: usize) -> Result<Line, NoLine> {
     let from = scanned.max(start);
     let Some(found) = memchr::memchr2(b'\r', b'\n', &input[from..]) else {
-        return Err(Stop::Incomplete { scanned: input.len() });
+        return Err(NoLine::Incomplete { scanned: input.len() });
     };
     let end = from + found;
     if input[end] == b'\n' {
@@ -38,14 +38,14 @@ pub(super) fn find(input: &[u8], start: usize, scanned: usize) -> Result<Line, S
     }
     match input.get(end + 1) {
         Some(b'\n') => Ok(Line { start, end, next: end + 2 }),
-        Some(_) => Err(Stop::Bad(Reason::StrayCr.at(end))),
-        None => Err(Stop::Incomplete { scanned: end }),
+        Some(_) => Err(NoLine::Bad(Reason::StrayCr.at(end))),
+        None => Err(NoLine::Incomplete { scanned: end }),
     }
 }
 
 /// Reason why there is no complete line.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Stop {
+pub(super) enum NoLine {
     /// More bytes are needed; the search resumes at `scanned`.
     Incomplete { scanned: usize },
     /// The line is malformed.

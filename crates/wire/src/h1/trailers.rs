@@ -5,7 +5,7 @@ use htx::Fields;
 use super::Limits;
 use super::error::{Error, Reason};
 use super::field::{self, Parsed};
-use super::line::{self, Stop};
+use super::line::{self, NoLine};
 
 /// An incremental trailer parser, for one message.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,8 +36,8 @@ impl TrailersParser {
         loop {
             let line = match line::find(input, at, at) {
                 Ok(line) => line,
-                Err(Stop::Bad(error)) => return Err(error),
-                Err(Stop::Incomplete { .. }) => {
+                Err(NoLine::Bad(error)) => return Err(error),
+                Err(NoLine::Incomplete { .. }) => {
                     self.check_size(input.len() - at, limits, at)?;
                     return Ok(TrailersStep { consumed: at, done: false });
                 }

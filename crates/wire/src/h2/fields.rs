@@ -16,12 +16,12 @@ pub struct ListLimits {
 /// Counts a header list while it is decoded. Fields beyond the limits are dropped, but still
 /// decoded, to keep the table in step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Meter {
+pub(super) struct ListMeter {
     left: u32,
     fields: u16,
 }
 
-impl Meter {
+impl ListMeter {
     pub(super) fn new(limits: ListLimits) -> Self {
         Self { left: limits.bytes, fields: limits.fields }
     }
@@ -74,7 +74,7 @@ pub(super) fn check(name: &[u8], value: &[u8]) -> Result<HeaderId, Malformed> {
 /// Whether a field of an outgoing message is dropped: HTTP/1 connection fields, and `Host`, which
 /// is in pseudo-fields.
 #[inline]
-pub(super) fn stays_behind(id: HeaderId) -> bool {
+pub(super) fn is_dropped(id: HeaderId) -> bool {
     matches!(
         id,
         HeaderId::Connection

@@ -9,7 +9,7 @@ use htx::{Head, HeaderId, Method, Version, list};
 
 use super::error::Malformed;
 pub use super::fields::ListLimits;
-use super::fields::{self, Meter};
+use super::fields::{self, ListMeter};
 use super::hpack;
 use crate::{upgrade, websocket};
 
@@ -40,7 +40,7 @@ pub struct Tolerance {
 /// A request whose fields are being decoded. It is reused for the next list and keeps its memory.
 #[derive(Debug)]
 pub struct Reader {
-    meter: Meter,
+    meter: ListMeter,
     /// Text of the pseudo-fields.
     text: Vec<u8>,
     method: Option<Span>,
@@ -62,7 +62,7 @@ impl Reader {
     /// A reader before its first list.
     pub fn new(tolerance: Tolerance) -> Self {
         Self {
-            meter: Meter::new(ListLimits { bytes: 0, fields: 0 }),
+            meter: ListMeter::new(ListLimits { bytes: 0, fields: 0 }),
             text: Vec::new(),
             method: None,
             scheme: None,
@@ -79,7 +79,7 @@ impl Reader {
 
     /// Begins a list.
     pub fn begin(&mut self, limits: ListLimits) {
-        self.meter = Meter::new(limits);
+        self.meter = ListMeter::new(limits);
         self.text.clear();
         self.cookie.clear();
         (self.method, self.scheme, self.authority) = (None, None, None);
@@ -338,7 +338,7 @@ pub fn encode(head: &Head, scheme: &[u8], extended: bool, out: &mut Vec<u8>) {
         let keyless = protocol.is_some() && field.id == HeaderId::SecWebSocketKey;
         if field.id == HeaderId::Te {
             trailers |= list::has_token(field.value, b"trailers");
-        } else if !(fields::stays_behind(field.id) || keyless) {
+        } else if !(fields::is_dropped(field.id) || keyless) {
             hpack::field(field.id, field.name, field.value, out);
         }
     }

@@ -3,13 +3,13 @@
 use htx::{Head, Version, start};
 
 use super::error::Malformed;
-use super::fields::{self, ListLimits, Meter};
+use super::fields::{self, ListLimits, ListMeter};
 use super::hpack;
 
 /// A response whose fields are being decoded.
 #[derive(Debug)]
 pub struct Reader {
-    meter: Meter,
+    meter: ListMeter,
     begun: bool,
     status: Option<u16>,
     trouble: Option<Malformed>,
@@ -18,7 +18,7 @@ pub struct Reader {
 impl Reader {
     /// Begins a list.
     pub fn new(limits: ListLimits) -> Self {
-        Self { meter: Meter::new(limits), begun: false, status: None, trouble: None }
+        Self { meter: ListMeter::new(limits), begun: false, status: None, trouble: None }
     }
 
     /// Adds the next field of the list to `head`, which was cleared before the first one.
@@ -84,7 +84,7 @@ fn status(text: &[u8]) -> Option<u16> {
 pub fn encode(head: &Head, status: u16, out: &mut Vec<u8>) {
     hpack::status(status, out);
     for field in head.fields() {
-        if !fields::stays_behind(field.id) {
+        if !fields::is_dropped(field.id) {
             hpack::field(field.id, field.name, field.value, out);
         }
     }

@@ -3,20 +3,20 @@
 use htx::Fields;
 
 use super::error::Malformed;
-use super::fields::{self, ListLimits, Meter};
+use super::fields::{self, ListLimits, ListMeter};
 use super::hpack;
 
 /// A trailer section whose fields are being decoded.
 #[derive(Debug)]
 pub struct Reader {
-    meter: Meter,
+    meter: ListMeter,
     trouble: Option<Malformed>,
 }
 
 impl Reader {
     /// Begins a list.
     pub fn new(limits: ListLimits) -> Self {
-        Self { meter: Meter::new(limits), trouble: None }
+        Self { meter: ListMeter::new(limits), trouble: None }
     }
 
     /// Adds the next field of the list.
@@ -47,7 +47,7 @@ impl Reader {
 
 /// Writes the header block of trailers, without fields that are not allowed there.
 pub fn encode(trailers: &Fields, out: &mut Vec<u8>) {
-    for field in trailers.iter().filter(|field| !fields::stays_behind(field.id)) {
+    for field in trailers.iter().filter(|field| !fields::is_dropped(field.id)) {
         hpack::field(field.id, field.name, field.value, out);
     }
 }

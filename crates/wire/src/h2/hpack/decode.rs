@@ -4,7 +4,7 @@ use super::ENTRY_OVERHEAD;
 use super::huffman;
 use super::integer;
 use super::static_table::{self, TABLE};
-use super::table::Table;
+use super::table::DynamicTable;
 
 /// A block that cannot be decoded. The tables of the peers differ from then on: the connection ends
 /// with COMPRESSION_ERROR (RFC 9113 section 4.3).
@@ -43,7 +43,7 @@ impl Allowance {
 /// The decoder of one connection.
 #[derive(Debug)]
 pub struct Decoder {
-    table: Table,
+    table: DynamicTable,
     /// Largest table size that was announced.
     allowed: usize,
     name: Vec<u8>,
@@ -51,7 +51,7 @@ pub struct Decoder {
 }
 
 /// Location of a decoded string.
-enum Text<'a> {
+enum StringLocation<'a> {
     Plain(&'a [u8]),
     /// In a buffer of the decoder.
     Coded,
@@ -62,7 +62,7 @@ impl Decoder {
     /// the longest string of a block.
     pub fn new(allowed: u32) -> Self {
         let allowed = allowed as usize;
-        Self { table: Table::new(allowed), allowed, name: Vec::new(), value: Vec::new() }
+        Self { table: DynamicTable::new(allowed), allowed, name: Vec::new(), value: Vec::new() }
     }
 
     /// Size of its table, as defined in RFC 7541 section 4.1.
@@ -140,25 +140,25 @@ impl Decoder {
         let name = match index {
             0 => string(block, at, &mut self.name)?,
             index => match TABLE.get(index - 1) {
-                Some((name, _)) => Text::Plain(name),
+                Some((name, _)) => StringLocation::Plain(name),
                 None => {
                     // The insertion may evict the entry that has the name.
                     let mut name = std::mem::take(&mut self.name);
                     name.clear();
                     name.extend_from_slice(self.entry(index)?.0);
                     self.name = name;
-                    Text::Coded
+                    StringLocation::Coded
                 }
             },
         };
         let value = string(block, at, &mut self.value)?;
         let name = match name {
-            Text::Plain(text) => text,
-            Text::Coded => &self.name,
+            StringLocation::Plain(text) => text,
+            StringLocation::Coded => &self.name,
         };
         let value = match value {
-            Text::Plain(text) => text,
-            Text::Coded => &self.value,
+            StringLocation::Plain(text) => text,
+            StringLocation::Coded => &self.value,
         };
         allowance.spend(name, value)?;
         sink(name, value);
@@ -171,16 +171,20 @@ impl Decoder {
 
 /// Decodes a string (RFC 7541 section 5.2).
 #[inline]
-fn string<'a>(block: &'a [u8], at: &mut usize, buffer: &mut Vec<u8>) -> Result<Text<'a>, Broken> {
+fn string<'a>(
+    block: &'a [u8],
+    at: &mut usize,
+    buffer: &mut Vec<u8>,
+) -> Result<StringLocation<'a>, Broken> {
     let coded = block.get(*at).ok_or(Broken)? & 0x80 != 0;
     let len = integer::decode(block, at, 7).ok_or(Broken)?;
     let end = at.checked_add(len).ok_or(Broken)?;
     let text = block.get(*at..end).ok_or(Broken)?;
     *at = end;
     if !coded {
-        return Ok(Text::Plain(text));
+        return Ok(StringLocation::Plain(text));
     }
     buffer.clear();
     huffman::decode(text, buffer).ok_or(Broken)?;
-    Ok(Text::Coded)
+    Ok(StringLocation::Coded)
 }

@@ -13,7 +13,7 @@ const END: u16 = 256;
 
 /// The transition of a state on four bits.
 #[derive(Clone, Copy)]
-struct Step {
+struct Transition {
     next: u8,
     /// A symbol is complete.
     emits: bool,
@@ -22,7 +22,7 @@ struct Step {
     broken: bool,
 }
 
-static STEPS: [[Step; 16]; NODES] = steps();
+static STEPS: [[Transition; 16]; NODES] = steps();
 /// Whether a string may end in a state: at most seven bits of padding, all ones, were read since
 /// the last symbol.
 static MAY_END: [bool; NODES] = may_end();
@@ -51,9 +51,9 @@ const fn tree() -> [[u16; 2]; NODES] {
     tree
 }
 
-const fn steps() -> [[Step; 16]; NODES] {
+const fn steps() -> [[Transition; 16]; NODES] {
     let tree = tree();
-    let none = Step { next: 0, emits: false, symbol: 0, broken: false };
+    let none = Transition { next: 0, emits: false, symbol: 0, broken: false };
     let mut steps = [[none; 16]; NODES];
     let mut state = 0;
     while state < NODES {
@@ -68,8 +68,8 @@ const fn steps() -> [[Step; 16]; NODES] {
 }
 
 /// No code is shorter than five bits, so four bits complete at most one symbol.
-const fn step(tree: &[[u16; 2]; NODES], state: usize, nibble: u8) -> Step {
-    let mut step = Step { next: 0, emits: false, symbol: 0, broken: false };
+const fn step(tree: &[[u16; 2]; NODES], state: usize, nibble: u8) -> Transition {
+    let mut step = Transition { next: 0, emits: false, symbol: 0, broken: false };
     let (mut node, mut bit) = (state, 4);
     while bit > 0 {
         bit -= 1;

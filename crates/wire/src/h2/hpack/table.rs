@@ -7,13 +7,13 @@ use super::ENTRY_OVERHEAD;
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct TableEntry {
     start: u32,
     name_len: u32,
     value_len: u32,
 }
 
-impl Entry {
+impl TableEntry {
     fn size(self) -> usize {
         (self.name_len + self.value_len) as usize + ENTRY_OVERHEAD
     }
@@ -21,9 +21,9 @@ impl Entry {
 
 /// A dynamic table; without entries it has no memory.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct DynamicTable {
     /// Entries, newest first.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<TableEntry>,
     /// Texts in order of insertion. Bytes before the oldest entry are dropped when the vector
     /// reaches twice the limit.
     bytes: Vec<u8>,
@@ -32,7 +32,7 @@ pub(super) struct Table {
     limit: usize,
 }
 
-impl Table {
+impl DynamicTable {
     pub(super) fn new(limit: usize) -> Self {
         Self { entries: VecDeque::new(), bytes: Vec::new(), size: 0, limit }
     }
@@ -73,7 +73,7 @@ impl Table {
         self.bytes.extend_from_slice(name);
         self.bytes.extend_from_slice(value);
         let (name_len, value_len) = (name.len() as u32, value.len() as u32);
-        self.entries.push_front(Entry { start, name_len, value_len });
+        self.entries.push_front(TableEntry { start, name_len, value_len });
         self.size += needed;
     }
 

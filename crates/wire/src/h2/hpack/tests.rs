@@ -4,7 +4,7 @@ mod differential;
 
 use super::huffman;
 use super::static_table::{self, TABLE};
-use super::table::Table;
+use super::table::DynamicTable;
 use super::{Broken, Decoder, Stopped, encode};
 use htx::HeaderId;
 use proptest::prelude::*;
@@ -124,7 +124,7 @@ fn well_known_names_have_the_lowest_entry() {
 
 #[test]
 fn an_entry_larger_than_the_table_empties_it() {
-    let mut table = Table::new(100);
+    let mut table = DynamicTable::new(100);
     table.insert(b"a", b"b");
     assert_eq!((table.size(), table.get(0)), (34, Some((&b"a"[..], &b"b"[..]))));
     table.insert(b"c", &[b'x'; 100]);
@@ -164,7 +164,7 @@ proptest! {
     fn the_table_is_what_a_plain_list_is(
         steps in proptest::collection::vec((0..60usize, 0..60usize, any::<bool>()), 0..200),
     ) {
-        let mut table = Table::new(300);
+        let mut table = DynamicTable::new(300);
         let (mut model, mut limit) = (std::collections::VecDeque::new(), 300);
         for (name, value, resizes) in steps {
             if resizes {
