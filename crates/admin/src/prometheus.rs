@@ -22,8 +22,7 @@ use proxy::state::services::{Answer, Body};
 use query::{Query, Scope};
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
-use stdx::ignored;
-use stdx::ignored::planted;
+use stdx::mutation::{self, ignored_keyword};
 
 /// What Prometheus reads.
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
@@ -33,7 +32,7 @@ const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 pub(crate) fn answer(settings: &Arc<Settings>, request: &Head) -> Answer {
     let Some(query) = Query::parse(request.uri()) else { return bad_request() };
     let head = response(200, "OK", CONTENT_TYPE);
-    if ignored("service", "prometheus-exporter") {
+    if mutation::is_ignored("service", "prometheus-exporter") {
         return Answer { head, body: Body::Whole(Vec::new()) };
     }
     let mut report = Report::new(settings.clone(), query);
@@ -102,7 +101,7 @@ fn bad_request() -> Answer {
 /// Whether a proof wants a metric left out.
 fn is_ignored(name: &str) -> bool {
     let planted =
-        || planted().is_some_and(|(_, other)| other.strip_prefix("haproxy_") == Some(name));
+        || ignored_keyword().is_some_and(|(_, other)| other.strip_prefix("haproxy_") == Some(name));
     cfg!(debug_assertions) && planted()
 }
 

@@ -26,7 +26,7 @@ use proxy::frontend::listener::Moment;
 use proxy::state::runtime::{Back, Proxy, Server};
 use proxy::stats::counters::{Counters, Event};
 use std::ops::Range;
-use stdx::ignored;
+use stdx::is_ignored;
 use times::Times;
 
 /// Origin, nature and scope of a value: the three letters of management.txt 9.2.
@@ -205,7 +205,7 @@ impl Row {
     }
 
     fn set(&mut self, field: Field, value: impl Into<Value>) {
-        if !ignored("stat-field", COLUMNS[field as usize].name) {
+        if !is_ignored("stat-field", COLUMNS[field as usize].name) {
             self.values[field as usize] = value.into();
         }
     }

@@ -10,7 +10,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use stdx::Grow;
+use stdx::AppendList;
 
 use crate::history::Past;
 use crate::{
@@ -63,7 +63,7 @@ pub struct Checked {
 /// A backend's servers and their algorithm.
 #[derive(Debug)]
 pub struct Balancer {
-    servers: Grow<Arc<Server>>,
+    servers: AppendList<Arc<Server>>,
     algorithm: Algorithm,
     all_backups: bool,
     chooser: Box<dyn Chooser>,
@@ -96,7 +96,7 @@ impl Balancer {
     ) -> Self {
         let names = Arc::<Names>::default();
         let server = |(slot, settings)| Arc::new(Server::new(settings, slot, &names, now_ms));
-        let servers: Grow<_> = settings.into_iter().enumerate().map(server).collect();
+        let servers: AppendList<_> = settings.into_iter().enumerate().map(server).collect();
         let loads = servers.iter().map(|server| server.shared_load()).collect();
         let Built { chooser, index } = algo::build(algorithm, order, loads);
         if let Some(index) = &index {
@@ -118,7 +118,7 @@ impl Balancer {
     }
 
     /// The servers, by slot.
-    pub fn servers(&self) -> &Grow<Arc<Server>> {
+    pub fn servers(&self) -> &AppendList<Arc<Server>> {
         &self.servers
     }
 

@@ -1,6 +1,6 @@
 //! What a health check found, in the words and numbers of the statistics. Never runs a check.
 
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// The outcome class of a check, with the numbers of `show servers state` (srv_check_result).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -96,7 +96,7 @@ impl CheckStatus {
     /// The code of the `check_status` column, such as `L4OK`.
     pub fn code(self) -> &'static str {
         match self.row().0 {
-            skipped if ignored("check-status-code", skipped) => "",
+            skipped if is_ignored("check-status-code", skipped) => "",
             code => code,
         }
     }

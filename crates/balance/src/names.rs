@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use stdx::Grow;
+use stdx::AppendList;
 
 /// Names by number.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    list: Grow<Arc<str>>,
+    list: AppendList<Arc<str>>,
     numbers: Mutex<HashMap<Arc<str>, u32>>,
 }
 

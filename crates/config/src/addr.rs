@@ -3,8 +3,8 @@ use crate::model::{Address, BindAddress, ServerAddress, ServerPort};
 use crate::value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
-use stdx::ignored::planted;
-use stdx::leading;
+use stdx::leading_number;
+use stdx::mutation::ignored_keyword;
 
 #[cfg(test)]
 mod tests;
@@ -63,7 +63,7 @@ pub(crate) enum SocketKind {
 
 /// Whether a proof wants the prefix of an address left where it is.
 fn is_ignored(text: &str) -> bool {
-    planted().is_some_and(|(class, name)| class == "addr-prefix" && text.starts_with(name))
+    ignored_keyword().is_some_and(|(class, name)| class == "addr-prefix" && text.starts_with(name))
 }
 
 /// Cuts the prefix off: the socket type, if it names one, and the address family.
@@ -155,9 +155,9 @@ pub(crate) fn odd_port(text: &str) -> Option<OddPort> {
         return None;
     }
     let port = split_port(rest).1?;
-    let (low, mut tail) = leading::split(port);
+    let (low, mut tail) = leading_number::split(port);
     if let Some(high) = tail.strip_prefix('-') {
-        tail = leading::split(high).1;
+        tail = leading_number::split(high).1;
     }
     // Two dashes make a range that nobody means.
     if low.is_empty() || tail.is_empty() || tail.contains('-') {

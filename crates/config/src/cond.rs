@@ -3,7 +3,7 @@ use crate::env::Environment;
 use crate::features::Features;
 use crate::lex::{self, Surroundings};
 use std::cmp::Ordering;
-use stdx::ignored;
+use stdx::is_ignored;
 
 #[cfg(test)]
 mod tests;
@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
         let arguments = self.arguments(predicate)?;
         let (first, second) = (arguments.first(), arguments.get(1));
         let text = |a: Option<&String>| a.map_or_else(String::new, Clone::clone);
-        let skipped = ignored("cond-predicate", predicate.name);
+        let skipped = is_ignored("cond-predicate", predicate.name);
         Ok(!skipped && (predicate.holds)(self, &text(first), &text(second)))
     }
 

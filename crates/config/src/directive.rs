@@ -5,7 +5,7 @@ use crate::env::Environment;
 use crate::features::Features;
 use crate::line::{Args, Fault, Line, Parsed};
 use crate::suggest;
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// `.if` blocks that may nest.
 const MAX_BLOCKS: usize = 1024;
@@ -58,7 +58,7 @@ impl Blocks {
         let args = line.args();
         match args.text(0) {
             skipped @ (".if" | ".elif" | ".else" | ".endif")
-                if ignored("cond-directive", skipped) => {}
+                if is_ignored("cond-directive", skipped) => {}
             ".if" => self.open_block(line, env, features)?,
             ".elif" => self.other_branch(args, env, features)?,
             ".else" => self.last_branch(args)?,
@@ -66,7 +66,7 @@ impl Blocks {
                 self.open.pop().ok_or_else(|| lone(args))?;
                 no_argument(args)?;
             }
-            name if !self.active() || ignored("cond-directive", name) => {}
+            name if !self.active() || is_ignored("cond-directive", name) => {}
             name => return message(name, args).map(Some),
         }
         Ok(None)

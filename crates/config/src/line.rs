@@ -3,7 +3,7 @@ use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
 use std::cell::RefCell;
 use std::str::FromStr;
-use stdx::leading;
+use stdx::leading_number;
 
 /// One line of configuration, ready to be parsed.
 #[derive(Clone, Debug)]
@@ -118,7 +118,7 @@ impl<'l> Args<'l> {
     /// The number that argument `n` begins with, as C's `atol` reads it; whatever else stands there
     /// is ignored and told. Nothing if it is absent, or does not fit.
     pub(crate) fn leading<T: FromStr>(self, n: usize) -> Option<T> {
-        let (number, odd) = leading::number(self.get(n)?)?;
+        let (number, odd) = leading_number::number(self.get(n)?)?;
         if let Some(odd) = odd {
             self.note(n, format!("'{}' : {odd}", self.text(n.saturating_sub(1))));
         }
@@ -148,7 +148,7 @@ impl<'l> Args<'l> {
     /// not fit, the lowest bits count, which is warned of. Nothing if it is absent.
     pub(crate) fn wrapped(self, n: usize) -> Option<i32> {
         let text = self.get(n)?;
-        let (digits, _) = leading::split(text);
+        let (digits, _) = leading_number::split(text);
         let number = match digits.parse::<i64>() {
             Ok(number) => number,
             Err(_) if digits.is_empty() => return self.leading(n),

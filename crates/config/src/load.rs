@@ -5,7 +5,7 @@ use crate::draft::Draft;
 use crate::model::Model;
 use crate::source::Source;
 use crate::{finish, parse, point};
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// What loading gave.
 #[derive(Debug)]
@@ -71,10 +71,10 @@ pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
     let (local_peer, trusts_servers) = (setup.local_peer.name, setup.trusts_servers);
     let mut cx = Cx::new(setup);
     let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();
-    if !ignored("env-var", "HAPROXY_CFGFILES") {
+    if !is_ignored("env-var", "HAPROXY_CFGFILES") {
         cx.env.set("HAPROXY_CFGFILES", &names.join(";"));
     }
-    if !ignored("env-var", "HAPROXY_LOCALPEER") {
+    if !is_ignored("env-var", "HAPROXY_LOCALPEER") {
         cx.env.set("HAPROXY_LOCALPEER", local_peer);
     }
     let mut draft = Draft::default();

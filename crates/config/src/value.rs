@@ -76,14 +76,14 @@ fn micros(text: &str, default: Unit) -> Timed<u64> {
     }
     let number: u64 = text[..digits].parse().map_err(|_| ValueError::Overflow)?;
     let suffix = &text[digits..];
-    let (unit, per_unit) = match stdx::leading::unit(suffix) {
+    let (unit, per_unit) = match stdx::leading_number::unit(suffix) {
         Some(unit) => unit,
         None if !suffix.is_empty() => return Err(unexpected(digits)),
         None if default == Unit::Seconds => ("", 1_000_000),
         None => ("", 1_000),
     };
     let micros = number.checked_mul(per_unit).ok_or(ValueError::Overflow)?;
-    Ok((micros, stdx::leading::behind_unit(text, &suffix[unit.len()..])))
+    Ok((micros, stdx::leading_number::behind_unit(text, &suffix[unit.len()..])))
 }
 
 /// A decimal number without sign.

@@ -15,8 +15,8 @@ use crate::redirect::Redirect;
 use crate::ruleset::{Need, Ruleset, Verdict};
 use sample::{ParseError, Parser, Side, closest};
 use std::str::FromStr;
-use stdx::ignored::planted;
-use stdx::leading;
+use stdx::leading_number;
+use stdx::mutation::ignored_keyword;
 
 pub use connection::{ConnectionEdit, Span};
 pub use control::{Control, Spoken};
@@ -285,7 +285,7 @@ impl<'w> Input<'w, '_, '_> {
 
     /// The integer that `word` begins with; what else stands there is ignored and told.
     pub(crate) fn leading<T: FromStr>(&self, name: &str, word: &str) -> Result<T, ParseError> {
-        let found = leading::number(word);
+        let found = leading_number::number(word);
         let (number, odd) =
             found.ok_or_else(|| self.fail("expects exactly 1 argument (integer value)"))?;
         odd.into_iter().for_each(|odd| self.cx.warn(format!("'{name}' : {odd}")));
@@ -337,7 +337,7 @@ pub(crate) fn parse(
 
 /// Whether a proof wants the rule ignored that these words begin.
 pub(crate) fn is_ignored(ruleset: Ruleset, words: &[&str]) -> bool {
-    let Some((kind, name)) = planted() else { return false };
+    let Some((kind, name)) = ignored_keyword() else { return false };
     let [word, rest @ ..] = words else { return false };
     let action = word.split('(').next().unwrap_or("");
     let same = action == name || (name == "track-sc" && action.starts_with(name));

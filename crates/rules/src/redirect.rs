@@ -3,7 +3,7 @@
 use htx::target::Target;
 use htx::{Head, HeaderId, Version};
 use sample::{Facts, LogFormat, LogStyle, ParseError, Parser};
-use stdx::{ignored, leading};
+use stdx::{is_ignored, leading_number};
 
 /// How the location is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,11 +60,11 @@ impl Redirect {
                 "if" | "unless" => break,
                 "location" | "prefix" | "scheme" => {
                     let other = if word == "location" { Kind::Prefix } else { Kind::Location };
-                    let kind = if ignored("redirect-arg", word) { other } else { kind(word) };
+                    let kind = if is_ignored("redirect-arg", word) { other } else { kind(word) };
                     target = Some((kind, at + 1, value(at)?));
                     at += 1;
                 }
-                skipped if ignored("redirect-arg", skipped) => {
+                skipped if is_ignored("redirect-arg", skipped) => {
                     at += usize::from(matches!(skipped, "code" | "set-cookie" | "clear-cookie"));
                 }
                 "code" => {
@@ -190,7 +190,7 @@ fn kind(word: &str) -> Kind {
 }
 
 fn code(text: &str, cx: &Parser<'_>) -> Result<u16, String> {
-    match leading::number(text) {
+    match leading_number::number(text) {
         Some((code @ (301 | 302 | 303 | 307 | 308), odd)) => {
             odd.into_iter().for_each(|odd| cx.warn(format!("'code' : {odd}")));
             Ok(code)

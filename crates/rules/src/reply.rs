@@ -4,7 +4,7 @@ use crate::error_file::ErrorFile;
 use htx::{Head, Version, error_replies};
 use sample::{Facts, LogFormat, LogStyle, ParseError, Parser};
 use std::path::Path;
-use stdx::{ignored, leading};
+use stdx::{is_ignored, leading_number};
 
 /// Statuses that have an error file of their own.
 pub const ERROR_FILE_STATUSES: [u16; 19] =
@@ -290,7 +290,7 @@ impl<'w> Parts<'w> {
                 .ok_or_else(|| ParseError::new(at, format!("'{word}' expects {what}")))
         };
         match word {
-            skipped if ignored("http-reply-arg", skipped) => Ok(match skipped {
+            skipped if is_ignored("http-reply-arg", skipped) => Ok(match skipped {
                 "default-errorfiles" => 1,
                 "hdr" => 3,
                 _ => 2,
@@ -300,7 +300,7 @@ impl<'w> Parts<'w> {
             }
             "status" | "deny_status" => {
                 let text = value(1, "<status_code> as argument")?;
-                let found = leading::number(text).filter(|it| (200..=599).contains(&it.0));
+                let found = leading_number::number(text).filter(|it| (200..=599).contains(&it.0));
                 let (status, odd) = found.ok_or_else(|| {
                     ParseError::new(at + 1, format!("Unexpected status code '{text}'"))
                 })?;

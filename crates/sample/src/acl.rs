@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// One line of an ACL: an expression, a match method and patterns.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Test {
             note_groups(&expr, words.get(at..).unwrap_or_default(), cx);
         }
         let mut test = flags.finish(words, at, keyword, expr, cx)?;
-        if derived.is_some() && ignored("acl", keyword) {
+        if derived.is_some() && is_ignored("acl", keyword) {
             test.sets.clear();
         }
         Ok(test)
@@ -215,7 +215,7 @@ impl Flags {
                     })
                 };
             match *flag {
-                skipped if ignored("acl-flag", skipped) => {
+                skipped if is_ignored("acl-flag", skipped) => {
                     at += usize::from(matches!(skipped, "-f" | "-m" | "-u"));
                 }
                 "-i" => self.ignore_case = true,
@@ -268,7 +268,7 @@ impl Flags {
             let hint = crate::error::hint(name, Match::TABLE.iter().map(|entry| entry.0));
             format!("unknown matching method '{name}' when parsing ACL expression{hint}")
         })?;
-        if !ignored("acl-match", name) {
+        if !is_ignored("acl-match", name) {
             self.method = Some(method);
         }
         Ok(())
@@ -339,7 +339,7 @@ impl Flags {
             patterns.push(match method {
                 Match::Int | Match::Len => match Operator::find(word) {
                     Some(found) => {
-                        if !ignored("acl-int-operator", word) {
+                        if !is_ignored("acl-int-operator", word) {
                             operator = found;
                         }
                         continue;
@@ -560,7 +560,7 @@ impl AclTable {
             return Err(format!("no such ACL : '{name}'{}", crate::error::hint(name, names)));
         };
         let opposite: &[&str] = &[if name == "FALSE" { "always_true" } else { "always_false" }];
-        let words = if ignored("acl-predefined", name) { opposite } else { words };
+        let words = if is_ignored("acl-predefined", name) { opposite } else { words };
         let acl = Acl::parse(name, words, cx).map_err(|error| error.message)?;
         let acl = Arc::new(acl);
         self.acls.borrow_mut().insert(name.into(), Named { acl: acl.clone(), place: None });

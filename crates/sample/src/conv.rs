@@ -25,7 +25,7 @@ use crate::facts::Facts;
 use crate::fetch::PrepareFn;
 use crate::value::{Type, Value};
 use crate::{error, known};
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// Converts a value that already has the type the converter asks for; nothing makes the expression
 /// undefined.
@@ -121,7 +121,7 @@ pub fn all() -> impl Iterator<Item = &'static Converter> {
 /// The converter called `name`.
 pub fn find(name: &str) -> Option<&'static Converter> {
     let found = all().find(|converter| converter.name == name)?;
-    Some(if ignored("converter", name) { found.hollow() } else { found })
+    Some(if is_ignored("converter", name) { found.hollow() } else { found })
 }
 
 /// The message about a converter that [`find`] does not know.

@@ -23,7 +23,7 @@ use crate::parser::Parser;
 use crate::place::{Place, Places};
 use crate::value::{Missing, Outcome, Type, Value};
 use crate::{args::Arg, error, known};
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// Evaluates a fetch.
 pub type EvalFn = for<'e> fn(&'e Args, &'e dyn Facts) -> Outcome<'e>;
@@ -232,7 +232,7 @@ pub fn all() -> impl Iterator<Item = &'static Fetch> {
 /// The fetch called `name`.
 pub fn find(name: &str) -> Option<&'static Fetch> {
     let found = all().find(|fetch| fetch.name == name)?;
-    Some(if ignored("fetch", name) { found.hollow() } else { found })
+    Some(if is_ignored("fetch", name) { found.hollow() } else { found })
 }
 
 /// The message about a fetch that [`find`] does not know.

@@ -18,7 +18,7 @@ use crate::expr::Expr;
 use crate::facts::Facts;
 use crate::parser::Parser;
 use crate::place::{Place, Places};
-use stdx::ignored::planted;
+use stdx::mutation::ignored_keyword;
 
 /// What a format is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -233,7 +233,7 @@ impl Builder<'_, '_> {
         flags: Flags,
         member: Option<Named<'_>>,
     ) -> Result<(), ParseError> {
-        if planted()
+        if ignored_keyword()
             .is_some_and(|(class, tag)| class == "log-tag" && tag.strip_prefix('%') == Some(name))
         {
             return Ok(());

@@ -5,7 +5,7 @@ use crate::value::{Type, Value};
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError, RwLock};
-use stdx::ignored;
+use stdx::is_ignored;
 
 mod room;
 
@@ -309,7 +309,7 @@ impl Variables {
 
     /// Sets or unsets the variable; what there is no room for is unset.
     pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
-        if ignored("var-scope", name.scope.word()) {
+        if is_ignored("var-scope", name.scope.word()) {
             return;
         }
         let Some(store) = self.store(name.scope) else { return self.process.set(name, value) };
@@ -419,7 +419,7 @@ impl SetVar {
     /// Parses the arguments of `set-var`: the name, then up to four conditions.
     pub fn parse<'w>(mut words: impl Iterator<Item = &'w str>) -> Result<SetVar, String> {
         let name = VarName::parse(words.next().unwrap_or(""))?;
-        let words = words.filter(|word| !word.is_empty() && !ignored("var-condition", word));
+        let words = words.filter(|word| !word.is_empty() && !is_ignored("var-condition", word));
         let conditions = words.map(SetIf::parse).collect::<Result<Vec<_>, _>>()?;
         if conditions.len() > 4 {
             return Err("at most four conditions are allowed".into());

@@ -190,7 +190,7 @@ impl Scheduler {
         }
         slot.state |= State::QUEUED;
         if let Some(future) = &slot.future {
-            stdx::prefetch::soon(&**future);
+            stdx::prefetch::prefetch(&**future);
         }
         let class = match slot.state & State::NEXT_CLASS {
             State::NEXT_BULK => Class::Bulk,
@@ -375,7 +375,7 @@ impl Core {
     fn prefetch_next(&self, class: Class) {
         let next = self.queue.peek(class).and_then(|id| self.tasks.get(id));
         if let Some(future) = next.and_then(|slot| slot.future.as_ref()) {
-            stdx::prefetch::soon(&**future);
+            stdx::prefetch::prefetch(&**future);
         }
     }
 

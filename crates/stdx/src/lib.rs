@@ -4,25 +4,25 @@
 //!
 //! Invariant: no I/O and no clock (`cargo xtask tidy`).
 
+pub mod append_list;
 pub mod byte_set;
 pub mod decimal;
-pub mod grow;
 pub mod hash;
 pub mod histogram;
-pub mod ignored;
 pub mod json;
-pub mod lanes;
-pub mod leading;
+pub mod leading_number;
+pub mod mutation;
 pub mod prefetch;
 pub mod prng;
 pub mod scope_tree;
+pub mod simd;
 pub mod slab;
 pub mod tick;
 pub mod xxhash;
 
-pub use grow::Grow;
+pub use append_list::AppendList;
 pub use histogram::{Histogram, Summary};
-pub use ignored::ignored;
+pub use mutation::is_ignored;
 pub use prng::Prng;
 pub use scope_tree::{Position, ScopeTree};
 pub use slab::{Key, Slab};

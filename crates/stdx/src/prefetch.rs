@@ -11,7 +11,7 @@ const LINE: usize = 64;
 
 /// Prefetches the first 512 bytes of a value.
 #[inline]
-pub fn soon<T: ?Sized>(value: &T) {
+pub fn prefetch<T: ?Sized>(value: &T) {
     let start = std::ptr::from_ref(value).cast::<i8>();
     for offset in (0..size_of_val(value).min(LIMIT)).step_by(LINE) {
         line(start.wrapping_add(offset));
@@ -38,13 +38,13 @@ mod tests {
 
     #[test]
     fn values_of_any_size_can_be_prefetched() {
-        soon(&());
-        soon(&1_u8);
-        soon(&[0_u8; 4 * LIMIT]);
-        soon("text");
-        soon::<[u64]>(&[]);
+        prefetch(&());
+        prefetch(&1_u8);
+        prefetch(&[0_u8; 4 * LIMIT]);
+        prefetch("text");
+        prefetch::<[u64]>(&[]);
         let object: Box<dyn Fn() -> u32> = Box::new(|| 1);
-        soon(&*object);
+        prefetch(&*object);
         assert_eq!(object(), 1);
     }
 }

@@ -141,7 +141,7 @@ impl Entry {
 
     /// Asks for the memory of the values, which will be read soon.
     pub(crate) fn fetch(&self) {
-        stdx::prefetch::soon(&self.lock().words[..]);
+        stdx::prefetch::prefetch(&self.lock().words[..]);
     }
 
     /// Counts `amount` more in each of these data types that is stored.

@@ -408,7 +408,7 @@ impl Table {
         let shard = self.parts.get(walk.shard)?.lock();
         let places = walk.place..walk.place + STEP;
         // Entries of a large table are in no cache: they are asked for together, and come together.
-        shard.at(places.clone()).0.for_each(|entry| stdx::prefetch::soon(&**entry));
+        shard.at(places.clone()).0.for_each(|entry| stdx::prefetch::prefetch(&**entry));
         let (entries, more) = shard.at(places);
         let living = entries.filter(|entry| !entry.has_expired(now));
         let found: Vec<_> = living.cloned().collect();

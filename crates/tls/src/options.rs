@@ -181,7 +181,7 @@ impl Given {
     /// # Errors
     /// What is wrong with it.
     pub fn read(self, options: &mut Options, value: &str) -> Result<(), String> {
-        if CLASSES.iter().any(|class| stdx::ignored(class, self.name)) {
+        if CLASSES.iter().any(|class| stdx::is_ignored(class, self.name)) {
             return Ok(());
         }
         crate::lacks(self.name)?;
@@ -241,7 +241,7 @@ fn exclude(options: &mut Options, version: Version) -> Result<(), String> {
 fn version(value: &str) -> Result<Option<Version>, String> {
     match value {
         "" => Err("missing ssl/tls version".to_owned()),
-        skipped if stdx::ignored("tls-version-token", skipped) => Ok(None),
+        skipped if stdx::is_ignored("tls-version-token", skipped) => Ok(None),
         _ => match Version::by_name(value) {
             None => Err(format!("'{value}' : unknown ssl/tls version")),
             found => Ok(found),

@@ -12,7 +12,7 @@ use crate::generate;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// What the process is asked to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -246,7 +246,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
     let mut options = Options::default();
     let mut words = Words { rest: words.iter(), flag: "", suffix: "" };
     while let Some(word) = words.rest.next() {
-        if word == "--" && ignored("cmdline-flag", "--") {
+        if word == "--" && is_ignored("cmdline-flag", "--") {
             continue;
         }
         if word == "--" {
@@ -257,7 +257,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
         words.flag = flag.name;
         words.suffix = word.to_str().and_then(|word| word.strip_prefix(flag.name)).unwrap_or("");
         let apply = flag.apply.ok_or(UsageError::NotImplemented(flag.name))?;
-        match ignored("cmdline-flag", flag.name) {
+        match is_ignored("cmdline-flag", flag.name) {
             true => apply(&mut Options::default(), &mut words)?,
             false => apply(&mut options, &mut words)?,
         }

@@ -63,7 +63,7 @@ fn act(options: Options) -> ExitCode {
 
 /// Sets a variable that the configuration and programs find (configuration manual, section 2.3).
 fn tell(name: &str, value: &str) {
-    if !stdx::ignored("env-var", name) {
+    if !stdx::is_ignored("env-var", name) {
         sys::mother::set_variable(name, value);
     }
 }

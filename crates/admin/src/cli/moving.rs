@@ -4,7 +4,7 @@ use super::call::{Call, Reply, Severity, Target};
 use proxy::servers::events;
 use reactor::Address;
 use std::net::{IpAddr, SocketAddr};
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// Who asks, as messages say it.
 const BY: &str = "by 'stats socket command'";
@@ -34,7 +34,7 @@ pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
         false => format!("IP changed from '{}' to '{ip}'", now.ip()),
     };
     let port = match call.word(5) {
-        "port" if !ignored("cli-set-server-field", "port") => {
+        "port" if !is_ignored("cli-set-server-field", "port") => {
             wanted_port(target, call.word(6), now.port(), &mut said)
         }
         _ => now.port(),

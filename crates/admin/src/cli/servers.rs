@@ -10,7 +10,7 @@ use proxy::servers::events;
 use proxy::servers::events::Cause;
 use proxy::state::runtime::Agent;
 use std::sync::atomic::Ordering::Relaxed;
-use stdx::ignored;
+use stdx::is_ignored;
 
 const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | \
                      agent-send | check-addr | check-port | fqdn | health | ssl | state | weight";
@@ -201,7 +201,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         Err(reply) => return reply,
     };
     match call.word(3) {
-        field if ignored("cli-set-server-field", field) => Reply::Done,
+        field if is_ignored("cli-set-server-field", field) => Reply::Done,
         "weight" => change_weight(call, &target, 4),
         "state" => change_state(call, &target),
         "health" => change_health(call, &target),
@@ -233,7 +233,7 @@ fn switch_tls(call: &Call<'_>, target: &Target) -> Reply {
 fn change_state(call: &Call<'_>, target: &Target) -> Reply {
     let maintenance = Admin::FORCED_MAINT;
     let (set, clear) = match call.word(4) {
-        state if ignored("cli-set-server-state", state) => return Reply::Done,
+        state if is_ignored("cli-set-server-state", state) => return Reply::Done,
         "ready" => (Admin::default(), Admin::FORCED_BY_OPERATOR),
         "drain" => (Admin::FORCED_DRAIN, maintenance),
         "maint" => (Admin::FORCED_MAINT, Admin::FORCED_DRAIN),

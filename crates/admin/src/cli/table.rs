@@ -7,7 +7,7 @@ use super::{
     servers, sessions, show, staples, system, tables, tasks, ticket_keys, trace, variables, why,
 };
 use crate::settings::Level;
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// A command.
 pub(super) struct Entry {
@@ -214,7 +214,7 @@ pub(super) fn run(call: &mut Call<'_>) -> Reply {
             if !entry.is_there(call.state) {
                 return Reply::error("This command is restricted to expert mode only.");
             }
-            if ignored("cli", entry.words) {
+            if is_ignored("cli", entry.words) {
                 return Reply::Done;
             }
             (entry.run)(call)

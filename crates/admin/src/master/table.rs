@@ -6,7 +6,7 @@ use super::session::State;
 use crate::cli::help::{self, Doc};
 use crate::settings::Level;
 use std::fmt::Write as _;
-use stdx::ignored;
+use stdx::is_ignored;
 
 const fn doc(words: &'static str, args: &'static str, text: &'static str) -> Doc {
     Doc { words, args, text }
@@ -49,7 +49,7 @@ pub(super) enum Answer {
 /// Runs a command of the master's.
 pub(super) fn run(words: &[String], state: &State, supervisor: &dyn Supervisor) -> Answer {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
-    if commands().any(|name| words.join(" ") == name && ignored("cli", name)) {
+    if commands().any(|name| words.join(" ") == name && is_ignored("cli", name)) {
         return Answer::Text(String::new());
     }
     let text = match (word(0), word(1)) {

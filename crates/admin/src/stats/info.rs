@@ -9,7 +9,7 @@ use proxy::stats::tls::{Rate, TlsCounters};
 use proxy::thread::memory::{Memory, Refused};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// One value of `show info`.
 #[derive(Clone, Debug)]
@@ -452,7 +452,7 @@ pub fn all(worker: &Worker, settings: &Settings, precise: bool) -> Vec<Item> {
     let source = Source { worker, settings, clock, uptime, precise };
     let item = |entry: &Entry| {
         let (position, name, tags, value, doc) = *entry;
-        let value = if ignored("info-field", name) { Value::Empty } else { value(&source) };
+        let value = if is_ignored("info-field", name) { Value::Empty } else { value(&source) };
         // With fractions all rates are called so, as measured.
         let rate = tags == "MGP" && matches!(value, Value::Micros(_));
         let tags = if rate { "MRP" } else { tags };

@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use stdx::Grow;
+use stdx::AppendList;
 
 use super::{Load, LoadIndex, NoServer, OUT, sync::AtomicU64};
 
@@ -21,7 +21,7 @@ use super::{Load, LoadIndex, NoServer, OUT, sync::AtomicU64};
 #[derive(Debug)]
 pub(crate) struct Few {
     turn: Turn,
-    loads: Grow<Arc<Load>>,
+    loads: AppendList<Arc<Load>>,
 }
 
 /// The next turn, on a line of its own.

@@ -31,7 +31,7 @@ use std::{
     },
 };
 
-use stdx::Grow;
+use stdx::AppendList;
 
 use super::{
     Load, LoadIndex, Moves, NoServer, OUT, settle,
@@ -90,7 +90,7 @@ struct Guarded(Mutex<Rings>);
 #[derive(Debug)]
 pub(crate) struct Levels {
     front: Front,
-    loads: Grow<Arc<Load>>,
+    loads: AppendList<Arc<Load>>,
     rings: Guarded,
 }
 

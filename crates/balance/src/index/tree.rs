@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use stdx::Grow;
+use stdx::AppendList;
 
 use super::{
     Load, LoadIndex, Moves, NoServer, OUT, settle,
@@ -91,7 +91,7 @@ struct Nodes {
 /// An ordered tree under one lock.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    loads: Grow<Arc<Load>>,
+    loads: AppendList<Arc<Load>>,
     nodes: Mutex<Nodes>,
 }
 

@@ -1,6 +1,6 @@
 //! Environment and pseudo variables inside double quotes (section 2.3). Never called outside them.
 use super::{LexError, Lexer, MAX_LINE};
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// What stands between `$` and the end of the reference.
 struct Reference<'a> {
@@ -45,7 +45,7 @@ impl<'a> Lexer<'a, '_> {
     fn value_of(&self, reference: &Reference<'_>) -> Result<String, LexError> {
         let around = self.around;
         Ok(match reference.name {
-            skipped if ignored("env-pseudo-var", skipped) => String::new(),
+            skipped if is_ignored("env-pseudo-var", skipped) => String::new(),
             ".FILE" => around.file.to_owned(),
             ".LINE" => around.line.to_string(),
             ".SECTION" => around.section.to_owned(),

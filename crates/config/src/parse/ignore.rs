@@ -5,7 +5,7 @@ use crate::keyword::Keyword;
 use crate::lex::Word;
 use std::borrow::Cow;
 use std::net::IpAddr;
-use stdx::ignored::planted;
+use stdx::mutation::ignored_keyword;
 
 /// What becomes of a line that has the name.
 enum How {
@@ -84,7 +84,7 @@ const ROWS: &[Row] = &[
 
 /// The words of a line without what is to be ignored.
 pub(super) fn without(words: Vec<Word<'_>>, section: Section) -> Vec<Word<'_>> {
-    match planted() {
+    match ignored_keyword() {
         // The table has a hyphen in `option httplog clf`.
         Some((class, "httplog-clf")) => without_name(words, class, "httplog clf"),
         Some(("cfg-proxy", "usesrc")) => without_name(words, USESRC, "usesrc"),

@@ -174,7 +174,7 @@ pub(super) fn probes(args: Args<'_>) -> Parsed<Option<u32>> {
     let given = args.need(1, format!("'{name}' expects an integer value."))?;
     args.ignores_behind(1);
     let Some(number) = values::whole(args, 1) else {
-        let (digits, rest) = stdx::leading::split(given);
+        let (digits, rest) = stdx::leading_number::split(given);
         let odd = rest.chars().next().unwrap_or(' ');
         let message = format!("'{name}' : unexpected character '{odd}' in integer value '{given}'");
         return Err(args.fault_at(1, digits.len(), message));

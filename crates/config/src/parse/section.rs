@@ -7,7 +7,7 @@ use crate::model::{
 };
 use crate::parse::DraftUserList;
 use std::sync::Arc;
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// The section in which lines stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(super) fn name_char(c: char) -> bool {
 /// from opening, so that its lines are judged too.
 pub(super) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option<Section> {
     let kind = match args.text(0) {
-        name if ignored("section", name) => return Some(Section::Skipped),
+        name if is_ignored("section", name) => return Some(Section::Skipped),
         "global" => {
             if let Err(fault) = args.no_more_than(0) {
                 cx.alert(args, fault);

@@ -15,7 +15,7 @@ use crate::model::{
 use crate::value::Unit;
 use crate::{addr, known};
 use std::sync::Arc;
-use stdx::leading;
+use stdx::leading_number;
 
 /// What one line fills: options, and the number that only servers may have.
 pub(crate) struct Filling {
@@ -364,7 +364,7 @@ pub(super) fn template(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) 
     let prefix = args.need(1, expected)?;
     let given = args.need(2, expected)?;
     args.need(3, expected)?;
-    let number = |text: &str| leading::number(text).filter(|_| !text.is_empty());
+    let number = |text: &str| leading_number::number(text).filter(|_| !text.is_empty());
     let (low, high) = match given.split_once('-') {
         Some((low, high)) => (number(low), number(high)),
         None => (Some((1, None)), number(given)),

@@ -66,7 +66,7 @@ pub(super) fn limit_or_zero(args: Args<'_>) -> Parsed<u32> {
 
 /// A number at argument `n`, sign and all, with nothing behind it; kept as a C program does.
 pub(super) fn whole(args: Args<'_>, n: usize) -> Option<i32> {
-    let (digits, rest) = stdx::leading::split(args.get(n)?);
+    let (digits, rest) = stdx::leading_number::split(args.get(n)?);
     (rest.is_empty() && !digits.is_empty()).then(|| args.wrapped(n)).flatten()
 }
 

@@ -503,7 +503,7 @@ pub(crate) async fn first_bytes(client: &mut Client) -> Arrival {
             thread.scheduler().carry_on();
         }
         thread.scheduler().pause(Tick::earlier(deadline, last)).await;
-        prefetch::soon(client);
+        prefetch::prefetch(client);
     }
 }
 

@@ -10,7 +10,7 @@ use balance::{CheckResult, CheckStatus};
 use reactor::{Address, Child, Ending, Program};
 use std::rc::Rc;
 use std::sync::Arc;
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// What stands for an address or a port that there is none of, among the arguments.
 const NONE: &str = "NOT_USED";
@@ -95,7 +95,7 @@ fn program(external: &External, subject: &Subject<'_>) -> Program {
         args: [ours.0, ours.1, theirs.0, theirs.1].map(argument).into(),
         env: env
             .into_iter()
-            .filter(|(name, _)| !ignored("env-external-check", name))
+            .filter(|(name, _)| !is_ignored("env-external-check", name))
             .map(|(name, value)| (name.to_owned(), value))
             .collect(),
     }

@@ -37,7 +37,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use stdx::{Grow, Summary};
+use stdx::{AppendList, Summary};
 use table::Table;
 
 /// Limits per second that commands move; 0 for none.
@@ -499,7 +499,7 @@ pub struct Server {
     /// Its connection limit, which may move.
     pub limit: Limit,
     /// The servers that track it.
-    pub(crate) followers: Grow<track::At>,
+    pub(crate) followers: AppendList<track::At>,
     /// Whether records of its checks and of its agent's are about, of which there is one at most.
     pub(crate) recorded: [AtomicBool; 2],
     /// Whether it has been deleted.
@@ -525,7 +525,7 @@ impl Server {
             parked: Parking::default(),
             limit: Limit::new(&settings),
             check_runs: AtomicBool::default(),
-            followers: Grow::new(),
+            followers: AppendList::new(),
             recorded: Default::default(),
             deleted: AtomicBool::new(false),
             state,

@@ -7,12 +7,12 @@
 use crate::state::runtime::Server;
 use std::ops::Index;
 use std::sync::Arc;
-use stdx::Grow;
+use stdx::AppendList;
 
 /// The servers by slot.
 #[derive(Debug, Default)]
 pub struct Servers {
-    listed: Grow<Arc<Server>>,
+    listed: AppendList<Arc<Server>>,
     direct: Option<Arc<Server>>,
 }
 

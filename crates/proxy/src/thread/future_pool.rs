@@ -89,7 +89,7 @@ impl<A, O> Future for Seated<'_, A, O> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<O> {
         match &mut self.seat {
             Some(seat) => {
-                prefetch::soon(&**seat);
+                prefetch::prefetch(&**seat);
                 seat.as_mut().poll(context)
             }
             None => Poll::Pending,

@@ -224,11 +224,11 @@ impl Transaction {
     /// It runs again, and will use all that it holds.
     #[inline]
     pub(crate) fn fetch(&self) {
-        prefetch::soon(&*self.client);
+        prefetch::prefetch(&*self.client);
         if let Some(server) = &self.server {
-            prefetch::soon(&**server);
+            prefetch::prefetch(&**server);
         }
-        prefetch::soon(&self.notes.journal);
+        prefetch::prefetch(&self.notes.journal);
     }
 
     /// The transaction is one of the thread's streams from now on.

@@ -25,7 +25,7 @@ pub(crate) use parking::{Parked, Parking};
 use reactor::{TaskId, Tick, Wake};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use stdx::Grow;
+use stdx::AppendList;
 pub(crate) use takeover::take_over;
 
 type Boxed = Box<ServerConn>;
@@ -98,7 +98,7 @@ fn publish(server: &LocalServer, shelf: &Shelf) {
 
 /// All idle connections of a thread, by backend and server.
 pub(crate) struct IdlePool {
-    shelves: Vec<Grow<RefCell<Shelf>>>,
+    shelves: Vec<AppendList<RefCell<Shelf>>>,
     keeper: Cell<TaskId>,
     /// The housekeeper wants to hear of the next connection that is laid down.
     resting: Cell<bool>,
@@ -319,7 +319,7 @@ impl IdlePool {
     }
 
     fn all(&self) -> impl Iterator<Item = &RefCell<Shelf>> {
-        self.shelves.iter().flat_map(Grow::iter)
+        self.shelves.iter().flat_map(AppendList::iter)
     }
 
     /// Drops all connections.

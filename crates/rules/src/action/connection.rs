@@ -7,7 +7,7 @@ use crate::context::{Context, Limit};
 use crate::ruleset::{Need, facts};
 use sample::{Expr, LogFormat, Missing, ParseError, Place, Places, Type, Value};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use stdx::leading;
+use stdx::leading_number;
 
 /// A compiled action of this kind.
 #[derive(Debug)]
@@ -264,14 +264,14 @@ fn time(text: &str) -> Option<(u32, Option<String>)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let number: u64 = text.get(..digits)?.parse().ok()?;
     let suffix = &text[digits..];
-    let (unit, micros) = match leading::unit(suffix) {
+    let (unit, micros) = match leading_number::unit(suffix) {
         Some(unit) => unit,
         None if suffix.is_empty() => ("", 1_000),
         None => return None,
     };
     let span = number.checked_mul(micros)?.div_ceil(1_000);
     let span = u32::try_from(span).ok().filter(|span| *span <= i32::MAX as u32)?;
-    Some((span, leading::behind_unit(text, &suffix[unit.len()..])))
+    Some((span, leading_number::behind_unit(text, &suffix[unit.len()..])))
 }
 
 /// The same with the warning given.

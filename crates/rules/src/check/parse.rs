@@ -9,8 +9,8 @@ use sample::regex::Regex;
 use sample::vars::{Scope, SetVar};
 use sample::{Expr, LogFormat, LogStyle, ParseError, Parser, VarName, word};
 use std::sync::Arc;
-use stdx::ignored::planted;
-use stdx::leading;
+use stdx::leading_number;
+use stdx::mutation::ignored_keyword;
 
 /// A `tcp-check` line, from the word after it on; `before` are the steps of the lines before it.
 ///
@@ -67,7 +67,7 @@ fn choices(kind: Kind) -> &'static str {
 
 /// Whether a proof wants the step ignored that these words make.
 fn is_ignored(kind: Kind, words: &[&str]) -> bool {
-    let Some((class, name)) = planted() else { return false };
+    let Some((class, name)) = ignored_keyword() else { return false };
     let step = words[0].split('(').next() == Some(name);
     let own = if kind == Kind::Http { "http" } else { "tcp" };
     // The table has `-m` with its arguments.
@@ -446,7 +446,7 @@ impl<'w> Words<'w, '_> {
         match name {
             "min-recv" => {
                 let text = self.value(name, "an integer")?;
-                let found = leading::number::<i64>(text);
+                let found = leading_number::number::<i64>(text);
                 let found = found.filter(|it| (-1..=i64::from(i32::MAX)).contains(&it.0));
                 let wrong = "'min-recv' expects -1 or an integer from 0 to INT_MAX.";
                 let (number, odd) = found.ok_or_else(|| self.fail(wrong))?;

@@ -5,7 +5,7 @@ use crate::expr::Expr;
 use crate::facts::Facts;
 use crate::parser::Parser;
 use std::io::Write;
-use stdx::ignored;
+use stdx::is_ignored;
 
 /// The flags `Q`, `X` and `E`, and how missing texts show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,7 +37,7 @@ impl Flags {
             match flag {
                 '+' => on = true,
                 '-' => on = false,
-                flag if ignored("log-flag", &format!("+{flag}")) => {}
+                flag if is_ignored("log-flag", &format!("+{flag}")) => {}
                 'Q' => self.quote = on,
                 'X' => self.hex = on,
                 'E' => self.escape = on,

@@ -2,7 +2,7 @@
 //! colons, one copy.
 
 use htx::{Fields, ShortName};
-use stdx::lanes::{self, LANES};
+use stdx::simd::{self, LANES};
 
 use super::MAX_NAME;
 use super::chars::{is_blank, token_len};
@@ -129,8 +129,8 @@ impl<'a> LineMarks<'a> {
     /// Sets the bits of sixteen bytes except the first `skip`, from bit `shift` on.
     #[inline(always)]
     fn mark(&mut self, bytes: &[u8; LANES], skip: usize, shift: usize) {
-        self.stops |= u64::from(lanes::at_most(bytes, b'\r') >> skip) << shift;
-        self.colons |= u64::from(lanes::equal_to(bytes, b':') >> skip) << shift;
+        self.stops |= u64::from(simd::at_most(bytes, b'\r') >> skip) << shift;
+        self.colons |= u64::from(simd::equal_to(bytes, b':') >> skip) << shift;
     }
 }
 

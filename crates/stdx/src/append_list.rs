@@ -16,7 +16,7 @@ const CHUNKS: usize = 40;
 
 /// An append-only list.
 #[derive(Debug)]
-pub struct Grow<T> {
+pub struct AppendList<T> {
     chunks: [OnceLock<Box<[OnceLock<T>]>>; CHUNKS],
     len: AtomicUsize,
     growing: Mutex<()>,
@@ -33,14 +33,14 @@ fn place(at: usize) -> (usize, usize) {
     (chunk, at - FIRST * ((1 << chunk) - 1))
 }
 
-impl<T> Default for Grow<T> {
+impl<T> Default for AppendList<T> {
     fn default() -> Self {
         let chunks = [const { OnceLock::new() }; CHUNKS];
         Self { chunks, len: AtomicUsize::new(0), growing: Mutex::new(()) }
     }
 }
 
-impl<T> Grow<T> {
+impl<T> AppendList<T> {
     /// An empty list.
     pub fn new() -> Self {
         Self::default()
@@ -85,7 +85,7 @@ impl<T> Grow<T> {
     }
 }
 
-impl<T> Index<usize> for Grow<T> {
+impl<T> Index<usize> for AppendList<T> {
     type Output = T;
 
     fn index(&self, at: usize) -> &T {
@@ -93,7 +93,7 @@ impl<T> Index<usize> for Grow<T> {
     }
 }
 
-impl<T> FromIterator<T> for Grow<T> {
+impl<T> FromIterator<T> for AppendList<T> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let list = Self::new();
         for item in items {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn items_stay_where_they_are() {
-        let list: Grow<String> = Grow::new();
+        let list: AppendList<String> = AppendList::new();
         assert!(list.is_empty() && list.get(0).is_none());
         let first: *const String = {
             list.push("0".into());
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn readers_see_whole_items_while_it_grows() {
-        let list: Grow<Box<usize>> = Grow::new();
+        let list: AppendList<Box<usize>> = AppendList::new();
         std::thread::scope(|scope| {
             scope.spawn(|| (0..5_000).for_each(|n| assert_eq!(list.push(Box::new(n)), n)));
             scope.spawn(|| {

@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 /// Class and name of the keyword to ignore, if any.
-pub fn planted() -> Option<(&'static str, &'static str)> {
+pub fn ignored_keyword() -> Option<(&'static str, &'static str)> {
     static PLANTED: OnceLock<Option<String>> = OnceLock::new();
     if !cfg!(debug_assertions) {
         return None;
@@ -16,6 +16,6 @@ pub fn planted() -> Option<(&'static str, &'static str)> {
 }
 
 /// Whether this keyword is to be accepted and ignored.
-pub fn ignored(class: &str, name: &str) -> bool {
-    cfg!(debug_assertions) && planted() == Some((class, name))
+pub fn is_ignored(class: &str, name: &str) -> bool {
+    cfg!(debug_assertions) && ignored_keyword() == Some((class, name))
 }
