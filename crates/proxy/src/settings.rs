@@ -611,7 +611,7 @@ pub struct Streams {
     /// The most at once; 0 for no limit.
     pub maxconn: u32,
     /// What is asked of each.
-    pub dial: reactor::Dial,
+    pub dial: reactor::ConnectOptions,
     /// What they are encrypted with.
     pub encryption: Option<Encryption>,
 }

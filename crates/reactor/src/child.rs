@@ -1,6 +1,6 @@
 //! A program that runs beside the process, owned by a task of this thread.
 
-use crate::kernel::{Ending, Handle, Program};
+use crate::kernel::{ExitStatus, Handle, Program};
 use crate::socket::Listener;
 use crate::thread::Thread;
 use std::io;
@@ -13,7 +13,7 @@ pub struct Child {
     /// `None` once it is dropped.
     watch: Option<Listener>,
     handle: Handle,
-    ended: Option<Ending>,
+    ended: Option<ExitStatus>,
 }
 
 impl Child {
@@ -30,11 +30,12 @@ impl Child {
     }
 
     /// How the program ended; `None` while it runs.
-    pub fn ending(&mut self) -> Option<Ending> {
+    pub fn ending(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             // This is the only caller that collects the status, so an error means that the program
             // is gone.
-            self.ended = self.thread.kernel().ending(self.handle).unwrap_or(Some(Ending::Killed));
+            self.ended =
+                self.thread.kernel().ending(self.handle).unwrap_or(Some(ExitStatus::Killed));
         }
         self.ended
     }

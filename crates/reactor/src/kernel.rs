@@ -9,9 +9,9 @@ use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
-use sys::socket::{Dial, TcpInfo};
+use sys::socket::{ConnectOptions, TcpInfo};
 
-pub use sys::child::{Ending, Program};
+pub use sys::child::{ExitStatus, Program};
 pub use sys::epoll::{Event, Watch};
 
 /// A descriptor as the kernel numbers it.
@@ -87,7 +87,7 @@ pub trait Kernel {
     /// Starts a connection; the handle becomes writable when it is established or has failed.
     fn connect(&self, to: &Address) -> io::Result<Handle>;
     /// As [`Kernel::connect`], with options for the connection.
-    fn dial(&self, to: &Address, _how: &Dial) -> io::Result<Handle> {
+    fn dial(&self, to: &Address, _how: &ConnectOptions) -> io::Result<Handle> {
         self.connect(to)
     }
     /// As [`Kernel::connect`], for a probe that only checks whether the server accepts: if
@@ -175,7 +175,7 @@ pub trait Kernel {
         Err(io::ErrorKind::Unsupported.into())
     }
     /// How a program ended; `None` while it runs. The status can be collected once.
-    fn ending(&self, _child: Handle) -> io::Result<Option<Ending>> {
+    fn ending(&self, _child: Handle) -> io::Result<Option<ExitStatus>> {
         Err(io::ErrorKind::Unsupported.into())
     }
     /// Asks a program to end, or kills it with `force`.

@@ -20,7 +20,7 @@ pub mod watchdog;
 
 pub use child::Child;
 pub use errand::Errand;
-pub use kernel::{Address, Ending, Event, Handle, Kernel, Program, Watch};
+pub use kernel::{Address, Event, ExitStatus, Handle, Kernel, Program, Watch};
 pub use pace::Pace;
 pub use pipe::Pipe;
 pub use pulse::Pulse;
@@ -34,7 +34,7 @@ pub use socket::{Listener, Socket};
 pub use stdx::Tick;
 pub use sys::namespace::Namespace;
 pub use sys::option::{Buffers as SystemBuffers, KeepAlive};
-pub use sys::socket::{Dial, TcpInfo};
+pub use sys::socket::{ConnectOptions, TcpInfo};
 pub use sys::threads::Threads;
 pub use thread::{Settings, Thread, Watched};
 pub use throughput::Throughput;

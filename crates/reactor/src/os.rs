@@ -1,7 +1,7 @@
 //! The `Kernel` of the operating system, made of system calls.
 
 use crate::datagrams::DatagramQueue;
-use crate::kernel::{Address, Ending, Event, Handle, Kernel, Program, Watch};
+use crate::kernel::{Address, Event, ExitStatus, Handle, Kernel, Program, Watch};
 use sched::{Alarm, Clock};
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use sys::Fd;
 use sys::epoll::Epoll;
-use sys::socket::{self, Dial, Target, TcpInfo};
+use sys::socket::{self, ConnectOptions, Target, TcpInfo};
 
 /// Token of the eventfd that other threads ring.
 const ALARM_TOKEN: u64 = u64::MAX;
@@ -130,7 +130,7 @@ impl Kernel for Os {
     }
 
     fn rewatch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()> {
-        self.epoll.borrow().rewatch(handle.0, token, watch)
+        self.epoll.borrow().modify(handle.0, token, watch)
     }
 
     fn unwatch(&self, handle: Handle) -> io::Result<()> {
@@ -146,12 +146,12 @@ impl Kernel for Os {
         socket::connect(target(to)).map(Handle)
     }
 
-    fn dial(&self, to: &Address, how: &Dial) -> io::Result<Handle> {
+    fn dial(&self, to: &Address, how: &ConnectOptions) -> io::Result<Handle> {
         socket::dial(target(to), how).map(Handle)
     }
 
     fn connect_unheard(&self, to: &Address) -> io::Result<Handle> {
-        socket::connect_unheard(target(to)).map(Handle)
+        socket::connect_probe(target(to)).map(Handle)
     }
 
     fn take_error(&self, handle: Handle) -> io::Result<()> {
@@ -234,7 +234,7 @@ impl Kernel for Os {
     }
 
     fn vanish_on_close(&self, handle: Handle) -> io::Result<()> {
-        sys::option::vanish_on_close(handle.0)
+        sys::option::silent_drop_on_close(handle.0)
     }
 
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()> {
@@ -249,7 +249,7 @@ impl Kernel for Os {
 
     fn hand_over(&self, to: Handle, bytes: &[u8], copied: &[Handle]) -> io::Result<usize> {
         let numbers: Vec<Fd> = copied.iter().map(|handle| handle.0).collect();
-        sys::pair::send(to.0, bytes, &numbers)
+        sys::socketpair::send(to.0, bytes, &numbers)
     }
 
     fn datagrams(&self, with: SocketAddr) -> io::Result<Handle> {
@@ -260,8 +260,8 @@ impl Kernel for Os {
         sys::child::start(program).map(Handle)
     }
 
-    fn ending(&self, child: Handle) -> io::Result<Option<Ending>> {
-        sys::child::ending(child.0)
+    fn ending(&self, child: Handle) -> io::Result<Option<ExitStatus>> {
+        sys::child::exit_status(child.0)
     }
 
     fn end(&self, child: Handle, force: bool) -> io::Result<()> {

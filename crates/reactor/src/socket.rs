@@ -13,7 +13,7 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use stdx::Key;
-use sys::socket::{Dial, TcpInfo};
+use sys::socket::{ConnectOptions, TcpInfo};
 
 pub(crate) const READ: u16 = 1;
 pub(crate) const WRITE: u16 = 2;
@@ -127,7 +127,7 @@ impl Socket {
     ///
     /// # Errors
     /// An error that the system reports at once, such as a source address that is not local.
-    pub fn dial(thread: &Rc<Thread>, to: &Address, how: &Dial) -> io::Result<Self> {
+    pub fn dial(thread: &Rc<Thread>, to: &Address, how: &ConnectOptions) -> io::Result<Self> {
         Ok(Self::connecting(thread, thread.kernel().dial(to, how)?))
     }
 

@@ -180,7 +180,7 @@ impl Watchdog {
     ) -> std::io::Result<()> {
         let watch = move || {
             let kept = threads.as_ref().map(Threads::descriptor);
-            sys::process::leave_descriptors_but(kept.as_slice());
+            sys::process::unshare_descriptors_except(kept.as_slice());
             let mut found = Vec::new();
             loop {
                 std::thread::park_timeout(INTERVAL);

@@ -45,7 +45,7 @@ fn be_blocked() {
         eprintln!("{finding}");
         match finding.hold {
             Hold::Blocked(..) => told.send(()).unwrap(),
-            _ => sys::mother::end(7),
+            _ => sys::fork::exit_now(7),
         }
     };
     let dog = Watchdog::new(timekeeper.pulses().to_vec()).with_patience(1_000_000_000);

@@ -1,7 +1,7 @@
 //! Child processes: start a program, read how it ended, signal it.
 //!
 //! A child is a pidfd that becomes readable when the program has ended. The process id stays taken
-//! until [`ending`] has collected the status.
+//! until [`exit_status`] has collected the status.
 
 use crate::{Fd, borrow, into_raw};
 use rustix::process::{self, Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
@@ -22,7 +22,7 @@ pub struct Program {
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ExitStatus {
     /// It exited with this status, 0 to 255.
     Exited(i32),
     /// A signal killed it.
@@ -55,11 +55,11 @@ pub fn start(program: &Program) -> io::Result<Fd> {
 ///
 /// # Errors
 /// The status was collected before.
-pub fn ending(child: Fd) -> io::Result<Option<Ending>> {
+pub fn exit_status(child: Fd) -> io::Result<Option<ExitStatus>> {
     let fd = borrow(child)?;
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     let status = process::waitid(WaitId::PidFd(fd.as_fd()), options)?;
-    Ok(status.map(|status| status.exit_status().map_or(Ending::Killed, Ending::Exited)))
+    Ok(status.map(|status| status.exit_status().map_or(ExitStatus::Killed, ExitStatus::Exited)))
 }
 
 /// Asks a child to end (SIGTERM), or kills it with `force`.
@@ -80,9 +80,9 @@ mod tests {
         Program { name: "/bin/sh".into(), args, env: vec![("A".into(), "b".into())] }
     }
 
-    fn wait(child: Fd) -> Ending {
+    fn wait(child: Fd) -> ExitStatus {
         loop {
-            if let Some(ending) = ending(child).unwrap() {
+            if let Some(ending) = exit_status(child).unwrap() {
                 crate::close(child);
                 return ending;
             }
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn arguments_environment_and_status() {
         let script = "test \"$1 $A\" = 'one b' -a -z \"$HOME\" && exit 7";
-        assert_eq!(wait(start(&shell(script)).unwrap()), Ending::Exited(7));
+        assert_eq!(wait(start(&shell(script)).unwrap()), ExitStatus::Exited(7));
         let nothing = start(&Program { name: "/nonexistent".into(), ..Program::default() });
         assert_eq!(nothing.unwrap_err().kind(), io::ErrorKind::NotFound);
     }
@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn a_child_can_be_ended() {
         let child = start(&shell("while :; do :; done")).unwrap();
-        assert_eq!(ending(child).unwrap(), None);
+        assert_eq!(exit_status(child).unwrap(), None);
         end(child, false).unwrap();
-        assert_eq!(wait(child), Ending::Killed);
+        assert_eq!(wait(child), ExitStatus::Killed);
     }
 }

@@ -11,7 +11,7 @@ fn nanos(id: ClockId) -> u64 {
 
 /// Blocks the calling thread for this time, or until a signal comes. Only for a process that does
 /// not serve yet.
-pub fn rest(time: Duration) {
+pub fn sleep(time: Duration) {
     let (tv_sec, tv_nsec) = (time.as_secs() as i64, time.subsec_nanos().into());
     let _ = nanosleep(&Timespec { tv_sec, tv_nsec });
 }

@@ -71,7 +71,7 @@ impl Epoll {
 
     /// Changes how a descriptor is watched; readiness that exists already is reported again. Not
     /// for listeners, because the system refuses to change exclusive registrations.
-    pub fn rewatch(&self, fd: Fd, token: u64, watch: Watch) -> io::Result<()> {
+    pub fn modify(&self, fd: Fd, token: u64, watch: Watch) -> io::Result<()> {
         let data = EventData::new_u64(token);
         Ok(epoll::modify(borrow(self.fd)?, borrow(fd)?, data, watch.flags())?)
     }

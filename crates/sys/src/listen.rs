@@ -279,7 +279,7 @@ pub fn inherited(fd: Fd, options: &Options) -> io::Result<Fd> {
 /// The descriptor is not open, or not one end of a connected pair.
 pub fn inherited_pair(fd: Fd) -> io::Result<Fd> {
     let socket = borrow(fd)?;
-    if !crate::pair::is_connected(fd) {
+    if !crate::socketpair::is_connected(fd) {
         return Err(io::Error::other("not one end of a connected pair of unix sockets"));
     }
     rustix::io::ioctl_fionbio(socket, true)?;
@@ -291,7 +291,7 @@ pub fn inherited_pair(fd: Fd) -> io::Result<Fd> {
 ///
 /// # Errors
 /// As [`inherited`].
-pub fn handed(fd: Fd, options: &Options) -> io::Result<Fd> {
+pub fn inherited_from_previous(fd: Fd, options: &Options) -> io::Result<Fd> {
     let adopted = inherited(fd, options)?;
     listen(borrow(fd)?, options.backlog)?;
     Ok(adopted)
@@ -339,7 +339,7 @@ mod tests {
             let listener = tcp("127.0.0.1:0".parse().unwrap(), &options).unwrap();
             let address = crate::socket::local_address(listener).unwrap();
             assert_eq!(hurries(listener, address), !patient, "as it was opened");
-            handed(listener, &options).unwrap();
+            inherited_from_previous(listener, &options).unwrap();
             assert_eq!(hurries(listener, address), !patient, "as it was handed over");
             suspend(listener).unwrap();
             resume(listener, address, 1).unwrap();

@@ -146,7 +146,7 @@ pub(crate) fn set_buffers(fd: Fd, sizes: Buffers) -> io::Result<()> {
 
 /// Makes the next close end the connection without a packet to the peer. Without the privilege for
 /// that, the packet's TTL keeps it from passing the first router.
-pub fn vanish_on_close(fd: Fd) -> io::Result<()> {
+pub fn silent_drop_on_close(fd: Fd) -> io::Result<()> {
     acknowledge_all(fd);
     if set(fd, libc::IPPROTO_TCP, libc::TCP_REPAIR, 1).is_ok() {
         return Ok(());

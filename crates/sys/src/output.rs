@@ -74,7 +74,7 @@ pub fn write_within(number: Fd, line: &[u8], span: Duration) -> io::Result<()> {
 }
 
 /// Writes the rest of partly written lines, and waits for writing threads, up to `span`.
-pub fn settle(span: Duration) {
+pub fn flush(span: Duration) {
     for output in PREPARED.get().into_iter().flatten() {
         match &output.kind {
             WriteMethod::File(spool) => spool.settle(span),

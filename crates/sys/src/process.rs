@@ -72,7 +72,7 @@ pub fn keep_across_exec(fd: Fd, keep: bool) -> io::Result<()> {
 }
 
 /// Connects the standard streams to /dev/null.
-pub fn silence() -> io::Result<()> {
+pub fn detach_standard_streams() -> io::Result<()> {
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
@@ -87,12 +87,12 @@ pub fn silence() -> io::Result<()> {
 ///
 /// The thread blocks all signals from now on: their handler would find no descriptor to write to in
 /// this thread, and the signal would be lost.
-pub fn leave_descriptors() {
-    leave_descriptors_but(&[]);
+pub fn unshare_descriptors() {
+    unshare_descriptors_except(&[]);
 }
 
-/// As [`leave_descriptors`], but keeps these descriptors as well.
-pub fn leave_descriptors_but(kept: &[Fd]) {
+/// As [`unshare_descriptors`], but keeps these descriptors as well.
+pub fn unshare_descriptors_except(kept: &[Fd]) {
     const UNSHARE: libc::c_uint = 1 << 1;
     if crate::signal::block_all_in_thread().is_err() {
         return;
@@ -118,7 +118,7 @@ pub fn leave_descriptors_but(kept: &[Fd]) {
 ///
 /// # Errors
 /// The kernel lacks this.
-pub fn gain_no_privileges() -> io::Result<()> {
+pub fn set_no_new_privileges() -> io::Result<()> {
     // SAFETY: prctl(2) with this option takes plain numbers; it holds for all later threads.
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
 }
@@ -127,7 +127,7 @@ pub fn gain_no_privileges() -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel lacks this.
-pub fn end_with_parent() -> io::Result<()> {
+pub fn die_with_parent() -> io::Result<()> {
     // SAFETY: prctl(2) with this option takes plain numbers.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM, 0, 0, 0) })
 }
@@ -174,7 +174,7 @@ pub fn drop_privileges(uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
 }
 
 /// Gives the calling thread the lowest priority. Without the permission nothing changes.
-pub fn give_way() {
+pub fn lower_priority() {
     const LEAST: i32 = 19;
     let _ = rustix::process::setpriority_process(None, LEAST);
 }

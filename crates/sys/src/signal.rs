@@ -93,7 +93,7 @@ fn set(signal: i32, handler: libc::sighandler_t) -> io::Result<()> {
 ///
 /// # Errors
 /// A number is not that of a signal.
-pub fn hold(signals: &[i32], hold: bool) -> io::Result<()> {
+pub fn block(signals: &[i32], hold: bool) -> io::Result<()> {
     // SAFETY: all-zero bytes are a valid `sigset_t`, which the next call initialises anyway.
     let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a set of this function.

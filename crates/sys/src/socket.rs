@@ -22,7 +22,7 @@ const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 pub fn accept(listener: Fd) -> io::Result<(Fd, Option<SocketAddr>)> {
     let (fd, peer) = match net::acceptfrom_with(borrow(listener)?, FLAGS) {
         // Not a listener but one end of a pair, over which the other end passes connections.
-        Err(rustix::io::Errno::INVAL) => return Ok((crate::pair::accept(listener)?, None)),
+        Err(rustix::io::Errno::INVAL) => return Ok((crate::socketpair::accept(listener)?, None)),
         accepted => accepted?,
     };
     Ok((into_raw(fd), peer.and_then(internet)))
@@ -45,7 +45,7 @@ pub enum Target<'a> {
 
 /// Options of an outgoing connection besides its destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Dial {
+pub struct ConnectOptions {
     /// Source address; port 0 leaves the port to the system.
     pub source: Option<SocketAddr>,
     /// The source need not be local; needs a privilege.
@@ -71,18 +71,18 @@ pub struct Dial {
 
 /// Starts a connection; it may be in progress when this returns.
 pub fn connect(target: Target<'_>) -> io::Result<Fd> {
-    dial(target, &Dial::default())
+    dial(target, &ConnectOptions::default())
 }
 
 /// As [`connect`], with options.
 ///
 /// # Errors
 /// The system's error: not permitted, the source is not local or in use.
-pub fn dial(target: Target<'_>, how: &Dial) -> io::Result<Fd> {
+pub fn dial(target: Target<'_>, how: &ConnectOptions) -> io::Result<Fd> {
     let family = match target {
         Target::Inet(address) => family(&address),
         Target::Unix(_) => AddressFamily::UNIX,
-        Target::Pair(over) => return crate::pair::connect(over),
+        Target::Pair(over) => return crate::socketpair::connect(over),
     };
     let open = || stream_socket(family);
     let fd = match &how.namespace {
@@ -101,7 +101,7 @@ pub fn dial(target: Target<'_>, how: &Dial) -> io::Result<Fd> {
     Ok(into_raw(fd))
 }
 
-fn prepare(socket: &OwnedFd, how: &Dial) -> io::Result<()> {
+fn prepare(socket: &OwnedFd, how: &ConnectOptions) -> io::Result<()> {
     let fd = socket.as_raw_fd();
     if let Some(interface) = &how.interface {
         option::set_interface(fd, interface)?;
@@ -144,7 +144,7 @@ fn bind_source(socket: &OwnedFd, source: SocketAddr, foreign: bool) -> io::Resul
 
 /// As [`connect`], but the ACK of the handshake is delayed until data or a reset is sent: the
 /// server's application does not see a connection that is reset right after it was established.
-pub fn connect_unheard(target: Target<'_>) -> io::Result<Fd> {
+pub fn connect_probe(target: Target<'_>) -> io::Result<Fd> {
     let Target::Inet(address) = target else { return connect(target) };
     let fd = stream_socket(family(&address))?;
     let _ = sockopt::set_tcp_quickack(&fd, false);

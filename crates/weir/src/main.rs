@@ -64,7 +64,7 @@ fn act(options: Options) -> ExitCode {
 /// Sets a variable that the configuration and programs find (configuration manual, section 2.3).
 fn tell(name: &str, value: &str) {
     if !stdx::is_ignored("env-var", name) {
-        sys::mother::set_variable(name, value);
+        sys::fork::set_variable(name, value);
     }
 }
 
@@ -132,7 +132,7 @@ fn lead(options: &Options, directory: PathBuf) -> Option<Leading> {
     }
     if again.is_some() || options.master {
         tell("HAPROXY_MWORKER", "1");
-        let _ = sys::signal::hold(&master::SIGNALS, true);
+        let _ = sys::signal::block(&master::SIGNALS, true);
     }
     match again {
         Some(record) => Some(Leading { record, again: true }),
@@ -210,7 +210,7 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         (Some(model), Verdict::Valid | Verdict::NoListener, Some(leading))
             if leads || leading.again =>
         {
-            let _ = sys::signal::hold(&master::SIGNALS, true);
+            let _ = sys::signal::block(&master::SIGNALS, true);
             boot::lead(model, &options, &said, leading)
         }
         (Some(model), Verdict::Valid, _) => boot::run(model, &options, &said),

@@ -11,7 +11,7 @@ use reactor::{Class, Handle, Listener, Tick};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use sys::service::Manager;
+use sys::sd_notify::ServiceManager;
 use sys::signal;
 
 /// The signal that stopped the process, 0 for none.
@@ -81,11 +81,16 @@ impl Next {
 }
 
 /// Starts the task that acts on signals.
-pub(crate) fn start(worker: &Rc<Worker>, bell: Handle, stop: Stop, manager: Option<Arc<Manager>>) {
+pub(crate) fn start(
+    worker: &Rc<Worker>,
+    bell: Handle,
+    stop: Stop,
+    manager: Option<Arc<ServiceManager>>,
+) {
     worker.thread.scheduler().spawn(Class::Normal, run(worker.clone(), bell, stop, manager));
 }
 
-async fn run(worker: Rc<Worker>, bell: Handle, stop: Stop, manager: Option<Arc<Manager>>) {
+async fn run(worker: Rc<Worker>, bell: Handle, stop: Stop, manager: Option<Arc<ServiceManager>>) {
     let mut bell_watch = Listener::for_signals(&worker.thread, bell);
     let mut next = Next::Nothing;
     loop {

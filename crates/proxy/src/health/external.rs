@@ -7,7 +7,7 @@ use crate::health::check_run::{Subject, Turn, Underway};
 use crate::health::result;
 use crate::settings::{External, Mode};
 use balance::{CheckResult, CheckStatus};
-use reactor::{Address, Child, Ending, Program};
+use reactor::{Address, Child, ExitStatus, Program};
 use std::rc::Rc;
 use std::sync::Arc;
 use stdx::is_ignored;
@@ -39,9 +39,11 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record, external: Arc<Exte
     let deadline = thread.tick().plus_ms(span);
     while !deadline.is_due(thread.tick()) {
         match child.ending() {
-            Some(Ending::Exited(0)) => return turn.report(result(CheckStatus::ProcessOk, 0, "")),
+            Some(ExitStatus::Exited(0)) => {
+                return turn.report(result(CheckStatus::ProcessOk, 0, ""));
+            }
             Some(ending) => {
-                let code = if let Ending::Exited(status) = ending { status } else { -1 };
+                let code = if let ExitStatus::Exited(status) = ending { status } else { -1 };
                 return turn.report(result(CheckStatus::ProcessError, code, ""));
             }
             None => drop(thread.scheduler().pause(Some(deadline)).await),

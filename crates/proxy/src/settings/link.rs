@@ -1,6 +1,6 @@
 //! How connections to a server begin, beyond its address. Data only.
 
-use reactor::Dial;
+use reactor::ConnectOptions;
 use sample::Expr;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub struct Link {
     /// The PROXY protocol header that they begin with.
     pub announce: Option<Announce>,
     /// What is asked of their sockets.
-    pub dial: Dial,
+    pub dial: ConnectOptions,
     /// Whether they belong to the network namespace that their client comes from (`namespace *`).
     pub follows_namespace: bool,
     /// Whose address they pretend to come from.

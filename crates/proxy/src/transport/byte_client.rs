@@ -8,7 +8,7 @@ use crate::state::worker::Worker;
 use crate::transport::socket::Transport;
 use crate::transport::tls_handshake;
 use buf::Buf;
-use reactor::{Address, Dial, Socket, Tick};
+use reactor::{Address, ConnectOptions, Socket, Tick};
 use std::cell::Ref;
 use std::io::{self, IoSlice};
 use std::net::SocketAddrV4;
@@ -57,7 +57,7 @@ impl Line {
 
     /// Ends the connection, if there is one, and makes another one.
     pub(crate) async fn connect(&mut self, to: &Address, linger: bool) -> Result<(), Trouble> {
-        self.dial(to, linger, &Dial::default()).await
+        self.dial(to, linger, &ConnectOptions::default()).await
     }
 
     /// As [`Line::connect`], with what is asked of the connection beyond where it goes.
@@ -65,7 +65,7 @@ impl Line {
         &mut self,
         to: &Address,
         linger: bool,
-        how: &Dial,
+        how: &ConnectOptions,
     ) -> Result<(), Trouble> {
         self.hang_up();
         (self.ended, self.linger) = (false, linger);

@@ -17,7 +17,7 @@ use crate::transport::channel::Link;
 use crate::transport::tls_handshake;
 use crate::upstream::early_data::Words;
 use crate::upstream::proxy_v2_tls::Told;
-use reactor::{Address, Dial, Socket, Thread};
+use reactor::{Address, ConnectOptions, Socket, Thread};
 use sample::{Facts, Hop, Text, TlsFact, Value};
 use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::io::{self, IoSlice};
@@ -33,7 +33,7 @@ pub(crate) struct Way {
     /// 0 where nothing tells the connection from any other to its server.
     pub(crate) key: u64,
     /// What is asked of its socket, if that is not the usual.
-    dial: Option<Dial>,
+    dial: Option<ConnectOptions>,
     ports: Option<Ports>,
     /// Where it goes, if that depends on the client.
     to: Option<SocketAddr>,
@@ -155,7 +155,7 @@ impl Way {
         loop {
             let source = Some(SocketAddr::new(ip, ports.next()));
             attempts -= 1;
-            match Socket::dial(thread, to, &Dial { source, ..dial.clone() }) {
+            match Socket::dial(thread, to, &ConnectOptions { source, ..dial.clone() }) {
                 Err(error) if attempts > 0 && is_taken(&error) => {}
                 result => return result,
             }

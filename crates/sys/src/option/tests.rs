@@ -22,7 +22,7 @@ fn vanishing_with_unread_data_sends_no_reset() {
     while socket.peek(&mut copy).unwrap() < sent.len() {
         std::thread::yield_now();
     }
-    vanish_on_close(socket.as_raw_fd()).unwrap();
+    silent_drop_on_close(socket.as_raw_fd()).unwrap();
     if get(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_REPAIR).is_ok_and(|on| on == 1) {
         drop(socket);
         // Three times the first retransmission timeout of Linux.

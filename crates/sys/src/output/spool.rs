@@ -68,7 +68,7 @@ impl Spool {
     }
 
     fn run(&self) {
-        crate::process::leave_descriptors_but(&[self.number]);
+        crate::process::unshare_descriptors_except(&[self.number]);
         let mut bytes = Vec::new();
         loop {
             let idle = |pending: &mut SpoolState| pending.bytes.is_empty();

@@ -14,7 +14,7 @@ use admin::master::Kind;
 use config::Model;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use sys::mother::Side;
+use sys::fork::ForkSide;
 use sys::signal;
 
 /// How long a worker may take from its start until it serves, in milliseconds.
@@ -70,7 +70,7 @@ fn fail(mut record: Record, mut orders: Orders, alerts: &[String]) -> ExitCode {
     told(&mut orders, "WARNING", "Loading failure!");
     record.failed += 1;
     record.answer("Loading failure!");
-    orders.manager.iter().for_each(|manager| manager.kept(std::process::id()));
+    orders.manager.iter().for_each(|manager| manager.reload_failed(std::process::id()));
     watch(record, orders)
 }
 
@@ -139,16 +139,16 @@ fn load(
         prepared.adopt_files();
         pid_file = start::foreground_pid_file(&prepared.model, options);
     }
-    let (channel, of_worker) = sys::pair::pair().map_err(|error| main(error.to_string()))?;
-    let (ready, tells) = sys::pair::pair().map_err(|error| main(error.to_string()))?;
+    let (channel, of_worker) = sys::socketpair::pair().map_err(|error| main(error.to_string()))?;
+    let (ready, tells) = sys::socketpair::pair().map_err(|error| main(error.to_string()))?;
     tell_environment(&prepared, record, of_worker);
     let programs = program::start_all(&prepared.model, record).map_err(|text| vec![text])?;
     for (pid, name) in &programs {
         say_unless_quiet(orders, &format!("New program '{name}' ({pid}) forked"));
     }
-    let pid = match sys::mother::fork() {
-        Ok(Side::Parent(pid)) => pid,
-        Ok(Side::Child) => {
+    let pid = match sys::fork::fork() {
+        Ok(ForkSide::Parent(pid)) => pid,
+        Ok(ForkSide::Child) => {
             [channel, ready].into_iter().for_each(sys::close);
             std::mem::take(record).leave();
             let place = Place { manager: None, master: Some((of_worker, tells)), silent: again };
@@ -246,7 +246,7 @@ fn handed(options: &Options, record: &Record, again: bool) -> Result<Pool, Strin
         return takeover::at(path).map_err(told);
     }
     let Some(worker) = record.current_worker() else { return Ok(Pool::default()) };
-    let connected = sys::pair::connect(worker.channel);
+    let connected = sys::socketpair::connect(worker.channel);
     match connected.and_then(takeover::over) {
         Ok(pool) => Ok(pool),
         Err(error) => {
@@ -284,9 +284,9 @@ fn tell_environment(prepared: &Prepared, record: &Record, channel: i32) {
 
 /// Whether a worker says that it serves.
 fn serves(ready: i32) -> bool {
-    let waited = sys::pair::wait_readable(ready, PATIENCE).unwrap_or(false);
+    let waited = sys::socketpair::wait_readable(ready, PATIENCE).unwrap_or(false);
     // It closes its end when it dies.
-    waited && sys::pair::receive(ready, &mut [0]).is_ok_and(|(count, _)| count > 0)
+    waited && sys::socketpair::receive(ready, &mut [0]).is_ok_and(|(count, _)| count > 0)
 }
 
 /// Ends those of the processes before at once that have outlived too many reloads.

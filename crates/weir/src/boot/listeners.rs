@@ -239,7 +239,7 @@ impl Opener {
     /// The socket of this name, if it was handed over and can be used.
     fn take(&mut self, name: &str, options: &sys::listen::Options) -> Option<i32> {
         let fd = self.pool.get_mut(name)?.pop()?;
-        match sys::listen::handed(fd, options) {
+        match sys::listen::inherited_from_previous(fd, options) {
             Ok(fd) => Some(fd),
             Err(_) => {
                 sys::close(fd);

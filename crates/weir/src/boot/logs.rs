@@ -120,7 +120,7 @@ struct BackingFile(File);
 
 impl Backing for BackingFile {
     fn begin(&self) {
-        sys::process::leave_descriptors_but(&[self.0.as_raw_fd()]);
+        sys::process::unshare_descriptors_except(&[self.0.as_raw_fd()]);
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) {

@@ -39,7 +39,7 @@ impl Predecessors {
             if !std::mem::replace(&mut self.paused, true) {
                 tell(&self.pids, signal::TTOU);
             }
-            sys::clock::rest(REST);
+            sys::clock::sleep(REST);
             bound = bind();
         }
         bound
@@ -69,7 +69,7 @@ fn tell(pids: &[i32], number: i32) {
         if let Err(error) = sent
             && error.kind() == io::ErrorKind::PermissionDenied
         {
-            let name = sys::mother::signal_name(number);
+            let name = sys::fork::signal_name(number);
             let text = format!("Cannot send signal {number} ({name}) to process {pid}: {error}");
             crate::master::watch::say("ALERT", &text);
         }

@@ -523,10 +523,10 @@ fn streams(from: &model::NameServer, options: &model::ServerOptions) -> settings
     let encryption = from.tls.clone().map(|connector| link::fixed_encryption(connector, options));
     settings::Streams {
         maxconn: options.maxconn,
-        dial: reactor::Dial {
+        dial: reactor::ConnectOptions {
             source: source.and_then(|it| it.address).map(|ip| SocketAddr::new(ip, 0)),
             interface: source.and_then(|it| it.interface.as_deref()).map(Into::into),
-            ..reactor::Dial::default()
+            ..reactor::ConnectOptions::default()
         },
         encryption,
     }

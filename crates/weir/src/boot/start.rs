@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
-use sys::service::Manager;
+use sys::sd_notify::ServiceManager;
 
 /// Buffer sizes without `tune.*`.
 const BUFFER_SIZE: usize = 16_384;
@@ -99,7 +99,7 @@ pub(super) struct Prepared {
 #[derive(Default)]
 pub(super) struct Place {
     /// Who wants to know that it serves.
-    pub(super) manager: Option<Manager>,
+    pub(super) manager: Option<ServiceManager>,
     /// The pair over which a master takes it, and where the master hears that it serves.
     pub(super) master: Option<(i32, i32)>,
     /// It says nothing of where it listens.
@@ -220,7 +220,7 @@ impl Prepared {
         if let Some((channel, _)) = place.master {
             // Nobody could reach a worker whose master is gone, and the next one could share its
             // ports. Where the system does not know it, it goes on.
-            let _ = sys::process::end_with_parent();
+            let _ = sys::process::die_with_parent();
             let console = console::to_master(channel);
             self.runtime.sockets.push(console.socket.clone());
             self.console.push(console);
@@ -250,7 +250,7 @@ impl Prepared {
         report_panics();
         let result = serve(model, options, &shared, (runtime, self.console, place, threads));
         shared.rings.iter().for_each(|ring| ring.settle(SETTLE));
-        sys::output::settle(SETTLE);
+        sys::output::flush(SETTLE);
         match result {
             Ok(()) => exit_code(),
             Err(error) => fail(&format!("[haproxy.main()] Cannot start: {error}")),
@@ -259,9 +259,9 @@ impl Prepared {
 }
 
 /// The service manager that wants to be told, if one has started the process.
-pub(super) fn manager() -> Option<Manager> {
+pub(super) fn manager() -> Option<ServiceManager> {
     let address = std::env::var_os("NOTIFY_SOCKET")?;
-    match Manager::at(&address) {
+    match ServiceManager::at(&address) {
         Ok(manager) => Some(manager),
         Err(error) => {
             let (pid, address) = (std::process::id(), address.display());
@@ -382,7 +382,8 @@ pub(super) fn background(model: &Model, options: &Options) -> Result<(), String>
             }
         };
         sys::process::daemonize(parent).map_err(explain("Cannot fork"))?;
-        sys::process::silence().map_err(explain("Cannot detach from the terminal"))?;
+        sys::process::detach_standard_streams()
+            .map_err(explain("Cannot detach from the terminal"))?;
     }
     Ok(())
 }
@@ -404,7 +405,7 @@ fn rehearse(model: &Model) -> Result<(), String> {
         return Ok(());
     }
     let explain = |error: io::Error| format!("Cannot fork: {error}");
-    match sys::mother::ask_copy(|| confine(model).err().unwrap_or_default()).map_err(explain)? {
+    match sys::fork::run_in_fork(|| confine(model).err().unwrap_or_default()).map_err(explain)? {
         text if text.is_empty() => Ok(()),
         text => Err(text),
     }
@@ -437,7 +438,7 @@ fn confine(model: &Model) -> Result<(), String> {
     }
     if !process.insecure_setuid {
         // Where the system does not know it, there is nothing to lock.
-        let _ = sys::process::gain_no_privileges();
+        let _ = sys::process::set_no_new_privileges();
     }
     sys::process::drop_privileges(process.uid, process.gid)
         .map_err(explain("Cannot change user"))?;
@@ -471,7 +472,7 @@ fn serve(
     ),
 ) -> io::Result<()> {
     let bell = signals::prepare(options.debug)?;
-    sys::signal::hold(&crate::master::SIGNALS, false)?;
+    sys::signal::block(&crate::master::SIGNALS, false)?;
     let threads = shared.settings.threads;
     let plan = Plan {
         settings: thread_settings(model),
@@ -494,7 +495,7 @@ fn serve(
     };
     let timekeeper = &Timekeeper::new(threads);
     watch(timekeeper.pulses().to_vec(), watched)?;
-    sample::pattern::set_background_priority(sys::process::give_way);
+    sample::pattern::set_background_priority(sys::process::lower_priority);
     std::thread::scope(|scope| {
         let plan = &plan;
         for index in 1..threads {
@@ -533,7 +534,7 @@ struct Plan {
     bell: Handle,
     runtime: Arc<admin::Settings>,
     console: Vec<Console>,
-    manager: Option<Arc<Manager>>,
+    manager: Option<Arc<ServiceManager>>,
     /// Where a master hears that all workers run.
     master: Option<i32>,
     ready: Barrier,
@@ -553,7 +554,7 @@ fn employ(index: usize, shared: &Arc<Shared>, plan: &Plan, timekeeper: &Arc<Time
 fn give_up(index: usize, error: &io::Error) -> ! {
     fail(&format!("[haproxy.main()] Thread {} cannot work: {error}", index + 1));
     // Nothing is tidied up beneath those that run.
-    sys::mother::end(1)
+    sys::fork::exit_now(1)
 }
 
 /// The work of one worker, from its start to its end.
@@ -587,7 +588,7 @@ fn work(
     }
     if let Some(told) = plan.master.filter(|_| index == 0) {
         // A master that is gone needs not be told.
-        let _ = sys::pair::send(told, b"1", &[]);
+        let _ = sys::socketpair::send(told, b"1", &[]);
         sys::close(told);
     }
     thread.run()

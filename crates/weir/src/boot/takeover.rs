@@ -39,13 +39,13 @@ pub(crate) fn over(connection: i32) -> io::Result<Pool> {
 }
 
 fn ask(connection: i32, pool: &mut Pool) -> io::Result<()> {
-    sys::pair::send(connection, b"_getsocks\n", &[])?;
+    sys::socketpair::send(connection, b"_getsocks\n", &[])?;
     let mut buffer = vec![0; MESSAGE];
     loop {
-        if !sys::pair::wait_readable(connection, PATIENCE)? {
+        if !sys::socketpair::wait_readable(connection, PATIENCE)? {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        let (count, sockets) = match sys::pair::receive(connection, &mut buffer) {
+        let (count, sockets) = match sys::socketpair::receive(connection, &mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
             received => received?,
         };

@@ -30,7 +30,7 @@ pub(crate) fn deliver(child: &Child, number: i32) -> Result<(), String> {
     if error.kind() != ErrorKind::PermissionDenied || confirmed(child.channel, number) {
         return Ok(());
     }
-    let name = sys::mother::signal_name(number);
+    let name = sys::fork::signal_name(number);
     Err(format!("Cannot send signal {number} ({name}) to process {pid}: {error}"))
 }
 
@@ -39,12 +39,13 @@ fn confirmed(channel: i32, number: i32) -> bool {
     if channel < 0 {
         return false;
     }
-    let Ok(connection) = sys::pair::connect(channel) else { return false };
+    let Ok(connection) = sys::socketpair::connect(channel) else { return false };
     let request = format!("_signal {number}\n");
-    let sent = sys::pair::send(connection, request.as_bytes(), &[]);
-    let answered = sent.is_ok() && sys::pair::wait_readable(connection, PATIENCE).unwrap_or(false);
+    let sent = sys::socketpair::send(connection, request.as_bytes(), &[]);
+    let answered =
+        sent.is_ok() && sys::socketpair::wait_readable(connection, PATIENCE).unwrap_or(false);
     let mut answer = [0; 256];
-    let received = answered.then(|| sys::pair::receive(connection, &mut answer));
+    let received = answered.then(|| sys::socketpair::receive(connection, &mut answer));
     sys::close(connection);
     match received {
         // The worker has ended before it could answer.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
-use sys::mother::Side;
+use sys::fork::ForkSide;
 
 /// Starts the programs that do not run yet, or are to be started anew; what was started, by name.
 ///
@@ -59,12 +59,12 @@ fn start(program: &Program, model: &Model) -> io::Result<u32> {
     if !is_there(name) {
         return Err(io::ErrorKind::NotFound.into());
     }
-    match sys::mother::fork()? {
-        Side::Parent(pid) => Ok(pid),
-        Side::Child => {
+    match sys::fork::fork()? {
+        ForkSide::Parent(pid) => Ok(pid),
+        ForkSide::Child => {
             let error = become_it(program, model);
             watch::say("ALERT", &format!("Cannot execute '{name}': {error}"));
-            sys::mother::end(1)
+            sys::fork::exit_now(1)
         }
     }
 }
@@ -89,11 +89,11 @@ fn become_it(program: &Program, model: &Model) -> io::Error {
     env.extend(std::env::vars_os().filter(ours));
     let env: Vec<_> = env.into_iter().collect();
     let args: Vec<OsString> = program.command.iter().map(OsString::from).collect();
-    let prepared = sys::mother::read_nothing()
+    let prepared = sys::fork::close_stdin()
         .and_then(|()| sys::process::drop_privileges(program.uid, program.gid))
-        .and_then(|()| sys::signal::hold(&super::SIGNALS, false));
+        .and_then(|()| sys::signal::block(&super::SIGNALS, false));
     match prepared {
-        Ok(()) => sys::mother::exec(&args[0], &args, &env),
+        Ok(()) => sys::fork::exec(&args[0], &args, &env),
         Err(error) => error,
     }
 }

@@ -85,7 +85,7 @@ impl Record {
         let (program, directory) = (path(PROGRAM)?, path(DIRECTORY)?);
         let record = Self { program, directory, ..Self::parse(&text, std::process::id())? };
         // Other programs are no masters.
-        [STATE, PROGRAM, DIRECTORY].into_iter().for_each(sys::mother::remove_variable);
+        [STATE, PROGRAM, DIRECTORY].into_iter().for_each(sys::fork::remove_variable);
         record.keep(false);
         Some(record)
     }
@@ -103,10 +103,10 @@ impl Record {
         ];
         let env: Vec<_> = std::env::vars_os().chain(own).collect();
         let args: Vec<OsString> = std::env::args_os().collect();
-        let held = sys::signal::hold(&super::SIGNALS, true);
+        let held = sys::signal::block(&super::SIGNALS, true);
         let moved = held.and_then(|()| std::env::set_current_dir(&self.directory));
         let error = match moved {
-            Ok(()) => sys::mother::exec(self.program.as_os_str(), &args, &env),
+            Ok(()) => sys::fork::exec(self.program.as_os_str(), &args, &env),
             Err(error) => error,
         };
         self.keep(false);
@@ -134,7 +134,7 @@ impl Record {
     pub(crate) fn answer(&mut self, text: &str) {
         if let Some(asked) = self.asked.take() {
             // A client that went away needs no answer.
-            let _ = sys::pair::send(asked, format!("{text}\n\n").as_bytes(), &[]);
+            let _ = sys::socketpair::send(asked, format!("{text}\n\n").as_bytes(), &[]);
             let _ = sys::socket::shutdown_write(asked);
             sys::close(asked);
         }

@@ -9,8 +9,8 @@ use reactor::{Class, Handle, Listener, Thread};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
-use sys::mother::Ended;
-use sys::service::Manager;
+use sys::fork::EndedChild;
+use sys::sd_notify::ServiceManager;
 use sys::signal;
 
 /// Events taken from the system at once.
@@ -33,7 +33,7 @@ pub(crate) struct Orders {
     /// What was said of the configuration.
     pub(crate) startup_logs: String,
     /// Who wants to be told.
-    pub(crate) manager: Option<Manager>,
+    pub(crate) manager: Option<ServiceManager>,
 }
 
 struct Watch {
@@ -73,7 +73,7 @@ pub(crate) fn run(record: Record, orders: Orders) -> io::Result<(End, Record, Or
     }
     drop(supervisor);
     thread.scheduler().spawn(Class::Normal, signals(watch.clone(), bell));
-    signal::hold(&super::SIGNALS, false)?;
+    signal::block(&super::SIGNALS, false)?;
     thread.run()?;
     // All tasks are gone, and what they held of it.
     let watch = Rc::try_unwrap(watch).map_err(|_| io::Error::other("a task is left over"))?;
@@ -114,7 +114,7 @@ impl Watch {
         if !self.stopping.replace(true) {
             self.say("WARNING", "Exiting Master process...");
             self.status.set(0);
-            self.orders.manager.iter().for_each(Manager::stopping);
+            self.orders.manager.iter().for_each(ServiceManager::stopping);
         }
         self.signal(number, |_| true);
     }
@@ -131,7 +131,7 @@ impl Watch {
 
     /// Takes note of processes that have ended.
     fn reap(&self) {
-        while let Some(ended) = sys::mother::reap() {
+        while let Some(ended) = sys::fork::reap() {
             self.ended(ended);
         }
         let failed = !self.stopping.get() && !self.clean.get();
@@ -143,7 +143,7 @@ impl Watch {
         }
     }
 
-    fn ended(&self, Ended { pid, status, .. }: Ended) {
+    fn ended(&self, EndedChild { pid, status, .. }: EndedChild) {
         let mut record = self.record.borrow_mut();
         let Some(place) = record.children.iter().position(|it| it.process.pid == pid) else {
             return;
@@ -183,7 +183,7 @@ fn obituary(process: &Process, status: i32) -> String {
         _ => "worker".to_owned(),
     };
     let how = match status {
-        129.. => sys::mother::signal_name(status - 128),
+        129.. => sys::fork::signal_name(status - 128),
         _ => "Exit".to_owned(),
     };
     format!("{when} {what} ({}) exited with code {status} ({how})", process.pid)
@@ -234,7 +234,7 @@ impl Supervisor for Watch {
         let record = self.record.borrow();
         let child = record.children.iter().find(|child| child.process.pid == pid);
         let child = child.filter(|child| child.channel >= 0).ok_or(io::ErrorKind::NotFound)?;
-        sys::pair::connect(child.channel).map(Handle)
+        sys::socketpair::connect(child.channel).map(Handle)
     }
 
     fn reload(&self, asked: Option<Handle>) {
@@ -247,7 +247,7 @@ impl Supervisor for Watch {
         if self.end.get().is_none() {
             self.end.set(Some(End::Reload));
             self.say("NOTICE", "Reloading HAProxy");
-            self.orders.manager.iter().for_each(Manager::reloading);
+            self.orders.manager.iter().for_each(ServiceManager::reloading);
         }
         self.thread.stop();
     }

@@ -6,7 +6,7 @@ use crate::settings::{RingServer, ServerName};
 use crate::state::worker::Worker;
 use crate::transport::socket::Transport;
 use crate::transport::tls_handshake;
-use reactor::{Class, Dial, Socket};
+use reactor::{Class, ConnectOptions, Socket};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
 
@@ -56,7 +56,7 @@ async fn pour(
     tap: &mut Tap,
     output: &mut Vec<u8>,
 ) -> io::Result<()> {
-    let socket = Socket::dial(&worker.thread, &server.address, &Dial::default())?;
+    let socket = Socket::dial(&worker.thread, &server.address, &ConnectOptions::default())?;
     let mut socket = Transport::from(socket);
     socket.own();
     send(worker, &socket, connect_ms, b"").await?;

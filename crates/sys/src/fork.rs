@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 /// Result of [`fork`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum ForkSide {
     /// In the calling process; with the child's process id.
     Parent(u32),
     /// In the new process.
@@ -19,12 +19,12 @@ pub enum Side {
 ///
 /// # Errors
 /// The system lacks memory or processes.
-pub fn fork() -> io::Result<Side> {
+pub fn fork() -> io::Result<ForkSide> {
     // SAFETY: only this thread exists, as the module demands, so the child is whole.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Side::Child),
-        child => Ok(Side::Parent(child.unsigned_abs())),
+        0 => Ok(ForkSide::Child),
+        child => Ok(ForkSide::Parent(child.unsigned_abs())),
     }
 }
 
@@ -33,21 +33,21 @@ pub fn fork() -> io::Result<Side> {
 ///
 /// # Errors
 /// The system lacks memory or processes.
-pub fn ask_copy(task: impl FnOnce() -> String) -> io::Result<String> {
-    let (own, theirs) = crate::pair::pair()?;
+pub fn run_in_fork(task: impl FnOnce() -> String) -> io::Result<String> {
+    let (own, theirs) = crate::socketpair::pair()?;
     match fork() {
         Err(error) => {
             [own, theirs].into_iter().for_each(crate::close);
             Err(error)
         }
-        Ok(Side::Child) => {
+        Ok(ForkSide::Child) => {
             let text = task();
             if !text.is_empty() {
-                let _ = crate::pair::send(theirs, text.as_bytes(), &[]);
+                let _ = crate::socketpair::send(theirs, text.as_bytes(), &[]);
             }
-            end(0)
+            exit_now(0)
         }
-        Ok(Side::Parent(pid)) => {
+        Ok(ForkSide::Parent(pid)) => {
             crate::close(theirs);
             let mut status = 0;
             loop {
@@ -59,7 +59,7 @@ pub fn ask_copy(task: impl FnOnce() -> String) -> io::Result<String> {
                 }
             }
             let mut bytes = [0; 4096];
-            let received = crate::pair::receive(own, &mut bytes);
+            let received = crate::socketpair::receive(own, &mut bytes);
             crate::close(own);
             let count = received.map_or(0, |(count, _)| count);
             Ok(String::from_utf8_lossy(&bytes[..count]).into_owned())
@@ -93,7 +93,7 @@ pub fn exec(program: &OsStr, args: &[OsString], env: &[(OsString, OsString)]) ->
 }
 
 /// Ends this process at once, without exit handlers, which belong to the parent.
-pub fn end(status: i32) -> ! {
+pub fn exit_now(status: i32) -> ! {
     // SAFETY: ends the process; nothing of it is used afterwards.
     unsafe { libc::_exit(status) }
 }
@@ -102,7 +102,7 @@ pub fn end(status: i32) -> ! {
 ///
 /// # Errors
 /// There is no /dev/null.
-pub fn read_nothing() -> io::Result<()> {
+pub fn close_stdin() -> io::Result<()> {
     let null = std::fs::File::open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     Ok(())
@@ -123,7 +123,7 @@ pub fn remove_variable(name: &str) {
 
 /// A child that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedChild {
     /// Its process id.
     pub pid: u32,
     /// Its exit status; 128 plus the signal if a signal killed it.
@@ -133,7 +133,7 @@ pub struct Ended {
 }
 
 /// Reaps one child that has ended, if any. May be called while threads run.
-pub fn reap() -> Option<Ended> {
+pub fn reap() -> Option<EndedChild> {
     loop {
         let mut status = 0;
         // SAFETY: the pointer is to an integer of this function.
@@ -146,7 +146,7 @@ pub fn reap() -> Option<Ended> {
         }
         let signal = if libc::WIFSIGNALED(status) { libc::WTERMSIG(status) } else { 0 };
         let status = if signal > 0 { 128 + signal } else { libc::WEXITSTATUS(status) };
-        return Some(Ended { pid: pid.unsigned_abs(), status, signal });
+        return Some(EndedChild { pid: pid.unsigned_abs(), status, signal });
     }
 }
 
@@ -163,8 +163,8 @@ mod tests {
 
     #[test]
     fn a_fork_returns_its_text() {
-        assert_eq!(ask_copy(|| "no".to_owned()).expect("a copy"), "no");
-        assert_eq!(ask_copy(String::new).expect("a copy"), "");
+        assert_eq!(run_in_fork(|| "no".to_owned()).expect("a copy"), "no");
+        assert_eq!(run_in_fork(String::new).expect("a copy"), "");
     }
 
     #[test]

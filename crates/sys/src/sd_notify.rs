@@ -8,9 +8,9 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// The socket of the service manager that started the process.
 #[derive(Debug)]
-pub struct Manager(UnixDatagram);
+pub struct ServiceManager(UnixDatagram);
 
-impl Manager {
+impl ServiceManager {
     /// Connects to the manager at an address in the form of the environment's `NOTIFY_SOCKET`: a
     /// path, or an abstract name after `@`. Must be called before the process changes its root
     /// directory.
@@ -33,28 +33,28 @@ impl Manager {
 
     /// Reports that the process serves.
     pub fn ready(&self, pid: u32) {
-        self.tell(&format!("READY=1\nMAINPID={pid}\nSTATUS=Serving"));
+        self.notify(&format!("READY=1\nMAINPID={pid}\nSTATUS=Serving"));
     }
 
     /// Reports that the process reads its configuration again (sd_notify(3), `Type=notify-reload`
     /// included).
     pub fn reloading(&self) {
         let now = crate::clock::monotonic() / 1_000;
-        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={now}\nSTATUS=Reloading"));
+        self.notify(&format!("RELOADING=1\nMONOTONIC_USEC={now}\nSTATUS=Reloading"));
     }
 
     /// Reports that the process serves with the previous configuration because the new one is
     /// faulty.
-    pub fn kept(&self, pid: u32) {
-        self.tell(&format!("READY=1\nMAINPID={pid}\nSTATUS=Reload failed, serving as before"));
+    pub fn reload_failed(&self, pid: u32) {
+        self.notify(&format!("READY=1\nMAINPID={pid}\nSTATUS=Reload failed, serving as before"));
     }
 
     /// Reports that the process is stopping.
     pub fn stopping(&self) {
-        self.tell("STOPPING=1\nSTATUS=Stopping");
+        self.notify("STOPPING=1\nSTATUS=Stopping");
     }
 
-    fn tell(&self, text: &str) {
+    fn notify(&self, text: &str) {
         // If the manager does not listen, there is no one else to report that to.
         let _ = self.0.send(text.as_bytes());
     }
@@ -69,12 +69,12 @@ mod tests {
         let name = format!("weir-service-{}", std::process::id());
         let listener =
             UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-        let manager = Manager::at(OsStr::new(&format!("@{name}"))).unwrap();
+        let manager = ServiceManager::at(OsStr::new(&format!("@{name}"))).unwrap();
         manager.ready(7);
         let mut bytes = [0; 64];
         let len = listener.recv(&mut bytes).unwrap();
         assert_eq!(&bytes[..len], b"READY=1\nMAINPID=7\nSTATUS=Serving");
-        assert!(Manager::at(OsStr::new("")).is_err());
-        assert!(Manager::at(OsStr::new("relative")).is_err());
+        assert!(ServiceManager::at(OsStr::new("")).is_err());
+        assert!(ServiceManager::at(OsStr::new("relative")).is_err());
     }
 }
