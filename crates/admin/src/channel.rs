@@ -64,7 +64,7 @@ impl Channel {
         if deadline.is_some_and(|deadline| deadline.is_due(self.thread.tick())) {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        self.thread.scheduler().pause(deadline).await;
+        self.thread.scheduler().wait(deadline).await;
         Ok(())
     }
 
@@ -188,10 +188,10 @@ pub(crate) async fn accept_all(
         }
         if resting || exhausted {
             listener.pause();
-            thread.scheduler().pause(Some(thread.tick().plus_ms(RETRY_MS))).await;
+            thread.scheduler().wait(Some(thread.tick().plus_ms(RETRY_MS))).await;
         } else if !full() {
             let deadline = listener.resume().is_err().then(|| thread.tick().plus_ms(RETRY_MS));
-            thread.scheduler().pause(deadline).await;
+            thread.scheduler().wait(deadline).await;
         }
     }
     // Who had come before it was over is not turned away.

@@ -127,7 +127,7 @@ async fn answer(socket: Socket, common: Arc<Common>) {
             }
             Err(_) => {
                 socket.want_read();
-                thread.scheduler().pause(None).await;
+                thread.scheduler().wait(None).await;
             }
         }
     }

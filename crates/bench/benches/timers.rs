@@ -86,7 +86,7 @@ fn costs_of_tasks() {
                     // The random draw costs the same in each phase.
                     let within = prng.below(HOUR);
                     let at = base.get().map(|base| Tick(base + within));
-                    sleeper.pause(at).await;
+                    sleeper.wait(at).await;
                 }
             })
         })
@@ -138,7 +138,7 @@ fn storm() {
     for _ in 0..STORM {
         let sleeper = own.clone();
         own.spawn(Class::Normal, async move {
-            sleeper.pause(Some(Tick(70_000))).await;
+            sleeper.wait(Some(Tick(70_000))).await;
         });
     }
     while own.run().more {}

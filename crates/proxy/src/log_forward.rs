@@ -88,7 +88,7 @@ async fn accept(worker: Rc<Worker>, host: Host) {
                 Some(later)
             }
         };
-        thread.scheduler().pause(deadline).await;
+        thread.scheduler().wait(deadline).await;
     }
     // As HAProxy does, those who had come before the stop are heard as long as they stay.
     listener.pause();
@@ -194,7 +194,7 @@ async fn receive(
                     return None;
                 }
                 transport.want_read();
-                worker.thread.scheduler().pause(until).await;
+                worker.thread.scheduler().wait(until).await;
             }
         }
     }
@@ -222,7 +222,7 @@ async fn hear(worker: Rc<Worker>, section: Arc<LogForward>, handle: Handle) {
             worker.thread.scheduler().yield_as(Class::Bulk).await;
         } else {
             socket.want_read();
-            worker.thread.scheduler().pause(None).await;
+            worker.thread.scheduler().wait(None).await;
         }
     }
 }

@@ -27,8 +27,8 @@ pub use pulse::Pulse;
 pub use sched::activity::{Activity, Counter};
 pub use sched::profile::{Entry as ProfileEntry, Totals as ProfileTotals};
 pub use sched::{
-    Class, Mailbox, Need, Profiling, QueuedTasks, Scheduler, Settings as SchedulerSettings, Supply,
-    TaskId, Ticket, Wake,
+    Class, FairSemaphore, Mailbox, Profiling, QueuedTasks, Scheduler,
+    Settings as SchedulerSettings, TaskId, Urgency, WaitTicket, Wake,
 };
 pub use socket::{Listener, Socket};
 pub use stdx::Tick;

@@ -28,7 +28,7 @@ impl Pace {
             self.pieces = 0;
             let until = thread.tick().plus_ms(REST_MS);
             while !until.is_due(thread.tick()) {
-                thread.scheduler().pause(Some(until)).await;
+                thread.scheduler().wait(Some(until)).await;
             }
         }
         thread.next_turn(Class::Bulk).await;

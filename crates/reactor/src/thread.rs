@@ -139,7 +139,7 @@ impl Thread {
         let mailbox = Arc::new(Mailbox::new(kernel.alarm()));
         let correction = timekeeper.correction();
         let (now, wall) = (kernel.monotonic().wrapping_add(correction), kernel.wall());
-        let scheduler = Scheduler::observed(
+        let scheduler = Scheduler::with_counters(
             settings.scheduler,
             mailbox,
             Tick::from_nanos(now),
@@ -336,7 +336,7 @@ impl Thread {
             }
             self.has_time_for_bulk()
         };
-        self.scheduler.run_telling(&before, &|| self.has_time_for_heavy());
+        self.scheduler.run_with(&before, &|| self.has_time_for_heavy());
         self.send_queued();
         self.pulse.leave(self.scheduler.load());
         if self.turns.get().is_multiple_of(SAMPLED) {
@@ -365,7 +365,7 @@ impl Thread {
         let length = self.clock().saturating_sub(self.now.get());
         let average = self.activity().loop_nanos.get();
         let average = average - average / SAMPLES + length / SAMPLES;
-        self.scheduler.hear_loop(average);
+        self.scheduler.set_loop_time(average);
     }
 
     fn activity(&self) -> &sched::Activity {

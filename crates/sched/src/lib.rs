@@ -2,33 +2,35 @@
 //!
 //! Invariant: this crate names no file descriptor and reads no clock; time is an argument.
 //!
-//! Reading order: [`class`] and [`wake`] define the terms, [`scheduler`] runs tasks, [`queue`] and
+//! Reading order: [`class`] and [`wake`] define the terms, [`scheduler`] runs tasks, [`enqueue`]
+//! and
 //! [`wheel`] hold what is queued and timed, [`mailbox`] takes wake-ups from other threads,
-//! [`pause`] has the futures that tasks await. [`shared`] is work for a set of threads, [`supply`]
-//! a fair semaphore, [`activity`] and [`profile`] are the counters and times that operators see.
+//! [`wait`] has the futures that tasks await. [`shared`] is work for a set of threads,
+//! [`fair_semaphore`] a fair semaphore, [`activity`] and [`profile`] are the counters and times
+//! that operators see.
 
 pub mod activity;
 pub mod class;
 mod delegating_lock;
+pub mod fair_semaphore;
 pub mod mailbox;
 pub mod park;
-pub mod pause;
 pub mod profile;
 pub mod queue;
 pub mod scheduler;
 pub mod shared;
 mod slot;
-pub mod supply;
 mod sync;
+pub mod wait;
 pub mod wake;
 mod waker;
 pub mod wheel;
 
 pub use activity::Activity;
 pub use class::Class;
+pub use fair_semaphore::{FairSemaphore, Urgency, WaitTicket};
 pub use mailbox::{Alarm, Mailbox};
 pub use profile::{Clock, Mode as Profiling, Usage};
 pub use scheduler::{QueuedTasks, Round, Scheduler, Settings, TaskId};
 pub use shared::SharedWork;
-pub use supply::{Need, Supply, Ticket};
 pub use wake::Wake;

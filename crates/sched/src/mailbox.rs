@@ -58,7 +58,7 @@ impl Mailbox {
     }
 
     /// Wakes the owner without a letter, for instance because the process received a signal.
-    pub fn rouse(&self) {
+    pub fn ring(&self) {
         self.alarm.ring();
     }
 

@@ -5,10 +5,10 @@
 use crate::activity::Activity;
 use crate::class::Class;
 use crate::mailbox::Mailbox;
-use crate::pause::{Pause, Yield};
 use crate::profile::{Clock, Function, Mode, NoClock, Profile};
 use crate::queue::RunQueue;
 use crate::slot::{State, TaskTable};
+use crate::wait::{Wait, Yield};
 use crate::wake::Wake;
 use crate::waker;
 use crate::wheel::Wheel;
@@ -112,12 +112,12 @@ impl std::fmt::Debug for Scheduler {
 impl Scheduler {
     /// A scheduler without tasks, whose time starts at `now`.
     pub fn new(settings: Settings, mailbox: Arc<Mailbox>, now: Tick) -> Self {
-        Self::observed(settings, mailbox, now, Arc::default(), Box::new(NoClock))
+        Self::with_counters(settings, mailbox, now, Arc::default(), Box::new(NoClock))
     }
 
     /// As [`Scheduler::new`], with counters that other threads may hold already and a clock for
     /// profiling.
-    pub fn observed(
+    pub fn with_counters(
         settings: Settings,
         mailbox: Arc<Mailbox>,
         now: Tick,
@@ -272,24 +272,24 @@ impl Scheduler {
     ///
     /// Wake-ups can be spurious: the caller checks its condition again.
     #[inline]
-    pub fn pause(&self, deadline: Option<Tick>) -> Pause<'_> {
-        Pause::new(self, deadline)
+    pub fn wait(&self, deadline: Option<Tick>) -> Wait<'_> {
+        Wait::new(self, deadline)
     }
 
     /// Makes the next wake-up of the running task bulk work: the task is in the middle of a
     /// transfer, and tasks that begin something run first.
-    pub fn carry_on(&self) {
-        self.flag_current(State::NEXT_BULK);
+    pub fn next_wake_as_bulk(&self) {
+        self.set_next_class(State::NEXT_BULK);
     }
 
     /// Makes the next wake-up of the running task by I/O heavy work, because the task would only
     /// yield to that class after an ordinary wake-up. [`Wake::IO`] as the only reason tells the
     /// task that it runs as heavy work.
-    pub fn labour(&self) {
-        self.flag_current(State::NEXT_HEAVY);
+    pub fn next_wake_as_heavy(&self) {
+        self.set_next_class(State::NEXT_HEAVY);
     }
 
-    fn flag_current(&self, what: State) {
+    fn set_next_class(&self, what: State) {
         if let Some(slot) = self.inner.borrow_mut().tasks.get_mut(self.current.get()) {
             slot.state |= what;
         }

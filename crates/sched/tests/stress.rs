@@ -65,8 +65,8 @@ async fn live(own: Rc<Scheduler>, kind: u32, life: DropCounter, other: Option<Ta
         match kind {
             0 => own.yield_as(Class::Bulk).await,
             1 => own.yield_as(Class::Heavy).await,
-            2 => drop(own.pause(Some(Tick(5))).await),
-            _ => drop(own.pause(None).await),
+            2 => drop(own.wait(Some(Tick(5))).await),
+            _ => drop(own.wait(None).await),
         }
     }
 }

@@ -117,7 +117,7 @@ async fn taker(scheduler: Rc<Scheduler>, tally: Arc<Tally>, goal: usize) {
         tally.taken.store(tally.posted.load(SeqCst), SeqCst);
         switch();
         if tally.taken.load(SeqCst) < goal {
-            scheduler.pause(None).await;
+            scheduler.wait(None).await;
         }
     }
 }
@@ -196,7 +196,7 @@ fn a_killed_task_is_dropped_exactly_once_in_any_state() {
                 let _life = life;
                 loop {
                     switch();
-                    own.pause(None).await;
+                    own.wait(None).await;
                 }
             });
             locked(&owner.first).push(id);
@@ -277,6 +277,6 @@ async fn keeper(
                 }
             }
         }
-        scheduler.pause(None).await;
+        scheduler.wait(None).await;
     }
 }

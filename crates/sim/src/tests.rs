@@ -22,7 +22,7 @@ async fn recv(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
         match socket.recv(buffer) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 socket.want_read();
-                socket.thread().scheduler().pause(None).await;
+                socket.thread().scheduler().wait(None).await;
             }
             other => return other,
         }
@@ -35,7 +35,7 @@ async fn send_all(socket: &Socket, mut bytes: &[u8]) -> io::Result<()> {
             Ok(count) => bytes = &bytes[count..],
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 socket.want_write();
-                socket.thread().scheduler().pause(None).await;
+                socket.thread().scheduler().wait(None).await;
             }
             Err(error) => return Err(error),
         }
@@ -58,13 +58,13 @@ async fn serve<F: Future<Output = ()> + 'static>(
                 thread.scheduler().spawn(Class::Normal, work(socket));
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                thread.scheduler().pause(None).await;
+                thread.scheduler().wait(None).await;
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(_) => {
                 // No handles are left: the server pauses, as any server has to.
                 listener.pause();
-                thread.scheduler().pause(Some(thread.tick().plus_ms(100))).await;
+                thread.scheduler().wait(Some(thread.tick().plus_ms(100))).await;
                 listener.resume().unwrap();
             }
         }

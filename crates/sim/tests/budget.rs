@@ -22,7 +22,7 @@ fn storm(timers: usize, jobs: usize) -> Vec<(u64, u64)> {
     for _ in 0..timers {
         let own = thread.clone();
         thread.scheduler().spawn(reactor::Class::Normal, async move {
-            own.scheduler().pause(Some(own.tick().plus_ms(1_000))).await;
+            own.scheduler().wait(Some(own.tick().plus_ms(1_000))).await;
         });
     }
     let done = Arc::new(AtomicUsize::new(0));

@@ -97,7 +97,7 @@ async fn run(worker: Rc<Worker>, bell: Handle, stop: Stop, manager: Option<Arc<S
         if bell_watch.resume().is_err() {
             return;
         }
-        worker.thread.scheduler().pause(next.tick()).await;
+        worker.thread.scheduler().wait(next.tick()).await;
         sys::eventfd_clear(bell.0);
         for number in signal::take() {
             if let Some(manager) = manager.as_ref().filter(|_| ENDS.contains(&number)) {

@@ -166,7 +166,7 @@ impl Later {
             Self::Pause(span) => {
                 let until = worker.thread.tick().plus_ms(span);
                 while !until.is_due(worker.thread.tick()) {
-                    worker.thread.scheduler().pause(Some(until)).await;
+                    worker.thread.scheduler().wait(Some(until)).await;
                 }
                 String::new()
             }

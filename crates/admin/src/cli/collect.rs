@@ -72,7 +72,7 @@ async fn some<T: Default + Send + 'static>(
     }
     let deadline = worker.thread.tick().plus_ms(PATIENCE_MS);
     while answers.missing.load(Acquire) > 0 && !deadline.is_due(worker.thread.tick()) {
-        worker.thread.scheduler().pause(Some(deadline)).await;
+        worker.thread.scheduler().wait(Some(deadline)).await;
     }
     std::mem::take(&mut *answers.given.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -256,7 +256,7 @@ impl Session {
                 Err(_) => {}
             }
             self.channel.socket.want_read();
-            self.worker.thread.scheduler().pause(None).await;
+            self.worker.thread.scheduler().wait(None).await;
         }
     }
 

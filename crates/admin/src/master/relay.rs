@@ -82,7 +82,7 @@ pub(super) async fn run(
                 } else if listens {
                     client.socket.want_read();
                 }
-                client.thread.scheduler().pause(None).await;
+                client.thread.scheduler().wait(None).await;
             }
         }
     }
@@ -110,7 +110,7 @@ async fn send(client: &Channel, far: &Socket, bytes: &[u8]) -> io::Result<()> {
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
             Err(_) => {
                 far.want_write();
-                client.thread.scheduler().pause(None).await;
+                client.thread.scheduler().wait(None).await;
             }
         }
     }

@@ -40,7 +40,7 @@ fn latencies(low_latency: bool) -> Vec<f64> {
     let (urgent, at, log) = (own.clone(), sent.clone(), taken.clone());
     let task = own.spawn(Class::Urgent, async move {
         loop {
-            urgent.pause(None).await;
+            urgent.wait(None).await;
             let waited = origin.elapsed().as_nanos() as u64 - at.swap(0, Relaxed);
             log.borrow_mut().push(waited as f64 / 1e3);
         }

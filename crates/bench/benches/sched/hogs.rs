@@ -89,7 +89,7 @@ fn weir() -> Vec<String> {
     let (own, light) = (thread.clone(), probe.clone());
     let task = thread.scheduler().spawn(Class::Urgent, async move {
         while !light.stopped() {
-            own.scheduler().pause(None).await;
+            own.scheduler().wait(None).await;
             light.turn();
         }
     });

@@ -47,7 +47,7 @@ fn weir() -> Vec<String> {
         let thread = Thread::new(0, kernel, Settings::default());
         let own = thread.clone();
         let task = thread.scheduler().spawn(Class::Normal, async move {
-            while !own.scheduler().pause(None).await.contains(Wake::SIGNAL) {
+            while !own.scheduler().wait(None).await.contains(Wake::SIGNAL) {
                 count.fetch_add(1, Release);
             }
             own.stop();

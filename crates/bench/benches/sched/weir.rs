@@ -33,7 +33,7 @@ fn scheduler(profiling: Profiling) -> Rc<Scheduler> {
     let settings = Settings { profiling, ..Settings::default() };
     let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
     let activity = Arc::new(Activity::default());
-    Rc::new(Scheduler::observed(settings, mailbox, Tick(0), activity, clock))
+    Rc::new(Scheduler::with_counters(settings, mailbox, Tick(0), activity, clock))
 }
 
 fn drain(scheduler: &Scheduler) {
@@ -69,7 +69,7 @@ fn spawn(profiling: Profiling) -> f64 {
 fn sleepers(own: &Rc<Scheduler>) -> Vec<TaskId> {
     let sleeper = |own: Rc<Scheduler>| async move {
         loop {
-            own.pause(None).await;
+            own.wait(None).await;
         }
     };
     let all = (0..TASKS).map(|_| own.spawn(Class::Normal, sleeper(own.clone()))).collect();
@@ -147,7 +147,7 @@ fn timer(profiling: Profiling) -> f64 {
     let sleeper = |own: Rc<Scheduler>| async move {
         let mut deadline = 60_000;
         loop {
-            own.pause(Some(Tick(deadline))).await;
+            own.wait(Some(Tick(deadline))).await;
             deadline += 1;
         }
     };

@@ -83,7 +83,7 @@ pub(crate) async fn run(tx: &mut Transaction) {
         let ask = Arc::new(Ask { name, family, answer: Mutex::default(), waiter });
         resolver.order(Order::Ask(ask.clone()));
         while ask.answer().is_none() {
-            thread.scheduler().pause(None).await;
+            thread.scheduler().wait(None).await;
         }
         found = ask.answer().flatten();
     }

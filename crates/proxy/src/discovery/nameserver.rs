@@ -169,7 +169,7 @@ impl Streams {
             }
             let own = thread.scheduler().current();
             self.waiting.borrow_mut().push_back(own);
-            thread.scheduler().pause(Some(until)).await;
+            thread.scheduler().wait(Some(until)).await;
             self.waiting.borrow_mut().retain(|task| *task != own);
         }
         self.running.set(self.running.get() + 1);

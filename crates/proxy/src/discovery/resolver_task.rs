@@ -45,7 +45,7 @@ pub(super) async fn run(worker: Rc<Worker>, resolver: usize) {
         keeper.ask();
         keeper.hear(&mut buffer);
         keeper.searches.forget(keeper.now());
-        scheduler.pause(keeper.deadline()).await;
+        scheduler.wait(keeper.deadline()).await;
     }
 }
 

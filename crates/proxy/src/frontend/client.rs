@@ -21,7 +21,7 @@ use crate::upstream::private_pool::Own;
 use buf::Buf;
 use mux::h2::Key;
 use mux::{Side, h1};
-use reactor::{Class, Need, Socket, Tick};
+use reactor::{Class, Socket, Tick, Urgency};
 use sample::VarStore;
 use std::cell::{OnceCell, Ref};
 use std::io;
@@ -450,7 +450,7 @@ async fn say_farewell(mut client: Box<Client>) {
     }
     let mut dropped = 0;
     while dropped < FAREWELL_BYTES && !deadline.is_due(thread.tick()) {
-        let Some(mut waste) = client.worker.buffers.try_take(Need::Urgent) else { return };
+        let Some(mut waste) = client.worker.buffers.try_take(Urgency::Urgent) else { return };
         let read = client.socket.recv(waste.space());
         client.worker.release(waste);
         match read {
@@ -458,7 +458,7 @@ async fn say_farewell(mut client: Box<Client>) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 client.socket.want_read();
-                thread.scheduler().pause(Some(deadline)).await;
+                thread.scheduler().wait(Some(deadline)).await;
             }
             _ => return,
         }
@@ -500,9 +500,9 @@ pub(crate) async fn first_bytes(client: &mut Client) -> Arrival {
         if client.requests == 0 && client.session().is_some() {
             // Its handshake was heavy work; what it asks first gives way to connections that have
             // stood for longer.
-            thread.scheduler().carry_on();
+            thread.scheduler().next_wake_as_bulk();
         }
-        thread.scheduler().pause(Tick::earlier(deadline, last)).await;
+        thread.scheduler().wait(Tick::earlier(deadline, last)).await;
         prefetch::prefetch(client);
     }
 }
@@ -533,13 +533,13 @@ fn skip_empty_lines(client: &mut Client) {
 
 /// Tries to read, unless there is no buffer to read into. (No future holds that buffer.)
 fn read_at_once(client: &mut Client) -> Option<Option<Arrival>> {
-    let input = client.worker.buffers.try_take(Need::Ordinary)?;
+    let input = client.worker.buffers.try_take(Urgency::Ordinary)?;
     Some(read_first(client, input))
 }
 
 /// Tries to read as soon as there is a buffer to read into.
 async fn read_later(client: &mut Client, deadline: Option<Tick>) -> Option<Arrival> {
-    match client.worker.buffers.take(Need::Ordinary, deadline).await {
+    match client.worker.buffers.take(Urgency::Ordinary, deadline).await {
         Some(input) => read_first(client, input),
         None => Some(Arrival::TimedOut),
     }

@@ -86,7 +86,7 @@ pub(crate) async fn recognize(client: &mut Client) -> bool {
                     return false;
                 }
                 client.socket.want_read();
-                thread.scheduler().pause(deadline).await;
+                thread.scheduler().wait(deadline).await;
             }
             _ => return false,
         }
@@ -180,9 +180,9 @@ impl Driver {
                     }
                     self.pump.want(socket);
                     if self.front.is_crowded() {
-                        thread.scheduler().carry_on();
+                        thread.scheduler().next_wake_as_bulk();
                     }
-                    thread.scheduler().pause(next.map(|(at, _)| at)).await;
+                    thread.scheduler().wait(next.map(|(at, _)| at)).await;
                 }
             }
         }
@@ -278,7 +278,7 @@ async fn serve(worker: Rc<Worker>, front: Rc<Front>, client: Box<Client>) {
     let ended = poll_fn(|context| {
         let polled = run.as_mut().poll(context);
         if polled.is_pending() && front.is_crowded() {
-            worker.thread.scheduler().carry_on();
+            worker.thread.scheduler().next_wake_as_bulk();
         }
         polled
     });

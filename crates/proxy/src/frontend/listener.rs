@@ -72,7 +72,7 @@ async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, part: Part) {
             None if listener.resume().is_ok() => complained = false,
             None => {}
         }
-        worker.thread.scheduler().pause(deadline).await;
+        worker.thread.scheduler().wait(deadline).await;
     }
     // Before the last one closes it: a watch on a socket that lives on in another process would
     // stay.

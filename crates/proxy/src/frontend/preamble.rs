@@ -18,7 +18,7 @@ use crate::transport::socket::Transport;
 use crate::transport::tls_handshake;
 use buf::Buf;
 use header::{Kind, Problem};
-use reactor::{Namespace, Need, Socket, Tick};
+use reactor::{Namespace, Socket, Tick, Urgency};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ impl Opening<'_> {
                 return Ok(());
             }
             if self.transport.is_readable() && self.input.capacity() == 0 {
-                let buffer = self.worker.buffers.take(Need::Ordinary, self.deadline).await;
+                let buffer = self.worker.buffers.take(Urgency::Ordinary, self.deadline).await;
                 *self.input = buffer.ok_or(Problem::Late)?;
             }
             match self.read() {
@@ -147,7 +147,7 @@ impl Opening<'_> {
                         return Err(Problem::Late);
                     }
                     self.transport.want_read();
-                    thread.scheduler().pause(self.deadline).await;
+                    thread.scheduler().wait(self.deadline).await;
                 }
                 Err(_) => return Err(Problem::Broken),
             }

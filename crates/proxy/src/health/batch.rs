@@ -50,7 +50,7 @@ impl Flight {
             });
             worker.release(buffer);
             if !self.checks.is_empty() {
-                worker.thread.scheduler().pause(deadline).await;
+                worker.thread.scheduler().wait(deadline).await;
             }
         }
     }

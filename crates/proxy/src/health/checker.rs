@@ -184,6 +184,6 @@ pub(super) async fn run(checker: Rc<Checker>) {
         }
         let span = ahead.map(|ahead| u32::try_from(ahead).unwrap_or(u32::MAX));
         let deadline: Option<Tick> = span.map(|span| worker.thread.tick().plus_ms(span));
-        worker.thread.scheduler().pause(deadline).await;
+        worker.thread.scheduler().wait(deadline).await;
     }
 }

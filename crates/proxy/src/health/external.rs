@@ -46,21 +46,21 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record, external: Arc<Exte
                 let code = if let ExitStatus::Exited(status) = ending { status } else { -1 };
                 return turn.report(result(CheckStatus::ProcessError, code, ""));
             }
-            None => drop(thread.scheduler().pause(Some(deadline)).await),
+            None => drop(thread.scheduler().wait(Some(deadline)).await),
         }
     }
     turn.report(result(CheckStatus::ProcessTimeout, 0, ""));
     child.end(false);
     let deadline = thread.tick().plus_ms(GRACE_MS);
     while child.ending().is_none() && !deadline.is_due(thread.tick()) {
-        thread.scheduler().pause(Some(deadline)).await;
+        thread.scheduler().wait(Some(deadline)).await;
     }
     if child.ending().is_none() {
         child.end(true);
         // The system keeps it until its end has been heard. The next check does not wait for that.
         drop((turn, underway));
         while child.ending().is_none() {
-            thread.scheduler().pause(None).await;
+            thread.scheduler().wait(None).await;
         }
     }
 }

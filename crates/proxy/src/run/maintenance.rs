@@ -16,7 +16,7 @@ const LOOK_MS: u32 = 10;
 /// Runs until the soft stop has let the last client of the thread go.
 pub(crate) async fn run(worker: Rc<Worker>) {
     let (thread, scheduler) = (worker.thread.index, worker.thread.scheduler());
-    worker.shared.work.attend(thread, worker.thread.mailbox().clone(), scheduler.current());
+    worker.shared.work.register(thread, worker.thread.mailbox().clone(), scheduler.current());
     let mut told = false;
     // When rings are not waited for any more, and when they are looked at again.
     let mut pouring: Option<(Tick, Tick)> = None;
@@ -26,7 +26,7 @@ pub(crate) async fn run(worker: Rc<Worker>) {
     loop {
         let deadline = Tick::earlier(purge, next_shared(&worker));
         let deadline = Tick::earlier(deadline, pouring.map(|(_, look)| look));
-        let woken = scheduler.pause(deadline).await;
+        let woken = scheduler.wait(deadline).await;
         if woken.contains(Wake::MESSAGE) {
             answer(&worker);
         }
@@ -58,7 +58,7 @@ pub(crate) async fn run(worker: Rc<Worker>) {
                 pouring = Some((until, now.plus_ms(LOOK_MS)));
                 continue;
             }
-            worker.shared.work.leave(thread);
+            worker.shared.work.remove_thread(thread);
             worker.thread.leave();
             return;
         }
@@ -132,6 +132,6 @@ async fn measure(worker: Rc<Worker>, budget: Budget) {
         }
         let quiet = shared.connections.current() == 0;
         let pause = thread.tick().plus_ms(if quiet { QUIET_MS } else { PERIOD_MS });
-        thread.scheduler().pause(Some(pause)).await;
+        thread.scheduler().wait(Some(pause)).await;
     }
 }

@@ -29,7 +29,7 @@ fn tend(shared: &Weak<Shared>, table: &Weak<Table>, due: u64) {
     let (Some(shared), Some(table)) = (shared.upgrade(), table.upgrade()) else { return };
     let watcher = table.number() % shared.settings.threads;
     let job = Box::new(move |_: &Worker, now: u64| pass(&table, now));
-    let _ = shared.work.add(watcher, shared.work.everybody(), due, job);
+    let _ = shared.work.add(watcher, shared.work.all_threads(), due, job);
 }
 
 /// One pass over a table: when the next one is to be, if at all.

@@ -46,7 +46,7 @@ async fn run(worker: Rc<Worker>, backend: usize, slot: usize) {
     loop {
         while server.state.state().0 == OpState::Starting {
             let due = worker.thread.tick().plus_ms(step as u32);
-            worker.thread.scheduler().pause(Some(due)).await;
+            worker.thread.scheduler().wait(Some(due)).await;
             back.balancer.warm_up(slot, worker.millis());
         }
         server.warming.store(false, SeqCst);

@@ -11,7 +11,7 @@ use crate::upstream::h2_connection::Trunk;
 use crate::upstream::pool::Parked;
 use buf::Buf;
 use mux::h2::Key;
-use reactor::{Need, Socket};
+use reactor::{Socket, Urgency};
 use std::cell::OnceCell;
 use std::io;
 use std::net::SocketAddr;
@@ -152,7 +152,7 @@ impl ServerConn {
         if !self.lacks_buffer() {
             return true;
         }
-        let fresh = worker.buffers.try_take(Need::Urgent);
+        let fresh = worker.buffers.try_take(Urgency::Urgent);
         fresh.map(|fresh| self.input = fresh).is_some()
     }
 

@@ -108,6 +108,6 @@ pub(crate) fn keep(shared: &Arc<Shared>) {
         let mut sampler = Sampler::new(shared);
         let (due, work) = (sampler.due(), &shared.work);
         let job = move |worker: &crate::Worker, now| sampler.step(&worker.shared, now);
-        let _ = work.add(0, work.everybody(), due, Box::new(job));
+        let _ = work.add(0, work.all_threads(), due, Box::new(job));
     }
 }

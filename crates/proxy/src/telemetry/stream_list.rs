@@ -219,7 +219,7 @@ impl Worker {
 
     fn told(&self, key: Key, stream: &Stream) -> Listing {
         let age = self.thread.nanos().saturating_sub(stream.since);
-        let (usage, deadline) = self.thread.scheduler().seen(stream.task).unwrap_or_default();
+        let (usage, deadline) = self.thread.scheduler().task_usage(stream.task).unwrap_or_default();
         let left = |deadline: Tick| u64::from(deadline.ms_after(self.thread.tick()));
         Listing {
             number: self.number(key),

@@ -2,7 +2,7 @@
 //! each other out: what ends a transaction may use the reserve.
 
 use buf::{Buf, Levels, Pool};
-use reactor::{Need, Supply, Thread, Tick, Ticket};
+use reactor::{FairSemaphore, Thread, Tick, Urgency, WaitTicket};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub struct Buffers {
     thread: Rc<Thread>,
     ordinary: Pool,
     bulk: Pool,
-    supply: Option<Rc<Supply>>,
+    supply: Option<Rc<FairSemaphore>>,
     /// How many there are, where requests that hold some without need end.
     shed_of: Option<isize>,
     /// Memory is short: there are no big ones.
@@ -77,7 +77,7 @@ impl Buffers {
             thread: thread.clone(),
             ordinary: Pool::new(size, KEEP),
             bulk: Pool::new(BULK.max(size), KEEP_BULK),
-            supply: own.map(|own| Rc::new(Supply::new(own.buffers, own.reserve))),
+            supply: own.map(|own| Rc::new(FairSemaphore::new(own.buffers, own.reserve))),
             shed_of: own.filter(|own| own.sheds).map(|own| own.buffers as isize),
             tight: Cell::new(false),
             short: Cell::new(false),
@@ -111,16 +111,16 @@ impl Buffers {
     }
 
     /// One that is there. `None`: has to be waited for, with [`Buffers::take`].
-    pub(crate) fn try_take(&self, need: Need) -> Option<Buf> {
+    pub(crate) fn try_take(&self, need: Urgency) -> Option<Buf> {
         match &self.supply {
-            Some(supply) if !supply.try_take(need) => None,
+            Some(supply) if !supply.try_acquire(need) => None,
             _ => Some(self.ordinary.take()),
         }
     }
 
     /// One that is there or, waiting in order and for nothing else, the next one. `None`: there was
     /// none until the deadline.
-    pub(crate) async fn take(&self, need: Need, deadline: Option<Tick>) -> Option<Buf> {
+    pub(crate) async fn take(&self, need: Urgency, deadline: Option<Tick>) -> Option<Buf> {
         match self.try_take(need) {
             Some(buffer) => Some(buffer),
             None => Box::pin(self.wait(need, deadline)).await,
@@ -128,7 +128,7 @@ impl Buffers {
     }
 
     #[cold]
-    async fn wait(&self, need: Need, deadline: Option<Tick>) -> Option<Buf> {
+    async fn wait(&self, need: Urgency, deadline: Option<Tick>) -> Option<Buf> {
         let mut claim = Claim::default();
         claim.renew(self, Some(need));
         loop {
@@ -138,14 +138,14 @@ impl Buffers {
             if deadline.is_some_and(|deadline| deadline.is_due(self.thread.tick())) {
                 return None;
             }
-            self.thread.scheduler().pause(deadline).await;
+            self.thread.scheduler().wait(deadline).await;
         }
     }
 
     /// One at once, whatever the limit: for checks, which are few at a time.
     pub(crate) fn take_anyway(&self) -> Buf {
         if let Some(supply) = &self.supply {
-            supply.take_anyway();
+            supply.acquire_beyond_limit();
         }
         self.ordinary.take()
     }
@@ -185,7 +185,7 @@ impl Buffers {
         }
         self.ordinary.give(buffer);
         if let Some(supply) = &self.supply {
-            supply.give(self.thread.scheduler());
+            supply.release(self.thread.scheduler());
         }
     }
 }
@@ -197,22 +197,22 @@ pub(crate) struct Claim(Option<Box<Place>>);
 /// Gives the place up when it is dropped.
 struct Place {
     thread: Rc<Thread>,
-    supply: Rc<Supply>,
-    ticket: Option<Ticket>,
+    supply: Rc<FairSemaphore>,
+    ticket: Option<WaitTicket>,
 }
 
 impl Claim {
     /// The buffer that was waited for, and for what, once there is one.
     #[inline]
-    pub(crate) fn collect(&mut self, buffers: &Buffers) -> Option<(Need, Buf)> {
+    pub(crate) fn collect(&mut self, buffers: &Buffers) -> Option<(Urgency, Buf)> {
         self.0.as_ref()?;
         self.redeem(buffers)
     }
 
     #[cold]
-    fn redeem(&mut self, buffers: &Buffers) -> Option<(Need, Buf)> {
+    fn redeem(&mut self, buffers: &Buffers) -> Option<(Urgency, Buf)> {
         let place = self.0.as_mut()?;
-        match place.supply.redeem(place.ticket.take()?) {
+        match place.supply.claim(place.ticket.take()?) {
             Ok(need) => {
                 self.0 = None;
                 Some((need, buffers.ordinary.take()))
@@ -226,15 +226,16 @@ impl Claim {
 
     /// Stands in line for what is needed now, or in none.
     #[inline]
-    pub(crate) fn renew(&mut self, buffers: &Buffers, need: Option<Need>) {
+    pub(crate) fn renew(&mut self, buffers: &Buffers, need: Option<Urgency>) {
         if self.0.is_some() || need.is_some() {
             self.queue(buffers, need);
         }
     }
 
     #[cold]
-    fn queue(&mut self, buffers: &Buffers, need: Option<Need>) {
-        let stands = self.0.as_ref().and_then(|place| place.ticket.as_ref()).map(Ticket::need);
+    fn queue(&mut self, buffers: &Buffers, need: Option<Urgency>) {
+        let stands =
+            self.0.as_ref().and_then(|place| place.ticket.as_ref()).map(WaitTicket::urgency);
         if stands == need {
             return;
         }
@@ -242,7 +243,7 @@ impl Claim {
         let (Some(need), Some(supply)) = (need, &buffers.supply) else { return };
         let (thread, supply) = (buffers.thread.clone(), supply.clone());
         thread.pulse().activity().buffer_waits.add(1);
-        let ticket = Some(supply.queue(thread.scheduler(), need));
+        let ticket = Some(supply.enqueue(thread.scheduler(), need));
         self.0 = Some(Box::new(Place { thread, supply, ticket }));
     }
 }
@@ -250,7 +251,7 @@ impl Claim {
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
-            self.supply.leave(self.thread.scheduler(), ticket);
+            self.supply.cancel(self.thread.scheduler(), ticket);
         }
     }
 }

@@ -64,7 +64,7 @@ async fn gather(tx: &mut Transaction, span: Option<u32>, at_least: u64) -> Resul
                     return Err(Failure::new(408, Cause::ClientTimeout, Phase::Request));
                 }
                 tx.client.socket.want_read();
-                tx.worker.thread.clone().scheduler().pause(deadline).await;
+                tx.worker.thread.clone().scheduler().wait(deadline).await;
             }
             Err(_) => {
                 tx.left = true;
@@ -115,7 +115,7 @@ pub(crate) async fn wait_for_response(
                 if let Some(server) = &tx.server {
                     server.socket().want_read();
                 }
-                tx.worker.thread.clone().scheduler().pause(deadline).await;
+                tx.worker.thread.clone().scheduler().wait(deadline).await;
             }
             // Whoever passes the body on finds the same.
             _ => return Ok(()),

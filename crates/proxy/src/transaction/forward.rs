@@ -27,7 +27,7 @@ use balance::Sign;
 use buf::Buf;
 use mux::BodyKind;
 use mux::h1::{self, HeadStep};
-use reactor::{Class, Need};
+use reactor::{Class, Urgency};
 use sample::Side;
 use std::io;
 use stdx::Tick;
@@ -157,9 +157,9 @@ impl Exchange {
                 tx.space.release(&tx.worker);
             }
             if self.awaits_body(tx) && std::mem::replace(&mut self.midway, true) {
-                thread.scheduler().carry_on();
+                thread.scheduler().next_wake_as_bulk();
             }
-            thread.scheduler().pause(Tick::earlier(deadline, count)).await;
+            thread.scheduler().wait(Tick::earlier(deadline, count)).await;
             self.doubt_client(tx);
             tx.fetch();
             tx.space.renew(&tx.worker);
@@ -179,7 +179,7 @@ impl Exchange {
         let before = (space.up.sent, space.up.read);
         let from = (&client.socket, &mut client.mux);
         let mut ends =
-            Ends { from, to: server.ends(), need: Need::Ordinary, splicing: self.splicing[0] };
+            Ends { from, to: server.ends(), need: Urgency::Ordinary, splicing: self.splicing[0] };
         let result = space.up.step(&tx.worker, &mut client.input, &mut ends);
         let now = tx.worker.thread.tick();
         if space.up.sent != before.0 {
@@ -261,7 +261,7 @@ impl Exchange {
         let before = (space.down.sent, space.down.read);
         let (input, from) = server.input_and_ends();
         let to = (&client.socket, &mut client.mux);
-        let mut ends = Ends { from, to, need: Need::Urgent, splicing: self.splicing[1] };
+        let mut ends = Ends { from, to, need: Urgency::Urgent, splicing: self.splicing[1] };
         let result = space.down.step(&tx.worker, input, &mut ends);
         let now = tx.worker.thread.tick();
         if space.down.sent != before.0 {
@@ -603,11 +603,11 @@ impl Exchange {
     }
 
     /// What a buffer has to be waited for, if that is so.
-    fn needs_buffer(&self) -> Option<Need> {
+    fn needs_buffer(&self) -> Option<Urgency> {
         if self.down == Step::AwaitsBuffer {
-            return Some(Need::Urgent);
+            return Some(Urgency::Urgent);
         }
-        (!self.up_over && self.up == Step::AwaitsBuffer).then_some(Need::Ordinary)
+        (!self.up_over && self.up == Step::AwaitsBuffer).then_some(Urgency::Ordinary)
     }
 
     /// # Errors
@@ -675,11 +675,11 @@ fn note_challenge(tx: &mut Transaction) {
 }
 
 /// Puts a buffer that was waited for where it is needed.
-fn take_buffer(tx: &mut Transaction, need: Need, buffer: Buf) {
+fn take_buffer(tx: &mut Transaction, need: Urgency, buffer: Buf) {
     let unused = match (need, &mut tx.server) {
-        (Need::Urgent, Some(server)) => server.give_input(buffer),
-        (Need::Ordinary, _) => std::mem::replace(&mut tx.client.input, buffer),
-        (Need::Urgent, None) => buffer,
+        (Urgency::Urgent, Some(server)) => server.give_input(buffer),
+        (Urgency::Ordinary, _) => std::mem::replace(&mut tx.client.input, buffer),
+        (Urgency::Urgent, None) => buffer,
     };
     tx.worker.release(unused);
 }

@@ -189,7 +189,7 @@ async fn flush(tx: &mut Transaction) -> Result<(), Failure> {
             return Err(Failure::new(0, Cause::ClientTimeout, Phase::Data));
         }
         tx.client.socket.want_write();
-        thread.scheduler().pause(deadline).await;
+        thread.scheduler().wait(deadline).await;
     }
 }
 

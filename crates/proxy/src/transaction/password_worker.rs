@@ -106,7 +106,7 @@ pub(crate) async fn run(tx: &mut Transaction) {
         return tx.notes.credentials.settle();
     }
     while answer.load(Acquire) == PENDING {
-        thread.scheduler().pause(None).await;
+        thread.scheduler().wait(None).await;
     }
     let right = answer.load(Acquire) == RIGHT;
     tx.notes.credentials.told.borrow_mut().push((claim, right));

@@ -42,7 +42,7 @@ pub(crate) async fn head(tx: &mut Transaction, arrival: Arrival) -> Result<(), F
                     return Err(bad(tx, 408, Cause::ClientTimeout));
                 }
                 tx.client.socket.want_read();
-                thread.scheduler().pause(deadline).await;
+                thread.scheduler().wait(deadline).await;
             }
             Err(_) => return Err(bad(tx, 400, Cause::ClientAbort)),
         }

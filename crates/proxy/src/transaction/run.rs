@@ -296,7 +296,7 @@ impl Transaction {
         while !until.is_due(thread.tick()) && !socket.is_closed() {
             socket.want_close();
             socket.want_reset();
-            thread.scheduler().pause(Some(until)).await;
+            thread.scheduler().wait(Some(until)).await;
         }
     }
 

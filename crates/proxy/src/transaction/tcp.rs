@@ -28,7 +28,7 @@ use crate::transport::splice;
 use crate::upstream::connect;
 use buf::Buf;
 use pipe::{Fault, Pipe, Step};
-use reactor::{Class, Need, Tick};
+use reactor::{Class, Tick, Urgency};
 use std::io::{self, IoSlice};
 
 /// How a session goes on.
@@ -120,7 +120,7 @@ pub(crate) async fn await_buffer(tx: &mut Transaction, deadline: Option<Tick>) {
     if client.input.capacity() > 0 || !client.socket.is_readable() {
         return;
     }
-    client.input = buffers.take(Need::Ordinary, deadline).await.unwrap_or_else(Buf::empty);
+    client.input = buffers.take(Urgency::Ordinary, deadline).await.unwrap_or_else(Buf::empty);
 }
 
 /// Reads what the client sends while there is no server yet.
@@ -133,7 +133,7 @@ pub(crate) fn gather(tx: &mut Transaction) -> Gathered {
         }
         if client.input.capacity() == 0 {
             // Without a buffer it is not read now; who has to have it waits for one before.
-            let Some(fresh) = tx.worker.buffers.try_take(Need::Ordinary) else {
+            let Some(fresh) = tx.worker.buffers.try_take(Urgency::Ordinary) else {
                 break Gathered::Some;
             };
             client.input = fresh;
@@ -203,8 +203,8 @@ impl Relay {
         let now = tx.worker.thread.tick();
         let input = std::mem::replace(&mut tx.client.input, Buf::empty());
         let splicing = splice::of(tx);
-        let up = Pipe::new(input, tx.space.up.sent, Need::Ordinary, splicing[0]);
-        let down = Pipe::new(Buf::empty(), 0, Need::Urgent, splicing[1]);
+        let up = Pipe::new(input, tx.space.up.sent, Urgency::Ordinary, splicing[0]);
+        let down = Pipe::new(Buf::empty(), 0, Urgency::Urgent, splicing[1]);
         let inspection = Inspection::begin(tx);
         let (claim, meter) = (Claim::default(), Meter::begin(tx));
         Self {
@@ -244,7 +244,7 @@ impl Relay {
             } else {
                 self.claim.renew(&tx.worker.buffers, needs_buffer(steps));
                 let until = Tick::earlier(deadline, Tick::earlier(inspection, count));
-                thread.scheduler().pause(until).await;
+                thread.scheduler().wait(until).await;
                 self.collect_buffer(tx);
             }
         }
@@ -254,9 +254,9 @@ impl Relay {
     fn collect_buffer(&mut self, tx: &mut Transaction) {
         let Some((need, buffer)) = self.claim.collect(&tx.worker.buffers) else { return };
         let unused = match (need, &self.inspection, &mut tx.server) {
-            (Need::Ordinary, ..) => self.up.give_buffer(buffer),
-            (Need::Urgent, Some(_), Some(server)) => server.give_input(buffer),
-            (Need::Urgent, ..) => self.down.give_buffer(buffer),
+            (Urgency::Ordinary, ..) => self.up.give_buffer(buffer),
+            (Urgency::Urgent, Some(_), Some(server)) => server.give_input(buffer),
+            (Urgency::Urgent, ..) => self.down.give_buffer(buffer),
         };
         tx.worker.release(unused);
     }
@@ -277,7 +277,8 @@ impl Relay {
             sticking::store(tx, &backend);
         }
         let input = tx.server.as_mut().map(|server| server.take_input());
-        self.down = Pipe::new(input.unwrap_or_else(Buf::empty), 0, Need::Urgent, splice::of(tx)[1]);
+        self.down =
+            Pipe::new(input.unwrap_or_else(Buf::empty), 0, Urgency::Urgent, splice::of(tx)[1]);
         if let tcp_content_rules::Decision::Close = decision {
             self.up.end();
             self.down.end();
@@ -384,11 +385,11 @@ impl Relay {
 }
 
 /// What a buffer has to be waited for, if that is so: what comes from the server goes first.
-fn needs_buffer((up, down): (Step, Step)) -> Option<Need> {
+fn needs_buffer((up, down): (Step, Step)) -> Option<Urgency> {
     if down == Step::AwaitsBuffer {
-        return Some(Need::Urgent);
+        return Some(Urgency::Urgent);
     }
-    (up == Step::AwaitsBuffer).then_some(Need::Ordinary)
+    (up == Step::AwaitsBuffer).then_some(Urgency::Ordinary)
 }
 
 fn server(tx: &Transaction) -> Result<&Link, Failure> {

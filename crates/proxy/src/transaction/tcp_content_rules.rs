@@ -103,7 +103,7 @@ pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Pa
             tx.notes.journal.bad_request = true;
             return Err(Failure::new(0, Cause::ClientTimeout, Phase::Request));
         }
-        thread.scheduler().pause(Tick::earlier(until, patience)).await;
+        thread.scheduler().wait(Tick::earlier(until, patience)).await;
     }
 }
 

@@ -176,7 +176,7 @@ impl Line {
         }
         socket.want_nothing();
         want(socket);
-        self.worker.thread.scheduler().pause(Some(self.deadline)).await;
+        self.worker.thread.scheduler().wait(Some(self.deadline)).await;
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::transport::splice::{Lane, Splicing};
 use buf::Buf;
 use htx::Fields;
 use mux::h1::Eof;
-use reactor::Need;
+use reactor::Urgency;
 use std::io::{self, IoSlice};
 
 /// Reads of one step, after which others have their turn.
@@ -93,7 +93,7 @@ pub(crate) struct Ends<'a> {
     pub(crate) from: (&'a Link, &'a mut Machine),
     pub(crate) to: (&'a Link, &'a mut Machine),
     /// What a buffer is taken for.
-    pub(crate) need: Need,
+    pub(crate) need: Urgency,
     /// Whether payload goes through a pipe.
     pub(crate) splicing: Splicing,
 }

@@ -12,7 +12,7 @@ use crate::transport::socket::Transport;
 use crate::upstream::connect;
 use crate::upstream::early_data::Words;
 use buf::Buf;
-use reactor::{Class, Need, Tick, Wake};
+use reactor::{Class, Tick, Urgency, Wake};
 use std::rc::Rc;
 use tls::{Fault, Reason, Step};
 
@@ -143,7 +143,7 @@ pub(crate) async fn end(tx: &mut Transaction) -> Result<(), Failure> {
 /// Reads what a client has sent whose handshake failed: what is left unread would turn the end of
 /// its connection into a reset, under the alert that tells why.
 fn drain(worker: &Worker, transport: &Transport) {
-    let Some(mut waste) = worker.buffers.try_take(Need::Urgent) else { return };
+    let Some(mut waste) = worker.buffers.try_take(Urgency::Urgent) else { return };
     // More than a hello takes is nobody's handshake.
     let mut left = DRAINED;
     while left > 0
@@ -278,12 +278,12 @@ pub(crate) async fn run(
             return Err(Trouble::Late);
         }
         stay().map_err(Trouble::Given)?;
-        thread.scheduler().labour();
+        thread.scheduler().next_wake_as_heavy();
         match awaited {
             Step::Send => transport.want_write(),
             Step::Receive | Step::Done => transport.want_read(),
         }
-        heavy = thread.scheduler().pause(deadline).await == Wake::IO;
+        heavy = thread.scheduler().wait(deadline).await == Wake::IO;
     }
 }
 

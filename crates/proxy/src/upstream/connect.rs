@@ -277,7 +277,7 @@ async fn sleep(tx: &mut Transaction, ms: u32) -> Result<(), Failure> {
     let until = thread.tick().plus_ms(ms);
     while !until.is_due(thread.tick()) {
         stay(tx, Phase::Connect)?;
-        thread.scheduler().pause(Some(until)).await;
+        thread.scheduler().wait(Some(until)).await;
     }
     Ok(())
 }
@@ -482,7 +482,7 @@ async fn establish_plain(
         }
         stay(tx, Phase::Connect)?;
         server.socket().want_write();
-        thread.scheduler().pause(deadline).await;
+        thread.scheduler().wait(deadline).await;
     }
     use_connection(tx, server);
     tx.notes.journal.connected = thread.nanos();
@@ -621,6 +621,6 @@ pub(crate) async fn stand(tx: &mut Transaction, deadline: Option<Tick>) -> Resul
         }
         server.socket().want_write();
         stay(tx, Phase::Connect)?;
-        thread.scheduler().pause(deadline).await;
+        thread.scheduler().wait(deadline).await;
     }
 }

@@ -337,7 +337,7 @@ async fn wait(
     }
     crate::upstream::connect::stay(tx, Phase::Connect)?;
     want(socket);
-    thread.scheduler().pause(deadline).await;
+    thread.scheduler().wait(deadline).await;
     Ok(())
 }
 

@@ -56,7 +56,7 @@ pub(crate) async fn reuse(
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
         }
         stay(tx, Phase::Connect)?;
-        scheduler.pause(deadline).await;
+        scheduler.wait(deadline).await;
     };
     upgrades(tx, &trunk, deadline).await?;
     Ok(board(tx, backend, &trunk, false))
@@ -132,7 +132,7 @@ async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Res
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
         }
         stay(tx, Phase::Connect)?;
-        thread.scheduler().pause(end).await;
+        thread.scheduler().wait(end).await;
     }
     match trunk.session.look(|mux| (mux.takes_upgrades(), mux.broken().is_some())) {
         (true, _) => Ok(()),
@@ -164,6 +164,6 @@ async fn stand(
         }
         stay(tx, Phase::Connect)?;
         link.want_write();
-        thread.scheduler().pause(deadline).await;
+        thread.scheduler().wait(deadline).await;
     }
 }

@@ -388,7 +388,7 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
             return;
         }
         pump.want(socket);
-        thread.scheduler().pause(deadline).await;
+        thread.scheduler().wait(deadline).await;
     }
 }
 

@@ -481,7 +481,7 @@ impl<'a> Waiting<'a> {
             return Err(Failure::new(503, Cause::Resource, Phase::Queue));
         }
         self.paused.set(true);
-        thread.scheduler().pause(deadline).await;
+        thread.scheduler().wait(deadline).await;
         Ok(())
     }
 

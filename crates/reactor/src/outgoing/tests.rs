@@ -235,7 +235,7 @@ fn unsent_bytes_precede_later_messages() {
     run(&thread, Class::Normal, async move {
         own.own();
         own.want_write();
-        own.thread().scheduler().pause(None).await;
+        own.thread().scheduler().wait(None).await;
         seen.set(true);
     });
     script.make_room(1, 4);
@@ -343,7 +343,7 @@ fn reads_after(error: i32) -> [Result<usize, Option<i32>>; 2] {
         socket.send_soon(b"lost").unwrap();
         socket.thread.io(socket.key, |io| io.ready &= !READ);
         socket.want_read();
-        socket.thread().scheduler().pause(None).await;
+        socket.thread().scheduler().wait(None).await;
         let read = || socket.recv(&mut [0; 10]).map_err(|error| error.raw_os_error());
         told.set([read(), read()]);
     });

@@ -14,7 +14,7 @@ fn timers(kernel: &ScriptedKernel, start: u64) -> (Rc<Thread>, Rc<Cell<u64>>) {
     for second in 1..=1_000 {
         let (own, fired) = (thread.clone(), fired.clone());
         thread.scheduler().spawn(Class::Normal, async move {
-            own.scheduler().pause(Some(own.tick().plus_ms(second * 1_000))).await;
+            own.scheduler().wait(Some(own.tick().plus_ms(second * 1_000))).await;
             fired.set(fired.get() + 1);
         });
     }
@@ -57,7 +57,7 @@ fn tick(thread: &Rc<Thread>, seconds: u32) {
     let own = thread.clone();
     thread.scheduler().spawn(Class::Normal, async move {
         loop {
-            own.scheduler().pause(Some(own.tick().plus_ms(seconds * 1_000))).await;
+            own.scheduler().wait(Some(own.tick().plus_ms(seconds * 1_000))).await;
         }
     });
 }

@@ -33,7 +33,7 @@ async fn echo(socket: Socket) {
             Ok(count) => drop(socket.send(&[IoSlice::new(&buffer[..count])], false)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 socket.want_read();
-                thread.scheduler().pause(None).await;
+                thread.scheduler().wait(None).await;
             }
             Err(_) => return,
         }
@@ -48,7 +48,7 @@ async fn accept_all(thread: Rc<Thread>, handle: Handle) {
             assert!(peer.is_some_and(|peer| peer.ip().is_loopback()));
             thread.scheduler().spawn(Class::Normal, echo(socket));
         }
-        thread.scheduler().pause(None).await;
+        thread.scheduler().wait(None).await;
     }
 }
 
@@ -94,7 +94,7 @@ fn a_connection_is_written_at_once_or_fails() {
                     match socket.send(&[IoSlice::new(b"x")], false) {
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                             socket.want_write();
-                            thread.scheduler().pause(None).await;
+                            thread.scheduler().wait(None).await;
                         }
                         other => break other.map_err(|error| error.kind()),
                     }
@@ -142,7 +142,7 @@ fn timers_end_a_pause_and_time_does_not_go_back() {
     let thread = thread();
     let (own, start) = (thread.clone(), thread.nanos());
     thread.scheduler().spawn(Class::Normal, async move {
-        let woken = own.scheduler().pause(Some(own.tick().plus_ms(20))).await;
+        let woken = own.scheduler().wait(Some(own.tick().plus_ms(20))).await;
         assert_eq!(woken, Wake::TIMER);
         own.stop();
     });
@@ -159,7 +159,7 @@ fn another_thread_wakes_a_sleeping_thread() {
         // Sent from here, the wake-up cannot come before the task waits for it.
         let (mailbox, task) = (own.mailbox().clone(), own.scheduler().current());
         let sender = std::thread::spawn(move || mailbox.wake(task, Wake::MESSAGE));
-        assert_eq!(own.scheduler().pause(None).await, Wake::MESSAGE);
+        assert_eq!(own.scheduler().wait(None).await, Wake::MESSAGE);
         sender.join().unwrap();
         own.stop();
     });
@@ -176,7 +176,7 @@ fn other_threads_see_what_runs_and_what_was_counted() {
     thread.scheduler().spawn(Class::Normal, async move {
         let seen = std::thread::spawn(move || seen.activity().running()).join().unwrap();
         assert!(seen.is_some_and(|function| function.contains("other_threads_see")), "{seen:?}");
-        own.scheduler().pause(Some(own.tick().plus_ms(1))).await;
+        own.scheduler().wait(Some(own.tick().plus_ms(1))).await;
         own.stop();
     });
     thread.run().unwrap();
@@ -196,7 +196,7 @@ fn a_signal_wakes_the_poller_with_a_reason_of_its_own_also_just_before_it_sleeps
         let mut watch = Listener::for_signals(&own, bell);
         watch.resume().unwrap();
         for _ in 0..2 {
-            assert_eq!(own.scheduler().pause(None).await, Wake::SIGNAL);
+            assert_eq!(own.scheduler().wait(None).await, Wake::SIGNAL);
             sys::eventfd_clear(bell.0);
             assert_eq!(sys::signal::take().collect::<Vec<_>>(), [sys::signal::USR2]);
         }
@@ -260,7 +260,7 @@ fn room_is_reported_only_where_it_was_lacking() {
         socket.own();
         assert_eq!(socket.recv(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         socket.want_read();
-        own.scheduler().pause(None).await;
+        own.scheduler().wait(None).await;
         assert_eq!(socket.recv(&mut buffer).unwrap(), 8);
         assert_eq!(own.activity().poll_skip.get(), 0, "woken for room that nobody lacked");
         assert!(half(&own));
@@ -278,7 +278,7 @@ fn room_is_reported_only_where_it_was_lacking() {
             all.len()
         });
         while !socket.is_writable() {
-            own.scheduler().pause(None).await;
+            own.scheduler().wait(None).await;
         }
         drop(socket);
         assert_eq!(reader.join().unwrap(), sent);
@@ -302,7 +302,7 @@ fn await_report_avoids_an_empty_read_and_reports_earlier_input() {
         assert!(!socket.is_readable());
         assert_eq!(socket.recv(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         socket.want_read();
-        own.scheduler().pause(None).await;
+        own.scheduler().wait(None).await;
         // It is registered by now, so its ready bit stays.
         socket.await_report();
         assert_eq!(socket.recv(&mut buffer).unwrap(), 5);
@@ -326,7 +326,7 @@ fn input_before_the_registration_is_reported() {
         drop(peer);
         socket.want_read();
         assert!(is_known(&own));
-        own.scheduler().pause(None).await;
+        own.scheduler().wait(None).await;
         assert_eq!(socket.recv(&mut buffer).unwrap(), 4);
         assert!(socket.is_closed());
         assert_eq!(socket.recv(&mut buffer).unwrap(), 0);
@@ -351,9 +351,9 @@ fn a_close_is_reported_before_unread_data() {
         assert!(is_known(&own) && !socket.is_closed());
         // The socket stays readable, which wakes no task.
         let patience = Some(own.tick().plus_ms(20));
-        assert_eq!(own.scheduler().pause(patience).await, Wake::TIMER);
+        assert_eq!(own.scheduler().wait(patience).await, Wake::TIMER);
         drop(peer);
-        assert_eq!(own.scheduler().pause(None).await, Wake::IO);
+        assert_eq!(own.scheduler().wait(None).await, Wake::IO);
         assert!(socket.is_closed());
     });
     while thread.scheduler().tasks() > 0 {
@@ -372,11 +372,11 @@ fn want_read_before_the_first_read_wakes_for_later_input() {
         // A new socket may be readable, so the task continues at once; from then on it waits for
         // input.
         socket.want_read();
-        own.scheduler().pause(None).await;
+        own.scheduler().wait(None).await;
         assert_eq!(socket.recv(&mut buffer).unwrap(), 3);
         assert!(is_known(&own), "nothing would report what is wanted");
         peer.write_all(b"two!").unwrap();
-        own.scheduler().pause(None).await;
+        own.scheduler().wait(None).await;
         assert_eq!(socket.recv(&mut buffer).unwrap(), 4);
     });
     while thread.scheduler().tasks() > 0 {
@@ -488,7 +488,7 @@ fn a_probe_connection_can_wait_for_the_answer_and_then_for_room() {
         let errand = Errand::start(&inner, &address).unwrap();
         errand.await_answer().unwrap();
         errand.await_room().unwrap();
-        inner.scheduler().pause(None).await;
+        inner.scheduler().wait(None).await;
         flag.set(true);
     });
     let mut turns = 0;

@@ -32,14 +32,14 @@ fn scheduler(mode: Mode) -> (Rc<Scheduler>, ManualClock) {
     let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
     let activity = Arc::new(Activity::default());
     let clocked = Box::new(clock.clone());
-    (Rc::new(Scheduler::observed(settings, mailbox, Tick(0), activity, clocked)), clock)
+    (Rc::new(Scheduler::with_counters(settings, mailbox, Tick(0), activity, clocked)), clock)
 }
 
 /// A task that uses 70 ns in each turn.
 async fn worker(scheduler: Rc<Scheduler>, clock: ManualClock) {
     loop {
         clock.pass(70);
-        scheduler.pause(None).await;
+        scheduler.wait(None).await;
     }
 }
 
@@ -118,7 +118,7 @@ fn a_task_that_wakes_itself_is_dated_within_its_turn() {
         time.pass(10);
         own.wake(own.current(), Wake::MESSAGE);
         time.pass(15);
-        own.pause(None).await;
+        own.wait(None).await;
         time.pass(1);
     });
     while scheduler.run().more {}
@@ -140,7 +140,7 @@ fn time_between_turns_is_latency_and_no_tasks_cpu() {
         }
         true
     };
-    scheduler.run_telling(&before, &|| true);
+    scheduler.run_with(&before, &|| true);
     assert_eq!(sum(&scheduler), Totals { calls: 2, cpu: 140, dated: 2, latency: 500 + 70 + 500 });
 }
 
@@ -150,7 +150,7 @@ fn automatic_profiling_follows_the_length_of_turns_with_hysteresis() {
     let id = scheduler.spawn(Class::Normal, worker(scheduler.clone(), clock.clone()));
     let mut calls = Vec::new();
     for loop_us in [999, 1000, 995, 989] {
-        scheduler.hear_loop(loop_us * 1000);
+        scheduler.set_loop_time(loop_us * 1000);
         scheduler.wake(id, Wake::IO);
         scheduler.run();
         calls.push(sum(&scheduler).calls);
@@ -196,7 +196,7 @@ fn a_task_knows_what_it_has_used() {
             loop {
                 clock.pass(70);
                 seen.borrow_mut().push(scheduler.usage().since(begin));
-                scheduler.pause(None).await;
+                scheduler.wait(None).await;
                 if seen.borrow().len() == 2 {
                     begin = scheduler.usage_before();
                 }

@@ -109,7 +109,7 @@ fn low_latency_ends_a_round_for_a_letter_but_bulk_work_progresses() {
     let (own, turns) = (scheduler.clone(), urgent_turns.clone());
     let urgent = scheduler.spawn(Class::Urgent, async move {
         loop {
-            own.pause(None).await;
+            own.wait(None).await;
             turns.set(turns.get() + 1);
         }
     });
@@ -134,18 +134,18 @@ fn low_latency_postpones_heavy_work_up_to_a_limit() {
         let order = fill(&scheduler, [0, 0, 0, 3]);
         for turn in 1..=3 {
             for _ in 1..rounds {
-                assert!(scheduler.run_telling(&|_| true, &|| false).more);
+                assert!(scheduler.run_with(&|_| true, &|| false).more);
                 assert_eq!(order.borrow().len(), turn - 1);
             }
-            scheduler.run_telling(&|_| true, &|| false);
+            scheduler.run_with(&|_| true, &|| false);
             assert_eq!(order.borrow().len(), turn);
         }
         assert!(!scheduler.has_work());
     }
     let scheduler = scheduler(Settings { low_latency: true, ..Settings::default() });
     let order = fill(&scheduler, [0, 0, 0, 1]);
-    scheduler.run_telling(&|_| true, &|| false);
-    scheduler.run_telling(&|_| true, &|| true);
+    scheduler.run_with(&|_| true, &|| false);
+    scheduler.run_with(&|_| true, &|| true);
     assert_eq!(*order.borrow(), [Class::Heavy], "a short round takes it at once");
 }
 

@@ -43,7 +43,7 @@ impl Scheduler {
     }
 
     /// Usage and deadline of a task of this thread; `None`: the task has ended.
-    pub fn seen(&self, id: TaskId) -> Option<(Usage, Option<Tick>)> {
+    pub fn task_usage(&self, id: TaskId) -> Option<(Usage, Option<Tick>)> {
         let (calls, deadline) = {
             let inner = self.inner.borrow();
             let slot = inner.tasks.get(id)?;
@@ -98,7 +98,7 @@ impl Scheduler {
     }
 
     /// Sets the average length of a loop iteration without its sleep, in nanoseconds.
-    pub fn hear_loop(&self, average: u64) {
+    pub fn set_loop_time(&self, average: u64) {
         self.activity.loop_nanos.set(average);
         self.profile.set_loop_time(average);
     }

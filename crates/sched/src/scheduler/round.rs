@@ -47,7 +47,7 @@ enum Turn {
 impl Scheduler {
     /// Runs one round: at most `depth` items, shared out over the classes by weight.
     pub fn run(&self) -> Round {
-        self.run_telling(&|_| true, &|| true)
+        self.run_with(&|_| true, &|| true)
     }
 
     /// As [`Scheduler::run`]; `before` is called with each item's class before it runs, outside of
@@ -55,11 +55,7 @@ impl Scheduler {
     ///
     /// In low-latency mode, `labours` is called before a heavy item. If it returns `false`, heavy
     /// work waits for another round, for at most [`MAX_POSTPONED`] rounds.
-    pub fn run_telling(
-        &self,
-        before: &impl Fn(Class) -> bool,
-        labours: &impl Fn() -> bool,
-    ) -> Round {
+    pub fn run_with(&self, before: &impl Fn(Class) -> bool, labours: &impl Fn() -> bool) -> Round {
         self.assert_on_owner_thread();
         self.profile.adopt_mode(&self.activity.profiling);
         let _presence = CurrentScheduler::of(self);

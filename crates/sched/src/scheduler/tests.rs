@@ -22,7 +22,7 @@ fn logger(scheduler: &Rc<Scheduler>, name: u32, log: &Log) -> TaskId {
     scheduler.spawn(Class::Normal, async move {
         loop {
             log.borrow_mut().push((name, own.reasons()));
-            own.pause(None).await;
+            own.wait(None).await;
         }
     })
 }
@@ -45,7 +45,7 @@ fn deadlines_fire_once_and_can_move_later() {
     let (own, log) = (scheduler.clone(), seen.clone());
     let id = scheduler.spawn(Class::Normal, async move {
         for deadline in [Some(Tick(100)), Some(Tick(300)), None] {
-            let woken = own.pause(deadline).await;
+            let woken = own.wait(deadline).await;
             log.borrow_mut().push(woken);
         }
     });
@@ -133,7 +133,7 @@ fn kill_drops_once_whatever_the_state() {
             if kill_self {
                 own.kill(own.current());
             }
-            own.pause(None).await;
+            own.wait(None).await;
         })
     };
     let (never_ran, _suicide) = (spawn(false), spawn(true));
@@ -228,9 +228,9 @@ fn bulk_transfers_let_starting_tasks_run_first() {
     let carrier = scheduler.spawn(Class::Normal, async move {
         for carries_on in [true, false, true] {
             if carries_on {
-                own.carry_on();
+                own.next_wake_as_bulk();
             }
-            own.pause(None).await;
+            own.wait(None).await;
             turns.borrow_mut().push((1, own.reasons()));
         }
     });
@@ -255,9 +255,9 @@ fn only_input_wakes_a_task_as_heavy_work() {
         scheduler.spawn(Class::Normal, async move {
             for labours in [true, true, false] {
                 if labours {
-                    own.labour();
+                    own.next_wake_as_heavy();
                 }
-                own.pause(None).await;
+                own.wait(None).await;
                 turns.borrow_mut().push((name, own.reasons()));
             }
         });
@@ -281,8 +281,8 @@ fn input_after_the_deadline_does_not_wake_as_heavy_work() {
     let (scheduler, log) = (scheduler(Settings::default()), Log::default());
     let (own, turns) = (scheduler.clone(), log.clone());
     let task = scheduler.spawn(Class::Normal, async move {
-        own.labour();
-        own.pause(Some(Tick(5))).await;
+        own.next_wake_as_heavy();
+        own.wait(Some(Tick(5))).await;
         turns.borrow_mut().push((1, own.reasons()));
     });
     scheduler.run();

@@ -103,20 +103,20 @@ impl<C> SharedWork<C> {
     }
 
     /// The set of all threads.
-    pub fn everybody(&self) -> u64 {
+    pub fn all_threads(&self) -> u64 {
         u64::MAX >> (64 - self.watches.len().clamp(1, 64))
     }
 
     /// Registers the task that runs a thread's share: it calls [`SharedWork::run`] when it is woken
     /// and at [`SharedWork::next`], and is woken when the latter becomes earlier.
-    pub fn attend(&self, thread: usize, mailbox: Arc<Mailbox>, task: TaskId) {
+    pub fn register(&self, thread: usize, mailbox: Arc<Mailbox>, task: TaskId) {
         if let Some(watch) = self.watches.get(thread) {
             watch.attend(mailbox, task);
         }
     }
 
     /// Removes a thread that ends: other threads of each set take over its watches.
-    pub fn leave(&self, thread: usize) {
+    pub fn remove_thread(&self, thread: usize) {
         let watched = self.watches.get(thread).map(Watch::leave).unwrap_or_default();
         for (due, scope) in watched {
             self.watch(thread, scope, due);

@@ -45,7 +45,7 @@ fn an_idle_machine_has_no_timer() {
     let machine = Machine::new(THREADS);
     assert!((0..THREADS).all(|thread| machine.next(thread).is_none()));
     let runs = Runs::default();
-    machine.add(7, machine.everybody(), 100, noting(&runs, 0));
+    machine.add(7, machine.all_threads(), 100, noting(&runs, 0));
     let timers: Vec<_> = (0..THREADS).filter_map(|thread| machine.next(thread)).collect();
     assert_eq!(timers, [100], "one thread watches one job");
     assert_eq!(play(&machine, 200), 1);
@@ -103,7 +103,7 @@ fn a_postponed_job_goes_back_and_a_thread_that_leaves_hands_its_watch_on() {
     machine.postpone(&handle, 30);
     assert_eq!(machine.run(5, 10, &mut 9, &5).ran, 0);
     assert_eq!(machine.next(5), Some(30));
-    machine.leave(5);
+    machine.remove_thread(5);
     assert_eq!((machine.next(5), machine.next(6)), (None, Some(30)));
     play(&machine, 1);
     assert_eq!(*runs.lock().unwrap(), [(30, 6, 1)]);

@@ -25,7 +25,7 @@ async fn lazy_echo(socket: Socket) {
             Ok(count) if send_all(&socket, &buffer[..count]).await.is_err() => return,
             Ok(_) => {
                 socket.want_read();
-                socket.thread().scheduler().pause(None).await;
+                socket.thread().scheduler().wait(None).await;
             }
         }
     }

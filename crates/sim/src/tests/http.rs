@@ -58,7 +58,7 @@ async fn relay(client: Socket) {
             up.go_on(&client, &server).and_then(|up| Ok(up | down.go_on(&server, &client)?));
         match moved {
             Ok(true) => {}
-            Ok(false) => drop(thread.scheduler().pause(None).await),
+            Ok(false) => drop(thread.scheduler().wait(None).await),
             Err(_) => return client.reset_on_close(),
         }
     }

@@ -17,7 +17,7 @@ fn timers_fire_at_their_exact_virtual_time() {
             thread.scheduler().spawn(Class::Normal, async move {
                 let deadline = own.tick().plus_ms(ms);
                 let start = own.nanos() / MS;
-                assert_eq!(own.scheduler().pause(Some(deadline)).await, Wake::TIMER);
+                assert_eq!(own.scheduler().wait(Some(deadline)).await, Wake::TIMER);
                 assert_eq!(own.tick(), deadline);
                 assert_eq!((own.nanos() / MS - start, own.nanos() % MS), (u64::from(ms), 0));
                 fired.borrow_mut().push(ms);
@@ -39,7 +39,7 @@ fn limits_deadlocks_livelocks_and_panics_are_reported() {
     let thread = machine.thread(1).clone();
     let own = thread.clone();
     let sleeper = thread.scheduler().spawn(Class::Normal, async move {
-        own.scheduler().pause(Some(own.tick().plus_ms(5_000))).await;
+        own.scheduler().wait(Some(own.tick().plus_ms(5_000))).await;
         assert!(own.scheduler().reasons() != Wake::MESSAGE, "it was to sleep on");
     });
     assert_eq!(machine.run_until(|| false, Duration::from_secs(1)), Err(Stop::Limit));
@@ -64,7 +64,7 @@ fn an_alarm_wakes_a_sleeping_thread() {
     let (turns, thread) = (machine.turns(), machine.thread(0).clone());
     machine.run_for(Duration::from_secs(1)).unwrap();
     assert_eq!(machine.turns(), turns);
-    thread.mailbox().rouse();
+    thread.mailbox().ring();
     machine.run_for(Duration::from_secs(1)).unwrap();
     assert_eq!(machine.turns(), turns + 2, "it looks round and sleeps again");
 }

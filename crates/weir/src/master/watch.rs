@@ -89,7 +89,7 @@ async fn signals(watch: Rc<Watch>, bell: Handle) {
             watch.thread.stop();
             return;
         }
-        watch.thread.scheduler().pause(None).await;
+        watch.thread.scheduler().wait(None).await;
         sys::eventfd_clear(bell.0);
         for number in signal::take() {
             match number {

@@ -43,7 +43,7 @@ async fn serve(worker: Rc<Worker>, ring: usize, server: usize) {
         output.clear();
         let until = worker.thread.tick().plus_ms(RETRY_MS);
         while !until.is_due(worker.thread.tick()) {
-            worker.thread.scheduler().pause(Some(until)).await;
+            worker.thread.scheduler().wait(Some(until)).await;
         }
     }
 }
@@ -88,7 +88,7 @@ async fn pour(
         }
         socket.want_nothing();
         socket.want_read();
-        worker.thread.scheduler().pause(None).await;
+        worker.thread.scheduler().wait(None).await;
     }
 }
 
@@ -125,7 +125,7 @@ async fn send(
                 }
                 socket.want_nothing();
                 socket.want_write();
-                worker.thread.scheduler().pause(deadline).await;
+                worker.thread.scheduler().wait(deadline).await;
             }
         }
         if bytes.is_empty() && socket.is_writable() {
@@ -144,7 +144,7 @@ async fn leave(worker: &Worker, socket: &Transport, span: Option<u32>) -> io::Re
         }
         socket.want_nothing();
         socket.want_write();
-        worker.thread.scheduler().pause(deadline).await;
+        worker.thread.scheduler().wait(deadline).await;
     }
     Ok(())
 }

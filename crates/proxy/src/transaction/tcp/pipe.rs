@@ -9,7 +9,7 @@ use crate::transport::channel::Link;
 use crate::transport::splice;
 use crate::transport::splice::{Lane, Splicing};
 use buf::Buf;
-use reactor::Need;
+use reactor::Urgency;
 use std::io::{self, IoSlice};
 
 /// Reads of one step, after which others have their turn.
@@ -42,7 +42,7 @@ pub(super) enum Fault {
 pub(super) struct Pipe {
     buffer: Buf,
     /// What a buffer is taken for.
-    need: Need,
+    need: Urgency,
     /// The source has said all.
     ended: bool,
     /// The destination has been told so.
@@ -62,7 +62,7 @@ pub(super) struct Pipe {
 impl Pipe {
     /// A direction that begins with what has been received already; `sent` bytes before it have
     /// been passed on.
-    pub(super) fn new(buffer: Buf, sent: u64, need: Need, splicing: Splicing) -> Self {
+    pub(super) fn new(buffer: Buf, sent: u64, need: Urgency, splicing: Splicing) -> Self {
         let (ended, shut, fast, lane) = (false, false, false, None);
         Self { buffer, need, ended, shut, fast, splicing, lane, read: 0, sent }
     }

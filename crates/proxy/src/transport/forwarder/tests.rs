@@ -52,7 +52,7 @@ impl Upload {
         let mut ends = Ends {
             from: (&self.from.0, &mut self.from.1),
             to: (&self.to.0, &mut self.to.1),
-            need: Need::Ordinary,
+            need: Urgency::Ordinary,
             splicing: Splicing::Never,
         };
         self.flow.step(&self.world.workers[0], &mut self.input, &mut ends)

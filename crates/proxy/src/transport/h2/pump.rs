@@ -6,7 +6,7 @@ use crate::state::worker::Worker;
 use crate::transport::socket::Transport;
 use buf::Buf;
 use mux::h2::{Conn, Key};
-use reactor::{Class, Need, Tick};
+use reactor::{Class, Tick, Urgency};
 use std::io;
 use std::rc::Rc;
 
@@ -118,7 +118,7 @@ impl Pump {
         }
         if self.input.capacity() == 0 {
             // What a peer says may be that buffers can be given back.
-            self.input = match worker.buffers.try_take(Need::Urgent) {
+            self.input = match worker.buffers.try_take(Urgency::Urgent) {
                 Some(fresh) => fresh,
                 None => worker.buffers.take_anyway(),
             };
@@ -197,7 +197,7 @@ async fn swallow(worker: &Worker, socket: &Transport) {
     let deadline = thread.tick().plus_ms(FAREWELL_MS);
     let mut dropped = 0;
     while dropped < FAREWELL_BYTES && !deadline.is_due(thread.tick()) {
-        let Some(mut waste) = worker.buffers.try_take(Need::Urgent) else { return };
+        let Some(mut waste) = worker.buffers.try_take(Urgency::Urgent) else { return };
         let read = socket.recv(waste.space());
         worker.release(waste);
         match read {
@@ -207,7 +207,7 @@ async fn swallow(worker: &Worker, socket: &Transport) {
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 socket.want_read();
-                thread.scheduler().pause(Some(deadline)).await;
+                thread.scheduler().wait(Some(deadline)).await;
             }
             _ => return,
         }

@@ -137,7 +137,7 @@ fn tend(worker: &Worker) {
         return;
     }
     let (work, due) = (&worker.shared.work, worker.millis() + u64::from(TENDED_MS));
-    work.add(worker.thread.index, work.everybody(), due, Box::new(tend_again));
+    work.add(worker.thread.index, work.all_threads(), due, Box::new(tend_again));
 }
 
 /// The job of tending parked connections: when it wants to run again, if at all.

@@ -44,7 +44,7 @@ pub(crate) async fn take_over(
     );
     let deadline = thread.tick().plus_ms(PATIENCE_MS);
     while !answered.load(Acquire) && !deadline.is_due(thread.tick()) {
-        thread.scheduler().pause(Some(deadline)).await;
+        thread.scheduler().wait(Some(deadline)).await;
     }
     parked()
 }

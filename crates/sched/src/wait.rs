@@ -7,9 +7,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use stdx::Tick;
 
-/// Waits until the task is woken, for any reason; see [`Scheduler::pause`].
+/// Waits until the task is woken, for any reason; see [`Scheduler::wait`].
 #[derive(Debug)]
-pub struct Pause<'a> {
+pub struct Wait<'a> {
     scheduler: &'a Scheduler,
     /// The deadline as one word, because a word that is written in halves and read whole stalls the
     /// processor (store forwarding fails), and this one is read at each pause.
@@ -20,7 +20,7 @@ pub struct Pause<'a> {
 /// The bit of `deadline` that says there is one.
 const SOME: u64 = 1 << 32;
 
-impl<'a> Pause<'a> {
+impl<'a> Wait<'a> {
     #[inline]
     pub(crate) fn new(scheduler: &'a Scheduler, deadline: Option<Tick>) -> Self {
         let deadline = deadline.map_or(0, |tick| SOME | u64::from(tick.0));
@@ -28,7 +28,7 @@ impl<'a> Pause<'a> {
     }
 }
 
-impl Future for Pause<'_> {
+impl Future for Wait<'_> {
     type Output = Wake;
 
     #[inline]

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 /// Purpose for which one is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Need {
+pub enum Urgency {
     /// To finish work that has begun: may use the reserve, and is served first.
     Urgent,
     /// To begin work, which can wait.
@@ -20,8 +20,8 @@ pub enum Need {
 
 /// The number that is left, and the tasks that wait.
 #[derive(Debug)]
-pub struct Supply {
-    /// Below zero when more were taken by [`Supply::take_anyway`] than there are.
+pub struct FairSemaphore {
+    /// Below zero when more were taken by [`FairSemaphore::acquire_beyond_limit`] than there are.
     free: Cell<isize>,
     /// Number reserved for urgent needs.
     reserve: isize,
@@ -31,16 +31,16 @@ pub struct Supply {
     called: Cell<isize>,
 }
 
-/// A place in the waiting line. It must be redeemed or given up with [`Supply::leave`]; otherwise
-/// what its task was woken for is lost to all.
+/// A place in the waiting line. It must be redeemed or given up with [`FairSemaphore::cancel`];
+/// otherwise what its task was woken for is lost to all.
 #[must_use]
 #[derive(Debug)]
-pub struct Ticket {
+pub struct WaitTicket {
     task: TaskId,
-    need: Need,
+    need: Urgency,
 }
 
-impl Supply {
+impl FairSemaphore {
     /// `count` of them, of which `reserve` are for urgent needs only.
     pub fn new(count: usize, reserve: usize) -> Self {
         let signed = |count| isize::try_from(count).unwrap_or(isize::MAX);
@@ -52,7 +52,8 @@ impl Supply {
         }
     }
 
-    /// Number that is left; negative after [`Supply::take_anyway`] took more than there are.
+    /// Number that is left; negative after [`FairSemaphore::acquire_beyond_limit`] took more than
+    /// there are.
     pub fn free(&self) -> isize {
         self.free.get()
     }
@@ -63,66 +64,66 @@ impl Supply {
     }
 
     /// Takes one if one is left and no task has waited longer.
-    pub fn try_take(&self, need: Need) -> bool {
-        let first =
-            self.line(need).borrow().is_empty() && self.line(Need::Urgent).borrow().is_empty();
-        let granted = first && self.spare(need) > 0;
+    pub fn try_acquire(&self, need: Urgency) -> bool {
+        let first = self.waiters(need).borrow().is_empty()
+            && self.waiters(Urgency::Urgent).borrow().is_empty();
+        let granted = first && self.available(need) > 0;
         if granted {
-            self.take_anyway();
+            self.acquire_beyond_limit();
         }
         granted
     }
 
     /// Puts the running task into the line; it is woken with [`Wake::RESOURCE`] at its turn.
-    pub fn queue(&self, scheduler: &Scheduler, need: Need) -> Ticket {
+    pub fn enqueue(&self, scheduler: &Scheduler, need: Urgency) -> WaitTicket {
         let task = scheduler.current();
-        self.line(need).borrow_mut().push_back(task);
-        Ticket { task, need }
+        self.waiters(need).borrow_mut().push_back(task);
+        WaitTicket { task, need }
     }
 
     /// Takes the one that the task was woken for.
     ///
     /// # Errors
     /// The ticket, if its turn has not come yet.
-    pub fn redeem(&self, ticket: Ticket) -> Result<Need, Ticket> {
-        if self.line(ticket.need).borrow().contains(&ticket.task) {
+    pub fn claim(&self, ticket: WaitTicket) -> Result<Urgency, WaitTicket> {
+        if self.waiters(ticket.need).borrow().contains(&ticket.task) {
             return Err(ticket);
         }
         self.called.set(self.called.get() - 1);
-        self.take_anyway();
+        self.acquire_beyond_limit();
         Ok(ticket.need)
     }
 
     /// Gives a place in the line up; if its turn had come, the next task is woken.
     #[expect(clippy::needless_pass_by_value, reason = "a ticket is good for one place")]
-    pub fn leave(&self, scheduler: &Scheduler, ticket: Ticket) {
-        let mut line = self.line(ticket.need).borrow_mut();
+    pub fn cancel(&self, scheduler: &Scheduler, ticket: WaitTicket) {
+        let mut line = self.waiters(ticket.need).borrow_mut();
         let before = line.len();
         line.retain(|task| *task != ticket.task);
         let was_called = line.len() == before;
         drop(line);
         if was_called {
             self.called.set(self.called.get() - 1);
-            self.call(scheduler);
+            self.wake_waiters(scheduler);
         }
     }
 
     /// Takes one at once even if none is left; for needs that are rare by nature.
-    pub fn take_anyway(&self) {
+    pub fn acquire_beyond_limit(&self) {
         self.free.set(self.free.get() - 1);
     }
 
     /// Returns one, and wakes the task that has waited longest.
-    pub fn give(&self, scheduler: &Scheduler) {
+    pub fn release(&self, scheduler: &Scheduler) {
         self.free.set(self.free.get() + 1);
-        self.call(scheduler);
+        self.wake_waiters(scheduler);
     }
 
     /// Wakes as many waiting tasks as can be served, in order.
-    fn call(&self, scheduler: &Scheduler) {
-        for need in [Need::Urgent, Need::Ordinary] {
-            while self.spare(need) > 0 {
-                let Some(next) = self.line(need).borrow_mut().pop_front() else { break };
+    fn wake_waiters(&self, scheduler: &Scheduler) {
+        for need in [Urgency::Urgent, Urgency::Ordinary] {
+            while self.available(need) > 0 {
+                let Some(next) = self.waiters(need).borrow_mut().pop_front() else { break };
                 self.called.set(self.called.get() + 1);
                 scheduler.wake(next, Wake::RESOURCE);
             }
@@ -130,19 +131,19 @@ impl Supply {
     }
 
     /// Number that may be taken for this need now.
-    fn spare(&self, need: Need) -> isize {
-        let kept = if need == Need::Ordinary { self.reserve } else { 0 };
+    fn available(&self, need: Urgency) -> isize {
+        let kept = if need == Urgency::Ordinary { self.reserve } else { 0 };
         self.free.get() - self.called.get() - kept
     }
 
-    fn line(&self, need: Need) -> &RefCell<VecDeque<TaskId>> {
+    fn waiters(&self, need: Urgency) -> &RefCell<VecDeque<TaskId>> {
         &self.waiting[need as usize]
     }
 }
 
-impl Ticket {
+impl WaitTicket {
     /// The need that was asked for.
-    pub fn need(&self) -> Need {
+    pub fn urgency(&self) -> Urgency {
         self.need
     }
 }
@@ -161,12 +162,12 @@ mod tests {
     }
 
     /// One thing or a place in the line, returned when dropped.
-    struct Held(Rc<Supply>, Rc<Scheduler>, Option<Ticket>);
+    struct Held(Rc<FairSemaphore>, Rc<Scheduler>, Option<WaitTicket>);
     impl Drop for Held {
         fn drop(&mut self) {
             match self.2.take() {
-                Some(ticket) => self.0.leave(&self.1, ticket),
-                None => self.0.give(&self.1),
+                Some(ticket) => self.0.cancel(&self.1, ticket),
+                None => self.0.release(&self.1),
             }
         }
     }
@@ -181,23 +182,23 @@ mod tests {
     /// Takes one, logs its turn, and returns it when it is woken next.
     fn user(
         own: &Rc<Scheduler>,
-        supply: &Rc<Supply>,
-        (name, need): (u32, Need),
+        supply: &Rc<FairSemaphore>,
+        (name, need): (u32, Urgency),
         log: &Log,
     ) -> TaskId {
         let (scheduler, supply, log) = (own.clone(), supply.clone(), log.clone());
         own.spawn(Class::Normal, async move {
-            let taken = supply.try_take(need);
-            let ticket = (!taken).then(|| supply.queue(&scheduler, need));
+            let taken = supply.try_acquire(need);
+            let ticket = (!taken).then(|| supply.enqueue(&scheduler, need));
             let mut held = Held(supply.clone(), scheduler.clone(), ticket);
             while let Some(ticket) = held.2.take() {
-                held.2 = supply.redeem(ticket).err();
+                held.2 = supply.claim(ticket).err();
                 if held.2.is_some() {
-                    scheduler.pause(None).await;
+                    scheduler.wait(None).await;
                 }
             }
             log.borrow_mut().push((name, scheduler.reasons()));
-            scheduler.pause(None).await;
+            scheduler.wait(None).await;
         })
     }
 
@@ -212,8 +213,8 @@ mod tests {
 
     #[test]
     fn waiting_tasks_are_woken_in_order_and_only_by_a_release() {
-        let (own, supply, log) = (scheduler(), Rc::new(Supply::new(2, 0)), Log::default());
-        let each = |name| user(&own, &supply, (name, Need::Ordinary), &log);
+        let (own, supply, log) = (scheduler(), Rc::new(FairSemaphore::new(2, 0)), Log::default());
+        let each = |name| user(&own, &supply, (name, Urgency::Ordinary), &log);
         let users: Vec<_> = (0..6).map(each).collect();
         assert_eq!((settle(&own), supply.waiting()), (6, 4), "no busy loop");
         own.wake(users[3], Wake::IO);
@@ -239,14 +240,14 @@ mod tests {
 
     #[test]
     fn the_reserve_serves_urgent_needs_first() {
-        let (own, supply, log) = (scheduler(), Rc::new(Supply::new(2, 1)), Log::default());
+        let (own, supply, log) = (scheduler(), Rc::new(FairSemaphore::new(2, 1)), Log::default());
         let of = |name, need| user(&own, &supply, (name, need), &log);
-        let first = of(0, Need::Ordinary);
-        of(1, Need::Ordinary);
+        let first = of(0, Urgency::Ordinary);
+        of(1, Urgency::Ordinary);
         settle(&own);
         assert_eq!((log.borrow().len(), supply.free()), (1, 1), "the last one is kept back");
-        let urgent = of(2, Need::Urgent);
-        of(3, Need::Urgent);
+        let urgent = of(2, Urgency::Urgent);
+        of(3, Urgency::Urgent);
         settle(&own);
         assert_eq!((log.borrow().len(), supply.free()), (2, 0));
         own.wake(first, Wake::IO);
@@ -259,14 +260,14 @@ mod tests {
 
     #[test]
     fn a_place_in_line_can_be_given_up_before_and_after_the_call() {
-        let (own, supply, seen) = (scheduler(), Rc::new(Supply::new(1, 0)), Log::default());
-        supply.take_anyway();
+        let (own, supply, seen) = (scheduler(), Rc::new(FairSemaphore::new(1, 0)), Log::default());
+        supply.acquire_beyond_limit();
         let waits = |name: u32| {
             let (scheduler, supply, seen) = (own.clone(), supply.clone(), seen.clone());
             own.spawn(Class::Normal, async move {
-                let ticket = supply.queue(&scheduler, Need::Urgent);
+                let ticket = supply.enqueue(&scheduler, Urgency::Urgent);
                 let _held = Held(supply, scheduler.clone(), Some(ticket));
-                scheduler.pause(None).await;
+                scheduler.wait(None).await;
                 seen.borrow_mut().push((name, scheduler.reasons()));
             })
         };
@@ -277,14 +278,14 @@ mod tests {
         settle(&own);
         own.wake(early, Wake::TIMER);
         settle(&own);
-        supply.give(&own);
+        supply.release(&own);
         settle(&own);
         let called =
             [(0, Wake::TIMER), (1, Wake::RESOURCE), (2, Wake::RESOURCE), (3, Wake::RESOURCE)];
         assert_eq!(seen.borrow()[..], called);
         assert_eq!((supply.free(), supply.waiting()), (1, 0));
-        supply.take_anyway();
-        supply.take_anyway();
-        assert!(supply.free() < 0 && !supply.try_take(Need::Urgent));
+        supply.acquire_beyond_limit();
+        supply.acquire_beyond_limit();
+        assert!(supply.free() < 0 && !supply.try_acquire(Urgency::Urgent));
     }
 }
