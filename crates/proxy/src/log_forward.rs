@@ -203,7 +203,7 @@ async fn receive(
 /// Datagrams, one message each.
 async fn hear(worker: Rc<Worker>, section: Arc<LogForward>, handle: Handle) {
     let socket = Socket::adopt(&worker.thread, handle);
-    socket.own();
+    socket.assign_to_current_task();
     let mut buffer = vec![0; DATAGRAM];
     while !worker.shared.is_stopping() {
         let mut taken = 0;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 /// A running program. Dropping it kills the program.
 #[derive(Debug)]
-pub struct Child {
+pub struct ChildProgram {
     thread: Rc<Thread>,
     /// `None` once it is dropped.
     watch: Option<Listener>,
@@ -16,13 +16,13 @@ pub struct Child {
     ended: Option<ExitStatus>,
 }
 
-impl Child {
+impl ChildProgram {
     /// Starts a program; the running task is woken when it ends.
     ///
     /// # Errors
     /// An error of the system, for instance that there is no such program.
     pub fn start(thread: &Rc<Thread>, program: &Program) -> io::Result<Self> {
-        let handle = thread.kernel().start(program)?;
+        let handle = thread.kernel().start_program(program)?;
         let listener = Listener::new(thread, handle);
         let mut child = Self { thread: thread.clone(), watch: Some(listener), handle, ended: None };
         child.watch.as_mut().map_or(Ok(()), Listener::resume)?;
@@ -35,7 +35,7 @@ impl Child {
             // This is the only caller that collects the status, so an error means that the program
             // is gone.
             self.ended =
-                self.thread.kernel().ending(self.handle).unwrap_or(Some(ExitStatus::Killed));
+                self.thread.kernel().exit_status(self.handle).unwrap_or(Some(ExitStatus::Killed));
         }
         self.ended
     }
@@ -43,11 +43,11 @@ impl Child {
     /// Asks the program to end, or kills it with `force`.
     pub fn end(&self, force: bool) {
         // An error means that the program has ended already.
-        let _ = self.thread.kernel().end(self.handle, force);
+        let _ = self.thread.kernel().end_program(self.handle, force);
     }
 }
 
-impl Drop for Child {
+impl Drop for ChildProgram {
     fn drop(&mut self) {
         if self.ending().is_none() {
             self.end(true);

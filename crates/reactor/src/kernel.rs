@@ -79,7 +79,7 @@ pub trait Kernel {
     fn watch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()>;
     /// Changes what is reported of a handle; readiness that exists already is reported again
     /// (`EPOLL_CTL_MOD`).
-    fn rewatch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()>;
+    fn modify_watch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()>;
     /// Removes a handle from the poller.
     fn unwatch(&self, handle: Handle) -> io::Result<()>;
     /// Accepts a client; its address is `None` on unix sockets.
@@ -93,7 +93,7 @@ pub trait Kernel {
     /// As [`Kernel::connect`], for a probe that only checks whether the server accepts: if
     /// possible, the server's application sees nothing when the connection is reset after the
     /// handshake.
-    fn connect_unheard(&self, to: &Address) -> io::Result<Handle> {
+    fn connect_probe(&self, to: &Address) -> io::Result<Handle> {
         self.connect(to)
     }
     /// Returns and clears the pending error of a connection (`SO_ERROR`).
@@ -131,7 +131,12 @@ pub trait Kernel {
         Ok(())
     }
     /// Makes a suspended listener listen at its address again, with this backlog.
-    fn listen_again(&self, _listener: Handle, _at: SocketAddr, _backlog: u32) -> io::Result<()> {
+    fn resume_listening(
+        &self,
+        _listener: Handle,
+        _at: SocketAddr,
+        _backlog: u32,
+    ) -> io::Result<()> {
         Ok(())
     }
     /// The local address of a connection or listener.
@@ -159,7 +164,7 @@ pub trait Kernel {
         Ok(())
     }
     /// Makes the next close end a connection without notice to the peer, as far as possible.
-    fn vanish_on_close(&self, _handle: Handle) -> io::Result<()> {
+    fn silent_drop_on_close(&self, _handle: Handle) -> io::Result<()> {
         Ok(())
     }
     /// Sends one datagram from a socket of the thread, at the latest before the next
@@ -167,19 +172,24 @@ pub trait Kernel {
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()>;
     /// Sends at least one byte, together with copies of descriptors, to the process at the other
     /// end of a unix socket.
-    fn hand_over(&self, _to: Handle, _bytes: &[u8], _copied: &[Handle]) -> io::Result<usize> {
+    fn send_with_descriptors(
+        &self,
+        _to: Handle,
+        _bytes: &[u8],
+        _copied: &[Handle],
+    ) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
     }
     /// Starts a program; the handle becomes readable when it has ended.
-    fn start(&self, _program: &Program) -> io::Result<Handle> {
+    fn start_program(&self, _program: &Program) -> io::Result<Handle> {
         Err(io::ErrorKind::Unsupported.into())
     }
     /// How a program ended; `None` while it runs. The status can be collected once.
-    fn ending(&self, _child: Handle) -> io::Result<Option<ExitStatus>> {
+    fn exit_status(&self, _child: Handle) -> io::Result<Option<ExitStatus>> {
         Err(io::ErrorKind::Unsupported.into())
     }
     /// Asks a program to end, or kills it with `force`.
-    fn end(&self, _child: Handle, _force: bool) -> io::Result<()> {
+    fn end_program(&self, _child: Handle, _force: bool) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
     /// Opens a datagram socket connected to one address, on a port that the system chooses.

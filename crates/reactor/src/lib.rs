@@ -2,28 +2,29 @@
 #![forbid(unsafe_code)]
 
 pub mod child;
+mod clock_correction;
 mod datagrams;
-pub mod errand;
+pub mod heartbeat;
 pub mod kernel;
 pub mod os;
-mod outgoing;
-mod pace;
+mod pacer;
 pub mod pipe;
-pub mod pulse;
+pub mod probe_connection;
 #[cfg(test)]
-mod script;
+mod scripted_kernel;
+mod send_queue;
 pub mod socket;
 pub mod thread;
 pub mod throughput;
-mod timekeeper;
 pub mod watchdog;
 
-pub use child::Child;
-pub use errand::Errand;
+pub use child::ChildProgram;
+pub use clock_correction::ClockCorrection;
+pub use heartbeat::Heartbeat;
 pub use kernel::{Address, Event, ExitStatus, Handle, Kernel, Program, Watch};
-pub use pace::Pace;
+pub use pacer::Pacer;
 pub use pipe::Pipe;
-pub use pulse::Pulse;
+pub use probe_connection::ProbeConnection;
 pub use sched::activity::{Activity, Counter};
 pub use sched::profile::{Entry as ProfileEntry, Totals as ProfileTotals};
 pub use sched::{
@@ -36,7 +37,6 @@ pub use sys::namespace::Namespace;
 pub use sys::option::{Buffers as SystemBuffers, KeepAlive};
 pub use sys::socket::{ConnectOptions, TcpInfo};
 pub use sys::threads::Threads;
-pub use thread::{Settings, Thread, Watched};
+pub use thread::{Settings, Thread, WatchedDescriptor};
 pub use throughput::Throughput;
-pub use timekeeper::Timekeeper;
 pub use watchdog::Watchdog;

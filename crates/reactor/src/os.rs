@@ -129,7 +129,7 @@ impl Kernel for Os {
         self.epoll.borrow().watch(handle.0, token, watch)
     }
 
-    fn rewatch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()> {
+    fn modify_watch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()> {
         self.epoll.borrow().modify(handle.0, token, watch)
     }
 
@@ -150,7 +150,7 @@ impl Kernel for Os {
         socket::dial(target(to), how).map(Handle)
     }
 
-    fn connect_unheard(&self, to: &Address) -> io::Result<Handle> {
+    fn connect_probe(&self, to: &Address) -> io::Result<Handle> {
         socket::connect_probe(target(to)).map(Handle)
     }
 
@@ -201,7 +201,7 @@ impl Kernel for Os {
         sys::listen::suspend(listener.0)
     }
 
-    fn listen_again(&self, listener: Handle, at: SocketAddr, backlog: u32) -> io::Result<()> {
+    fn resume_listening(&self, listener: Handle, at: SocketAddr, backlog: u32) -> io::Result<()> {
         sys::listen::resume(listener.0, at, backlog)
     }
 
@@ -233,7 +233,7 @@ impl Kernel for Os {
         sys::option::reduce_max_segment(handle.0, bytes)
     }
 
-    fn vanish_on_close(&self, handle: Handle) -> io::Result<()> {
+    fn silent_drop_on_close(&self, handle: Handle) -> io::Result<()> {
         sys::option::silent_drop_on_close(handle.0)
     }
 
@@ -247,7 +247,12 @@ impl Kernel for Os {
         }
     }
 
-    fn hand_over(&self, to: Handle, bytes: &[u8], copied: &[Handle]) -> io::Result<usize> {
+    fn send_with_descriptors(
+        &self,
+        to: Handle,
+        bytes: &[u8],
+        copied: &[Handle],
+    ) -> io::Result<usize> {
         let numbers: Vec<Fd> = copied.iter().map(|handle| handle.0).collect();
         sys::socketpair::send(to.0, bytes, &numbers)
     }
@@ -256,15 +261,15 @@ impl Kernel for Os {
         socket::datagram_to(with).map(Handle)
     }
 
-    fn start(&self, program: &Program) -> io::Result<Handle> {
+    fn start_program(&self, program: &Program) -> io::Result<Handle> {
         sys::child::start(program).map(Handle)
     }
 
-    fn ending(&self, child: Handle) -> io::Result<Option<ExitStatus>> {
+    fn exit_status(&self, child: Handle) -> io::Result<Option<ExitStatus>> {
         sys::child::exit_status(child.0)
     }
 
-    fn end(&self, child: Handle, force: bool) -> io::Result<()> {
+    fn end_program(&self, child: Handle, force: bool) -> io::Result<()> {
         sys::child::end(child.0, force)
     }
 

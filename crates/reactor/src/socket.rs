@@ -6,7 +6,7 @@
 //! to check it again by itself.
 
 use crate::kernel::{Address, Handle, Kernel, Watch};
-use crate::outgoing;
+use crate::send_queue;
 use crate::thread::Thread;
 use sched::{TaskId, Wake};
 use std::io::{self, IoSlice};
@@ -141,7 +141,7 @@ impl Socket {
     ///
     /// # Errors
     /// The poller refuses it; then the handle is closed.
-    pub fn take_over(thread: &Rc<Thread>, handle: Handle) -> io::Result<Self> {
+    pub fn adopt_idle(thread: &Rc<Thread>, handle: Handle) -> io::Result<Self> {
         let key = thread.register(handle, WRITE | ESTABLISHED | INPUT_ONLY, Watch::Incoming)?;
         Ok(Self { thread: thread.clone(), key })
     }
@@ -149,7 +149,7 @@ impl Socket {
     /// Releases the connection without closing it; events already collected for it are dropped. The
     /// caller owns the handle and may pass it to another thread; the socket must not be used any
     /// more.
-    pub fn let_go(&self) -> Handle {
+    pub fn release(&self) -> Handle {
         let handle = self.handle();
         self.thread.forget(self.key);
         handle
@@ -166,13 +166,13 @@ impl Socket {
     }
 
     /// Makes the running task the one that readiness wakes.
-    pub fn own(&self) {
+    pub fn assign_to_current_task(&self) {
         let owner = self.thread.scheduler().current();
         self.thread.io(self.key, |io| io.owner = owner);
     }
 
     /// Makes another task the owner, to be woken when something arrives or the peer closes.
-    pub fn watch_for(&self, owner: TaskId) {
+    pub fn wake_task_on_input(&self, owner: TaskId) {
         self.thread.io(self.key, |io| {
             io.owner = owner;
             io.wanted = READ;
@@ -221,7 +221,7 @@ impl Socket {
     /// earlier.
     pub fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         let result = self.try_io(WRITE, |kernel, handle| kernel.send(handle, parts, more));
-        result.inspect(|count| self.thread.pulse().throughput().add(*count))
+        result.inspect(|count| self.thread.heartbeat().throughput().add(*count))
     }
 
     /// Sends at least one byte, together with copies of descriptors, to the process at the other
@@ -229,8 +229,8 @@ impl Socket {
     ///
     /// # Errors
     /// As [`Socket::send`]; `Unsupported` on a kernel without descriptor passing.
-    pub fn hand_over(&self, bytes: &[u8], copied: &[Handle]) -> io::Result<usize> {
-        self.try_io(WRITE, |kernel, handle| kernel.hand_over(handle, bytes, copied))
+    pub fn send_with_descriptors(&self, bytes: &[u8], copied: &[Handle]) -> io::Result<usize> {
+        self.try_io(WRITE, |kernel, handle| kernel.send_with_descriptors(handle, bytes, copied))
     }
 
     /// Writes what fits. A short message is sent together with others of this turn: at the latest
@@ -242,10 +242,10 @@ impl Socket {
     /// # Errors
     /// As [`Socket::send`].
     #[inline]
-    pub fn send_soon(&self, message: &[u8]) -> io::Result<usize> {
-        let short = message.len() <= outgoing::MAX_COALESCED && !message.is_empty();
+    pub fn send_coalesced(&self, message: &[u8]) -> io::Result<usize> {
+        let short = message.len() <= send_queue::MAX_COALESCED && !message.is_empty();
         let joins = self.thread.io(self.key, |io| {
-            let room = io.unanswered as usize + message.len() <= outgoing::MAX_UNANSWERED;
+            let room = io.unanswered as usize + message.len() <= send_queue::MAX_UNANSWERED;
             let states = WRITE | ESTABLISHED | FAILED | LOST | CLOSED;
             let joins = short && room && io.ready & states == WRITE | ESTABLISHED;
             if joins {
@@ -263,7 +263,7 @@ impl Socket {
 
     /// Disables write coalescing until the next input, so that a dead peer is detected: it has been
     /// silent for so long that it may be gone.
-    pub fn doubt(&self) {
+    pub fn disable_coalescing(&self) {
         self.thread.io(self.key, |io| io.unanswered = u32::MAX);
     }
 
@@ -281,14 +281,14 @@ impl Socket {
     }
 
     /// Whether the system has accepted everything that was sent, without an error.
-    pub fn is_settled(&self) -> bool {
+    pub fn is_flushed(&self) -> bool {
         self.send_waiting();
         self.thread.io(self.key, |io| io.ready & (UNSENT | FAILED) == 0)
     }
 
     /// Calls `look` with the bytes that were reported as sent but were not, because the connection
     /// broke before. The peer has not seen them.
-    pub fn unsent<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
+    pub fn with_lost_bytes<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
         self.send_waiting();
         let lost = self.thread.io(self.key, |io| io.ready & LOST != 0);
         if lost { self.thread.send_queue.with_lost_bytes(self.key, look) } else { look(&[]) }
@@ -386,7 +386,7 @@ impl Socket {
 
     /// Marks a new connection as not readable until the poller reports it. A read that finds
     /// nothing would cost the other tasks of the turn time.
-    pub fn await_report(&self) {
+    pub fn await_input_event(&self) {
         self.thread.io(self.key, |io| {
             if io.ready & UNREGISTERED != 0 {
                 io.ready &= !READ;
@@ -410,7 +410,7 @@ impl Socket {
     }
 
     /// As [`Socket::is_quiet`], and clears the ready bit if so: splicing does not maintain the bit.
-    pub fn settle(&self) {
+    pub fn recheck_readable(&self) {
         if self.is_quiet() {
             self.change(|io| io.ready &= !READ);
         }
@@ -463,10 +463,10 @@ impl Socket {
     }
 
     /// Makes the drop end the connection without notice to the peer, as far as possible.
-    pub fn vanish_on_close(&self) {
+    pub fn silent_drop_on_close(&self) {
         self.send_waiting();
         // Where this fails, the reset is the fallback.
-        let _ = self.thread.kernel().vanish_on_close(self.handle());
+        let _ = self.thread.kernel().silent_drop_on_close(self.handle());
         self.reset_on_close();
     }
 

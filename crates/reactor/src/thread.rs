@@ -1,13 +1,13 @@
 //! One thread's reactor: its scheduler, its sockets, its time.
 
+use crate::clock_correction::{ClockCorrection, LEAP};
+use crate::heartbeat::Heartbeat;
 use crate::kernel::{Event, Handle, Kernel, Watch};
-use crate::outgoing::SendQueue;
-use crate::pulse::Pulse;
+use crate::send_queue::SendQueue;
 use crate::socket::{
     CLOSED, FAILED, LOST, QUEUED, READ, Registration, SocketState, UNREGISTERED, UNSENT, WANTED,
     WRITE,
 };
-use crate::timekeeper::{LEAP, Timekeeper};
 use sched::{Class, Mailbox, Scheduler, Wake};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -35,7 +35,7 @@ const SAMPLES: u64 = 64;
 
 /// A registered descriptor, for operators.
 #[derive(Clone, Copy, Debug)]
-pub struct Watched {
+pub struct WatchedDescriptor {
     /// The descriptor.
     pub number: i32,
     /// The task that its readiness wakes, as one word.
@@ -85,11 +85,11 @@ pub struct Thread {
     last_timeout: Cell<u64>,
     /// Offset to the kernel's clock in this turn, from the timekeeper.
     correction: Cell<u64>,
-    timekeeper: Arc<Timekeeper>,
+    timekeeper: Arc<ClockCorrection>,
     stopping: Cell<bool>,
     flushes_on_stop: Cell<bool>,
     busy_polling: Cell<bool>,
-    pulse: Arc<Pulse>,
+    pulse: Arc<Heartbeat>,
     turns: Cell<u64>,
     /// Bulk tasks run in this round, and the start of the first of them.
     bulk: Cell<(u32, u64)>,
@@ -110,8 +110,8 @@ impl std::fmt::Debug for Thread {
 impl Thread {
     /// A thread without tasks over a kernel, with a timekeeper of its own.
     pub fn new(index: usize, kernel: Box<dyn Kernel>, settings: Settings) -> Rc<Self> {
-        let pulse: Arc<Pulse> = Arc::default();
-        let timekeeper = Timekeeper::of(vec![pulse.clone()]);
+        let pulse: Arc<Heartbeat> = Arc::default();
+        let timekeeper = ClockCorrection::of(vec![pulse.clone()]);
         Self::with(index, kernel, settings, pulse, timekeeper)
     }
 
@@ -123,9 +123,9 @@ impl Thread {
         index: usize,
         kernel: Box<dyn Kernel>,
         settings: Settings,
-        timekeeper: &Arc<Timekeeper>,
+        timekeeper: &Arc<ClockCorrection>,
     ) -> Rc<Self> {
-        let pulse = timekeeper.pulses()[index].clone();
+        let pulse = timekeeper.heartbeats()[index].clone();
         Self::with(index, kernel, settings, pulse, timekeeper.clone())
     }
 
@@ -133,8 +133,8 @@ impl Thread {
         index: usize,
         kernel: Box<dyn Kernel>,
         settings: Settings,
-        pulse: Arc<Pulse>,
-        timekeeper: Arc<Timekeeper>,
+        pulse: Arc<Heartbeat>,
+        timekeeper: Arc<ClockCorrection>,
     ) -> Rc<Self> {
         let mailbox = Arc::new(Mailbox::new(kernel.alarm()));
         let correction = timekeeper.correction();
@@ -191,7 +191,7 @@ impl Thread {
     }
 
     /// The thread's heartbeat.
-    pub fn pulse(&self) -> &Arc<Pulse> {
+    pub fn heartbeat(&self) -> &Arc<Heartbeat> {
         &self.pulse
     }
 
@@ -250,11 +250,11 @@ impl Thread {
     }
 
     /// The registered descriptors, for operators.
-    pub fn watched_descriptors(&self) -> Vec<Watched> {
+    pub fn watched_descriptors(&self) -> Vec<WatchedDescriptor> {
         let ios = self.ios.borrow();
         let told = |(_, io): (Key, &SocketState)| {
             let bits = |bit| (io.ready & bit != 0, io.wanted & bit != 0);
-            Watched {
+            WatchedDescriptor {
                 number: io.handle.0,
                 owner: io.owner.to_bits(),
                 kind: if io.reason == Wake::SIGNAL { "signals" } else { "task" },
@@ -277,7 +277,7 @@ impl Thread {
     }
 
     /// As [`Thread::stop`], but unsent bytes of closed sockets are sent first, within their time.
-    pub fn leave(&self) {
+    pub fn stop_when_flushed(&self) {
         self.flushes_on_stop.set(true);
         self.stop();
     }
@@ -338,7 +338,7 @@ impl Thread {
         };
         self.scheduler.run_with(&before, &|| self.has_time_for_heavy());
         self.send_queued();
-        self.pulse.leave(self.scheduler.load());
+        self.pulse.end_turn(self.scheduler.load());
         if self.turns.get().is_multiple_of(SAMPLED) {
             self.measure_turn();
         }
@@ -386,7 +386,7 @@ impl Thread {
         let timeout = if sleeps { self.time_to_expiry(patience) } else { Some(Duration::ZERO) };
         self.pulse.sleep(self.now.get().saturating_add(self.longest_wait(timeout)));
         let result = self.kernel.wait(timeout, events);
-        self.pulse.beat();
+        self.pulse.begin_turn();
         self.mailbox().unpark();
         match result {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
@@ -436,7 +436,7 @@ impl Thread {
             true => (read, correction),
             false => self.timekeeper.correct_leap(raw, before),
         };
-        self.pulse.date(now);
+        self.pulse.set_turn_time(now);
         let leapt = self.correction.replace(correction) != correction;
         self.wall.set(self.wall.get().wrapping_add(now - before));
         self.now.set(now);
@@ -518,7 +518,7 @@ impl Thread {
         let token = key.to_bits();
         let told = match first {
             true => self.kernel.watch(handle, token, watch),
-            false => self.kernel.rewatch(handle, token, watch),
+            false => self.kernel.modify_watch(handle, token, watch),
         };
         if let Err(error) = told {
             self.record_failure(key, &[], error);

@@ -4,7 +4,7 @@
 //! blocked in the kernel may continue later, so it is reported, once when it is found and once when
 //! it is back.
 
-use crate::pulse::Pulse;
+use crate::heartbeat::Heartbeat;
 use std::sync::Arc;
 use std::time::Duration;
 use sys::threads::Threads;
@@ -20,7 +20,7 @@ const STOPPED: u64 = 3_000_000_000;
 
 /// A thread that does not return to its loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct StuckThread {
     /// Number of the thread, from 0.
     pub thread: usize,
     /// The function of the task that it runs, if it runs one.
@@ -40,7 +40,7 @@ pub enum Hold {
     Back(u64),
 }
 
-impl std::fmt::Display for Finding {
+impl std::fmt::Display for StuckThread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let thread = self.thread + 1;
         let function = self.function.unwrap_or("no task");
@@ -105,7 +105,7 @@ struct ThreadRecord {
 /// Inspects the heartbeats of all threads periodically.
 #[derive(Debug)]
 pub struct Watchdog {
-    pulses: Vec<Arc<Pulse>>,
+    pulses: Vec<Arc<Heartbeat>>,
     /// Last state seen, per thread.
     seen: Vec<ThreadRecord>,
     /// Time of the last inspection.
@@ -116,7 +116,7 @@ pub struct Watchdog {
 
 impl Watchdog {
     /// A watchdog over the threads with these heartbeats.
-    pub fn new(pulses: Vec<Arc<Pulse>>) -> Self {
+    pub fn new(pulses: Vec<Arc<Heartbeat>>) -> Self {
         let unseen = ThreadRecord { turn: u64::MAX, cpu: 0, since: 0, reported: false };
         let seen = vec![unseen; pulses.len()];
         Self { pulses, seen, last_inspection: 0, patience: BLOCKED }
@@ -129,7 +129,7 @@ impl Watchdog {
     }
 
     /// Inspects all threads once, and appends its findings.
-    pub fn look(&mut self, senses: &impl Senses, found: &mut Vec<Finding>) {
+    pub fn inspect(&mut self, senses: &impl Senses, found: &mut Vec<StuckThread>) {
         let now = senses.now();
         // Threads that were stopped together with the process were not blocked meanwhile.
         let stopped =
@@ -137,7 +137,7 @@ impl Watchdog {
         for (thread, (pulse, seen)) in self.pulses.iter().zip(&mut self.seen).enumerate() {
             let system = pulse.system_thread();
             let turn = pulse.turns();
-            let finding = |hold| Finding { thread, function: pulse.activity().running(), hold };
+            let finding = |hold| StuckThread { thread, function: pulse.activity().running(), hold };
             if seen.reported && (turn != seen.turn || pulse.is_asleep()) {
                 seen.reported = false;
                 found.push(finding(Hold::Back(now.saturating_sub(seen.since))));
@@ -176,7 +176,7 @@ impl Watchdog {
     pub fn run(
         mut self,
         threads: Option<Threads>,
-        mut report: impl FnMut(&Finding) + Send + 'static,
+        mut report: impl FnMut(&StuckThread) + Send + 'static,
     ) -> std::io::Result<()> {
         let watch = move || {
             let kept = threads.as_ref().map(Threads::descriptor);
@@ -184,7 +184,7 @@ impl Watchdog {
             let mut found = Vec::new();
             loop {
                 std::thread::park_timeout(INTERVAL);
-                self.look(&threads, &mut found);
+                self.inspect(&threads, &mut found);
                 found.drain(..).for_each(|finding| report(&finding));
             }
         };
@@ -218,13 +218,13 @@ mod tests {
 
     struct Fixture {
         dog: Watchdog,
-        pulse: Arc<Pulse>,
+        pulse: Arc<Heartbeat>,
         scene: FakeSenses,
     }
 
     impl Fixture {
         fn new() -> Self {
-            let pulse = Arc::new(Pulse::default());
+            let pulse = Arc::new(Heartbeat::default());
             let dog = Watchdog::new(vec![Arc::default(), pulse.clone()]);
             Self { dog, pulse, scene: FakeSenses::default() }
         }
@@ -234,8 +234,8 @@ mod tests {
             self.scene.now.set(self.scene.now.get() + 1_000_000_000);
             self.scene.cpu.set(self.scene.cpu.get() + cpu);
             let mut found = Vec::new();
-            self.dog.look(&self.scene, &mut found);
-            found.iter().map(Finding::to_string).collect()
+            self.dog.inspect(&self.scene, &mut found);
+            found.iter().map(StuckThread::to_string).collect()
         }
     }
 
@@ -246,16 +246,16 @@ mod tests {
         let mut bench = Fixture::new();
         assert_eq!(bench.look(9 * LIMIT), NOTHING, "not started");
         bench.pulse.start();
-        bench.pulse.beat();
+        bench.pulse.begin_turn();
         assert_eq!(bench.look(5), NOTHING);
         assert_eq!(bench.look(LIMIT - 1), NOTHING);
         let line = "Thread 2 has not come back to its loop for 2000 ms of CPU, and runs no task";
         assert_eq!(bench.look(1), [line]);
-        bench.pulse.beat();
+        bench.pulse.begin_turn();
         assert_eq!(bench.look(1), NOTHING, "it came back");
         bench.pulse.sleep(0);
         assert_eq!(bench.look(9 * LIMIT), NOTHING, "it sleeps");
-        bench.pulse.beat();
+        bench.pulse.begin_turn();
         assert_eq!(bench.look(9 * LIMIT), NOTHING, "a new turn");
     }
 
@@ -263,12 +263,12 @@ mod tests {
     fn a_thread_that_is_blocked_is_found_once_and_its_return_too() {
         let mut bench = Fixture::new();
         bench.pulse.start();
-        bench.pulse.beat();
+        bench.pulse.begin_turn();
         for second in 0..20 {
             assert_eq!(bench.look(0), NOTHING, "it waits for a processor, second {second}");
         }
         bench.scene.place.replace(Some("write on descriptor 1".into()));
-        bench.pulse.beat();
+        bench.pulse.begin_turn();
         for second in 0..10 {
             assert_eq!(bench.look(0), NOTHING, "second {second}");
         }
@@ -276,7 +276,7 @@ mod tests {
                     runs no task";
         assert_eq!(bench.look(0), [line]);
         assert_eq!(bench.look(0), NOTHING, "it has been reported");
-        bench.pulse.beat();
+        bench.pulse.begin_turn();
         assert_eq!(bench.look(0), ["Thread 2 has come back from the kernel after 12 s"]);
         assert_eq!(bench.look(0), NOTHING);
     }
@@ -285,7 +285,7 @@ mod tests {
     fn a_process_that_was_stopped_was_not_blocked() {
         let mut bench = Fixture::new();
         bench.pulse.start();
-        bench.pulse.beat();
+        bench.pulse.begin_turn();
         bench.scene.place.replace(Some("at pipe_read".into()));
         assert_eq!(bench.look(0), NOTHING);
         bench.scene.now.set(bench.scene.now.get() + 60_000_000_000);

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use reactor::os::Os;
-use reactor::watchdog::{Finding, Hold};
-use reactor::{Class, Settings, Thread, Threads, Timekeeper, Watchdog};
+use reactor::watchdog::{Hold, StuckThread};
+use reactor::{Class, ClockCorrection, Settings, Thread, Threads, Watchdog};
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, abort};
@@ -23,32 +23,32 @@ async fn waits_for_a_pipe(thread: Rc<Thread>, mut pipe: std::io::PipeReader) {
 }
 
 async fn never_comes_back(thread: Rc<Thread>) {
-    while thread.pulse().cpu_nanos() < PATIENCE {
+    while thread.heartbeat().cpu_nanos() < PATIENCE {
         std::hint::spin_loop();
     }
     thread.stop();
 }
 
-fn thread(index: usize, timekeeper: &Arc<Timekeeper>) -> Rc<Thread> {
+fn thread(index: usize, timekeeper: &Arc<ClockCorrection>) -> Rc<Thread> {
     Thread::of_process(index, Box::new(Os::new(8).unwrap()), Settings::default(), timekeeper)
 }
 
 /// A process with a thread that waits for a pipe, until it has been reported.
 fn be_blocked() {
     let (reader, mut writer) = std::io::pipe().unwrap();
-    let timekeeper = Timekeeper::new(1);
+    let timekeeper = ClockCorrection::new(1);
     let threads = Some(Threads::open().unwrap());
     // The watchdog's thread has no descriptors of its own.
     let (told, hear) = std::sync::mpsc::channel();
     std::thread::spawn(move || hear.iter().for_each(|()| writer.write_all(b"x").unwrap()));
-    let report = move |finding: &Finding| {
+    let report = move |finding: &StuckThread| {
         eprintln!("{finding}");
         match finding.hold {
             Hold::Blocked(..) => told.send(()).unwrap(),
             _ => sys::fork::exit_now(7),
         }
     };
-    let dog = Watchdog::new(timekeeper.pulses().to_vec()).with_patience(1_000_000_000);
+    let dog = Watchdog::new(timekeeper.heartbeats().to_vec()).with_patience(1_000_000_000);
     dog.run(threads, report).unwrap();
     let thread = thread(0, &timekeeper);
     thread.scheduler().spawn(Class::Normal, waits_for_a_pipe(thread.clone(), reader));
@@ -59,7 +59,7 @@ fn be_blocked() {
 
 /// The process that is to be given up: one thread sleeps, one works, the third is stuck.
 fn be_stuck() {
-    let timekeeper = Timekeeper::new(3);
+    let timekeeper = ClockCorrection::new(3);
     let (asleep, busy) = (timekeeper.clone(), timekeeper.clone());
     std::thread::spawn(move || thread(0, &asleep).run().unwrap());
     std::thread::spawn(move || {
@@ -72,11 +72,11 @@ fn be_stuck() {
         });
         thread.run().unwrap();
     });
-    let report = |finding: &Finding| {
+    let report = |finding: &StuckThread| {
         eprintln!("{finding}");
         abort();
     };
-    Watchdog::new(timekeeper.pulses().to_vec()).run(None, report).unwrap();
+    Watchdog::new(timekeeper.heartbeats().to_vec()).run(None, report).unwrap();
     let thread = thread(2, &timekeeper);
     thread.scheduler().spawn(Class::Normal, never_comes_back(thread.clone()));
     thread.run().unwrap();

@@ -58,7 +58,7 @@ impl Kernel for VirtualKernel {
         self.world.net().watch(self.poller, handle.0, token, watch)
     }
 
-    fn rewatch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()> {
+    fn modify_watch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()> {
         self.world.net().rewatch(self.poller, handle.0, token, watch)
     }
 

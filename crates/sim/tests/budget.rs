@@ -34,7 +34,7 @@ fn storm(timers: usize, jobs: usize) -> Vec<(u64, u64)> {
         };
         lab.shared.work.add(0, 1, worker.millis() + 1_000, Box::new(job));
     }
-    let fired = thread.pulse().activity().clone();
+    let fired = thread.heartbeat().activity().clone();
     let sums = || (fired.expired.get(), done.load(Relaxed) as u64);
     let (turns, last) = (Cell::new(Vec::new()), Rc::new(Cell::new((thread.turns(), sums()))));
     let step = || {

@@ -36,7 +36,8 @@ fn requests_wait_for_buffers_without_a_busy_loop() {
         let bad: Vec<_> = lab.lines().iter().filter(|line| !line.is_fine()).cloned().collect();
         assert!(bad.is_empty(), "seed {seed}: {bad:#?}");
         let threads = lab.machine.threads();
-        let waits = |it: &std::rc::Rc<reactor::Thread>| it.pulse().activity().buffer_waits.get();
+        let waits =
+            |it: &std::rc::Rc<reactor::Thread>| it.heartbeat().activity().buffer_waits.get();
         assert!(threads.iter().map(waits).sum::<u64>() > 50, "seed {seed}: nobody waited");
         let turns: u64 = threads.iter().map(|it| it.turns()).sum();
         assert!(turns < 200 * TURNS, "seed {seed}: {turns} turns");

@@ -8,7 +8,7 @@
 use super::call::{Call, Reply};
 use proxy::Shared;
 use proxy::stats::counters::Metric;
-use reactor::{Activity, Class, Pulse};
+use reactor::{Activity, Class, Heartbeat};
 use std::fmt::Write as _;
 
 /// One line: its name, how the first column follows from the others, and the value of a thread.
@@ -119,7 +119,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     let mut out = format!("thread_id: {own} (1..{threads})\n");
     // Writing to a string cannot fail.
     let _ = writeln!(out, "date_now: {}.{:06}", wall / 1_000_000_000, wall / 1_000 % 1_000_000);
-    let nobody = Pulse::default();
+    let nobody = Heartbeat::default();
     for line in LINES {
         let value = |thread: usize| {
             let activity = shared.pulse(thread).map_or(nobody.activity(), |pulse| pulse.activity());

@@ -18,7 +18,7 @@ use proxy::frontend::preamble;
 use proxy::logging::ring::Framing;
 use proxy::settings::Preamble;
 use proxy::state::services::Pieces;
-use reactor::{Class, Handle, Pace, Socket};
+use reactor::{Class, Handle, Pacer, Socket};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ struct Session {
     channel: Channel,
     state: State,
     parser: Parser,
-    pace: Pace,
+    pace: Pacer,
 }
 
 async fn converse(
@@ -84,7 +84,7 @@ async fn converse(
     let opened = preamble::open(&worker, socket, &preamble, state.timeout_ms).await;
     let Some((transport, input)) = opened else { return };
     let channel = Channel::new(&worker.thread, transport, input);
-    let (parser, pace) = (Parser::default(), Pace::default());
+    let (parser, pace) = (Parser::default(), Pacer::default());
     let mut session = Session { worker, settings, channel, state, parser, pace };
     // A client that went away or kept silent for too long needs no answer.
     if session.talk().await.is_ok() {
@@ -154,7 +154,7 @@ impl Session {
     /// The same between two pieces of an answer, which also leave the thread time to sleep.
     async fn rest(&mut self) -> io::Result<()> {
         self.flush_full().await?;
-        self.pace.give_way(&self.worker.thread).await;
+        self.pace.yield_turn(&self.worker.thread).await;
         Ok(())
     }
 
@@ -244,7 +244,7 @@ impl Session {
             ) {
                 tap.confirm();
                 self.flush().await?;
-                self.pace.give_way(&self.worker.thread).await;
+                self.pace.yield_turn(&self.worker.thread).await;
             }
             if !follow.waits {
                 return Ok(());

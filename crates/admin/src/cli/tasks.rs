@@ -4,7 +4,7 @@ use super::activity;
 use super::call::{Call, Later, Reply};
 use super::profiling::short_time;
 use proxy::{Shared, Worker};
-use reactor::{Class, Profiling, Pulse, QueuedTasks};
+use reactor::{Class, Heartbeat, Profiling, QueuedTasks};
 use std::fmt::Write as _;
 
 pub(super) fn tasks(_: &mut Call<'_>) -> Reply {
@@ -61,7 +61,7 @@ pub(super) fn threads(call: &mut Call<'_>) -> Reply {
 }
 
 /// One thread, in the words of HAProxy: `rq` is the ordered queue, `tl` the lists of the others.
-fn describe(shared: &Shared, thread: usize, own: usize, pulse: &Pulse, out: &mut String) {
+fn describe(shared: &Shared, thread: usize, own: usize, pulse: &Heartbeat, out: &mut String) {
     let activity = pulse.activity();
     let seat = shared.settings.seat(thread);
     let star = if thread == own { '*' } else { ' ' };

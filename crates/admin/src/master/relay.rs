@@ -56,7 +56,7 @@ pub(super) async fn run(
     command: &Command,
 ) -> io::Result<()> {
     let far = Socket::adopt(&client.thread, worker);
-    far.own();
+    far.assign_to_current_task();
     if send(client, &far, request.as_bytes()).await.is_err() {
         return Ok(());
     }

@@ -255,7 +255,7 @@ pub async fn open(
     preamble: &Preamble,
     patience: Option<u32>,
 ) -> Option<(Transport, Vec<u8>)> {
-    socket.own();
+    socket.assign_to_current_task();
     let mut transport = Transport::from(socket);
     if !preamble.any() {
         return Some((transport, Vec::new()));

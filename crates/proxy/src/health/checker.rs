@@ -46,7 +46,7 @@ impl Checker {
     pub(super) fn introduce(&self, task: TaskId) {
         self.task.set(task);
         let thread = &self.worker.thread;
-        let (mailbox, pulse) = (thread.mailbox().clone(), thread.pulse().clone());
+        let (mailbox, pulse) = (thread.mailbox().clone(), thread.heartbeat().clone());
         self.desk().open(Owner { mailbox, checker: task, pulse });
     }
 

@@ -7,7 +7,7 @@ use crate::health::check_run::{Subject, Turn, Underway};
 use crate::health::result;
 use crate::settings::{External, Mode};
 use balance::{CheckResult, CheckStatus};
-use reactor::{Address, Child, ExitStatus, Program};
+use reactor::{Address, ChildProgram, ExitStatus, Program};
 use std::rc::Rc;
 use std::sync::Arc;
 use stdx::is_ignored;
@@ -26,7 +26,7 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record, external: Arc<Exte
     let thread = &checker.worker.thread;
     let span = subject.server.settings.balance.intervals.inter;
     let started = match external.permitted {
-        true => Child::start(thread, &program(&external, &subject)),
+        true => ChildProgram::start(thread, &program(&external, &subject)),
         false => Err(std::io::ErrorKind::PermissionDenied.into()),
     };
     let mut child = match started {

@@ -7,7 +7,7 @@
 //! none: it reads the counts and the pulse of one other thread.
 
 use super::store::{Haste, Record};
-use reactor::{Mailbox, Pulse, TaskId, Wake};
+use reactor::{Heartbeat, Mailbox, TaskId, Wake};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -48,7 +48,7 @@ pub(super) struct Letters {
 pub(super) struct Owner {
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) checker: TaskId,
-    pub(super) pulse: Arc<Pulse>,
+    pub(super) pulse: Arc<Heartbeat>,
 }
 
 /// What a thread has done about checks since the start.

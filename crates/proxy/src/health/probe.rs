@@ -12,7 +12,7 @@ use crate::state::runtime::{Proxy, Server};
 use crate::state::worker::Worker;
 use balance::{CheckResult, CheckStatus};
 use htx::Head;
-use reactor::{Errand, Tick};
+use reactor::{ProbeConnection, Tick};
 use std::io;
 
 /// The check has ended, with a result unless it was given up.
@@ -28,7 +28,7 @@ impl From<CheckResult> for Over {
 /// A check that has begun.
 #[derive(Debug)]
 pub(super) struct Probe {
-    errand: Errand,
+    errand: ProbeConnection,
     /// Whether the connection stands.
     stands: bool,
     /// How much of the request is out.
@@ -46,8 +46,8 @@ impl Probe {
         let inter = server.settings.balance.intervals.inter;
         let (connect_ms, answer_ms) = rule::limits_of(proxy, inter);
         let address = server.location.now().check_address();
-        let errand =
-            Errand::start(&worker.thread, &address).map_err(|error| result::unconnected(&error))?;
+        let errand = ProbeConnection::start(&worker.thread, &address)
+            .map_err(|error| result::unconnected(&error))?;
         let deadline = worker.thread.tick().plus_ms(connect_ms);
         Ok(Self { errand, stands: false, sent: 0, deadline, answer_ms })
     }
@@ -94,7 +94,7 @@ impl Probe {
     }
 
     fn read(&mut self, http: &HttpCheck, buffer: &mut [u8], head: &mut Head) -> Result<(), Over> {
-        match self.errand.look(buffer) {
+        match self.errand.peek(buffer) {
             Ok((count, ended)) => {
                 let ended = ended || count == buffer.len();
                 match result::http(http, &buffer[..count], ended, head) {

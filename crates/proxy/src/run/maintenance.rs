@@ -59,7 +59,7 @@ pub(crate) async fn run(worker: Rc<Worker>) {
                 continue;
             }
             worker.shared.work.remove_thread(thread);
-            worker.thread.leave();
+            worker.thread.stop_when_flushed();
             return;
         }
     }

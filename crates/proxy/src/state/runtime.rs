@@ -30,7 +30,7 @@ use crate::telemetry::trace::Traces;
 use crate::upstream::pool::Parking;
 use balance::Balancer;
 use buf::Levels;
-use reactor::{Address, Mailbox, Pulse, TaskId, Wake};
+use reactor::{Address, Heartbeat, Mailbox, TaskId, Wake};
 use sample::vars::SharedVars;
 use sched::SharedWork;
 use std::net::IpAddr;
@@ -84,7 +84,7 @@ pub struct Shared {
     /// The way to each worker's housekeeper, by thread.
     workers: Vec<OnceLock<(Arc<Mailbox>, TaskId)>>,
     /// Signs of life and counters of the threads that run, by thread.
-    pulses: Vec<OnceLock<Arc<Pulse>>>,
+    pulses: Vec<OnceLock<Arc<Heartbeat>>>,
     /// How many buffers the threads have, by thread.
     levels: Vec<OnceLock<[Arc<Levels>; 2]>>,
     /// The sockets that are listened on.
@@ -238,13 +238,13 @@ impl Shared {
 
     pub(crate) fn introduce(&self, worker: &Worker, housekeeper: TaskId) {
         let thread = &worker.thread;
-        let _ = self.pulses[thread.index].set(thread.pulse().clone());
+        let _ = self.pulses[thread.index].set(thread.heartbeat().clone());
         let _ = self.levels[thread.index].set(worker.buffers.levels());
         let _ = self.workers[thread.index].set((thread.mailbox().clone(), housekeeper));
     }
 
     /// The sign of life and the counters of a thread that runs.
-    pub fn pulse(&self, thread: usize) -> Option<&Pulse> {
+    pub fn pulse(&self, thread: usize) -> Option<&Heartbeat> {
         self.pulses.get(thread)?.get().map(|pulse| &**pulse)
     }
 

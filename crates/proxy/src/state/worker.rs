@@ -178,7 +178,7 @@ impl Worker {
         if span < IDLE_SPAN {
             return last.percent;
         }
-        let used = self.thread.pulse().cpu_nanos();
+        let used = self.thread.heartbeat().cpu_nanos();
         let busy = used.saturating_sub(last.used).saturating_mul(100) / span;
         let percent = 100 - busy.min(100) as u32;
         self.idle_share.set(IdleShare { percent, since: now, used });

@@ -242,7 +242,7 @@ impl Claim {
         self.0 = None;
         let (Some(need), Some(supply)) = (need, &buffers.supply) else { return };
         let (thread, supply) = (buffers.thread.clone(), supply.clone());
-        thread.pulse().activity().buffer_waits.add(1);
+        thread.heartbeat().activity().buffer_waits.add(1);
         let ticket = Some(supply.enqueue(thread.scheduler(), need));
         self.0 = Some(Box::new(Place { thread, supply, ticket }));
     }

@@ -13,7 +13,7 @@ use crate::transaction::sample_context::View;
 use crate::transaction::stages::header_case;
 use htx::Head;
 use mux::BodyKind;
-use reactor::Pace;
+use reactor::Pacer;
 use rules::{ErrorAnswer, ErrorFiles, Rendered};
 use std::sync::Arc;
 
@@ -141,7 +141,7 @@ pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
 /// Makes and sends the body behind the head that is encoded; traffic passes between two batches.
 async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
-    let (mut text, mut more, mut pace) = (String::new(), true, Pace::default());
+    let (mut text, mut more, mut pace) = (String::new(), true, Pacer::default());
     while more {
         text.clear();
         more = batch(&mut text, &mut |text| pieces(&tx.worker, text));
@@ -150,7 +150,7 @@ async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Fai
         }
         if more {
             flush(tx).await?;
-            pace.give_way(&thread).await;
+            pace.yield_turn(&thread).await;
             tx.go_on(0, Phase::Data)?;
         }
     }

@@ -397,7 +397,7 @@ impl Transaction {
         server.socket().want_nothing();
         // A last read that filled its buffer or a pipe does not tell whether there is more.
         if let Some(socket) = server.socket().bare().filter(|socket| socket.is_readable()) {
-            socket.settle();
+            socket.recheck_readable();
         }
         if server.is_private() {
             let front = self.client.proxy.settings.front.as_ref();

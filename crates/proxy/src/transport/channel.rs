@@ -115,7 +115,7 @@ impl Link {
     /// Has what is sent next go at once, where that tells whether the peer is still there.
     pub(crate) fn doubt(&self) {
         match self {
-            Self::Socket(socket) => socket.socket().doubt(),
+            Self::Socket(socket) => socket.socket().disable_coalescing(),
             Self::Stream(_) => {}
         }
     }
@@ -123,7 +123,7 @@ impl Link {
     /// Whether all that was sent is with the system, which has not complained.
     pub(crate) fn is_settled(&self) -> bool {
         match self {
-            Self::Socket(socket) => socket.socket().is_settled(),
+            Self::Socket(socket) => socket.socket().is_flushed(),
             Self::Stream(_) => true,
         }
     }

@@ -386,7 +386,7 @@ impl Flow {
                 self.filled = 2 * count > worker.buffers.size() as u64;
                 self.received = ends.from.1.skip_payload(count);
                 if self.received {
-                    from.settle();
+                    from.recheck_readable();
                 }
                 ends.to.1.encode_data(count).map_err(Fault::Protocol)?;
                 Ok(None)

@@ -113,18 +113,18 @@ impl Transport {
     /// Makes the running task the one that readiness wakes.
     #[inline]
     pub fn own(&self) {
-        self.socket.own();
+        self.socket.assign_to_current_task();
     }
 
     /// Makes another task the owner, to be woken when something arrives or the peer closes.
     pub(crate) fn watch_for(&self, owner: TaskId) {
-        self.socket.watch_for(owner);
+        self.socket.wake_task_on_input(owner);
     }
 
     /// Lets go of the connection; see [`Socket::let_go`]. Its session comes along.
     pub fn let_go(&mut self) -> (Handle, Option<Conn>) {
         let session = self.secure.take().map(|secure| secure.session.into_inner());
-        (self.socket.let_go(), session)
+        (self.socket.release(), session)
     }
 
     /// Reads what is there; 0 at the end.
@@ -150,7 +150,7 @@ impl Transport {
     pub fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         match &self.secure {
             None => match parts {
-                [message] if !more => self.socket.send_soon(message),
+                [message] if !more => self.socket.send_coalesced(message),
                 _ => self.socket.send(parts, more),
             },
             Some(secure) => {
@@ -166,7 +166,7 @@ impl Transport {
     /// Looks at the last of the bytes that were said to be sent, if they have never left. Of
     /// records that is not known: who sends them knows only what is in them.
     pub(crate) fn unsent<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
-        if self.secure.is_some() { look(&[]) } else { self.socket.unsent(look) }
+        if self.secure.is_some() { look(&[]) } else { self.socket.with_lost_bytes(look) }
     }
 
     /// Asks to be woken when reading becomes possible.
@@ -242,7 +242,7 @@ impl Transport {
     /// As [`Socket::hand_over`]; `Unsupported` where there is a session.
     pub fn hand_over(&self, bytes: &[u8], copied: &[Handle]) -> io::Result<usize> {
         match &self.secure {
-            None => self.socket.hand_over(bytes, copied),
+            None => self.socket.send_with_descriptors(bytes, copied),
             Some(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
@@ -265,7 +265,7 @@ impl Transport {
     /// Makes the coming drop one that the peer is not told of, as far as possible.
     pub(crate) fn vanish_on_close(&self) {
         self.keep_silent();
-        self.socket.vanish_on_close();
+        self.socket.silent_drop_on_close();
     }
 
     fn keep_silent(&self) {
@@ -309,6 +309,6 @@ impl Wire for Carrier<'_> {
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.send_soon(bytes)
+        self.0.send_coalesced(bytes)
     }
 }

@@ -259,7 +259,7 @@ pub(crate) async fn run(
     if accepts {
         // Mostly the client has just connected, and its first words are still on their way. It will
         // be waited for anyway, so the poller has to know it, sooner or later.
-        transport.socket().await_report();
+        transport.socket().await_input_event();
     }
     let mut heavy = false;
     loop {

@@ -1,7 +1,7 @@
 //! Tests of a clock that leaps.
 
 use super::*;
-use crate::script::ScriptedKernel;
+use crate::scripted_kernel::ScriptedKernel;
 
 const MINUTE: u64 = 60_000_000_000;
 
@@ -71,7 +71,7 @@ fn threads_of_a_process_take_the_same_leap_back() {
     {
         let kernel = ScriptedKernel::default();
         kernel.now.set(2 * 3_600_000_000_000);
-        let timekeeper = Timekeeper::new(2);
+        let timekeeper = ClockCorrection::new(2);
         let threads = [0, 1].map(|index| {
             let kernel = Box::new(kernel.clone());
             Thread::of_process(index, kernel, Settings::default(), &timekeeper)

@@ -3,7 +3,7 @@
 use super::*;
 use crate::os::Os;
 use crate::socket::INPUT_ONLY;
-use crate::{Address, Class, Errand, Listener, Socket};
+use crate::{Address, Class, Listener, ProbeConnection, Socket};
 use std::io::{IoSlice, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
@@ -168,8 +168,8 @@ fn another_thread_wakes_a_sleeping_thread() {
 
 #[test]
 fn other_threads_see_what_runs_and_what_was_counted() {
-    let timekeeper = Timekeeper::new(1);
-    let pulse = timekeeper.pulses()[0].clone();
+    let timekeeper = ClockCorrection::new(1);
+    let pulse = timekeeper.heartbeats()[0].clone();
     let kernel = Box::new(Os::new(64).unwrap());
     let thread = Thread::of_process(0, kernel, Settings::default(), &timekeeper);
     let (own, seen) = (thread.clone(), pulse.clone());
@@ -235,9 +235,9 @@ fn a_connection_is_registered_only_when_a_task_waits() {
     let own = thread.clone();
     thread.scheduler().spawn(Class::Normal, async move {
         let mut buffer = [0; 100];
-        socket.own();
+        socket.assign_to_current_task();
         assert_eq!(socket.recv(&mut buffer).unwrap(), 12);
-        assert_eq!(socket.send_soon(b"answer").unwrap(), 6);
+        assert_eq!(socket.send_coalesced(b"answer").unwrap(), 6);
         assert!(!is_known(&own));
     });
     thread.turn(Some(Duration::ZERO)).unwrap();
@@ -257,7 +257,7 @@ fn room_is_reported_only_where_it_was_lacking() {
         |thread: &Thread| thread.ios.borrow().iter().all(|(_, io)| io.ready & INPUT_ONLY != 0);
     thread.scheduler().spawn(Class::Normal, async move {
         let mut buffer = [0; 100];
-        socket.own();
+        socket.assign_to_current_task();
         assert_eq!(socket.recv(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         socket.want_read();
         own.scheduler().wait(None).await;
@@ -298,13 +298,13 @@ fn await_report_avoids_an_empty_read_and_reports_earlier_input() {
     let own = thread.clone();
     thread.scheduler().spawn(Class::Normal, async move {
         let mut buffer = [0; 100];
-        socket.await_report();
+        socket.await_input_event();
         assert!(!socket.is_readable());
         assert_eq!(socket.recv(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         socket.want_read();
         own.scheduler().wait(None).await;
         // It is registered by now, so its ready bit stays.
-        socket.await_report();
+        socket.await_input_event();
         assert_eq!(socket.recv(&mut buffer).unwrap(), 5);
         own.stop();
     });
@@ -485,7 +485,7 @@ fn a_probe_connection_can_wait_for_the_answer_and_then_for_room() {
     let woken = Rc::new(Cell::new(false));
     let (inner, flag) = (thread.clone(), woken.clone());
     thread.scheduler().spawn(Class::Normal, async move {
-        let errand = Errand::start(&inner, &address).unwrap();
+        let errand = ProbeConnection::start(&inner, &address).unwrap();
         errand.await_answer().unwrap();
         errand.await_room().unwrap();
         inner.scheduler().wait(None).await;

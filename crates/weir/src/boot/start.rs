@@ -16,7 +16,7 @@ use proxy::thread::memory::Budget;
 use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::watchdog::Hold;
-use reactor::{Handle, Pulse, Thread, Threads, Timekeeper, Watchdog};
+use reactor::{ClockCorrection, Handle, Heartbeat, Thread, Threads, Watchdog};
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -493,8 +493,8 @@ fn serve(
         master: place.master.map(|(_, told)| told),
         ready: Barrier::new(threads),
     };
-    let timekeeper = &Timekeeper::new(threads);
-    watch(timekeeper.pulses().to_vec(), watched)?;
+    let timekeeper = &ClockCorrection::new(threads);
+    watch(timekeeper.heartbeats().to_vec(), watched)?;
     sample::pattern::set_background_priority(sys::process::lower_priority);
     std::thread::scope(|scope| {
         let plan = &plan;
@@ -541,7 +541,7 @@ struct Plan {
 }
 
 /// One worker that works, or there is no process.
-fn employ(index: usize, shared: &Arc<Shared>, plan: &Plan, timekeeper: &Arc<Timekeeper>) {
+fn employ(index: usize, shared: &Arc<Shared>, plan: &Plan, timekeeper: &Arc<ClockCorrection>) {
     // A task that panics is the scheduler's; what panics around them takes the thread along.
     let run = AssertUnwindSafe(|| work(index, shared, plan, timekeeper));
     let panicked = |_| Err(io::Error::other("it has panicked"));
@@ -562,7 +562,7 @@ fn work(
     index: usize,
     shared: &Arc<Shared>,
     plan: &Plan,
-    timekeeper: &Arc<Timekeeper>,
+    timekeeper: &Arc<ClockCorrection>,
 ) -> io::Result<()> {
     let seat = plan.seats.seat(index);
     if let Some(cpus) = seat.and_then(|seat| limits::processors(&plan.maps, seat))
@@ -613,7 +613,7 @@ fn buffers(settings: &Process, budget: Option<Budget>) -> Option<proxy::thread::
 
 /// Watches the workers. One that computes for ever ends the process; one that is blocked in the
 /// kernel is reported.
-fn watch(pulses: Vec<Arc<Pulse>>, threads: Option<Threads>) -> io::Result<()> {
+fn watch(pulses: Vec<Arc<Heartbeat>>, threads: Option<Threads>) -> io::Result<()> {
     Watchdog::new(pulses).run(threads, |finding| {
         let pid = std::process::id();
         match finding.hold {

@@ -118,7 +118,7 @@ fn suspend(worker: &Worker, bind: &Bind) {
 fn listen(worker: &Worker, bind: &Bind) -> io::Result<()> {
     let kernel = worker.thread.kernel();
     let Some(at) = inet(bind) else { return Ok(()) };
-    sockets(bind).try_for_each(|handle| kernel.listen_again(handle, at, bind.backlog))
+    sockets(bind).try_for_each(|handle| kernel.resume_listening(handle, at, bind.backlog))
 }
 
 /// As HAProxy calls it: a section with both sides is a proxy.

@@ -137,7 +137,7 @@ async fn send(
 /// Waits until the system has taken what was sent: before, it is not on its way.
 async fn leave(worker: &Worker, socket: &Transport, span: Option<u32>) -> io::Result<()> {
     let deadline = span.map(|span| worker.thread.tick().plus_ms(span));
-    while !socket.socket().is_settled() {
+    while !socket.socket().is_flushed() {
         socket.socket().take_error()?;
         if deadline.is_some_and(|deadline| deadline.is_due(worker.thread.tick())) {
             return Err(io::ErrorKind::TimedOut.into());

@@ -74,7 +74,7 @@ impl Parking {
         (wanted, moves): (Wanted, u32),
         make: impl FnOnce(Socket, Parked) -> T,
     ) -> Option<T> {
-        let (kernel, activity) = (worker.thread.kernel(), worker.thread.pulse().activity());
+        let (kernel, activity) = (worker.thread.kernel(), worker.thread.heartbeat().activity());
         let mut list = self.lock();
         while let Some(at) = list.iter().rposition(|it| wanted.fits(it.target.key, it.requests)) {
             let candidate = list.remove(at);
@@ -84,7 +84,7 @@ impl Parking {
                 kernel.close(candidate.handle, true);
                 continue;
             }
-            let socket = Socket::take_over(&worker.thread, candidate.handle).ok()?;
+            let socket = Socket::adopt_idle(&worker.thread, candidate.handle).ok()?;
             activity.taken_over.add(1);
             return Some(make(socket, candidate));
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 /// One thread's heartbeat. Written by its owner only, once or twice per turn.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub struct Pulse {
+pub struct Heartbeat {
     turns: AtomicU64,
     asleep: AtomicBool,
     thread: AtomicI32,
@@ -20,7 +20,7 @@ pub struct Pulse {
     throughput: Throughput,
 }
 
-impl Pulse {
+impl Heartbeat {
     /// The kernel's id of the owning thread; 0 before it has started.
     pub fn system_thread(&self) -> i32 {
         self.thread.load(Ordering::Relaxed)
@@ -76,20 +76,20 @@ impl Pulse {
     }
 
     /// The owner's turn has begun at this time.
-    pub(crate) fn date(&self, now: u64) {
+    pub(crate) fn set_turn_time(&self, now: u64) {
         self.last_turn.store(now, Ordering::Relaxed);
         self.next_turn.store(now, Ordering::Relaxed);
     }
 
     /// The owner begins a turn.
-    pub fn beat(&self) {
+    pub fn begin_turn(&self) {
         self.asleep.store(false, Ordering::Relaxed);
         let turns = self.turns.load(Ordering::Relaxed);
         self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// The owner ends a turn with this many items left in its run queue.
-    pub fn leave(&self, load: usize) {
+    pub fn end_turn(&self, load: usize) {
         self.load.store(u32::try_from(load).unwrap_or(u32::MAX), Ordering::Relaxed);
     }
 

@@ -218,7 +218,7 @@ impl Thread {
         while done < message.len() {
             match self.kernel().send(handle, &[IoSlice::new(&message[done..])], more) {
                 Ok(count) => {
-                    self.pulse().throughput().add(count);
+                    self.heartbeat().throughput().add(count);
                     done += count;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -15,14 +15,14 @@ const REST_MS: u32 = 2;
 
 /// Number of pieces done since the last rest.
 #[derive(Debug, Default)]
-pub struct Pace {
+pub struct Pacer {
     pieces: u32,
 }
 
-impl Pace {
+impl Pacer {
     /// Called by the running task after each piece of work, which should take well under 0.2 ms:
     /// lets all other tasks of this turn run, and now and then the whole thread sleep.
-    pub async fn give_way(&mut self, thread: &Thread) {
+    pub async fn yield_turn(&mut self, thread: &Thread) {
         self.pieces += 1;
         if self.pieces >= PIECES {
             self.pieces = 0;
@@ -39,7 +39,7 @@ impl Pace {
 mod tests {
     //! Tests of when paced work runs, by the clock of a scripted system.
     use super::*;
-    use crate::script::ScriptedKernel;
+    use crate::scripted_kernel::ScriptedKernel;
     use std::cell::RefCell;
     use std::rc::Rc;
 
@@ -49,10 +49,10 @@ mod tests {
         let (own, made) = (thread.clone(), Rc::new(RefCell::new(Vec::new())));
         let noted = made.clone();
         thread.scheduler().spawn(Class::Normal, async move {
-            let mut pace = Pace::default();
+            let mut pace = Pacer::default();
             for _ in 0..count {
                 noted.borrow_mut().push((own.turns(), own.nanos() / 1_000_000));
-                pace.give_way(&own).await;
+                pace.yield_turn(&own).await;
             }
         });
         while thread.scheduler().tasks() > 0 {
@@ -84,8 +84,8 @@ mod tests {
         let (own, made) = (thread.clone(), Rc::new(RefCell::new(0)));
         let noted = made.clone();
         let task = thread.scheduler().spawn(Class::Normal, async move {
-            let mut pace = Pace { pieces: PIECES - 1 };
-            pace.give_way(&own).await;
+            let mut pace = Pacer { pieces: PIECES - 1 };
+            pace.yield_turn(&own).await;
             *noted.borrow_mut() += 1;
         });
         for _ in 0..5 {

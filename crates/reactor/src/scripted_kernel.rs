@@ -77,7 +77,7 @@ impl Kernel for ScriptedKernel {
         self.tokens.borrow_mut().insert(handle.0, token);
         Ok(())
     }
-    fn rewatch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()> {
+    fn modify_watch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()> {
         self.watch(handle, token, watch)
     }
     fn unwatch(&self, _: Handle) -> io::Result<()> {

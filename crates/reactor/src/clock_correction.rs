@@ -4,7 +4,7 @@
 //! queues are ordered, checks move between threads. So a leap is corrected once for all threads, by
 //! the first thread that returns from its poller.
 
-use crate::pulse::Pulse;
+use crate::heartbeat::Heartbeat;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -15,25 +15,25 @@ pub(crate) const LEAP: u64 = 5_000_000_000;
 
 /// The clock correction of a process.
 #[derive(Debug)]
-pub struct Timekeeper {
+pub struct ClockCorrection {
     /// Offset added to the kernel's clock, in nanoseconds, wrapping.
     correction: AtomicU64,
-    pulses: Vec<Arc<Pulse>>,
+    pulses: Vec<Arc<Heartbeat>>,
 }
 
-impl Timekeeper {
+impl ClockCorrection {
     /// A timekeeper for this number of threads.
     pub fn new(threads: usize) -> Arc<Self> {
         Self::of((0..threads).map(|_| Arc::default()).collect())
     }
 
     /// A timekeeper for threads with these heartbeats.
-    pub(crate) fn of(pulses: Vec<Arc<Pulse>>) -> Arc<Self> {
+    pub(crate) fn of(pulses: Vec<Arc<Heartbeat>>) -> Arc<Self> {
         Arc::new(Self { correction: AtomicU64::new(0), pulses })
     }
 
     /// The heartbeats of all threads.
-    pub fn pulses(&self) -> &[Arc<Pulse>] {
+    pub fn heartbeats(&self) -> &[Arc<Heartbeat>] {
         &self.pulses
     }
 
@@ -90,10 +90,10 @@ mod tests {
     const S: u64 = 1_000_000_000;
 
     /// Threads by their last and their expected turns.
-    fn process(turns: &[(u64, u64)]) -> Arc<Timekeeper> {
-        let timekeeper = Timekeeper::new(turns.len());
-        for (pulse, (last, next)) in timekeeper.pulses().iter().zip(turns) {
-            pulse.date(last * S);
+    fn process(turns: &[(u64, u64)]) -> Arc<ClockCorrection> {
+        let timekeeper = ClockCorrection::new(turns.len());
+        for (pulse, (last, next)) in timekeeper.heartbeats().iter().zip(turns) {
+            pulse.set_turn_time(last * S);
             pulse.sleep(next * S);
         }
         timekeeper

@@ -15,26 +15,26 @@ use stdx::Key;
 
 /// The connection. Dropping it closes it, with a reset unless the peer closed without an answer.
 #[derive(Debug)]
-pub struct Errand {
+pub struct ProbeConnection {
     thread: Rc<Thread>,
     handle: Handle,
     /// Key of its entry with the poller, once it is registered.
     key: Cell<Option<Key>>,
     /// Whether the peer has answered or closed: then closing needs no option to end the connection
     /// at once.
-    heard: Cell<bool>,
+    answered: Cell<bool>,
 }
 
-impl Errand {
+impl ProbeConnection {
     /// Starts a connection; the ACK of its handshake is sent together with the request.
     ///
     /// # Errors
     /// An error that the system reports at once, such as "connection refused" or no descriptors
     /// left.
     pub fn start(thread: &Rc<Thread>, to: &Address) -> io::Result<Self> {
-        let handle = thread.kernel().connect_unheard(to)?;
+        let handle = thread.kernel().connect_probe(to)?;
         let (key, heard) = Default::default();
-        Ok(Self { thread: thread.clone(), handle, key, heard })
+        Ok(Self { thread: thread.clone(), handle, key, answered: heard })
     }
 
     /// The thread that it belongs to.
@@ -73,7 +73,7 @@ impl Errand {
     ///
     /// # Errors
     /// `WouldBlock` when nothing has come since the last call; otherwise the system's error.
-    pub fn look(&self, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
+    pub fn peek(&self, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
         if self.lacks(READ) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -82,7 +82,7 @@ impl Errand {
             self.clear(READ);
         }
         let count = result?;
-        self.heard.set(true);
+        self.answered.set(true);
         let closed = |key| self.thread.io(key, |io| io.ready & CLOSED != 0);
         Ok((count, count == 0 || self.key.get().is_some_and(closed)))
     }
@@ -96,7 +96,7 @@ impl Errand {
     }
 
     /// Wakes the running task when the connection is established or has room, and when
-    /// [`Errand::await_answer`] would.
+    /// [`ProbeConnection::await_answer`] would.
     ///
     /// # Errors
     /// The poller refuses it.
@@ -117,16 +117,16 @@ impl Errand {
             half == 0 && io.ready & INPUT_ONLY != 0
         });
         if grows {
-            self.thread.kernel().rewatch(self.handle, key.to_bits(), watch)?;
+            self.thread.kernel().modify_watch(self.handle, key.to_bits(), watch)?;
             self.thread.io(key, |io| io.ready &= !INPUT_ONLY);
         }
         Ok(())
     }
 }
 
-impl Drop for Errand {
+impl Drop for ProbeConnection {
     fn drop(&mut self) {
-        let resets = !self.heard.get();
+        let resets = !self.answered.get();
         match self.key.get() {
             Some(key) => {
                 self.thread.io(key, |io| io.resets = resets);

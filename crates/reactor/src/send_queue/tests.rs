@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernel::Address;
-use crate::script::ScriptedKernel;
+use crate::scripted_kernel::ScriptedKernel;
 use crate::{Settings, Socket};
 use std::rc::Rc;
 
@@ -23,14 +23,14 @@ fn messages_of_a_turn_are_sent_at_its_end_in_order() {
     let (one, other) = (script.socket(&thread, 1, 100), script.socket(&thread, 2, 100));
     let seen = script.clone();
     run(&thread, Class::Normal, async move {
-        assert_eq!(one.send_soon(b"a").unwrap(), 1);
-        assert_eq!(other.send_soon(b"b").unwrap(), 1);
-        assert_eq!(one.send_soon(b"c").unwrap(), 1);
+        assert_eq!(one.send_coalesced(b"a").unwrap(), 1);
+        assert_eq!(other.send_coalesced(b"b").unwrap(), 1);
+        assert_eq!(one.send_coalesced(b"c").unwrap(), 1);
         assert_eq!((seen.got(1), seen.got(2)), (String::new(), String::new()));
         // Nothing overtakes what waits, and later messages may wait again.
         assert_eq!(one.send(&[IoSlice::new(b"d")], false).unwrap(), 1);
         assert_eq!((seen.got(1), seen.got(2)), ("acd".into(), "b".into()));
-        other.send_soon(b"e").unwrap();
+        other.send_coalesced(b"e").unwrap();
         std::future::pending::<()>().await;
         drop((one, other));
     });
@@ -44,13 +44,13 @@ fn successive_messages_of_a_socket_are_one_send() {
     let (one, other) = (script.socket(&thread, 1, 100), script.socket(&thread, 2, 100));
     let calls = || (script.with(1, |end| end.calls), script.with(2, |end| end.calls));
     for (socket, message) in [(&one, b"a"), (&one, b"b"), (&other, b"c"), (&one, b"d")] {
-        socket.send_soon(message).unwrap();
+        socket.send_coalesced(message).unwrap();
     }
     thread.send_queued();
     assert_eq!((script.got(1), script.got(2), calls()), ("abd".into(), "c".into(), (2, 1)));
     // For instance the farewell to a peer, behind the last message to it.
-    one.send_soon(b"answer").unwrap();
-    one.send_soon(b"bye").unwrap();
+    one.send_coalesced(b"answer").unwrap();
+    one.send_coalesced(b"bye").unwrap();
     drop(one);
     assert_eq!((script.got(1), calls()), ("abdanswerbye".into(), (3, 1)));
 }
@@ -61,17 +61,17 @@ fn the_last_message_is_sent_with_the_fin() {
     let thread = script.thread();
     let [dropped, shut, broken] = [1, 2, 3].map(|at| script.socket(&thread, at, 100));
     for socket in [&dropped, &shut, &broken] {
-        socket.send_soon(b"bye").unwrap();
+        socket.send_coalesced(b"bye").unwrap();
     }
     shut.shutdown_write().unwrap();
     let seen = |at| script.with(at, |end| (end.more, end.shut, end.closed));
     assert_eq!([seen(1), seen(2)], [(false, false, false), (true, true, false)]);
-    dropped.send_soon(b"bye").unwrap();
-    broken.send_soon(b"bye").unwrap();
+    dropped.send_coalesced(b"bye").unwrap();
+    broken.send_coalesced(b"bye").unwrap();
     drop(dropped);
     assert_eq!([seen(1), seen(3)], [(true, true, true), (false, false, false)]);
     broken.reset_on_close();
-    broken.send_soon(b"bye").unwrap();
+    broken.send_coalesced(b"bye").unwrap();
     drop(broken);
     assert_eq!(seen(3), (false, false, true), "a reset is no end");
 }
@@ -81,13 +81,13 @@ fn long_messages_and_those_on_connecting_sockets_are_sent_at_once() {
     let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 100_000);
-    socket.send_soon(&[b'x'; MAX_COALESCED + 1]).unwrap();
+    socket.send_coalesced(&[b'x'; MAX_COALESCED + 1]).unwrap();
     assert_eq!(script.got(1).len(), MAX_COALESCED + 1);
     script.with(9, |end| end.room = 100);
     let fresh = Socket::connect(&thread, &Address::Pair(0)).unwrap();
-    fresh.send_soon(b"first").unwrap();
+    fresh.send_coalesced(b"first").unwrap();
     assert_eq!(script.got(9), "first");
-    fresh.send_soon(b", second").unwrap();
+    fresh.send_coalesced(b", second").unwrap();
     assert_eq!(script.got(9), "first", "it stands: the next message may wait");
     drop(fresh);
     assert_eq!(script.got(9), "first, second");
@@ -109,14 +109,14 @@ fn waits_at_most(low_latency: bool, tasks: u32) {
     for class in [Class::Bulk, Class::Heavy] {
         let (own, seen) = (socket.clone(), script.clone());
         thread.scheduler().spawn(Class::Normal, async move {
-            own.send_soon(b"soon").unwrap();
+            own.send_coalesced(b"soon").unwrap();
         });
         run(&thread, class, async move { assert!(seen.got(1).ends_with("soon")) });
         script.with(1, |end| end.got.clear());
     }
     let own = socket.clone();
     thread.scheduler().spawn(Class::Normal, async move {
-        own.send_soon(b"soon").unwrap();
+        own.send_coalesced(b"soon").unwrap();
     });
     let waited = Rc::new(Cell::new(0));
     for _ in 0..100 {
@@ -136,7 +136,7 @@ fn coalesced_messages_are_limited() {
     let socket = script.socket(&thread, 1, 1_000_000);
     for count in 1..=MESSAGES {
         assert_eq!(script.with(1, |end| end.calls), 0, "after {count}");
-        socket.send_soon(b"message").unwrap();
+        socket.send_coalesced(b"message").unwrap();
     }
     assert_eq!(script.got(1).len(), MESSAGES * "message".len());
     let count = i32::try_from(BYTES / MAX_COALESCED).unwrap();
@@ -144,7 +144,7 @@ fn coalesced_messages_are_limited() {
         (2..2 + count).map(|at| script.socket(&thread, at, MAX_COALESCED)).collect();
     for socket in &crowd {
         assert!((2..2 + count).all(|at| script.got(at).is_empty()));
-        socket.send_soon(&[b'x'; MAX_COALESCED]).unwrap();
+        socket.send_coalesced(&[b'x'; MAX_COALESCED]).unwrap();
     }
     assert!((2..2 + count).all(|at| script.got(at).len() == MAX_COALESCED));
 }
@@ -156,15 +156,15 @@ fn messages_are_sent_at_once_while_the_peer_is_silent() {
     let socket = script.socket(&thread, 1, 1_000_000);
     let sent = || script.with(1, |end| end.calls);
     for _ in 0..MAX_UNANSWERED / MAX_COALESCED {
-        socket.send_soon(&[0; MAX_COALESCED]).unwrap();
+        socket.send_coalesced(&[0; MAX_COALESCED]).unwrap();
     }
     thread.send_queued();
     let before = sent();
-    socket.send_soon(b"at once").unwrap();
+    socket.send_coalesced(b"at once").unwrap();
     assert_eq!(sent(), before + 1);
     script.with(1, |end| end.says = 5);
     assert_eq!(socket.recv(&mut [0; 10]).unwrap(), 5);
-    socket.send_soon(b"soon").unwrap();
+    socket.send_coalesced(b"soon").unwrap();
     assert_eq!(sent(), before + 1);
     thread.send_queued();
     assert_eq!(sent(), before + 2);
@@ -175,19 +175,19 @@ fn messages_are_sent_at_once_to_a_peer_that_may_be_gone() {
     let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 100);
-    socket.send_soon(b"soon").unwrap();
+    socket.send_coalesced(b"soon").unwrap();
     assert_eq!(script.got(1), "");
-    socket.doubt();
-    socket.send_soon(b" now").unwrap();
+    socket.disable_coalescing();
+    socket.send_coalesced(b" now").unwrap();
     assert_eq!(script.got(1), "soon now", "it has been silent for long");
     script.with(1, |end| (end.says, end.error) = (1, None));
     socket.recv(&mut [0; 10]).unwrap();
-    socket.send_soon(b" later").unwrap();
+    socket.send_coalesced(b" later").unwrap();
     assert_eq!(script.got(1), "soon now", "it has said something");
     thread.send_queued();
     thread.io(socket.key, |io| io.ready |= CLOSED);
     script.with(1, |end| end.error = Some(32));
-    let error = socket.send_soon(b"gone").unwrap_err();
+    let error = socket.send_coalesced(b"gone").unwrap_err();
     assert_eq!(error.raw_os_error(), Some(32));
 }
 
@@ -196,12 +196,12 @@ fn a_connection_is_settled_once_the_system_has_all_bytes() {
     let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 3);
-    socket.send_soon(b"all").unwrap();
-    assert!(socket.is_settled());
+    socket.send_coalesced(b"all").unwrap();
+    assert!(socket.is_flushed());
     assert_eq!(script.got(1), "all");
-    socket.send_soon(b"more").unwrap();
-    assert!(!socket.is_settled());
-    let _handle = socket.let_go();
+    socket.send_coalesced(b"more").unwrap();
+    assert!(!socket.is_flushed());
+    let _handle = socket.release();
     assert!(thread.send_queue.unsent.borrow().is_empty());
 }
 
@@ -210,10 +210,10 @@ fn a_leaving_thread_sends_its_unsent_bytes() {
     let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
-    socket.send_soon(b"bye").unwrap();
+    socket.send_coalesced(b"bye").unwrap();
     drop(socket);
     script.make_room(1, 2);
-    thread.leave();
+    thread.stop_when_flushed();
     thread.run().unwrap();
     assert_eq!((script.got(1), script.with(1, |end| end.closed)), ("bye".into(), true));
 }
@@ -223,8 +223,8 @@ fn unsent_bytes_precede_later_messages() {
     let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 3);
-    socket.send_soon(b"hello").unwrap();
-    socket.send_soon(b" world").unwrap();
+    socket.send_coalesced(b"hello").unwrap();
+    socket.send_coalesced(b" world").unwrap();
     assert!(socket.is_writable());
     let full = socket.send(&[IoSlice::new(b"!")], false).unwrap_err();
     assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
@@ -233,7 +233,7 @@ fn unsent_bytes_precede_later_messages() {
     let woken = Rc::new(Cell::new(false));
     let seen = woken.clone();
     run(&thread, Class::Normal, async move {
-        own.own();
+        own.assign_to_current_task();
         own.want_write();
         own.thread().scheduler().wait(None).await;
         seen.set(true);
@@ -253,7 +253,7 @@ fn unsent_bytes_outlive_their_socket() {
     let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
-    socket.send_soon(b"bye").unwrap();
+    socket.send_coalesced(b"bye").unwrap();
     drop(socket);
     assert_eq!((script.got(1), script.with(1, |end| end.closed)), ("b".into(), false));
     script.make_room(1, 1);
@@ -270,7 +270,7 @@ fn unsent_bytes_of_closed_sockets_time_out() {
     let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
-    socket.send_soon(b"bye").unwrap();
+    socket.send_coalesced(b"bye").unwrap();
     drop(socket);
     for second in 0..u64::from(ORPHAN_LIFETIME_MS) / 1_000 {
         script.now.set(second * 1_000_000_000);
@@ -290,7 +290,7 @@ fn sockets_with_orphaned_bytes_are_limited() {
     let count = i32::try_from(MAX_ORPHANS).unwrap();
     for handle in 1..=count + 3 {
         let socket = script.socket(&thread, handle, 1);
-        socket.send_soon(b"bye").unwrap();
+        socket.send_coalesced(b"bye").unwrap();
     }
     assert_eq!((thread.sockets(), thread.send_queue.orphans.get()), (MAX_ORPHANS, MAX_ORPHANS));
     assert!((1..=count).all(|handle| !script.with(handle, |end| end.closed)));
@@ -300,7 +300,7 @@ fn sockets_with_orphaned_bytes_are_limited() {
     script.make_room(1, 10);
     turn(&thread);
     assert_eq!((script.got(1), dropped(1)), ("bye".into(), (true, false)));
-    drop(script.socket(&thread, 5_000, 1).send_soon(b"bye"));
+    drop(script.socket(&thread, 5_000, 1).send_coalesced(b"bye"));
     assert_eq!((dropped(5_000), thread.send_queue.orphans.get()), ((false, false), MAX_ORPHANS));
 }
 
@@ -309,7 +309,7 @@ fn a_reset_drops_unsent_bytes() {
     let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
-    socket.send_soon(b"bye").unwrap();
+    socket.send_coalesced(b"bye").unwrap();
     socket.reset_on_close();
     drop(socket);
     assert!(script.with(1, |end| end.closed));
@@ -321,7 +321,7 @@ fn the_fin_follows_unsent_bytes() {
     let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 1);
-    socket.send_soon(b"bye").unwrap();
+    socket.send_coalesced(b"bye").unwrap();
     socket.shutdown_write().unwrap();
     assert!(!script.with(1, |end| end.shut));
     script.make_room(1, 2);
@@ -339,8 +339,8 @@ fn reads_after(error: i32) -> [Result<usize, Option<i32>>; 2] {
     let heard = Rc::new(Cell::new([Ok(77); 2]));
     let told = heard.clone();
     run(&thread, Class::Normal, async move {
-        socket.own();
-        socket.send_soon(b"lost").unwrap();
+        socket.assign_to_current_task();
+        socket.send_coalesced(b"lost").unwrap();
         socket.thread.io(socket.key, |io| io.ready &= !READ);
         socket.want_read();
         socket.thread().scheduler().wait(None).await;
@@ -369,7 +369,7 @@ fn the_first_error_is_reported() {
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 0);
     script.with(1, |end| end.error = Some(RESET));
-    socket.send_soon(b"lost").unwrap();
+    socket.send_coalesced(b"lost").unwrap();
     thread.send_queued();
     script.with(1, |end| end.error = Some(PIPE));
     let error = socket.send(&[IoSlice::new(b"x")], false).unwrap_err();
@@ -381,18 +381,22 @@ fn lost_bytes_can_be_read_back() {
     let script = ScriptedKernel::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 2);
-    assert_eq!(socket.unsent(<[u8]>::to_vec), b"");
+    assert_eq!(socket.with_lost_bytes(<[u8]>::to_vec), b"");
     for message in [&b"hello"[..], b", world"] {
-        socket.send_soon(message).unwrap();
+        socket.send_coalesced(message).unwrap();
     }
-    assert_eq!(socket.unsent(<[u8]>::to_vec), b"", "the rest may leave yet");
+    assert_eq!(socket.with_lost_bytes(<[u8]>::to_vec), b"", "the rest may leave yet");
     script.with(1, |end| end.error = Some(RESET));
     script.make_room(1, 0);
     turn(&thread);
-    assert_eq!(socket.unsent(<[u8]>::to_vec), b"llo, world");
+    assert_eq!(socket.with_lost_bytes(<[u8]>::to_vec), b"llo, world");
     socket.send(&[IoSlice::new(b"x")], false).unwrap_err();
-    socket.send_soon(b"y").unwrap_err();
-    assert_eq!(socket.unsent(<[u8]>::to_vec), b"llo, world", "nobody was told that these are sent");
+    socket.send_coalesced(b"y").unwrap_err();
+    assert_eq!(
+        socket.with_lost_bytes(<[u8]>::to_vec),
+        b"llo, world",
+        "nobody was told that these are sent"
+    );
     drop(socket);
     assert!(thread.send_queue.failures.borrow().is_empty());
 }
