@@ -14,7 +14,7 @@ pub enum Fault {
 
 /// A message that cannot be accepted. Retrying the same bytes gives the same error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct MessageError {
     /// The status that the client should get: 400, 422 or 502.
     pub status: u16,
     /// The peer that broke the protocol.
@@ -25,11 +25,11 @@ pub struct Error {
     pub reason: &'static str,
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for MessageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.reason)?;
         self.at.map_or(Ok(()), |at| write!(f, " at offset {at}"))
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for MessageError {}

@@ -15,7 +15,7 @@ mod length;
 mod step;
 
 pub use body::BodyKind;
-pub use error::{Error, Fault};
+pub use error::{Fault, MessageError};
 pub use step::{BodyStep, Eof, HeadStep};
 
 /// The side of the proxy that a connection is on.

@@ -1,7 +1,7 @@
 //! Properties of HTTP/2 header blocks, frames, and stream operations in any order.
 
 use htx::{Head, Version};
-use mux::h2::{Conn, Key, Settings};
+use mux::h2::{H2Conn, H2ConnSettings, Key};
 use mux::{BodyKind, Side};
 use std::io::IoSlice;
 use wire::h2::frame::HEADER_LEN;
@@ -39,8 +39,8 @@ pub fn header_block(data: &[u8]) {
 }
 
 /// A connection whose peer has sent its SETTINGS.
-fn greeted(side: Side) -> Conn {
-    let mut conn = Conn::new(side, Settings::default());
+fn greeted(side: Side) -> H2Conn {
+    let mut conn = H2Conn::new(side, H2ConnSettings::default());
     let mut hello = if side == Side::Client { PREFACE.to_vec() } else { Vec::new() };
     encode::settings(&wire::h2::Settings::default(), &mut hello);
     let taken = conn.handle_input(&hello, 0).expect("a peer may say hello");
@@ -49,7 +49,7 @@ fn greeted(side: Side) -> Conn {
 }
 
 /// Asserts that the output consists of whole frames.
-fn check_output(conn: &mut Conn) {
+fn check_output(conn: &mut H2Conn) {
     let mut rest = conn.output().strip_prefix(PREFACE).unwrap_or(conn.output());
     while let Some(header) = FrameHeader::parse(rest) {
         assert!(!matches!(header.kind, Kind::Unknown(_)) && header.check(16_384).is_ok());
@@ -60,7 +60,7 @@ fn check_output(conn: &mut Conn) {
 }
 
 /// The frames of an output without window updates, which depend on how the input is split.
-fn without_windows(conn: &Conn) -> Vec<u8> {
+fn without_windows(conn: &H2Conn) -> Vec<u8> {
     let mut rest = conn.output().strip_prefix(PREFACE).unwrap_or(conn.output());
     let mut kept = Vec::new();
     while let Some(header) = FrameHeader::parse(rest) {
@@ -95,7 +95,7 @@ pub fn frames(data: &[u8]) {
 }
 
 /// Does one operation of a proxy on a stream.
-fn act(conn: &mut Conn, key: Key, what: u8, amount: usize) {
+fn act(conn: &mut H2Conn, key: Key, what: u8, amount: usize) {
     let (mut head, mut buffer) = (Head::default(), [0; 300]);
     match what % 8 {
         0 => drop(conn.handle_head(key, &mut head)),

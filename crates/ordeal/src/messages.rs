@@ -7,7 +7,7 @@
 
 use crate::strict::{self, Message};
 use htx::{Fields, Head, Version};
-use mux::h1::{Conn, HeadStep, Settings};
+use mux::h1::{H1Conn, H1ConnSettings, HeadStep};
 use mux::{BodyKind, Side};
 use wire::h1::Limits;
 
@@ -25,7 +25,7 @@ struct Taken {
 
 /// Reads one message from `input`, which is all that the peer sends before it closes, and writes it
 /// on another connection; `None` if it is refused or incomplete.
-fn relay(from: &mut Conn, to: &mut Conn, input: &[u8]) -> Option<Taken> {
+fn relay(from: &mut H1Conn, to: &mut H1Conn, input: &[u8]) -> Option<Taken> {
     let (mut head, mut out, mut at) = (Head::default(), Vec::new(), 0);
     let body = loop {
         match from.handle_head(&input[at..], &mut head).ok()? {
@@ -126,8 +126,8 @@ fn check_sent(sent: &Message, taken: &Taken, out: &[u8]) {
 pub fn request(data: &[u8]) {
     let input = &data[..data.len().min(20_000)];
     let (mut client, mut server) = (
-        Conn::new(Side::Client, Settings::default()),
-        Conn::new(Side::Server, Settings::default()),
+        H1Conn::new(Side::Client, H1ConnSettings::default()),
+        H1Conn::new(Side::Server, H1ConnSettings::default()),
     );
     let taken = relay(&mut client, &mut server, input);
     let expected = strict::request(input);
@@ -152,8 +152,8 @@ pub fn request(data: &[u8]) {
 pub fn response(data: &[u8]) {
     let input = &data[..data.len().min(20_000)];
     let (mut client, mut server) = (
-        Conn::new(Side::Client, Settings::default()),
-        Conn::new(Side::Server, Settings::default()),
+        H1Conn::new(Side::Client, H1ConnSettings::default()),
+        H1Conn::new(Side::Server, H1ConnSettings::default()),
     );
     let mut head = Head::default();
     let asked = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";

@@ -3,8 +3,8 @@
 
 use wire::h1::{ChunkDecoder, HeadParser, Limits, TrailersParser};
 
-use super::settings::{Mode, Settings};
-use crate::{Error, Fault, Side};
+use super::settings::{ConnectionMode, H1ConnSettings};
+use crate::{Fault, MessageError, Side};
 
 /// Phase of the incoming message.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ impl Flags {
 
 /// The protocol machine of one HTTP/1 connection, on either side.
 #[derive(Clone, Copy, Debug)]
-pub struct Conn {
+pub struct H1Conn {
     pub(super) recv: RecvState,
     pub(super) send: SendState,
     /// Payload bytes received of the current message.
@@ -78,12 +78,12 @@ pub struct Conn {
     exchanges: u32,
     pub(super) flags: Flags,
     pub(super) side: Side,
-    pub(super) mode: Mode,
+    pub(super) mode: ConnectionMode,
 }
 
-impl Conn {
+impl H1Conn {
     /// A connection before its first byte.
-    pub fn new(side: Side, settings: Settings) -> Self {
+    pub fn new(side: Side, settings: H1ConnSettings) -> Self {
         Self {
             recv: RecvState::Head(HeadParser::new()),
             send: SendState::Head,
@@ -103,7 +103,7 @@ impl Conn {
 
     /// Applies the mode of another proxy: the stronger of the two holds. Must be called before the
     /// head is encoded.
-    pub fn raise_mode(&mut self, mode: Mode) {
+    pub fn raise_mode(&mut self, mode: ConnectionMode) {
         self.mode = self.mode.max(mode);
     }
 
@@ -212,13 +212,13 @@ impl Conn {
     /// Whether the mode closes this side's connection after each exchange.
     pub(super) fn mode_closes(&self) -> bool {
         match self.side {
-            Side::Client => self.mode == Mode::Close,
-            Side::Server => self.mode != Mode::KeepAlive,
+            Side::Client => self.mode == ConnectionMode::Close,
+            Side::Server => self.mode != ConnectionMode::KeepAlive,
         }
     }
 
     /// Turns the connection into a tunnel. A request whose body is under way ends first: its
-    /// direction follows with [`Conn::tunnel_behind_request`] (RFC 9110 section 7.8).
+    /// direction follows with [`H1Conn::tunnel_behind_request`] (RFC 9110 section 7.8).
     pub(super) fn become_tunnel(&mut self) {
         self.flags.set(Flags::TUNNEL, true);
         let complete = match self.side {
@@ -249,11 +249,16 @@ impl Conn {
     }
 
     /// Records that the peer broke the protocol; nothing more is read from it.
-    pub(super) fn fail(&mut self, status: u16, at: Option<usize>, reason: &'static str) -> Error {
+    pub(super) fn fail(
+        &mut self,
+        status: u16,
+        at: Option<usize>,
+        reason: &'static str,
+    ) -> MessageError {
         self.recv = RecvState::Failed;
         match self.side {
-            Side::Client => Error { status, fault: Fault::Client, at, reason },
-            Side::Server => Error { status: 502, fault: Fault::Server, at, reason },
+            Side::Client => MessageError { status, fault: Fault::Client, at, reason },
+            Side::Server => MessageError { status: 502, fault: Fault::Server, at, reason },
         }
     }
 }

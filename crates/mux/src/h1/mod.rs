@@ -19,10 +19,10 @@ pub mod settings;
 mod upgrade;
 
 pub use crate::{BodyStep, Eof, HeadStep};
-pub use conn::Conn;
-pub use recv::Ahead;
+pub use conn::H1Conn;
+pub use recv::CheckedBody;
 pub use send::{DataFraming, HEAD_GROWTH};
-pub use settings::{Mode, Settings};
+pub use settings::{ConnectionMode, H1ConnSettings};
 
 /// The interim response that lets a client send the body announced with `Expect: 100-continue`, for
 /// cases where the proxy needs the body before a server is chosen.

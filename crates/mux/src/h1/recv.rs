@@ -5,30 +5,30 @@ use htx::{Fields, Head, Method};
 use wire::forbidden;
 use wire::h1::{ChunkDecoder, Exceptions, HeadKind, HeadParser, TrailersParser};
 
-use super::conn::{Conn, Flags, RecvState, SendState};
+use super::conn::{Flags, H1Conn, RecvState, SendState};
 use super::persistence::Options;
 use super::upgrade::RequestedUpgrade;
 use super::{framing, host, persistence, upgrade};
-use crate::{BodyKind, BodyStep, Eof, Error, HeadStep, Side};
+use crate::{BodyKind, BodyStep, Eof, HeadStep, MessageError, Side};
 
-/// Progress of repeated checks of a body ([`Conn::check_more`]).
+/// Progress of repeated checks of a body ([`H1Conn::check_more`]).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ahead {
-    conn: Option<Conn>,
+pub struct CheckedBody {
+    conn: Option<H1Conn>,
     at: usize,
 }
 
-impl Conn {
+impl H1Conn {
     /// Parses the head at the front of `input` and applies the rules on length, host, persistence
     /// and upgrades to it. `head` is the same one until the step is not `NeedMore`. After an error,
     /// nothing more can be read.
     #[inline]
-    pub fn handle_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, Error> {
+    pub fn handle_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, MessageError> {
         // Frequent case: no byte has come yet.
         if input.is_empty() { Ok(HeadStep::NeedMore) } else { self.parse_head(input, head) }
     }
 
-    fn parse_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, Error> {
+    fn parse_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, MessageError> {
         let kind = match self.side {
             Side::Client => HeadKind::Request,
             Side::Server => HeadKind::Response,
@@ -60,7 +60,7 @@ impl Conn {
         head: &mut Head,
         options: Options,
         consumed: usize,
-    ) -> Result<HeadStep, Error> {
+    ) -> Result<HeadStep, MessageError> {
         let host = host::normalize(head, self.limits.lenient);
         host.map_err(|reason| self.fail(400, None, reason))?;
         let framing = match framing::read(head, self.limits.lenient) {
@@ -90,7 +90,7 @@ impl Conn {
     /// Refuses bodies that some servers ignore and take for the next request: in HTTP/1.0 with
     /// methods that usually have none (`h1-accept-payload-with-any-method`), and with CONNECT,
     /// where the following bytes belong to the tunnel (RFC 9110 section 9.3.6).
-    fn check_may_have_body(&mut self, head: &Head) -> Result<(), Error> {
+    fn check_may_have_body(&mut self, head: &Head) -> Result<(), MessageError> {
         let usually_none = matches!(head.method_id(), Method::Get | Method::Head | Method::Delete);
         let old = !head.version().at_least_11();
         if head.method_id() == Method::Connect {
@@ -107,7 +107,7 @@ impl Conn {
         head: &mut Head,
         options: Options,
         consumed: usize,
-    ) -> Result<HeadStep, Error> {
+    ) -> Result<HeadStep, MessageError> {
         let status = head.status();
         if status != 101 {
             upgrade::prune(head, options);
@@ -134,7 +134,7 @@ impl Conn {
     }
 
     /// Body of a final response (RFC 9112 section 6.3).
-    fn response_body(&mut self, head: &mut Head) -> Result<BodyKind, Error> {
+    fn response_body(&mut self, head: &mut Head) -> Result<BodyKind, MessageError> {
         let framing = framing::read(head, self.limits.lenient);
         let framing = framing.map_err(|bad| self.fail(bad.status, None, bad.reason))?;
         if head.status() == 101 {
@@ -175,7 +175,11 @@ impl Conn {
     /// Consumes body bytes from the front of `input`, up to the end of the next piece of payload;
     /// call it again until it needs more or is done. Trailers are appended to `trailers`, which the
     /// caller has cleared at the start of the body.
-    pub fn handle_body(&mut self, input: &[u8], trailers: &mut Fields) -> Result<BodyStep, Error> {
+    pub fn handle_body(
+        &mut self,
+        input: &[u8],
+        trailers: &mut Fields,
+    ) -> Result<BodyStep, MessageError> {
         let step = match &mut self.recv {
             RecvState::Length(left) => {
                 let data = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
@@ -195,22 +199,26 @@ impl Conn {
     }
 
     /// Checks whether the body bytes available in the input are well-formed. Nothing is consumed:
-    /// the bytes still have to be passed to [`Conn::handle_body`].
+    /// the bytes still have to be passed to [`H1Conn::handle_body`].
     ///
     /// # Errors
     /// The bytes are malformed, and the message should be refused as a whole. Nothing more can be
     /// read then.
     #[inline]
-    pub fn check_body(&mut self, input: &[u8]) -> Result<(), Error> {
-        self.check_more(input, &mut Ahead::default())
+    pub fn check_body(&mut self, input: &[u8]) -> Result<(), MessageError> {
+        self.check_more(input, &mut CheckedBody::default())
     }
 
-    /// As [`Conn::check_body`], continuing at `ahead`; valid as long as nothing is consumed between
-    /// the calls.
+    /// As [`H1Conn::check_body`], continuing at `ahead`; valid as long as nothing is consumed
+    /// between the calls.
     ///
     /// # Errors
-    /// As [`Conn::check_body`].
-    pub fn check_more(&mut self, input: &[u8], ahead: &mut Ahead) -> Result<(), Error> {
+    /// As [`H1Conn::check_body`].
+    pub fn check_more(
+        &mut self,
+        input: &[u8],
+        ahead: &mut CheckedBody,
+    ) -> Result<(), MessageError> {
         if !matches!(self.recv, RecvState::Chunked(_)) {
             return Ok(());
         }
@@ -221,7 +229,7 @@ impl Conn {
                 Ok(step) => step,
                 Err(error) => {
                     self.recv = RecvState::Failed;
-                    return Err(Error { at: error.at.map(|offset| at + offset), ..error });
+                    return Err(MessageError { at: error.at.map(|offset| at + offset), ..error });
                 }
             };
             at += step.skip + step.data;
@@ -231,12 +239,16 @@ impl Conn {
         }
         // Trailers are parsed as a whole, so their start is not a place to resume.
         if matches!(conn.recv, RecvState::Chunked(_)) {
-            *ahead = Ahead { conn: Some(conn), at };
+            *ahead = CheckedBody { conn: Some(conn), at };
         }
         Ok(())
     }
 
-    fn chunked_body(&mut self, input: &[u8], trailers: &mut Fields) -> Result<BodyStep, Error> {
+    fn chunked_body(
+        &mut self,
+        input: &[u8],
+        trailers: &mut Fields,
+    ) -> Result<BodyStep, MessageError> {
         let mut step = BodyStep::default();
         if let RecvState::Chunked(decoder) = &mut self.recv {
             let chunk = match decoder.decode(input, self.limits) {
@@ -264,7 +276,7 @@ impl Conn {
 
     /// Refuses a request whose trailers a server could use as length or host; discards fields that
     /// are not allowed in trailers.
-    fn check_trailers(&mut self, trailers: &mut Fields) -> Result<(), Error> {
+    fn check_trailers(&mut self, trailers: &mut Fields) -> Result<(), MessageError> {
         if self.side == Side::Client && !self.limits.lenient && forbidden::misleads(trailers) {
             return Err(self.fail(400, None, "length, coding or host in trailers"));
         }
@@ -272,7 +284,7 @@ impl Conn {
         Ok(())
     }
 
-    fn count(&mut self, step: BodyStep) -> Result<BodyStep, Error> {
+    fn count(&mut self, step: BodyStep) -> Result<BodyStep, MessageError> {
         self.payload_received += step.data as u64;
         if step.done {
             self.recv = RecvState::Done;
@@ -291,7 +303,7 @@ impl Conn {
         }
     }
 
-    /// Counts payload that was forwarded without `handle_body`, at most [`Conn::payload_left`].
+    /// Counts payload that was forwarded without `handle_body`, at most [`H1Conn::payload_left`].
     /// Returns whether the message has ended.
     pub fn skip_payload(&mut self, bytes: u64) -> bool {
         debug_assert!(bytes <= self.payload_left(), "more than the message holds");

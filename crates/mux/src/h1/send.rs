@@ -5,10 +5,10 @@ use htx::{Fields, Head, HeaderId};
 use wire::Sink;
 use wire::h1::encode::{self, ChunkSize};
 
-use super::conn::{Conn, Flags, SendState};
+use super::conn::{Flags, H1Conn, SendState};
 use super::upgrade::RequestedUpgrade;
 use super::{framing, persistence, upgrade};
-use crate::{BodyKind, Error, Side, length};
+use crate::{BodyKind, MessageError, Side, length};
 
 /// Most bytes by which a head grows when it is encoded: a length or a transfer coding, and a
 /// connection option.
@@ -32,7 +32,7 @@ impl DataFraming {
     }
 }
 
-impl Conn {
+impl H1Conn {
     /// Adapts the fields of `head` to this connection (length, persistence, TE, upgrade) and writes
     /// it. `body` is the framing of the incoming message; the result is the framing on this
     /// connection: `None` means that payload must not be sent and has to be discarded. After an
@@ -50,7 +50,7 @@ impl Conn {
         body
     }
 
-    /// Does what [`Conn::encode_head`] does before it writes, for a caller that writes the head
+    /// Does what [`H1Conn::encode_head`] does before it writes, for a caller that writes the head
     /// itself ([`encode::head_with_case`]).
     pub fn prepare_head(&mut self, head: &mut Head, body: BodyKind) -> BodyKind {
         debug_assert!(self.send == SendState::Head, "a final head was already sent");
@@ -172,7 +172,7 @@ impl Conn {
     ///
     /// # Errors
     /// The message has ended or is shorter: the peer would take the bytes for the next message.
-    pub fn encode_data(&mut self, len: u64) -> Result<DataFraming, Error> {
+    pub fn encode_data(&mut self, len: u64) -> Result<DataFraming, MessageError> {
         match &mut self.send {
             SendState::Chunked if len > 0 => {
                 return Ok(DataFraming { prefix: Some(ChunkSize::new(len)) });

@@ -5,7 +5,7 @@ use wire::h1::Limits;
 /// When connections close after an exchange. Ordered by strength: the greater one of frontend and
 /// backend applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mode {
+pub enum ConnectionMode {
     /// `option http-keep-alive`: both connections stay open if the peers agree.
     #[default]
     KeepAlive,
@@ -17,9 +17,9 @@ pub enum Mode {
 
 /// Settings of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct H1ConnSettings {
     /// Limits on received messages.
     pub limits: Limits,
     /// When the connection closes.
-    pub mode: Mode,
+    pub mode: ConnectionMode,
 }

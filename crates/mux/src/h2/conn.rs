@@ -1,11 +1,11 @@
 //! The state of one HTTP/2 connection, with its queries. `recv` and `send` handle the frames.
 
-use super::abuse::{FloodBudget, TurnUse};
 use super::counters::Counters;
 use super::credit::Credit;
-use super::settings::Settings;
+use super::flood::{FloodBudget, TurnUse};
+use super::free_list::FreeList;
+use super::settings::H2ConnSettings;
 use super::shutdown::Shutdown;
-use super::spares::Spares;
 use super::squeeze::Squeeze;
 use super::stream::{RecvPhase as StreamRecv, Reset, SendPhase, Stream, Streams};
 use crate::{BodyKind, Side};
@@ -24,20 +24,20 @@ const MAX_OUTPUT: usize = OUTPUT + 64 * 1024;
 
 /// Why a connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct ConnectionError {
     /// Error code sent to the peer.
     pub code: Code,
     /// A short text for logs.
     pub reason: &'static str,
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for ConnectionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {}", self.code, self.reason)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for ConnectionError {}
 
 /// An event that a stream waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,9 +88,9 @@ pub(super) struct Block {
 /// 128 KiB plus the heads of its streams; header lists, one per stream; header compression tables,
 /// twice the announced size; a header block, twice the largest list.
 #[derive(Debug)]
-pub struct Conn {
+pub struct H2Conn {
     pub(super) side: Side,
-    pub(super) settings: Settings,
+    pub(super) settings: H2ConnSettings,
     /// Settings of the peer.
     pub(super) peer: wire::h2::Settings,
     /// Whether the peer's first SETTINGS have arrived.
@@ -148,7 +148,7 @@ pub struct Conn {
     pub(super) turn: TurnUse,
     pub(super) counters: Counters,
     pub(super) shutdown: Shutdown,
-    /// Streams of the peer, counted for [`Settings::max_total_streams`].
+    /// Streams of the peer, counted for [`H2ConnSettings::max_total_streams`].
     pub(super) accepted: u32,
     /// The last stream of the GOAWAY that the peer has sent.
     pub(super) peer_last_stream: Option<u32>,
@@ -156,14 +156,14 @@ pub struct Conn {
     pub(super) peer_refuses: bool,
     /// Whether the peer has answered a request of ours.
     pub(super) peer_answers: bool,
-    pub(super) broken: Option<Broken>,
-    pub(super) spares: Spares,
+    pub(super) broken: Option<ConnectionError>,
+    pub(super) spares: FreeList,
     pub(super) seed: u64,
 }
 
-impl Conn {
+impl H2Conn {
     /// A connection before its first byte. Its output already has the preface and SETTINGS.
-    pub fn new(side: Side, settings: Settings) -> Self {
+    pub fn new(side: Side, settings: H2ConnSettings) -> Self {
         let mut out = Vec::with_capacity(128);
         if side == Side::Server {
             out.extend_from_slice(PREFACE);
@@ -204,7 +204,7 @@ impl Conn {
             streams_called: 0,
             woken: Vec::new(),
             awaiting_settings: Vec::new(),
-            budget: FloodBudget::new(settings.patience),
+            budget: FloodBudget::new(settings.flood_limits),
             glitches: 0,
             tolerates_floods: false,
             turn: TurnUse::default(),
@@ -213,14 +213,14 @@ impl Conn {
             accepted: 0,
             peer_last_stream: None,
             broken: None,
-            spares: Spares::default(),
+            spares: FreeList::default(),
             seed: settings.seed | 1,
         }
     }
 
     /// Makes the connection share spare memory with others of its thread.
     #[must_use]
-    pub fn sharing(mut self, spares: &Spares) -> Self {
+    pub fn with_free_list(mut self, spares: &FreeList) -> Self {
         self.credit.count_in(spares);
         self.spares = spares.clone();
         self
@@ -249,7 +249,7 @@ impl Conn {
     }
 
     /// Whether the peer's first SETTINGS have arrived; if not, `token` is woken when they do.
-    pub fn is_greeted(&mut self, token: u64) -> bool {
+    pub fn has_peer_settings(&mut self, token: u64) -> bool {
         let known = self.has_peer_settings || matches!(self.recv, InputState::Closed);
         if !known && !self.awaiting_settings.contains(&token) {
             self.awaiting_settings.push(token);
@@ -258,7 +258,7 @@ impl Conn {
     }
 
     /// Whether the peer accepts extended CONNECT (RFC 8441 section 3).
-    pub fn takes_upgrades(&self) -> bool {
+    pub fn accepts_extended_connect(&self) -> bool {
         self.peer.enable_connect_protocol
     }
 
@@ -285,7 +285,7 @@ impl Conn {
 
     /// Ends a connection that cannot serve its purpose. As in HAProxy, the stream that it was
     /// opened for is reset while idle; how the peer reacts affects no other stream.
-    pub fn forgo(&mut self) {
+    pub fn abandon(&mut self) {
         self.send_reset(self.next_own.min(MAX_STREAM_ID), Code::INTERNAL_ERROR);
         self.begin_shutdown();
     }
@@ -297,7 +297,7 @@ impl Conn {
     }
 
     /// The error that ended the connection, if any.
-    pub fn broken(&self) -> Option<Broken> {
+    pub fn broken(&self) -> Option<ConnectionError> {
         self.broken
     }
 
@@ -307,7 +307,7 @@ impl Conn {
         self.recv = InputState::Closed;
         if self.broken.is_none() {
             let reason = "the connection was closed";
-            self.broken = Some(Broken { code: Code::NO_ERROR, reason });
+            self.broken = Some(ConnectionError { code: Code::NO_ERROR, reason });
         }
         self.refuse_unsent();
         self.out.clear();
@@ -368,7 +368,7 @@ impl Conn {
     }
 
     /// Ends the connection for a protocol error of the peer.
-    pub(super) fn fail(&mut self, code: Code, reason: &'static str) -> Broken {
+    pub(super) fn fail(&mut self, code: Code, reason: &'static str) -> ConnectionError {
         if self.broken.is_none() {
             self.counters.connection_errors += 1;
             self.count_glitch();
@@ -378,8 +378,8 @@ impl Conn {
     }
 
     /// Ends the connection, for any reason.
-    fn end(&mut self, code: Code, reason: &'static str) -> Broken {
-        let broken = Broken { code, reason };
+    fn end(&mut self, code: Code, reason: &'static str) -> ConnectionError {
+        let broken = ConnectionError { code, reason };
         if self.broken.is_none() {
             self.broken = Some(broken);
             self.refuse_unsent();
@@ -391,7 +391,7 @@ impl Conn {
     }
 
     /// Ends the connection because a rule has rejected a request, that stream first.
-    pub fn expel(&mut self, key: Key) {
+    pub fn reject_connection(&mut self, key: Key) {
         self.reset(key, Code::ENHANCE_YOUR_CALM);
         self.end(Code::ENHANCE_YOUR_CALM, "a rule has rejected a request");
     }
@@ -415,7 +415,7 @@ impl Conn {
 
     /// Sets whether floods are tolerated; initially they end the connection
     /// (`tune.glitches.kill.cpu-usage`).
-    pub fn set_tolerant(&mut self, tolerant: bool) {
+    pub fn set_flood_tolerance(&mut self, tolerant: bool) {
         self.tolerates_floods = tolerant;
     }
 
@@ -425,8 +425,8 @@ impl Conn {
     }
 
     /// Whether the turn has reached its limits; the rest of the input waits for the next turn.
-    pub fn turn_is_over(&self) -> bool {
-        self.turn.exceeds(self.settings.at_once)
+    pub fn turn_limit_reached(&self) -> bool {
+        self.turn.exceeds(self.settings.turn_limits)
     }
 
     /// Takes the token of a stream to wake.

@@ -1,7 +1,7 @@
 //! The receive window of a connection: payload that its peer may send ahead of the streams'
 //! readers.
 
-use super::spares::Spares;
+use super::free_list::FreeList;
 
 /// Window in bytes below which a peer may have to wait for an update: a frame of the default size.
 const SHORT: i64 = 16 * 1024;
@@ -32,7 +32,7 @@ pub(super) struct Credit {
     is_used: bool,
     /// Whether the peer was given window at least once.
     has_given: bool,
-    spares: Spares,
+    spares: FreeList,
 }
 
 impl Credit {
@@ -49,12 +49,12 @@ impl Credit {
             since: 0,
             is_used: false,
             has_given: false,
-            spares: Spares::default(),
+            spares: FreeList::default(),
         }
     }
 
     /// Counts held bytes on the thread of these spares.
-    pub(super) fn count_in(&mut self, spares: &Spares) {
+    pub(super) fn count_in(&mut self, spares: &FreeList) {
         self.spares = spares.clone();
     }
 
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn held_bytes_are_counted_on_the_thread() {
-        let spares = Spares::default();
+        let spares = FreeList::default();
         let mut credit = credit();
         credit.count_in(&spares);
         credit.hold(100);

@@ -1,7 +1,7 @@
 //! Flow control (RFC 9113 section 5.2) in both directions, and the order in which streams send.
 
-use super::abuse::price;
-use super::conn::{Broken, Conn, OUTPUT, Ready};
+use super::conn::{ConnectionError, H2Conn, OUTPUT, Ready};
+use super::flood::cost;
 use super::squeeze::Squeeze;
 use super::stream::{RecvPhase, SendPhase};
 use stdx::Key;
@@ -10,7 +10,7 @@ use wire::h2::{Code, DEFAULT_FRAME_SIZE, MAX_WINDOW, encode};
 /// Window updates and DATA frames with fewer bytes count as glitches.
 pub(super) const TINY: u32 = 64;
 
-impl Conn {
+impl H2Conn {
     /// Handles the peer's acknowledgement of a smaller initial window: its streams lose the
     /// difference, and their windows may become negative (RFC 9113 section 6.9.2).
     pub(super) fn apply_own_window(&mut self) {
@@ -59,12 +59,12 @@ impl Conn {
     }
 
     /// Handles a window update of the connection.
-    pub(super) fn window_update(&mut self, increment: u32) -> Result<(), Broken> {
+    pub(super) fn window_update(&mut self, increment: u32) -> Result<(), ConnectionError> {
         if increment == 0 {
             return Err(self.fail(Code::PROTOCOL_ERROR, "window update of nothing"));
         }
         if increment < TINY {
-            self.glitch_free(price::TINY)?;
+            self.glitch_free(cost::TINY)?;
         }
         self.send_window += i64::from(increment);
         if self.send_window > i64::from(MAX_WINDOW) {
@@ -75,9 +75,13 @@ impl Conn {
     }
 
     /// Handles a window update of a stream.
-    pub(super) fn stream_window_update(&mut self, key: Key, increment: u32) -> Result<(), Broken> {
+    pub(super) fn stream_window_update(
+        &mut self,
+        key: Key,
+        increment: u32,
+    ) -> Result<(), ConnectionError> {
         if increment < TINY {
-            self.glitch_free(price::TINY)?;
+            self.glitch_free(cost::TINY)?;
         }
         if increment == 0 {
             return self.stream_error(key, Code::PROTOCOL_ERROR);
@@ -92,7 +96,7 @@ impl Conn {
     }
 
     /// Applies a change of the peer's initial window to all streams (RFC 9113 section 6.9.2).
-    pub(super) fn shift_windows(&mut self, by: i64) -> Result<(), Broken> {
+    pub(super) fn shift_windows(&mut self, by: i64) -> Result<(), ConnectionError> {
         if by == 0 {
             return Ok(());
         }

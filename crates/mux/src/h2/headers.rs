@@ -1,9 +1,9 @@
 //! Header blocks: new streams, responses, trailers.
 
-use super::abuse::price;
-use super::conn::{Block, Broken, Conn, Ready};
+use super::conn::{Block, ConnectionError, H2Conn, Ready};
+use super::flood::cost;
 use super::stream::{PendingUpgrade, ReceivedHead, RecvPhase};
-use crate::{BodyKind, Error, Fault, HeadStep, Side};
+use crate::{BodyKind, Fault, HeadStep, MessageError, Side};
 use htx::{Fields, Head, HeaderId, Method};
 use stdx::Key;
 use wire::forbidden;
@@ -12,12 +12,12 @@ use wire::h2::hpack;
 use wire::h2::{Code, FrameHeader, Malformed, response, trailers};
 use wire::websocket;
 
-impl Conn {
+impl H2Conn {
     pub(super) fn headers_frame(
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ConnectionError> {
         self.counters.headers += 1;
         let (block, parent) = match frame::headers_block(&header, payload) {
             Ok(parts) => parts,
@@ -38,11 +38,11 @@ impl Conn {
         &mut self,
         header: FrameHeader,
         payload: &[u8],
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ConnectionError> {
         let empty = payload.is_empty();
         match empty {
-            true => self.glitch(price::EMPTY)?,
-            false => self.charge(price::CONTINUATION)?,
+            true => self.glitch(cost::EMPTY)?,
+            false => self.charge(cost::CONTINUATION)?,
         }
         self.extend_block(payload)?;
         if !header.has(END_HEADERS) {
@@ -57,7 +57,7 @@ impl Conn {
 
     /// Collects a block until it is complete, up to twice the largest list; a larger one ends the
     /// connection.
-    fn extend_block(&mut self, part: &[u8]) -> Result<(), Broken> {
+    fn extend_block(&mut self, part: &[u8]) -> Result<(), ConnectionError> {
         let limit = 2 * self.settings.list.bytes as usize;
         if self.block_bytes.len() + part.len() > limit {
             return Err(self.fail(Code::ENHANCE_YOUR_CALM, "header block too large"));
@@ -72,7 +72,7 @@ impl Conn {
         block: Block,
         bytes: &[u8],
         depends_on_itself: bool,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ConnectionError> {
         let known = self.streams.find(block.stream);
         if let Some(key) = known {
             return match self.streams.get(key).map(|stream| (stream.recv, stream.reset)) {
@@ -100,11 +100,11 @@ impl Conn {
         self.request_block(block, bytes, depends_on_itself)
     }
 
-    fn broken_block(&mut self) -> Broken {
+    fn broken_block(&mut self) -> ConnectionError {
         self.fail(Code::COMPRESSION_ERROR, "header block that cannot be decoded")
     }
 
-    fn discard_block(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+    fn discard_block(&mut self, bytes: &[u8]) -> Result<(), ConnectionError> {
         let most = self.max_decoded_size();
         let unfolded = self.decoder.decode_within(bytes, most, |_, _| ());
         self.charge_for_size(unfolded)
@@ -118,10 +118,13 @@ impl Conn {
     }
 
     /// Charges for a block that decodes to more than one list.
-    fn charge_for_size(&mut self, unfolded: Result<usize, hpack::Stopped>) -> Result<(), Broken> {
+    fn charge_for_size(
+        &mut self,
+        unfolded: Result<usize, hpack::Stopped>,
+    ) -> Result<(), ConnectionError> {
         match unfolded {
             Ok(size) if size <= self.settings.list.bytes as usize => Ok(()),
-            Ok(_) => self.glitch(price::LIST),
+            Ok(_) => self.glitch(cost::LIST),
             Err(hpack::Stopped::Broken) => Err(self.broken_block()),
             Err(hpack::Stopped::TooLarge) => {
                 let reason = "header block that stands for far too much";
@@ -143,19 +146,19 @@ impl Conn {
 
     /// Refuses a stream for want of memory. That is no fault of the peer, so no glitch; a flood of
     /// requests still costs points.
-    fn refuse_for_memory(&mut self, stream: u32) -> Result<(), Broken> {
+    fn refuse_for_memory(&mut self, stream: u32) -> Result<(), ConnectionError> {
         self.counters.memory_refused += 1;
         self.streams.remember(stream, true);
         self.send_reset(stream, Code::REFUSED_STREAM);
-        self.charge(price::STREAM_ERROR)
+        self.charge(cost::STREAM_ERROR)
     }
 
     /// Ignores a stream above the last one of a GOAWAY, and its later frames (RFC 9113 section
     /// 6.8).
-    fn ignore_late(&mut self, stream: u32, bytes: &[u8]) -> Result<(), Broken> {
+    fn ignore_late(&mut self, stream: u32, bytes: &[u8]) -> Result<(), ConnectionError> {
         self.streams.remember(stream, true);
         self.discard_block(bytes)?;
-        self.charge(price::IGNORED)
+        self.charge(cost::IGNORED)
     }
 
     /// Handles the header block of a new stream.
@@ -164,7 +167,7 @@ impl Conn {
         block: Block,
         bytes: &[u8],
         depends_on_itself: bool,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), ConnectionError> {
         self.highest_peer = block.stream;
         if self.shutdown.last_stream().is_some_and(|last| block.stream > last) {
             return self.ignore_late(block.stream, bytes);
@@ -222,7 +225,7 @@ impl Conn {
             }
             Err(Malformed::TooLarge(reason)) => {
                 self.spares.give_head(head);
-                self.glitch(price::LIST_TOO_LARGE)?;
+                self.glitch(cost::LIST_TOO_LARGE)?;
                 self.refuse_request(block, 400, reason);
                 Ok(())
             }
@@ -234,13 +237,18 @@ impl Conn {
         let key = self.insert(block.stream);
         if let Some(stream) = self.streams.get_mut(key) {
             stream.recv = if block.end { RecvPhase::Ended } else { RecvPhase::Body };
-            stream.refusal = Some(Error { status, fault: Fault::Client, at: None, reason });
+            stream.refusal = Some(MessageError { status, fault: Fault::Client, at: None, reason });
         }
         self.unaccepted.push_back(key);
     }
 
     /// Handles the header block of a final or interim response.
-    fn response_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
+    fn response_block(
+        &mut self,
+        key: Key,
+        block: Block,
+        bytes: &[u8],
+    ) -> Result<(), ConnectionError> {
         let mut head = self.spares.take_head();
         let mut reader = response::Reader::new(self.settings.list);
         let most = self.max_decoded_size();
@@ -261,7 +269,7 @@ impl Conn {
             if stream.heads.len() >= MAX_INTERIM_RESPONSES {
                 return self.stream_error(key, Code::ENHANCE_YOUR_CALM);
             }
-            self.charge(price::IGNORED)?;
+            self.charge(cost::IGNORED)?;
             self.receive_head(key, (head, None));
             return Ok(());
         }
@@ -289,7 +297,12 @@ impl Conn {
         if block.end { self.end_received(key) } else { Ok(()) }
     }
 
-    fn trailers_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
+    fn trailers_block(
+        &mut self,
+        key: Key,
+        block: Block,
+        bytes: &[u8],
+    ) -> Result<(), ConnectionError> {
         let mut section = Box::<Fields>::default();
         let mut reader = trailers::Reader::new(self.settings.list);
         let most = self.max_decoded_size();
@@ -320,7 +333,7 @@ impl Conn {
     ///
     /// # Errors
     /// The request is refused with this error.
-    pub fn handle_head(&mut self, key: Key, head: &mut Head) -> Result<HeadStep, Error> {
+    pub fn handle_head(&mut self, key: Key, head: &mut Head) -> Result<HeadStep, MessageError> {
         let Some(stream) = self.streams.get_mut(key) else { return Ok(HeadStep::NeedMore) };
         if let Some(error) = stream.refusal.take() {
             return Err(error);

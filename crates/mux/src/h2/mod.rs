@@ -8,27 +8,27 @@
 //! Streams share the output fairly: when it is full, each sends a frame in turn.
 //!
 //! Reading order: [`conn`], `stream`, `recv`, `headers`, [`send`], `flow`, `credit`, `squeeze`,
-//! then [`abuse`].
+//! then [`flood`].
 
-pub mod abuse;
 pub mod conn;
 pub mod counters;
 mod credit;
+pub mod flood;
 mod flow;
+mod free_list;
 mod headers;
 mod recv;
 pub mod send;
 pub mod settings;
 mod shutdown;
-mod spares;
 mod squeeze;
 mod stream;
 
-pub use conn::{Broken, Conn, Ready};
+pub use conn::{ConnectionError, H2Conn, Ready};
 pub use counters::Counters;
-pub use send::Gone;
-pub use settings::Settings;
-pub use spares::Spares;
+pub use free_list::FreeList;
+pub use send::StreamGone;
+pub use settings::H2ConnSettings;
 pub use stdx::Key;
 
 #[cfg(test)]

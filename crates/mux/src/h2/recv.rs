@@ -1,7 +1,7 @@
 //! Bytes from the peer: frames, and the payload of DATA, which goes to its stream as it arrives.
 
-use super::abuse::price;
-use super::conn::{Broken, Conn, InputState, Ready};
+use super::conn::{ConnectionError, H2Conn, InputState, Ready};
+use super::flood::cost;
 use super::squeeze::Squeeze;
 use super::stream::{RecvPhase as StreamRecv, Reset};
 use crate::{BodyStep, Eof, Side};
@@ -13,22 +13,22 @@ use wire::h2::{Code, FrameHeader, Kind, PREFACE, encode};
 /// SETTINGS_ENABLE_PUSH = 1, which servers must not send (RFC 9113 section 6.5.2).
 const ENABLE_PUSH: [u8; 6] = [0, 2, 0, 0, 0, 1];
 
-impl Conn {
+impl H2Conn {
     /// Handles bytes from the peer; returns how many of them to drop. The rest has to be passed
-    /// again with the bytes after it, or when [`Conn::takes_input`] holds again. `now_ms` is any
+    /// again with the bytes after it, or when [`H2Conn::takes_input`] holds again. `now_ms` is any
     /// clock in milliseconds.
     ///
     /// # Errors
     /// The peer broke the protocol, or has no points left. The output has the GOAWAY, and all
     /// streams are over.
-    pub fn handle_input(&mut self, input: &[u8], now_ms: u64) -> Result<usize, Broken> {
+    pub fn handle_input(&mut self, input: &[u8], now_ms: u64) -> Result<usize, ConnectionError> {
         self.budget.refill(now_ms);
         self.credit.advance(now_ms);
         if let Some(broken) = self.broken {
             return Err(broken);
         }
         let mut at = 0;
-        while self.takes_input() && !self.turn_is_over() {
+        while self.takes_input() && !self.turn_limit_reached() {
             let taken = self.take(&input[at..])?;
             at += taken;
             if taken == 0 {
@@ -41,7 +41,7 @@ impl Conn {
     }
 
     /// Handles one element of the input; 0 when more bytes are needed.
-    fn take(&mut self, input: &[u8]) -> Result<usize, Broken> {
+    fn take(&mut self, input: &[u8]) -> Result<usize, ConnectionError> {
         match self.recv {
             InputState::Preface(at) => self.preface(at, input),
             InputState::Frame => self.begin_frame(input),
@@ -53,7 +53,7 @@ impl Conn {
         }
     }
 
-    fn preface(&mut self, at: u8, input: &[u8]) -> Result<usize, Broken> {
+    fn preface(&mut self, at: u8, input: &[u8]) -> Result<usize, ConnectionError> {
         let expected = &PREFACE[usize::from(at)..];
         let count = expected.len().min(input.len());
         if input[..count] != expected[..count] {
@@ -66,7 +66,7 @@ impl Conn {
         Ok(count)
     }
 
-    fn begin_frame(&mut self, input: &[u8]) -> Result<usize, Broken> {
+    fn begin_frame(&mut self, input: &[u8]) -> Result<usize, ConnectionError> {
         let Some(header) = FrameHeader::parse(input) else { return Ok(0) };
         self.check_frame(&header)?;
         self.turn.note(header.kind == Kind::RstStream);
@@ -86,7 +86,7 @@ impl Conn {
         }
     }
 
-    fn check_frame(&mut self, header: &FrameHeader) -> Result<(), Broken> {
+    fn check_frame(&mut self, header: &FrameHeader) -> Result<(), ConnectionError> {
         if !self.has_peer_settings && (header.kind != Kind::Settings || header.has(ACK)) {
             return Err(self.fail(Code::PROTOCOL_ERROR, "SETTINGS do not come first"));
         }
@@ -106,7 +106,11 @@ impl Conn {
     }
 
     /// Collects the payload of an incomplete frame; at most one frame is kept.
-    fn collect_payload(&mut self, header: FrameHeader, input: &[u8]) -> Result<usize, Broken> {
+    fn collect_payload(
+        &mut self,
+        header: FrameHeader,
+        input: &[u8],
+    ) -> Result<usize, ConnectionError> {
         let missing = header.len as usize - self.partial.len();
         let count = missing.min(input.len());
         self.partial.extend_from_slice(&input[..count]);
@@ -122,7 +126,7 @@ impl Conn {
     }
 
     /// Handles a whole frame other than DATA.
-    fn frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
+    fn frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), ConnectionError> {
         match header.kind {
             Kind::Headers => self.headers_frame(header, payload),
             Kind::Continuation => self.continuation(header, payload),
@@ -136,7 +140,7 @@ impl Conn {
                 Ok(())
             }
             Kind::Ping => {
-                self.charge_free(price::PING)?;
+                self.charge_free(cost::PING)?;
                 if !header.has(ACK) {
                     encode::ping_ack(payload, &mut self.out);
                 }
@@ -144,17 +148,21 @@ impl Conn {
             }
             // Push was disabled by our SETTINGS, and clients cannot push (RFC 9113 section 8.4).
             Kind::PushPromise => Err(self.fail(Code::PROTOCOL_ERROR, "PUSH_PROMISE")),
-            Kind::Unknown(_) | Kind::Data => self.charge(price::IGNORED),
+            Kind::Unknown(_) | Kind::Data => self.charge(cost::IGNORED),
         }
     }
 
-    fn settings_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
+    fn settings_frame(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<(), ConnectionError> {
         self.counters.settings += 1;
         if header.has(ACK) {
             return self.settings_acknowledged();
         }
         if self.has_peer_settings {
-            self.charge(price::SETTINGS)?;
+            self.charge(cost::SETTINGS)?;
         }
         self.has_peer_settings = true;
         self.woken.append(&mut self.awaiting_settings);
@@ -176,15 +184,15 @@ impl Conn {
         Ok(())
     }
 
-    fn settings_acknowledged(&mut self) -> Result<(), Broken> {
+    fn settings_acknowledged(&mut self) -> Result<(), ConnectionError> {
         let expected = self.unacknowledged > 0;
         self.unacknowledged = self.unacknowledged.saturating_sub(1);
         self.apply_own_window();
         self.finish_squeeze();
-        if expected { Ok(()) } else { self.charge(price::IGNORED) }
+        if expected { Ok(()) } else { self.charge(cost::IGNORED) }
     }
 
-    fn window_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
+    fn window_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), ConnectionError> {
         let increment = frame::number31(payload);
         if header.stream == 0 {
             return self.window_update(increment);
@@ -192,15 +200,15 @@ impl Conn {
         self.refuse_idle(header.stream)?;
         match self.streams.find(header.stream) {
             Some(key) => self.stream_window_update(key, increment),
-            None => self.charge(price::IGNORED),
+            None => self.charge(cost::IGNORED),
         }
     }
 
-    fn reset_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
+    fn reset_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), ConnectionError> {
         self.counters.resets += 1;
         self.refuse_idle(header.stream)?;
         let Some(key) = self.streams.find(header.stream) else {
-            return self.charge(price::IGNORED);
+            return self.charge(cost::IGNORED);
         };
         let complete = self.has_sent_all(key) || self.is_reset(key);
         let early = self.streams.get(key).is_some_and(|stream| !stream.heads.is_empty());
@@ -208,13 +216,13 @@ impl Conn {
         self.mark_reset(key, Reset { code, by_peer: true });
         match self.side {
             Side::Client if complete => Ok(()),
-            Side::Client if early => self.glitch(price::EARLY_RESET),
+            Side::Client if early => self.glitch(cost::EARLY_RESET),
             Side::Client if !self.budget.spend_cancel() => self.end_for_flood(),
             _ => Ok(()),
         }
     }
 
-    fn go_away_frame(&mut self, payload: &[u8]) -> Result<(), Broken> {
+    fn go_away_frame(&mut self, payload: &[u8]) -> Result<(), ConnectionError> {
         self.counters.go_aways += 1;
         let last = frame::number31(payload);
         self.peer_last_stream = Some(last);
@@ -224,12 +232,16 @@ impl Conn {
             let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };
             above.into_iter().for_each(|key| self.mark_reset(key, reset));
         }
-        self.charge(price::IGNORED)
+        self.charge(cost::IGNORED)
     }
 
     /// Priorities are ignored (RFC 9113 section 5.3.2), but a stream must not depend on itself.
-    fn priority_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
-        self.charge(price::IGNORED)?;
+    fn priority_frame(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<(), ConnectionError> {
+        self.charge(cost::IGNORED)?;
         if payload.len() != 5 {
             return self.error_on(header.stream, Code::FRAME_SIZE_ERROR);
         }
@@ -250,7 +262,7 @@ impl Conn {
         }
     }
 
-    fn refuse_idle(&mut self, stream: u32) -> Result<(), Broken> {
+    fn refuse_idle(&mut self, stream: u32) -> Result<(), ConnectionError> {
         match self.is_idle(stream) {
             true => Err(self.fail(Code::PROTOCOL_ERROR, "a frame on an idle stream")),
             false => Ok(()),
@@ -259,8 +271,8 @@ impl Conn {
 
     // ---- errors
 
-    /// Charges points; see [`super::abuse`].
-    pub(super) fn charge(&mut self, points: u32) -> Result<(), Broken> {
+    /// Charges points; see [`super::flood`].
+    pub(super) fn charge(&mut self, points: u32) -> Result<(), ConnectionError> {
         match self.budget.spend(points) {
             true => Ok(()),
             false => self.end_for_flood(),
@@ -268,7 +280,7 @@ impl Conn {
     }
 
     /// Counts a glitch, against the threshold if there is one, otherwise by points.
-    pub(super) fn glitch(&mut self, points: u32) -> Result<(), Broken> {
+    pub(super) fn glitch(&mut self, points: u32) -> Result<(), ConnectionError> {
         self.count_glitch();
         match self.settings.glitches_threshold {
             None => self.charge(points),
@@ -283,7 +295,7 @@ impl Conn {
     }
 
     /// Ends the connection for a flood, unless the process tolerates floods for now.
-    fn end_for_flood(&mut self) -> Result<(), Broken> {
+    fn end_for_flood(&mut self) -> Result<(), ConnectionError> {
         match self.tolerates_floods {
             true => Ok(()),
             false => Err(self.fail(Code::ENHANCE_YOUR_CALM, "too much nonsense")),
@@ -291,7 +303,7 @@ impl Conn {
     }
 
     /// Charges points, free ones first.
-    pub(super) fn charge_free(&mut self, points: u32) -> Result<(), Broken> {
+    pub(super) fn charge_free(&mut self, points: u32) -> Result<(), ConnectionError> {
         match self.budget.spend_free(points) {
             true => Ok(()),
             false => self.charge(points),
@@ -299,7 +311,7 @@ impl Conn {
     }
 
     /// Counts a glitch unless free points cover it.
-    pub(super) fn glitch_free(&mut self, points: u32) -> Result<(), Broken> {
+    pub(super) fn glitch_free(&mut self, points: u32) -> Result<(), ConnectionError> {
         match self.budget.spend_free(points) {
             true => Ok(()),
             false => self.glitch(points),
@@ -307,18 +319,18 @@ impl Conn {
     }
 
     /// Resets a stream for a protocol error of the peer, also one that the peer has reset itself.
-    pub(super) fn stream_error(&mut self, key: Key, code: Code) -> Result<(), Broken> {
+    pub(super) fn stream_error(&mut self, key: Key, code: Code) -> Result<(), ConnectionError> {
         self.counters.stream_errors += 1;
         let over = self.streams.get(key).filter(|it| it.reset.is_some_and(|reset| reset.by_peer));
         match over.map(|stream| stream.id) {
             Some(id) => self.send_reset(id, code),
             None => self.reset(key, code),
         }
-        self.glitch(price::STREAM_ERROR)
+        self.glitch(cost::STREAM_ERROR)
     }
 
     /// The same for a stream that may be closed or was not opened.
-    pub(super) fn error_on(&mut self, stream: u32, code: Code) -> Result<(), Broken> {
+    pub(super) fn error_on(&mut self, stream: u32, code: Code) -> Result<(), ConnectionError> {
         if let Some(key) = self.streams.find(stream) {
             return self.stream_error(key, code);
         }
@@ -326,13 +338,17 @@ impl Conn {
         // A stream that is refused because of the limit may be tried again.
         self.counters.refused += u32::from(code != Code::REFUSED_STREAM);
         self.send_reset(stream, code);
-        self.glitch(price::STREAM_ERROR)
+        self.glitch(cost::STREAM_ERROR)
     }
 
     // ---- DATA
 
     /// Begins a DATA frame; `None` when its first payload byte is needed as well.
-    fn begin_data(&mut self, header: FrameHeader, rest: &[u8]) -> Result<Option<usize>, Broken> {
+    fn begin_data(
+        &mut self,
+        header: FrameHeader,
+        rest: &[u8],
+    ) -> Result<Option<usize>, ConnectionError> {
         let padded = header.has(PADDED);
         let padding = match (padded, rest.first()) {
             (true, None) => return Ok(None),
@@ -351,7 +367,7 @@ impl Conn {
         let payload = header.len - padding;
         let end = header.has(END_STREAM);
         if payload == 0 && !end {
-            self.glitch(price::EMPTY)?;
+            self.glitch(cost::EMPTY)?;
         }
         let key = self.find_for_data(header, payload)?;
         if payload > 0 && key != Key::NONE {
@@ -369,7 +385,7 @@ impl Conn {
     }
 
     /// The stream that payload belongs to; [`Key::NONE`] if the payload is to be dropped.
-    fn find_for_data(&mut self, header: FrameHeader, payload: u32) -> Result<Key, Broken> {
+    fn find_for_data(&mut self, header: FrameHeader, payload: u32) -> Result<Key, ConnectionError> {
         let Some(key) = self.streams.find(header.stream) else {
             return match self.streams.was_reset(header.stream) {
                 // It was sent before the peer knew of the reset.
@@ -407,7 +423,7 @@ impl Conn {
         padding: u32,
         end: bool,
         input: &[u8],
-    ) -> Result<usize, Broken> {
+    ) -> Result<usize, ConnectionError> {
         let count = input.len().min(if left > 0 { left } else { padding } as usize);
         if count == 0 {
             // No byte has come, so no stream is woken.
@@ -435,7 +451,13 @@ impl Conn {
     }
 
     /// Ends the DATA frame if it is complete.
-    fn end_of_data(&mut self, key: Key, left: u32, padding: u32, end: bool) -> Result<(), Broken> {
+    fn end_of_data(
+        &mut self,
+        key: Key,
+        left: u32,
+        padding: u32,
+        end: bool,
+    ) -> Result<(), ConnectionError> {
         if left > 0 || padding > 0 {
             return Ok(());
         }
@@ -444,7 +466,7 @@ impl Conn {
     }
 
     /// Handles the end of the peer's message on a stream.
-    pub(super) fn end_received(&mut self, key: Key) -> Result<(), Broken> {
+    pub(super) fn end_received(&mut self, key: Key) -> Result<(), ConnectionError> {
         let Some(stream) = self.streams.get_mut(key) else { return Ok(()) };
         if stream.reset.is_some() {
             return Ok(());
@@ -467,12 +489,16 @@ impl Conn {
     ///
     /// # Errors
     /// The stream was reset, and its payload was dropped.
-    pub fn read(&mut self, key: Key, buffer: &mut [u8]) -> Result<Option<usize>, super::Gone> {
-        let stream = self.streams.get_mut(key).ok_or(super::Gone)?;
+    pub fn read(
+        &mut self,
+        key: Key,
+        buffer: &mut [u8],
+    ) -> Result<Option<usize>, super::StreamGone> {
+        let stream = self.streams.get_mut(key).ok_or(super::StreamGone)?;
         let count = stream.unread().len().min(buffer.len());
         if count == 0 {
             return match (stream.reset, stream.recv) {
-                (Some(reset), _) if reset.code != Code::NO_ERROR => Err(super::Gone),
+                (Some(reset), _) if reset.code != Code::NO_ERROR => Err(super::StreamGone),
                 (Some(_), _) | (None, StreamRecv::Ended) => Ok(Some(0)),
                 (None, _) => Ok(None),
             };
@@ -513,7 +539,7 @@ impl Conn {
         step
     }
 
-    /// The meaning of the end of a stream that [`Conn::read`] has returned.
+    /// The meaning of the end of a stream that [`H2Conn::read`] has returned.
     pub fn end_of(&self, key: Key) -> Eof {
         match self.streams.get(key) {
             Some(stream) if stream.recv == StreamRecv::Ended => Eof::MessageEnd,

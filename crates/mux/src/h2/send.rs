@@ -1,7 +1,7 @@
 //! Bytes to the peer: heads, payload, ends of messages; a stream without room is told to wait.
 
-use super::abuse::price;
-use super::conn::{Conn, Ready};
+use super::conn::{H2Conn, Ready};
+use super::flood::cost;
 use super::flow::TINY;
 use super::stream::{PendingUpgrade, Reset, SendPhase};
 use crate::{BodyKind, Side, length};
@@ -13,9 +13,9 @@ use wire::websocket;
 
 /// The stream was reset, or its connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub struct StreamGone;
 
-impl Conn {
+impl H2Conn {
     // ---- the connection's output
 
     /// Bytes to be written to the peer.
@@ -210,16 +210,16 @@ impl Conn {
     ///
     /// # Errors
     /// The stream was reset, or its connection is over.
-    pub fn send(&mut self, key: Key, parts: &[IoSlice<'_>]) -> Result<usize, Gone> {
+    pub fn send(&mut self, key: Key, parts: &[IoSlice<'_>]) -> Result<usize, StreamGone> {
         let total = parts.iter().map(|part| part.len()).sum::<usize>();
         if self.broken.is_some() {
-            return Err(Gone);
+            return Err(StreamGone);
         }
         let count = if total > 0 { self.may_send(key, total)? } else { 0 };
         if count == 0 {
             return Ok(0);
         }
-        let Some(stream) = self.streams.get_mut(key) else { return Err(Gone) };
+        let Some(stream) = self.streams.get_mut(key) else { return Err(StreamGone) };
         let id = stream.id;
         stream.send_window -= count as i64;
         stream.owed = stream.owed.saturating_sub(count as u64);
@@ -247,14 +247,14 @@ impl Conn {
     }
 
     /// Bytes of `total` that a stream may send now; it is queued if that is 0 for lack of room.
-    fn may_send(&mut self, key: Key, total: usize) -> Result<usize, Gone> {
+    fn may_send(&mut self, key: Key, total: usize) -> Result<usize, StreamGone> {
         let (room, shared) = (self.room(), self.send_window.max(0) as usize);
         self.end_turn(key);
         let deaf = self.has_input_ended();
         let others_wait = !self.send_queue.is_empty() || self.streams_called > 0;
-        let stream = self.streams.get_mut(key).ok_or(Gone)?;
+        let stream = self.streams.get_mut(key).ok_or(StreamGone)?;
         if stream.reset.is_some() {
-            return Err(Gone);
+            return Err(StreamGone);
         }
         if stream.queued {
             return Ok(0);
@@ -263,7 +263,7 @@ impl Conn {
         if deaf && (own == 0 || shared == 0) {
             // After the peer's half-close no window update can come.
             self.mark_reset(key, Reset { code: Code::CANCEL, by_peer: true });
-            return Err(Gone);
+            return Err(StreamGone);
         }
         if own == 0 {
             // The stream waits for its own window only, so the next in line may send.
@@ -281,7 +281,7 @@ impl Conn {
         let count = total.min(own).min(shared).min(room).min(frame);
         if count < total && own.min(shared) < TINY as usize {
             // A tiny window makes us send more framing than payload.
-            self.glitch(price::TINY).map_err(|_| Gone)?;
+            self.glitch(cost::TINY).map_err(|_| StreamGone)?;
         }
         Ok(count)
     }

@@ -17,7 +17,7 @@ pub fn window_of(streams: u32, each: u32) -> u32 {
 
 /// Settings of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct H2ConnSettings {
     /// Settings announced to the peer (`tune.h2.*`).
     pub announced: wire::h2::Settings,
     /// Largest receive window of the connection, in bytes; at least 65,535. If it is smaller than
@@ -37,14 +37,14 @@ pub struct Settings {
     /// Seed for the keys of websocket requests.
     pub seed: u64,
     /// Point limits of flood detection.
-    pub patience: super::abuse::Patience,
+    pub flood_limits: super::flood::FloodLimits,
     /// Glitches that end the connection; 0: none; `None`: glitches cost points.
     pub glitches_threshold: Option<u32>,
     /// Most frames and resets handled in one turn.
-    pub at_once: super::abuse::AtOnce,
+    pub turn_limits: super::flood::TurnLimits,
 }
 
-impl Default for Settings {
+impl Default for H2ConnSettings {
     fn default() -> Self {
         Self {
             announced: wire::h2::Settings::default(),
@@ -55,9 +55,9 @@ impl Default for Settings {
             list: ListLimits { bytes: 16_384, fields: 101 },
             tolerance: Tolerance::default(),
             seed: 1,
-            patience: super::abuse::Patience::default(),
+            flood_limits: super::flood::FloodLimits::default(),
             glitches_threshold: None,
-            at_once: super::abuse::AtOnce::default(),
+            turn_limits: super::flood::TurnLimits::default(),
         }
     }
 }

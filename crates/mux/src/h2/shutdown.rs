@@ -6,7 +6,7 @@
 //! caller has waited long enough, a second GOAWAY names the last stream. Servers open no streams,
 //! so one GOAWAY is enough towards them.
 
-use super::conn::Conn;
+use super::conn::H2Conn;
 use crate::Side;
 use wire::h2::{Code, MAX_STREAM_ID, encode};
 
@@ -41,10 +41,10 @@ impl Shutdown {
     }
 }
 
-impl Conn {
+impl H2Conn {
     /// Begins a graceful shutdown: open streams continue, and streams opened before the peer learns
     /// of it are served. The answer to the PING continues the shutdown; the caller bounds that wait
-    /// with [`Conn::finish_shutdown`].
+    /// with [`H2Conn::finish_shutdown`].
     pub fn begin_shutdown(&mut self) {
         if self.shutdown != Shutdown::NotBegun || self.broken.is_some() {
             return;

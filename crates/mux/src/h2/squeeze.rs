@@ -7,7 +7,7 @@
 //! 9113 section 6.9.2). After the acknowledgement, a stream gets window when it is read, and the
 //! connection gets window in addition to held payload.
 
-use super::conn::{Conn, Ready};
+use super::conn::{H2Conn, Ready};
 use super::stream::{RecvPhase, Stream};
 use stdx::Key;
 use wire::h2::{Setting, encode};
@@ -23,7 +23,7 @@ pub(super) enum Squeeze {
     Narrow,
 }
 
-impl Conn {
+impl H2Conn {
     /// The initial stream window announced last.
     pub(super) fn announced_window(&self) -> u32 {
         match self.squeeze {
@@ -32,7 +32,7 @@ impl Conn {
         }
     }
 
-    /// Whether streams may wait for window that the peer lacks: if so, [`Conn::want`] may add
+    /// Whether streams may wait for window that the peer lacks: if so, [`H2Conn::want`] may add
     /// output.
     pub fn is_short(&self) -> bool {
         self.squeeze == Squeeze::Narrow || self.credit.is_short()

@@ -1,6 +1,6 @@
 //! State of one stream, and the table of a connection's streams.
 
-use crate::{BodyKind, Error};
+use crate::{BodyKind, MessageError};
 use htx::{Fields, Head};
 use std::collections::VecDeque;
 use stdx::Key;
@@ -83,7 +83,7 @@ pub(super) struct Stream {
     pub(super) recv: RecvPhase,
     pub(super) heads: Heads,
     /// The error with which the request is answered.
-    pub(super) refusal: Option<Error>,
+    pub(super) refusal: Option<MessageError>,
     /// Payload still to come, if a length was announced.
     pub(super) length: Option<u64>,
     /// Received payload; unread from `taken` on.

@@ -7,7 +7,7 @@ mod lengths;
 mod rules;
 mod windows;
 
-use super::{Conn, Key, Settings};
+use super::{H2Conn, H2ConnSettings, Key};
 use crate::{BodyKind, HeadStep, Side};
 use htx::{Head, Version};
 use wire::h2::frame::{FrameHeader, HEADER_LEN};
@@ -16,15 +16,16 @@ use wire::h2::{Kind, PREFACE, encode};
 /// The machines of a client and of a server, connected to each other.
 struct Pair {
     /// Towards the server: our server side.
-    client: Conn,
+    client: H2Conn,
     /// Towards the client: our client side.
-    server: Conn,
+    server: H2Conn,
     now: u64,
 }
 
 impl Pair {
-    fn new(client: Settings, server: Settings) -> Self {
-        let (client, server) = (Conn::new(Side::Server, client), Conn::new(Side::Client, server));
+    fn new(client: H2ConnSettings, server: H2ConnSettings) -> Self {
+        let (client, server) =
+            (H2Conn::new(Side::Server, client), H2Conn::new(Side::Client, server));
         let mut pair = Self { client, server, now: 0 };
         pair.talk();
         pair
@@ -58,7 +59,7 @@ impl Pair {
     }
 }
 
-fn pass(from: &mut Conn, to: &mut Conn, now: u64) -> bool {
+fn pass(from: &mut H2Conn, to: &mut H2Conn, now: u64) -> bool {
     let bytes = from.output().to_vec();
     let taken = to.handle_input(&bytes, now).unwrap();
     from.advance_output(taken);
@@ -66,7 +67,7 @@ fn pass(from: &mut Conn, to: &mut Conn, now: u64) -> bool {
 }
 
 /// Reads all received payload of a stream.
-fn read_all(conn: &mut Conn, key: Key) -> Vec<u8> {
+fn read_all(conn: &mut H2Conn, key: Key) -> Vec<u8> {
     let (mut all, mut buffer) = (Vec::new(), [0; 1_000]);
     while let Ok(Some(count @ 1..)) = conn.read(key, &mut buffer) {
         all.extend_from_slice(&buffer[..count]);
@@ -75,8 +76,8 @@ fn read_all(conn: &mut Conn, key: Key) -> Vec<u8> {
 }
 
 /// A machine for a client whose SETTINGS and acknowledgement have arrived.
-fn greeted(settings: Settings) -> Conn {
-    let mut conn = Conn::new(Side::Client, settings);
+fn greeted(settings: H2ConnSettings) -> H2Conn {
+    let mut conn = H2Conn::new(Side::Client, settings);
     let mut hello = PREFACE.to_vec();
     encode::settings(&wire::h2::Settings::default(), &mut hello);
     assert_eq!(conn.handle_input(&hello, 0), Ok(hello.len()));
@@ -85,7 +86,7 @@ fn greeted(settings: Settings) -> Conn {
 }
 
 /// The frames that a machine has sent, with payloads.
-fn drain(conn: &mut Conn) -> Vec<(FrameHeader, Vec<u8>)> {
+fn drain(conn: &mut H2Conn) -> Vec<(FrameHeader, Vec<u8>)> {
     let bytes = conn.output().to_vec();
     conn.advance_output(bytes.len());
     let (mut rest, mut frames) = (bytes.strip_prefix(PREFACE).unwrap_or(&bytes), Vec::new());

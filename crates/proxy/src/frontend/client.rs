@@ -113,7 +113,7 @@ impl Client {
         let settings = worker.mux_settings(proxy, Side::Client);
         Self {
             worker: worker.clone(),
-            mux: Machine::H1(h1::Conn::new(Side::Client, settings)),
+            mux: Machine::H1(h1::H1Conn::new(Side::Client, settings)),
             mode: proxy.settings.mode,
             proxy: proxy.clone(),
             id: worker.next_client(),
@@ -569,7 +569,7 @@ pub(crate) fn idle_deadline(client: &Client) -> Option<Tick> {
     Some(Tick::from_nanos(client.since).plus_ms(span))
 }
 
-impl From<ConnectionMode> for h1::Mode {
+impl From<ConnectionMode> for h1::ConnectionMode {
     fn from(mode: ConnectionMode) -> Self {
         match mode {
             ConnectionMode::KeepAlive => Self::KeepAlive,

@@ -15,7 +15,7 @@ use crate::transport::tls_handshake;
 use crate::upstream::private_pool::Own;
 use buf::Buf;
 use mux::Side;
-use mux::h2::{Conn, Key};
+use mux::h2::{H2Conn, Key};
 use reactor::{Class, Tick};
 use std::cell::{Cell, RefCell, RefMut};
 use std::future::poll_fn;
@@ -157,7 +157,7 @@ impl Driver {
                 start(worker, front, key, *streams);
                 *streams = streams.saturating_add(1);
                 if front.client.is_frontend_shut() {
-                    front.session.drive(Conn::begin_shutdown);
+                    front.session.drive(H2Conn::begin_shutdown);
                 }
             });
             self.front.count();
@@ -199,7 +199,7 @@ impl Driver {
 
     /// Remembers when the shutdown was announced, by this task or by the machine itself.
     fn note_announcement(&mut self, now: Tick) {
-        let announces = self.front.session.look(Conn::announces_shutdown);
+        let announces = self.front.session.look(H2Conn::announces_shutdown);
         self.announced = announces.then(|| self.announced.unwrap_or(now));
     }
 
@@ -322,7 +322,7 @@ impl Front {
 
     /// Enters what has happened into the books.
     fn count(&self) {
-        let counters = self.session.drive(Conn::take_counters);
+        let counters = self.session.drive(H2Conn::take_counters);
         self.stats().count(&counters);
         if counters.memory_refused > 0 {
             let refused = &self.client.worker.shared.memory.refused;

@@ -3,7 +3,7 @@
 
 use super::reply::Reply;
 use htx::Head;
-use mux::h2::{Conn, Key, Settings};
+use mux::h2::{H2Conn, H2ConnSettings, Key};
 use mux::{BodyKind, HeadStep, Side};
 use std::io::IoSlice;
 use wire::h1::{HeadKind, HeadParser, Limits};
@@ -11,7 +11,7 @@ use wire::h1::{HeadKind, HeadParser, Limits};
 /// What a check says and hears on a connection.
 #[derive(Debug)]
 pub(super) struct Talk {
-    machine: Conn,
+    machine: H2Conn,
     scheme: &'static [u8],
     /// The stream of the request at hand.
     key: Option<Key>,
@@ -28,9 +28,9 @@ pub(super) struct Talk {
 
 impl Talk {
     /// A connection before its first byte.
-    pub(super) fn new(settings: Settings, encrypted: bool) -> Self {
+    pub(super) fn new(settings: H2ConnSettings, encrypted: bool) -> Self {
         Self {
-            machine: Conn::new(Side::Server, settings),
+            machine: H2Conn::new(Side::Server, settings),
             scheme: if encrypted { b"https" } else { b"http" },
             key: None,
             input: Vec::new(),
@@ -129,12 +129,12 @@ mod tests {
     use super::*;
     use htx::Version;
 
-    fn pass(from: &mut Talk, to: &mut Conn) {
+    fn pass(from: &mut Talk, to: &mut H2Conn) {
         let bytes = from.take_output();
         assert_eq!(to.handle_input(&bytes, 0), Ok(bytes.len()));
     }
 
-    fn answer(talk: &mut Talk, from: &mut Conn) {
+    fn answer(talk: &mut Talk, from: &mut H2Conn) {
         let bytes = from.output().to_vec();
         from.advance_output(bytes.len());
         talk.hear(&bytes, false);
@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_request_and_its_answer() {
-        let mut talk = Talk::new(Settings::default(), false);
-        let mut server = Conn::new(Side::Client, Settings::default());
+        let mut talk = Talk::new(H2ConnSettings::default(), false);
+        let mut server = H2Conn::new(Side::Client, H2ConnSettings::default());
         for round in 0..2 {
             talk.ask(b"POST /up HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody");
             pass(&mut talk, &mut server);
@@ -171,11 +171,11 @@ mod tests {
 
     #[test]
     fn what_is_no_answer() {
-        let mut talk = Talk::new(Settings::default(), false);
+        let mut talk = Talk::new(H2ConnSettings::default(), false);
         talk.ask(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n");
         talk.hear(b"HTTP/1.1 400 Bad Request\r\n\r\n", false);
         assert!(talk.reply().is_err());
-        let mut talk = Talk::new(Settings::default(), false);
+        let mut talk = Talk::new(H2ConnSettings::default(), false);
         talk.ask(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n");
         talk.hear(b"", true);
         assert!(talk.reply().is_err());

@@ -10,7 +10,7 @@ use crate::settings::{Mode, Proxy, Reuse, Server, Speeches, Version as Spoken};
 use crate::testing;
 use crate::testing::{Origin, World, client, listen, read_head};
 use htx::{Fields, Head, Version};
-use mux::h2::{Conn, Key, Settings};
+use mux::h2::{H2Conn, H2ConnSettings, Key};
 use mux::{BodyKind, HeadStep, Side};
 use std::io::{IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,13 +18,13 @@ use std::net::{SocketAddr, TcpStream};
 /// A client of its own on a blocking socket.
 struct Peer {
     socket: TcpStream,
-    machine: Conn,
+    machine: H2Conn,
     input: Vec<u8>,
 }
 
 impl Peer {
     fn new(address: SocketAddr) -> Self {
-        let machine = Conn::new(Side::Server, Settings::default());
+        let machine = H2Conn::new(Side::Server, H2ConnSettings::default());
         Self { socket: client(address), machine, input: Vec::new() }
     }
 
@@ -35,7 +35,7 @@ impl Peer {
     }
 
     /// Reads until `done` holds; `false` at the end of the connection.
-    fn until(&mut self, mut done: impl FnMut(&mut Conn) -> bool) -> bool {
+    fn until(&mut self, mut done: impl FnMut(&mut H2Conn) -> bool) -> bool {
         let mut buffer = [0; 4_096];
         loop {
             self.flush();
@@ -375,7 +375,7 @@ fn trailers_and_long_bodies_pass_both_ways() {
 #[test]
 fn refused_requests_are_sent_again() {
     let origin = Origin::new(|mut stream, number| {
-        let mut machine = Conn::new(Side::Client, Settings::default());
+        let mut machine = H2Conn::new(Side::Client, H2ConnSettings::default());
         let (mut input, mut buffer) = (Vec::new(), [0; 4_096]);
         while let Ok(count @ 1..) = stream.read(&mut buffer) {
             input.extend_from_slice(&buffer[..count]);

@@ -20,7 +20,7 @@ use crate::thread::memory::Level;
 use crate::transaction::password_worker::Verifier;
 use crate::upstream::h2_connection::Trunks;
 use crate::upstream::pool::IdlePool;
-use mux::h2::abuse::AtOnce;
+use mux::h2::flood::TurnLimits;
 use mux::{Side, h1, h2};
 use reactor::{Class, Thread};
 use sample::calendar::Date;
@@ -59,7 +59,7 @@ pub struct Worker {
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
     workspaces: RefCell<Vec<Box<Workspace>>>,
     /// What streams of HTTP/2 begin with.
-    pub(crate) spares: h2::Spares,
+    pub(crate) spares: h2::FreeList,
     /// Memory for clients that it has let in of late.
     pub(crate) share: crate::thread::memory::Share,
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
@@ -131,7 +131,7 @@ impl Worker {
             seats: Seats::default(),
             streams: Streams::default(),
             workspaces: RefCell::default(),
-            spares: h2::Spares::default(),
+            spares: h2::FreeList::default(),
             share: Default::default(),
             notes: RefCell::default(),
             scratch: RefCell::default(),
@@ -282,7 +282,7 @@ impl Worker {
     }
 
     /// How connections of a proxy treat HTTP/1.
-    pub(crate) fn mux_settings(&self, proxy: &Proxy, side: Side) -> h1::Settings {
+    pub(crate) fn mux_settings(&self, proxy: &Proxy, side: Side) -> h1::H1ConnSettings {
         let settings = &self.shared.settings;
         // Of a response, the status line counts as well.
         let (lenient, others) = match side {
@@ -297,11 +297,11 @@ impl Worker {
                 .with(Exceptions::FRAGMENTS, side == Side::Client && proxy.rules.fragments)
                 .with(Exceptions::PAYLOAD_WITH_ANY_METHOD, settings.payload_with_any_method),
         };
-        h1::Settings { limits, mode: proxy.settings.connection_mode.into() }
+        h1::H1ConnSettings { limits, mode: proxy.settings.connection_mode.into() }
     }
 
     /// How HTTP/2 is spoken on a side of a proxy.
-    pub(crate) fn h2_settings(&self, proxy: &Proxy, side: Side) -> h2::Settings {
+    pub(crate) fn h2_settings(&self, proxy: &Proxy, side: Side) -> h2::H2ConnSettings {
         let (own, limits) = (&self.shared.settings.h2, self.mux_settings(proxy, side).limits);
         let client = side == Side::Client;
         let announced = wire::h2::Settings {
@@ -329,13 +329,13 @@ impl Worker {
         // Servers are trusted with all of it at once: their streams belong to many clients, and the
         // payload of one that does not read must not hold up the others for a moment.
         let first_window = if client { DEFAULT_WINDOW } else { window };
-        h2::Settings {
+        h2::H2ConnSettings {
             announced,
             window,
             first_window,
             max_opened,
             glitches_threshold: own.glitches_threshold[usize::from(!client)],
-            at_once: AtOnce {
+            turn_limits: TurnLimits {
                 frames: own.max_frames_at_once[usize::from(!client)],
                 resets: if client { own.max_rst_at_once } else { 0 },
             },
@@ -343,13 +343,13 @@ impl Worker {
             list,
             tolerance,
             seed,
-            ..h2::Settings::default()
+            ..h2::H2ConnSettings::default()
         }
     }
 
     /// An HTTP/2 connection, before its first byte.
-    pub(crate) fn h2_conn(&self, proxy: &Proxy, side: Side) -> h2::Conn {
-        h2::Conn::new(side, self.h2_settings(proxy, side)).sharing(&self.spares)
+    pub(crate) fn h2_conn(&self, proxy: &Proxy, side: Side) -> h2::H2Conn {
+        h2::H2Conn::new(side, self.h2_settings(proxy, side)).with_free_list(&self.spares)
     }
 
     /// A cleared workspace for a transaction; allocates only when none is free.

@@ -55,14 +55,14 @@ impl Captures {
 
 /// The request that is received is refused.
 #[cold]
-pub(crate) fn request(tx: &Transaction, error: mux::Error) {
+pub(crate) fn request(tx: &Transaction, error: mux::MessageError) {
     let kept = of(tx, tx.client.input.data(), error);
     store(&tx.client.proxy.invalid.request, kept);
 }
 
 /// The response that is received is refused.
 #[cold]
-pub(crate) fn response(tx: &Transaction, error: mux::Error) {
+pub(crate) fn response(tx: &Transaction, error: mux::MessageError) {
     let (Some(server), Some(backend)) = (&tx.server, &tx.backend) else { return };
     store(&backend.invalid.response, of(tx, server.received(), error));
 }
@@ -71,7 +71,7 @@ fn store(place: &Mutex<Option<Arc<Invalid>>>, invalid: Invalid) {
     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(invalid));
 }
 
-fn of(tx: &Transaction, bytes: &[u8], error: mux::Error) -> Invalid {
+fn of(tx: &Transaction, bytes: &[u8], error: mux::MessageError) -> Invalid {
     let server = tx.claim.as_ref().map(|claim| claim.server());
     Invalid {
         wall: tx.worker.thread.wall(),

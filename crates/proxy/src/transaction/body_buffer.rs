@@ -52,7 +52,7 @@ pub(crate) async fn wait(
 async fn gather(tx: &mut Transaction, span: Option<u32>, at_least: u64) -> Result<(), Failure> {
     let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
     encourage(tx);
-    let (mut seen, mut ahead) = (Seen::default(), h1::Ahead::default());
+    let (mut seen, mut ahead) = (Seen::default(), h1::CheckedBody::default());
     while !look(tx, Side::Request, tx.request_body, (at_least, &mut seen)) {
         match read_request::fill(tx) {
             Ok(true) => {

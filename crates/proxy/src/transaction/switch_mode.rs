@@ -43,7 +43,7 @@ pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
         return tx.vanish();
     }
     let settings = tx.worker.mux_settings(&tx.client.proxy, Side::Client);
-    tx.client.mux = Machine::H1(h1::Conn::new(Side::Client, settings));
+    tx.client.mux = Machine::H1(h1::H1Conn::new(Side::Client, settings));
     tx.notes.journal.request = 0;
     tx.space.request.clear();
     if let Err(failure) = serve(&mut tx, upgrade).await {

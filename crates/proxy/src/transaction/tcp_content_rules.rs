@@ -120,7 +120,7 @@ fn gather(tx: &mut Transaction) -> bool {
     let gathered = tcp::gather(tx);
     if tx.space.request.is_empty() && !tx.client.input.is_empty() {
         let settings = tx.worker.mux_settings(&tx.client.proxy, Side::Client);
-        let mut conn = h1::Conn::new(Side::Client, settings);
+        let mut conn = h1::H1Conn::new(Side::Client, settings);
         let head = conn.handle_head(tx.client.input.data(), &mut tx.space.request);
         if !matches!(head, Ok(h1::HeadStep::Complete { .. })) {
             tx.space.request.clear();

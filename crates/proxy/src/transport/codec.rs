@@ -4,7 +4,7 @@
 use crate::transport::h2::Half;
 use htx::{Fields, Head, Version};
 use mux::h1::{self, BodyStep, DataFraming, Eof, HeadStep};
-use mux::{BodyKind, Error};
+use mux::{BodyKind, MessageError};
 use wire::Sink;
 use wire::h1::encode;
 
@@ -12,7 +12,7 @@ use wire::h1::encode;
 #[derive(Debug)]
 pub(crate) enum Machine {
     /// HTTP/1: the machine is the connection's.
-    H1(h1::Conn),
+    H1(h1::H1Conn),
     /// HTTP/2: the machine is that of many streams.
     H2(Half),
 }
@@ -20,7 +20,7 @@ pub(crate) enum Machine {
 impl Machine {
     /// Applies the mode of another proxy; see [`h1::Conn::raise_mode`].
     #[inline]
-    pub(crate) fn raise_mode(&mut self, mode: h1::Mode) {
+    pub(crate) fn raise_mode(&mut self, mode: h1::ConnectionMode) {
         match self {
             Self::H1(conn) => conn.raise_mode(mode),
             Self::H2(_) => {}
@@ -152,7 +152,11 @@ impl Machine {
 
     /// Looks for the next head, at the front of `input` where that is where heads are.
     #[inline]
-    pub(crate) fn handle_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, Error> {
+    pub(crate) fn handle_head(
+        &mut self,
+        input: &[u8],
+        head: &mut Head,
+    ) -> Result<HeadStep, MessageError> {
         match self {
             Self::H1(conn) => conn.handle_head(input, head),
             Self::H2(half) => half.handle_head(head),
@@ -165,7 +169,7 @@ impl Machine {
         &mut self,
         input: &[u8],
         trailers: &mut Fields,
-    ) -> Result<BodyStep, Error> {
+    ) -> Result<BodyStep, MessageError> {
         match self {
             Self::H1(conn) => conn.handle_body(input, trailers),
             Self::H2(half) => Ok(half.handle_body(input, trailers)),
@@ -174,7 +178,7 @@ impl Machine {
 
     /// Looks whether the body bytes in the input are well-formed, as far as they have come.
     #[inline]
-    pub(crate) fn check_body(&mut self, input: &[u8]) -> Result<(), Error> {
+    pub(crate) fn check_body(&mut self, input: &[u8]) -> Result<(), MessageError> {
         match self {
             Self::H1(conn) => conn.check_body(input),
             Self::H2(_) => Ok(()),
@@ -182,7 +186,11 @@ impl Machine {
     }
 
     /// The same, from where earlier looks have come to.
-    pub(crate) fn check_more(&mut self, input: &[u8], ahead: &mut h1::Ahead) -> Result<(), Error> {
+    pub(crate) fn check_more(
+        &mut self,
+        input: &[u8],
+        ahead: &mut h1::CheckedBody,
+    ) -> Result<(), MessageError> {
         match self {
             Self::H1(conn) => conn.check_more(input, ahead),
             Self::H2(_) => Ok(()),
@@ -260,7 +268,7 @@ impl Machine {
 
     /// What goes around the next `len` bytes of payload; see [`h1::Conn::encode_data`].
     #[inline]
-    pub(crate) fn encode_data(&mut self, len: u64) -> Result<DataFraming, Error> {
+    pub(crate) fn encode_data(&mut self, len: u64) -> Result<DataFraming, MessageError> {
         match self {
             Self::H1(conn) => conn.encode_data(len),
             Self::H2(half) => {

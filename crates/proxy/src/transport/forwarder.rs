@@ -85,7 +85,7 @@ pub(crate) enum Fault {
     Write(#[expect(dead_code, reason = "kept for `show errors`")] io::Error),
     /// The source broke the protocol, or has payload that the destination's message has no place
     /// for.
-    Protocol(mux::Error),
+    Protocol(mux::MessageError),
 }
 
 /// The ends of a direction, for one step.

@@ -595,7 +595,7 @@ fn open(
         refused()
     })?;
     let settings = tx.worker.mux_settings(backend, Side::Server);
-    let mux = Machine::H1(h1::Conn::new(Side::Server, settings));
+    let mux = Machine::H1(h1::H1Conn::new(Side::Server, settings));
     let link = Link::Socket(socket.into());
     let mut server = Box::new(ServerConn::new(link, mux, to, way.target(place)));
     tx.worker.idle.make_room(&server);

@@ -14,7 +14,7 @@ use crate::upstream::h2_connection;
 use crate::upstream::h2_connection::{Asker, Making, Trunk};
 use crate::upstream::reservation::refused;
 use balance::Sign;
-use mux::h2::Conn;
+use mux::h2::H2Conn;
 use std::rc::Rc;
 use stdx::Tick;
 use wire::h2::request;
@@ -92,7 +92,7 @@ pub(crate) async fn begin(
     if waits {
         let result = upgrades(tx, &trunk, deadline).await;
         if matches!(result, Err(failure) if failure.status == 502) {
-            trunk.session.act(Conn::forgo);
+            trunk.session.act(H2Conn::abandon);
         }
         result?;
         if !board(tx, backend, &trunk, true) {
@@ -127,14 +127,14 @@ async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Res
     let _hold = trunk.hold();
     let thread = tx.worker.thread.clone();
     let token = thread.scheduler().current().to_bits();
-    while !trunk.session.ask(|mux| mux.is_greeted(token)) {
+    while !trunk.session.ask(|mux| mux.has_peer_settings(token)) {
         if end.is_some_and(|end| end.is_due(thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
         }
         stay(tx, Phase::Connect)?;
         thread.scheduler().wait(end).await;
     }
-    match trunk.session.look(|mux| (mux.takes_upgrades(), mux.broken().is_some())) {
+    match trunk.session.look(|mux| (mux.accepts_extended_connect(), mux.broken().is_some())) {
         (true, _) => Ok(()),
         (false, true) => Err(refused()),
         (false, false) => Err(Failure::new(502, Cause::Proxy, Phase::Headers)),
@@ -150,7 +150,7 @@ async fn stand(
 ) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
     let Some(socket) = link.transport() else { return Err(refused()) };
-    let pending = |mux: &Conn| mux.output().len();
+    let pending = |mux: &H2Conn| mux.output().len();
     let first = trunk.session.look(pending);
     loop {
         match trunk.session.flush(socket) {

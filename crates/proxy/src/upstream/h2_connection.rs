@@ -15,7 +15,7 @@ use crate::upstream::connect::reuse_policy;
 use crate::upstream::connect_plan::Target;
 use buf::Buf;
 use mux::Side;
-use mux::h2::{Conn, Key};
+use mux::h2::{H2Conn, Key};
 use reactor::{Class, TaskId, Tick, Wake};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
@@ -166,7 +166,7 @@ impl Trunk {
 
     /// Opens a stream for a client, if there may be another one.
     pub(crate) fn open(&self, client: u64) -> Option<Key> {
-        let key = self.session.act(Conn::open)?;
+        let key = self.session.act(H2Conn::open)?;
         self.owner.set(client);
         Some(key)
     }
@@ -179,7 +179,7 @@ impl Trunk {
 
     /// Whether nobody has or awaits a stream of it.
     fn is_idle(&self) -> bool {
-        self.held.get() == 0 && self.session.look(Conn::streams) == 0
+        self.held.get() == 0 && self.session.look(H2Conn::streams) == 0
     }
 
     /// The counters of its backend.
@@ -308,14 +308,14 @@ impl Trunks {
     /// Drops all trunks of a server as soon as their streams have ended.
     pub(crate) fn clear(&self, backend: usize, slot: usize) {
         if let Some(trunks) = self.standing.borrow_mut().remove(&(backend, slot)) {
-            trunks.iter().for_each(|trunk| trunk.session.act(Conn::begin_shutdown));
+            trunks.iter().for_each(|trunk| trunk.session.act(H2Conn::begin_shutdown));
         }
     }
 
     /// Drops all trunks as soon as their streams have ended.
     pub(crate) fn clear_all(&self) {
         let all = std::mem::take(&mut *self.standing.borrow_mut());
-        all.into_values().flatten().for_each(|trunk| trunk.session.act(Conn::begin_shutdown));
+        all.into_values().flatten().for_each(|trunk| trunk.session.act(H2Conn::begin_shutdown));
     }
 
     /// Any trunk, if there is one.
@@ -355,10 +355,10 @@ async fn run(worker: Rc<Worker>, trunk: Rc<Trunk>) {
     worker.trunks.remove(&trunk);
     stats.close();
     // The server learns that nothing has failed (RFC 9113 section 6.8).
-    trunk.session.drive(Conn::begin_shutdown);
+    trunk.session.drive(H2Conn::begin_shutdown);
     drop(trunk.session.flush(socket));
     pump.close(&worker, socket).await;
-    stats.count(&trunk.session.drive(Conn::take_counters));
+    stats.count(&trunk.session.drive(H2Conn::take_counters));
 }
 
 async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Transport) {
@@ -366,7 +366,7 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
     let mut lying = None;
     loop {
         let turn = pump.turn(worker, socket, |_| ());
-        trunk.backend.h2.back.count(&trunk.session.drive(Conn::take_counters));
+        trunk.backend.h2.back.count(&trunk.session.drive(H2Conn::take_counters));
         if turn == Turn::Over {
             return;
         }

@@ -187,8 +187,8 @@ fn recover(tx: &mut Transaction, mut told: Vec<u8>) -> bool {
     // It has been understood before, and rules may have made it longer.
     let (head_bytes, header_lines) = (u32::MAX, u16::MAX);
     let limits = Limits { head_bytes, header_lines, lenient: true, ..Limits::DEFAULT };
-    let settings = h1::Settings { limits, ..Default::default() };
-    let mut conn = h1::Conn::new(Side::Client, settings);
+    let settings = h1::H1ConnSettings { limits, ..Default::default() };
+    let mut conn = h1::H1Conn::new(Side::Client, settings);
     let (mut payload, mut trailers, mut whole) = (Vec::new(), Fields::default(), false);
     let Ok(HeadStep::Complete { consumed, .. }) = conn.handle_head(&told, &mut Head::default())
     else {

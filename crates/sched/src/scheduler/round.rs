@@ -54,7 +54,7 @@ impl Scheduler {
     /// the measured time. It returns whether the round may run more items of that class.
     ///
     /// In low-latency mode, `labours` is called before a heavy item. If it returns `false`, heavy
-    /// work waits for another round, for at most [`MAX_POSTPONED`] rounds.
+    /// work waits for another round, for at most `MAX_POSTPONED` rounds.
     pub fn run_with(&self, before: &impl Fn(Class) -> bool, labours: &impl Fn() -> bool) -> Round {
         self.assert_on_owner_thread();
         self.profile.adopt_mode(&self.activity.profiling);

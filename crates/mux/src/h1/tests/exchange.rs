@@ -3,8 +3,8 @@
 
 use htx::{Fields, Head};
 
-use crate::h1::{Conn, HeadStep, Mode, Settings};
-use crate::{BodyKind, Error, Side};
+use crate::h1::{ConnectionMode, H1Conn, H1ConnSettings, HeadStep};
+use crate::{BodyKind, MessageError, Side};
 
 /// Bytes that were forwarded in both directions.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -15,13 +15,17 @@ pub(super) struct Exchange {
     pub(super) server_closes: bool,
 }
 
-pub(super) fn settings(mode: Mode) -> Settings {
-    Settings { mode, ..Settings::default() }
+pub(super) fn settings(mode: ConnectionMode) -> H1ConnSettings {
+    H1ConnSettings { mode, ..H1ConnSettings::default() }
 }
 
 /// Reads one message from one connection and writes it on the other. `input` is all that the peer
 /// sends before it closes.
-pub(super) fn relay(from: &mut Conn, to: &mut Conn, mut input: &[u8]) -> Result<Vec<u8>, Error> {
+pub(super) fn relay(
+    from: &mut H1Conn,
+    to: &mut H1Conn,
+    mut input: &[u8],
+) -> Result<Vec<u8>, MessageError> {
     let (mut head, mut out) = (Head::default(), Vec::new());
     let body = loop {
         match from.handle_head(input, &mut head)? {
@@ -64,9 +68,13 @@ pub(super) fn relay(from: &mut Conn, to: &mut Conn, mut input: &[u8]) -> Result<
     Ok(out)
 }
 
-pub(super) fn exchange(mode: Mode, request: &str, response: &str) -> Result<Exchange, Error> {
-    let mut client = Conn::new(Side::Client, settings(mode));
-    let mut server = Conn::new(Side::Server, settings(mode));
+pub(super) fn exchange(
+    mode: ConnectionMode,
+    request: &str,
+    response: &str,
+) -> Result<Exchange, MessageError> {
+    let mut client = H1Conn::new(Side::Client, settings(mode));
+    let mut server = H1Conn::new(Side::Server, settings(mode));
     let to_server = relay(&mut client, &mut server, request.as_bytes())?;
     if client.is_ambiguous() {
         server.close_after_message();
@@ -205,7 +213,7 @@ fn requests_keep_alive() {
         ),
     ];
     for (request, sent, reply) in rows {
-        let got = exchange(Mode::KeepAlive, request, OK).unwrap();
+        let got = exchange(ConnectionMode::KeepAlive, request, OK).unwrap();
         assert_eq!(got.to_server, sent, "{request:?}");
         assert_eq!(got.to_client, reply, "{request:?}");
         assert_eq!(got.client_closes, reply == close, "{request:?}");
@@ -327,7 +335,7 @@ fn responses_to_an_11_client() {
         ),
     ];
     for (response, sent, client, server) in rows {
-        let got = exchange(Mode::KeepAlive, GET, response).unwrap();
+        let got = exchange(ConnectionMode::KeepAlive, GET, response).unwrap();
         assert_eq!(got.to_client, sent, "{response:?}");
         assert_eq!((got.client_closes, got.server_closes), (client, server), "{response:?}");
     }
@@ -341,7 +349,7 @@ fn head_requests_get_no_body() {
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
         "HTTP/1.1 200 OK\r\n\r\n",
     ] {
-        let got = exchange(Mode::KeepAlive, head, response).unwrap();
+        let got = exchange(ConnectionMode::KeepAlive, head, response).unwrap();
         assert_eq!(got.to_client, response);
         assert!(!got.client_closes && !got.server_closes);
     }
@@ -352,17 +360,17 @@ fn responses_to_a_10_client() {
     let request = "GET / HTTP/1.0\r\nconnection: keep-alive\r\n\r\n";
     let chunked =
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
-    let got = exchange(Mode::KeepAlive, request, chunked).unwrap();
+    let got = exchange(ConnectionMode::KeepAlive, request, chunked).unwrap();
     assert_eq!(got.to_client, "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nabc");
     assert!(got.client_closes && !got.server_closes);
-    let got = exchange(Mode::KeepAlive, request, OK10).unwrap();
+    let got = exchange(ConnectionMode::KeepAlive, request, OK10).unwrap();
     assert_eq!(
         got.to_client,
         "HTTP/1.0 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\nok"
     );
-    let got = exchange(Mode::KeepAlive, "GET / HTTP/1.0\r\n\r\n", OK10).unwrap();
+    let got = exchange(ConnectionMode::KeepAlive, "GET / HTTP/1.0\r\n\r\n", OK10).unwrap();
     assert_eq!((got.to_client.as_str(), got.client_closes), (OK10, true));
-    let got = exchange(Mode::KeepAlive, request, "HTTP/1.1 304 N\r\n\r\n").unwrap();
+    let got = exchange(ConnectionMode::KeepAlive, request, "HTTP/1.1 304 N\r\n\r\n").unwrap();
     assert_eq!(got.to_client, "HTTP/1.1 304 N\r\nconnection: keep-alive\r\n\r\n");
 }
 
@@ -374,13 +382,13 @@ fn modes() {
     let kept10 = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\nok";
     let get_close = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
     let rows = [
-        (Mode::Close, GET, OK, get_close, closed, true),
-        (Mode::Close, GET, OK10, get_close, OK10, true),
-        (Mode::Close, keep10, OK, "GET / HTTP/1.0\r\n\r\n", closed, true),
-        (Mode::Close, upgrade, OK, upgrade, closed, true),
-        (Mode::ServerClose, GET, OK, get_close, OK, false),
-        (Mode::ServerClose, keep10, OK, "GET / HTTP/1.0\r\n\r\n", kept10, false),
-        (Mode::ServerClose, upgrade, OK, upgrade, OK, false),
+        (ConnectionMode::Close, GET, OK, get_close, closed, true),
+        (ConnectionMode::Close, GET, OK10, get_close, OK10, true),
+        (ConnectionMode::Close, keep10, OK, "GET / HTTP/1.0\r\n\r\n", closed, true),
+        (ConnectionMode::Close, upgrade, OK, upgrade, closed, true),
+        (ConnectionMode::ServerClose, GET, OK, get_close, OK, false),
+        (ConnectionMode::ServerClose, keep10, OK, "GET / HTTP/1.0\r\n\r\n", kept10, false),
+        (ConnectionMode::ServerClose, upgrade, OK, upgrade, OK, false),
     ];
     for (mode, request, response, to_server, to_client, client_closes) in rows {
         let got = exchange(mode, request, response).unwrap();
@@ -398,14 +406,14 @@ fn modes() {
 fn tunnels() {
     let ws = "GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     let up = "HTTP/1.1 101 S\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: bad\r\n\r\nxyz";
-    let got = exchange(Mode::KeepAlive, ws, up).unwrap();
+    let got = exchange(ConnectionMode::KeepAlive, ws, up).unwrap();
     assert_eq!((got.to_server.as_str(), got.to_client.as_str()), (ws, up));
     assert!(got.client_closes && got.server_closes);
 
     let plain = "GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: foo\r\n\r\n";
     let up =
         "HTTP/1.1 101 S\r\nconnection: upgrade\r\nupgrade: foo\r\ncontent-length: 3\r\n\r\nxyz";
-    let got = exchange(Mode::KeepAlive, plain, up).unwrap();
+    let got = exchange(ConnectionMode::KeepAlive, plain, up).unwrap();
     assert_eq!(got.to_client, "HTTP/1.1 101 S\r\nconnection: upgrade\r\nupgrade: foo\r\n\r\nxyz");
 
     let connect = "CONNECT a:443 HTTP/1.1\r\nhost: a\r\n\r\n";
@@ -414,12 +422,12 @@ fn tunnels() {
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nxyz",
         "HTTP/1.0 200 OK\r\n\r\nxyz",
     ] {
-        let got = exchange(Mode::KeepAlive, connect, response).unwrap();
+        let got = exchange(ConnectionMode::KeepAlive, connect, response).unwrap();
         assert_eq!(got.to_client, response);
         assert!(got.client_closes);
     }
     let refused = "HTTP/1.1 403 F\r\ncontent-length: 2\r\n\r\nab";
-    let got = exchange(Mode::KeepAlive, connect, refused).unwrap();
+    let got = exchange(ConnectionMode::KeepAlive, connect, refused).unwrap();
     assert_eq!((got.to_client.as_str(), got.client_closes), (refused, false));
 }
 
@@ -429,8 +437,8 @@ fn an_upgrade_accepted_early_switches_behind_the_body() {
     let request =
         "POST / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: foo\r\ncontent-length: 3\r\n\r\n";
     let (mut client, mut server) = (
-        Conn::new(Side::Client, Settings::default()),
-        Conn::new(Side::Server, Settings::default()),
+        H1Conn::new(Side::Client, H1ConnSettings::default()),
+        H1Conn::new(Side::Server, H1ConnSettings::default()),
     );
     let (mut head, mut out) = (Head::default(), Vec::new());
     let HeadStep::Complete { body, .. } =
@@ -462,8 +470,8 @@ fn an_upgrade_accepted_early_switches_behind_the_body() {
 
 #[test]
 fn a_connection_without_an_upgrade_does_not_become_a_tunnel() {
-    let mut server = Conn::new(Side::Server, Settings::default());
-    let (mut client, get) = (Conn::new(Side::Client, Settings::default()), GET.as_bytes());
+    let mut server = H1Conn::new(Side::Server, H1ConnSettings::default());
+    let (mut client, get) = (H1Conn::new(Side::Client, H1ConnSettings::default()), GET.as_bytes());
     relay(&mut client, &mut server, get).unwrap();
     server.tunnel_behind_request();
     assert!(!server.is_tunnel() && server.encode_data(1).is_err());

@@ -3,12 +3,12 @@
 use htx::{Head, Version};
 
 use super::exchange::settings;
-use crate::h1::{Conn, Mode};
+use crate::h1::{ConnectionMode, H1Conn};
 use crate::{BodyKind, Side};
 
 /// The framing fields sent with `body` when rules have left `fields`.
 fn sent(side: Side, body: BodyKind, fields: &[(&str, &str)]) -> Vec<String> {
-    let mut conn = Conn::new(side, settings(Mode::KeepAlive));
+    let mut conn = H1Conn::new(side, settings(ConnectionMode::KeepAlive));
     let mut head = Head::default();
     match side {
         Side::Server => head.set_request(b"GET", b"/a", Version::Http11),

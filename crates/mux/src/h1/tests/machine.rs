@@ -5,20 +5,20 @@ use htx::{Fields, Head, Version};
 use proptest::prelude::*;
 
 use super::exchange::{relay, settings};
-use crate::h1::{BodyStep, Conn, Eof, HeadStep, Mode, Settings};
+use crate::h1::{BodyStep, ConnectionMode, Eof, H1Conn, H1ConnSettings, HeadStep};
 use crate::{BodyKind, Side};
 
-fn client() -> Conn {
-    Conn::new(Side::Client, Settings::default())
+fn client() -> H1Conn {
+    H1Conn::new(Side::Client, H1ConnSettings::default())
 }
 
-fn server() -> Conn {
-    Conn::new(Side::Server, Settings::default())
+fn server() -> H1Conn {
+    H1Conn::new(Side::Server, H1ConnSettings::default())
 }
 
 #[test]
 fn a_connection_is_small() {
-    assert!(size_of::<Conn>() <= 64, "{}", size_of::<Conn>());
+    assert!(size_of::<H1Conn>() <= 64, "{}", size_of::<H1Conn>());
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_short_body_closes() {
 #[test]
 fn payload_beyond_the_message_is_refused() {
     for (body, most) in [(BodyKind::None, 0), (BodyKind::Length(3), 3)] {
-        let mut conn = Conn::new(Side::Server, Settings::default());
+        let mut conn = H1Conn::new(Side::Server, H1ConnSettings::default());
         let mut head = Head::default();
         head.set_request(b"POST", b"/", Version::Http11);
         conn.encode_head(&mut head, body, &mut Vec::new());
@@ -151,10 +151,10 @@ fn payload_beyond_the_message_is_refused() {
 
 #[test]
 fn the_stronger_mode_wins() {
-    let mut conn = Conn::new(Side::Client, settings(Mode::ServerClose));
-    conn.raise_mode(Mode::KeepAlive);
+    let mut conn = H1Conn::new(Side::Client, settings(ConnectionMode::ServerClose));
+    conn.raise_mode(ConnectionMode::KeepAlive);
     assert!(!conn.must_close());
-    conn.raise_mode(Mode::Close);
+    conn.raise_mode(ConnectionMode::Close);
     assert!(conn.must_close());
 }
 
@@ -175,7 +175,7 @@ fn a_local_reply_may_close() {
 
 /// All results of a connection when `input` arrives in pieces that end at `cuts`.
 fn drive(side: Side, input: &[u8], cuts: &[usize]) -> String {
-    let mut conn = Conn::new(side, Settings::default());
+    let mut conn = H1Conn::new(side, H1ConnSettings::default());
     let (mut head, mut trailers) = (Head::default(), Fields::default());
     let (mut at, mut in_body, mut log, mut payload) = (0, false, String::new(), Vec::new());
     for end in cuts.iter().map(|&c| c.min(input.len())).chain([input.len()]) {

@@ -4,15 +4,15 @@ use htx::Head;
 use wire::h1::Exceptions;
 
 use super::exchange::{exchange, settings};
-use crate::h1::{Ahead, Conn, HeadStep, Mode, expects_continue};
+use crate::h1::{CheckedBody, ConnectionMode, H1Conn, HeadStep, expects_continue};
 use crate::{Fault, Side};
 
-fn receive(request: &str) -> Result<(Conn, Head), u16> {
+fn receive(request: &str) -> Result<(H1Conn, Head), u16> {
     receive_bytes(request.as_bytes())
 }
 
-fn receive_bytes(request: &[u8]) -> Result<(Conn, Head), u16> {
-    let mut conn = Conn::new(Side::Client, settings(Mode::KeepAlive));
+fn receive_bytes(request: &[u8]) -> Result<(H1Conn, Head), u16> {
+    let mut conn = H1Conn::new(Side::Client, settings(ConnectionMode::KeepAlive));
     let mut head = Head::default();
     match conn.handle_head(request, &mut head) {
         Ok(HeadStep::Complete { .. }) => Ok((conn, head)),
@@ -83,10 +83,10 @@ fn bodies_that_a_method_does_not_have() {
     for (request, want) in rows {
         assert_eq!(receive(request).map(drop), want, "{request:?}");
     }
-    let mut settings = settings(Mode::KeepAlive);
+    let mut settings = settings(ConnectionMode::KeepAlive);
     settings.limits.exceptions =
         Exceptions::default().with(Exceptions::PAYLOAD_WITH_ANY_METHOD, true);
-    let mut conn = Conn::new(Side::Client, settings);
+    let mut conn = H1Conn::new(Side::Client, settings);
     assert!(conn.handle_head(rows[0].0.as_bytes(), &mut Head::default()).is_ok());
 }
 
@@ -98,9 +98,9 @@ fn lenient_readers_let_a_target_differ_from_host() {
         ("GET foo", ("foo", "b")),
         ("CONNECT /", ("/", "b")),
     ] {
-        let mut settings = settings(Mode::KeepAlive);
+        let mut settings = settings(ConnectionMode::KeepAlive);
         settings.limits.lenient = true;
-        let mut conn = Conn::new(Side::Client, settings);
+        let mut conn = H1Conn::new(Side::Client, settings);
         let mut head = Head::default();
         let request = format!("{target} HTTP/1.1\r\nhost: b\r\n\r\n");
         assert!(conn.handle_head(request.as_bytes(), &mut head).is_ok(), "{target}");
@@ -122,7 +122,7 @@ fn ambiguous_framing_closes() {
         assert!(head.get(b"content-length").is_none());
     }
     for (status, ambiguous) in [("200 OK", true), ("204 No", false), ("304 No", true)] {
-        let mut conn = Conn::new(Side::Server, settings(Mode::KeepAlive));
+        let mut conn = H1Conn::new(Side::Server, settings(ConnectionMode::KeepAlive));
         let (mut head, mut request) = (Head::default(), Head::default());
         request.set_request(b"GET", b"/", htx::Version::Http11);
         conn.encode_head(&mut request, crate::BodyKind::None, &mut Vec::new());
@@ -150,7 +150,7 @@ fn broken_chunks_are_seen_ahead() {
         assert_eq!(checked.is_ok(), right, "{body:?}");
         assert_eq!(conn.payload_received(), 0);
         // The same byte by byte.
-        let ((mut conn, _), mut ahead) = (receive(head).unwrap(), Ahead::default());
+        let ((mut conn, _), mut ahead) = (receive(head).unwrap(), CheckedBody::default());
         let mut look = |end: usize| conn.check_more(&body.as_bytes()[..end], &mut ahead);
         assert_eq!((0..=body.len()).all(|end| look(end).is_ok()), right, "{body:?}");
     }
@@ -180,7 +180,7 @@ fn refused_responses_are_502() {
         (get, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"),
     ];
     for (request, response) in rows {
-        let error = exchange(Mode::KeepAlive, request, response).unwrap_err();
+        let error = exchange(ConnectionMode::KeepAlive, request, response).unwrap_err();
         assert_eq!((error.status, error.fault), (502, Fault::Server), "{response:?}");
     }
 }
@@ -211,7 +211,7 @@ fn hosts_are_of_valid_bytes() {
 
 #[test]
 fn lenient_readers_take_odd_hosts_codings_and_trailers() {
-    let mut settings = settings(Mode::KeepAlive);
+    let mut settings = settings(ConnectionMode::KeepAlive);
     settings.limits.lenient = true;
     for request in [
         "GET / HTTP/1.1\r\nhost: a,b/c d\r\n\r\n",
@@ -221,7 +221,7 @@ fn lenient_readers_take_odd_hosts_codings_and_trailers() {
         "GET http:///x HTTP/1.1\r\n\r\n",
         "POST / HTTP/1.1\r\ntransfer-encoding: chunked,\r\n\r\n2;x=\"\r\nab\r\n0\r\nhost: b\r\n\r\n",
     ] {
-        let mut conn = Conn::new(Side::Client, settings);
+        let mut conn = H1Conn::new(Side::Client, settings);
         let mut head = Head::default();
         let Ok(HeadStep::Complete { consumed, .. }) =
             conn.handle_head(request.as_bytes(), &mut head)

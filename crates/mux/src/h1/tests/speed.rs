@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use htx::Head;
 
-use crate::h1::{Conn, HeadStep, Settings};
+use crate::h1::{H1Conn, H1ConnSettings, HeadStep};
 use crate::{BodyKind, Side};
 
 const REQUEST: &[u8] =
@@ -15,7 +15,7 @@ const RESPONSE: &[u8] =
     b"HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sat, 21 Nov 2026 10:00:00 GMT\r\n\
 Content-Type: text/plain\r\nContent-Length: 64\r\nConnection: keep-alive\r\n\r\n";
 
-fn one_way(from: &mut Conn, to: &mut Conn, input: &[u8], head: &mut Head, out: &mut Vec<u8>) {
+fn one_way(from: &mut H1Conn, to: &mut H1Conn, input: &[u8], head: &mut Head, out: &mut Vec<u8>) {
     let Ok(HeadStep::Complete { body, .. }) = from.handle_head(black_box(input), head) else {
         panic!("the head is valid");
     };
@@ -34,8 +34,8 @@ fn one_way(from: &mut Conn, to: &mut Conn, input: &[u8], head: &mut Head, out: &
 #[allow(clippy::disallowed_methods, reason = "a measurement needs the clock")]
 fn speed_of_an_exchange() {
     const TURNS: u32 = 1_000_000;
-    let mut client = Conn::new(Side::Client, Settings::default());
-    let mut server = Conn::new(Side::Server, Settings::default());
+    let mut client = H1Conn::new(Side::Client, H1ConnSettings::default());
+    let mut server = H1Conn::new(Side::Server, H1ConnSettings::default());
     let (mut head, mut out) = (Head::with_capacity(1024, 16), Vec::with_capacity(1024));
     let start = std::time::Instant::now();
     for _ in 0..TURNS {

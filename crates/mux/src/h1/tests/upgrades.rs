@@ -4,13 +4,13 @@
 use htx::{Head, Version};
 
 use super::exchange::{exchange, settings};
-use crate::h1::{Conn, Mode};
+use crate::h1::{ConnectionMode, H1Conn};
 use crate::{BodyKind, Side};
 
 /// The fields with which a request with these fields arrives at the server.
 fn passed_on(fields: &str) -> String {
     let request = format!("GET / HTTP/1.1\r\nhost: a\r\n{fields}\r\n");
-    let got = exchange(Mode::KeepAlive, &request, "HTTP/1.1 204 No\r\n\r\n");
+    let got = exchange(ConnectionMode::KeepAlive, &request, "HTTP/1.1 204 No\r\n\r\n");
     let sent = got.expect("a request of valid form").to_server;
     let sent = sent.strip_prefix("GET / HTTP/1.1\r\nhost: a\r\n").expect("the same start");
     sent.strip_suffix("\r\n").expect("an end").to_owned()
@@ -65,7 +65,7 @@ fn protocols_with_requests_are_removed_from_upgrades() {
 /// A rule may have added the field.
 #[test]
 fn upgrades_added_by_rules_are_checked() {
-    let mut conn = Conn::new(Side::Server, settings(Mode::KeepAlive));
+    let mut conn = H1Conn::new(Side::Server, settings(ConnectionMode::KeepAlive));
     let (mut head, mut out) = (Head::default(), Vec::new());
     head.set_request(b"GET", b"/", Version::Http11);
     head.push(b"connection", b"upgrade");
@@ -81,15 +81,15 @@ fn servers_may_switch_only_to_allowed_protocols() {
     for named in ["h2c", "foo, h2c", "H2", "HTTP/2.0", "TLS/1.0", "\"h2c\"", "foo\r\nupgrade: h2c"]
     {
         let answer = answer(&format!("upgrade: {named}\r\n"));
-        let error = exchange(Mode::KeepAlive, asked, &answer).unwrap_err();
+        let error = exchange(ConnectionMode::KeepAlive, asked, &answer).unwrap_err();
         assert_eq!(error.status, 502, "{named}");
     }
     let h2c = "GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n";
     for fields in ["upgrade: h2c\r\n", "upgrade: foo\r\n", ""] {
-        let error = exchange(Mode::KeepAlive, h2c, &answer(fields)).unwrap_err();
+        let error = exchange(ConnectionMode::KeepAlive, h2c, &answer(fields)).unwrap_err();
         assert_eq!(error.status, 502, "nothing was asked for");
     }
-    let switched = exchange(Mode::KeepAlive, asked, &answer("upgrade: foo\r\n")).unwrap();
+    let switched = exchange(ConnectionMode::KeepAlive, asked, &answer("upgrade: foo\r\n")).unwrap();
     assert!(switched.client_closes && switched.server_closes, "a tunnel");
 }
 
@@ -102,7 +102,8 @@ fn upgrades_offered_by_servers_lose_protocols_with_requests() {
     ] {
         for status in ["200 OK", "426 No"] {
             let answer = format!("HTTP/1.1 {status}\r\n{fields}content-length: 0\r\n\r\n");
-            let got = exchange(Mode::KeepAlive, "GET / HTTP/1.1\r\n\r\n", &answer).unwrap();
+            let got =
+                exchange(ConnectionMode::KeepAlive, "GET / HTTP/1.1\r\n\r\n", &answer).unwrap();
             let end = "content-length: 0\r\n\r\n";
             assert_eq!(got.to_client, format!("HTTP/1.1 {status}\r\n{left}{end}"));
         }
@@ -111,7 +112,7 @@ fn upgrades_offered_by_servers_lose_protocols_with_requests() {
 
 #[test]
 fn an_aborted_request_cannot_switch_protocols() {
-    let mut conn = Conn::new(Side::Server, settings(Mode::KeepAlive));
+    let mut conn = H1Conn::new(Side::Server, settings(ConnectionMode::KeepAlive));
     let mut head = Head::default();
     head.set_request(b"POST", b"/exec", Version::Http11);
     head.push(b"connection", b"upgrade");

@@ -1,8 +1,8 @@
 //! Tests of flood detection: the price of each frame, and honest use that goes unpunished.
 
 use super::{GET, drain, frame, greeted};
-use crate::h2::abuse::{AtOnce, Patience, price};
-use crate::h2::{Conn, Settings};
+use crate::h2::flood::{FloodLimits, TurnLimits, cost};
+use crate::h2::{H2Conn, H2ConnSettings};
 use htx::{Head, Version};
 use std::io::IoSlice;
 use wire::h2::frame::{ACK, END_HEADERS, END_STREAM};
@@ -11,7 +11,7 @@ use wire::h2::{Code, Kind, encode};
 const WHOLE: u8 = END_HEADERS | END_STREAM;
 
 /// Repeats frames until the connection ends; returns the number of times and the error code.
-fn repeat(conn: &mut Conn, mut frames: impl FnMut(u32) -> Vec<u8>) -> (u32, Code) {
+fn repeat(conn: &mut H2Conn, mut frames: impl FnMut(u32) -> Vec<u8>) -> (u32, Code) {
     for round in 0..1_000_000 {
         let bytes = frames(round);
         let mut rest = &bytes[..];
@@ -32,13 +32,13 @@ fn repeat(conn: &mut Conn, mut frames: impl FnMut(u32) -> Vec<u8>) -> (u32, Code
 }
 
 fn calm(frames: impl FnMut(u32) -> Vec<u8>, price: u32) {
-    calm_on(greeted(Settings::default()), frames, price);
+    calm_on(greeted(H2ConnSettings::default()), frames, price);
 }
 
-fn calm_on(mut conn: Conn, frames: impl FnMut(u32) -> Vec<u8>, price: u32) {
+fn calm_on(mut conn: H2Conn, frames: impl FnMut(u32) -> Vec<u8>, price: u32) {
     let (rounds, code) = repeat(&mut conn, frames);
     assert_eq!(code, Code::ENHANCE_YOUR_CALM);
-    let allowed = Patience::default().points / price;
+    let allowed = FloodLimits::default().points / price;
     assert!(rounds <= allowed, "{rounds} rounds, {allowed} allowed");
 }
 
@@ -49,11 +49,11 @@ fn rapid_reset() {
         let cancel = frame(Kind::RstStream, 0, stream, &Code::CANCEL.0.to_be_bytes());
         [frame(Kind::Headers, WHOLE, stream, GET), cancel].concat()
     };
-    calm(reset, price::EARLY_RESET);
+    calm(reset, cost::EARLY_RESET);
 }
 
 /// Takes a request, then cancels it at a time; `None`: the connection continues.
-fn cancel(conn: &mut Conn, stream: u32, now_ms: u64) -> Option<Code> {
+fn cancel(conn: &mut H2Conn, stream: u32, now_ms: u64) -> Option<Code> {
     let request = frame(Kind::Headers, WHOLE, stream, GET);
     let reset = frame(Kind::RstStream, 0, stream, &Code::CANCEL.0.to_be_bytes());
     if let Err(broken) = conn.handle_input(&request, now_ms) {
@@ -72,7 +72,7 @@ fn cancel(conn: &mut Conn, stream: u32, now_ms: u64) -> Option<Code> {
 #[test]
 fn cancelled_requests_do_not_end_the_connection() {
     for per_second in [30, 100, 300, 1_000] {
-        let mut conn = greeted(Settings::default());
+        let mut conn = greeted(H2ConnSettings::default());
         for round in 0..60 * per_second {
             let now = u64::from(round) * 1_000 / u64::from(per_second);
             let ended = cancel(&mut conn, 2 * round + 1, now);
@@ -80,7 +80,7 @@ fn cancelled_requests_do_not_end_the_connection() {
         }
         assert_eq!(conn.glitches(), 0, "cancels are no glitches");
     }
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     assert!((0..10_000).all(|round| cancel(&mut conn, 2 * round + 1, 0).is_none()));
     assert_eq!(cancel(&mut conn, 20_001, 0), Some(Code::ENHANCE_YOUR_CALM), "there is an end");
 }
@@ -88,7 +88,7 @@ fn cancelled_requests_do_not_end_the_connection() {
 /// A busy thread may see a request and its reset together.
 #[test]
 fn some_resets_that_come_with_their_requests_do_not_end_the_connection() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     for round in 0..30 * 60 {
         let stream = 2 * round + 1;
         let reset = frame(Kind::RstStream, 0, stream, &Code::CANCEL.0.to_be_bytes());
@@ -102,7 +102,7 @@ fn some_resets_that_come_with_their_requests_do_not_end_the_connection() {
 }
 
 /// An empty DATA frame on an open stream.
-fn with_empty_data(settings: Settings) -> (Conn, Vec<u8>) {
+fn with_empty_data(settings: H2ConnSettings) -> (H2Conn, Vec<u8>) {
     let mut conn = greeted(settings);
     conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
     (conn, frame(Kind::Data, 0, 1, b""))
@@ -110,7 +110,7 @@ fn with_empty_data(settings: Settings) -> (Conn, Vec<u8>) {
 
 #[test]
 fn glitches_end_the_connection_at_their_threshold() {
-    let settings = Settings { glitches_threshold: Some(5), ..Settings::default() };
+    let settings = H2ConnSettings { glitches_threshold: Some(5), ..H2ConnSettings::default() };
     let (mut conn, empty) = with_empty_data(settings);
     for count in 1..5 {
         assert_eq!(conn.handle_input(&empty, 0), Ok(empty.len()));
@@ -122,25 +122,25 @@ fn glitches_end_the_connection_at_their_threshold() {
 
 #[test]
 fn a_threshold_of_zero_allows_all_glitches() {
-    let settings = Settings { glitches_threshold: Some(0), ..Settings::default() };
+    let settings = H2ConnSettings { glitches_threshold: Some(0), ..H2ConnSettings::default() };
     let (mut conn, empty) = with_empty_data(settings);
     for _ in 0..10_000 {
         assert_eq!(conn.handle_input(&empty, 0), Ok(empty.len()));
     }
     // A frame that is no glitch still costs points.
-    calm_on(conn, |_| frame(Kind::Ping, 0, 0, &[0; 8]), price::PING);
+    calm_on(conn, |_| frame(Kind::Ping, 0, 0, &[0; 8]), cost::PING);
 }
 
 #[test]
 fn glitches_do_not_end_connections_while_floods_are_tolerated() {
     for glitches_threshold in [None, Some(5)] {
         let (mut conn, empty) =
-            with_empty_data(Settings { glitches_threshold, ..Settings::default() });
-        conn.set_tolerant(true);
+            with_empty_data(H2ConnSettings { glitches_threshold, ..H2ConnSettings::default() });
+        conn.set_flood_tolerance(true);
         for _ in 0..10_000 {
             assert_eq!(conn.handle_input(&empty, 0), Ok(empty.len()));
         }
-        conn.set_tolerant(false);
+        conn.set_flood_tolerance(false);
         assert!(conn.handle_input(&empty, 0).is_err(), "{glitches_threshold:?}");
     }
 }
@@ -148,7 +148,7 @@ fn glitches_do_not_end_connections_while_floods_are_tolerated() {
 /// Frames that every peer may send are no glitches, whatever they cost.
 #[test]
 fn ordinary_frames_are_no_glitches() {
-    let settings = Settings { glitches_threshold: Some(1), ..Settings::default() };
+    let settings = H2ConnSettings { glitches_threshold: Some(1), ..H2ConnSettings::default() };
     let mut conn = greeted(settings);
     let stream = |kind, flags, payload: &[u8]| frame(kind, flags, 1, payload);
     let whole = |kind, payload: &[u8]| frame(kind, 0, 0, payload);
@@ -182,16 +182,18 @@ fn ordinary_frames_are_no_glitches() {
 fn a_turn_takes_so_many_frames_and_resets() {
     let ping = frame(Kind::Ping, 0, 0, &[0; 8]);
     let reset = frame(Kind::RstStream, 0, 1, &[0, 0, 0, 8]);
-    for (at_once, word, most) in
-        [(AtOnce { frames: 3, resets: 0 }, &ping, 3), (AtOnce { frames: 0, resets: 2 }, &reset, 2)]
-    {
-        let mut conn = greeted(Settings { at_once, ..Settings::default() });
+    for (at_once, word, most) in [
+        (TurnLimits { frames: 3, resets: 0 }, &ping, 3),
+        (TurnLimits { frames: 0, resets: 2 }, &reset, 2),
+    ] {
+        let mut conn =
+            greeted(H2ConnSettings { turn_limits: at_once, ..H2ConnSettings::default() });
         conn.begin_turn();
         conn.handle_input(&frame(Kind::Headers, WHOLE, 1, GET), 0).unwrap();
         conn.begin_turn();
         let many = word.repeat(10);
         assert_eq!(conn.handle_input(&many, 0), Ok(most * word.len()));
-        assert!(conn.turn_is_over());
+        assert!(conn.turn_limit_reached());
         conn.begin_turn();
         assert_eq!(conn.handle_input(&many, 0), Ok(most * word.len()));
     }
@@ -200,7 +202,7 @@ fn a_turn_takes_so_many_frames_and_resets() {
 /// Completed requests earn points for some that are cancelled.
 #[test]
 fn honest_cancels_are_paid_for() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     for round in 0..5_000 {
         let stream = 4 * round + 1;
         let (one, two) = (frame(Kind::Headers, WHOLE, stream, GET), stream + 2);
@@ -219,14 +221,14 @@ fn honest_cancels_are_paid_for() {
 
 #[test]
 fn pings() {
-    calm(|_| frame(Kind::Ping, 0, 0, &[0; 8]), price::PING);
+    calm(|_| frame(Kind::Ping, 0, 0, &[0; 8]), cost::PING);
 }
 
 /// grpc-go measures the round trip as often as DATA comes, and returns every byte of window at
 /// once.
 #[test]
 fn a_ping_and_two_updates_go_free_with_payload() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
     let key = conn.poll_opened().unwrap();
     let mut head = Head::default();
@@ -247,31 +249,31 @@ fn a_ping_and_two_updates_go_free_with_payload() {
         drain(&mut conn);
     }
     // Without payload, the frames cost points.
-    calm_on(conn, |_| frame(Kind::Ping, 0, 0, &[0; 8]), price::PING);
+    calm_on(conn, |_| frame(Kind::Ping, 0, 0, &[0; 8]), cost::PING);
 }
 
 #[test]
 fn settings() {
-    calm(|_| frame(Kind::Settings, 0, 0, b""), price::SETTINGS);
+    calm(|_| frame(Kind::Settings, 0, 0, b""), cost::SETTINGS);
 }
 
 #[test]
 fn empty_frames() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
     conn.poll_opened();
     let (rounds, code) = repeat(&mut conn, |_| frame(Kind::Data, 0, 1, b""));
-    assert_eq!((code, rounds), (Code::ENHANCE_YOUR_CALM, 2_000 / price::EMPTY));
+    assert_eq!((code, rounds), (Code::ENHANCE_YOUR_CALM, 2_000 / cost::EMPTY));
 }
 
 #[test]
 fn continuations() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     conn.handle_input(&frame(Kind::Headers, 0, 1, GET), 0).unwrap();
     let (rounds, code) = repeat(&mut conn, |_| frame(Kind::Continuation, 0, 1, b"\x00\x01a\x01b"));
-    assert_eq!((code, rounds), (Code::ENHANCE_YOUR_CALM, 2_000 / price::CONTINUATION));
+    assert_eq!((code, rounds), (Code::ENHANCE_YOUR_CALM, 2_000 / cost::CONTINUATION));
     // Large ones are bounded by their size.
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     conn.handle_input(&frame(Kind::Headers, 0, 1, GET), 0).unwrap();
     let (rounds, code) = repeat(&mut conn, |_| frame(Kind::Continuation, 0, 1, &[0; 16_000]));
     assert_eq!((code, rounds), (Code::ENHANCE_YOUR_CALM, 2));
@@ -279,19 +281,19 @@ fn continuations() {
 
 #[test]
 fn priorities_and_unknown_frames() {
-    calm(|_| frame(Kind::Priority, 0, 1, &[0, 0, 0, 3, 1]), price::IGNORED);
-    calm(|_| frame(Kind::Unknown(99), 0, 0, b"x"), price::IGNORED);
+    calm(|_| frame(Kind::Priority, 0, 1, &[0, 0, 0, 3, 1]), cost::IGNORED);
+    calm(|_| frame(Kind::Unknown(99), 0, 0, b"x"), cost::IGNORED);
 }
 
 #[test]
 fn malformed_requests() {
     let bad = |round| frame(Kind::Headers, WHOLE, 2 * round + 1, b"\x82");
-    calm(bad, price::STREAM_ERROR);
+    calm(bad, cost::STREAM_ERROR);
 }
 
 #[test]
 fn streams_beyond_the_limit() {
-    let mut settings = Settings::default();
+    let mut settings = H2ConnSettings::default();
     settings.announced.max_concurrent_streams = Some(1);
     let mut conn = greeted(settings);
     let mut refused = 0;
@@ -308,13 +310,13 @@ fn streams_beyond_the_limit() {
         refused += said.iter().filter(|it| it.1 == Code::REFUSED_STREAM.0.to_be_bytes()).count();
         assert_eq!(conn.streams(), 1);
     }
-    assert_eq!(refused, 2_000 / price::STREAM_ERROR as usize);
+    assert_eq!(refused, 2_000 / cost::STREAM_ERROR as usize);
 }
 
 /// Resets free the peer's limit before our side has released the streams: input waits meanwhile.
 #[test]
 fn streams_that_linger() {
-    let mut settings = Settings::default();
+    let mut settings = H2ConnSettings::default();
     settings.announced.max_concurrent_streams = Some(2);
     let mut conn = greeted(settings);
     let mut bytes = Vec::new();
@@ -340,7 +342,7 @@ fn bomb(stream: u32, times: usize) -> Vec<u8> {
 }
 
 /// Takes the next stream, whose header list is too large.
-fn refused(conn: &mut Conn) {
+fn refused(conn: &mut H2Conn) {
     let key = conn.poll_opened().unwrap();
     let mut head = Head::default();
     assert_eq!(conn.handle_head(key, &mut head).map_err(|error| error.status), Err(400));
@@ -352,7 +354,7 @@ fn refused(conn: &mut Conn) {
 /// affected.
 #[test]
 fn one_list_too_large() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     conn.handle_input(&bomb(1, 10), 0).unwrap();
     refused(&mut conn);
     // `GET` adds a table entry, too.
@@ -371,16 +373,16 @@ fn one_list_too_large() {
 #[test]
 fn header_bombs() {
     let calm = Err(Code::ENHANCE_YOUR_CALM);
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     let large = conn.handle_input(&bomb(1, 12_000), 0);
     assert_eq!(large.map_err(|broken| broken.code), calm);
     // Many small fields: the overhead per field counts as well.
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     let block = [GET, &[0x83; 4_000]].concat();
     let many = conn.handle_input(&frame(Kind::Headers, WHOLE, 1, &block), 0);
     assert_eq!(many.map_err(|broken| broken.code), calm);
     // A list on a stream that is already closed.
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     conn.handle_input(&frame(Kind::Headers, WHOLE, 1, GET), 0).unwrap();
     let key = conn.poll_opened().unwrap();
     conn.reset(key, Code::CANCEL);
@@ -393,13 +395,13 @@ fn header_bombs() {
 fn lists_too_large() {
     let fields = b"\x00\x01a\x01b".repeat(300);
     let many = |round| frame(Kind::Headers, WHOLE, 2 * round + 1, &[GET, &fields].concat());
-    calm(many, price::LIST_TOO_LARGE);
-    calm(|round| bomb(2 * round + 1, 10), price::LIST_TOO_LARGE);
+    calm(many, cost::LIST_TOO_LARGE);
+    calm(|round| bomb(2 * round + 1, 10), cost::LIST_TOO_LARGE);
 }
 
 #[test]
 fn tiny_windows() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     let mut bytes = Vec::new();
     let tiny = wire::h2::Settings { initial_window_size: 1, ..wire::h2::Settings::default() };
     encode::settings(&tiny, &mut bytes);
@@ -428,8 +430,8 @@ fn tiny_windows() {
 /// A peer that asks and does not read is not answered without bound.
 #[test]
 fn output_is_bounded() {
-    let patience = Patience { points: u32::MAX, ..Patience::default() };
-    let mut conn = greeted(Settings { patience, ..Settings::default() });
+    let patience = FloodLimits { points: u32::MAX, ..FloodLimits::default() };
+    let mut conn = greeted(H2ConnSettings { flood_limits: patience, ..H2ConnSettings::default() });
     let pings = frame(Kind::Ping, 0, 0, &[0; 8]).repeat(1_000);
     let mut stopped = false;
     for _ in 0..100 {
@@ -448,20 +450,20 @@ fn frames_about_closed_streams() {
     let answer = frame(Kind::Settings, ACK, 0, b"");
     let drip = frame(Kind::WindowUpdate, 0, 0, &1u32.to_be_bytes());
     for word in [reset, widen, leave, answer.clone(), drip] {
-        let mut conn = greeted(Settings::default());
+        let mut conn = greeted(H2ConnSettings::default());
         // Our SETTINGS are acknowledged once.
         assert_eq!(conn.handle_input(&answer, 0), Ok(answer.len()));
         assert_eq!(conn.handle_input(&request, 0), Ok(request.len()));
         let key = conn.poll_opened().unwrap();
         conn.release(key);
-        calm_on(conn, |_| word.clone(), price::IGNORED);
+        calm_on(conn, |_| word.clone(), cost::IGNORED);
     }
 }
 
 /// Payload sent before its sender knew of a reset is dropped, however long ago that was.
 #[test]
 fn late_payload_of_forgotten_streams() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     for round in 0..150 {
         // `:path` without a leading slash: the stream is reset.
         let bad = frame(Kind::Headers, END_HEADERS, 2 * round + 1, b"\x82\x86\x04\x01a");

@@ -2,7 +2,7 @@
 
 use super::super::conn::{OUTPUT, Ready};
 use super::{GET, Pair, drain, frame, greeted, read_all};
-use crate::h2::{Conn, Gone, Key, Settings, Spares, settings};
+use crate::h2::{FreeList, H2Conn, H2ConnSettings, Key, StreamGone, settings};
 use crate::{BodyKind, BodyStep, HeadStep, Side};
 use htx::{Fields, Head, Version};
 use std::io::IoSlice;
@@ -10,7 +10,7 @@ use wire::h2::frame::{ACK, END_HEADERS, END_STREAM};
 use wire::h2::{Code, Kind, MAX_WINDOW, encode};
 
 fn pair() -> Pair {
-    Pair::new(Settings::default(), Settings::default())
+    Pair::new(H2ConnSettings::default(), H2ConnSettings::default())
 }
 
 fn respond(pair: &mut Pair, key: Key, status: u16, body: BodyKind) -> BodyKind {
@@ -178,9 +178,9 @@ fn payload_after_connect_waits_for_its_acceptance() {
 
 #[test]
 fn an_upgrade_goes_as_extended_connect() {
-    let mut settings = Settings::default();
+    let mut settings = H2ConnSettings::default();
     settings.announced.enable_connect_protocol = true;
-    let mut pair = Pair::new(Settings::default(), settings);
+    let mut pair = Pair::new(H2ConnSettings::default(), settings);
     let key = pair.client.open().unwrap();
     let mut head = Head::default();
     head.set_request(b"GET", b"/chat", Version::Http11);
@@ -200,9 +200,9 @@ fn an_upgrade_goes_as_extended_connect() {
 
 #[test]
 fn payload_waits_for_windows() {
-    let mut small = Settings::default();
+    let mut small = H2ConnSettings::default();
     small.announced.initial_window_size = 10;
-    let mut pair = Pair::new(small, Settings::default());
+    let mut pair = Pair::new(small, H2ConnSettings::default());
     let (up, down, _) = pair.request(b"GET", BodyKind::None);
     respond(&mut pair, down, 200, BodyKind::Length(25));
     pair.server.encode_data(down, 25);
@@ -228,9 +228,9 @@ fn payload_waits_for_windows() {
 fn unread_streams_leave_window_to_others() {
     let stalled = [(1 << 20, 9), (settings::window_of(100, 65_536), 99)];
     for (window, stalled) in stalled {
-        let mut wide = Settings { window, first_window: window, ..Settings::default() };
+        let mut wide = H2ConnSettings { window, first_window: window, ..H2ConnSettings::default() };
         wide.announced.initial_window_size = 65_536;
-        let mut pair = Pair::new(wide, Settings::default());
+        let mut pair = Pair::new(wide, H2ConnSettings::default());
         let piece = [b'x'; 16_384];
         let mut answers = Vec::new();
         for _ in 0..=stalled {
@@ -274,10 +274,10 @@ fn windows_of_connections_have_room_for_those_of_their_streams() {
 /// A stream that always has payload does not keep the others from sending.
 #[test]
 fn streams_take_turns() {
-    let mut wide = Settings::default();
+    let mut wide = H2ConnSettings::default();
     wide.announced.initial_window_size = 1 << 24;
     (wide.window, wide.first_window) = (1 << 24, 1 << 24);
-    let mut pair = Pair::new(wide, Settings::default());
+    let mut pair = Pair::new(wide, H2ConnSettings::default());
     let more = frame(Kind::WindowUpdate, 0, 0, &(1u32 << 24).to_be_bytes());
     pair.server.handle_input(&more, 0).unwrap();
     let keys: Vec<Key> = (0..3).map(|_| pair.request(b"GET", BodyKind::None).1).collect();
@@ -353,7 +353,7 @@ fn a_graceful_shutdown_serves_requests_that_are_on_their_way() {
 
 #[test]
 fn a_shutdown_names_no_last_stream_at_first() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     conn.handle_input(&frame(Kind::Headers, END_HEADERS | END_STREAM, 1, GET), 0).unwrap();
     conn.begin_shutdown();
     conn.begin_shutdown();
@@ -372,7 +372,7 @@ fn a_shutdown_names_no_last_stream_at_first() {
 
 #[test]
 fn the_last_stream_that_is_allowed_begins_the_shutdown() {
-    let mut conn = greeted(Settings { max_total_streams: 2, ..Settings::default() });
+    let mut conn = greeted(H2ConnSettings { max_total_streams: 2, ..H2ConnSettings::default() });
     for stream in [1, 3] {
         assert!(!conn.announces_shutdown());
         let request = frame(Kind::Headers, END_HEADERS | END_STREAM, stream, GET);
@@ -423,9 +423,9 @@ fn frames_of_streams_above_the_last_goaway_stream_are_ignored() {
 
 #[test]
 fn limits_of_the_peer_are_kept() {
-    let mut settings = Settings::default();
+    let mut settings = H2ConnSettings::default();
     settings.announced.max_concurrent_streams = Some(1);
-    let mut pair = Pair::new(Settings::default(), settings);
+    let mut pair = Pair::new(H2ConnSettings::default(), settings);
     let (up, down, _) = pair.request(b"GET", BodyKind::None);
     assert!(pair.client.open().is_none());
     respond(&mut pair, down, 200, BodyKind::None);
@@ -442,7 +442,7 @@ fn a_release_in_the_middle_is_a_reset() {
     pair.talk();
     assert!(pair.client.is_reset(up) && !pair.client.is_refused(up));
     assert_eq!(answer(&mut pair, up).0.status(), 200, "the answer is there all the same");
-    assert_eq!(pair.client.send(up, &[IoSlice::new(b"more")]), Err(Gone));
+    assert_eq!(pair.client.send(up, &[IoSlice::new(b"more")]), Err(StreamGone));
     let mut nothing = [0; 1];
     assert_eq!(pair.client.read(up, &mut nothing), Ok(Some(0)));
 }
@@ -451,9 +451,9 @@ fn a_release_in_the_middle_is_a_reset() {
 #[test]
 fn keys_of_websockets_are_answered_where_versions_meet() {
     const ACCEPT: &[u8] = b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
-    let mut settings = Settings::default();
+    let mut settings = H2ConnSettings::default();
     settings.announced.enable_connect_protocol = true;
-    let mut pair = Pair::new(Settings::default(), settings);
+    let mut pair = Pair::new(H2ConnSettings::default(), settings);
     let (key, mut head) = (pair.client.open().unwrap(), Head::default());
     head.set_request(b"GET", b"/chat", Version::Http11);
     for (name, value) in [("host", "h"), ("connection", "upgrade"), ("upgrade", "websocket")] {
@@ -536,20 +536,22 @@ fn no_reset_is_sent_for_an_unsent_request() {
 
 #[test]
 fn tasks_wait_for_the_first_settings_of_a_server() {
-    let mut conn = Conn::new(Side::Server, Settings::default());
-    assert!(!conn.is_greeted(7) && !conn.is_greeted(7) && conn.take_woken().is_none());
+    let mut conn = H2Conn::new(Side::Server, H2ConnSettings::default());
+    assert!(
+        !conn.has_peer_settings(7) && !conn.has_peer_settings(7) && conn.take_woken().is_none()
+    );
     let mut hello = Vec::new();
     let settings =
         wire::h2::Settings { enable_connect_protocol: true, ..wire::h2::Settings::default() };
     encode::settings(&settings, &mut hello);
     conn.handle_input(&hello, 0).unwrap();
     assert_eq!((conn.take_woken(), conn.take_woken()), (Some(7), None));
-    assert!(conn.is_greeted(7) && conn.takes_upgrades());
-    let mut gone = Conn::new(Side::Server, Settings::default());
-    assert!(!gone.is_greeted(8));
+    assert!(conn.has_peer_settings(7) && conn.accepts_extended_connect());
+    let mut gone = H2Conn::new(Side::Server, H2ConnSettings::default());
+    assert!(!gone.has_peer_settings(8));
     gone.handle_eof();
     assert_eq!(gone.take_woken(), Some(8));
-    assert!(gone.is_greeted(8) && !gone.takes_upgrades());
+    assert!(gone.has_peer_settings(8) && !gone.accepts_extended_connect());
 }
 
 #[test]
@@ -591,7 +593,7 @@ fn a_response_beyond_the_window_is_reset_after_a_half_close() {
     let (_, key, _) = pair.request(b"GET", BodyKind::None);
     respond(&mut pair, key, 200, BodyKind::Chunked);
     let body = vec![b'x'; 16 * 1024];
-    let fill = |pair: &mut Pair| -> Result<usize, Gone> {
+    let fill = |pair: &mut Pair| -> Result<usize, StreamGone> {
         let mut sent = 0;
         loop {
             match pair.server.send(key, &[IoSlice::new(&body)])? {
@@ -606,15 +608,15 @@ fn a_response_beyond_the_window_is_reset_after_a_half_close() {
     assert!(!pair.server.want(key, Ready::WRITE, 7));
     pair.server.end_input();
     assert_eq!(pair.server.take_woken(), Some(7), "it waits for nothing");
-    assert_eq!(fill(&mut pair), Err(Gone));
+    assert_eq!(fill(&mut pair), Err(StreamGone));
     assert!(pair.server.is_reset(key));
 }
 
 #[test]
 fn a_half_close_wakes_streams_that_wait_for_connection_window() {
     let wide = wire::h2::Settings { initial_window_size: 1 << 20, ..Default::default() };
-    let client = Settings { announced: wide, ..Settings::default() };
-    let mut pair = Pair::new(client, Settings::default());
+    let client = H2ConnSettings { announced: wide, ..H2ConnSettings::default() };
+    let mut pair = Pair::new(client, H2ConnSettings::default());
     let keys = [1, 2].map(|_| pair.request(b"GET", BodyKind::None).1);
     for key in keys {
         respond(&mut pair, key, 200, BodyKind::Chunked);
@@ -637,7 +639,7 @@ fn a_half_close_wakes_streams_that_wait_for_connection_window() {
     woken.sort_unstable();
     assert_eq!(woken, [0, 1]);
     for key in keys {
-        assert_eq!(pair.server.send(key, &[IoSlice::new(&body)]), Err(Gone));
+        assert_eq!(pair.server.send(key, &[IoSlice::new(&body)]), Err(StreamGone));
         pair.server.release(key);
     }
     assert!(pair.server.is_over());
@@ -645,12 +647,14 @@ fn a_half_close_wakes_streams_that_wait_for_connection_window() {
 
 #[test]
 fn connections_share_spare_heads() {
-    let spares = Spares::default();
+    let spares = FreeList::default();
     let mut both = [pair(), pair()];
     for pair in &mut both {
-        pair.server =
-            std::mem::replace(&mut pair.server, Conn::new(Side::Client, Settings::default()))
-                .sharing(&spares);
+        pair.server = std::mem::replace(
+            &mut pair.server,
+            H2Conn::new(Side::Client, H2ConnSettings::default()),
+        )
+        .with_free_list(&spares);
     }
     for round in 0..3 {
         for pair in &mut both {

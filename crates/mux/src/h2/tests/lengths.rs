@@ -1,14 +1,14 @@
 //! Tests that `content-length` fields written by rules do not contradict the body.
 
 use super::Pair;
-use crate::h2::Settings;
+use crate::h2::H2ConnSettings;
 use crate::{BodyKind, HeadStep};
 use htx::{Head, Version};
 
 /// The `content-length` that arrives with a request when rules have left `lengths`; `None` if it is
 /// refused for that.
 fn request(body: BodyKind, lengths: &[&str]) -> Option<Vec<String>> {
-    let mut pair = Pair::new(Settings::default(), Settings::default());
+    let mut pair = Pair::new(H2ConnSettings::default(), H2ConnSettings::default());
     let key = pair.client.open().unwrap();
     let mut head = Head::default();
     head.set_request(b"GET", b"/path", Version::Http11);
@@ -48,7 +48,7 @@ fn responses_announce_what_they_have() {
             (BodyKind::Length(3), one("3")),
             (BodyKind::UntilClose, NOTHING),
         ] {
-            let mut pair = Pair::new(Settings::default(), Settings::default());
+            let mut pair = Pair::new(H2ConnSettings::default(), H2ConnSettings::default());
             let (key, taken, _) = pair.request(b"GET", BodyKind::None);
             let mut head = Head::default();
             head.set_response(Version::Http11, 200, b"OK");

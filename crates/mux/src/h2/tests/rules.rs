@@ -1,7 +1,7 @@
 //! Tests of the RFC's rules about wrong frames, and of arbitrary bytes.
 
 use super::{GET, drain, frame, greeted, read_all};
-use crate::h2::{Conn, Ready, Settings};
+use crate::h2::{H2Conn, H2ConnSettings, Ready};
 use crate::{HeadStep, Side};
 use htx::{Fields, Head};
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ const WHOLE: u8 = END_HEADERS | END_STREAM;
 
 /// Feeds frames; returns the code that ends the connection.
 fn fatal(frames: &[Vec<u8>]) -> Option<Code> {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     let code = frames.iter().find_map(|it| conn.handle_input(it, 0).err()).map(|it| it.code);
     if let Some(code) = code {
         let said = drain(&mut conn);
@@ -25,7 +25,7 @@ fn fatal(frames: &[Vec<u8>]) -> Option<Code> {
 
 /// Feeds frames; returns the code that ends stream 1, with no other effect.
 fn resets(frames: &[Vec<u8>]) -> Option<Code> {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     for bytes in frames {
         assert_eq!(conn.handle_input(bytes, 0), Ok(bytes.len()));
     }
@@ -78,7 +78,7 @@ fn trailers_of_requests_neither_frame_nor_route() {
         let code = resets(&with(&[("x", "y"), field]));
         assert_eq!(code, Some(Code::PROTOCOL_ERROR), "{field:?}");
     }
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     for bytes in with(&[&[("x", "y")], &AMONG_TRAILERS[..]].concat()) {
         assert_eq!(conn.handle_input(&bytes, 0), Ok(bytes.len()));
     }
@@ -171,7 +171,7 @@ fn valid_frames_are_accepted() {
 
 #[test]
 fn pings_are_answered() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     let ping = frame(Kind::Ping, 0, 0, b"12345678");
     conn.handle_input(&ping, 0).unwrap();
     let said = drain(&mut conn);
@@ -183,9 +183,9 @@ fn pings_are_answered() {
 
 #[test]
 fn another_protocol_is_noticed_at_once() {
-    let mut conn = Conn::new(Side::Client, Settings::default());
+    let mut conn = H2Conn::new(Side::Client, H2ConnSettings::default());
     assert_eq!(conn.handle_input(b"GET / H", 0).map_err(|it| it.code), Err(Code::PROTOCOL_ERROR));
-    let mut conn = Conn::new(Side::Client, Settings::default());
+    let mut conn = H2Conn::new(Side::Client, H2ConnSettings::default());
     assert_eq!(conn.handle_input(PREFACE, 0), Ok(24));
     let early = frame(Kind::Ping, 0, 0, &[0; 8]);
     assert_eq!(conn.handle_input(&early, 0).map_err(|it| it.code), Err(Code::PROTOCOL_ERROR));
@@ -193,7 +193,7 @@ fn another_protocol_is_noticed_at_once() {
 
 #[test]
 fn a_window_that_was_not_given_is_not_used() {
-    let mut settings = Settings::default();
+    let mut settings = H2ConnSettings::default();
     settings.announced.initial_window_size = 4;
     let mut conn = greeted(settings);
     conn.handle_input(&frame(Kind::Settings, ACK, 0, b""), 0).unwrap();
@@ -208,7 +208,7 @@ fn a_window_that_was_not_given_is_not_used() {
 /// applies.
 #[test]
 fn a_smaller_window_holds_once_the_peer_knows_of_it() {
-    let mut settings = Settings::default();
+    let mut settings = H2ConnSettings::default();
     settings.announced.initial_window_size = 1_000;
     let mut conn = greeted(settings);
     conn.handle_input(&headers(END_HEADERS, 1), 0).unwrap();
@@ -231,7 +231,7 @@ fn a_smaller_window_holds_once_the_peer_knows_of_it() {
 
 #[test]
 fn a_request_that_can_be_answered_only() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     let bad = b"\x42\x04GET?\x86\x84\x41\x01a";
     conn.handle_input(&frame(Kind::Headers, WHOLE, 1, bad), 0).unwrap();
     let key = conn.poll_opened().unwrap();
@@ -242,7 +242,7 @@ fn a_request_that_can_be_answered_only() {
 /// A decoder with a smaller table is told that we keep to it.
 #[test]
 fn a_smaller_table_is_acknowledged_in_the_next_block() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     let mut bytes = Vec::new();
     let none = wire::h2::Settings { header_table_size: 0, ..wire::h2::Settings::default() };
     encode::settings(&none, &mut bytes);
@@ -278,9 +278,9 @@ proptest! {
     ) {
         let mut bytes = frames.concat();
         bytes.extend(tail);
-        let mut whole = greeted(Settings::default());
+        let mut whole = greeted(H2ConnSettings::default());
         let result = whole.handle_input(&bytes, 0);
-        let mut pieces = greeted(Settings::default());
+        let mut pieces = greeted(H2ConnSettings::default());
         let (mut kept, mut error) = (Vec::new(), None);
         for piece in bytes.chunks(size) {
             kept.extend_from_slice(piece);
@@ -308,7 +308,7 @@ proptest! {
 /// wake each other without end.
 #[test]
 fn only_payload_wakes_a_reading_stream() {
-    let mut conn = greeted(Settings::default());
+    let mut conn = greeted(H2ConnSettings::default());
     conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
     let key = conn.poll_opened().unwrap();
     conn.handle_head(key, &mut Head::default()).unwrap();

@@ -3,20 +3,20 @@
 use super::super::conn::Ready;
 use super::{Pair, read_all};
 use crate::BodyKind;
-use crate::h2::{Key, Settings, settings};
+use crate::h2::{H2ConnSettings, Key, settings};
 use std::io::IoSlice;
 
 /// Settings of a listener: stream windows of 64 KiB, and an initial connection window of the same
 /// size.
-fn listener() -> Settings {
+fn listener() -> H2ConnSettings {
     let window = settings::window_of(100, 65_536);
-    let mut listener = Settings { window, first_window: 65_535, ..Settings::default() };
+    let mut listener = H2ConnSettings { window, first_window: 65_535, ..H2ConnSettings::default() };
     listener.announced.initial_window_size = 65_536;
     listener
 }
 
 fn pair() -> Pair {
-    Pair::new(Settings::default(), listener())
+    Pair::new(H2ConnSettings::default(), listener())
 }
 
 /// Begins uploads; returns the client's keys and the server's.
@@ -171,9 +171,10 @@ fn uploads_that_are_read_get_all_of_the_window() {
 #[test]
 fn streams_of_clients_are_refused_while_memory_is_short() {
     let mut pair = pair();
-    let spares = crate::h2::Spares::default();
-    pair.server = crate::h2::Conn::new(crate::Side::Client, listener()).sharing(&spares);
-    pair.client = crate::h2::Conn::new(crate::Side::Server, Settings::default()).sharing(&spares);
+    let spares = crate::h2::FreeList::default();
+    pair.server = crate::h2::H2Conn::new(crate::Side::Client, listener()).with_free_list(&spares);
+    pair.client = crate::h2::H2Conn::new(crate::Side::Server, H2ConnSettings::default())
+        .with_free_list(&spares);
     pair.talk();
     spares.set_short(true);
     let key = pair.client.open().expect("servers take it");
@@ -186,8 +187,8 @@ fn streams_of_clients_are_refused_while_memory_is_short() {
     assert_eq!((counters.memory_refused, counters.glitches), (1, 0), "no fault of the client");
     spares.set_short(false);
     pair.client.release(key);
-    pair.client = crate::h2::Conn::new(crate::Side::Server, Settings::default());
-    pair.server = crate::h2::Conn::new(crate::Side::Client, listener()).sharing(&spares);
+    pair.client = crate::h2::H2Conn::new(crate::Side::Server, H2ConnSettings::default());
+    pair.server = crate::h2::H2Conn::new(crate::Side::Client, listener()).with_free_list(&spares);
     pair.talk();
     pair.request(b"GET", BodyKind::None);
 }

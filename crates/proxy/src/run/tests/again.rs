@@ -6,7 +6,7 @@ use crate::stats::counters::Metric;
 use crate::testing;
 use crate::testing::{Origin, World, client, listen, read_head};
 use htx::{Fields, Head, Version};
-use mux::h2::{Conn, Key, Settings};
+use mux::h2::{H2Conn, H2ConnSettings, Key};
 use mux::{BodyKind, HeadStep, Side};
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
@@ -34,21 +34,21 @@ use Deed::{Answer, Close, Fail, Leave, LeaveWithIt, Refuse};
 /// A connection of the proxy, as its server sees it.
 struct Peer {
     stream: TcpStream,
-    machine: Conn,
+    machine: H2Conn,
     input: Vec<u8>,
 }
 
 impl Peer {
     fn new(stream: TcpStream) -> Self {
-        let machine = Conn::new(Side::Client, Settings::default());
+        let machine = H2Conn::new(Side::Client, H2ConnSettings::default());
         Self { stream, machine, input: Vec::new() }
     }
 
     /// One that takes a stream at a time.
     fn one_by_one(stream: TcpStream) -> Self {
-        let mut settings = Settings::default();
+        let mut settings = H2ConnSettings::default();
         settings.announced.max_concurrent_streams = Some(1);
-        Self { machine: Conn::new(Side::Client, settings), ..Self::new(stream) }
+        Self { machine: H2Conn::new(Side::Client, settings), ..Self::new(stream) }
     }
 
     /// Reads once more; `false` at the end.

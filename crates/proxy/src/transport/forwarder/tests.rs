@@ -34,7 +34,7 @@ impl Upload {
         let world = World::new(Vec::new());
         let worker = &world.workers[0];
         let ((from, client), (to, server)) = (pair(worker), pair(worker));
-        let conn = |side| h1::Conn::new(side, h1::Settings::default());
+        let conn = |side| h1::H1Conn::new(side, h1::H1ConnSettings::default());
         let (mut source, mut target) = (conn(Side::Client), conn(Side::Server));
         let (mut head, mut flow) = (Head::default(), Flow::default());
         let text = b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";

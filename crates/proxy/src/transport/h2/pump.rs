@@ -5,7 +5,7 @@ use super::Session;
 use crate::state::worker::Worker;
 use crate::transport::socket::Transport;
 use buf::Buf;
-use mux::h2::{Conn, Key};
+use mux::h2::{H2Conn, Key};
 use reactor::{Class, Tick, Urgency};
 use std::io;
 use std::rc::Rc;
@@ -78,12 +78,12 @@ impl Pump {
         if flushed || self.session.look(|mux| mux.output().len()) != pending {
             self.moved = worker.thread.tick();
         }
-        let over = self.session.look(Conn::is_over) || self.session.vanishes();
+        let over = self.session.look(H2Conn::is_over) || self.session.vanishes();
         if over || (self.ended && flushed && !self.answers) {
             return Turn::Over;
         }
-        let takes = self.session.look(Conn::takes_input);
-        let more = more || self.session.look(Conn::turn_is_over);
+        let takes = self.session.look(H2Conn::takes_input);
+        let more = more || self.session.look(H2Conn::turn_limit_reached);
         if more && takes { Turn::More } else { Turn::Waits }
     }
 
@@ -94,7 +94,7 @@ impl Pump {
         let has_time = || limit > 0 && 100 - worker.idle_percent() < limit;
         self.session.ask(|mux| {
             mux.begin_turn();
-            mux.set_tolerant(has_time());
+            mux.set_flood_tolerance(has_time());
         });
     }
 
@@ -107,7 +107,7 @@ impl Pump {
         while let Some(key) = session.poll_opened() {
             start(key);
         }
-        session.look(|mux| mux.takes_input() && !mux.turn_is_over())
+        session.look(|mux| mux.takes_input() && !mux.turn_limit_reached())
     }
 
     /// Reads once. `false`: there is nothing now.
@@ -139,7 +139,7 @@ impl Pump {
             end => {
                 self.ended = true;
                 if self.answers && end.is_ok() {
-                    self.session.drive(Conn::end_input);
+                    self.session.drive(H2Conn::end_input);
                 } else {
                     self.answers = false;
                 }

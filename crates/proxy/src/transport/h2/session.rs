@@ -1,7 +1,7 @@
 //! What the streams of one HTTP/2 connection share: its machine, and who drives it. Never waits.
 
 use crate::transport::socket::Transport;
-use mux::h2::{Conn, Key};
+use mux::h2::{H2Conn, Key};
 use reactor::{TaskId, Thread, Wake};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// A connection's machine on its thread.
 pub(crate) struct Session {
     thread: Rc<Thread>,
-    machine: RefCell<Conn>,
+    machine: RefCell<H2Conn>,
     /// The task that reads and writes.
     driver: Cell<TaskId>,
     /// It was woken, and has not run since.
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Session {
 
 impl Session {
     /// A session that the running task drives.
-    pub(crate) fn new(thread: &Rc<Thread>, machine: Conn, scheme: &'static [u8]) -> Rc<Self> {
+    pub(crate) fn new(thread: &Rc<Thread>, machine: H2Conn, scheme: &'static [u8]) -> Rc<Self> {
         Rc::new(Self {
             thread: thread.clone(),
             machine: RefCell::new(machine),
@@ -53,18 +53,18 @@ impl Session {
     }
 
     /// Looks at the machine.
-    pub(crate) fn look<T>(&self, how: impl FnOnce(&Conn) -> T) -> T {
+    pub(crate) fn look<T>(&self, how: impl FnOnce(&H2Conn) -> T) -> T {
         how(&self.machine.borrow())
     }
 
     /// Asks the machine for something that leaves nothing to be written or read on.
-    pub(crate) fn ask<T>(&self, how: impl FnOnce(&mut Conn) -> T) -> T {
+    pub(crate) fn ask<T>(&self, how: impl FnOnce(&mut H2Conn) -> T) -> T {
         how(&mut self.machine.borrow_mut())
     }
 
     /// Changes the machine on behalf of a stream: those whose wait is over by that are woken, and
     /// the driver if there is something to write or to read on.
-    pub(crate) fn act<T>(&self, how: impl FnOnce(&mut Conn) -> T) -> T {
+    pub(crate) fn act<T>(&self, how: impl FnOnce(&mut H2Conn) -> T) -> T {
         let mut machine = self.machine.borrow_mut();
         let (paused, pending) = (!machine.takes_input(), machine.output().len());
         let result = how(&mut machine);
@@ -78,7 +78,7 @@ impl Session {
     }
 
     /// The same on behalf of the driver.
-    pub(crate) fn drive<T>(&self, how: impl FnOnce(&mut Conn) -> T) -> T {
+    pub(crate) fn drive<T>(&self, how: impl FnOnce(&mut H2Conn) -> T) -> T {
         self.nudged.set(false);
         let mut machine = self.machine.borrow_mut();
         let result = how(&mut machine);
@@ -86,7 +86,7 @@ impl Session {
         result
     }
 
-    fn wake(&self, machine: &mut Conn) {
+    fn wake(&self, machine: &mut H2Conn) {
         while let Some(token) = machine.take_woken() {
             self.thread.scheduler().wake(TaskId::from_bits(token), Wake::IO);
         }
@@ -102,7 +102,7 @@ impl Session {
     /// Ends the connection without a word to the peer.
     pub(crate) fn vanish(&self) {
         self.vanishes.set(true);
-        self.act(Conn::handle_eof);
+        self.act(H2Conn::handle_eof);
         self.nudge();
     }
 

@@ -6,8 +6,8 @@ use crate::frontend::h2_connection::Front;
 use crate::transport::socket::Transport;
 use crate::upstream::h2_connection::Trunk;
 use htx::{Fields, Head};
-use mux::h2::{Conn, Gone, Key, Ready};
-use mux::{BodyKind, BodyStep, Eof, Error, HeadStep};
+use mux::h2::{H2Conn, Key, Ready, StreamGone};
+use mux::{BodyKind, BodyStep, Eof, HeadStep, MessageError};
 use reactor::Wake;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -89,7 +89,7 @@ impl Stream {
         match session.act(|mux| mux.read(*key, buffer)) {
             Ok(Some(count)) => Ok(count),
             Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
-            Err(Gone) => Err(io::ErrorKind::ConnectionReset.into()),
+            Err(StreamGone) => Err(io::ErrorKind::ConnectionReset.into()),
         }
     }
 
@@ -100,7 +100,7 @@ impl Stream {
                 Err(io::ErrorKind::WouldBlock.into())
             }
             Ok(count) => Ok(count),
-            Err(Gone) => Err(io::ErrorKind::BrokenPipe.into()),
+            Err(StreamGone) => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
@@ -108,9 +108,9 @@ impl Stream {
         let Half { session, key } = &self.half;
         let scheduler = session.thread().scheduler();
         let task = scheduler.current();
-        let want = |mux: &mut Conn| mux.want(*key, ready, task.to_bits());
+        let want = |mux: &mut H2Conn| mux.want(*key, ready, task.to_bits());
         // Where window is short, waiting may leave something to tell the peer.
-        let is_ready = match session.look(Conn::is_short) {
+        let is_ready = match session.look(H2Conn::is_short) {
             true => session.act(want),
             false => session.ask(want),
         };
@@ -125,7 +125,7 @@ impl Stream {
 
     /// Whether the client takes what there is for it on its connection.
     pub(crate) fn has_room(&self) -> bool {
-        self.half.session.look(Conn::has_room)
+        self.half.session.look(H2Conn::has_room)
     }
 
     pub(crate) fn is_readable(&self) -> bool {
@@ -138,7 +138,7 @@ impl Stream {
 
     /// Whether it was reset, or the peer says nothing more at all.
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_reset() || self.half.session.look(Conn::has_input_ended)
+        self.is_reset() || self.half.session.look(H2Conn::has_input_ended)
     }
 
     pub(crate) fn shutdown(&self) {
@@ -151,7 +151,7 @@ impl Stream {
 
     /// Ends the connection, and all its streams with it.
     pub(crate) fn expel(&self) {
-        self.half.session.act(|mux| mux.expel(self.half.key));
+        self.half.session.act(|mux| mux.reject_connection(self.half.key));
     }
 }
 
@@ -206,7 +206,7 @@ impl Half {
         self.session.look(|mux| mux.end_of(self.key))
     }
 
-    pub(crate) fn handle_head(&self, head: &mut Head) -> Result<HeadStep, Error> {
+    pub(crate) fn handle_head(&self, head: &mut Head) -> Result<HeadStep, MessageError> {
         self.session.act(|mux| mux.handle_head(self.key, head))
     }
 
@@ -247,12 +247,12 @@ impl Half {
 
     /// Breaches of the protocol by the peer, on any stream of the connection.
     pub(crate) fn glitches(&self) -> u32 {
-        self.session.look(Conn::glitches)
+        self.session.look(H2Conn::glitches)
     }
 
     /// Whether the connection has carried an answer to any of its streams.
     pub(crate) fn has_answered(&self) -> bool {
-        self.session.look(Conn::has_answered)
+        self.session.look(H2Conn::has_answered)
     }
 
     /// Whether it was ended here because the peer has broken the rules on it.

@@ -25,7 +25,7 @@ pub(crate) struct Parked {
     pub(crate) handle: Handle,
     /// What it is encrypted with.
     pub(crate) session: Option<Box<tls::Conn>>,
-    pub(crate) mux: h1::Conn,
+    pub(crate) mux: h1::H1Conn,
     /// Requests sent on it so far.
     pub(crate) requests: u32,
     pub(crate) target: Target,
@@ -37,7 +37,7 @@ impl Parked {
     pub(crate) fn new(
         handle: Handle,
         session: Option<tls::Conn>,
-        mux: h1::Conn,
+        mux: h1::H1Conn,
         requests: u32,
         target: Target,
     ) -> Self {

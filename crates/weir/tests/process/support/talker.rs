@@ -33,8 +33,8 @@ impl Heard {
 }
 
 enum Machine {
-    H1(h1::Conn),
-    H2(Box<h2::Conn>, h2::Key),
+    H1(h1::H1Conn),
+    H2(Box<h2::H2Conn>, h2::Key),
 }
 
 /// A client.
@@ -60,9 +60,10 @@ impl Talker {
             }
         };
         let machine = match version {
-            1 => Machine::H1(h1::Conn::new(Side::Server, h1::Settings::default())),
+            1 => Machine::H1(h1::H1Conn::new(Side::Server, h1::H1ConnSettings::default())),
             _ => {
-                let mut conn = Box::new(h2::Conn::new(Side::Server, h2::Settings::default()));
+                let mut conn =
+                    Box::new(h2::H2Conn::new(Side::Server, h2::H2ConnSettings::default()));
                 let key = conn.open().expect("the first stream");
                 Machine::H2(conn, key)
             }
@@ -72,7 +73,7 @@ impl Talker {
         let mut this = Self { wire, machine, input, out, scheme, ended: false };
         // An extended CONNECT has to wait for the server's SETTINGS.
         while let Machine::H2(conn, _) = &mut this.machine {
-            if conn.is_greeted(0) {
+            if conn.has_peer_settings(0) {
                 break;
             }
             this.receive();

@@ -20,7 +20,7 @@ const KEPT_LARGE: usize = 16;
 /// Free lists shared by the connections of one thread. A connection without streams keeps no
 /// memory, and the next stream of any connection gets the memory used last.
 #[derive(Clone, Debug, Default)]
-pub struct Spares(Rc<FreeLists>);
+pub struct FreeList(Rc<FreeLists>);
 
 #[derive(Debug, Default)]
 struct FreeLists {
@@ -37,7 +37,7 @@ struct FreeLists {
     short: Cell<bool>,
 }
 
-impl Spares {
+impl FreeList {
     /// Takes a cleared head; allocates only when no spare is left.
     pub(super) fn take_head(&self) -> Box<Head> {
         self.0.heads.borrow_mut().pop().unwrap_or_default()
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn large_memory_is_not_kept_as_spare() {
-        let spares = Spares::default();
+        let spares = FreeList::default();
         spares.give_head(Box::new(Head::with_capacity(USUAL + 1, 0)));
         spares.give_inbox(Vec::with_capacity(LARGE + 1));
         assert_eq!((spares.heads(), spares.take_inbox(LARGE).capacity()), (0, 0));
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn spare_memory_is_limited() {
-        let spares = Spares::default();
+        let spares = FreeList::default();
         (0..KEPT + 5).for_each(|_| spares.give_head(Box::default()));
         assert_eq!(spares.heads(), KEPT);
     }

@@ -18,7 +18,7 @@
 
 /// Point limits of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct FloodLimits {
     /// Most points of a connection; it begins with all of them.
     pub points: u32,
     /// Points earned back per second.
@@ -31,7 +31,7 @@ pub struct Patience {
     pub cancels_per_second: u32,
 }
 
-impl Default for Patience {
+impl Default for FloodLimits {
     fn default() -> Self {
         Self {
             points: 2_000,
@@ -44,7 +44,7 @@ impl Default for Patience {
 }
 
 /// Points by kind of frame.
-pub mod price {
+pub mod cost {
     /// A request that is reset before it was taken (rapid reset).
     pub const EARLY_RESET: u32 = 2;
     /// A stream error, or a stream beyond the limit.
@@ -122,7 +122,7 @@ pub(super) struct FloodBudget {
 }
 
 impl FloodBudget {
-    pub(super) fn new(patience: Patience) -> Self {
+    pub(super) fn new(patience: FloodLimits) -> Self {
         Self {
             points: PointAccount::new(patience.points, patience.per_second),
             cancels: PointAccount::new(patience.cancels, patience.cancels_per_second),
@@ -144,7 +144,7 @@ impl FloodBudget {
 
     /// Counts a frame of payload, in either direction.
     pub(super) fn note_payload(&mut self) {
-        self.free = (self.free + price::FREE).min(FRAMES * price::FREE);
+        self.free = (self.free + cost::FREE).min(FRAMES * cost::FREE);
     }
 
     /// Spends free points; `false` if there are too few.
@@ -168,7 +168,7 @@ impl FloodBudget {
 /// Most frames handled in one turn (`tune.h2.fe.max-frames-at-once`, `max-rst-at-once`); 0: no
 /// limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AtOnce {
+pub struct TurnLimits {
     /// Frames of any kind.
     pub frames: u32,
     /// RST_STREAM frames.
@@ -190,7 +190,7 @@ impl TurnUse {
     }
 
     /// Whether the turn is over.
-    pub(super) fn exceeds(self, limits: AtOnce) -> bool {
+    pub(super) fn exceeds(self, limits: TurnLimits) -> bool {
         let reached = |count, limit| limit > 0 && count >= limit;
         reached(self.frames, limits.frames) || reached(self.resets, limits.resets)
     }
@@ -202,11 +202,11 @@ mod tests {
 
     #[test]
     fn points_come_back_with_time_and_work() {
-        let mut budget = FloodBudget::new(Patience {
+        let mut budget = FloodBudget::new(FloodLimits {
             points: 10,
             per_second: 10,
             per_exchange: 3,
-            ..Patience::default()
+            ..FloodLimits::default()
         });
         budget.refill(1_000);
         assert!(budget.spend(10) && !budget.spend(1));
@@ -223,12 +223,12 @@ mod tests {
     #[test]
     fn frames_with_payload_are_free_up_to_a_limit() {
         let mut budget =
-            FloodBudget::new(Patience { points: 0, per_second: 0, ..Patience::default() });
+            FloodBudget::new(FloodLimits { points: 0, per_second: 0, ..FloodLimits::default() });
         assert!(!budget.spend_free(1));
         budget.note_payload();
-        assert!(budget.spend_free(price::PING) && budget.spend_free(price::TINY));
-        assert!(budget.spend_free(price::TINY) && !budget.spend_free(price::TINY));
+        assert!(budget.spend_free(cost::PING) && budget.spend_free(cost::TINY));
+        assert!(budget.spend_free(cost::TINY) && !budget.spend_free(cost::TINY));
         (0..1_000).for_each(|_| budget.note_payload());
-        assert_eq!((0..).take_while(|_| budget.spend_free(price::FREE)).count(), 100);
+        assert_eq!((0..).take_while(|_| budget.spend_free(cost::FREE)).count(), 100);
     }
 }
