@@ -1,7 +1,7 @@
 //! Properties of HTTP/1 heads and chunked bodies, whole and in pieces.
 
 use htx::{Fields, Head};
-use wire::h1::{ChunkDecoder, Error, HeadKind, HeadParser, Limits, TrailersParser};
+use wire::h1::{ChunkDecoder, HeadKind, HeadParser, Limits, SyntaxError, TrailersParser};
 
 /// Result of a head parser on input that grows at each of `cuts`.
 fn parse(
@@ -9,7 +9,7 @@ fn parse(
     input: &[u8],
     cuts: impl Iterator<Item = usize>,
     head: &mut Head,
-) -> Result<Option<usize>, Error> {
+) -> Result<Option<usize>, SyntaxError> {
     let mut parser = HeadParser::new();
     for end in cuts {
         if let Some(len) = parser.parse(kind, &input[..end], Limits::default(), head)? {
@@ -47,7 +47,7 @@ pub fn head(data: &[u8]) {
 
 /// Body and length of a chunked message that arrives in pieces of `step` bytes; `None` if it is
 /// incomplete.
-fn decode(input: &[u8], step: usize) -> Result<Option<(Vec<u8>, usize)>, Error> {
+fn decode(input: &[u8], step: usize) -> Result<Option<(Vec<u8>, usize)>, SyntaxError> {
     let (mut decoder, mut body, mut at) = (ChunkDecoder::default(), Vec::new(), 0);
     for end in (0..input.len()).step_by(step).chain([input.len()]) {
         while at <= end {
@@ -66,7 +66,7 @@ fn decode(input: &[u8], step: usize) -> Result<Option<(Vec<u8>, usize)>, Error> 
     Ok(None)
 }
 
-fn trailers(input: &[u8]) -> Result<Option<usize>, Error> {
+fn trailers(input: &[u8]) -> Result<Option<usize>, SyntaxError> {
     let mut fields = Fields::default();
     let step = TrailersParser::default().parse(input, Limits::default(), &mut fields)?;
     assert!(step.consumed <= input.len());

@@ -6,7 +6,7 @@ use mux::{BodyKind, Side};
 use std::io::IoSlice;
 use wire::h2::frame::HEADER_LEN;
 use wire::h2::hpack::{self, Decoder};
-use wire::h2::{FrameHeader, Kind, PREFACE, encode};
+use wire::h2::{FrameHeader, FrameType, PREFACE, encode};
 
 /// Decodes a header block with two decoders: both give the same result, no table exceeds its limit,
 /// and the decoded fields can be encoded and decoded again.
@@ -52,7 +52,7 @@ fn greeted(side: Side) -> H2Conn {
 fn check_output(conn: &mut H2Conn) {
     let mut rest = conn.output().strip_prefix(PREFACE).unwrap_or(conn.output());
     while let Some(header) = FrameHeader::parse(rest) {
-        assert!(!matches!(header.kind, Kind::Unknown(_)) && header.check(16_384).is_ok());
+        assert!(!matches!(header.kind, FrameType::Unknown(_)) && header.check(16_384).is_ok());
         rest = &rest[HEADER_LEN + header.len as usize..];
     }
     assert!(rest.is_empty(), "a frame was cut off");
@@ -65,7 +65,7 @@ fn without_windows(conn: &H2Conn) -> Vec<u8> {
     let mut kept = Vec::new();
     while let Some(header) = FrameHeader::parse(rest) {
         let (frame, next) = rest.split_at((HEADER_LEN + header.len as usize).min(rest.len()));
-        if header.kind != Kind::WindowUpdate {
+        if header.kind != FrameType::WindowUpdate {
             kept.extend_from_slice(frame);
         }
         rest = next;
@@ -115,7 +115,7 @@ fn act(conn: &mut H2Conn, key: Key, what: u8, amount: usize) {
         }
         4 => conn.encode_end(key, None),
         5 => conn.release(key),
-        6 => conn.reset(key, wire::h2::Code::CANCEL),
+        6 => conn.reset(key, wire::h2::ErrorCode::CANCEL),
         _ => drop(conn.want(key, mux::h2::Ready::READ, 1)),
     }
 }

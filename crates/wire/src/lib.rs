@@ -5,16 +5,16 @@
 //! Reading order: [`sink`] (output of encoders), [`h1`] (RFC 9112), [`h2`] (RFC 9113).
 //! [`proxy_protocol`], [`netscaler`] and [`socks4`] come before the first message of a connection;
 //! [`websocket`] has the keys that translations between the versions need; [`upgrade`] and
-//! [`forbidden`] are rules for both versions.
+//! [`trailer_rules`] are rules for both versions.
 #![forbid(unsafe_code)]
 
-pub mod forbidden;
 pub mod h1;
 pub mod h2;
 pub mod netscaler;
 pub mod proxy_protocol;
 pub mod sink;
 pub mod socks4;
+pub mod trailer_rules;
 pub mod upgrade;
 pub mod websocket;
 

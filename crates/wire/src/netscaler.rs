@@ -5,12 +5,12 @@
 //! magic number, a length of 4 bytes and the headers; the standard one has the magic number, a
 //! length of 4 bytes, a type and a length of 2 bytes each, and the headers.
 
-use crate::proxy_protocol::Ends;
+use crate::proxy_protocol::Addresses;
 use std::net::{IpAddr, SocketAddr};
 
 /// Reason why bytes are not a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error {
+pub enum NetscalerError {
     /// A wrong magic number.
     Magic,
     /// The inserted headers are neither TCP over IPv4 nor TCP over IPv6, or are truncated.
@@ -19,13 +19,13 @@ pub enum Error {
 
 /// Result of decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum NetscalerStep {
     /// The header is incomplete.
     Partial,
     /// The header is complete.
     Complete {
         /// Addresses of the client's connection.
-        ends: Ends,
+        ends: Addresses,
         /// Length of the header: the connection's own bytes follow.
         len: usize,
     },
@@ -38,32 +38,32 @@ const MAX_HEADERS: usize = 512;
 ///
 /// # Errors
 /// There is no valid header: the connection has to be closed.
-pub fn decode(magic: u32, input: &[u8]) -> Result<Step, Error> {
+pub fn decode(magic: u32, input: &[u8]) -> Result<NetscalerStep, NetscalerError> {
     let magic = magic.to_be_bytes();
     let common = input.len().min(4);
     if input[..common] != magic[..common] {
-        return Err(Error::Magic);
+        return Err(NetscalerError::Magic);
     }
     let Some([_, _, _, _, lengths @ ..]) = input.first_chunk::<12>() else {
-        return Ok(Step::Partial);
+        return Ok(NetscalerStep::Partial);
     };
     let [l0, l1, l2, l3, begin, _, high, low] = *lengths;
     // The first byte of a standard header's type is never that of an IP header.
     let (start, len) = match begin >> 4 {
         4 | 6 => (8, u32::from_be_bytes([l0, l1, l2, l3]) as usize),
         0 => (12, usize::from(u16::from_be_bytes([high, low]))),
-        _ => return Err(Error::Unhandled),
+        _ => return Err(NetscalerError::Unhandled),
     };
     if len > MAX_HEADERS {
-        return Err(Error::Unhandled);
+        return Err(NetscalerError::Unhandled);
     }
-    let Some(headers) = input.get(start..start + len) else { return Ok(Step::Partial) };
-    let ends = ends(headers).ok_or(Error::Unhandled)?;
-    Ok(Step::Complete { ends, len: start + len })
+    let Some(headers) = input.get(start..start + len) else { return Ok(NetscalerStep::Partial) };
+    let ends = ends(headers).ok_or(NetscalerError::Unhandled)?;
+    Ok(NetscalerStep::Complete { ends, len: start + len })
 }
 
 /// The addresses of an IP header and a TCP header.
-fn ends(headers: &[u8]) -> Option<Ends> {
+fn ends(headers: &[u8]) -> Option<Addresses> {
     const TCP: u8 = 6;
     let first = *headers.first()?;
     let (from, to, tcp): (IpAddr, IpAddr, &[u8]) = match first >> 4 {
@@ -133,9 +133,9 @@ mod tests {
             for mut bytes in [legacy(&headers), standard(&headers)] {
                 let len = bytes.len();
                 bytes.extend_from_slice(b"GET /");
-                assert_eq!(decode(MAGIC, &bytes), Ok(Step::Complete { ends, len }));
+                assert_eq!(decode(MAGIC, &bytes), Ok(NetscalerStep::Complete { ends, len }));
                 for cut in 0..len {
-                    assert_eq!(decode(MAGIC, &bytes[..cut]), Ok(Step::Partial), "{cut}");
+                    assert_eq!(decode(MAGIC, &bytes[..cut]), Ok(NetscalerStep::Partial), "{cut}");
                 }
             }
         }
@@ -149,13 +149,13 @@ mod tests {
             legacy(&headers)
         };
         for (bytes, error) in [
-            (b"GET / HTTP/1.1\r\n".to_vec(), Error::Magic),
-            (edit(0, 0x55), Error::Unhandled),
-            (edit(0, 0x44), Error::Unhandled),
-            (edit(0, 0x4f), Error::Unhandled),
-            (edit(9, 17), Error::Unhandled),
-            (legacy(&ipv4()[..22]), Error::Unhandled),
-            (legacy(&[0x45; 600]), Error::Unhandled),
+            (b"GET / HTTP/1.1\r\n".to_vec(), NetscalerError::Magic),
+            (edit(0, 0x55), NetscalerError::Unhandled),
+            (edit(0, 0x44), NetscalerError::Unhandled),
+            (edit(0, 0x4f), NetscalerError::Unhandled),
+            (edit(9, 17), NetscalerError::Unhandled),
+            (legacy(&ipv4()[..22]), NetscalerError::Unhandled),
+            (legacy(&[0x45; 600]), NetscalerError::Unhandled),
         ] {
             assert_eq!(decode(MAGIC, &bytes), Err(error), "{bytes:?}");
         }
@@ -165,7 +165,7 @@ mod tests {
         #[test]
         fn no_input_panics(tail in proptest::collection::vec(any::<u8>(), 0..80)) {
             let bytes = [&MAGIC.to_be_bytes()[..], &tail].concat();
-            if let Ok(Step::Complete { len, .. }) = decode(MAGIC, &bytes) {
+            if let Ok(NetscalerStep::Complete { len, .. }) = decode(MAGIC, &bytes) {
                 prop_assert!(len <= bytes.len());
             }
         }

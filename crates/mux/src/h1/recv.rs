@@ -2,8 +2,8 @@
 //! caller may drop.
 
 use htx::{Fields, Head, Method};
-use wire::forbidden;
 use wire::h1::{ChunkDecoder, Exceptions, HeadKind, HeadParser, TrailersParser};
+use wire::trailer_rules;
 
 use super::conn::{Flags, H1Conn, RecvState, SendState};
 use super::persistence::Options;
@@ -277,10 +277,13 @@ impl H1Conn {
     /// Refuses a request whose trailers a server could use as length or host; discards fields that
     /// are not allowed in trailers.
     fn check_trailers(&mut self, trailers: &mut Fields) -> Result<(), MessageError> {
-        if self.side == Side::Client && !self.limits.lenient && forbidden::misleads(trailers) {
+        if self.side == Side::Client
+            && !self.limits.lenient
+            && trailer_rules::has_framing_or_routing(trailers)
+        {
             return Err(self.fail(400, None, "length, coding or host in trailers"));
         }
-        forbidden::discard(trailers);
+        trailer_rules::discard(trailers);
         Ok(())
     }
 

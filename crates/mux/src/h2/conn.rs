@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use stdx::Key;
 use wire::h2::hpack::Decoder;
-use wire::h2::{Code, DEFAULT_WINDOW, FrameHeader, MAX_STREAM_ID, PREFACE, encode, request};
+use wire::h2::{DEFAULT_WINDOW, ErrorCode, FrameHeader, MAX_STREAM_ID, PREFACE, encode, request};
 
 /// Bytes of output beyond which streams wait for their turn.
 pub const OUTPUT: usize = 64 * 1024;
@@ -26,7 +26,7 @@ const MAX_OUTPUT: usize = OUTPUT + 64 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionError {
     /// Error code sent to the peer.
-    pub code: Code,
+    pub code: ErrorCode,
     /// A short text for logs.
     pub reason: &'static str,
 }
@@ -100,7 +100,7 @@ pub struct H2Conn {
     pub(super) block: Option<Block>,
     pub(super) block_bytes: Vec<u8>,
     pub(super) decoder: Decoder,
-    pub(super) reader: request::Reader,
+    pub(super) reader: request::RequestReader,
     pub(super) streams: Streams,
     /// The highest stream of the peer that was processed.
     pub(super) last_peer: u32,
@@ -179,7 +179,7 @@ impl H2Conn {
             block: None,
             block_bytes: Vec::new(),
             decoder: Decoder::new(settings.announced.header_table_size),
-            reader: request::Reader::new(settings.tolerance),
+            reader: request::RequestReader::new(settings.tolerance),
             streams: Streams::default(),
             last_peer: 0,
             highest_peer: 0,
@@ -286,7 +286,7 @@ impl H2Conn {
     /// Ends a connection that cannot serve its purpose. As in HAProxy, the stream that it was
     /// opened for is reset while idle; how the peer reacts affects no other stream.
     pub fn abandon(&mut self) {
-        self.send_reset(self.next_own.min(MAX_STREAM_ID), Code::INTERNAL_ERROR);
+        self.send_reset(self.next_own.min(MAX_STREAM_ID), ErrorCode::INTERNAL_ERROR);
         self.begin_shutdown();
     }
 
@@ -307,7 +307,7 @@ impl H2Conn {
         self.recv = InputState::Closed;
         if self.broken.is_none() {
             let reason = "the connection was closed";
-            self.broken = Some(ConnectionError { code: Code::NO_ERROR, reason });
+            self.broken = Some(ConnectionError { code: ErrorCode::NO_ERROR, reason });
         }
         self.refuse_unsent();
         self.out.clear();
@@ -315,7 +315,7 @@ impl H2Conn {
         for key in self.streams.keys_where(|stream| stream.reset.is_none()) {
             self.streams.get_mut(key).into_iter().for_each(|stream| stream.is_lost = true);
         }
-        self.end_streams(Code::CANCEL);
+        self.end_streams(ErrorCode::CANCEL);
     }
 
     /// Marks requests that were not written at all as refused, and removes them from the output
@@ -328,7 +328,7 @@ impl H2Conn {
         if let Some(first) = first {
             self.out.truncate(self.sent + (first - self.written) as usize);
         }
-        let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };
+        let reset = Reset { code: ErrorCode::REFUSED_STREAM, by_peer: true };
         keys.into_iter().for_each(|key| self.mark_reset(key, reset));
     }
 
@@ -341,7 +341,7 @@ impl H2Conn {
             self.end_tunnel(key);
         }
         for key in self.streams.keys_where(|stream| stream.recv != StreamRecv::Ended) {
-            self.mark_reset(key, Reset { code: Code::CANCEL, by_peer: true });
+            self.mark_reset(key, Reset { code: ErrorCode::CANCEL, by_peer: true });
         }
         // No window update can arrive any more: all waiting streams are woken to check the peer.
         for key in self.streams.keys_where(|stream| stream.wants != 0) {
@@ -368,7 +368,7 @@ impl H2Conn {
     }
 
     /// Ends the connection for a protocol error of the peer.
-    pub(super) fn fail(&mut self, code: Code, reason: &'static str) -> ConnectionError {
+    pub(super) fn fail(&mut self, code: ErrorCode, reason: &'static str) -> ConnectionError {
         if self.broken.is_none() {
             self.counters.connection_errors += 1;
             self.count_glitch();
@@ -378,13 +378,13 @@ impl H2Conn {
     }
 
     /// Ends the connection, for any reason.
-    fn end(&mut self, code: Code, reason: &'static str) -> ConnectionError {
+    fn end(&mut self, code: ErrorCode, reason: &'static str) -> ConnectionError {
         let broken = ConnectionError { code, reason };
         if self.broken.is_none() {
             self.broken = Some(broken);
             self.refuse_unsent();
             encode::go_away(self.last_peer, code, &mut self.out);
-            self.end_streams(Code::CANCEL);
+            self.end_streams(ErrorCode::CANCEL);
         }
         self.recv = InputState::Closed;
         broken
@@ -392,11 +392,11 @@ impl H2Conn {
 
     /// Ends the connection because a rule has rejected a request, that stream first.
     pub fn reject_connection(&mut self, key: Key) {
-        self.reset(key, Code::ENHANCE_YOUR_CALM);
-        self.end(Code::ENHANCE_YOUR_CALM, "a rule has rejected a request");
+        self.reset(key, ErrorCode::ENHANCE_YOUR_CALM);
+        self.end(ErrorCode::ENHANCE_YOUR_CALM, "a rule has rejected a request");
     }
 
-    fn end_streams(&mut self, code: Code) {
+    fn end_streams(&mut self, code: ErrorCode) {
         for key in self.streams.keys_where(|_| true) {
             self.mark_reset(key, Reset { code, by_peer: true });
         }
@@ -517,13 +517,13 @@ impl H2Conn {
     /// elsewhere.
     pub fn is_refused(&self, key: Key) -> bool {
         let reset = self.streams.get(key).and_then(|stream| stream.reset);
-        reset.is_some_and(|reset| reset.code == Code::REFUSED_STREAM)
+        reset.is_some_and(|reset| reset.code == ErrorCode::REFUSED_STREAM)
     }
 
     /// Whether a stream was reset by us for a protocol error of the peer.
     pub fn is_malformed(&self, key: Key) -> bool {
         let reset = self.streams.get(key).and_then(|stream| stream.reset);
-        reset.is_some_and(|reset| !reset.by_peer && reset.code == Code::PROTOCOL_ERROR)
+        reset.is_some_and(|reset| !reset.by_peer && reset.code == ErrorCode::PROTOCOL_ERROR)
     }
 
     /// Whether a stream was cut off by the loss of its connection, so that it is unknown whether
@@ -588,9 +588,9 @@ impl H2Conn {
             let code = match (self.side, stream.send) {
                 // The response is complete: the rest of the request is not needed (RFC 9113 section
                 // 8.1).
-                (Side::Client, SendPhase::Ended) => Code::NO_ERROR,
-                (Side::Client, SendPhase::Head) => Code::INTERNAL_ERROR,
-                _ => Code::CANCEL,
+                (Side::Client, SendPhase::Ended) => ErrorCode::NO_ERROR,
+                (Side::Client, SendPhase::Head) => ErrorCode::INTERNAL_ERROR,
+                _ => ErrorCode::CANCEL,
             };
             self.reset(key, code);
         } else if stream.reset.is_none() {
@@ -609,7 +609,7 @@ impl H2Conn {
     }
 
     /// Resets a stream.
-    pub fn reset(&mut self, key: Key, code: Code) {
+    pub fn reset(&mut self, key: Key, code: ErrorCode) {
         let Some(stream) = self.streams.get(key) else { return };
         if stream.reset.is_none() && self.broken.is_none() {
             let (id, silent) = (stream.id, self.side == Side::Server && stream.head_at.is_none());
@@ -621,7 +621,7 @@ impl H2Conn {
         }
     }
 
-    pub(super) fn send_reset(&mut self, id: u32, code: Code) {
+    pub(super) fn send_reset(&mut self, id: u32, code: ErrorCode) {
         self.counters.resets_sent += 1;
         encode::rst_stream(id, code, &mut self.out);
     }
@@ -631,7 +631,7 @@ impl H2Conn {
         let Some(stream) = self.streams.get_mut(key) else { return };
         if stream.reset.is_none() {
             stream.reset = Some(reset);
-            self.peer_refuses |= reset.by_peer && reset.code == Code::REFUSED_STREAM;
+            self.peer_refuses |= reset.by_peer && reset.code == ErrorCode::REFUSED_STREAM;
             self.streams.uncount(key);
             self.wake(key, Ready::ANY);
         }

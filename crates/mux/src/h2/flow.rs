@@ -5,7 +5,7 @@ use super::flood::cost;
 use super::squeeze::Squeeze;
 use super::stream::{RecvPhase, SendPhase};
 use stdx::Key;
-use wire::h2::{Code, DEFAULT_FRAME_SIZE, MAX_WINDOW, encode};
+use wire::h2::{DEFAULT_FRAME_SIZE, ErrorCode, MAX_WINDOW, encode};
 
 /// Window updates and DATA frames with fewer bytes count as glitches.
 pub(super) const TINY: u32 = 64;
@@ -61,14 +61,14 @@ impl H2Conn {
     /// Handles a window update of the connection.
     pub(super) fn window_update(&mut self, increment: u32) -> Result<(), ConnectionError> {
         if increment == 0 {
-            return Err(self.fail(Code::PROTOCOL_ERROR, "window update of nothing"));
+            return Err(self.fail(ErrorCode::PROTOCOL_ERROR, "window update of nothing"));
         }
         if increment < TINY {
             self.glitch_free(cost::TINY)?;
         }
         self.send_window += i64::from(increment);
         if self.send_window > i64::from(MAX_WINDOW) {
-            return Err(self.fail(Code::FLOW_CONTROL_ERROR, "window too large"));
+            return Err(self.fail(ErrorCode::FLOW_CONTROL_ERROR, "window too large"));
         }
         self.call_waiting_streams();
         Ok(())
@@ -84,12 +84,12 @@ impl H2Conn {
             self.glitch_free(cost::TINY)?;
         }
         if increment == 0 {
-            return self.stream_error(key, Code::PROTOCOL_ERROR);
+            return self.stream_error(key, ErrorCode::PROTOCOL_ERROR);
         }
         let Some(stream) = self.streams.get_mut(key) else { return Ok(()) };
         stream.send_window += i64::from(increment);
         if stream.send_window > i64::from(MAX_WINDOW) {
-            return self.stream_error(key, Code::FLOW_CONTROL_ERROR);
+            return self.stream_error(key, ErrorCode::FLOW_CONTROL_ERROR);
         }
         self.wake(key, Ready::WRITE);
         Ok(())
@@ -104,7 +104,7 @@ impl H2Conn {
             let Some(stream) = self.streams.get_mut(key) else { continue };
             stream.send_window += by;
             if stream.send_window > i64::from(MAX_WINDOW) {
-                return Err(self.fail(Code::FLOW_CONTROL_ERROR, "window too large"));
+                return Err(self.fail(ErrorCode::FLOW_CONTROL_ERROR, "window too large"));
             }
             if by > 0 {
                 self.wake(key, Ready::WRITE);

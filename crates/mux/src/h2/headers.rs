@@ -6,10 +6,10 @@ use super::stream::{PendingUpgrade, ReceivedHead, RecvPhase};
 use crate::{BodyKind, Fault, HeadStep, MessageError, Side};
 use htx::{Fields, Head, HeaderId, Method};
 use stdx::Key;
-use wire::forbidden;
 use wire::h2::frame::{self, END_HEADERS, END_STREAM};
 use wire::h2::hpack;
-use wire::h2::{Code, FrameHeader, Malformed, response, trailers};
+use wire::h2::{ErrorCode, FrameHeader, MalformedMessage, response, trailers};
+use wire::trailer_rules;
 use wire::websocket;
 
 impl H2Conn {
@@ -60,7 +60,7 @@ impl H2Conn {
     fn extend_block(&mut self, part: &[u8]) -> Result<(), ConnectionError> {
         let limit = 2 * self.settings.list.bytes as usize;
         if self.block_bytes.len() + part.len() > limit {
-            return Err(self.fail(Code::ENHANCE_YOUR_CALM, "header block too large"));
+            return Err(self.fail(ErrorCode::ENHANCE_YOUR_CALM, "header block too large"));
         }
         self.block_bytes.extend_from_slice(part);
         Ok(())
@@ -79,7 +79,7 @@ impl H2Conn {
                 Some((_, Some(reset))) if !reset.by_peer => self.discard_block(bytes),
                 Some((RecvPhase::Ended, _) | (_, Some(_))) => {
                     self.discard_block(bytes)?;
-                    self.stream_error(key, Code::STREAM_CLOSED)
+                    self.stream_error(key, ErrorCode::STREAM_CLOSED)
                 }
                 Some((RecvPhase::Head, None)) if self.side == Side::Server => {
                     self.response_block(key, block, bytes)
@@ -90,18 +90,22 @@ impl H2Conn {
         if !self.is_idle(block.stream) {
             return match self.streams.was_reset(block.stream) {
                 Some(true) => self.discard_block(bytes),
-                Some(false) => Err(self.fail(Code::STREAM_CLOSED, "HEADERS on a closed stream")),
-                None => Err(self.fail(Code::PROTOCOL_ERROR, "HEADERS on an old stream")),
+                Some(false) => {
+                    Err(self.fail(ErrorCode::STREAM_CLOSED, "HEADERS on a closed stream"))
+                }
+                None => Err(self.fail(ErrorCode::PROTOCOL_ERROR, "HEADERS on an old stream")),
             };
         }
         if self.side == Side::Server || block.stream.is_multiple_of(2) {
-            return Err(self.fail(Code::PROTOCOL_ERROR, "HEADERS on a stream that is not its own"));
+            return Err(
+                self.fail(ErrorCode::PROTOCOL_ERROR, "HEADERS on a stream that is not its own")
+            );
         }
         self.request_block(block, bytes, depends_on_itself)
     }
 
     fn broken_block(&mut self) -> ConnectionError {
-        self.fail(Code::COMPRESSION_ERROR, "header block that cannot be decoded")
+        self.fail(ErrorCode::COMPRESSION_ERROR, "header block that cannot be decoded")
     }
 
     fn discard_block(&mut self, bytes: &[u8]) -> Result<(), ConnectionError> {
@@ -120,15 +124,15 @@ impl H2Conn {
     /// Charges for a block that decodes to more than one list.
     fn charge_for_size(
         &mut self,
-        unfolded: Result<usize, hpack::Stopped>,
+        unfolded: Result<usize, hpack::DecodeError>,
     ) -> Result<(), ConnectionError> {
         match unfolded {
             Ok(size) if size <= self.settings.list.bytes as usize => Ok(()),
             Ok(_) => self.glitch(cost::LIST),
-            Err(hpack::Stopped::Broken) => Err(self.broken_block()),
-            Err(hpack::Stopped::TooLarge) => {
+            Err(hpack::DecodeError::Broken) => Err(self.broken_block()),
+            Err(hpack::DecodeError::TooLarge) => {
                 let reason = "header block that stands for far too much";
-                Err(self.fail(Code::ENHANCE_YOUR_CALM, reason))
+                Err(self.fail(ErrorCode::ENHANCE_YOUR_CALM, reason))
             }
         }
     }
@@ -149,7 +153,7 @@ impl H2Conn {
     fn refuse_for_memory(&mut self, stream: u32) -> Result<(), ConnectionError> {
         self.counters.memory_refused += 1;
         self.streams.remember(stream, true);
-        self.send_reset(stream, Code::REFUSED_STREAM);
+        self.send_reset(stream, ErrorCode::REFUSED_STREAM);
         self.charge(cost::STREAM_ERROR)
     }
 
@@ -187,11 +191,11 @@ impl H2Conn {
         }
         if self.is_full() {
             self.streams.remember(block.stream, true);
-            return self.error_on(block.stream, Code::REFUSED_STREAM);
+            return self.error_on(block.stream, ErrorCode::REFUSED_STREAM);
         }
         if depends_on_itself {
             self.streams.remember(block.stream, true);
-            return self.error_on(block.stream, Code::PROTOCOL_ERROR);
+            return self.error_on(block.stream, ErrorCode::PROTOCOL_ERROR);
         }
         let seed = &mut self.seed;
         match self.reader.finish(&mut head, || websocket_key(seed)) {
@@ -213,17 +217,17 @@ impl H2Conn {
                 self.unaccepted.push_back(key);
                 if block.end { self.end_received(key) } else { Ok(()) }
             }
-            Err(Malformed::Stream(_)) => {
+            Err(MalformedMessage::Stream(_)) => {
                 self.spares.give_head(head);
                 self.streams.remember(block.stream, true);
-                self.error_on(block.stream, Code::PROTOCOL_ERROR)
+                self.error_on(block.stream, ErrorCode::PROTOCOL_ERROR)
             }
-            Err(Malformed::Status(status, reason)) => {
+            Err(MalformedMessage::Status(status, reason)) => {
                 self.spares.give_head(head);
                 self.refuse_request(block, status, reason);
                 Ok(())
             }
-            Err(Malformed::TooLarge(reason)) => {
+            Err(MalformedMessage::TooLarge(reason)) => {
                 self.spares.give_head(head);
                 self.glitch(cost::LIST_TOO_LARGE)?;
                 self.refuse_request(block, 400, reason);
@@ -250,24 +254,24 @@ impl H2Conn {
         bytes: &[u8],
     ) -> Result<(), ConnectionError> {
         let mut head = self.spares.take_head();
-        let mut reader = response::Reader::new(self.settings.list);
+        let mut reader = response::ResponseReader::new(self.settings.list);
         let most = self.max_decoded_size();
         let unfolded = self.decoder.decode_within(bytes, most, |name, value| {
             reader.field(name, value, &mut head);
         });
         self.charge_for_size(unfolded)?;
         let Ok(length) = reader.finish(&mut head) else {
-            return self.stream_error(key, Code::PROTOCOL_ERROR);
+            return self.stream_error(key, ErrorCode::PROTOCOL_ERROR);
         };
         let Some(stream) = self.streams.get_mut(key) else { return Ok(()) };
         if head.status() < 200 {
             if block.end {
-                return self.stream_error(key, Code::PROTOCOL_ERROR);
+                return self.stream_error(key, ErrorCode::PROTOCOL_ERROR);
             }
             // Real servers do not send that many, and a stream whose reader is slow must not
             // collect them.
             if stream.heads.len() >= MAX_INTERIM_RESPONSES {
-                return self.stream_error(key, Code::ENHANCE_YOUR_CALM);
+                return self.stream_error(key, ErrorCode::ENHANCE_YOUR_CALM);
             }
             self.charge(cost::IGNORED)?;
             self.receive_head(key, (head, None));
@@ -280,7 +284,7 @@ impl H2Conn {
         stream.length = length.filter(|_| !bodiless && !accepted);
         if block.end && stream.length.is_some_and(|length| length > 0) {
             // The response cannot become complete, so it is not passed on.
-            return self.stream_error(key, Code::PROTOCOL_ERROR);
+            return self.stream_error(key, ErrorCode::PROTOCOL_ERROR);
         }
         let body = match (accepted, block.end || bodiless) {
             (true, _) => {
@@ -304,18 +308,18 @@ impl H2Conn {
         bytes: &[u8],
     ) -> Result<(), ConnectionError> {
         let mut section = Box::<Fields>::default();
-        let mut reader = trailers::Reader::new(self.settings.list);
+        let mut reader = trailers::TrailersReader::new(self.settings.list);
         let most = self.max_decoded_size();
         let unfolded = self.decoder.decode_within(bytes, most, |name, value| {
             reader.field(name, value, &mut section);
         });
         self.charge_for_size(unfolded)?;
         let refuses = self.side == Side::Client && !self.settings.tolerance.hosts;
-        let misleads = refuses && forbidden::misleads(&section);
+        let misleads = refuses && trailer_rules::has_framing_or_routing(&section);
         if !block.end || reader.finish().is_err() || misleads {
-            return self.stream_error(key, Code::PROTOCOL_ERROR);
+            return self.stream_error(key, ErrorCode::PROTOCOL_ERROR);
         }
-        forbidden::discard(&mut section);
+        trailer_rules::discard(&mut section);
         if let Some(stream) = self.streams.get_mut(key) {
             stream.trailers = Some(section);
         }

@@ -8,7 +8,7 @@ use crate::{BodyStep, Eof, Side};
 use htx::Fields;
 use stdx::Key;
 use wire::h2::frame::{self, ACK, END_STREAM, HEADER_LEN, PADDED};
-use wire::h2::{Code, FrameHeader, Kind, PREFACE, encode};
+use wire::h2::{ErrorCode, FrameHeader, FrameType, PREFACE, encode};
 
 /// SETTINGS_ENABLE_PUSH = 1, which servers must not send (RFC 9113 section 6.5.2).
 const ENABLE_PUSH: [u8; 6] = [0, 2, 0, 0, 0, 1];
@@ -57,7 +57,7 @@ impl H2Conn {
         let expected = &PREFACE[usize::from(at)..];
         let count = expected.len().min(input.len());
         if input[..count] != expected[..count] {
-            return Err(self.fail(Code::PROTOCOL_ERROR, "not the preface of HTTP/2"));
+            return Err(self.fail(ErrorCode::PROTOCOL_ERROR, "not the preface of HTTP/2"));
         }
         self.recv = match count == expected.len() {
             true => InputState::Frame,
@@ -69,9 +69,9 @@ impl H2Conn {
     fn begin_frame(&mut self, input: &[u8]) -> Result<usize, ConnectionError> {
         let Some(header) = FrameHeader::parse(input) else { return Ok(0) };
         self.check_frame(&header)?;
-        self.turn.note(header.kind == Kind::RstStream);
+        self.turn.note(header.kind == FrameType::RstStream);
         let rest = &input[HEADER_LEN..];
-        if header.kind == Kind::Data {
+        if header.kind == FrameType::Data {
             return self.begin_data(header, rest).map(|taken| taken.map_or(0, |n| n + HEADER_LEN));
         }
         match rest.get(..header.len as usize) {
@@ -87,19 +87,19 @@ impl H2Conn {
     }
 
     fn check_frame(&mut self, header: &FrameHeader) -> Result<(), ConnectionError> {
-        if !self.has_peer_settings && (header.kind != Kind::Settings || header.has(ACK)) {
-            return Err(self.fail(Code::PROTOCOL_ERROR, "SETTINGS do not come first"));
+        if !self.has_peer_settings && (header.kind != FrameType::Settings || header.has(ACK)) {
+            return Err(self.fail(ErrorCode::PROTOCOL_ERROR, "SETTINGS do not come first"));
         }
         if let Err(code) = header.check(self.settings.announced.max_frame_size) {
             return Err(self.fail(code, "a frame of the wrong size or place"));
         }
-        let continues = |stream| header.kind == Kind::Continuation && header.stream == stream;
+        let continues = |stream| header.kind == FrameType::Continuation && header.stream == stream;
         match self.block {
             Some(block) if !continues(block.stream) => {
-                Err(self.fail(Code::PROTOCOL_ERROR, "a header block was interrupted"))
+                Err(self.fail(ErrorCode::PROTOCOL_ERROR, "a header block was interrupted"))
             }
-            None if header.kind == Kind::Continuation => {
-                Err(self.fail(Code::PROTOCOL_ERROR, "CONTINUATION of nothing"))
+            None if header.kind == FrameType::Continuation => {
+                Err(self.fail(ErrorCode::PROTOCOL_ERROR, "CONTINUATION of nothing"))
             }
             _ => Ok(()),
         }
@@ -128,18 +128,18 @@ impl H2Conn {
     /// Handles a whole frame other than DATA.
     fn frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), ConnectionError> {
         match header.kind {
-            Kind::Headers => self.headers_frame(header, payload),
-            Kind::Continuation => self.continuation(header, payload),
-            Kind::Settings => self.settings_frame(header, payload),
-            Kind::WindowUpdate => self.window_frame(header, payload),
-            Kind::RstStream => self.reset_frame(header, payload),
-            Kind::GoAway => self.go_away_frame(payload),
-            Kind::Priority => self.priority_frame(header, payload),
-            Kind::Ping if header.has(ACK) && self.ends_announcement(payload) => {
+            FrameType::Headers => self.headers_frame(header, payload),
+            FrameType::Continuation => self.continuation(header, payload),
+            FrameType::Settings => self.settings_frame(header, payload),
+            FrameType::WindowUpdate => self.window_frame(header, payload),
+            FrameType::RstStream => self.reset_frame(header, payload),
+            FrameType::GoAway => self.go_away_frame(payload),
+            FrameType::Priority => self.priority_frame(header, payload),
+            FrameType::Ping if header.has(ACK) && self.ends_announcement(payload) => {
                 self.finish_shutdown();
                 Ok(())
             }
-            Kind::Ping => {
+            FrameType::Ping => {
                 self.charge_free(cost::PING)?;
                 if !header.has(ACK) {
                     encode::ping_ack(payload, &mut self.out);
@@ -147,8 +147,8 @@ impl H2Conn {
                 Ok(())
             }
             // Push was disabled by our SETTINGS, and clients cannot push (RFC 9113 section 8.4).
-            Kind::PushPromise => Err(self.fail(Code::PROTOCOL_ERROR, "PUSH_PROMISE")),
-            Kind::Unknown(_) | Kind::Data => self.charge(cost::IGNORED),
+            FrameType::PushPromise => Err(self.fail(ErrorCode::PROTOCOL_ERROR, "PUSH_PROMISE")),
+            FrameType::Unknown(_) | FrameType::Data => self.charge(cost::IGNORED),
         }
     }
 
@@ -167,7 +167,7 @@ impl H2Conn {
         self.has_peer_settings = true;
         self.woken.append(&mut self.awaiting_settings);
         if self.side == Side::Server && payload.as_chunks().0.contains(&ENABLE_PUSH) {
-            return Err(self.fail(Code::PROTOCOL_ERROR, "a server that says it takes pushes"));
+            return Err(self.fail(ErrorCode::PROTOCOL_ERROR, "a server that says it takes pushes"));
         }
         let before = self.peer.initial_window_size;
         if let Err(code) = self.peer.apply(payload) {
@@ -212,7 +212,7 @@ impl H2Conn {
         };
         let complete = self.has_sent_all(key) || self.is_reset(key);
         let early = self.streams.get(key).is_some_and(|stream| !stream.heads.is_empty());
-        let code = Code(frame::number(payload));
+        let code = ErrorCode(frame::number(payload));
         self.mark_reset(key, Reset { code, by_peer: true });
         match self.side {
             Side::Client if complete => Ok(()),
@@ -229,7 +229,7 @@ impl H2Conn {
         if self.side == Side::Server {
             // Streams above it were not processed and may be sent again (RFC 9113 section 6.8).
             let above = self.streams.keys_where(|stream| stream.id > last);
-            let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };
+            let reset = Reset { code: ErrorCode::REFUSED_STREAM, by_peer: true };
             above.into_iter().for_each(|key| self.mark_reset(key, reset));
         }
         self.charge(cost::IGNORED)
@@ -243,10 +243,10 @@ impl H2Conn {
     ) -> Result<(), ConnectionError> {
         self.charge(cost::IGNORED)?;
         if payload.len() != 5 {
-            return self.error_on(header.stream, Code::FRAME_SIZE_ERROR);
+            return self.error_on(header.stream, ErrorCode::FRAME_SIZE_ERROR);
         }
         if frame::number31(payload) == header.stream {
-            return self.error_on(header.stream, Code::PROTOCOL_ERROR);
+            return self.error_on(header.stream, ErrorCode::PROTOCOL_ERROR);
         }
         Ok(())
     }
@@ -264,7 +264,7 @@ impl H2Conn {
 
     fn refuse_idle(&mut self, stream: u32) -> Result<(), ConnectionError> {
         match self.is_idle(stream) {
-            true => Err(self.fail(Code::PROTOCOL_ERROR, "a frame on an idle stream")),
+            true => Err(self.fail(ErrorCode::PROTOCOL_ERROR, "a frame on an idle stream")),
             false => Ok(()),
         }
     }
@@ -298,7 +298,7 @@ impl H2Conn {
     fn end_for_flood(&mut self) -> Result<(), ConnectionError> {
         match self.tolerates_floods {
             true => Ok(()),
-            false => Err(self.fail(Code::ENHANCE_YOUR_CALM, "too much nonsense")),
+            false => Err(self.fail(ErrorCode::ENHANCE_YOUR_CALM, "too much nonsense")),
         }
     }
 
@@ -319,7 +319,11 @@ impl H2Conn {
     }
 
     /// Resets a stream for a protocol error of the peer, also one that the peer has reset itself.
-    pub(super) fn stream_error(&mut self, key: Key, code: Code) -> Result<(), ConnectionError> {
+    pub(super) fn stream_error(
+        &mut self,
+        key: Key,
+        code: ErrorCode,
+    ) -> Result<(), ConnectionError> {
         self.counters.stream_errors += 1;
         let over = self.streams.get(key).filter(|it| it.reset.is_some_and(|reset| reset.by_peer));
         match over.map(|stream| stream.id) {
@@ -330,13 +334,13 @@ impl H2Conn {
     }
 
     /// The same for a stream that may be closed or was not opened.
-    pub(super) fn error_on(&mut self, stream: u32, code: Code) -> Result<(), ConnectionError> {
+    pub(super) fn error_on(&mut self, stream: u32, code: ErrorCode) -> Result<(), ConnectionError> {
         if let Some(key) = self.streams.find(stream) {
             return self.stream_error(key, code);
         }
         self.counters.stream_errors += 1;
         // A stream that is refused because of the limit may be tried again.
-        self.counters.refused += u32::from(code != Code::REFUSED_STREAM);
+        self.counters.refused += u32::from(code != ErrorCode::REFUSED_STREAM);
         self.send_reset(stream, code);
         self.glitch(cost::STREAM_ERROR)
     }
@@ -356,13 +360,17 @@ impl H2Conn {
             (false, _) => 0,
         };
         if padding > header.len {
-            let code = if header.len == 0 { Code::FRAME_SIZE_ERROR } else { Code::PROTOCOL_ERROR };
+            let code = if header.len == 0 {
+                ErrorCode::FRAME_SIZE_ERROR
+            } else {
+                ErrorCode::PROTOCOL_ERROR
+            };
             return Err(self.fail(code, "padding longer than its frame"));
         }
         self.counters.data += 1;
         self.refuse_idle(header.stream)?;
         if !self.credit.receive(header.len) {
-            return Err(self.fail(Code::FLOW_CONTROL_ERROR, "more than the window allows"));
+            return Err(self.fail(ErrorCode::FLOW_CONTROL_ERROR, "more than the window allows"));
         }
         let payload = header.len - padding;
         let end = header.has(END_STREAM);
@@ -390,7 +398,7 @@ impl H2Conn {
             return match self.streams.was_reset(header.stream) {
                 // It was sent before the peer knew of the reset.
                 Some(true) => Ok(Key::NONE),
-                _ => Err(self.fail(Code::STREAM_CLOSED, "DATA on a closed stream")),
+                _ => Err(self.fail(ErrorCode::STREAM_CLOSED, "DATA on a closed stream")),
             };
         };
         let Some(stream) = self.streams.get_mut(key) else { return Ok(Key::NONE) };
@@ -399,16 +407,16 @@ impl H2Conn {
         }
         stream.recv_window -= i64::from(header.len);
         let wrong = if stream.recv == StreamRecv::Ended || stream.reset.is_some() {
-            Some(Code::STREAM_CLOSED)
+            Some(ErrorCode::STREAM_CLOSED)
         } else if header.len > 0 && stream.recv_window < 0 {
-            Some(Code::FLOW_CONTROL_ERROR)
+            Some(ErrorCode::FLOW_CONTROL_ERROR)
         } else if stream.recv == StreamRecv::Head {
-            Some(Code::PROTOCOL_ERROR)
+            Some(ErrorCode::PROTOCOL_ERROR)
         } else {
             let length = stream.length.map(|left| left.checked_sub(u64::from(payload)));
             let exceeds = length == Some(None);
             stream.length = length.flatten();
-            exceeds.then_some(Code::PROTOCOL_ERROR)
+            exceeds.then_some(ErrorCode::PROTOCOL_ERROR)
         };
         match wrong {
             Some(code) => self.stream_error(key, code).map(|()| Key::NONE),
@@ -472,7 +480,7 @@ impl H2Conn {
             return Ok(());
         }
         if stream.length.is_some_and(|left| left > 0) {
-            return self.stream_error(key, Code::PROTOCOL_ERROR);
+            return self.stream_error(key, ErrorCode::PROTOCOL_ERROR);
         }
         stream.recv = StreamRecv::Ended;
         if stream.is_closed() {
@@ -498,7 +506,7 @@ impl H2Conn {
         let count = stream.unread().len().min(buffer.len());
         if count == 0 {
             return match (stream.reset, stream.recv) {
-                (Some(reset), _) if reset.code != Code::NO_ERROR => Err(super::StreamGone),
+                (Some(reset), _) if reset.code != ErrorCode::NO_ERROR => Err(super::StreamGone),
                 (Some(_), _) | (None, StreamRecv::Ended) => Ok(Some(0)),
                 (None, _) => Ok(None),
             };

@@ -8,7 +8,7 @@ use crate::{BodyKind, Side, length};
 use htx::{Fields, Head, HeaderId, Method};
 use std::io::IoSlice;
 use stdx::Key;
-use wire::h2::{Code, DEFAULT_FRAME_SIZE, encode, hpack, request, response, trailers};
+use wire::h2::{DEFAULT_FRAME_SIZE, ErrorCode, encode, hpack, request, response, trailers};
 use wire::websocket;
 
 /// The stream was reset, or its connection is over.
@@ -262,7 +262,7 @@ impl H2Conn {
         let own = stream.send_window.max(0) as usize;
         if deaf && (own == 0 || shared == 0) {
             // After the peer's half-close no window update can come.
-            self.mark_reset(key, Reset { code: Code::CANCEL, by_peer: true });
+            self.mark_reset(key, Reset { code: ErrorCode::CANCEL, by_peer: true });
             return Err(StreamGone);
         }
         if own == 0 {

@@ -8,7 +8,7 @@
 
 use super::conn::H2Conn;
 use crate::Side;
-use wire::h2::{Code, MAX_STREAM_ID, encode};
+use wire::h2::{ErrorCode, MAX_STREAM_ID, encode};
 
 /// The payload of the PING that goes with the first GOAWAY.
 const PING: [u8; 8] = *b"goodbye?";
@@ -53,7 +53,7 @@ impl H2Conn {
         if self.side == Side::Server {
             return self.finish_shutdown();
         }
-        encode::go_away(MAX_STREAM_ID, Code::NO_ERROR, &mut self.out);
+        encode::go_away(MAX_STREAM_ID, ErrorCode::NO_ERROR, &mut self.out);
         encode::ping(&PING, &mut self.out);
     }
 
@@ -61,7 +61,7 @@ impl H2Conn {
     pub fn finish_shutdown(&mut self) {
         if self.shutdown.last_stream().is_none() && self.broken.is_none() {
             self.shutdown = Shutdown::Final(self.last_peer);
-            encode::go_away(self.last_peer, Code::NO_ERROR, &mut self.out);
+            encode::go_away(self.last_peer, ErrorCode::NO_ERROR, &mut self.out);
         }
     }
 

@@ -5,7 +5,7 @@ use htx::{Fields, Head};
 use std::collections::VecDeque;
 use stdx::Key;
 use stdx::slab::Slab;
-use wire::h2::Code;
+use wire::h2::ErrorCode;
 use wire::websocket;
 
 /// Phase of the incoming message.
@@ -29,7 +29,7 @@ pub(super) enum SendPhase {
 /// Why a stream ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reset {
-    pub(super) code: Code,
+    pub(super) code: ErrorCode,
     pub(super) by_peer: bool,
 }
 

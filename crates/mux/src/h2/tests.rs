@@ -11,7 +11,7 @@ use super::{H2Conn, H2ConnSettings, Key};
 use crate::{BodyKind, HeadStep, Side};
 use htx::{Head, Version};
 use wire::h2::frame::{FrameHeader, HEADER_LEN};
-use wire::h2::{Kind, PREFACE, encode};
+use wire::h2::{FrameType, PREFACE, encode};
 
 /// The machines of a client and of a server, connected to each other.
 struct Pair {
@@ -98,7 +98,7 @@ fn drain(conn: &mut H2Conn) -> Vec<(FrameHeader, Vec<u8>)> {
     frames
 }
 
-fn frame(kind: Kind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+fn frame(kind: FrameType, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let header = FrameHeader { len: payload.len() as u32, kind, flags, stream };
     [&header.bytes(), payload].concat()
 }

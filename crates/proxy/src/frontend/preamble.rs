@@ -23,7 +23,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use tls::Acceptor;
-use wire::proxy_protocol::Ends;
+use wire::proxy_protocol::Addresses;
 
 mod header;
 mod report;
@@ -82,7 +82,7 @@ impl Trouble {
 #[derive(Debug, Default)]
 struct Heard {
     /// The ends of the connection that they speak for: of the last one that names them.
-    ends: Option<Ends>,
+    ends: Option<Addresses>,
     /// Of a PROXY protocol header.
     told: Option<Told>,
 }

@@ -255,9 +255,9 @@ fn another_protocol_is_refused_where_this_one_is_expected() {
         said
     });
     let header = wire::h2::FrameHeader::parse(&said).unwrap();
-    assert_eq!(header.kind, wire::h2::Kind::Settings);
+    assert_eq!(header.kind, wire::h2::FrameType::Settings);
     let tail = &said[said.len() - 17..];
-    assert_eq!(wire::h2::FrameHeader::parse(tail).unwrap().kind, wire::h2::Kind::GoAway);
+    assert_eq!(wire::h2::FrameHeader::parse(tail).unwrap().kind, wire::h2::FrameType::GoAway);
 }
 
 /// A client that leaves between requests is told when its time is over.
@@ -385,7 +385,7 @@ fn refused_requests_are_sent_again() {
                 let mut head = Head::default();
                 machine.handle_head(key, &mut head).unwrap();
                 if number == 0 {
-                    machine.reset(key, wire::h2::Code::REFUSED_STREAM);
+                    machine.reset(key, wire::h2::ErrorCode::REFUSED_STREAM);
                     continue;
                 }
                 head.set_response(Version::Http2, 200, b"OK");

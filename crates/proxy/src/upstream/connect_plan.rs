@@ -24,7 +24,7 @@ use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 use stdx::Tick;
-use wire::proxy_protocol::{self, Header, Tls};
+use wire::proxy_protocol::{self, ProxyHeader, ProxyTls};
 use wire::socks4;
 
 /// How a connection begins.
@@ -365,7 +365,8 @@ fn introduce(
             let asked = facts.tls(Hop::Client, TlsFact::ServerName).and_then(Value::to_str);
             let authority = asked.or_else(|| facts.text(Text::ProxyAuthority));
             let authority = authority.as_deref().filter(|_| values.authority);
-            let header = Header { ends, unique_id, authority, namespace, ..header(values, told) };
+            let header =
+                ProxyHeader { ends, unique_id, authority, namespace, ..header(values, told) };
             proxy_protocol::encode_v2(&header, out);
         }
     }
@@ -382,15 +383,15 @@ pub(crate) fn introduce_self(
         Announce::V1 => proxy_protocol::encode_v1(ends, out),
         Announce::V2(values) => {
             let ends = ends.filter(|_| values.never_local);
-            proxy_protocol::encode_v2(&Header { ends, ..header(values, None) }, out);
+            proxy_protocol::encode_v2(&ProxyHeader { ends, ..header(values, None) }, out);
         }
     }
 }
 
 /// What clear connections have to say of encryption is that there is none.
-fn header(values: Values, told: Option<&Told>) -> Header<'_> {
-    let tls = values.tls.then(|| told.map_or_else(Tls::default, Told::tls));
-    Header { checksum: values.checksum, tls, ..Header::default() }
+fn header(values: Values, told: Option<&Told>) -> ProxyHeader<'_> {
+    let tls = values.tls.then(|| told.map_or_else(ProxyTls::default, Told::tls));
+    ProxyHeader { checksum: values.checksum, tls, ..ProxyHeader::default() }
 }
 
 #[cfg(test)]

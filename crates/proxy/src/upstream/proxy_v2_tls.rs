@@ -3,7 +3,7 @@
 
 use crate::settings::Values;
 use tls::{Conn, NamePart};
-use wire::proxy_protocol::Tls;
+use wire::proxy_protocol::ProxyTls;
 
 /// The values, as far as they are asked for.
 #[derive(Debug)]
@@ -38,8 +38,8 @@ impl Told {
     }
 
     /// The same as it is written.
-    pub(crate) fn tls(&self) -> Tls<'_> {
-        Tls {
+    pub(crate) fn tls(&self) -> ProxyTls<'_> {
+        ProxyTls {
             encrypted: true,
             certificate: self.certificate,
             verify: self.verify,

@@ -2,7 +2,7 @@
 //! data is.
 
 use super::Limits;
-use super::error::{Error, Reason};
+use super::error::{Reason, SyntaxError};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ChunkState {
@@ -53,7 +53,7 @@ pub struct ChunkStep {
 impl ChunkDecoder {
     /// Decodes up to the end of the next piece of data. A step without data that is not the last
     /// one means that more bytes are needed.
-    pub fn decode(&mut self, input: &[u8], limits: Limits) -> Result<ChunkStep, Error> {
+    pub fn decode(&mut self, input: &[u8], limits: Limits) -> Result<ChunkStep, SyntaxError> {
         let mut at = 0;
         while self.state != ChunkState::Last {
             if self.state == ChunkState::Data {

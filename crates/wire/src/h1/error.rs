@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A syntax error. Retrying the same bytes gives the same error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct SyntaxError {
     /// Kind of the error.
     pub reason: Reason,
     /// Offset of the first invalid byte in the input.
@@ -71,15 +71,15 @@ impl Reason {
     }
 
     /// This error at an offset.
-    pub(crate) fn at(self, at: usize) -> Error {
-        Error { reason: self, at }
+    pub(crate) fn at(self, at: usize) -> SyntaxError {
+        SyntaxError { reason: self, at }
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at offset {}", self.reason.text(), self.at)
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for SyntaxError {}

@@ -3,7 +3,7 @@
 use htx::{Fields, HeaderId, ShortName};
 
 use super::chars::{blank_len, crlf, is_blank, near_colon, token_len, trailing_blank_len};
-use super::error::{Error, Reason};
+use super::error::{Reason, SyntaxError};
 use super::line::Line;
 use super::{Limits, MAX_NAME};
 
@@ -50,7 +50,7 @@ pub(super) fn parse(
     gap: Option<u16>,
     limits: Limits,
     fields: &mut Fields,
-) -> Result<Parsed, Error> {
+) -> Result<Parsed, SyntaxError> {
     let text = line.text(input);
     match (text.first(), gap) {
         (None, _) => Ok(Parsed::End),
@@ -68,7 +68,12 @@ pub(super) fn parse(
     }
 }
 
-fn field(input: &[u8], line: Line, limits: Limits, fields: &mut Fields) -> Result<Parsed, Error> {
+fn field(
+    input: &[u8],
+    line: Line,
+    limits: Limits,
+    fields: &mut Fields,
+) -> Result<Parsed, SyntaxError> {
     let text = line.text(input);
     let name_len =
         name(text, limits.lenient).map_err(|at| Reason::FieldName.at(line.start + at))?;
@@ -100,7 +105,7 @@ pub(super) fn may_become_field(text: &[u8], limits: Limits) -> bool {
 }
 
 /// Refuses NUL: a value with one must be refused or changed (RFC 9110 section 5.5).
-pub(super) fn no_nul(text: &[u8], offset: usize, limits: Limits) -> Result<(), Error> {
+pub(super) fn no_nul(text: &[u8], offset: usize, limits: Limits) -> Result<(), SyntaxError> {
     match memchr::memchr(0, text) {
         Some(at) if !limits.lenient => Err(Reason::Nul.at(offset + at)),
         _ => Ok(()),

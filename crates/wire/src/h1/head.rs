@@ -3,7 +3,7 @@
 use htx::Head;
 
 use super::block;
-use super::error::{Error, Reason};
+use super::error::{Reason, SyntaxError};
 use super::field::{self, Parsed};
 use super::line::{self, Line, NoLine};
 use super::{Limits, start_line};
@@ -72,7 +72,7 @@ impl HeadParser {
         input: &[u8],
         limits: Limits,
         head: &mut Head,
-    ) -> Result<Option<usize>, Error> {
+    ) -> Result<Option<usize>, SyntaxError> {
         loop {
             if let Some(len) = self.usual_lines(kind, input, limits, head) {
                 *self = Self::default();
@@ -141,7 +141,7 @@ impl HeadParser {
         input: &[u8],
         limits: Limits,
         head: &mut Head,
-    ) -> Result<LineStep, Error> {
+    ) -> Result<LineStep, SyntaxError> {
         let limit = limits.head_bytes as usize;
         let line = match line::find(input, self.at as usize, self.scanned as usize) {
             Ok(line) if line.next > limit => return Err(Reason::TooLarge.at(limit)),
@@ -164,7 +164,7 @@ impl HeadParser {
     }
 
     /// Refuses an incomplete line as soon as it cannot become valid.
-    fn check_part(&self, kind: HeadKind, input: &[u8], limits: Limits) -> Result<(), Error> {
+    fn check_part(&self, kind: HeadKind, input: &[u8], limits: Limits) -> Result<(), SyntaxError> {
         let at = self.at as usize;
         let text = input[at..].strip_suffix(b"\r").unwrap_or(&input[at..]);
         let (right, reason) = match (self.state, kind) {
@@ -192,7 +192,7 @@ impl HeadParser {
         line: Line,
         limits: Limits,
         head: &mut Head,
-    ) -> Result<bool, Error> {
+    ) -> Result<bool, SyntaxError> {
         if self.state == HeadState::Start {
             let text = line.text(input);
             if !text.is_empty() {

@@ -1,6 +1,6 @@
 //! Finds line ends: CRLF, or LF alone.
 
-use super::error::{Error, Reason};
+use super::error::{Reason, SyntaxError};
 
 /// A complete line of the input.
 #[derive(Clone, Copy, Debug)]
@@ -49,5 +49,5 @@ pub(super) enum NoLine {
     /// More bytes are needed; the search resumes at `scanned`.
     Incomplete { scanned: usize },
     /// The line is malformed.
-    Bad(Error),
+    Bad(SyntaxError),
 }

@@ -17,7 +17,7 @@ mod start_line;
 pub mod trailers;
 
 pub use chunk::{ChunkDecoder, ChunkStep};
-pub use error::{Error, Reason};
+pub use error::{Reason, SyntaxError};
 pub use head::{HeadKind, HeadParser};
 pub use trailers::{TrailersParser, TrailersStep};
 

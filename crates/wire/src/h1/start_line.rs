@@ -3,7 +3,7 @@
 use htx::{Head, Version};
 
 use super::chars::{blank_len, crlf, is_blank, is_target, target_len, token_len};
-use super::error::{Error, Reason};
+use super::error::{Reason, SyntaxError};
 use super::field::no_nul;
 use super::{Exceptions, Limits};
 
@@ -66,7 +66,7 @@ pub(super) fn request(
     offset: usize,
     limits: Limits,
     head: &mut Head,
-) -> Result<bool, Error> {
+) -> Result<bool, SyntaxError> {
     let method_len = token_len(text);
     let blanks = blank_len(&text[method_len..]);
     if method_len == 0 || blanks == 0 {
@@ -99,7 +99,7 @@ pub(super) fn status(
     offset: usize,
     limits: Limits,
     head: &mut Head,
-) -> Result<(), Error> {
+) -> Result<(), SyntaxError> {
     let version_len = text.iter().position(|&b| is_blank(b)).unwrap_or(text.len());
     let version = version(&text[..version_len], offset, limits)?;
     let start = version_len + blank_len(&text[version_len..]);
@@ -120,7 +120,7 @@ pub(super) fn status(
 
 /// Parses `HTTP/` digit `.` digit, case-sensitive, any digits. With `lenient`, any word of capital
 /// letters, digits, `/` and `.` is accepted and treated as HTTP/1.0.
-fn version(text: &[u8], offset: usize, limits: Limits) -> Result<Version, Error> {
+fn version(text: &[u8], offset: usize, limits: Limits) -> Result<Version, SyntaxError> {
     let odd = |&b: &u8| !(b.is_ascii_uppercase() || b.is_ascii_digit() || matches!(b, b'/' | b'.'));
     match text {
         b"HTTP/1.1" => Ok(Version::Http11),

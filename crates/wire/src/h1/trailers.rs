@@ -3,7 +3,7 @@
 use htx::Fields;
 
 use super::Limits;
-use super::error::{Error, Reason};
+use super::error::{Reason, SyntaxError};
 use super::field::{self, Parsed};
 use super::line::{self, NoLine};
 
@@ -31,7 +31,7 @@ impl TrailersParser {
         input: &[u8],
         limits: Limits,
         fields: &mut Fields,
-    ) -> Result<TrailersStep, Error> {
+    ) -> Result<TrailersStep, SyntaxError> {
         let mut at = 0;
         loop {
             let line = match line::find(input, at, at) {
@@ -58,7 +58,7 @@ impl TrailersParser {
     }
 
     /// The size of a line, if the section's limit allows it.
-    fn check_size(&self, bytes: usize, limits: Limits, at: usize) -> Result<u32, Error> {
+    fn check_size(&self, bytes: usize, limits: Limits, at: usize) -> Result<u32, SyntaxError> {
         match u32::try_from(bytes) {
             Ok(bytes) if bytes <= limits.head_bytes.saturating_sub(self.bytes) => Ok(bytes),
             _ => Err(Reason::TooLarge.at(at)),

@@ -5,10 +5,10 @@ use std::fmt;
 
 /// An error code. Unknown codes are preserved.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Code(pub u32);
+pub struct ErrorCode(pub u32);
 
 #[allow(missing_docs, reason = "each constant is the code of the same name in the RFC")]
-impl Code {
+impl ErrorCode {
     pub const NO_ERROR: Self = Self(0x0);
     pub const PROTOCOL_ERROR: Self = Self(0x1);
     pub const INTERNAL_ERROR: Self = Self(0x2);
@@ -46,7 +46,7 @@ impl Code {
     }
 }
 
-impl fmt::Debug for Code {
+impl fmt::Debug for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             "" => write!(f, "{:#x}", self.0),
@@ -57,7 +57,7 @@ impl fmt::Debug for Code {
 
 /// A header list that is not a valid message (RFC 9113 section 8.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
+pub enum MalformedMessage {
     /// A violation of HTTP/2: the stream is reset with PROTOCOL_ERROR.
     Stream(&'static str),
     /// Valid HTTP/2, but not a valid request: the client gets this status.
@@ -66,7 +66,7 @@ pub enum Malformed {
     TooLarge(&'static str),
 }
 
-impl Malformed {
+impl MalformedMessage {
     /// A short text for logs.
     pub fn reason(self) -> &'static str {
         match self {

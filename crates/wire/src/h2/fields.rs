@@ -2,7 +2,7 @@
 
 use htx::{Head, HeaderId, list};
 
-use super::error::Malformed;
+use super::error::MalformedMessage;
 
 /// Limits of a header list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +28,13 @@ impl ListMeter {
 
     /// Counts the text of a field.
     #[inline]
-    pub(super) fn count(&mut self, name: &[u8], value: &[u8]) -> Result<(), Malformed> {
+    pub(super) fn count(&mut self, name: &[u8], value: &[u8]) -> Result<(), MalformedMessage> {
         let size = name.len() + value.len() + super::hpack::ENTRY_OVERHEAD;
         match u32::try_from(size).ok().and_then(|size| self.left.checked_sub(size)) {
             Some(left) => self.left = left,
             None => {
                 self.left = 0;
-                return Err(Malformed::TooLarge("header list too large"));
+                return Err(MalformedMessage::TooLarge("header list too large"));
             }
         }
         Ok(())
@@ -42,30 +42,31 @@ impl ListMeter {
 
     /// Counts a field that is not a pseudo-field.
     #[inline]
-    pub(super) fn count_field(&mut self) -> Result<(), Malformed> {
-        self.fields = self.fields.checked_sub(1).ok_or(Malformed::TooLarge("too many fields"))?;
+    pub(super) fn count_field(&mut self) -> Result<(), MalformedMessage> {
+        self.fields =
+            self.fields.checked_sub(1).ok_or(MalformedMessage::TooLarge("too many fields"))?;
         Ok(())
     }
 }
 
 /// The identity of a field's name, if the field is allowed in HTTP/2 messages.
 #[inline]
-pub(super) fn check(name: &[u8], value: &[u8]) -> Result<HeaderId, Malformed> {
+pub(super) fn check(name: &[u8], value: &[u8]) -> Result<HeaderId, MalformedMessage> {
     let id = HeaderId::from_lower(name);
     if id == HeaderId::Other && !is_lower_token(name) {
-        return Err(Malformed::Stream("invalid field name"));
+        return Err(MalformedMessage::Stream("invalid field name"));
     }
     if !is_text(value) {
-        return Err(Malformed::Stream("invalid character in a field value"));
+        return Err(MalformedMessage::Stream("invalid character in a field value"));
     }
     match id {
         HeaderId::Connection
         | HeaderId::KeepAlive
         | HeaderId::ProxyConnection
         | HeaderId::TransferEncoding
-        | HeaderId::Upgrade => Err(Malformed::Stream("connection-specific field")),
+        | HeaderId::Upgrade => Err(MalformedMessage::Stream("connection-specific field")),
         HeaderId::Te if !value.eq_ignore_ascii_case(b"trailers") => {
-            Err(Malformed::Stream("te is not trailers"))
+            Err(MalformedMessage::Stream("te is not trailers"))
         }
         id => Ok(id),
     }
@@ -117,8 +118,8 @@ pub(super) fn is_method(text: &[u8]) -> bool {
 }
 
 /// The announced length; equal values are merged, and leading zeros removed.
-pub(super) fn content_length(head: &mut Head) -> Result<Option<u64>, Malformed> {
-    const BAD: Malformed = Malformed::Stream("invalid content-length");
+pub(super) fn content_length(head: &mut Head) -> Result<Option<u64>, MalformedMessage> {
+    const BAD: MalformedMessage = MalformedMessage::Stream("invalid content-length");
     if !head.has(HeaderId::ContentLength) {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
 //! Frame headers, and the payloads other than header blocks (RFC 9113 sections 4.1 and 6).
 
-use super::error::Code;
+use super::error::ErrorCode;
 
 /// Bytes of a frame header.
 pub const HEADER_LEN: usize = 9;
@@ -8,7 +8,7 @@ pub const HEADER_LEN: usize = 9;
 /// A frame type. Recipients ignore unknown ones (RFC 9113 section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each variant is the frame of the same name")]
-pub enum Kind {
+pub enum FrameType {
     Data,
     Headers,
     Priority,
@@ -22,7 +22,7 @@ pub enum Kind {
     Unknown(u8),
 }
 
-impl Kind {
+impl FrameType {
     const KNOWN: [Self; 10] = [
         Self::Data,
         Self::Headers,
@@ -67,7 +67,7 @@ pub struct FrameHeader {
     /// Bytes of payload.
     pub len: u32,
     /// Type of the frame.
-    pub kind: Kind,
+    pub kind: FrameType,
     /// Flags of the frame.
     pub flags: u8,
     /// Stream of the frame; 0 is the connection.
@@ -82,7 +82,7 @@ impl FrameHeader {
         let len = u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]);
         let stream = u32::from_be_bytes([bytes[5], bytes[6], bytes[7], bytes[8]]);
         let stream = stream & super::MAX_STREAM_ID;
-        Some(Self { len, kind: Kind::of(bytes[3]), flags: bytes[4], stream })
+        Some(Self { len, kind: FrameType::of(bytes[3]), flags: bytes[4], stream })
     }
 
     /// Whether a flag is set.
@@ -106,24 +106,27 @@ impl FrameHeader {
     ///
     /// # Errors
     /// The connection ends with this code.
-    pub fn check(&self, max: u32) -> Result<(), Code> {
-        let sized = |right: bool| if right { Ok(()) } else { Err(Code::FRAME_SIZE_ERROR) };
+    pub fn check(&self, max: u32) -> Result<(), ErrorCode> {
+        let sized = |right: bool| if right { Ok(()) } else { Err(ErrorCode::FRAME_SIZE_ERROR) };
         sized(self.len <= max)?;
         let on_stream = match self.kind {
-            Kind::Data | Kind::Headers | Kind::Continuation | Kind::PushPromise => true,
-            Kind::Priority | Kind::RstStream => true,
-            Kind::Settings | Kind::Ping | Kind::GoAway => false,
-            Kind::WindowUpdate | Kind::Unknown(_) => self.stream != 0,
+            FrameType::Data
+            | FrameType::Headers
+            | FrameType::Continuation
+            | FrameType::PushPromise => true,
+            FrameType::Priority | FrameType::RstStream => true,
+            FrameType::Settings | FrameType::Ping | FrameType::GoAway => false,
+            FrameType::WindowUpdate | FrameType::Unknown(_) => self.stream != 0,
         };
         if on_stream != (self.stream != 0) {
-            return Err(Code::PROTOCOL_ERROR);
+            return Err(ErrorCode::PROTOCOL_ERROR);
         }
         match self.kind {
-            Kind::RstStream | Kind::WindowUpdate => sized(self.len == 4),
-            Kind::Ping => sized(self.len == 8),
-            Kind::GoAway => sized(self.len >= 8),
-            Kind::Settings if self.has(ACK) => sized(self.len == 0),
-            Kind::Settings => sized(self.len.is_multiple_of(6)),
+            FrameType::RstStream | FrameType::WindowUpdate => sized(self.len == 4),
+            FrameType::Ping => sized(self.len == 8),
+            FrameType::GoAway => sized(self.len >= 8),
+            FrameType::Settings if self.has(ACK) => sized(self.len == 0),
+            FrameType::Settings => sized(self.len.is_multiple_of(6)),
             _ => Ok(()),
         }
     }
@@ -147,18 +150,18 @@ pub fn number31(payload: &[u8]) -> u32 {
 pub fn headers_block<'a>(
     header: &FrameHeader,
     payload: &'a [u8],
-) -> Result<(&'a [u8], Option<u32>), Code> {
+) -> Result<(&'a [u8], Option<u32>), ErrorCode> {
     let mut block = payload;
     let mut padding = 0;
     if header.has(PADDED) {
-        let (first, rest) = block.split_first().ok_or(Code::FRAME_SIZE_ERROR)?;
+        let (first, rest) = block.split_first().ok_or(ErrorCode::FRAME_SIZE_ERROR)?;
         (padding, block) = (usize::from(*first), rest);
     }
     let mut parent = None;
     if header.has(PRIORITY) {
         parent = Some(number31(block));
-        block = block.get(5..).ok_or(Code::FRAME_SIZE_ERROR)?;
+        block = block.get(5..).ok_or(ErrorCode::FRAME_SIZE_ERROR)?;
     }
-    let end = block.len().checked_sub(padding).ok_or(Code::PROTOCOL_ERROR)?;
+    let end = block.len().checked_sub(padding).ok_or(ErrorCode::PROTOCOL_ERROR)?;
     Ok((&block[..end], parent))
 }

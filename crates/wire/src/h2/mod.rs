@@ -14,8 +14,8 @@ pub mod response;
 pub mod settings;
 pub mod trailers;
 
-pub use error::{Code, Malformed};
-pub use frame::{FrameHeader, Kind};
+pub use error::{ErrorCode, MalformedMessage};
+pub use frame::{FrameHeader, FrameType};
 pub use settings::{Setting, Settings};
 
 /// The client's connection preface (RFC 9113 section 3.4).

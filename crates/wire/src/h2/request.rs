@@ -7,7 +7,7 @@ use htx::authority::is_host;
 use htx::target::{Target, split_port, without_userinfo};
 use htx::{Head, HeaderId, Method, Version, list};
 
-use super::error::Malformed;
+use super::error::MalformedMessage;
 pub use super::fields::ListLimits;
 use super::fields::{self, ListMeter};
 use super::hpack;
@@ -18,7 +18,7 @@ type Span = (u32, u32);
 
 /// Properties of a complete request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Announced {
+pub struct RequestInfo {
     /// Announced length of the body.
     pub length: Option<u64>,
     /// CONNECT: opaque bytes follow after its acceptance.
@@ -39,7 +39,7 @@ pub struct Tolerance {
 
 /// A request whose fields are being decoded. It is reused for the next list and keeps its memory.
 #[derive(Debug)]
-pub struct Reader {
+pub struct RequestReader {
     meter: ListMeter,
     /// Text of the pseudo-fields.
     text: Vec<u8>,
@@ -55,10 +55,10 @@ pub struct Reader {
     /// The start line was made: no pseudo-field may follow.
     begun: bool,
     tolerance: Tolerance,
-    trouble: Option<Malformed>,
+    trouble: Option<MalformedMessage>,
 }
 
-impl Reader {
+impl RequestReader {
     /// A reader before its first list.
     pub fn new(tolerance: Tolerance) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Reader {
     }
 
     #[inline]
-    fn take(&mut self, name: &[u8], value: &[u8], head: &mut Head) -> Result<(), Malformed> {
+    fn take(&mut self, name: &[u8], value: &[u8], head: &mut Head) -> Result<(), MalformedMessage> {
         self.meter.count(name, value)?;
         if name.first() == Some(&b':') {
             return self.pseudo(name, value);
@@ -124,19 +124,19 @@ impl Reader {
             HeaderId::Http2Settings => {}
             // Different recipients may choose different ones.
             HeaderId::Host if head.has(HeaderId::Host) => {
-                return Err(Malformed::Stream("repeated host"));
+                return Err(MalformedMessage::Stream("repeated host"));
             }
             HeaderId::Host if !self.may_be_host(value) => {
-                return Err(Malformed::Status(400, "invalid host"));
+                return Err(MalformedMessage::Status(400, "invalid host"));
             }
             id => head.as_fields_mut().push_lower(id, name, value),
         }
         Ok(())
     }
 
-    fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), Malformed> {
+    fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), MalformedMessage> {
         if self.begun {
-            return Err(Malformed::Stream("pseudo-field after a field"));
+            return Err(MalformedMessage::Stream("pseudo-field after a field"));
         }
         let place = match name {
             b":method" => &mut self.method,
@@ -144,10 +144,10 @@ impl Reader {
             b":authority" => &mut self.authority,
             b":path" => &mut self.path,
             b":protocol" => &mut self.protocol,
-            _ => return Err(Malformed::Stream("unknown pseudo-field")),
+            _ => return Err(MalformedMessage::Stream("unknown pseudo-field")),
         };
         if place.is_some() {
-            return Err(Malformed::Stream("repeated pseudo-field"));
+            return Err(MalformedMessage::Stream("repeated pseudo-field"));
         }
         let start = self.text.len() as u32;
         self.text.extend_from_slice(value);
@@ -161,29 +161,30 @@ impl Reader {
     }
 
     /// Makes the start line and `Host` from the pseudo-fields.
-    fn start_line(&mut self, head: &mut Head) -> Result<(), Malformed> {
+    fn start_line(&mut self, head: &mut Head) -> Result<(), MalformedMessage> {
         self.begun = true;
         if self.tolerance.hosts {
             self.authority = self.authority.filter(|(start, end)| start < end);
         }
-        let method = self.text(self.method).ok_or(Malformed::Stream("no :method"))?;
+        let method = self.text(self.method).ok_or(MalformedMessage::Stream("no :method"))?;
         if !fields::is_method(method) {
-            return Err(Malformed::Status(400, "invalid method"));
+            return Err(MalformedMessage::Status(400, "invalid method"));
         }
         let scheme = self.text(self.scheme).unwrap_or_default();
         let authority = self.text(self.authority).map(|it| without_default_port(scheme, it));
         if authority.is_some_and(|text| !self.may_be_host(text)) {
-            return Err(Malformed::Status(400, "invalid :authority"));
+            return Err(MalformedMessage::Status(400, "invalid :authority"));
         }
         if method == b"CONNECT" && self.protocol.is_none() {
             if self.scheme.is_some() || self.path.is_some() {
-                return Err(Malformed::Stream("CONNECT with :scheme or :path"));
+                return Err(MalformedMessage::Stream("CONNECT with :scheme or :path"));
             }
-            let authority = authority.ok_or(Malformed::Stream("CONNECT without :authority"))?;
+            let authority =
+                authority.ok_or(MalformedMessage::Stream("CONNECT without :authority"))?;
             let port = split_port(authority).1;
             if port.is_none_or(<[u8]>::is_empty) {
                 // RFC 9110 section 9.3.6.
-                return Err(Malformed::Status(400, "CONNECT without a port"));
+                return Err(MalformedMessage::Status(400, "CONNECT without a port"));
             }
             head.set_request(method, authority, Version::Http2);
         } else {
@@ -214,28 +215,31 @@ impl Reader {
         method: &[u8],
         authority: Option<&[u8]>,
         head: &mut Head,
-    ) -> Result<(), Malformed> {
-        let path = self.text(self.path).ok_or(Malformed::Stream("no :path"))?;
-        let scheme = self.text(self.scheme).ok_or(Malformed::Stream("no :scheme"))?;
+    ) -> Result<(), MalformedMessage> {
+        let path = self.text(self.path).ok_or(MalformedMessage::Stream("no :path"))?;
+        let scheme = self.text(self.scheme).ok_or(MalformedMessage::Stream("no :scheme"))?;
         let asterisk = path == b"*" && method == b"OPTIONS";
         if !asterisk && (path.first() != Some(&b'/') || !path.iter().all(|byte| self.fits(*byte))) {
-            return Err(Malformed::Stream("invalid :path"));
+            return Err(MalformedMessage::Stream("invalid :path"));
         }
         if path.contains(&0x7f) {
-            return Err(Malformed::Status(400, "invalid :path"));
+            return Err(MalformedMessage::Status(400, "invalid :path"));
         }
         if !is_scheme(scheme) {
-            return Err(Malformed::Status(400, "invalid :scheme"));
+            return Err(MalformedMessage::Status(400, "invalid :scheme"));
         }
         let method = match self.text(self.protocol) {
             Some(_) if method != b"CONNECT" => {
-                return Err(Malformed::Stream(":protocol without CONNECT"));
+                return Err(MalformedMessage::Stream(":protocol without CONNECT"));
             }
             Some(protocol) if !fields::is_method(protocol) => {
-                return Err(Malformed::Stream("invalid :protocol"));
+                return Err(MalformedMessage::Stream("invalid :protocol"));
             }
             Some(protocol) if upgrade::carries_requests(protocol) => {
-                return Err(Malformed::Status(501, "CONNECT to a protocol with requests in it"));
+                return Err(MalformedMessage::Status(
+                    501,
+                    "CONNECT to a protocol with requests in it",
+                ));
             }
             Some(_) => b"GET",
             None => method,
@@ -257,7 +261,7 @@ impl Reader {
         &mut self,
         head: &mut Head,
         key: impl FnOnce() -> websocket::Key,
-    ) -> Result<Announced, Malformed> {
+    ) -> Result<RequestInfo, MalformedMessage> {
         if self.trouble.is_none() && !self.begun {
             self.trouble = self.start_line(head).err();
         }
@@ -276,7 +280,7 @@ impl Reader {
         }
         let extended = self.protocol.is_some();
         let connect = head.method_id() == Method::Connect || extended;
-        Ok(Announced { length: fields::content_length(head)?, connect, extended })
+        Ok(RequestInfo { length: fields::content_length(head)?, connect, extended })
     }
 }
 

@@ -2,20 +2,20 @@
 
 use htx::{Head, Version, start};
 
-use super::error::Malformed;
+use super::error::MalformedMessage;
 use super::fields::{self, ListLimits, ListMeter};
 use super::hpack;
 
 /// A response whose fields are being decoded.
 #[derive(Debug)]
-pub struct Reader {
+pub struct ResponseReader {
     meter: ListMeter,
     begun: bool,
     status: Option<u16>,
-    trouble: Option<Malformed>,
+    trouble: Option<MalformedMessage>,
 }
 
-impl Reader {
+impl ResponseReader {
     /// Begins a list.
     pub fn new(limits: ListLimits) -> Self {
         Self { meter: ListMeter::new(limits), begun: false, status: None, trouble: None }
@@ -31,13 +31,13 @@ impl Reader {
         }
     }
 
-    fn take(&mut self, name: &[u8], value: &[u8], head: &mut Head) -> Result<(), Malformed> {
+    fn take(&mut self, name: &[u8], value: &[u8], head: &mut Head) -> Result<(), MalformedMessage> {
         self.meter.count(name, value)?;
         if name.first() == Some(&b':') {
             if name != b":status" || self.begun || self.status.is_some() {
-                return Err(Malformed::Stream("invalid pseudo-field in a response"));
+                return Err(MalformedMessage::Stream("invalid pseudo-field in a response"));
             }
-            self.status = Some(status(value).ok_or(Malformed::Stream("invalid :status"))?);
+            self.status = Some(status(value).ok_or(MalformedMessage::Stream("invalid :status"))?);
             return Ok(());
         }
         let id = fields::check(name, value)?;
@@ -47,9 +47,9 @@ impl Reader {
         Ok(())
     }
 
-    fn start_line(&mut self, head: &mut Head) -> Result<(), Malformed> {
+    fn start_line(&mut self, head: &mut Head) -> Result<(), MalformedMessage> {
         if !std::mem::replace(&mut self.begun, true) {
-            let status = self.status.ok_or(Malformed::Stream("no :status"))?;
+            let status = self.status.ok_or(MalformedMessage::Stream("no :status"))?;
             head.set_response(Version::Http2, status, start::reason(status).as_bytes());
         }
         Ok(())
@@ -59,13 +59,13 @@ impl Reader {
     ///
     /// # Errors
     /// The list is not a valid response. The decoder is in step: the connection may continue.
-    pub fn finish(mut self, head: &mut Head) -> Result<Option<u64>, Malformed> {
+    pub fn finish(mut self, head: &mut Head) -> Result<Option<u64>, MalformedMessage> {
         if let Some(trouble) = self.trouble {
             return Err(trouble);
         }
         self.start_line(head)?;
         if head.status() == 101 {
-            return Err(Malformed::Stream("101 in HTTP/2"));
+            return Err(MalformedMessage::Stream("101 in HTTP/2"));
         }
         fields::content_length(head)
     }

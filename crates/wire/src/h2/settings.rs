@@ -1,6 +1,6 @@
 //! The SETTINGS parameters (RFC 9113 section 6.5, RFC 8441 section 3).
 
-use super::error::Code;
+use super::error::ErrorCode;
 
 /// A parameter; recipients ignore unknown ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Settings {
     ///
     /// # Errors
     /// A value is out of range: the connection ends with this code.
-    pub fn apply(&mut self, payload: &[u8]) -> Result<(), Code> {
+    pub fn apply(&mut self, payload: &[u8]) -> Result<(), ErrorCode> {
         for entry in payload.as_chunks::<6>().0 {
             let id = u16::from_be_bytes([entry[0], entry[1]]);
             let value = u32::from_be_bytes([entry[2], entry[3], entry[4], entry[5]]);
@@ -63,22 +63,22 @@ impl Settings {
         Ok(())
     }
 
-    fn apply_one(&mut self, id: u16, value: u32) -> Result<(), Code> {
+    fn apply_one(&mut self, id: u16, value: u32) -> Result<(), ErrorCode> {
         match id {
             1 => self.header_table_size = value,
             2 => self.enable_push = flag(value)?,
             3 => self.max_concurrent_streams = Some(value),
-            4 if value > super::MAX_WINDOW => return Err(Code::FLOW_CONTROL_ERROR),
+            4 if value > super::MAX_WINDOW => return Err(ErrorCode::FLOW_CONTROL_ERROR),
             4 => self.initial_window_size = value,
             5 if !(super::DEFAULT_FRAME_SIZE..=super::MAX_FRAME_SIZE).contains(&value) => {
-                return Err(Code::PROTOCOL_ERROR);
+                return Err(ErrorCode::PROTOCOL_ERROR);
             }
             5 => self.max_frame_size = value,
             6 => self.max_header_list_size = Some(value),
             8 => {
                 let enabled = flag(value)?;
                 if self.enable_connect_protocol && !enabled {
-                    return Err(Code::PROTOCOL_ERROR);
+                    return Err(ErrorCode::PROTOCOL_ERROR);
                 }
                 self.enable_connect_protocol = enabled;
             }
@@ -117,10 +117,10 @@ impl Settings {
     }
 }
 
-fn flag(value: u32) -> Result<bool, Code> {
+fn flag(value: u32) -> Result<bool, ErrorCode> {
     match value {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(Code::PROTOCOL_ERROR),
+        _ => Err(ErrorCode::PROTOCOL_ERROR),
     }
 }

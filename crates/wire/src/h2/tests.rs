@@ -1,22 +1,22 @@
 //! Tests of HTTP/2 frames and messages: single rules, and arbitrary bytes.
 
-use super::frame::{self, FrameHeader, Kind};
+use super::frame::{self, FrameHeader, FrameType};
 use super::hpack::Decoder;
 use super::request::{self, ListLimits, Tolerance};
-use super::{Code, Malformed, Settings, encode, response, trailers};
+use super::{ErrorCode, MalformedMessage, Settings, encode, response, trailers};
 use htx::{Fields, Head, Version};
 use proptest::prelude::*;
 
 const LIMITS: ListLimits = ListLimits { bytes: 16_000, fields: 100 };
 
-fn read(fields: &[(&str, &str)]) -> Result<(Head, request::Announced), Malformed> {
-    read_by(request::Reader::new(Tolerance::default()), fields)
+fn read(fields: &[(&str, &str)]) -> Result<(Head, request::RequestInfo), MalformedMessage> {
+    read_by(request::RequestReader::new(Tolerance::default()), fields)
 }
 
 fn read_by(
-    mut reader: request::Reader,
+    mut reader: request::RequestReader,
     fields: &[(&str, &str)],
-) -> Result<(Head, request::Announced), Malformed> {
+) -> Result<(Head, request::RequestInfo), MalformedMessage> {
     let mut head = Head::default();
     reader.begin(LIMITS);
     for (name, value) in fields {
@@ -59,12 +59,12 @@ fn crumbs_count_as_one_field() {
     assert_eq!(head.get(b"cookie").unwrap().len(), 300 * 5 - 2);
     let fields: Vec<_> = (0..99).map(|_| ("x", "y")).collect();
     assert!(read(&with(&[&fields[..], &crumbs].concat())).is_ok());
-    let too_many = Malformed::TooLarge("too many fields");
+    let too_many = MalformedMessage::TooLarge("too many fields");
     let fields: Vec<_> = (0..100).map(|_| ("x", "y")).collect();
     assert!(read(&with(&fields)).is_ok());
     assert_eq!(read(&with(&[&fields[..], &crumbs].concat())).err(), Some(too_many));
     let crumbs: Vec<_> = (0..400).map(|_| ("cookie", "a=b")).collect();
-    let too_large = Malformed::TooLarge("header list too large");
+    let too_large = MalformedMessage::TooLarge("header list too large");
     assert_eq!(read(&with(&crumbs)).err(), Some(too_large), "the size of the list is a bound");
 }
 
@@ -146,9 +146,9 @@ fn a_fragment_is_part_of_a_path_only_where_it_may_be() {
     let mut fields = GET;
     for path in ["/x#y", "/#", "/x?q#"] {
         fields[2].1 = path;
-        assert!(matches!(read(&fields), Err(Malformed::Stream(_))), "{path}");
+        assert!(matches!(read(&fields), Err(MalformedMessage::Stream(_))), "{path}");
         let (head, _) = read_by(
-            request::Reader::new(Tolerance { fragments: true, ..Tolerance::default() }),
+            request::RequestReader::new(Tolerance { fragments: true, ..Tolerance::default() }),
             &fields,
         )
         .unwrap();
@@ -157,7 +157,7 @@ fn a_fragment_is_part_of_a_path_only_where_it_may_be() {
     fields[2].1 = "#";
     assert!(
         read_by(
-            request::Reader::new(Tolerance { fragments: true, ..Tolerance::default() }),
+            request::RequestReader::new(Tolerance { fragments: true, ..Tolerance::default() }),
             &fields
         )
         .is_err(),
@@ -172,7 +172,8 @@ fn paths_may_contain_bytes_beyond_ascii() {
         [(&b":method"[..], &b"GET"[..]), (b":scheme", b"http"), (b":path", path)]
     };
     let read = |path| {
-        let (mut head, mut reader) = (Head::default(), request::Reader::new(Tolerance::default()));
+        let (mut head, mut reader) =
+            (Head::default(), request::RequestReader::new(Tolerance::default()));
         reader.begin(LIMITS);
         fields(path).iter().for_each(|(name, value)| reader.field(name, value, &mut head));
         reader.finish(&mut head, || [b'k'; 24]).map(|_| head)
@@ -180,9 +181,9 @@ fn paths_may_contain_bytes_beyond_ascii() {
     for path in [&b"/caf\xc3\xa9"[..], b"/\x80", b"/?\xff"] {
         assert_eq!(read(path).unwrap().path_and_query(), path);
     }
-    assert!(matches!(read(b"/\x7f"), Err(Malformed::Status(400, _))));
+    assert!(matches!(read(b"/\x7f"), Err(MalformedMessage::Status(400, _))));
     for path in [&b"/ "[..], b"/\x01", b"/\0", b"\xc3\xa9"] {
-        assert!(matches!(read(path), Err(Malformed::Stream(_))), "{path:?}");
+        assert!(matches!(read(path), Err(MalformedMessage::Stream(_))), "{path:?}");
     }
 }
 
@@ -246,7 +247,7 @@ fn connect_keeps_its_port() {
     assert_eq!(pseudo_fields_of(&read(&connect).unwrap().0, "https"), [":authority=h:443"]);
     for authority in ["h", "h:", "[::1]", ":443", ""] {
         let connect = [(":method", "CONNECT"), (":authority", authority)];
-        assert!(matches!(read(&connect), Err(Malformed::Status(400, _))), "{authority}");
+        assert!(matches!(read(&connect), Err(MalformedMessage::Status(400, _))), "{authority}");
     }
 }
 
@@ -310,9 +311,12 @@ fn hosts_are_of_valid_form() {
         for name in [":authority", "host"] {
             let mut fields = GET.to_vec();
             fields[3] = (name, odd);
-            assert!(matches!(read(&fields), Err(Malformed::Status(400, _))), "{name} {odd:?}");
+            assert!(
+                matches!(read(&fields), Err(MalformedMessage::Status(400, _))),
+                "{name} {odd:?}"
+            );
             let visible = odd.bytes().all(|byte| byte.is_ascii_graphic());
-            let taken = read_by(request::Reader::new(anything), &fields);
+            let taken = read_by(request::RequestReader::new(anything), &fields);
             assert_eq!(taken.is_ok(), visible, "{name} {odd:?}");
         }
     }
@@ -324,7 +328,7 @@ fn protocols_with_requests_begin_in_no_stream() {
         let mut fields = with(&[]);
         fields[0].1 = "CONNECT";
         fields.push((":protocol", protocol));
-        assert!(matches!(read(&fields), Err(Malformed::Status(501, _))), "{protocol}");
+        assert!(matches!(read(&fields), Err(MalformedMessage::Status(501, _))), "{protocol}");
     }
     let head = read(&with(&[("http2-settings", "AAMAAABk"), ("x", "y")])).unwrap().0;
     assert!(head.get(b"http2-settings").is_none() && head.get(b"x").is_some());
@@ -374,7 +378,7 @@ fn te_is_reduced_to_trailers() {
 fn invalid_requests() {
     let reset = |fields: &[(&str, &str)]| {
         let result = read(fields);
-        assert!(matches!(result, Err(Malformed::Stream(_))), "{fields:?}: {result:?}");
+        assert!(matches!(result, Err(MalformedMessage::Stream(_))), "{fields:?}: {result:?}");
     };
     for missing in 0..3 {
         let mut fields = GET.to_vec();
@@ -402,7 +406,7 @@ fn invalid_requests() {
     for (at, value) in [(0, "GET?"), (1, "http://x/?"), (3, "a/b")] {
         let mut fields = GET;
         fields[at].1 = value;
-        assert!(matches!(read(&fields), Err(Malformed::Status(400, _))), "{value}");
+        assert!(matches!(read(&fields), Err(MalformedMessage::Status(400, _))), "{value}");
     }
 }
 
@@ -410,9 +414,9 @@ fn invalid_requests() {
 fn lists_are_bounded() {
     let long = "x".repeat(16_000);
     let fields: Vec<(&str, &str)> = GET.iter().copied().chain([("a", &*long)]).collect();
-    assert!(matches!(read(&fields), Err(Malformed::TooLarge(_))));
+    assert!(matches!(read(&fields), Err(MalformedMessage::TooLarge(_))));
     let many: Vec<(&str, &str)> = GET.iter().copied().chain([("a", "b"); 101]).collect();
-    assert!(matches!(read(&many), Err(Malformed::TooLarge(_))));
+    assert!(matches!(read(&many), Err(MalformedMessage::TooLarge(_))));
 }
 
 #[test]
@@ -423,7 +427,7 @@ fn responses_and_trailers() {
     head.push(b"Connection", b"close");
     let mut block = Vec::new();
     response::encode(&head, 404, &mut block);
-    let (mut reader, mut again) = (response::Reader::new(LIMITS), Head::default());
+    let (mut reader, mut again) = (response::ResponseReader::new(LIMITS), Head::default());
     Decoder::new(0).decode(&block, |name, value| reader.field(name, value, &mut again)).unwrap();
     assert_eq!(reader.finish(&mut again), Ok(Some(3)));
     assert_eq!(text(&again), "HTTP/1.1 404 Not Found\r\ncontent-length: 3\r\n");
@@ -432,10 +436,10 @@ fn responses_and_trailers() {
     fields.push(b"grpc-status", b"0");
     block.clear();
     trailers::encode(&fields, &mut block);
-    let (mut reader, mut again) = (trailers::Reader::new(LIMITS), Fields::default());
+    let (mut reader, mut again) = (trailers::TrailersReader::new(LIMITS), Fields::default());
     Decoder::new(0).decode(&block, |name, value| reader.field(name, value, &mut again)).unwrap();
     assert_eq!((reader.finish(), again.get(b"grpc-status")), (Ok(()), Some(&b"0"[..])));
-    let mut reader = trailers::Reader::new(LIMITS);
+    let mut reader = trailers::TrailersReader::new(LIMITS);
     reader.field(b":status", b"200", &mut again);
     assert!(reader.finish().is_err());
 }
@@ -452,16 +456,16 @@ fn settings_survive() {
     let mut out = Vec::new();
     encode::settings(&settings, &mut out);
     let header = FrameHeader::parse(&out).unwrap();
-    assert_eq!((header.kind, header.check(16_384)), (Kind::Settings, Ok(())));
+    assert_eq!((header.kind, header.check(16_384)), (FrameType::Settings, Ok(())));
     let mut again = Settings::default();
     again.apply(&out[frame::HEADER_LEN..]).unwrap();
     assert_eq!(again, settings);
     for (id, value, code) in [
-        (2, 2, Code::PROTOCOL_ERROR),
-        (4, 1 << 31, Code::FLOW_CONTROL_ERROR),
-        (5, 16_383, Code::PROTOCOL_ERROR),
-        (5, 1 << 24, Code::PROTOCOL_ERROR),
-        (8, 0, Code::PROTOCOL_ERROR),
+        (2, 2, ErrorCode::PROTOCOL_ERROR),
+        (4, 1 << 31, ErrorCode::FLOW_CONTROL_ERROR),
+        (5, 16_383, ErrorCode::PROTOCOL_ERROR),
+        (5, 1 << 24, ErrorCode::PROTOCOL_ERROR),
+        (8, 0, ErrorCode::PROTOCOL_ERROR),
     ] {
         let entry = [&[0, id][..], &u32::to_be_bytes(value)].concat();
         assert_eq!(again.apply(&entry), Err(code), "{id} {value}");
@@ -482,9 +486,9 @@ fn long_blocks_are_continued() {
     assert_eq!(
         kinds,
         [
-            (Kind::Headers, frame::END_STREAM, 16_384),
-            (Kind::Continuation, 0, 16_384),
-            (Kind::Continuation, frame::END_HEADERS, 40_000 - 2 * 16_384)
+            (FrameType::Headers, frame::END_STREAM, 16_384),
+            (FrameType::Continuation, 0, 16_384),
+            (FrameType::Continuation, frame::END_HEADERS, 40_000 - 2 * 16_384)
         ]
     );
 }
@@ -501,7 +505,7 @@ proptest! {
 
     #[test]
     fn arbitrary_payloads_never_panic(flags in any::<u8>(), payload in proptest::collection::vec(any::<u8>(), 0..40)) {
-        let header = FrameHeader { len: payload.len() as u32, kind: Kind::Headers, flags, stream: 1 };
+        let header = FrameHeader { len: payload.len() as u32, kind: FrameType::Headers, flags, stream: 1 };
         let _ = frame::headers_block(&header, &payload);
         let _ = Settings::default().apply(&payload);
     }

@@ -2,18 +2,18 @@
 
 use htx::Fields;
 
-use super::error::Malformed;
+use super::error::MalformedMessage;
 use super::fields::{self, ListLimits, ListMeter};
 use super::hpack;
 
 /// A trailer section whose fields are being decoded.
 #[derive(Debug)]
-pub struct Reader {
+pub struct TrailersReader {
     meter: ListMeter,
-    trouble: Option<Malformed>,
+    trouble: Option<MalformedMessage>,
 }
 
-impl Reader {
+impl TrailersReader {
     /// Begins a list.
     pub fn new(limits: ListLimits) -> Self {
         Self { meter: ListMeter::new(limits), trouble: None }
@@ -28,7 +28,12 @@ impl Reader {
         }
     }
 
-    fn take(&mut self, name: &[u8], value: &[u8], out: &mut Fields) -> Result<(), Malformed> {
+    fn take(
+        &mut self,
+        name: &[u8],
+        value: &[u8],
+        out: &mut Fields,
+    ) -> Result<(), MalformedMessage> {
         self.meter.count(name, value)?;
         let id = fields::check(name, value)?;
         self.meter.count_field()?;
@@ -40,7 +45,7 @@ impl Reader {
     ///
     /// # Errors
     /// The list is not a valid trailer section.
-    pub fn finish(self) -> Result<(), Malformed> {
+    pub fn finish(self) -> Result<(), MalformedMessage> {
         self.trouble.map_or(Ok(()), Err)
     }
 }

@@ -18,7 +18,7 @@ pub const MAX_UNIQUE_ID: usize = 128;
 
 /// Reason why bytes are not a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error {
+pub enum ProxyHeaderError {
     /// The bytes begin with neither signature.
     Foreign,
     /// The bytes begin as a header but are malformed.
@@ -30,27 +30,27 @@ pub enum Error {
 /// Result of decoding.
 #[expect(clippy::large_enum_variant, reason = "lives for a moment, and without memory of its own")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum ProxyHeaderStep<'a> {
     /// The header is incomplete.
     Partial,
     /// The header is complete.
     Complete {
         /// The decoded header.
-        header: Header<'a>,
+        header: ProxyHeader<'a>,
         /// Length of the header: the connection's own bytes follow.
         len: usize,
     },
 }
 
 /// Source and destination address of a connection.
-pub type Ends = (SocketAddr, SocketAddr);
+pub type Addresses = (SocketAddr, SocketAddr);
 
 /// The content of a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Header<'a> {
+pub struct ProxyHeader<'a> {
     /// Addresses of the proxied connection. `None` for `LOCAL` and `UNKNOWN`, and for connections
     /// without internet addresses: then those of this connection apply.
-    pub ends: Option<Ends>,
+    pub ends: Option<Addresses>,
     /// `PP2_TYPE_ALPN`: the application protocol.
     pub alpn: Option<&'a [u8]>,
     /// `PP2_TYPE_AUTHORITY`: the host name that the client sent (SNI).
@@ -60,14 +60,14 @@ pub struct Header<'a> {
     /// `PP2_TYPE_UNIQUE_ID`
     pub unique_id: Option<&'a [u8]>,
     /// `PP2_TYPE_SSL`: TLS parameters of the client's connection.
-    pub tls: Option<Tls<'a>>,
+    pub tls: Option<ProxyTls<'a>>,
     /// `PP2_TYPE_NETNS`: name of the namespace.
     pub namespace: Option<&'a [u8]>,
 }
 
 /// TLS parameters of a client's connection (section 2.2.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tls<'a> {
+pub struct ProxyTls<'a> {
     /// The connection used TLS (`PP2_CLIENT_SSL`).
     pub encrypted: bool,
     /// The client has presented a certificate: on this connection, in this session.
@@ -90,14 +90,14 @@ pub struct Tls<'a> {
 ///
 /// # Errors
 /// There is no valid header: the connection has to be closed (section 2).
-pub fn decode(input: &[u8]) -> Result<Step<'_>, Error> {
+pub fn decode(input: &[u8]) -> Result<ProxyHeaderStep<'_>, ProxyHeaderError> {
     if begins_like(input, v2::SIGNATURE) {
         return v2::decode(input);
     }
     if begins_like(input, v1::SIGNATURE) {
         return v1::decode(input);
     }
-    Err(Error::Foreign)
+    Err(ProxyHeaderError::Foreign)
 }
 
 /// Whether `input` begins with the signature, as far as both reach.
@@ -107,7 +107,7 @@ fn begins_like(input: &[u8], signature: &[u8]) -> bool {
 }
 
 /// Both addresses in one family: if one is IPv6, the other becomes an IPv4-mapped address.
-fn aligned((from, to): Ends) -> Ends {
+fn aligned((from, to): Addresses) -> Addresses {
     let mapped = |end: SocketAddr| match end.ip() {
         IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), end.port()),
         IpAddr::V6(_) => end,

@@ -7,13 +7,13 @@ fn addr(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-fn v4() -> Ends {
+fn v4() -> Addresses {
     (addr("1.2.3.4:42"), addr("5.6.7.8:1337"))
 }
 
-fn complete(input: &[u8]) -> Header<'_> {
+fn complete(input: &[u8]) -> ProxyHeader<'_> {
     match decode(input) {
-        Ok(Step::Complete { header, len }) if len == input.len() => header,
+        Ok(ProxyHeaderStep::Complete { header, len }) if len == input.len() => header,
         other => panic!("{other:?} of {input:?}"),
     }
 }
@@ -43,7 +43,11 @@ fn accepted_lines() {
         ("PROXY UNKNOWN\r\n", None),
         ("PROXY UNKNOWN ffff::1 whatever  1\r\n", None),
     ] {
-        assert_eq!(complete(line.as_bytes()), Header { ends, ..Header::default() }, "{line}");
+        assert_eq!(
+            complete(line.as_bytes()),
+            ProxyHeader { ends, ..ProxyHeader::default() },
+            "{line}"
+        );
     }
     let longest = format!("PROXY UNKNOWN {}\r\n", "x".repeat(91));
     assert_eq!((longest.len(), complete(longest.as_bytes()).ends), (107, None));
@@ -52,33 +56,33 @@ fn accepted_lines() {
 #[test]
 fn refused_lines() {
     for (line, error) in [
-        ("GET / HTTP/1.1\r\n", Error::Foreign),
-        ("PROXYTCP4 ", Error::Foreign),
-        ("PROXY UDP4 1.2.3.4 5.6.7.8 42 1337\r\n", Error::Unhandled),
-        ("PROXY \r\n", Error::Unhandled),
-        ("PROXY TCP4\r\n", Error::Invalid),
-        ("PROXY TCP4 1.2.3.4 5.6.7.8 42\r\n", Error::Invalid),
-        ("PROXY TCP4 1.2.3.4 5.6.7.8 42 1337\n", Error::Invalid),
-        ("PROXY TCP4 1.2.3.4 5.6.7.8 42 1337\rx", Error::Invalid),
-        ("PROXY TCP4 1.2.3.444 5.6.7.8 42 1337\r\n", Error::Invalid),
-        ("PROXY TCP4 1.2.3.04 5.6.7.8 42 1337\r\n", Error::Invalid),
-        ("PROXY TCP4 1.2.3.4 5.6.7.8 042 1337\r\n", Error::Invalid),
-        ("PROXY TCP4 1.2.3.4 5.6.7.8 +42 1337\r\n", Error::Invalid),
-        ("PROXY TCP4 1.2.3.4 5.6.7.8 42 65536\r\n", Error::Invalid),
-        ("PROXY TCP4 1.2.3.4 5.6.7.8 42 1337 \r\n", Error::Invalid),
-        ("PROXY TCP4  1.2.3.4 5.6.7.8 42 1337\r\n", Error::Invalid),
-        ("PROXY TCP4 ::1 5.6.7.8 42 1337\r\n", Error::Invalid),
-        ("PROXY TCP6 ::1 5.6.7.8 42 1337\r\n", Error::Invalid),
+        ("GET / HTTP/1.1\r\n", ProxyHeaderError::Foreign),
+        ("PROXYTCP4 ", ProxyHeaderError::Foreign),
+        ("PROXY UDP4 1.2.3.4 5.6.7.8 42 1337\r\n", ProxyHeaderError::Unhandled),
+        ("PROXY \r\n", ProxyHeaderError::Unhandled),
+        ("PROXY TCP4\r\n", ProxyHeaderError::Invalid),
+        ("PROXY TCP4 1.2.3.4 5.6.7.8 42\r\n", ProxyHeaderError::Invalid),
+        ("PROXY TCP4 1.2.3.4 5.6.7.8 42 1337\n", ProxyHeaderError::Invalid),
+        ("PROXY TCP4 1.2.3.4 5.6.7.8 42 1337\rx", ProxyHeaderError::Invalid),
+        ("PROXY TCP4 1.2.3.444 5.6.7.8 42 1337\r\n", ProxyHeaderError::Invalid),
+        ("PROXY TCP4 1.2.3.04 5.6.7.8 42 1337\r\n", ProxyHeaderError::Invalid),
+        ("PROXY TCP4 1.2.3.4 5.6.7.8 042 1337\r\n", ProxyHeaderError::Invalid),
+        ("PROXY TCP4 1.2.3.4 5.6.7.8 +42 1337\r\n", ProxyHeaderError::Invalid),
+        ("PROXY TCP4 1.2.3.4 5.6.7.8 42 65536\r\n", ProxyHeaderError::Invalid),
+        ("PROXY TCP4 1.2.3.4 5.6.7.8 42 1337 \r\n", ProxyHeaderError::Invalid),
+        ("PROXY TCP4  1.2.3.4 5.6.7.8 42 1337\r\n", ProxyHeaderError::Invalid),
+        ("PROXY TCP4 ::1 5.6.7.8 42 1337\r\n", ProxyHeaderError::Invalid),
+        ("PROXY TCP6 ::1 5.6.7.8 42 1337\r\n", ProxyHeaderError::Invalid),
     ] {
         assert_eq!(decode(line.as_bytes()), Err(error), "{line}");
     }
     let long = format!("PROXY UNKNOWN {}", "x".repeat(93));
-    assert_eq!(decode(long.as_bytes()), Err(Error::Invalid));
+    assert_eq!(decode(long.as_bytes()), Err(ProxyHeaderError::Invalid));
 }
 
 #[test]
 fn accepted_blocks() {
-    let plain = Header { ends: Some(v4()), ..Header::default() };
+    let plain = ProxyHeader { ends: Some(v4()), ..ProxyHeader::default() };
     assert_eq!(complete(&v2(0x21, 0x11, A4)), plain);
     for (command, family, body) in [
         (0x20, 0x00, &b""[..]),
@@ -89,7 +93,11 @@ fn accepted_blocks() {
         (0x21, 0x31, &[b'x'; 216]),
         (0x21, 0x32, &[b'x'; 216]),
     ] {
-        assert_eq!(complete(&v2(command, family, body)), Header::default(), "{command} {family}");
+        assert_eq!(
+            complete(&v2(command, family, body)),
+            ProxyHeader::default(),
+            "{command} {family}"
+        );
     }
     let bytes = with(&[
         value(4, b"   "),
@@ -104,15 +112,15 @@ fn accepted_blocks() {
             &[&b"\x05\0\0\0\x09"[..], &value(0x21, b"TLSv1.3"), &value(0x22, b"me")].concat(),
         ),
     ]);
-    let tls = Tls {
+    let tls = ProxyTls {
         encrypted: true,
         certificate: (false, true),
         verify: 9,
         version: Some(b"TLSv1.3"),
         common_name: Some(b"me"),
-        ..Tls::default()
+        ..ProxyTls::default()
     };
-    let expected = Header {
+    let expected = ProxyHeader {
         alpn: Some(b"h2"),
         authority: Some(&[b'a'; 255]),
         unique_id: Some(&[b'u'; 128]),
@@ -126,22 +134,22 @@ fn accepted_blocks() {
 #[test]
 fn refused_blocks() {
     for (bytes, error) in [
-        (v2(0x11, 0x11, A4), Error::Foreign),
-        (v2(0x22, 0x11, A4), Error::Invalid),
-        (v2(0x21, 0x41, A4), Error::Invalid),
-        (v2(0x21, 0x13, A4), Error::Invalid),
-        (v2(0x21, 0x11, &A4[..11]), Error::Invalid),
-        (v2(0x21, 0x31, A4), Error::Invalid),
-        (with(&[b"x".to_vec()]), Error::Invalid),
-        (with(&[b"xx".to_vec()]), Error::Invalid),
-        (with(&[b"\x02\0\x02x".to_vec()]), Error::Invalid),
-        (with(&[value(2, &[b'a'; 256])]), Error::Invalid),
-        (with(&[value(5, &[b'a'; 129])]), Error::Invalid),
-        (with(&[value(3, b"abc")]), Error::Invalid),
-        (with(&[value(3, b"abcd")]), Error::Invalid),
-        (with(&[value(0x20, b"abcd")]), Error::Invalid),
-        (with(&[value(0x20, b"\x01\0\0\0\0\x21\0\x09x")]), Error::Invalid),
-        (v2(0x21, 0x11, &[0; 5000]), Error::Invalid),
+        (v2(0x11, 0x11, A4), ProxyHeaderError::Foreign),
+        (v2(0x22, 0x11, A4), ProxyHeaderError::Invalid),
+        (v2(0x21, 0x41, A4), ProxyHeaderError::Invalid),
+        (v2(0x21, 0x13, A4), ProxyHeaderError::Invalid),
+        (v2(0x21, 0x11, &A4[..11]), ProxyHeaderError::Invalid),
+        (v2(0x21, 0x31, A4), ProxyHeaderError::Invalid),
+        (with(&[b"x".to_vec()]), ProxyHeaderError::Invalid),
+        (with(&[b"xx".to_vec()]), ProxyHeaderError::Invalid),
+        (with(&[b"\x02\0\x02x".to_vec()]), ProxyHeaderError::Invalid),
+        (with(&[value(2, &[b'a'; 256])]), ProxyHeaderError::Invalid),
+        (with(&[value(5, &[b'a'; 129])]), ProxyHeaderError::Invalid),
+        (with(&[value(3, b"abc")]), ProxyHeaderError::Invalid),
+        (with(&[value(3, b"abcd")]), ProxyHeaderError::Invalid),
+        (with(&[value(0x20, b"abcd")]), ProxyHeaderError::Invalid),
+        (with(&[value(0x20, b"\x01\0\0\0\0\x21\0\x09x")]), ProxyHeaderError::Invalid),
+        (v2(0x21, 0x11, &[0; 5000]), ProxyHeaderError::Invalid),
     ] {
         assert_eq!(decode(&bytes), Err(error), "{bytes:?}");
     }
@@ -158,24 +166,24 @@ fn encoded_headers() {
     assert_eq!(line(Some(v4())), "PROXY TCP4 1.2.3.4 5.6.7.8 42 1337\r\n");
     let mixed = Some((addr("[2001:db8::1]:1"), addr("127.0.0.1:2")));
     assert_eq!(line(mixed), "PROXY TCP6 2001:db8::1 ::ffff:127.0.0.1 1 2\r\n");
-    let block = |header: &Header<'_>| {
+    let block = |header: &ProxyHeader<'_>| {
         let mut out = b"before".to_vec();
         encode_v2(header, &mut out);
         out.split_off(6)
     };
-    assert_eq!(block(&Header::default()), v2(0x20, 0, b""));
-    let plain = Header { ends: Some(v4()), ..Header::default() };
+    assert_eq!(block(&ProxyHeader::default()), v2(0x20, 0, b""));
+    let plain = ProxyHeader { ends: Some(v4()), ..ProxyHeader::default() };
     assert_eq!(block(&plain), v2(0x21, 0x11, A4));
-    let sealed = Header { checksum: true, unique_id: Some(b"ID"), ..plain };
+    let sealed = ProxyHeader { checksum: true, unique_id: Some(b"ID"), ..plain };
     let expected = with(&[value(3, &[0; 4]), value(5, b"ID")]);
     let sum = stdx::hash::crc32c(&expected).to_be_bytes();
     assert_eq!(block(&sealed), with(&[value(3, &sum), value(5, b"ID")]));
     // Without TLS, these are the only values.
-    let clear = Header { tls: Some(Tls::default()), ..plain };
+    let clear = ProxyHeader { tls: Some(ProxyTls::default()), ..plain };
     assert_eq!(block(&clear), with(&[value(0x20, &[0; 5])]));
 }
 
-fn ends() -> impl Strategy<Value = Option<Ends>> {
+fn ends() -> impl Strategy<Value = Option<Addresses>> {
     let end = || any::<SocketAddr>().prop_map(|end| SocketAddr::new(end.ip(), end.port()));
     proptest::option::of((end(), end()))
 }
@@ -193,30 +201,30 @@ proptest! {
         let mut line = Vec::new();
         encode_v1(ends, &mut line);
         prop_assert_eq!(complete(&line).ends, ends);
-        let tls = Some(Tls { encrypted: true, verify, cipher: Some(b"c"), ..Tls::default() });
+        let tls = Some(ProxyTls { encrypted: true, verify, cipher: Some(b"c"), ..ProxyTls::default() });
         let (authority, unique_id) = (authority.as_deref(), unique_id.as_deref());
-        let header = Header { ends, authority, unique_id, checksum, tls, ..Header::default() };
+        let header = ProxyHeader { ends, authority, unique_id, checksum, tls, ..ProxyHeader::default() };
         let mut block = Vec::new();
         encode_v2(&header, &mut block);
-        let expected = if ends.is_some() { header } else { Header::default() };
+        let expected = if ends.is_some() { header } else { ProxyHeader::default() };
         prop_assert_eq!(complete(&block), expected);
         for bytes in [line, block] {
             for cut in 0..bytes.len() {
-                prop_assert_eq!(decode(&bytes[..cut]), Ok(Step::Partial));
+                prop_assert_eq!(decode(&bytes[..cut]), Ok(ProxyHeaderStep::Partial));
             }
         }
     }
 
     #[test]
     fn a_changed_bit_is_noticed(at in 0usize..64, bit in 0u8..8) {
-        let header = Header { ends: Some(v4()), checksum: true, unique_id: Some(b"some"), ..Header::default() };
+        let header = ProxyHeader { ends: Some(v4()), checksum: true, unique_id: Some(b"some"), ..ProxyHeader::default() };
         let mut block = Vec::new();
         encode_v2(&header, &mut block);
         let at = at % block.len();
         block[at] ^= 1 << bit;
         // Flips that turn the checksum into another value, or the header into a longer or a local
         // one, cannot be detected.
-        if let Ok(Step::Complete { header: read, .. }) = decode(&block) {
+        if let Ok(ProxyHeaderStep::Complete { header: read, .. }) = decode(&block) {
             prop_assert!(!read.checksum || read == header);
         }
     }
@@ -225,7 +233,7 @@ proptest! {
     fn no_input_panics(tail in proptest::collection::vec(any::<u8>(), 0..64), which in 0usize..3) {
         let begin: &[u8] = [&b""[..], b"PROXY ", b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x20"][which];
         let bytes = [begin, &tail].concat();
-        if let Ok(Step::Complete { len, .. }) = decode(&bytes) {
+        if let Ok(ProxyHeaderStep::Complete { len, .. }) = decode(&bytes) {
             prop_assert!(len <= bytes.len());
         }
     }

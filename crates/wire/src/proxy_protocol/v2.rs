@@ -1,6 +1,9 @@
 //! Version 2 of the PROXY protocol: a binary header with typed values (section 2.2).
 
-use super::{Ends, Error, Header, MAX_AUTHORITY, MAX_UNIQUE_ID, Step, Tls, aligned};
+use super::{
+    Addresses, MAX_AUTHORITY, MAX_UNIQUE_ID, ProxyHeader, ProxyHeaderError, ProxyHeaderStep,
+    ProxyTls, aligned,
+};
 use std::net::{IpAddr, SocketAddr};
 use stdx::hash::crc32c;
 
@@ -28,29 +31,29 @@ mod kind {
 }
 
 /// Decodes a header; `input` begins with the signature.
-pub(super) fn decode(input: &[u8]) -> Result<Step<'_>, Error> {
-    let Some(command) = input.get(SIGNATURE.len()) else { return Ok(Step::Partial) };
+pub(super) fn decode(input: &[u8]) -> Result<ProxyHeaderStep<'_>, ProxyHeaderError> {
+    let Some(command) = input.get(SIGNATURE.len()) else { return Ok(ProxyHeaderStep::Partial) };
     if command >> 4 != 2 {
-        return Err(Error::Foreign);
+        return Err(ProxyHeaderError::Foreign);
     }
-    let Some(fixed) = input.get(..FIXED) else { return Ok(Step::Partial) };
+    let Some(fixed) = input.get(..FIXED) else { return Ok(ProxyHeaderStep::Partial) };
     let len = FIXED + usize::from(u16::from_be_bytes([fixed[14], fixed[15]]));
     if len > MAX_LEN {
-        return Err(Error::Invalid);
+        return Err(ProxyHeaderError::Invalid);
     }
     let proxied = match command & 15 {
         0 => false,
         1 => true,
-        _ => return Err(Error::Invalid),
+        _ => return Err(ProxyHeaderError::Invalid),
     };
     let family = family(fixed[13])?;
-    let Some(whole) = input.get(..len) else { return Ok(Step::Partial) };
+    let Some(whole) = input.get(..len) else { return Ok(ProxyHeaderStep::Partial) };
     let header = match proxied {
         true => header(whole, family)?,
         // LOCAL concerns the connection itself: its content is ignored (section 2.2).
-        false => Header::default(),
+        false => ProxyHeader::default(),
     };
-    Ok(Step::Complete { header, len })
+    Ok(ProxyHeaderStep::Complete { header, len })
 }
 
 /// Address family of a header.
@@ -64,35 +67,36 @@ enum Family {
     Unix,
 }
 
-fn family(byte: u8) -> Result<Family, Error> {
+fn family(byte: u8) -> Result<Family, ProxyHeaderError> {
     let stream = match byte & 15 {
         0 => None,
         1 => Some(true),
         2 => Some(false),
-        _ => return Err(Error::Invalid),
+        _ => return Err(ProxyHeaderError::Invalid),
     };
     match (byte >> 4, stream) {
         (0, _) | (1..=3, None) => Ok(Family::Unspecified),
         (1, Some(stream)) => Ok(Family::Inet { ip: 4, stream }),
         (2, Some(stream)) => Ok(Family::Inet { ip: 16, stream }),
         (3, _) => Ok(Family::Unix),
-        _ => Err(Error::Invalid),
+        _ => Err(ProxyHeaderError::Invalid),
     }
 }
 
-fn header(whole: &[u8], family: Family) -> Result<Header<'_>, Error> {
+fn header(whole: &[u8], family: Family) -> Result<ProxyHeader<'_>, ProxyHeaderError> {
     let body = &whole[FIXED..];
     let (ends, values) = match family {
         // The length of the addresses is unknown, so values after them cannot be found.
         Family::Unspecified => (None, None),
-        Family::Unix => (None, Some(body.get(UNIX..).ok_or(Error::Invalid)?)),
+        Family::Unix => (None, Some(body.get(UNIX..).ok_or(ProxyHeaderError::Invalid)?)),
         Family::Inet { ip, stream } => {
-            let (addresses, values) = body.split_at_checked(2 * ip + 4).ok_or(Error::Invalid)?;
+            let (addresses, values) =
+                body.split_at_checked(2 * ip + 4).ok_or(ProxyHeaderError::Invalid)?;
             let ends = if ip == 4 { ends::<4>(addresses) } else { ends::<16>(addresses) };
             (ends.filter(|_| stream), Some(values))
         }
     };
-    let mut header = Header { ends, ..Header::default() };
+    let mut header = ProxyHeader { ends, ..ProxyHeader::default() };
     for value in Values(values.unwrap_or_default()) {
         let (kind, value) = value?;
         match kind {
@@ -111,7 +115,7 @@ fn header(whole: &[u8], family: Family) -> Result<Header<'_>, Error> {
     Ok(header)
 }
 
-fn ends<const N: usize>(addresses: &[u8]) -> Option<Ends>
+fn ends<const N: usize>(addresses: &[u8]) -> Option<Addresses>
 where
     IpAddr: From<[u8; N]>,
 {
@@ -124,27 +128,27 @@ where
     Some((end(from, from_port), end(to, to_port)))
 }
 
-fn at_most(limit: usize, value: &[u8]) -> Result<&[u8], Error> {
-    if value.len() <= limit { Ok(value) } else { Err(Error::Invalid) }
+fn at_most(limit: usize, value: &[u8]) -> Result<&[u8], ProxyHeaderError> {
+    if value.len() <= limit { Ok(value) } else { Err(ProxyHeaderError::Invalid) }
 }
 
 /// Verifies the checksum, which is computed with zeros in its place (section 2.2.3).
-fn verify(whole: &[u8], value: &[u8]) -> Result<(), Error> {
-    let given = u32::from_be_bytes(value.try_into().map_err(|_| Error::Invalid)?);
+fn verify(whole: &[u8], value: &[u8]) -> Result<(), ProxyHeaderError> {
+    let given = u32::from_be_bytes(value.try_into().map_err(|_| ProxyHeaderError::Invalid)?);
     let place = value.as_ptr().addr() - whole.as_ptr().addr();
     let mut blank = whole.to_vec();
     blank[place..place + 4].fill(0);
-    if crc32c(&blank) == given { Ok(()) } else { Err(Error::Invalid) }
+    if crc32c(&blank) == given { Ok(()) } else { Err(ProxyHeaderError::Invalid) }
 }
 
-fn tls(value: &[u8]) -> Result<Tls<'_>, Error> {
-    let (fixed, values) = value.split_first_chunk::<5>().ok_or(Error::Invalid)?;
+fn tls(value: &[u8]) -> Result<ProxyTls<'_>, ProxyHeaderError> {
+    let (fixed, values) = value.split_first_chunk::<5>().ok_or(ProxyHeaderError::Invalid)?;
     let [client, verify @ ..] = *fixed;
-    let mut tls = Tls {
+    let mut tls = ProxyTls {
         encrypted: client & 1 != 0,
         certificate: (client & 2 != 0, client & 4 != 0),
         verify: u32::from_be_bytes(verify),
-        ..Tls::default()
+        ..ProxyTls::default()
     };
     for value in Values(values) {
         let (kind, value) = value?;
@@ -164,7 +168,7 @@ fn tls(value: &[u8]) -> Result<Tls<'_>, Error> {
 struct Values<'a>(&'a [u8]);
 
 impl<'a> Iterator for Values<'a> {
-    type Item = Result<(u8, &'a [u8]), Error>;
+    type Item = Result<(u8, &'a [u8]), ProxyHeaderError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
@@ -172,11 +176,11 @@ impl<'a> Iterator for Values<'a> {
         }
         let rest = std::mem::take(&mut self.0);
         let Some(([kind, high, low], rest)) = rest.split_first_chunk() else {
-            return Some(Err(Error::Invalid));
+            return Some(Err(ProxyHeaderError::Invalid));
         };
         let len = usize::from(u16::from_be_bytes([*high, *low]));
         let Some((value, rest)) = rest.split_at_checked(len) else {
-            return Some(Err(Error::Invalid));
+            return Some(Err(ProxyHeaderError::Invalid));
         };
         self.0 = rest;
         Some(Ok((*kind, value)))
@@ -186,7 +190,7 @@ impl<'a> Iterator for Values<'a> {
 /// Appends a header. Without addresses it is a `LOCAL` one.
 ///
 /// A value that would make the header longer than [`MAX_LEN`] is left out.
-pub fn encode(header: &Header<'_>, out: &mut Vec<u8>) {
+pub fn encode(header: &ProxyHeader<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(SIGNATURE);
     match header.ends.map(aligned) {
@@ -230,7 +234,7 @@ fn append(kind: u8, value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&value[..usize::from(len)]);
 }
 
-fn encode_tls(tls: &Tls<'_>) -> Vec<u8> {
+fn encode_tls(tls: &ProxyTls<'_>) -> Vec<u8> {
     let flags = [tls.encrypted, tls.certificate.0, tls.certificate.1];
     let client = flags.iter().rev().fold(0, |bits, flag| bits << 1 | u8::from(*flag));
     let mut value = vec![client];

@@ -6,12 +6,12 @@ use crate::h2::{H2Conn, H2ConnSettings};
 use htx::{Head, Version};
 use std::io::IoSlice;
 use wire::h2::frame::{ACK, END_HEADERS, END_STREAM};
-use wire::h2::{Code, Kind, encode};
+use wire::h2::{ErrorCode, FrameType, encode};
 
 const WHOLE: u8 = END_HEADERS | END_STREAM;
 
 /// Repeats frames until the connection ends; returns the number of times and the error code.
-fn repeat(conn: &mut H2Conn, mut frames: impl FnMut(u32) -> Vec<u8>) -> (u32, Code) {
+fn repeat(conn: &mut H2Conn, mut frames: impl FnMut(u32) -> Vec<u8>) -> (u32, ErrorCode) {
     for round in 0..1_000_000 {
         let bytes = frames(round);
         let mut rest = &bytes[..];
@@ -37,7 +37,7 @@ fn calm(frames: impl FnMut(u32) -> Vec<u8>, price: u32) {
 
 fn calm_on(mut conn: H2Conn, frames: impl FnMut(u32) -> Vec<u8>, price: u32) {
     let (rounds, code) = repeat(&mut conn, frames);
-    assert_eq!(code, Code::ENHANCE_YOUR_CALM);
+    assert_eq!(code, ErrorCode::ENHANCE_YOUR_CALM);
     let allowed = FloodLimits::default().points / price;
     assert!(rounds <= allowed, "{rounds} rounds, {allowed} allowed");
 }
@@ -46,16 +46,16 @@ fn calm_on(mut conn: H2Conn, frames: impl FnMut(u32) -> Vec<u8>, price: u32) {
 fn rapid_reset() {
     let reset = |round| {
         let stream = 2 * round + 1;
-        let cancel = frame(Kind::RstStream, 0, stream, &Code::CANCEL.0.to_be_bytes());
-        [frame(Kind::Headers, WHOLE, stream, GET), cancel].concat()
+        let cancel = frame(FrameType::RstStream, 0, stream, &ErrorCode::CANCEL.0.to_be_bytes());
+        [frame(FrameType::Headers, WHOLE, stream, GET), cancel].concat()
     };
     calm(reset, cost::EARLY_RESET);
 }
 
 /// Takes a request, then cancels it at a time; `None`: the connection continues.
-fn cancel(conn: &mut H2Conn, stream: u32, now_ms: u64) -> Option<Code> {
-    let request = frame(Kind::Headers, WHOLE, stream, GET);
-    let reset = frame(Kind::RstStream, 0, stream, &Code::CANCEL.0.to_be_bytes());
+fn cancel(conn: &mut H2Conn, stream: u32, now_ms: u64) -> Option<ErrorCode> {
+    let request = frame(FrameType::Headers, WHOLE, stream, GET);
+    let reset = frame(FrameType::RstStream, 0, stream, &ErrorCode::CANCEL.0.to_be_bytes());
     if let Err(broken) = conn.handle_input(&request, now_ms) {
         return Some(broken.code);
     }
@@ -82,7 +82,7 @@ fn cancelled_requests_do_not_end_the_connection() {
     }
     let mut conn = greeted(H2ConnSettings::default());
     assert!((0..10_000).all(|round| cancel(&mut conn, 2 * round + 1, 0).is_none()));
-    assert_eq!(cancel(&mut conn, 20_001, 0), Some(Code::ENHANCE_YOUR_CALM), "there is an end");
+    assert_eq!(cancel(&mut conn, 20_001, 0), Some(ErrorCode::ENHANCE_YOUR_CALM), "there is an end");
 }
 
 /// A busy thread may see a request and its reset together.
@@ -91,8 +91,8 @@ fn some_resets_that_come_with_their_requests_do_not_end_the_connection() {
     let mut conn = greeted(H2ConnSettings::default());
     for round in 0..30 * 60 {
         let stream = 2 * round + 1;
-        let reset = frame(Kind::RstStream, 0, stream, &Code::CANCEL.0.to_be_bytes());
-        let both = [frame(Kind::Headers, WHOLE, stream, GET), reset].concat();
+        let reset = frame(FrameType::RstStream, 0, stream, &ErrorCode::CANCEL.0.to_be_bytes());
+        let both = [frame(FrameType::Headers, WHOLE, stream, GET), reset].concat();
         assert_eq!(conn.handle_input(&both, u64::from(round) * 1_000 / 30), Ok(both.len()));
         let key = conn.poll_opened().unwrap();
         conn.release(key);
@@ -104,8 +104,8 @@ fn some_resets_that_come_with_their_requests_do_not_end_the_connection() {
 /// An empty DATA frame on an open stream.
 fn with_empty_data(settings: H2ConnSettings) -> (H2Conn, Vec<u8>) {
     let mut conn = greeted(settings);
-    conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
-    (conn, frame(Kind::Data, 0, 1, b""))
+    conn.handle_input(&frame(FrameType::Headers, END_HEADERS, 1, GET), 0).unwrap();
+    (conn, frame(FrameType::Data, 0, 1, b""))
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn glitches_end_the_connection_at_their_threshold() {
         assert_eq!(conn.glitches(), count);
     }
     let ended = conn.handle_input(&empty, 0).map_err(|broken| broken.code);
-    assert_eq!(ended, Err(Code::ENHANCE_YOUR_CALM));
+    assert_eq!(ended, Err(ErrorCode::ENHANCE_YOUR_CALM));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_threshold_of_zero_allows_all_glitches() {
         assert_eq!(conn.handle_input(&empty, 0), Ok(empty.len()));
     }
     // A frame that is no glitch still costs points.
-    calm_on(conn, |_| frame(Kind::Ping, 0, 0, &[0; 8]), cost::PING);
+    calm_on(conn, |_| frame(FrameType::Ping, 0, 0, &[0; 8]), cost::PING);
 }
 
 #[test]
@@ -153,26 +153,26 @@ fn ordinary_frames_are_no_glitches() {
     let stream = |kind, flags, payload: &[u8]| frame(kind, flags, 1, payload);
     let whole = |kind, payload: &[u8]| frame(kind, 0, 0, payload);
     let bytes = [
-        frame(Kind::Settings, ACK, 0, b""),
-        whole(Kind::Settings, b"\0\x04\0\0\xff\xff"),
-        stream(Kind::Priority, 0, &[0, 0, 0, 3, 1]),
-        whole(Kind::Unknown(0x0b), b"grease"),
-        stream(Kind::Headers, 0, GET),
-        stream(Kind::Continuation, END_HEADERS, b"\x00\x01a\x01b"),
-        whole(Kind::Ping, &[0; 8]),
-        stream(Kind::Data, END_STREAM, b"x"),
-        stream(Kind::WindowUpdate, 0, &100u32.to_be_bytes()),
+        frame(FrameType::Settings, ACK, 0, b""),
+        whole(FrameType::Settings, b"\0\x04\0\0\xff\xff"),
+        stream(FrameType::Priority, 0, &[0, 0, 0, 3, 1]),
+        whole(FrameType::Unknown(0x0b), b"grease"),
+        stream(FrameType::Headers, 0, GET),
+        stream(FrameType::Continuation, END_HEADERS, b"\x00\x01a\x01b"),
+        whole(FrameType::Ping, &[0; 8]),
+        stream(FrameType::Data, END_STREAM, b"x"),
+        stream(FrameType::WindowUpdate, 0, &100u32.to_be_bytes()),
     ];
     conn.handle_input(&bytes.concat(), 0).unwrap();
     let key = conn.poll_opened().unwrap();
     conn.handle_head(key, &mut Head::default()).unwrap();
-    conn.handle_input(&stream(Kind::RstStream, 0, &[0, 0, 0, 8]), 0).unwrap();
+    conn.handle_input(&stream(FrameType::RstStream, 0, &[0, 0, 0, 8]), 0).unwrap();
     conn.release(key);
     // The frames have crossed the end of their stream.
     let late = [
-        stream(Kind::RstStream, 0, &[0, 0, 0, 8]),
-        stream(Kind::WindowUpdate, 0, &100u32.to_be_bytes()),
-        whole(Kind::GoAway, &[0; 8]),
+        stream(FrameType::RstStream, 0, &[0, 0, 0, 8]),
+        stream(FrameType::WindowUpdate, 0, &100u32.to_be_bytes()),
+        whole(FrameType::GoAway, &[0; 8]),
     ];
     conn.handle_input(&late.concat(), 0).unwrap();
     assert_eq!((conn.glitches(), conn.broken()), (0, None));
@@ -180,8 +180,8 @@ fn ordinary_frames_are_no_glitches() {
 
 #[test]
 fn a_turn_takes_so_many_frames_and_resets() {
-    let ping = frame(Kind::Ping, 0, 0, &[0; 8]);
-    let reset = frame(Kind::RstStream, 0, 1, &[0, 0, 0, 8]);
+    let ping = frame(FrameType::Ping, 0, 0, &[0; 8]);
+    let reset = frame(FrameType::RstStream, 0, 1, &[0, 0, 0, 8]);
     for (at_once, word, most) in [
         (TurnLimits { frames: 3, resets: 0 }, &ping, 3),
         (TurnLimits { frames: 0, resets: 2 }, &reset, 2),
@@ -189,7 +189,7 @@ fn a_turn_takes_so_many_frames_and_resets() {
         let mut conn =
             greeted(H2ConnSettings { turn_limits: at_once, ..H2ConnSettings::default() });
         conn.begin_turn();
-        conn.handle_input(&frame(Kind::Headers, WHOLE, 1, GET), 0).unwrap();
+        conn.handle_input(&frame(FrameType::Headers, WHOLE, 1, GET), 0).unwrap();
         conn.begin_turn();
         let many = word.repeat(10);
         assert_eq!(conn.handle_input(&many, 0), Ok(most * word.len()));
@@ -205,9 +205,9 @@ fn honest_cancels_are_paid_for() {
     let mut conn = greeted(H2ConnSettings::default());
     for round in 0..5_000 {
         let stream = 4 * round + 1;
-        let (one, two) = (frame(Kind::Headers, WHOLE, stream, GET), stream + 2);
-        let cancel = frame(Kind::RstStream, 0, two, &Code::CANCEL.0.to_be_bytes());
-        let bytes = [one, frame(Kind::Headers, WHOLE, two, GET), cancel].concat();
+        let (one, two) = (frame(FrameType::Headers, WHOLE, stream, GET), stream + 2);
+        let cancel = frame(FrameType::RstStream, 0, two, &ErrorCode::CANCEL.0.to_be_bytes());
+        let bytes = [one, frame(FrameType::Headers, WHOLE, two, GET), cancel].concat();
         assert_eq!(conn.handle_input(&bytes, 0), Ok(bytes.len()));
         while let Some(key) = conn.poll_opened() {
             let mut head = Head::default();
@@ -221,7 +221,7 @@ fn honest_cancels_are_paid_for() {
 
 #[test]
 fn pings() {
-    calm(|_| frame(Kind::Ping, 0, 0, &[0; 8]), cost::PING);
+    calm(|_| frame(FrameType::Ping, 0, 0, &[0; 8]), cost::PING);
 }
 
 /// grpc-go measures the round trip as often as DATA comes, and returns every byte of window at
@@ -229,65 +229,66 @@ fn pings() {
 #[test]
 fn a_ping_and_two_updates_go_free_with_payload() {
     let mut conn = greeted(H2ConnSettings::default());
-    conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
+    conn.handle_input(&frame(FrameType::Headers, END_HEADERS, 1, GET), 0).unwrap();
     let key = conn.poll_opened().unwrap();
     let mut head = Head::default();
     head.set_response(Version::Http11, 200, b"OK");
     conn.encode_head(key, &mut head, crate::BodyKind::Chunked, b"");
-    let update = |stream| frame(Kind::WindowUpdate, 0, stream, &10u32.to_be_bytes());
-    let words = [frame(Kind::Ping, 0, 0, &[0; 8]), update(0), update(1)].concat();
+    let update = |stream| frame(FrameType::WindowUpdate, 0, stream, &10u32.to_be_bytes());
+    let words = [frame(FrameType::Ping, 0, 0, &[0; 8]), update(0), update(1)].concat();
     // A minute with a message every 5 ms, in alternating directions.
     for round in 0..12_000 {
         if round % 2 == 0 {
             conn.encode_data(key, 10);
             assert_eq!(conn.send(key, &[IoSlice::new(&[b'x'; 10])]), Ok(10));
         } else {
-            conn.handle_input(&frame(Kind::Data, 0, 1, &[b'x'; 10]), 5 * round).unwrap();
+            conn.handle_input(&frame(FrameType::Data, 0, 1, &[b'x'; 10]), 5 * round).unwrap();
             assert_eq!(conn.read(key, &mut [0; 20]), Ok(Some(10)));
         }
         assert_eq!(conn.handle_input(&words, 5 * round), Ok(words.len()));
         drain(&mut conn);
     }
     // Without payload, the frames cost points.
-    calm_on(conn, |_| frame(Kind::Ping, 0, 0, &[0; 8]), cost::PING);
+    calm_on(conn, |_| frame(FrameType::Ping, 0, 0, &[0; 8]), cost::PING);
 }
 
 #[test]
 fn settings() {
-    calm(|_| frame(Kind::Settings, 0, 0, b""), cost::SETTINGS);
+    calm(|_| frame(FrameType::Settings, 0, 0, b""), cost::SETTINGS);
 }
 
 #[test]
 fn empty_frames() {
     let mut conn = greeted(H2ConnSettings::default());
-    conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
+    conn.handle_input(&frame(FrameType::Headers, END_HEADERS, 1, GET), 0).unwrap();
     conn.poll_opened();
-    let (rounds, code) = repeat(&mut conn, |_| frame(Kind::Data, 0, 1, b""));
-    assert_eq!((code, rounds), (Code::ENHANCE_YOUR_CALM, 2_000 / cost::EMPTY));
+    let (rounds, code) = repeat(&mut conn, |_| frame(FrameType::Data, 0, 1, b""));
+    assert_eq!((code, rounds), (ErrorCode::ENHANCE_YOUR_CALM, 2_000 / cost::EMPTY));
 }
 
 #[test]
 fn continuations() {
     let mut conn = greeted(H2ConnSettings::default());
-    conn.handle_input(&frame(Kind::Headers, 0, 1, GET), 0).unwrap();
-    let (rounds, code) = repeat(&mut conn, |_| frame(Kind::Continuation, 0, 1, b"\x00\x01a\x01b"));
-    assert_eq!((code, rounds), (Code::ENHANCE_YOUR_CALM, 2_000 / cost::CONTINUATION));
+    conn.handle_input(&frame(FrameType::Headers, 0, 1, GET), 0).unwrap();
+    let (rounds, code) =
+        repeat(&mut conn, |_| frame(FrameType::Continuation, 0, 1, b"\x00\x01a\x01b"));
+    assert_eq!((code, rounds), (ErrorCode::ENHANCE_YOUR_CALM, 2_000 / cost::CONTINUATION));
     // Large ones are bounded by their size.
     let mut conn = greeted(H2ConnSettings::default());
-    conn.handle_input(&frame(Kind::Headers, 0, 1, GET), 0).unwrap();
-    let (rounds, code) = repeat(&mut conn, |_| frame(Kind::Continuation, 0, 1, &[0; 16_000]));
-    assert_eq!((code, rounds), (Code::ENHANCE_YOUR_CALM, 2));
+    conn.handle_input(&frame(FrameType::Headers, 0, 1, GET), 0).unwrap();
+    let (rounds, code) = repeat(&mut conn, |_| frame(FrameType::Continuation, 0, 1, &[0; 16_000]));
+    assert_eq!((code, rounds), (ErrorCode::ENHANCE_YOUR_CALM, 2));
 }
 
 #[test]
 fn priorities_and_unknown_frames() {
-    calm(|_| frame(Kind::Priority, 0, 1, &[0, 0, 0, 3, 1]), cost::IGNORED);
-    calm(|_| frame(Kind::Unknown(99), 0, 0, b"x"), cost::IGNORED);
+    calm(|_| frame(FrameType::Priority, 0, 1, &[0, 0, 0, 3, 1]), cost::IGNORED);
+    calm(|_| frame(FrameType::Unknown(99), 0, 0, b"x"), cost::IGNORED);
 }
 
 #[test]
 fn malformed_requests() {
-    let bad = |round| frame(Kind::Headers, WHOLE, 2 * round + 1, b"\x82");
+    let bad = |round| frame(FrameType::Headers, WHOLE, 2 * round + 1, b"\x82");
     calm(bad, cost::STREAM_ERROR);
 }
 
@@ -298,16 +299,17 @@ fn streams_beyond_the_limit() {
     let mut conn = greeted(settings);
     let mut refused = 0;
     for round in 0.. {
-        let bytes = frame(Kind::Headers, WHOLE, 2 * round + 1, GET);
+        let bytes = frame(FrameType::Headers, WHOLE, 2 * round + 1, GET);
         match conn.handle_input(&bytes, 0) {
             Ok(taken) => assert_eq!(taken, bytes.len()),
             Err(broken) => {
-                assert_eq!(broken.code, Code::ENHANCE_YOUR_CALM);
+                assert_eq!(broken.code, ErrorCode::ENHANCE_YOUR_CALM);
                 break;
             }
         }
         let said = drain(&mut conn);
-        refused += said.iter().filter(|it| it.1 == Code::REFUSED_STREAM.0.to_be_bytes()).count();
+        refused +=
+            said.iter().filter(|it| it.1 == ErrorCode::REFUSED_STREAM.0.to_be_bytes()).count();
         assert_eq!(conn.streams(), 1);
     }
     assert_eq!(refused, 2_000 / cost::STREAM_ERROR as usize);
@@ -321,8 +323,8 @@ fn streams_that_linger() {
     let mut conn = greeted(settings);
     let mut bytes = Vec::new();
     for stream in [1, 3, 5, 7, 9, 11] {
-        bytes.extend(frame(Kind::Headers, WHOLE, stream, GET));
-        bytes.extend(frame(Kind::RstStream, 0, stream, &[0, 0, 0, 8]));
+        bytes.extend(frame(FrameType::Headers, WHOLE, stream, GET));
+        bytes.extend(frame(FrameType::RstStream, 0, stream, &[0, 0, 0, 8]));
     }
     let taken = conn.handle_input(&bytes, 0).unwrap();
     assert!(taken < bytes.len() && !conn.takes_input());
@@ -338,7 +340,7 @@ fn bomb(stream: u32, times: usize) -> Vec<u8> {
     block.extend_from_slice(b"\x40\x01n\x7f\xa1\x1e");
     block.extend_from_slice(&[b'v'; 4_000]);
     block.resize(block.len() + times, 0xbe);
-    frame(Kind::Headers, WHOLE, stream, &block)
+    frame(FrameType::Headers, WHOLE, stream, &block)
 }
 
 /// Takes the next stream, whose header list is too large.
@@ -359,7 +361,7 @@ fn one_list_too_large() {
     refused(&mut conn);
     // `GET` adds a table entry, too.
     let again = [GET, b"\xbf"].concat();
-    conn.handle_input(&frame(Kind::Headers, WHOLE, 3, &again), 0).unwrap();
+    conn.handle_input(&frame(FrameType::Headers, WHOLE, 3, &again), 0).unwrap();
     let key = conn.poll_opened().unwrap();
     let mut head = Head::default();
     assert!(conn.handle_head(key, &mut head).is_ok());
@@ -372,20 +374,20 @@ fn one_list_too_large() {
 /// at once, whatever makes it large.
 #[test]
 fn header_bombs() {
-    let calm = Err(Code::ENHANCE_YOUR_CALM);
+    let calm = Err(ErrorCode::ENHANCE_YOUR_CALM);
     let mut conn = greeted(H2ConnSettings::default());
     let large = conn.handle_input(&bomb(1, 12_000), 0);
     assert_eq!(large.map_err(|broken| broken.code), calm);
     // Many small fields: the overhead per field counts as well.
     let mut conn = greeted(H2ConnSettings::default());
     let block = [GET, &[0x83; 4_000]].concat();
-    let many = conn.handle_input(&frame(Kind::Headers, WHOLE, 1, &block), 0);
+    let many = conn.handle_input(&frame(FrameType::Headers, WHOLE, 1, &block), 0);
     assert_eq!(many.map_err(|broken| broken.code), calm);
     // A list on a stream that is already closed.
     let mut conn = greeted(H2ConnSettings::default());
-    conn.handle_input(&frame(Kind::Headers, WHOLE, 1, GET), 0).unwrap();
+    conn.handle_input(&frame(FrameType::Headers, WHOLE, 1, GET), 0).unwrap();
     let key = conn.poll_opened().unwrap();
-    conn.reset(key, Code::CANCEL);
+    conn.reset(key, ErrorCode::CANCEL);
     let late = conn.handle_input(&bomb(1, 12_000), 0);
     assert_eq!(late.map_err(|broken| broken.code), calm);
 }
@@ -394,7 +396,7 @@ fn header_bombs() {
 #[test]
 fn lists_too_large() {
     let fields = b"\x00\x01a\x01b".repeat(300);
-    let many = |round| frame(Kind::Headers, WHOLE, 2 * round + 1, &[GET, &fields].concat());
+    let many = |round| frame(FrameType::Headers, WHOLE, 2 * round + 1, &[GET, &fields].concat());
     calm(many, cost::LIST_TOO_LARGE);
     calm(|round| bomb(2 * round + 1, 10), cost::LIST_TOO_LARGE);
 }
@@ -405,7 +407,7 @@ fn tiny_windows() {
     let mut bytes = Vec::new();
     let tiny = wire::h2::Settings { initial_window_size: 1, ..wire::h2::Settings::default() };
     encode::settings(&tiny, &mut bytes);
-    bytes.extend(frame(Kind::Headers, WHOLE, 1, GET));
+    bytes.extend(frame(FrameType::Headers, WHOLE, 1, GET));
     conn.handle_input(&bytes, 0).unwrap();
     let key = conn.poll_opened().unwrap();
     let mut head = Head::default();
@@ -419,11 +421,13 @@ fn tiny_windows() {
             frames += 1;
         }
         drain(&mut conn);
-        if let Err(broken) = conn.handle_input(&frame(Kind::WindowUpdate, 0, 1, &[0, 0, 0, 1]), 0) {
+        if let Err(broken) =
+            conn.handle_input(&frame(FrameType::WindowUpdate, 0, 1, &[0, 0, 0, 1]), 0)
+        {
             break broken.code;
         }
     };
-    assert_eq!(code, Code::ENHANCE_YOUR_CALM);
+    assert_eq!(code, ErrorCode::ENHANCE_YOUR_CALM);
     assert!(frames <= 2_000);
 }
 
@@ -432,7 +436,7 @@ fn tiny_windows() {
 fn output_is_bounded() {
     let patience = FloodLimits { points: u32::MAX, ..FloodLimits::default() };
     let mut conn = greeted(H2ConnSettings { flood_limits: patience, ..H2ConnSettings::default() });
-    let pings = frame(Kind::Ping, 0, 0, &[0; 8]).repeat(1_000);
+    let pings = frame(FrameType::Ping, 0, 0, &[0; 8]).repeat(1_000);
     let mut stopped = false;
     for _ in 0..100 {
         stopped |= conn.handle_input(&pings, 0).unwrap() < pings.len();
@@ -443,12 +447,12 @@ fn output_is_bounded() {
 /// Frames about closed streams cost points.
 #[test]
 fn frames_about_closed_streams() {
-    let request = frame(Kind::Headers, WHOLE, 1, GET);
-    let reset = frame(Kind::RstStream, 0, 1, &Code::CANCEL.0.to_be_bytes());
-    let widen = frame(Kind::WindowUpdate, 0, 1, &100u32.to_be_bytes());
-    let leave = frame(Kind::GoAway, 0, 0, &[0; 8]);
-    let answer = frame(Kind::Settings, ACK, 0, b"");
-    let drip = frame(Kind::WindowUpdate, 0, 0, &1u32.to_be_bytes());
+    let request = frame(FrameType::Headers, WHOLE, 1, GET);
+    let reset = frame(FrameType::RstStream, 0, 1, &ErrorCode::CANCEL.0.to_be_bytes());
+    let widen = frame(FrameType::WindowUpdate, 0, 1, &100u32.to_be_bytes());
+    let leave = frame(FrameType::GoAway, 0, 0, &[0; 8]);
+    let answer = frame(FrameType::Settings, ACK, 0, b"");
+    let drip = frame(FrameType::WindowUpdate, 0, 0, &1u32.to_be_bytes());
     for word in [reset, widen, leave, answer.clone(), drip] {
         let mut conn = greeted(H2ConnSettings::default());
         // Our SETTINGS are acknowledged once.
@@ -466,9 +470,9 @@ fn late_payload_of_forgotten_streams() {
     let mut conn = greeted(H2ConnSettings::default());
     for round in 0..150 {
         // `:path` without a leading slash: the stream is reset.
-        let bad = frame(Kind::Headers, END_HEADERS, 2 * round + 1, b"\x82\x86\x04\x01a");
+        let bad = frame(FrameType::Headers, END_HEADERS, 2 * round + 1, b"\x82\x86\x04\x01a");
         assert_eq!(conn.handle_input(&bad, 0), Ok(bad.len()));
     }
-    let late = frame(Kind::Data, 0, 1, b"late");
+    let late = frame(FrameType::Data, 0, 1, b"late");
     assert_eq!(conn.handle_input(&late, 0), Ok(late.len()));
 }

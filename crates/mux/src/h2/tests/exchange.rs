@@ -7,7 +7,7 @@ use crate::{BodyKind, BodyStep, HeadStep, Side};
 use htx::{Fields, Head, Version};
 use std::io::IoSlice;
 use wire::h2::frame::{ACK, END_HEADERS, END_STREAM};
-use wire::h2::{Code, Kind, MAX_WINDOW, encode};
+use wire::h2::{ErrorCode, FrameType, MAX_WINDOW, encode};
 
 fn pair() -> Pair {
     Pair::new(H2ConnSettings::default(), H2ConnSettings::default())
@@ -278,7 +278,7 @@ fn streams_take_turns() {
     wide.announced.initial_window_size = 1 << 24;
     (wide.window, wide.first_window) = (1 << 24, 1 << 24);
     let mut pair = Pair::new(wide, H2ConnSettings::default());
-    let more = frame(Kind::WindowUpdate, 0, 0, &(1u32 << 24).to_be_bytes());
+    let more = frame(FrameType::WindowUpdate, 0, 0, &(1u32 << 24).to_be_bytes());
     pair.server.handle_input(&more, 0).unwrap();
     let keys: Vec<Key> = (0..3).map(|_| pair.request(b"GET", BodyKind::None).1).collect();
     for key in &keys {
@@ -354,18 +354,18 @@ fn a_graceful_shutdown_serves_requests_that_are_on_their_way() {
 #[test]
 fn a_shutdown_names_no_last_stream_at_first() {
     let mut conn = greeted(H2ConnSettings::default());
-    conn.handle_input(&frame(Kind::Headers, END_HEADERS | END_STREAM, 1, GET), 0).unwrap();
+    conn.handle_input(&frame(FrameType::Headers, END_HEADERS | END_STREAM, 1, GET), 0).unwrap();
     conn.begin_shutdown();
     conn.begin_shutdown();
     let said = drain(&mut conn);
     let kinds: Vec<_> = said.iter().map(|(header, _)| header.kind).collect();
-    assert_eq!(kinds, [Kind::GoAway, Kind::Ping]);
+    assert_eq!(kinds, [FrameType::GoAway, FrameType::Ping]);
     assert_eq!(said[0].1, [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
-    let other = frame(Kind::Ping, ACK, 0, b"whatever");
+    let other = frame(FrameType::Ping, ACK, 0, b"whatever");
     conn.handle_input(&other, 0).unwrap();
     assert!(conn.announces_shutdown(), "another PING says nothing");
-    conn.handle_input(&frame(Kind::Headers, END_HEADERS | END_STREAM, 3, GET), 0).unwrap();
-    conn.handle_input(&frame(Kind::Ping, ACK, 0, &said[1].1), 0).unwrap();
+    conn.handle_input(&frame(FrameType::Headers, END_HEADERS | END_STREAM, 3, GET), 0).unwrap();
+    conn.handle_input(&frame(FrameType::Ping, ACK, 0, &said[1].1), 0).unwrap();
     let said = drain(&mut conn);
     assert_eq!((said.len(), &said[0].1[..]), (1, &[0, 0, 0, 3, 0, 0, 0, 0][..]));
 }
@@ -375,7 +375,7 @@ fn the_last_stream_that_is_allowed_begins_the_shutdown() {
     let mut conn = greeted(H2ConnSettings { max_total_streams: 2, ..H2ConnSettings::default() });
     for stream in [1, 3] {
         assert!(!conn.announces_shutdown());
-        let request = frame(Kind::Headers, END_HEADERS | END_STREAM, stream, GET);
+        let request = frame(FrameType::Headers, END_HEADERS | END_STREAM, stream, GET);
         conn.handle_input(&request, 0).unwrap();
         assert!(conn.poll_opened().is_some());
     }
@@ -402,13 +402,13 @@ fn frames_of_streams_above_the_last_goaway_stream_are_ignored() {
     // The peer has sent these before it received the GOAWAY.
     let block = [GET, b"\x40\x01n\x01v"].concat();
     let late = [
-        frame(Kind::Headers, END_HEADERS, 3, &block),
-        frame(Kind::Data, 0, 3, &[b'x'; 9_000]),
-        frame(Kind::WindowUpdate, 0, 3, &100u32.to_be_bytes()),
-        frame(Kind::Headers, END_HEADERS | END_STREAM, 3, b"\xbe"),
-        frame(Kind::Headers, END_HEADERS, 5, &[GET, b"\xbf"].concat()),
-        frame(Kind::RstStream, 0, 5, &Code::CANCEL.0.to_be_bytes()),
-        frame(Kind::Data, 0, 5, b"x"),
+        frame(FrameType::Headers, END_HEADERS, 3, &block),
+        frame(FrameType::Data, 0, 3, &[b'x'; 9_000]),
+        frame(FrameType::WindowUpdate, 0, 3, &100u32.to_be_bytes()),
+        frame(FrameType::Headers, END_HEADERS | END_STREAM, 3, b"\xbe"),
+        frame(FrameType::Headers, END_HEADERS, 5, &[GET, b"\xbf"].concat()),
+        frame(FrameType::RstStream, 0, 5, &ErrorCode::CANCEL.0.to_be_bytes()),
+        frame(FrameType::Data, 0, 5, b"x"),
     ];
     let late = late.concat();
     assert_eq!(pair.server.handle_input(&late, 0), Ok(late.len()));
@@ -416,9 +416,9 @@ fn frames_of_streams_above_the_last_goaway_stream_are_ignored() {
     assert!(pair.server.poll_opened().is_none() && !pair.server.is_reset(down));
     respond(&mut pair, down, 200, BodyKind::None);
     assert_eq!(answer(&mut pair, up).0.status(), 200);
-    let unknown = frame(Kind::Data, 0, 7, b"x");
+    let unknown = frame(FrameType::Data, 0, 7, b"x");
     let broken = pair.server.handle_input(&unknown, 0).map_err(|broken| broken.code);
-    assert_eq!(broken, Err(Code::PROTOCOL_ERROR), "nobody has opened it");
+    assert_eq!(broken, Err(ErrorCode::PROTOCOL_ERROR), "nobody has opened it");
 }
 
 #[test]
@@ -501,10 +501,10 @@ fn unsent_requests_may_be_sent_again_after_a_protocol_error() {
     let mut head = Head::default();
     head.set_request(b"GET", b"/", Version::Http11);
     pair.client.encode_head(unsent, &mut head, BodyKind::None, b"http");
-    assert!(pair.client.handle_input(&frame(Kind::PushPromise, 0, 1, &[0; 4]), 0).is_err());
+    assert!(pair.client.handle_input(&frame(FrameType::PushPromise, 0, 1, &[0; 4]), 0).is_err());
     assert!(pair.client.is_refused(unsent) && !pair.client.is_refused(sent));
-    let said: Vec<Kind> = drain(&mut pair.client).iter().map(|it| it.0.kind).collect();
-    assert_eq!(said, [Kind::GoAway], "and they do not leave after all");
+    let said: Vec<FrameType> = drain(&mut pair.client).iter().map(|it| it.0.kind).collect();
+    assert_eq!(said, [FrameType::GoAway], "and they do not leave after all");
 }
 
 #[test]
@@ -559,7 +559,7 @@ fn a_reset_by_the_client_wakes_a_stream_that_waits_for_it() {
     let mut pair = pair();
     let (up, down, _) = pair.request(b"GET", BodyKind::None);
     assert!(!pair.server.want(down, Ready::RESET, 5));
-    pair.client.reset(up, Code::CANCEL);
+    pair.client.reset(up, ErrorCode::CANCEL);
     pair.talk();
     assert_eq!(pair.server.take_woken(), Some(5));
     assert!(pair.server.want(down, Ready::RESET, 5));

@@ -144,7 +144,7 @@ fn client_that_acknowledges_nothing_gets_no_more_window() {
         // Window updates arrive, SETTINGS do not.
         let updates: Vec<u8> = super::drain(&mut pair.server)
             .into_iter()
-            .filter(|(header, _)| header.kind == wire::h2::Kind::WindowUpdate)
+            .filter(|(header, _)| header.kind == wire::h2::FrameType::WindowUpdate)
             .flat_map(|(header, payload)| [&header.bytes()[..], &payload].concat())
             .collect();
         pair.client.handle_input(&updates, 0).unwrap();
@@ -204,10 +204,10 @@ fn padding_opens_no_window_of_squeezed_streams() {
     read(&mut pair, uploads[0].1);
     let id = pair.server.id(uploads[19].1);
     let before = pair.server.output().len();
-    let padded = super::frame(wire::h2::Kind::Data, 8, id, &[9; 10]);
+    let padded = super::frame(wire::h2::FrameType::Data, 8, id, &[9; 10]);
     // The stream has no window, so the frame exceeds it.
     let _ = pair.server.handle_input(&padded, 0);
     let said = super::drain(&mut pair.server);
-    let updates = said.iter().filter(|(it, _)| it.kind == wire::h2::Kind::WindowUpdate);
+    let updates = said.iter().filter(|(it, _)| it.kind == wire::h2::FrameType::WindowUpdate);
     assert!(updates.clone().all(|(it, _)| it.stream != id), "{before}: {said:?}");
 }

@@ -2,7 +2,7 @@
 //! socket.
 
 use wire::netscaler;
-use wire::proxy_protocol::{self, Ends};
+use wire::proxy_protocol::{self, Addresses};
 
 /// Which header is waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,8 +27,8 @@ pub(super) enum Problem {
 /// One that has come.
 #[derive(Debug)]
 pub(super) enum Header<'a> {
-    Proxy(proxy_protocol::Header<'a>),
-    NetScaler(Ends),
+    Proxy(proxy_protocol::ProxyHeader<'a>),
+    NetScaler(Addresses),
 }
 
 /// The header in front, and its bytes; `None` while it goes on.
@@ -43,27 +43,27 @@ pub(super) fn decode(kind: Kind, input: &[u8]) -> Result<Option<(Header<'_>, usi
 }
 
 fn proxy(input: &[u8]) -> Result<Option<(Header<'_>, usize)>, Problem> {
-    use proxy_protocol::{Error, Step};
+    use proxy_protocol::{ProxyHeaderError, ProxyHeaderStep};
     let step = proxy_protocol::decode(input).map_err(|error| match error {
-        Error::Foreign => Problem::Foreign,
-        Error::Invalid => Problem::Invalid,
-        Error::Unhandled => Problem::Unhandled,
+        ProxyHeaderError::Foreign => Problem::Foreign,
+        ProxyHeaderError::Invalid => Problem::Invalid,
+        ProxyHeaderError::Unhandled => Problem::Unhandled,
     })?;
     Ok(match step {
-        Step::Partial => None,
-        Step::Complete { header, len } => Some((Header::Proxy(header), len)),
+        ProxyHeaderStep::Partial => None,
+        ProxyHeaderStep::Complete { header, len } => Some((Header::Proxy(header), len)),
     })
 }
 
 fn netscaler(magic: u32, input: &[u8]) -> Result<Option<(Header<'_>, usize)>, Problem> {
-    use netscaler::{Error, Step};
+    use netscaler::{NetscalerError, NetscalerStep};
     let step = netscaler::decode(magic, input).map_err(|error| match error {
-        Error::Magic => Problem::Foreign,
-        Error::Unhandled => Problem::Unhandled,
+        NetscalerError::Magic => Problem::Foreign,
+        NetscalerError::Unhandled => Problem::Unhandled,
     })?;
     Ok(match step {
-        Step::Partial => None,
-        Step::Complete { ends, len } => Some((Header::NetScaler(ends), len)),
+        NetscalerStep::Partial => None,
+        NetscalerStep::Complete { ends, len } => Some((Header::NetScaler(ends), len)),
     })
 }
 

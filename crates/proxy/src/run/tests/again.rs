@@ -11,7 +11,7 @@ use mux::{BodyKind, HeadStep, Side};
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Barrier};
-use wire::h2::{Code, encode};
+use wire::h2::{ErrorCode, encode};
 
 /// What a server does with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,14 +109,14 @@ impl Peer {
                     self.machine.send(key, &[IoSlice::new(&body)]).unwrap();
                 }
             }
-            Refuse => self.machine.reset(key, Code::REFUSED_STREAM),
-            Fail => self.machine.reset(key, Code::INTERNAL_ERROR),
+            Refuse => self.machine.reset(key, ErrorCode::REFUSED_STREAM),
+            Fail => self.machine.reset(key, ErrorCode::INTERNAL_ERROR),
             Leave => encode::go_away(
                 self.machine.id(key).saturating_sub(2),
-                Code::NO_ERROR,
+                ErrorCode::NO_ERROR,
                 &mut goodbye,
             ),
-            LeaveWithIt => encode::go_away(self.machine.id(key), Code::NO_ERROR, &mut goodbye),
+            LeaveWithIt => encode::go_away(self.machine.id(key), ErrorCode::NO_ERROR, &mut goodbye),
             Close => {}
         }
         if matches!(deed, Answer | Refuse | Fail) {

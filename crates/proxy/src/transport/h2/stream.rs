@@ -146,7 +146,7 @@ impl Stream {
     }
 
     pub(crate) fn reset(&self) {
-        self.half.session.act(|mux| mux.reset(self.half.key, wire::h2::Code::CANCEL));
+        self.half.session.act(|mux| mux.reset(self.half.key, wire::h2::ErrorCode::CANCEL));
     }
 
     /// Ends the connection, and all its streams with it.
@@ -227,12 +227,12 @@ impl Half {
     }
 
     pub(crate) fn abort(&self) {
-        self.session.act(|mux| mux.reset(self.key, wire::h2::Code::CANCEL));
+        self.session.act(|mux| mux.reset(self.key, wire::h2::ErrorCode::CANCEL));
     }
 
     /// Ends the stream as if the request had not been looked at.
     pub(crate) fn refuse(&self) {
-        self.session.act(|mux| mux.reset(self.key, wire::h2::Code::REFUSED_STREAM));
+        self.session.act(|mux| mux.reset(self.key, wire::h2::ErrorCode::REFUSED_STREAM));
     }
 
     /// Whether an answer accepts the upgrade that the request asks for.

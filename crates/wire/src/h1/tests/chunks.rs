@@ -3,7 +3,7 @@
 use htx::Fields;
 use proptest::prelude::*;
 
-use crate::h1::{ChunkDecoder, Error, Limits, Reason, TrailersParser, encode};
+use crate::h1::{ChunkDecoder, Limits, Reason, SyntaxError, TrailersParser, encode};
 use crate::sink::{Sink, SliceSink};
 
 /// Decodes pieces that end at `cuts`; returns the body, whether it ended, and the bytes after it.
@@ -97,7 +97,7 @@ fn data_can_be_forwarded_without_decoding() {
     assert!(decoder.decode(b"\r\n0\r\n", Limits::default()).unwrap().last);
 }
 
-fn trailers(input: &[u8]) -> Result<(Vec<u8>, usize, bool), Error> {
+fn trailers(input: &[u8]) -> Result<(Vec<u8>, usize, bool), SyntaxError> {
     let mut fields = Fields::default();
     let step = TrailersParser::default().parse(input, Limits::default(), &mut fields)?;
     Ok((fields.runs().flatten().copied().collect(), step.consumed, step.done))

@@ -3,9 +3,9 @@
 use htx::{Head, Version};
 use proptest::prelude::*;
 
-use crate::h1::{Error, HeadKind, HeadParser, Limits, Reason, encode};
+use crate::h1::{HeadKind, HeadParser, Limits, Reason, SyntaxError, encode};
 
-fn parse(kind: HeadKind, input: &[u8]) -> Result<Option<(usize, Head)>, Error> {
+fn parse(kind: HeadKind, input: &[u8]) -> Result<Option<(usize, Head)>, SyntaxError> {
     let mut head = Head::default();
     let done = HeadParser::new().parse(kind, input, Limits::default(), &mut head)?;
     Ok(done.map(|n| (n, head)))
@@ -94,7 +94,7 @@ fn refused_requests() {
     ];
     for (input, reason, at) in rows {
         let error = parse(HeadKind::Request, input.as_bytes()).unwrap_err();
-        assert_eq!(error, Error { reason, at }, "{input:?}");
+        assert_eq!(error, SyntaxError { reason, at }, "{input:?}");
     }
 }
 
@@ -224,7 +224,7 @@ fn a_nul_is_found_wherever_it_is() {
         value[at] = 0;
         let input = [b"G / HTTP/1.1\r\nf: ", &value[..], b"\r\n\r\n"].concat();
         let error = parse(HeadKind::Request, &input).unwrap_err();
-        assert_eq!(error, Error { reason: Reason::Nul, at: 17 + at });
+        assert_eq!(error, SyntaxError { reason: Reason::Nul, at: 17 + at });
         let input = [b"HTTP/1.1 200 ", &value[..], b"\r\n\r\n"].concat();
         assert_eq!(parse(HeadKind::Response, &input).unwrap_err().reason, Reason::Nul);
     }
@@ -296,7 +296,11 @@ fn bytes_after_a_head_are_not_consumed() {
 
 /// Feeds `input` in growing prefixes cut at `cuts`. A line that arrives in pieces takes the path of
 /// unusual lines, and must give the same result as a whole one.
-fn feed(kind: HeadKind, input: &[u8], cuts: &[usize]) -> (Result<Option<usize>, Error>, String) {
+fn feed(
+    kind: HeadKind,
+    input: &[u8],
+    cuts: &[usize],
+) -> (Result<Option<usize>, SyntaxError>, String) {
     let (mut parser, mut head) = (HeadParser::new(), Head::default());
     let ends = cuts.iter().map(|&c| c.min(input.len())).chain([input.len()]);
     let mut last = 0;

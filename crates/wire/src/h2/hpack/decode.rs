@@ -9,19 +9,19 @@ use super::table::DynamicTable;
 /// A block that cannot be decoded. The tables of the peers differ from then on: the connection ends
 /// with COMPRESSION_ERROR (RFC 9113 section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Broken;
+pub struct InvalidBlock;
 
 /// Reason why decoding stopped within a block. The tables of the peers differ from then on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
-    /// As [`Broken`].
+pub enum DecodeError {
+    /// As [`InvalidBlock`].
     Broken,
     /// The decoded size exceeds the limit.
     TooLarge,
 }
 
-impl From<Broken> for Stopped {
-    fn from(Broken: Broken) -> Self {
+impl From<InvalidBlock> for DecodeError {
+    fn from(InvalidBlock: InvalidBlock) -> Self {
         Self::Broken
     }
 }
@@ -33,9 +33,9 @@ struct Allowance {
 
 impl Allowance {
     #[inline]
-    fn spend(&mut self, name: &[u8], value: &[u8]) -> Result<(), Stopped> {
+    fn spend(&mut self, name: &[u8], value: &[u8]) -> Result<(), DecodeError> {
         let size = name.len() + value.len() + ENTRY_OVERHEAD;
-        self.left = self.left.checked_sub(size).ok_or(Stopped::TooLarge)?;
+        self.left = self.left.checked_sub(size).ok_or(DecodeError::TooLarge)?;
         Ok(())
     }
 }
@@ -74,8 +74,12 @@ impl Decoder {
     ///
     /// # Errors
     /// The block cannot be decoded.
-    pub fn decode(&mut self, block: &[u8], sink: impl FnMut(&[u8], &[u8])) -> Result<(), Broken> {
-        self.decode_within(block, usize::MAX, sink).map(drop).map_err(|_| Broken)
+    pub fn decode(
+        &mut self,
+        block: &[u8],
+        sink: impl FnMut(&[u8], &[u8]),
+    ) -> Result<(), InvalidBlock> {
+        self.decode_within(block, usize::MAX, sink).map(drop).map_err(|_| InvalidBlock)
     }
 
     /// As [`Decoder::decode`] with a limit for the decoded size, as defined in RFC 9113 section
@@ -88,19 +92,19 @@ impl Decoder {
         block: &[u8],
         most: usize,
         mut sink: impl FnMut(&[u8], &[u8]),
-    ) -> Result<usize, Stopped> {
+    ) -> Result<usize, DecodeError> {
         let (mut at, mut fields, mut allowance) = (0, 0, Allowance { left: most });
         while let Some(&first) = block.get(at) {
             match first {
                 0x80.. => {
-                    let index = integer::decode(block, &mut at, 7).ok_or(Broken)?;
+                    let index = integer::decode(block, &mut at, 7).ok_or(InvalidBlock)?;
                     let (name, value) = self.entry(index)?;
                     allowance.spend(name, value)?;
                     sink(name, value);
                 }
                 0x40..0x80 => self.literal(block, &mut at, 6, &mut allowance, &mut sink)?,
                 0x20..0x40 if fields == 0 => self.resize(block, &mut at)?,
-                0x20..0x40 => return Err(Stopped::Broken),
+                0x20..0x40 => return Err(DecodeError::Broken),
                 _ => self.literal(block, &mut at, 4, &mut allowance, &mut sink)?,
             }
             fields += usize::from(!(0x20..0x40).contains(&first));
@@ -109,18 +113,18 @@ impl Decoder {
     }
 
     #[inline]
-    fn entry(&self, index: usize) -> Result<(&[u8], &[u8]), Broken> {
-        let index = index.checked_sub(1).ok_or(Broken)?;
+    fn entry(&self, index: usize) -> Result<(&[u8], &[u8]), InvalidBlock> {
+        let index = index.checked_sub(1).ok_or(InvalidBlock)?;
         match TABLE.get(index) {
             Some((name, value)) => Ok((name, value)),
-            None => self.table.get(index - static_table::LEN).ok_or(Broken),
+            None => self.table.get(index - static_table::LEN).ok_or(InvalidBlock),
         }
     }
 
-    fn resize(&mut self, block: &[u8], at: &mut usize) -> Result<(), Broken> {
-        let size = integer::decode(block, at, 5).ok_or(Broken)?;
+    fn resize(&mut self, block: &[u8], at: &mut usize) -> Result<(), InvalidBlock> {
+        let size = integer::decode(block, at, 5).ok_or(InvalidBlock)?;
         if size > self.allowed {
-            return Err(Broken);
+            return Err(InvalidBlock);
         }
         self.table.set_limit(size);
         Ok(())
@@ -135,8 +139,8 @@ impl Decoder {
         bits: u32,
         allowance: &mut Allowance,
         sink: &mut impl FnMut(&[u8], &[u8]),
-    ) -> Result<(), Stopped> {
-        let index = integer::decode(block, at, bits).ok_or(Broken)?;
+    ) -> Result<(), DecodeError> {
+        let index = integer::decode(block, at, bits).ok_or(InvalidBlock)?;
         let name = match index {
             0 => string(block, at, &mut self.name)?,
             index => match TABLE.get(index - 1) {
@@ -175,16 +179,16 @@ fn string<'a>(
     block: &'a [u8],
     at: &mut usize,
     buffer: &mut Vec<u8>,
-) -> Result<StringLocation<'a>, Broken> {
-    let coded = block.get(*at).ok_or(Broken)? & 0x80 != 0;
-    let len = integer::decode(block, at, 7).ok_or(Broken)?;
-    let end = at.checked_add(len).ok_or(Broken)?;
-    let text = block.get(*at..end).ok_or(Broken)?;
+) -> Result<StringLocation<'a>, InvalidBlock> {
+    let coded = block.get(*at).ok_or(InvalidBlock)? & 0x80 != 0;
+    let len = integer::decode(block, at, 7).ok_or(InvalidBlock)?;
+    let end = at.checked_add(len).ok_or(InvalidBlock)?;
+    let text = block.get(*at..end).ok_or(InvalidBlock)?;
     *at = end;
     if !coded {
         return Ok(StringLocation::Plain(text));
     }
     buffer.clear();
-    huffman::decode(text, buffer).ok_or(Broken)?;
+    huffman::decode(text, buffer).ok_or(InvalidBlock)?;
     Ok(StringLocation::Coded)
 }

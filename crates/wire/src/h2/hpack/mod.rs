@@ -8,7 +8,7 @@ mod integer;
 mod static_table;
 mod table;
 
-pub use decode::{Broken, Decoder, Stopped};
+pub use decode::{DecodeError, Decoder, InvalidBlock};
 pub use encode::{field, indexed_name, size_update, status};
 
 /// Size of a dynamic table entry in addition to its text (RFC 7541 section 4.1).

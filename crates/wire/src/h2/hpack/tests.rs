@@ -5,7 +5,7 @@ mod differential;
 use super::huffman;
 use super::static_table::{self, TABLE};
 use super::table::DynamicTable;
-use super::{Broken, Decoder, Stopped, encode};
+use super::{DecodeError, Decoder, InvalidBlock, encode};
 use htx::HeaderId;
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-fn decoded(decoder: &mut Decoder, block: &[u8]) -> Result<List, Broken> {
+fn decoded(decoder: &mut Decoder, block: &[u8]) -> Result<List, InvalidBlock> {
     let mut list = Vec::new();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     decoder.decode(block, |name, value| list.push((text(name), text(value))))?;
@@ -93,7 +93,7 @@ fn invalid_header_blocks() {
         "00 83 ff ff ff 01 61",                // the end of the string inside it
         "00 03 61 62",                         // cut off
     ] {
-        assert_eq!(decoded(&mut Decoder::new(4_096), &bytes(block)), Err(Broken), "{block}");
+        assert_eq!(decoded(&mut Decoder::new(4_096), &bytes(block)), Err(InvalidBlock), "{block}");
     }
 }
 
@@ -107,11 +107,11 @@ fn decoding_ends_with_the_limit() {
         (result, shown)
     };
     assert_eq!(within(43 * 1_001), (Ok(43 * 1_001), 1_001));
-    assert_eq!(within(43 * 1_001 - 1), (Err(Stopped::TooLarge), 1_000));
-    assert_eq!(within(43 * 10), (Err(Stopped::TooLarge), 10));
-    assert_eq!(within(0), (Err(Stopped::TooLarge), 0));
+    assert_eq!(within(43 * 1_001 - 1), (Err(DecodeError::TooLarge), 1_000));
+    assert_eq!(within(43 * 10), (Err(DecodeError::TooLarge), 10));
+    assert_eq!(within(0), (Err(DecodeError::TooLarge), 0));
     let broken = Decoder::new(0).decode_within(b"\xbe", 100, |_, _| ());
-    assert_eq!(broken, Err(Stopped::Broken));
+    assert_eq!(broken, Err(DecodeError::Broken));
 }
 
 #[test]

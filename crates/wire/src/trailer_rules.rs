@@ -39,7 +39,7 @@ fn belongs_before_content(id: HeaderId) -> bool {
 }
 
 /// Whether a section has a field by which some recipient may frame or route the message.
-pub fn misleads(trailers: &Fields) -> bool {
+pub fn has_framing_or_routing(trailers: &Fields) -> bool {
     trailers.iter().any(|field| frames_or_routes(field.id))
 }
 
