@@ -2,16 +2,16 @@
 //!
 //! Invariant: no I/O and no clock (`cargo xtask tidy`).
 //!
-//! [`message`] is the wire format, [`resolution`] the state machine of one name; [`choice`] picks
-//! addresses, and [`service`] assigns SRV records to servers. Time is an argument, in milliseconds
-//! of a monotonic clock.
+//! [`message`] is the wire format, [`resolution`] the state machine of one name; [`address_choice`]
+//! picks addresses, and [`srv_assignment`] assigns SRV records to servers. Time is an argument, in
+//! milliseconds of a monotonic clock.
 #![forbid(unsafe_code)]
 
-pub mod choice;
+pub mod address_choice;
 pub mod message;
 pub mod resolution;
-pub mod service;
+pub mod srv_assignment;
 
-pub use choice::{Choices, Resolve};
-pub use message::{Answer, Failure, Kind, Record, Reply, Service};
+pub use address_choice::{Candidates, ResolveSettings};
+pub use message::{Answer, Record, RecordType, Reply, ResolveError, SrvRecord};
 pub use resolution::{Event, Hold, Resolution, Settings};

@@ -11,7 +11,7 @@ pub(crate) const MAX_RECORDS: usize = 1_024;
 
 /// Type of the records asked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum RecordType {
     /// IPv4 addresses (A).
     V4,
     /// IPv6 addresses (AAAA).
@@ -20,7 +20,7 @@ pub enum Kind {
     Service,
 }
 
-impl Kind {
+impl RecordType {
     fn rtype(self) -> Rtype {
         match self {
             Self::V4 => Rtype::A,
@@ -50,7 +50,7 @@ impl Kind {
 
 /// An SRV record (RFC 2782).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Service {
+pub struct SrvRecord {
     /// Host name, in lower case, without the trailing dot.
     pub target: Box<str>,
     /// The port.
@@ -67,7 +67,7 @@ pub enum Record {
     /// An address.
     Address(IpAddr),
     /// An SRV record.
-    Service(Service),
+    Service(SrvRecord),
 }
 
 /// A valid answer, with at least one record.
@@ -81,7 +81,7 @@ pub struct Answer {
 
 /// Reason why a name does not resolve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Failure {
+pub enum ResolveError {
     /// NXDOMAIN.
     NoSuchName,
     /// REFUSED.
@@ -106,7 +106,7 @@ pub enum Reply {
     /// Truncated: the query has to be repeated over TCP.
     Truncated,
     /// An error code, or no record of use.
-    Failed(Failure),
+    Failed(ResolveError),
     /// The answer.
     Answer(Answer),
 }
@@ -125,7 +125,7 @@ fn parse(text: &str) -> Option<Name<Vec<u8>>> {
 }
 
 /// Encodes a query that announces answers of up to `payload` bytes; `None` for an invalid name.
-pub fn encode(id: u16, name: &str, kind: Kind, payload: u16) -> Option<Vec<u8>> {
+pub fn encode(id: u16, name: &str, kind: RecordType, payload: u16) -> Option<Vec<u8>> {
     let mut question = MessageBuilder::new_vec().question();
     let header = question.header_mut();
     header.set_id(id);
@@ -147,7 +147,7 @@ pub fn id(bytes: &[u8]) -> Option<u16> {
 }
 
 /// Decodes a message as the answer to the query with this id, name and type.
-pub fn decode(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Reply {
+pub fn decode(bytes: &[u8], id: u16, name: &str, kind: RecordType) -> Reply {
     let Ok(message) = Message::from_octets(bytes) else { return Reply::Malformed };
     let header = message.header();
     if header.id() != id || !header.qr() {
@@ -166,19 +166,19 @@ pub fn decode(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Reply {
     match header.rcode() {
         Rcode::NOERROR if header.tc() => Reply::Truncated,
         Rcode::NOERROR => records(&message, name, kind).unwrap_or(Reply::Malformed),
-        Rcode::NXDOMAIN => Reply::Failed(Failure::NoSuchName),
-        Rcode::REFUSED => Reply::Failed(Failure::Refused),
-        _ => Reply::Failed(Failure::Other),
+        Rcode::NXDOMAIN => Reply::Failed(ResolveError::NoSuchName),
+        Rcode::REFUSED => Reply::Failed(ResolveError::Refused),
+        _ => Reply::Failed(ResolveError::Other),
     }
 }
 
 type Wire<'a> = Message<&'a [u8]>;
 
 /// The records of an answer; `None` if the message is malformed.
-fn records(message: &Wire<'_>, name: &str, kind: Kind) -> Option<Reply> {
+fn records(message: &Wire<'_>, name: &str, kind: RecordType) -> Option<Reply> {
     let counts = message.header_counts();
     if counts.ancount() == 0 {
-        return Some(Reply::Failed(Failure::Empty));
+        return Some(Reply::Failed(ResolveError::Empty));
     }
     // The whole answer section has to be well-formed, also records of no use here.
     for record in message.answer().ok()? {
@@ -186,19 +186,19 @@ fn records(message: &Wire<'_>, name: &str, kind: Kind) -> Option<Reply> {
     }
     let owner = text(message.canonical_name()?);
     let mut found = match kind {
-        Kind::V4 | Kind::V6 => addresses(message, kind, &owner)?,
-        Kind::Service => services(message, &owner)?,
+        RecordType::V4 | RecordType::V6 => addresses(message, kind, &owner)?,
+        RecordType::Service => services(message, &owner)?,
     };
     found.0.truncate(MAX_RECORDS);
     let (records, ttl) = found;
     Some(match records.is_empty() {
         false => Reply::Answer(Answer { records, ttl }),
-        true if *owner != *fold(name) => Reply::Failed(Failure::Alias),
-        true => Reply::Failed(Failure::Empty),
+        true if *owner != *fold(name) => Reply::Failed(ResolveError::Alias),
+        true => Reply::Failed(ResolveError::Empty),
     })
 }
 
-fn addresses(message: &Wire<'_>, kind: Kind, owner: &str) -> Option<(Vec<Record>, u32)> {
+fn addresses(message: &Wire<'_>, kind: RecordType, owner: &str) -> Option<(Vec<Record>, u32)> {
     let (mut records, mut ttl) = (Vec::new(), u32::MAX);
     for record in message.answer().ok()? {
         let record = record.ok()?;
@@ -206,7 +206,7 @@ fn addresses(message: &Wire<'_>, kind: Kind, owner: &str) -> Option<(Vec<Record>
             continue;
         }
         let address = match kind {
-            Kind::V4 => record.to_record::<A>().ok()?.map(|it| IpAddr::V4(it.data().addr())),
+            RecordType::V4 => record.to_record::<A>().ok()?.map(|it| IpAddr::V4(it.data().addr())),
             _ => record.to_record::<Aaaa>().ok()?.map(|it| IpAddr::V6(it.data().addr())),
         };
         if let Some(address) = address.map(Record::Address)
@@ -233,7 +233,7 @@ fn services(message: &Wire<'_>, owner: &str) -> Option<(Vec<Record>, u32)> {
         ttl = ttl.min(record.ttl().as_secs());
         let address = extra.iter().find(|(host, _)| *host == target).map(|(_, address)| *address);
         let (port, weight) = (record.data().port(), record.data().weight());
-        records.push(Record::Service(Service { target, port, weight, address }));
+        records.push(Record::Service(SrvRecord { target, port, weight, address }));
     }
     Some((records, ttl))
 }

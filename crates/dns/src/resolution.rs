@@ -1,7 +1,7 @@
 //! The state machine that resolves one name: retries, failures, and how long answers are kept
 //! (configuration manual, section 5.3).
 
-use crate::message::{self, Answer, Failure, Kind, Record, Reply};
+use crate::message::{self, Answer, Record, RecordType, Reply, ResolveError};
 
 /// How long the last valid answer is kept after failures, in milliseconds (`hold`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,12 +28,12 @@ impl Default for Hold {
 }
 
 impl Hold {
-    fn of(&self, failure: Failure) -> u64 {
+    fn of(&self, failure: ResolveError) -> u64 {
         match failure {
-            Failure::NoSuchName => self.nx,
-            Failure::Refused => self.refused,
-            Failure::Timeout => self.timeout,
-            Failure::Empty | Failure::Alias | Failure::Other => self.other,
+            ResolveError::NoSuchName => self.nx,
+            ResolveError::Refused => self.refused,
+            ResolveError::Timeout => self.timeout,
+            ResolveError::Empty | ResolveError::Alias | ResolveError::Other => self.other,
         }
     }
 }
@@ -73,7 +73,7 @@ pub enum Event {
     /// There is a valid answer, and the records are up to date.
     Answered,
     /// The resolution has failed for now.
-    Failed(Failure),
+    Failed(ResolveError),
 }
 
 /// Phase of a resolution.
@@ -98,16 +98,16 @@ struct KnownRecord {
 #[derive(Clone, Debug)]
 pub struct Resolution {
     name: Box<str>,
-    preferred: Kind,
+    preferred: RecordType,
     /// The record type of the current query.
-    kind: Kind,
+    kind: RecordType,
     state: Phase,
     /// The id of the current query.
     id: u16,
     /// Queries left.
     left: u32,
     /// The last error of the current query.
-    error: Option<Failure>,
+    error: Option<ResolveError>,
     due: u64,
     /// Start of the resolution: addresses that servers had then, from a file or the system, are
     /// held like those of an answer.
@@ -116,12 +116,12 @@ pub struct Resolution {
     /// Time of the last valid answer.
     valid: Option<u64>,
     /// Failure of the last resolution, if it failed.
-    failure: Option<Failure>,
+    failure: Option<ResolveError>,
 }
 
 impl Resolution {
     /// A name without known records; it is due at once.
-    pub fn new(name: &str, preferred: Kind, now: u64) -> Self {
+    pub fn new(name: &str, preferred: RecordType, now: u64) -> Self {
         Self {
             name: name.into(),
             preferred,
@@ -144,11 +144,11 @@ impl Resolution {
     }
 
     /// The record type of the first query.
-    pub fn preferred(&self) -> Kind {
+    pub fn preferred(&self) -> RecordType {
         self.preferred
     }
 
-    /// Time at which [`Resolution::on_time`] has to be called.
+    /// Time at which [`Resolution::on_timer`] has to be called.
     pub fn due(&self) -> u64 {
         self.due
     }
@@ -181,13 +181,13 @@ impl Resolution {
 
     /// Whether the last valid answer is still kept after this failure; before the first answer, the
     /// same of what servers had at the start.
-    pub fn holds(&self, failure: Failure, now: u64, settings: &Settings) -> bool {
+    pub fn holds(&self, failure: ResolveError, now: u64, settings: &Settings) -> bool {
         let since = self.valid.unwrap_or(self.begun);
         now < since.saturating_add(settings.hold.of(failure))
     }
 
     /// Starts a resolution at once, unless one is in progress.
-    pub fn hurry(&mut self, now: u64) {
+    pub fn resolve_now(&mut self, now: u64) {
         if self.is_idle() {
             self.due = self.due.min(now);
         }
@@ -205,7 +205,7 @@ impl Resolution {
 
     /// Handles the passing of time. `id` is the id for the next query, `servers` the number of name
     /// servers that will get it.
-    pub fn on_time(&mut self, now: u64, id: u16, servers: usize, settings: &Settings) -> Event {
+    pub fn on_timer(&mut self, now: u64, id: u16, servers: usize, settings: &Settings) -> Event {
         if now < self.due {
             return Event::Nothing;
         }
@@ -236,7 +236,7 @@ impl Resolution {
         let error = match reply {
             Reply::Foreign | Reply::Truncated => return Event::Nothing,
             Reply::Answer(answer) => return self.answered(answer, now, settings),
-            Reply::Malformed => Failure::Other,
+            Reply::Malformed => ResolveError::Other,
             Reply::Failed(failure) => failure,
         };
         self.error = Some(error);
@@ -250,7 +250,7 @@ impl Resolution {
     /// Queries the other family if it was not tried yet, or waits to repeat the first query.
     fn fall_back(
         &mut self,
-        error: Failure,
+        error: ResolveError,
         now: u64,
         id: u16,
         servers: usize,
@@ -282,12 +282,19 @@ impl Resolution {
     fn ask_again(&mut self, now: u64, id: u16, servers: usize, settings: &Settings) -> Event {
         self.left = self.left.saturating_sub(1);
         match self.left {
-            0 => self.give_up(Failure::Timeout, now, settings),
+            0 => self.give_up(ResolveError::Timeout, now, settings),
             _ => self.ask(self.kind, now, id, servers, settings),
         }
     }
 
-    fn ask(&mut self, kind: Kind, now: u64, id: u16, servers: usize, settings: &Settings) -> Event {
+    fn ask(
+        &mut self,
+        kind: RecordType,
+        now: u64,
+        id: u16,
+        servers: usize,
+        settings: &Settings,
+    ) -> Event {
         (self.kind, self.id, self.error) = (kind, id, None);
         self.state = Phase::Asking(servers);
         self.due = now.saturating_add(settings.retry.max(1));
@@ -321,7 +328,7 @@ impl Resolution {
         });
     }
 
-    fn give_up(&mut self, failure: Failure, now: u64, settings: &Settings) -> Event {
+    fn give_up(&mut self, failure: ResolveError, now: u64, settings: &Settings) -> Event {
         (self.state, self.error, self.failure) = (Phase::Idle, None, Some(failure));
         if !self.holds(failure, now, settings) {
             self.known.clear();

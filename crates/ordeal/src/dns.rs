@@ -1,6 +1,6 @@
 //! Properties of DNS answers: arbitrary bytes, and arbitrary orders of answers and time.
 
-use dns::message::{self, Kind, Reply};
+use dns::message::{self, RecordType, Reply};
 use dns::{Event, Record, Resolution, Settings};
 
 /// The name that is queried.
@@ -9,7 +9,7 @@ const NAME: &str = "app.test";
 /// Most records taken from an answer and kept for a name.
 const MOST: usize = 1_024;
 
-const KINDS: [Kind; 3] = [Kind::V4, Kind::V6, Kind::Service];
+const KINDS: [RecordType; 3] = [RecordType::V4, RecordType::V6, RecordType::Service];
 
 /// Decodes a message whose type is chosen by the first byte: it is an answer only with the query's
 /// id, and yields records of that type only.
@@ -23,7 +23,7 @@ pub fn answer(data: &[u8]) {
             match record {
                 Record::Address(address) => assert!(kind.has(*address)),
                 Record::Service(service) => {
-                    assert!(kind == Kind::Service && !service.target.is_empty());
+                    assert!(kind == RecordType::Service && !service.target.is_empty());
                 }
             }
         }
@@ -39,14 +39,14 @@ pub fn answer(data: &[u8]) {
 pub fn resolution(data: &[u8]) {
     let settings = Settings { honours_ttl: data.len() % 2 == 1, ..Settings::default() };
     let (mut now, mut id, mut asked) = (0, 1, 0);
-    let mut resolution = Resolution::new(NAME, Kind::V4, now);
+    let mut resolution = Resolution::new(NAME, RecordType::V4, now);
     let mut rest = data;
     while let [delay, length, after @ ..] = rest {
         let (bytes, next) = after.split_at(usize::from(*length).min(after.len()));
         rest = next;
         now += u64::from(*delay) * 20;
         id += 1;
-        asked += u32::from(resolution.on_time(now, id, 2, &settings) == Event::Ask);
+        asked += u32::from(resolution.on_timer(now, id, 2, &settings) == Event::Ask);
         // As if the id had been guessed.
         let mut bytes = bytes.to_vec();
         if let (Some(id), [first, second, ..]) = (resolution.asking(), &mut bytes[..]) {
@@ -57,14 +57,14 @@ pub fn resolution(data: &[u8]) {
         asked += u32::from(resolution.on_reply(reply, now, id, 2, &settings) == Event::Ask);
         assert!(resolution.records().count() <= MOST);
         assert!(
-            resolution.due() > now || resolution.on_time(now, id, 2, &settings) != Event::Nothing
+            resolution.due() > now || resolution.on_timer(now, id, 2, &settings) != Event::Nothing
         );
     }
     let before = asked;
     for _ in 0..4 {
         now = now.max(resolution.due());
         id += 1;
-        asked += u32::from(resolution.on_time(now, id, 2, &settings) == Event::Ask);
+        asked += u32::from(resolution.on_timer(now, id, 2, &settings) == Event::Ask);
     }
     assert!(asked > before, "it asks again");
 }

@@ -568,7 +568,7 @@ pub struct Server {
     /// The name of the host, if it is found by one.
     pub host: Option<String>,
     /// How its name is resolved while the process serves, if it is.
-    pub resolve: Option<Arc<dns::Resolve>>,
+    pub resolve: Option<Arc<dns::ResolveSettings>>,
     /// Its streams end when it goes down (`on-marked-down shutdown-sessions`).
     pub ends_streams: bool,
     /// Those of backup servers end when it comes up (`on-marked-up shutdown-backup-sessions`).

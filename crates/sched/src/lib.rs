@@ -2,8 +2,7 @@
 //!
 //! Invariant: this crate names no file descriptor and reads no clock; time is an argument.
 //!
-//! Reading order: [`class`] and [`wake`] define the terms, [`scheduler`] runs tasks, [`queue`]
-//! and
+//! Reading order: [`class`] and [`wake`] define the terms, [`scheduler`] runs tasks, [`queue`] and
 //! [`wheel`] hold what is queued and timed, [`mailbox`] takes wake-ups from other threads,
 //! [`wait`] has the futures that tasks await. [`shared`] is work for a set of threads,
 //! [`fair_semaphore`] a fair semaphore, [`activity`] and [`profile`] are the counters and times

@@ -49,7 +49,7 @@ pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) 
         };
         // Nobody asks for an address that is no name, but the section must be there all the same.
         let Some(host) = &server.host else { continue };
-        server.resolve = Some(Arc::new(dns::Resolve {
+        server.resolve = Some(Arc::new(dns::ResolveSettings {
             resolvers,
             name: host.to_ascii_lowercase(),
             service: host.starts_with('_'),

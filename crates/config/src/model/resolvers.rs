@@ -40,7 +40,7 @@ pub struct ResolveOptions {
     /// `resolvers`: the name of a section.
     pub resolvers: Option<At<String>>,
     /// `resolve-prefer`; IPv6 by default.
-    pub family: dns::Kind,
+    pub family: dns::RecordType,
     /// `resolve-net`
     pub networks: Vec<Network>,
     /// `resolve-opts allow-dup-ip`
@@ -55,7 +55,7 @@ impl Default for ResolveOptions {
     fn default() -> Self {
         Self {
             resolvers: None,
-            family: dns::Kind::V6,
+            family: dns::RecordType::V6,
             networks: Vec::new(),
             shares: false,
             keeps_weight: false,

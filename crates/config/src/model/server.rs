@@ -21,7 +21,7 @@ pub struct Server {
     /// Whether its address is not known at the start.
     pub unresolved: bool,
     /// How its name is resolved while the process serves, if it is.
-    pub resolve: Option<Arc<dns::Resolve>>,
+    pub resolve: Option<Arc<dns::ResolveSettings>>,
     /// Everything after the address, `default-server` included.
     pub options: ServerOptions,
     /// The backend and the name of the server that it tracks.

@@ -265,8 +265,8 @@ pub(crate) const OPTIONS: &[Entry] = &[
     }),
     entry("resolve-prefer", "<family>", "The family that is better.", |s, _, a| {
         s.options.resolve.family = match a.text(1) {
-            "ipv4" => dns::Kind::V4,
-            "ipv6" => dns::Kind::V6,
+            "ipv4" => dns::RecordType::V4,
+            "ipv6" => dns::RecordType::V6,
             _ => {
                 let message = "'resolve-prefer' expects either ipv4 or ipv6 as argument.";
                 return Err(a.fault(1, message));

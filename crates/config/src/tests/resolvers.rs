@@ -135,11 +135,14 @@ fn a_server_names_a_section_and_says_what_it_likes() {
     ));
     let of = |at: usize| all[at].resolve.clone().unwrap();
     let a = of(0);
-    assert_eq!((&*a.name, a.service, a.family), ("a.test", false, dns::Kind::V4));
+    assert_eq!((&*a.name, a.service, a.family), ("a.test", false, dns::RecordType::V4));
     let networks = [("10.0.0.0".parse().unwrap(), 8), ("::1".parse().unwrap(), 128)];
     assert_eq!(a.networks, networks);
     let b = of(1);
-    assert_eq!((b.service, b.shares, b.keeps_weight, b.family), (true, true, true, dns::Kind::V6));
+    assert_eq!(
+        (b.service, b.shares, b.keeps_weight, b.family),
+        (true, true, true, dns::RecordType::V6)
+    );
     assert_eq!(all[2].resolve, None, "an address needs no name server");
     assert!(!of(3).shares);
     let unknown = format!("{SECTION}backend b\n server s a.test:80 init-addr none resolvers z\n");

@@ -48,7 +48,7 @@ const GOOD: u16 = 0x8180;
 const SAME: &[u8] = &[0xc0, 12];
 
 fn answers(answers: &[Vec<u8>]) -> Reply {
-    decode(&response(GOOD, ("app.test", 1), answers, &[]), ID, "app.test", Kind::V4)
+    decode(&response(GOOD, ("app.test", 1), answers, &[]), ID, "app.test", RecordType::V4)
 }
 
 fn addresses(reply: Reply) -> Vec<String> {
@@ -67,15 +67,15 @@ fn queries_equal_haproxys() {
     expected.extend([0, 1, 0, 1]);
     // An OPT record with the payload size.
     expected.extend([0, 0, 41, 2, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(encode(ID, "app.test", Kind::V4, 512), Some(expected));
-    for (kind, rtype) in [(Kind::V6, 28), (Kind::Service, 33)] {
+    assert_eq!(encode(ID, "app.test", RecordType::V4, 512), Some(expected));
+    for (kind, rtype) in [(RecordType::V6, 28), (RecordType::Service, 33)] {
         let question = encode(ID, "_a._tcp.b.", kind, 4096).unwrap();
         let at = 12 + wire("_a._tcp.b").len();
         assert_eq!(question[at..at + 2], [0, rtype]);
         assert_eq!(question[question.len() - 8..][..2], [16, 0]);
     }
     for bad in ["", ".", "a..b", "a b", "é", &"x".repeat(64), &"abc.".repeat(70)] {
-        assert!(!is_name(bad) && encode(ID, bad, Kind::V4, 512).is_none(), "{bad}");
+        assert!(!is_name(bad) && encode(ID, bad, RecordType::V4, 512).is_none(), "{bad}");
     }
 }
 
@@ -89,7 +89,7 @@ fn addresses_and_their_least_time_to_live() {
     assert_eq!(addresses(reply), ["10.0.0.1", "10.0.0.2"], "each once, in order");
     let six = record(SAME, 28, 1, &std::net::Ipv6Addr::LOCALHOST.octets());
     let bytes = response(GOOD, ("app.test", 28), &[six], &[]);
-    assert_eq!(addresses(decode(&bytes, ID, "app.test", Kind::V6)), ["::1"]);
+    assert_eq!(addresses(decode(&bytes, ID, "app.test", RecordType::V6)), ["::1"]);
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn aliases_are_followed() {
     let address = record(&wire("y.test"), 1, 60, &[10, 0, 0, 3]);
     let chain = [alias(SAME, "x.test"), alias(&wire("x.test"), "y.test"), address.clone()];
     assert_eq!(addresses(answers(&chain)), ["10.0.0.3"]);
-    assert_eq!(answers(&chain[..2]), Reply::Failed(Failure::Alias));
-    assert_eq!(answers(&[address]), Reply::Failed(Failure::Empty), "somebody else's address");
+    assert_eq!(answers(&chain[..2]), Reply::Failed(ResolveError::Alias));
+    assert_eq!(answers(&[address]), Reply::Failed(ResolveError::Empty), "somebody else's address");
     // A CNAME loop.
     let circle = [alias(SAME, "x.test"), alias(&wire("x.test"), "app.test")];
     assert!(!matches!(answers(&circle), Reply::Answer(_)));
@@ -114,10 +114,12 @@ fn srv_records_and_additional_addresses() {
     let told = record(&wire("h2.test"), 1, 60, &[10, 0, 0, 8]);
     let all = [srv(10, 8001, "H1.test"), srv(256, 8002, "h2.test"), srv(1, 1, ".")];
     let bytes = response(GOOD, ("_h._tcp.test", 33), &all, &[told]);
-    let Reply::Answer(answer) = decode(&bytes, ID, "_h._tcp.test", Kind::Service) else { panic!() };
+    let Reply::Answer(answer) = decode(&bytes, ID, "_h._tcp.test", RecordType::Service) else {
+        panic!()
+    };
     let service = |target: &str, port, weight, address: Option<&str>| {
         let address = address.map(|text| text.parse().unwrap());
-        Record::Service(Service { target: target.into(), port, weight, address })
+        Record::Service(SrvRecord { target: target.into(), port, weight, address })
     };
     let expected =
         [service("h1.test", 8001, 10, None), service("h2.test", 8002, 256, Some("10.0.0.8"))];
@@ -127,33 +129,33 @@ fn srv_records_and_additional_addresses() {
 #[test]
 fn refusals_by_their_codes() {
     let codes = [
-        (GOOD | 3, Reply::Failed(Failure::NoSuchName)),
-        (GOOD | 5, Reply::Failed(Failure::Refused)),
-        (GOOD | 2, Reply::Failed(Failure::Other)),
-        (GOOD, Reply::Failed(Failure::Empty)),
+        (GOOD | 3, Reply::Failed(ResolveError::NoSuchName)),
+        (GOOD | 5, Reply::Failed(ResolveError::Refused)),
+        (GOOD | 2, Reply::Failed(ResolveError::Other)),
+        (GOOD, Reply::Failed(ResolveError::Empty)),
         (GOOD | 0x200, Reply::Truncated),
     ];
     for (flags, expected) in codes {
         let bytes = response(flags, ("app.test", 1), &[], &[]);
-        assert_eq!(decode(&bytes, ID, "app.test", Kind::V4), expected, "{flags:x}");
+        assert_eq!(decode(&bytes, ID, "app.test", RecordType::V4), expected, "{flags:x}");
     }
     // A name server that could not parse the query reports that without repeating it.
     let mut bytes = response(GOOD | 1, ("app.test", 1), &[], &[]);
     bytes.truncate(12);
     bytes[5] = 0;
-    assert_eq!(decode(&bytes, ID, "app.test", Kind::V4), Reply::Failed(Failure::Other));
+    assert_eq!(decode(&bytes, ID, "app.test", RecordType::V4), Reply::Failed(ResolveError::Other));
 }
 
 #[test]
 fn answers_to_other_questions_are_foreign() {
     let good = response(GOOD, ("app.test", 1), &[record(SAME, 1, 60, &[10, 0, 0, 1])], &[]);
-    assert!(matches!(decode(&good, ID, "APP.test.", Kind::V4), Reply::Answer(_)));
-    assert_eq!(decode(&good, ID + 1, "app.test", Kind::V4), Reply::Foreign, "another number");
-    assert_eq!(decode(&good, ID, "bpp.test", Kind::V4), Reply::Foreign, "another name");
-    assert_eq!(decode(&good, ID, "app.test", Kind::V6), Reply::Foreign, "another type");
+    assert!(matches!(decode(&good, ID, "APP.test.", RecordType::V4), Reply::Answer(_)));
+    assert_eq!(decode(&good, ID + 1, "app.test", RecordType::V4), Reply::Foreign, "another number");
+    assert_eq!(decode(&good, ID, "bpp.test", RecordType::V4), Reply::Foreign, "another name");
+    assert_eq!(decode(&good, ID, "app.test", RecordType::V6), Reply::Foreign, "another type");
     let mut question = good.clone();
     question[2] &= 0x7f;
-    assert_eq!(decode(&question, ID, "app.test", Kind::V4), Reply::Foreign, "no response");
+    assert_eq!(decode(&question, ID, "app.test", RecordType::V4), Reply::Foreign, "no response");
 }
 
 #[test]
@@ -172,15 +174,19 @@ fn loops_and_false_lengths_are_malformed() {
     assert_eq!(answers(&[long]), Reply::Malformed, "data beyond the end");
     let mut many = response(GOOD, ("app.test", 1), &[record(SAME, 1, 60, &[10, 0, 0, 1])], &[]);
     many[6] = 0xff;
-    assert_eq!(decode(&many, ID, "app.test", Kind::V4), Reply::Malformed, "records not there");
-    assert_eq!(decode(&many[..11], ID, "app.test", Kind::V4), Reply::Malformed);
+    assert_eq!(
+        decode(&many, ID, "app.test", RecordType::V4),
+        Reply::Malformed,
+        "records not there"
+    );
+    assert_eq!(decode(&many[..11], ID, "app.test", RecordType::V4), Reply::Malformed);
 }
 
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..600),
-        kind in prop::sample::select(vec![Kind::V4, Kind::V6, Kind::Service]),
+        kind in prop::sample::select(vec![RecordType::V4, RecordType::V6, RecordType::Service]),
     ) {
         let _ = decode(&bytes, ID, "app.test", kind);
         let _ = id(&bytes);
@@ -197,18 +203,18 @@ proptest! {
         let len = bytes.len();
         bytes[at % len] = to;
         bytes.truncate(len - cut % len);
-        if let Reply::Answer(answer) = decode(&bytes, ID, "app.test", Kind::V4) {
+        if let Reply::Answer(answer) = decode(&bytes, ID, "app.test", RecordType::V4) {
             prop_assert!(!answer.records.is_empty() && answer.records.len() <= 4);
         }
     }
 
     #[test]
     fn names_are_encoded_unchanged(text in "[a-z0-9_.-]{0,80}") {
-        if let Some(bytes) = encode(ID, &text, Kind::V4, 512) {
+        if let Some(bytes) = encode(ID, &text, RecordType::V4, 512) {
             let mut back = bytes.clone();
             back[2] |= 0x80;
             back[3] |= 3;
-            prop_assert_eq!(decode(&back, ID, &text, Kind::V4), Reply::Failed(Failure::NoSuchName));
+            prop_assert_eq!(decode(&back, ID, &text, RecordType::V4), Reply::Failed(ResolveError::NoSuchName));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Order;
 use crate::state::queue::Waiter;
 use crate::transaction::run::Transaction;
-use dns::Kind;
+use dns::RecordType;
 use reactor::Wake;
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ pub(crate) struct Wanted {
     /// The `resolvers` section.
     pub(crate) resolvers: Arc<str>,
     pub(crate) name: Box<str>,
-    pub(crate) family: Kind,
+    pub(crate) family: RecordType,
 }
 
 /// The look-ups of one transaction.
@@ -52,7 +52,7 @@ impl Lookups {
 #[derive(Debug)]
 pub(crate) struct Ask {
     pub(crate) name: Box<str>,
-    pub(crate) family: Kind,
+    pub(crate) family: RecordType,
     answer: Mutex<Option<Option<IpAddr>>>,
     waiter: Waiter,
 }

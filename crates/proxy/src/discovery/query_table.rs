@@ -3,7 +3,7 @@
 
 use super::lookup::Ask;
 use crate::discovery::server_binding::Guest;
-use dns::{Kind, Resolution, Settings};
+use dns::{RecordType, Resolution, Settings};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Index;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(super) struct Searches {
     settings: Settings,
     all: Vec<Option<Search>>,
     free: Vec<usize>,
-    names: HashMap<Box<str>, Vec<(Kind, usize)>>,
+    names: HashMap<Box<str>, Vec<(RecordType, usize)>>,
     questions: HashMap<u16, usize>,
     /// The services that servers stand for, and the hosts that they are found by.
     services: HashMap<Guest, usize>,
@@ -61,12 +61,12 @@ impl Searches {
     }
 
     /// The place of a name, if it is there.
-    fn find(&self, name: &str, kind: Kind) -> Option<usize> {
+    fn find(&self, name: &str, kind: RecordType) -> Option<usize> {
         self.names.get(name)?.iter().find(|(known, _)| *known == kind).map(|(_, place)| *place)
     }
 
     /// The place of a name, which is new if need be.
-    fn open(&mut self, name: &str, kind: Kind, now: u64) -> usize {
+    fn open(&mut self, name: &str, kind: RecordType, now: u64) -> usize {
         if let Some(place) = self.find(name, kind) {
             return place;
         }
@@ -84,16 +84,16 @@ impl Searches {
 
     /// The place of a name that a request wants to know; `None` if it is new and there are too
     /// many.
-    pub(super) fn admit(&mut self, name: &str, kind: Kind, now: u64) -> Option<usize> {
+    pub(super) fn admit(&mut self, name: &str, kind: RecordType, now: u64) -> Option<usize> {
         let known = self.find(name, kind);
         let room = self.all.len() - self.free.len() < MAX_NAMES;
         known.or_else(|| room.then(|| self.open(name, kind, now)))
     }
 
     /// Makes a server live by a name, which is asked for at once unless it does already.
-    pub(super) fn take_in(&mut self, guest: Guest, name: &str, kind: Kind, now: u64) {
+    pub(super) fn take_in(&mut self, guest: Guest, name: &str, kind: RecordType, now: u64) {
         let place = self.open(name, kind, now);
-        let stands = if kind == Kind::Service { &mut self.services } else { &mut self.hosts };
+        let stands = if kind == RecordType::Service { &mut self.services } else { &mut self.hosts };
         let before = stands.insert(guest, place);
         // A service tells again and again which hosts its servers are.
         if before == Some(place) {
@@ -104,7 +104,7 @@ impl Searches {
         }
         self.change(place, |search| {
             search.guests.push(guest);
-            search.resolution.hurry(now);
+            search.resolution.resolve_now(now);
         });
     }
 
@@ -119,7 +119,7 @@ impl Searches {
     pub(super) fn hurry(&mut self, guest: Guest, now: u64) {
         let places = [self.services.get(&guest), self.hosts.get(&guest)].map(|it| it.copied());
         for place in places.into_iter().flatten() {
-            self.change(place, |search| search.resolution.hurry(now));
+            self.change(place, |search| search.resolution.resolve_now(now));
         }
     }
 
@@ -214,27 +214,27 @@ mod tests {
     fn names_in_memory_are_told_however_many_there_are() {
         let mut all = searches();
         for n in 0..MAX_NAMES {
-            assert!(all.admit(&format!("n{n}.test"), Kind::V4, 5).is_some());
+            assert!(all.admit(&format!("n{n}.test"), RecordType::V4, 5).is_some());
         }
-        assert_eq!(all.admit("other.test", Kind::V4, 5), None);
-        assert_eq!(all.admit("n7.test", Kind::V6, 5), None, "that is another question");
-        assert!(all.admit("n7.test", Kind::V4, 5).is_some());
+        assert_eq!(all.admit("other.test", RecordType::V4, 5), None);
+        assert_eq!(all.admit("n7.test", RecordType::V6, 5), None, "that is another question");
+        assert!(all.admit("n7.test", RecordType::V4, 5).is_some());
         // The configuration's are resolved all the same.
-        all.take_in(Guest { backend: 0, slot: 0 }, "own.test", Kind::V4, 5);
+        all.take_in(Guest { backend: 0, slot: 0 }, "own.test", RecordType::V4, 5);
         all.forget(5);
         assert_eq!(all.names.len(), 1, "nobody has waited for the others");
-        assert!(all.admit("other.test", Kind::V4, 5).is_some());
+        assert!(all.admit("other.test", RecordType::V4, 5).is_some());
     }
 
     #[test]
     fn a_name_is_found_by_its_question_and_by_its_time() {
         let (mut all, settings) = (searches(), Settings::default());
         let (one, two) = (Guest { backend: 0, slot: 0 }, Guest { backend: 0, slot: 1 });
-        all.take_in(one, "a.test", Kind::V4, 5);
-        all.take_in(two, "b.test", Kind::V4, 7);
+        all.take_in(one, "a.test", RecordType::V4, 5);
+        all.take_in(two, "b.test", RecordType::V4, 7);
         assert_eq!((all.due(6).len(), all.due(7).len(), all.next()), (1, 2, Some(5)));
         let a = all.due(6)[0];
-        let event = all.change(a, |it| it.resolution.on_time(6, 77, 1, &settings));
+        let event = all.change(a, |it| it.resolution.on_timer(6, 77, 1, &settings));
         assert_eq!((event, all.by_question(77)), (Event::Ask, Some(a)));
         assert_eq!((all.due(6), all.next()), (vec![], Some(7)), "it waits for an answer");
         all.let_go(one);
@@ -258,15 +258,15 @@ mod tests {
     #[test]
     fn a_server_is_found_by_one_host_at_a_time() {
         let (mut all, guest) = (searches(), Guest { backend: 0, slot: 0 });
-        all.take_in(guest, "_h._tcp.test", Kind::Service, 5);
-        all.take_in(guest, "a.test", Kind::V4, 5);
-        all.take_in(guest, "a.test", Kind::V4, 5);
-        let a = all.find("a.test", Kind::V4).expect("it is wanted");
+        all.take_in(guest, "_h._tcp.test", RecordType::Service, 5);
+        all.take_in(guest, "a.test", RecordType::V4, 5);
+        all.take_in(guest, "a.test", RecordType::V4, 5);
+        let a = all.find("a.test", RecordType::V4).expect("it is wanted");
         assert_eq!(all[a].guests, [guest]);
-        all.take_in(guest, "b.test", Kind::V4, 5);
+        all.take_in(guest, "b.test", RecordType::V4, 5);
         assert!(all[a].guests.is_empty());
         all.let_go(guest);
-        let service = all.find("_h._tcp.test", Kind::Service).expect("it is wanted");
+        let service = all.find("_h._tcp.test", RecordType::Service).expect("it is wanted");
         assert_eq!(all[service].guests, [guest], "it still stands for that");
     }
 }

@@ -8,7 +8,7 @@ use crate::discovery::query_table::{Search, Searches};
 use crate::discovery::server_binding;
 use crate::discovery::server_binding::{Errand, Guest, Room, Taken};
 use crate::state::worker::Worker;
-use dns::{Choices, Event, Failure, Kind, Record, Reply, Resolution, Service};
+use dns::{Candidates, Event, Record, RecordType, Reply, Resolution, ResolveError, SrvRecord};
 use reactor::{TaskId, Tick, Wake};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ impl Keeper {
         }
         self.searches.change(place, |search| {
             search.asks.push(ask);
-            search.resolution.hurry(now);
+            search.resolution.resolve_now(now);
         });
     }
 
@@ -136,7 +136,7 @@ impl Keeper {
                 self.count_silence();
             }
             let (id, servers, settings) = self.question();
-            let on_time = |it: &mut Search| it.resolution.on_time(now, id, servers, &settings);
+            let on_time = |it: &mut Search| it.resolution.on_timer(now, id, servers, &settings);
             let event = self.searches.change(place, on_time);
             self.follow_up(place, event, None);
         }
@@ -169,7 +169,7 @@ impl Keeper {
         for (nameserver, id, answer) in streams {
             match answer {
                 Some(bytes) => self.read(nameserver, &bytes, true),
-                None => self.learn(nameserver, id, Reply::Failed(Failure::Other)),
+                None => self.learn(nameserver, id, Reply::Failed(ResolveError::Other)),
             }
         }
     }
@@ -208,12 +208,12 @@ impl Keeper {
         let counters = self.counters(nameserver);
         count(match &reply {
             Reply::Answer(_) => &counters.valid,
-            Reply::Failed(Failure::NoSuchName) => &counters.nx,
-            Reply::Failed(Failure::Refused) => &counters.refused,
-            Reply::Failed(Failure::Empty) => &counters.any_err,
-            Reply::Failed(Failure::Alias) => &counters.cname_error,
-            Reply::Failed(Failure::Timeout) => &counters.timeout,
-            Reply::Failed(Failure::Other) => &counters.other,
+            Reply::Failed(ResolveError::NoSuchName) => &counters.nx,
+            Reply::Failed(ResolveError::Refused) => &counters.refused,
+            Reply::Failed(ResolveError::Empty) => &counters.any_err,
+            Reply::Failed(ResolveError::Alias) => &counters.cname_error,
+            Reply::Failed(ResolveError::Timeout) => &counters.timeout,
+            Reply::Failed(ResolveError::Other) => &counters.other,
             Reply::Malformed | Reply::Truncated | Reply::Foreign => &counters.invalid,
         });
         let Some(place) = self.searches.by_question(id) else { return };
@@ -256,7 +256,7 @@ impl Keeper {
         let kind = search.resolution.preferred();
         asks.iter().for_each(|ask| ask.tell(best(&search.resolution, kind)));
         let guests = search.guests.clone();
-        if kind == Kind::Service {
+        if kind == RecordType::Service {
             return self.share_out(place, &guests);
         }
         let choices = addresses(&self.searches[place].resolution);
@@ -281,13 +281,13 @@ impl Keeper {
     /// Records of a service go to the servers of each backend that stand for it.
     fn share_out(&mut self, place: usize, guests: &[Guest]) {
         let records = self.searches[place].resolution.records();
-        let services: Vec<Service> = records
+        let services: Vec<SrvRecord> = records
             .filter_map(|record| match record {
                 Record::Service(service) => Some(service.clone()),
                 Record::Address(_) => None,
             })
             .collect();
-        let services: Vec<&Service> = services.iter().collect();
+        let services: Vec<&SrvRecord> = services.iter().collect();
         // They have been taken in backend by backend, and stay for good.
         for own in guests.chunk_by(|one, next| one.backend == next.backend) {
             for errand in server_binding::serve(&self.worker, own, &services) {
@@ -299,7 +299,7 @@ impl Keeper {
         }
     }
 
-    fn failed(&mut self, place: usize, failure: Failure) {
+    fn failed(&mut self, place: usize, failure: ResolveError) {
         let (now, settings) = (self.now(), self.settings());
         let asks = self.searches.change(place, |search| std::mem::take(&mut search.asks));
         asks.iter().for_each(|ask| ask.tell(None));
@@ -307,7 +307,7 @@ impl Keeper {
         if search.resolution.holds(failure, now, &settings) {
             return;
         }
-        let service = search.resolution.preferred() == Kind::Service;
+        let service = search.resolution.preferred() == RecordType::Service;
         let guests = search.guests.clone();
         for guest in guests {
             if service {
@@ -332,13 +332,18 @@ impl Keeper {
 }
 
 /// The address that a request gets: of the family it prefers, if there is one.
-fn best(resolution: &Resolution, family: Kind) -> Option<std::net::IpAddr> {
-    let wish = dns::choice::Wish { family, networks: &[], current: None, shares: true };
+fn best(resolution: &Resolution, family: RecordType) -> Option<std::net::IpAddr> {
+    let wish = dns::address_choice::AddressPreference {
+        family,
+        networks: &[],
+        current: None,
+        shares: true,
+    };
     addresses(resolution).best(&wish, |_| false)
 }
 
 /// The addresses of a name.
-fn addresses(resolution: &Resolution) -> Choices {
+fn addresses(resolution: &Resolution) -> Candidates {
     let address = |record: &Record| match record {
         Record::Address(address) => Some(*address),
         Record::Service(_) => None,

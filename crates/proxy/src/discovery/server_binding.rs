@@ -6,8 +6,8 @@ use crate::state::runtime::{Back, Proxy, Server};
 use crate::state::server_address::Place;
 use crate::state::worker::Worker;
 use balance::Admin;
-use dns::service::{self, Seat};
-use dns::{Choices, Failure, Resolve, Service};
+use dns::srv_assignment::{self, AssignedRecord};
+use dns::{Candidates, ResolveError, ResolveSettings, SrvRecord};
 use reactor::Address;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -42,7 +42,7 @@ impl Room {
         self.back()?.servers.get(self.slot)
     }
 
-    pub(super) fn resolve(&self) -> Option<&Resolve> {
+    pub(super) fn resolve(&self) -> Option<&ResolveSettings> {
         self.server()?.settings.resolve.as_deref()
     }
 
@@ -92,13 +92,13 @@ impl Taken {
 pub(super) fn settle(
     worker: &Worker,
     room: &Room,
-    choices: &Choices,
+    choices: &Candidates,
     taken: &mut Taken,
     by: &str,
 ) -> bool {
     let Some(resolve) = room.resolve() else { return false };
     taken.remove(room);
-    let best = choices.best(&resolve.wish(room.address()), |it| taken.contains(room, it));
+    let best = choices.best(&resolve.preference(room.address()), |it| taken.contains(room, it));
     let moved = best.is_some_and(|address| move_in(worker, room, address, by));
     if best.is_none() {
         move_out(worker, room, "No IP for server ");
@@ -144,12 +144,12 @@ pub(super) fn move_out(worker: &Worker, room: &Room, why: &str) {
 }
 
 /// The manual's words for a failure (management manual, `srv_admin_state`, and the log).
-pub(super) fn words(failure: Failure) -> &'static str {
+pub(super) fn words(failure: ResolveError) -> &'static str {
     match failure {
-        Failure::NoSuchName => "DNS NX status",
-        Failure::Refused => "DNS refused status",
-        Failure::Timeout => "DNS timeout status",
-        Failure::Empty | Failure::Alias | Failure::Other => "unspecified DNS error",
+        ResolveError::NoSuchName => "DNS NX status",
+        ResolveError::Refused => "DNS refused status",
+        ResolveError::Timeout => "DNS timeout status",
+        ResolveError::Empty | ResolveError::Alias | ResolveError::Other => "unspecified DNS error",
     }
 }
 
@@ -164,15 +164,15 @@ pub(super) enum Errand {
 }
 
 /// Hands the records of a service out to the servers of a backend that stand for it.
-pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&Service]) -> Vec<Errand> {
+pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&SrvRecord]) -> Vec<Errand> {
     let rooms: Vec<(Guest, Room)> =
         guests.iter().filter_map(|it| Some((*it, Room::of(worker, *it)?))).collect();
-    let seat = |(_, room): &(Guest, Room)| -> Seat {
+    let seat = |(_, room): &(Guest, Room)| -> AssignedRecord {
         let place = room.server()?.location.now();
         Some((place.host.as_deref()?.into(), place.address.inet()?.port()))
     };
-    let seats: Vec<Seat> = rooms.iter().map(seat).collect();
-    let plan = service::assign(services, &seats);
+    let seats: Vec<AssignedRecord> = rooms.iter().map(seat).collect();
+    let plan = srv_assignment::assign(services, &seats);
     let mut errands = Vec::new();
     for place in plan.lost {
         let (guest, room) = &rooms[place];
@@ -200,7 +200,7 @@ pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&Service]) ->
 /// A server that stands for a record gets the address that came along with it, or is to be found by
 /// the name of its host: also one that has stood for the record before, since its host may have
 /// been given up with the service, or told by a process before.
-fn settle_in(worker: &Worker, guest: Guest, room: &Room, service: &Service) -> Errand {
+fn settle_in(worker: &Worker, guest: Guest, room: &Room, service: &SrvRecord) -> Errand {
     match service.address {
         Some(address) => {
             move_in(worker, room, address, ADDITIONAL);
@@ -222,7 +222,7 @@ fn vacate(worker: &Worker, room: &Room) {
 }
 
 /// A server stands for a record from now on.
-fn occupy(worker: &Worker, room: &Room, service: &Service) {
+fn occupy(worker: &Worker, room: &Room, service: &SrvRecord) {
     events::relocate(worker, &room.proxy, room.slot, |place| {
         place.host = Some((&*service.target).into());
         if let Address::Inet(address) = &mut place.address {
@@ -245,9 +245,9 @@ pub(super) fn rename(worker: &Worker, room: &Room, name: &str) {
     }
 }
 
-fn weigh(worker: &Worker, room: &Room, service: &Service) {
+fn weigh(worker: &Worker, room: &Room, service: &SrvRecord) {
     let keeps = room.resolve().is_some_and(|resolve| resolve.keeps_weight);
-    let weight = service::weight(service.weight);
+    let weight = srv_assignment::weight(service.weight);
     let now = room.server().map(|server| server.state.user_weight());
     if !keeps && now != Some(weight) {
         events::set_weight(worker, &room.proxy, room.slot, weight);

@@ -522,8 +522,8 @@ impl Context for View<'_> {
         family: Family,
     ) -> Result<Option<IpAddr>, Missing> {
         let family = match family {
-            Family::V4 => dns::Kind::V4,
-            Family::V6 => dns::Kind::V6,
+            Family::V4 => dns::RecordType::V4,
+            Family::V6 => dns::RecordType::V6,
         };
         let wanted = Wanted { resolvers: resolvers.clone(), name: name.into(), family };
         self.notes.lookups.find(wanted).ok_or(Missing::NotYet)

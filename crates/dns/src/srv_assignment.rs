@@ -1,31 +1,31 @@
 //! Assignment of SRV records to servers.
 
-use crate::message::Service;
+use crate::message::SrvRecord;
 use std::collections::HashMap;
 
 /// Host and port of the record that a server has; `None` for a free server.
-pub type Seat = Option<(Box<str>, u16)>;
+pub type AssignedRecord = Option<(Box<str>, u16)>;
 
 /// Changes to servers, by their index in the list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Plan<'a> {
+pub struct Assignment<'a> {
     /// Servers whose record is gone.
     pub lost: Vec<usize>,
     /// Servers whose record is still there, possibly with another weight.
-    pub kept: Vec<(usize, &'a Service)>,
+    pub kept: Vec<(usize, &'a SrvRecord)>,
     /// Servers that get a new record.
-    pub gained: Vec<(usize, &'a Service)>,
+    pub gained: Vec<(usize, &'a SrvRecord)>,
 }
 
 /// Keeps servers whose record is still there, and assigns the remaining records to free servers in
 /// order.
-pub fn assign<'a>(services: &[&'a Service], seats: &[Seat]) -> Plan<'a> {
+pub fn assign<'a>(services: &[&'a SrvRecord], seats: &[AssignedRecord]) -> Assignment<'a> {
     // A record may occur twice: pushed in reverse, so that `pop` takes the first occurrence.
     let mut places: HashMap<(&str, u16), Vec<usize>> = HashMap::new();
     for (at, service) in services.iter().enumerate().rev() {
         places.entry((&service.target, service.port)).or_default().push(at);
     }
-    let mut plan = Plan::default();
+    let mut plan = Assignment::default();
     let mut given = vec![false; services.len()];
     let mut free = Vec::new();
     for (place, seat) in seats.iter().enumerate() {
@@ -54,11 +54,11 @@ pub fn weight(record: u16) -> u32 {
 mod tests {
     use super::*;
 
-    fn service(host: &str, port: u16) -> Service {
-        Service { target: host.into(), port, weight: 1, address: None }
+    fn service(host: &str, port: u16) -> SrvRecord {
+        SrvRecord { target: host.into(), port, weight: 1, address: None }
     }
 
-    fn seat(host: &str, port: u16) -> Seat {
+    fn seat(host: &str, port: u16) -> AssignedRecord {
         Some((host.into(), port))
     }
 

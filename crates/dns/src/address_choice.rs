@@ -1,12 +1,12 @@
 //! Choice of a server's address among those of its name.
 
-use crate::message::Kind;
+use crate::message::RecordType;
 use std::collections::HashSet;
 use std::net::IpAddr;
 
 /// How a server's name is resolved (`resolvers`, `resolve-*`).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Resolve {
+pub struct ResolveSettings {
     /// Index of the `resolvers` section.
     pub resolvers: usize,
     /// The name, in lower case.
@@ -14,7 +14,7 @@ pub struct Resolve {
     /// Whether the name is that of a service (SRV).
     pub service: bool,
     /// Preferred address family (`resolve-prefer`).
-    pub family: Kind,
+    pub family: RecordType,
     /// Preferred networks: address and prefix length (`resolve-net`).
     pub networks: Vec<(IpAddr, u8)>,
     /// Whether servers may share an address (`resolve-opts allow-dup-ip`).
@@ -23,23 +23,28 @@ pub struct Resolve {
     pub keeps_weight: bool,
 }
 
-impl Resolve {
+impl ResolveSettings {
     /// The record type of the first query.
-    pub fn kind(&self) -> Kind {
-        if self.service { Kind::Service } else { self.family }
+    pub fn kind(&self) -> RecordType {
+        if self.service { RecordType::Service } else { self.family }
     }
 
     /// The preferences of a server that has this address now.
-    pub fn wish(&self, current: Option<IpAddr>) -> Wish<'_> {
-        Wish { family: self.family, networks: &self.networks, current, shares: self.shares }
+    pub fn preference(&self, current: Option<IpAddr>) -> AddressPreference<'_> {
+        AddressPreference {
+            family: self.family,
+            networks: &self.networks,
+            current,
+            shares: self.shares,
+        }
     }
 }
 
 /// Preferences of a server.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish<'a> {
+pub struct AddressPreference<'a> {
     /// Preferred address family (`resolve-prefer`).
-    pub family: Kind,
+    pub family: RecordType,
     /// Preferred networks: address and prefix length (`resolve-net`).
     pub networks: &'a [(IpAddr, u8)],
     /// Its present address, which wins over an equally good one.
@@ -50,22 +55,26 @@ pub struct Wish<'a> {
 
 /// The addresses of a name, in the order of the answer.
 #[derive(Clone, Debug, Default)]
-pub struct Choices {
+pub struct Candidates {
     order: Vec<IpAddr>,
     known: HashSet<IpAddr>,
 }
 
-impl FromIterator<IpAddr> for Choices {
+impl FromIterator<IpAddr> for Candidates {
     fn from_iter<I: IntoIterator<Item = IpAddr>>(addresses: I) -> Self {
         let order: Vec<IpAddr> = addresses.into_iter().collect();
         Self { known: order.iter().copied().collect(), order }
     }
 }
 
-impl Choices {
+impl Candidates {
     /// The best address; a `taken` one only if addresses may be shared; the first of equal ones.
     /// The others are not examined if the present address has the best possible grade.
-    pub fn best(&self, wish: &Wish<'_>, taken: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
+    pub fn best(
+        &self,
+        wish: &AddressPreference<'_>,
+        taken: impl Fn(IpAddr) -> bool,
+    ) -> Option<IpAddr> {
         let graded = |address: IpAddr| {
             let free = !taken(address);
             (free || wish.shares).then(|| (wish.grade(address, free), address))
@@ -87,7 +96,7 @@ impl Choices {
     }
 }
 
-impl Wish<'_> {
+impl AddressPreference<'_> {
     /// Grade of an address: preferred network, then family, then free, then present address.
     fn grade(&self, address: IpAddr, free: bool) -> u8 {
         let near = self.networks.iter().any(|network| contains(*network, address));
@@ -125,13 +134,14 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn pick(addresses: &[&str], wish: &Wish<'_>, taken: &[&str]) -> Option<String> {
+    fn pick(addresses: &[&str], wish: &AddressPreference<'_>, taken: &[&str]) -> Option<String> {
         let taken: Vec<IpAddr> = taken.iter().map(|text| ip(text)).collect();
-        let choices: Choices = addresses.iter().map(|text| ip(text)).collect();
+        let choices: Candidates = addresses.iter().map(|text| ip(text)).collect();
         choices.best(wish, |it| taken.contains(&it)).map(|it| it.to_string())
     }
 
-    const PLAIN: Wish<'_> = Wish { family: Kind::V4, networks: &[], current: None, shares: false };
+    const PLAIN: AddressPreference<'_> =
+        AddressPreference { family: RecordType::V4, networks: &[], current: None, shares: false };
 
     #[test]
     fn a_free_address_is_preferred_to_a_shared_one() {
@@ -139,7 +149,7 @@ mod tests {
         assert_eq!(pick(two, &PLAIN, &[]).as_deref(), Some("10.0.0.1"));
         assert_eq!(pick(two, &PLAIN, &["10.0.0.1"]).as_deref(), Some("10.0.0.2"));
         assert_eq!(pick(&["10.0.0.1"], &PLAIN, &["10.0.0.1"]), None);
-        let sharing = Wish { shares: true, ..PLAIN };
+        let sharing = AddressPreference { shares: true, ..PLAIN };
         assert_eq!(pick(&["10.0.0.1"], &sharing, &["10.0.0.1"]).as_deref(), Some("10.0.0.1"));
         assert_eq!(pick(two, &sharing, &["10.0.0.1"]).as_deref(), Some("10.0.0.2"));
         assert_eq!(pick(&[], &sharing, &[]), None);
@@ -147,37 +157,37 @@ mod tests {
 
     #[test]
     fn the_present_address_is_kept_unless_another_is_better() {
-        let wish = Wish { current: Some(ip("10.0.0.2")), ..PLAIN };
+        let wish = AddressPreference { current: Some(ip("10.0.0.2")), ..PLAIN };
         assert_eq!(pick(&["10.0.0.1", "10.0.0.2"], &wish, &[]).as_deref(), Some("10.0.0.2"));
         let networks = [(ip("10.0.0.0"), 31)];
-        let near = Wish { networks: &networks, ..wish };
+        let near = AddressPreference { networks: &networks, ..wish };
         assert_eq!(pick(&["10.0.0.1", "10.0.0.2"], &near, &[]).as_deref(), Some("10.0.0.1"));
     }
 
     #[test]
     fn the_best_present_address_costs_no_search() {
         let looked = std::cell::Cell::new(0);
-        let choices: Choices = (1..=200).map(|n| IpAddr::from([10, 0, 0, n])).collect();
+        let choices: Candidates = (1..=200).map(|n| IpAddr::from([10, 0, 0, n])).collect();
         let taken = |_| {
             looked.set(looked.get() + 1);
             false
         };
-        let wish = Wish { current: Some(ip("10.0.0.200")), ..PLAIN };
+        let wish = AddressPreference { current: Some(ip("10.0.0.200")), ..PLAIN };
         assert_eq!(choices.best(&wish, taken), wish.current);
         assert_eq!(looked.get(), 1);
         assert_eq!(choices.best(&PLAIN, taken), Some(ip("10.0.0.1")));
         assert_eq!(looked.get(), 2);
-        let gone = Wish { current: Some(ip("10.0.0.201")), ..PLAIN };
+        let gone = AddressPreference { current: Some(ip("10.0.0.201")), ..PLAIN };
         assert_eq!(choices.best(&gone, taken), Some(ip("10.0.0.1")));
     }
 
     #[test]
     fn networks_before_families() {
         let networks = [(ip("2001:db8::"), 32), (ip("0.0.0.0"), 0)];
-        let wish = Wish { networks: &networks[..1], ..PLAIN };
+        let wish = AddressPreference { networks: &networks[..1], ..PLAIN };
         assert_eq!(pick(&["10.0.0.1", "2001:db8::1"], &wish, &[]).as_deref(), Some("2001:db8::1"));
         assert_eq!(pick(&["::1", "10.0.0.1"], &wish, &[]).as_deref(), Some("10.0.0.1"));
-        let all = Wish { networks: &networks[1..], family: Kind::V6, ..PLAIN };
+        let all = AddressPreference { networks: &networks[1..], family: RecordType::V6, ..PLAIN };
         assert_eq!(pick(&["::1", "10.0.0.1"], &all, &[]).as_deref(), Some("10.0.0.1"));
     }
 }
