@@ -18,23 +18,23 @@ pub(crate) const LEAP: u64 = 5_000_000_000;
 pub struct ClockCorrection {
     /// Offset added to the kernel's clock, in nanoseconds, wrapping.
     correction: AtomicU64,
-    pulses: Vec<Arc<Heartbeat>>,
+    heartbeats: Vec<Arc<Heartbeat>>,
 }
 
 impl ClockCorrection {
-    /// A timekeeper for this number of threads.
+    /// A clock correction for this number of threads.
     pub fn new(threads: usize) -> Arc<Self> {
         Self::of((0..threads).map(|_| Arc::default()).collect())
     }
 
-    /// A timekeeper for threads with these heartbeats.
-    pub(crate) fn of(pulses: Vec<Arc<Heartbeat>>) -> Arc<Self> {
-        Arc::new(Self { correction: AtomicU64::new(0), pulses })
+    /// A clock correction for threads with these heartbeats.
+    pub(crate) fn of(heartbeats: Vec<Arc<Heartbeat>>) -> Arc<Self> {
+        Arc::new(Self { correction: AtomicU64::new(0), heartbeats })
     }
 
     /// The heartbeats of all threads.
     pub fn heartbeats(&self) -> &[Arc<Heartbeat>] {
-        &self.pulses
+        &self.heartbeats
     }
 
     /// The current correction.
@@ -77,8 +77,8 @@ impl ClockCorrection {
     /// Time of the last turn of any thread, and the earliest expected turn after it. A thread whose
     /// expected turn lies before the last turn is busy or waits for a processor, and is left out.
     fn turns(&self, before: u64) -> (u64, u64) {
-        let last = self.pulses.iter().map(|it| it.last_turn()).fold(before, u64::max);
-        let next = self.pulses.iter().map(|it| it.next_turn()).filter(|next| *next >= last);
+        let last = self.heartbeats.iter().map(|it| it.last_turn()).fold(before, u64::max);
+        let next = self.heartbeats.iter().map(|it| it.next_turn()).filter(|next| *next >= last);
         (last, next.min().unwrap_or(last))
     }
 }
@@ -91,12 +91,12 @@ mod tests {
 
     /// Threads by their last and their expected turns.
     fn process(turns: &[(u64, u64)]) -> Arc<ClockCorrection> {
-        let timekeeper = ClockCorrection::new(turns.len());
-        for (pulse, (last, next)) in timekeeper.heartbeats().iter().zip(turns) {
-            pulse.set_turn_time(last * S);
-            pulse.sleep(next * S);
+        let clock_correction = ClockCorrection::new(turns.len());
+        for (heartbeat, (last, next)) in clock_correction.heartbeats().iter().zip(turns) {
+            heartbeat.set_turn_time(last * S);
+            heartbeat.sleep(next * S);
         }
-        timekeeper
+        clock_correction
     }
 
     #[test]

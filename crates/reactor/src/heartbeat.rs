@@ -1,4 +1,4 @@
-//! Heartbeats of threads, which the watchdog and the timekeeper read.
+//! Heartbeats of threads, which the watchdog and the clock correction read.
 
 use crate::throughput::Throughput;
 use sched::Activity;

@@ -83,13 +83,13 @@ pub struct Thread {
     wall_read: Cell<u64>,
     /// Last timeout of the poller, in nanoseconds.
     last_timeout: Cell<u64>,
-    /// Offset to the kernel's clock in this turn, from the timekeeper.
+    /// Offset to the kernel's clock in this turn, from the clock correction.
     correction: Cell<u64>,
-    timekeeper: Arc<ClockCorrection>,
+    clock_correction: Arc<ClockCorrection>,
     stopping: Cell<bool>,
     flushes_on_stop: Cell<bool>,
     busy_polling: Cell<bool>,
-    pulse: Arc<Heartbeat>,
+    heartbeat: Arc<Heartbeat>,
     turns: Cell<u64>,
     /// Bulk tasks run in this round, and the start of the first of them.
     bulk: Cell<(u32, u64)>,
@@ -108,42 +108,42 @@ impl std::fmt::Debug for Thread {
 }
 
 impl Thread {
-    /// A thread without tasks over a kernel, with a timekeeper of its own.
+    /// A thread without tasks over a kernel, with a clock correction of its own.
     pub fn new(index: usize, kernel: Box<dyn Kernel>, settings: Settings) -> Rc<Self> {
-        let pulse: Arc<Heartbeat> = Arc::default();
-        let timekeeper = ClockCorrection::of(vec![pulse.clone()]);
-        Self::with(index, kernel, settings, pulse, timekeeper)
+        let heartbeat: Arc<Heartbeat> = Arc::default();
+        let clock_correction = ClockCorrection::of(vec![heartbeat.clone()]);
+        Self::with(index, kernel, settings, heartbeat, clock_correction)
     }
 
-    /// As [`Thread::new`], with the timekeeper and the heartbeats of a process.
+    /// As [`Thread::new`], with the clock correction and the heartbeats of a process.
     ///
     /// # Panics
-    /// The timekeeper has no thread of this number.
+    /// The clock correction has no thread of this number.
     pub fn of_process(
         index: usize,
         kernel: Box<dyn Kernel>,
         settings: Settings,
-        timekeeper: &Arc<ClockCorrection>,
+        clock_correction: &Arc<ClockCorrection>,
     ) -> Rc<Self> {
-        let pulse = timekeeper.heartbeats()[index].clone();
-        Self::with(index, kernel, settings, pulse, timekeeper.clone())
+        let heartbeat = clock_correction.heartbeats()[index].clone();
+        Self::with(index, kernel, settings, heartbeat, clock_correction.clone())
     }
 
     fn with(
         index: usize,
         kernel: Box<dyn Kernel>,
         settings: Settings,
-        pulse: Arc<Heartbeat>,
-        timekeeper: Arc<ClockCorrection>,
+        heartbeat: Arc<Heartbeat>,
+        clock_correction: Arc<ClockCorrection>,
     ) -> Rc<Self> {
         let mailbox = Arc::new(Mailbox::new(kernel.alarm()));
-        let correction = timekeeper.correction();
+        let correction = clock_correction.correction();
         let (now, wall) = (kernel.monotonic().wrapping_add(correction), kernel.wall());
         let scheduler = Scheduler::with_counters(
             settings.scheduler,
             mailbox,
             Tick::from_nanos(now),
-            pulse.activity().clone(),
+            heartbeat.activity().clone(),
             kernel.stopwatch(),
         );
         let hasty = settings.scheduler.low_latency;
@@ -163,11 +163,11 @@ impl Thread {
             wall_read: Cell::new(now),
             last_timeout: Cell::new(u64::MAX),
             correction: Cell::new(correction),
-            timekeeper,
+            clock_correction,
             stopping: Cell::new(false),
             flushes_on_stop: Cell::new(false),
             busy_polling: Cell::new(settings.busy_polling),
-            pulse,
+            heartbeat,
             turns: Cell::new(0),
             bulk: Cell::new((0, 0)),
             bulk_time: Cell::new(BULK_TIME),
@@ -192,7 +192,7 @@ impl Thread {
 
     /// The thread's heartbeat.
     pub fn heartbeat(&self) -> &Arc<Heartbeat> {
-        &self.pulse
+        &self.heartbeat
     }
 
     /// The thread's kernel.
@@ -292,7 +292,7 @@ impl Thread {
     /// # Errors
     /// The poller fails permanently.
     pub fn run(&self) -> io::Result<()> {
-        self.pulse.start();
+        self.heartbeat.start();
         while !self.stopping.get() {
             self.turn(None)?;
         }
@@ -300,8 +300,8 @@ impl Thread {
         while self.flushes_on_stop.get() && self.has_orphans() {
             self.turn(None)?;
         }
-        // The watchdog and the timekeeper must not expect another turn.
-        self.pulse.sleep(u64::MAX);
+        // The watchdog and the clock correction must not expect another turn.
+        self.heartbeat.sleep(u64::MAX);
         Ok(())
     }
 
@@ -317,7 +317,7 @@ impl Thread {
         self.turns.set(self.turns.get() + 1);
         self.activity().loops.add(1);
         self.read_clocks();
-        self.pulse.throughput().turn(self.now.get());
+        self.heartbeat.throughput().turn(self.now.get());
         for event in &events {
             self.deliver(*event);
         }
@@ -338,7 +338,7 @@ impl Thread {
         };
         self.scheduler.run_with(&before, &|| self.has_time_for_heavy());
         self.send_queued();
-        self.pulse.end_turn(self.scheduler.load());
+        self.heartbeat.end_turn(self.scheduler.load());
         if self.turns.get().is_multiple_of(SAMPLED) {
             self.measure_turn();
         }
@@ -384,9 +384,9 @@ impl Thread {
         }
         let patience = self.timeout_with_orphans(patience);
         let timeout = if sleeps { self.time_to_expiry(patience) } else { Some(Duration::ZERO) };
-        self.pulse.sleep(self.now.get().saturating_add(self.longest_wait(timeout)));
+        self.heartbeat.sleep(self.now.get().saturating_add(self.longest_wait(timeout)));
         let result = self.kernel.wait(timeout, events);
-        self.pulse.begin_turn();
+        self.heartbeat.begin_turn();
         self.mailbox().unpark();
         match result {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
@@ -430,13 +430,13 @@ impl Thread {
     /// follow the leap, so that its timers do not expire all at once or never.
     fn read_clocks(&self) {
         let (before, raw) = (self.now.get(), self.kernel.monotonic());
-        let correction = self.timekeeper.correction();
+        let correction = self.clock_correction.correction();
         let read = raw.wrapping_add(correction);
         let (now, correction) = match read.wrapping_sub(before) <= LEAP {
             true => (read, correction),
-            false => self.timekeeper.correct_leap(raw, before),
+            false => self.clock_correction.correct_leap(raw, before),
         };
-        self.pulse.set_turn_time(now);
+        self.heartbeat.set_turn_time(now);
         let leapt = self.correction.replace(correction) != correction;
         self.wall.set(self.wall.get().wrapping_add(now - before));
         self.now.set(now);

@@ -105,7 +105,7 @@ struct ThreadRecord {
 /// Inspects the heartbeats of all threads periodically.
 #[derive(Debug)]
 pub struct Watchdog {
-    pulses: Vec<Arc<Heartbeat>>,
+    heartbeats: Vec<Arc<Heartbeat>>,
     /// Last state seen, per thread.
     seen: Vec<ThreadRecord>,
     /// Time of the last inspection.
@@ -116,10 +116,10 @@ pub struct Watchdog {
 
 impl Watchdog {
     /// A watchdog over the threads with these heartbeats.
-    pub fn new(pulses: Vec<Arc<Heartbeat>>) -> Self {
+    pub fn new(heartbeats: Vec<Arc<Heartbeat>>) -> Self {
         let unseen = ThreadRecord { turn: u64::MAX, cpu: 0, since: 0, reported: false };
-        let seen = vec![unseen; pulses.len()];
-        Self { pulses, seen, last_inspection: 0, patience: BLOCKED }
+        let seen = vec![unseen; heartbeats.len()];
+        Self { heartbeats, seen, last_inspection: 0, patience: BLOCKED }
     }
 
     /// Reports threads that are blocked for so many nanoseconds.
@@ -134,15 +134,16 @@ impl Watchdog {
         // Threads that were stopped together with the process were not blocked meanwhile.
         let stopped =
             now.saturating_sub(std::mem::replace(&mut self.last_inspection, now)) > STOPPED;
-        for (thread, (pulse, seen)) in self.pulses.iter().zip(&mut self.seen).enumerate() {
-            let system = pulse.system_thread();
-            let turn = pulse.turns();
-            let finding = |hold| StuckThread { thread, function: pulse.activity().running(), hold };
-            if seen.reported && (turn != seen.turn || pulse.is_asleep()) {
+        for (thread, (heartbeat, seen)) in self.heartbeats.iter().zip(&mut self.seen).enumerate() {
+            let system = heartbeat.system_thread();
+            let turn = heartbeat.turns();
+            let finding =
+                |hold| StuckThread { thread, function: heartbeat.activity().running(), hold };
+            if seen.reported && (turn != seen.turn || heartbeat.is_asleep()) {
                 seen.reported = false;
                 found.push(finding(Hold::Back(now.saturating_sub(seen.since))));
             }
-            if system == 0 || pulse.is_asleep() {
+            if system == 0 || heartbeat.is_asleep() {
                 continue;
             }
             let used = senses.cpu(system);
@@ -218,15 +219,15 @@ mod tests {
 
     struct Fixture {
         dog: Watchdog,
-        pulse: Arc<Heartbeat>,
+        heartbeat: Arc<Heartbeat>,
         scene: FakeSenses,
     }
 
     impl Fixture {
         fn new() -> Self {
-            let pulse = Arc::new(Heartbeat::default());
-            let dog = Watchdog::new(vec![Arc::default(), pulse.clone()]);
-            Self { dog, pulse, scene: FakeSenses::default() }
+            let heartbeat = Arc::new(Heartbeat::default());
+            let dog = Watchdog::new(vec![Arc::default(), heartbeat.clone()]);
+            Self { dog, heartbeat, scene: FakeSenses::default() }
         }
 
         /// The findings after a second in which the thread has used `cpu` nanoseconds.
@@ -245,30 +246,30 @@ mod tests {
     fn a_busy_thread_is_found_and_a_sleeping_one_is_not() {
         let mut bench = Fixture::new();
         assert_eq!(bench.look(9 * LIMIT), NOTHING, "not started");
-        bench.pulse.start();
-        bench.pulse.begin_turn();
+        bench.heartbeat.start();
+        bench.heartbeat.begin_turn();
         assert_eq!(bench.look(5), NOTHING);
         assert_eq!(bench.look(LIMIT - 1), NOTHING);
         let line = "Thread 2 has not come back to its loop for 2000 ms of CPU, and runs no task";
         assert_eq!(bench.look(1), [line]);
-        bench.pulse.begin_turn();
+        bench.heartbeat.begin_turn();
         assert_eq!(bench.look(1), NOTHING, "it came back");
-        bench.pulse.sleep(0);
+        bench.heartbeat.sleep(0);
         assert_eq!(bench.look(9 * LIMIT), NOTHING, "it sleeps");
-        bench.pulse.begin_turn();
+        bench.heartbeat.begin_turn();
         assert_eq!(bench.look(9 * LIMIT), NOTHING, "a new turn");
     }
 
     #[test]
     fn a_thread_that_is_blocked_is_found_once_and_its_return_too() {
         let mut bench = Fixture::new();
-        bench.pulse.start();
-        bench.pulse.begin_turn();
+        bench.heartbeat.start();
+        bench.heartbeat.begin_turn();
         for second in 0..20 {
             assert_eq!(bench.look(0), NOTHING, "it waits for a processor, second {second}");
         }
         bench.scene.place.replace(Some("write on descriptor 1".into()));
-        bench.pulse.begin_turn();
+        bench.heartbeat.begin_turn();
         for second in 0..10 {
             assert_eq!(bench.look(0), NOTHING, "second {second}");
         }
@@ -276,7 +277,7 @@ mod tests {
                     runs no task";
         assert_eq!(bench.look(0), [line]);
         assert_eq!(bench.look(0), NOTHING, "it has been reported");
-        bench.pulse.begin_turn();
+        bench.heartbeat.begin_turn();
         assert_eq!(bench.look(0), ["Thread 2 has come back from the kernel after 12 s"]);
         assert_eq!(bench.look(0), NOTHING);
     }
@@ -284,8 +285,8 @@ mod tests {
     #[test]
     fn a_process_that_was_stopped_was_not_blocked() {
         let mut bench = Fixture::new();
-        bench.pulse.start();
-        bench.pulse.begin_turn();
+        bench.heartbeat.start();
+        bench.heartbeat.begin_turn();
         bench.scene.place.replace(Some("at pipe_read".into()));
         assert_eq!(bench.look(0), NOTHING);
         bench.scene.now.set(bench.scene.now.get() + 60_000_000_000);

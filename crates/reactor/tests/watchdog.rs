@@ -29,14 +29,14 @@ async fn never_comes_back(thread: Rc<Thread>) {
     thread.stop();
 }
 
-fn thread(index: usize, timekeeper: &Arc<ClockCorrection>) -> Rc<Thread> {
-    Thread::of_process(index, Box::new(Os::new(8).unwrap()), Settings::default(), timekeeper)
+fn thread(index: usize, clock_correction: &Arc<ClockCorrection>) -> Rc<Thread> {
+    Thread::of_process(index, Box::new(Os::new(8).unwrap()), Settings::default(), clock_correction)
 }
 
 /// A process with a thread that waits for a pipe, until it has been reported.
 fn be_blocked() {
     let (reader, mut writer) = std::io::pipe().unwrap();
-    let timekeeper = ClockCorrection::new(1);
+    let clock_correction = ClockCorrection::new(1);
     let threads = Some(Threads::open().unwrap());
     // The watchdog's thread has no descriptors of its own.
     let (told, hear) = std::sync::mpsc::channel();
@@ -48,9 +48,9 @@ fn be_blocked() {
             _ => sys::fork::exit_now(7),
         }
     };
-    let dog = Watchdog::new(timekeeper.heartbeats().to_vec()).with_patience(1_000_000_000);
+    let dog = Watchdog::new(clock_correction.heartbeats().to_vec()).with_patience(1_000_000_000);
     dog.run(threads, report).unwrap();
-    let thread = thread(0, &timekeeper);
+    let thread = thread(0, &clock_correction);
     thread.scheduler().spawn(Class::Normal, waits_for_a_pipe(thread.clone(), reader));
     thread.run().unwrap();
     // Its return is reported by the next look.
@@ -59,8 +59,8 @@ fn be_blocked() {
 
 /// The process that is to be given up: one thread sleeps, one works, the third is stuck.
 fn be_stuck() {
-    let timekeeper = ClockCorrection::new(3);
-    let (asleep, busy) = (timekeeper.clone(), timekeeper.clone());
+    let clock_correction = ClockCorrection::new(3);
+    let (asleep, busy) = (clock_correction.clone(), clock_correction.clone());
     std::thread::spawn(move || thread(0, &asleep).run().unwrap());
     std::thread::spawn(move || {
         let thread = thread(1, &busy);
@@ -76,8 +76,8 @@ fn be_stuck() {
         eprintln!("{finding}");
         abort();
     };
-    Watchdog::new(timekeeper.heartbeats().to_vec()).run(None, report).unwrap();
-    let thread = thread(2, &timekeeper);
+    Watchdog::new(clock_correction.heartbeats().to_vec()).run(None, report).unwrap();
+    let thread = thread(2, &clock_correction);
     thread.scheduler().spawn(Class::Normal, never_comes_back(thread.clone()));
     thread.run().unwrap();
 }

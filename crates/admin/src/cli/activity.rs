@@ -122,7 +122,9 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     let nobody = Heartbeat::default();
     for line in LINES {
         let value = |thread: usize| {
-            let activity = shared.pulse(thread).map_or(nobody.activity(), |pulse| pulse.activity());
+            let activity = shared
+                .heartbeat(thread)
+                .map_or(nobody.activity(), |heartbeat| heartbeat.activity());
             (line.value)(&Source { activity, shared, thread })
         };
         let values: Vec<u64> = (0..threads).map(value).collect();

@@ -19,8 +19,8 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         _ => return Reply::error("Expects 'on', 'auto', or 'off'."),
     };
     let shared = call.shared();
-    let pulses = (0..shared.settings.threads).filter_map(|thread| shared.pulse(thread));
-    pulses.for_each(|pulse| pulse.activity().profiling.set(mode));
+    let heartbeats = (0..shared.settings.threads).filter_map(|thread| shared.heartbeat(thread));
+    heartbeats.for_each(|heartbeat| heartbeat.activity().profiling.set(mode));
     Reply::Done
 }
 
@@ -102,12 +102,12 @@ pub(super) fn render(shared: &Shared, wanted: Wanted, known: Vec<ProfileEntry>) 
 const AUTO_ON: u64 = 990_000;
 
 fn status(shared: &Shared) -> &'static str {
-    let pulses = || (0..shared.settings.threads).filter_map(|thread| shared.pulse(thread));
-    let mode = pulses().next().map(|pulse| pulse.activity().profiling.mode());
+    let heartbeats = || (0..shared.settings.threads).filter_map(|thread| shared.heartbeat(thread));
+    let mode = heartbeats().next().map(|heartbeat| heartbeat.activity().profiling.mode());
     match mode.unwrap_or_default() {
         Profiling::On => "on",
         Profiling::Off => "off",
-        Profiling::Auto if pulses().any(|it| it.activity().loop_nanos.get() >= AUTO_ON) => {
+        Profiling::Auto if heartbeats().any(|it| it.activity().loop_nanos.get() >= AUTO_ON) => {
             "auto-on"
         }
         Profiling::Auto => "auto-off",

@@ -53,16 +53,16 @@ pub(super) fn threads(call: &mut Call<'_>) -> Reply {
     let own = call.worker.thread.index;
     let mut out = String::new();
     for thread in 0..call.shared().settings.threads {
-        if let Some(pulse) = call.shared().pulse(thread) {
-            describe(call.shared(), thread, own, pulse, &mut out);
+        if let Some(heartbeat) = call.shared().heartbeat(thread) {
+            describe(call.shared(), thread, own, heartbeat, &mut out);
         }
     }
     Reply::Dump(out)
 }
 
 /// One thread, in the words of HAProxy: `rq` is the ordered queue, `tl` the lists of the others.
-fn describe(shared: &Shared, thread: usize, own: usize, pulse: &Heartbeat, out: &mut String) {
-    let activity = pulse.activity();
+fn describe(shared: &Shared, thread: usize, own: usize, heartbeat: &Heartbeat, out: &mut String) {
+    let activity = heartbeat.activity();
     let seat = shared.settings.seat(thread);
     let star = if thread == own { '*' } else { ' ' };
     let ordered = activity.queued[Class::Normal as usize].get();
@@ -74,7 +74,7 @@ fn describe(shared: &Shared, thread: usize, own: usize, pulse: &Heartbeat, out: 
         out,
         "{star} Thread {} : id={:#x} act={} glob=0 wq={} rq={} tl={} tlsz={lists} rqsz={ordered}",
         thread + 1,
-        pulse.system_thread(),
+        heartbeat.system_thread(),
         u8::from(active),
         u8::from(activity.timers.get() > 0),
         u8::from(ordered > 0),
@@ -86,9 +86,9 @@ fn describe(shared: &Shared, thread: usize, own: usize, pulse: &Heartbeat, out: 
         seat.0,
         seat.1,
         u8::from(profiled),
-        u8::from(pulse.is_asleep())
+        u8::from(heartbeat.is_asleep())
     );
-    let _ = writeln!(out, "             cpu_ns: now={}", pulse.cpu_nanos());
+    let _ = writeln!(out, "             cpu_ns: now={}", heartbeat.cpu_nanos());
     let _ = writeln!(out, "             curr_task={}", running.unwrap_or("0"));
 }
 

@@ -53,7 +53,7 @@ impl Credit {
         }
     }
 
-    /// Counts held bytes on the thread of these spares.
+    /// Counts held bytes on the thread of this free list.
     pub(super) fn count_in(&mut self, spares: &FreeList) {
         self.spares = spares.clone();
     }

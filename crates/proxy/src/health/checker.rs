@@ -46,8 +46,8 @@ impl Checker {
     pub(super) fn introduce(&self, task: TaskId) {
         self.task.set(task);
         let thread = &self.worker.thread;
-        let (mailbox, pulse) = (thread.mailbox().clone(), thread.heartbeat().clone());
-        self.desk().open(Owner { mailbox, checker: task, pulse });
+        let (mailbox, heartbeat) = (thread.mailbox().clone(), thread.heartbeat().clone());
+        self.desk().open(Owner { mailbox, checker: task, heartbeat });
     }
 
     pub(super) fn desk(&self) -> &Desk {

@@ -4,7 +4,7 @@
 //! A move writes these lines that another thread reads or writes: the receiver's inbox, the
 //! lines of the records (24 bytes each), and the two of a letter to its mailbox (the queue's tail
 //! and the letter); if the receiver sleeps, also its `parked` flag and an eventfd. Deciding writes
-//! none: it reads the counts and the pulse of one other thread.
+//! none: it reads the counts and the heartbeat of one other thread.
 
 use super::store::{Haste, Record};
 use reactor::{Heartbeat, Mailbox, TaskId, Wake};
@@ -48,7 +48,7 @@ pub(super) struct Letters {
 pub(super) struct Owner {
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) checker: TaskId,
-    pub(super) pulse: Arc<Heartbeat>,
+    pub(super) heartbeat: Arc<Heartbeat>,
 }
 
 /// What a thread has done about checks since the start.
@@ -102,7 +102,7 @@ impl Desk {
     /// The thread's load: what is in its run queue, and its batches under way. `None` while it has
     /// no checker.
     pub(super) fn load(&self) -> Option<u32> {
-        let queued = self.counts.owner.get()?.pulse.load();
+        let queued = self.counts.owner.get()?.heartbeat.load();
         Some(queued.saturating_add(self.counts.running()))
     }
 

@@ -84,7 +84,7 @@ pub struct Shared {
     /// The way to each worker's housekeeper, by thread.
     workers: Vec<OnceLock<(Arc<Mailbox>, TaskId)>>,
     /// Signs of life and counters of the threads that run, by thread.
-    pulses: Vec<OnceLock<Arc<Heartbeat>>>,
+    heartbeats: Vec<OnceLock<Arc<Heartbeat>>>,
     /// How many buffers the threads have, by thread.
     levels: Vec<OnceLock<[Arc<Levels>; 2]>>,
     /// The sockets that are listened on.
@@ -158,7 +158,7 @@ impl Shared {
             max_rates: settings.max_rates.into(),
             stopping: Stopping::default(),
             workers: (0..threads).map(|_| OnceLock::new()).collect(),
-            pulses: (0..threads).map(|_| OnceLock::new()).collect(),
+            heartbeats: (0..threads).map(|_| OnceLock::new()).collect(),
             levels: (0..threads).map(|_| OnceLock::new()).collect(),
             listening: Default::default(),
             way_hasher: Default::default(),
@@ -238,14 +238,14 @@ impl Shared {
 
     pub(crate) fn introduce(&self, worker: &Worker, housekeeper: TaskId) {
         let thread = &worker.thread;
-        let _ = self.pulses[thread.index].set(thread.heartbeat().clone());
+        let _ = self.heartbeats[thread.index].set(thread.heartbeat().clone());
         let _ = self.levels[thread.index].set(worker.buffers.levels());
         let _ = self.workers[thread.index].set((thread.mailbox().clone(), housekeeper));
     }
 
     /// The sign of life and the counters of a thread that runs.
-    pub fn pulse(&self, thread: usize) -> Option<&Heartbeat> {
-        self.pulses.get(thread)?.get().map(|pulse| &**pulse)
+    pub fn heartbeat(&self, thread: usize) -> Option<&Heartbeat> {
+        self.heartbeats.get(thread)?.get().map(|heartbeat| &**heartbeat)
     }
 
     /// Bytes of the buffers of all threads: those allocated, and those of them in use.
@@ -258,7 +258,7 @@ impl Shared {
     /// Bytes that all threads have sent, and how many of them within the second before `now`,
     /// monotonic, in nanoseconds.
     pub fn bytes_sent(&self, now: u64) -> (u64, u64) {
-        let sent = || self.pulses.iter().filter_map(OnceLock::get).map(|it| it.throughput());
+        let sent = || self.heartbeats.iter().filter_map(OnceLock::get).map(|it| it.throughput());
         (sent().map(|it| it.sent()).sum(), sent().map(|it| it.rate(now)).sum())
     }
 

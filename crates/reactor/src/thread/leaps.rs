@@ -71,10 +71,10 @@ fn threads_of_a_process_take_the_same_leap_back() {
     {
         let kernel = ScriptedKernel::default();
         kernel.now.set(2 * 3_600_000_000_000);
-        let timekeeper = ClockCorrection::new(2);
+        let clock_correction = ClockCorrection::new(2);
         let threads = [0, 1].map(|index| {
             let kernel = Box::new(kernel.clone());
-            Thread::of_process(index, kernel, Settings::default(), &timekeeper)
+            Thread::of_process(index, kernel, Settings::default(), &clock_correction)
         });
         tick(&threads[0], 1);
         other.into_iter().for_each(|seconds| tick(&threads[1], seconds));

@@ -168,11 +168,11 @@ fn another_thread_wakes_a_sleeping_thread() {
 
 #[test]
 fn other_threads_see_what_runs_and_what_was_counted() {
-    let timekeeper = ClockCorrection::new(1);
-    let pulse = timekeeper.heartbeats()[0].clone();
+    let clock_correction = ClockCorrection::new(1);
+    let heartbeat = clock_correction.heartbeats()[0].clone();
     let kernel = Box::new(Os::new(64).unwrap());
-    let thread = Thread::of_process(0, kernel, Settings::default(), &timekeeper);
-    let (own, seen) = (thread.clone(), pulse.clone());
+    let thread = Thread::of_process(0, kernel, Settings::default(), &clock_correction);
+    let (own, seen) = (thread.clone(), heartbeat.clone());
     thread.scheduler().spawn(Class::Normal, async move {
         let seen = std::thread::spawn(move || seen.activity().running()).join().unwrap();
         assert!(seen.is_some_and(|function| function.contains("other_threads_see")), "{seen:?}");
@@ -180,7 +180,7 @@ fn other_threads_see_what_runs_and_what_was_counted() {
         own.stop();
     });
     thread.run().unwrap();
-    let activity = pulse.activity();
+    let activity = heartbeat.activity();
     assert_eq!((activity.spawned.get(), activity.expired.get()), (1, 1));
     assert_eq!((activity.switches(), activity.ran[Class::Normal as usize].get()), (2, 2));
     assert_eq!((activity.wake_tasks.get(), activity.peak.get(), activity.running()), (1, 1, None));

@@ -493,18 +493,18 @@ fn serve(
         master: place.master.map(|(_, told)| told),
         ready: Barrier::new(threads),
     };
-    let timekeeper = &ClockCorrection::new(threads);
-    watch(timekeeper.heartbeats().to_vec(), watched)?;
+    let clock_correction = &ClockCorrection::new(threads);
+    watch(clock_correction.heartbeats().to_vec(), watched)?;
     sample::pattern::set_background_priority(sys::process::lower_priority);
     std::thread::scope(|scope| {
         let plan = &plan;
         for index in 1..threads {
             let builder = std::thread::Builder::new().name(format!("worker-{index}"));
-            let run = move || employ(index, shared, plan, timekeeper);
+            let run = move || employ(index, shared, plan, clock_correction);
             builder.spawn_scoped(scope, run).unwrap_or_else(|error| give_up(index, &error));
         }
         // The first worker is this thread: with `nbthread 1` nobody shares its descriptors.
-        employ(0, shared, plan, timekeeper);
+        employ(0, shared, plan, clock_correction);
     });
     Ok(())
 }
@@ -541,9 +541,14 @@ struct Plan {
 }
 
 /// One worker that works, or there is no process.
-fn employ(index: usize, shared: &Arc<Shared>, plan: &Plan, timekeeper: &Arc<ClockCorrection>) {
+fn employ(
+    index: usize,
+    shared: &Arc<Shared>,
+    plan: &Plan,
+    clock_correction: &Arc<ClockCorrection>,
+) {
     // A task that panics is the scheduler's; what panics around them takes the thread along.
-    let run = AssertUnwindSafe(|| work(index, shared, plan, timekeeper));
+    let run = AssertUnwindSafe(|| work(index, shared, plan, clock_correction));
     let panicked = |_| Err(io::Error::other("it has panicked"));
     let result = std::panic::catch_unwind(run).unwrap_or_else(panicked);
     result.unwrap_or_else(|error| give_up(index, &error));
@@ -562,7 +567,7 @@ fn work(
     index: usize,
     shared: &Arc<Shared>,
     plan: &Plan,
-    timekeeper: &Arc<ClockCorrection>,
+    clock_correction: &Arc<ClockCorrection>,
 ) -> io::Result<()> {
     let seat = plan.seats.seat(index);
     if let Some(cpus) = seat.and_then(|seat| limits::processors(&plan.maps, seat))
@@ -575,7 +580,7 @@ fn work(
         ));
     }
     let kernel = Box::new(Os::new(plan.events)?);
-    let thread = Thread::of_process(index, kernel, plan.settings, timekeeper);
+    let thread = Thread::of_process(index, kernel, plan.settings, clock_correction);
     let worker = Worker::start(&thread, shared, Box::new(admin::Pages::new(plan.runtime.clone())));
     if index == 0 {
         let sockets = plan.console.iter().map(|console| (console.handle, &console.socket));
@@ -613,8 +618,8 @@ fn buffers(settings: &Process, budget: Option<Budget>) -> Option<proxy::thread::
 
 /// Watches the workers. One that computes for ever ends the process; one that is blocked in the
 /// kernel is reported.
-fn watch(pulses: Vec<Arc<Heartbeat>>, threads: Option<Threads>) -> io::Result<()> {
-    Watchdog::new(pulses).run(threads, |finding| {
+fn watch(heartbeats: Vec<Arc<Heartbeat>>, threads: Option<Threads>) -> io::Result<()> {
+    Watchdog::new(heartbeats).run(threads, |finding| {
         let pid = std::process::id();
         match finding.hold {
             Hold::Busy(_) => {
