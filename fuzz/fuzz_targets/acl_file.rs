@@ -1,4 +1,4 @@
-//! Fuzzes files of patterns. Never holds a check: those are in `ordeal`.
+//! Fuzzes files of patterns. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::patterns::acl(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::patterns::acl(data));

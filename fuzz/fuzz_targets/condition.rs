@@ -1,4 +1,4 @@
-//! Fuzzes ACLs and conditions. Never holds a check: those are in `ordeal`.
+//! Fuzzes ACLs and conditions. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::language::condition(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::language::condition(data));

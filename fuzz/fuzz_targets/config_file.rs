@@ -1,4 +1,4 @@
-//! Fuzzes whole configurations. Never holds a check: those are in `ordeal`.
+//! Fuzzes whole configurations. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::configuration::file(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::configuration::file(data));

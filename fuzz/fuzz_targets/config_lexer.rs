@@ -1,4 +1,4 @@
-//! Fuzzes lines of a configuration into words. Never holds a check: those are in `ordeal`.
+//! Fuzzes lines of a configuration into words. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::configuration::lexer(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::configuration::lexer(data));

@@ -1,4 +1,4 @@
-//! Fuzzes lists of certificates. Never holds a check: those are in `ordeal`.
+//! Fuzzes lists of certificates. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::tls::list(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::tls::list(data));

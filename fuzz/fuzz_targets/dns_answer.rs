@@ -1,4 +1,4 @@
-//! Fuzzes answers of name servers. Never holds a check: those are in `ordeal`.
+//! Fuzzes answers of name servers. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::dns::answer(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::dns::answer(data));

@@ -1,4 +1,4 @@
-//! Fuzzes the resolution of a name. Never holds a check: those are in `ordeal`.
+//! Fuzzes the resolution of a name. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::dns::resolution(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::dns::resolution(data));

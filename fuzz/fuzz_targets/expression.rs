@@ -1,4 +1,4 @@
-//! Fuzzes sample expressions. Never holds a check: those are in `ordeal`.
+//! Fuzzes sample expressions. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::language::expression(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::language::expression(data));

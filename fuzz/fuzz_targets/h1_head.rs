@@ -1,4 +1,4 @@
-//! Fuzzes heads of HTTP/1. Never holds a check: those are in `ordeal`.
+//! Fuzzes heads of HTTP/1. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::h1::head(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::h1::head(data));

@@ -1,4 +1,4 @@
-//! Fuzzes whole responses of HTTP/1. Never holds a check: those are in `ordeal`.
+//! Fuzzes whole responses of HTTP/1. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::messages::response(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::messages::response(data));

@@ -1,4 +1,4 @@
-//! Fuzzes HTTP/2: frames. Never holds a check: those are in `ordeal`.
+//! Fuzzes HTTP/2: frames. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::h2::frames(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::h2::frames(data));

@@ -1,4 +1,4 @@
-//! Fuzzes HTTP/2: operations. Never holds a check: those are in `ordeal`.
+//! Fuzzes HTTP/2: operations. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::h2::operations(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::h2::operations(data));

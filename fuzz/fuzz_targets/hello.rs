@@ -1,4 +1,4 @@
-//! Fuzzes first messages of TLS clients. Never holds a check: those are in `ordeal`.
+//! Fuzzes first messages of TLS clients. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::tls::hello(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::tls::hello(data));

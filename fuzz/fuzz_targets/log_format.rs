@@ -1,4 +1,4 @@
-//! Fuzzes log formats. Never holds a check: those are in `ordeal`.
+//! Fuzzes log formats. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::language::log_format(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::language::log_format(data));

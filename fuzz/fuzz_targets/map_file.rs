@@ -1,4 +1,4 @@
-//! Fuzzes files of maps. Never holds a check: those are in `ordeal`.
+//! Fuzzes files of maps. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::patterns::map(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::patterns::map(data));

@@ -1,4 +1,4 @@
-//! Fuzzes regular expressions and what they replace. Never holds a check: those are in `ordeal`.
+//! Fuzzes regular expressions and what they replace. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::language::regex(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::language::regex(data));

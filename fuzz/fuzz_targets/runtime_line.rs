@@ -1,4 +1,4 @@
-//! Fuzzes lines on the runtime socket. Never holds a check: those are in `ordeal`.
+//! Fuzzes lines on the runtime socket. The properties are in `parser-properties`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::runtime::line(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| parser_properties::runtime::line(data));

@@ -15,7 +15,7 @@ The tests that are too long for every change, on inputs that no run before has s
   day       a day of virtual time: clients, origins and a network that fail in every way they can,
             1,000 seeds (crates/sim/tests/faults.rs)
   fuzz      the fuzz targets as properties: 20,000 changed seeds and pieces of noise each
-            (crates/ordeal)
+            (crates/parser-properties)
   property  the property tests of all other crates, 2,000 cases each
   differ    2,000 exchanges through HAProxy and weir, compared (needs Debian's haproxy)
   prove     every name that works, accepted and ignored: its test has to fail (cargo xtask compat)
@@ -90,13 +90,14 @@ fn day(root: &Path, amount: &Amount) -> Outcome {
 }
 
 fn fuzz(root: &Path, amount: &Amount) -> Outcome {
-    cargo(root, &["test", "--quiet", "--package", "ordeal"], |command| {
+    cargo(root, &["test", "--quiet", "--package", "parser-properties"], |command| {
         command.env("PROPTEST_CASES", scaled(amount, 20_000));
     })
 }
 
 fn property(root: &Path, amount: &Amount) -> Outcome {
-    let test = ["test", "--quiet", "--workspace", "--exclude", "ordeal", "--exclude", "xtask"];
+    let test =
+        ["test", "--quiet", "--workspace", "--exclude", "parser-properties", "--exclude", "xtask"];
     cargo(root, &test, |command| {
         command.env("PROPTEST_CASES", scaled(amount, 2_000));
     })

@@ -66,7 +66,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "table", "wire",
         ],
     ),
-    ("ordeal", &["admin", "config", "dns", "htx", "mux", "sample", "tls", "wire"]),
+    ("parser-properties", &["admin", "config", "dns", "htx", "mux", "sample", "tls", "wire"]),
     ("bench", &[]),
     ("xtask", &[]),
 ];
@@ -96,7 +96,7 @@ const UNREACHABLE: &[(&[&str], &[&str], &str)] = &[
 const KERNEL_CRATES: &[&str] = &["libc", "mio", "nix", "polling", "rustix", "socket2"];
 
 /// What no other crate may depend on, tests included.
-const TOPS: &[&str] = &["weir", "ordeal", "bench", "xtask"];
+const TOPS: &[&str] = &["weir", "parser-properties", "bench", "xtask"];
 
 fn manifests(tree: &Tree) -> BTreeMap<&str, Vec<Dependency>> {
     let read = |name| {

@@ -1,6 +1,6 @@
 //! Runs all properties on their seeds, on mutations of the seeds and on random bytes.
 
-use ordeal::ORDEALS;
+use parser_properties::PROPERTIES;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ const SPICES: &[&[u8]] = &[
 /// The committed seeds of one property.
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(name);
-    let entries = std::fs::read_dir(&directory).expect("every ordeal has seeds");
+    let entries = std::fs::read_dir(&directory).expect("every property has seeds");
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
     paths.sort();
     let seeds: Vec<Vec<u8>> =
@@ -151,14 +151,14 @@ const MANY: [&str; 2] = ["h1_request", "h1_response"];
 const MANY_CASES: u32 = 5_000;
 
 /// Runs one property on many inputs; a failure is minimised and printed.
-fn endure(name: &str) {
-    let (_, ordeal) = ORDEALS.iter().find(|(known, _)| *known == name).expect("a known name");
-    seeds(name).iter().for_each(|seed| ordeal(seed));
+fn check_property(name: &str) {
+    let (_, property) = PROPERTIES.iter().find(|(known, _)| *known == name).expect("a known name");
+    seeds(name).iter().for_each(|seed| property(seed));
     let usual = Config { failure_persistence: None, ..Config::default() };
     let cases = if MANY.contains(&name) { usual.cases.max(MANY_CASES) } else { usual.cases };
     let mut runner = TestRunner::new(Config { cases, ..usual });
     let shown = |input: Vec<u8>| {
-        ordeal(&input);
+        property(&input);
         Ok(())
     };
     if let Err(failure) = runner.run(&input(name), shown) {
@@ -166,25 +166,25 @@ fn endure(name: &str) {
     }
 }
 
-macro_rules! ordeals {
+macro_rules! properties {
     ($($name:ident),* $(,)?) => {
-        $(#[test] fn $name() { endure(stringify!($name)); })*
+        $(#[test] fn $name() { check_property(stringify!($name)); })*
 
         #[test]
         fn every_property_is_tested() {
             let here = [$(stringify!($name)),*];
-            for (name, _) in ORDEALS {
+            for (name, _) in PROPERTIES {
                 assert!(here.contains(name), "{name} has no test");
                 let target = format!("../../fuzz/fuzz_targets/{name}.rs");
                 let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(target);
                 assert!(path.exists(), "{name} has no fuzz target");
             }
-            assert_eq!(here.len(), ORDEALS.len());
+            assert_eq!(here.len(), PROPERTIES.len());
         }
     };
 }
 
-ordeals!(
+properties!(
     config_lexer,
     config_file,
     expression,

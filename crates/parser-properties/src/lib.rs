@@ -18,10 +18,10 @@ pub mod tls;
 mod world;
 
 /// The properties of one parser, checked on any bytes.
-pub type Ordeal = fn(&[u8]);
+pub type Property = fn(&[u8]);
 
 /// All properties with the name of their fuzz target and of their directory in `fuzz/seeds`.
-pub const ORDEALS: &[(&str, Ordeal)] = &[
+pub const PROPERTIES: &[(&str, Property)] = &[
     ("config_lexer", configuration::lexer),
     ("config_file", configuration::file),
     ("expression", language::expression),
