@@ -5,9 +5,10 @@
 //! Items live in chunks that double in size, each allocated with its first item. A reader loads two
 //! words that are written once. A writer takes a lock, which readers do not touch.
 
+use crate::Mutex;
 use std::ops::Index;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Release};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Items of the first chunk; each further chunk has twice as many as the one before.
 const FIRST: usize = 8;
@@ -48,7 +49,7 @@ impl<T> AppendList<T> {
 
     /// Appends the item that `make` returns for its index; no other thread gets that index.
     pub fn push_with(&self, make: impl FnOnce(usize) -> T) -> usize {
-        let _alone = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.growing.lock();
         let at = self.len.load(Acquire);
         let (chunk, offset) = place(at);
         let empty = || (0..FIRST << chunk).map(|_| OnceLock::new()).collect();

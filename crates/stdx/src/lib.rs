@@ -1,6 +1,6 @@
 //! Data structures and helpers that std lacks: slab with generations, append-only list, ordered
-//! tree with scopes, wrapping ticks, random numbers, hash functions, histograms, JSON strings,
-//! numbers in texts, byte sets, prefetching.
+//! tree with scopes, mutex without poison, wrapping ticks, random numbers, hash functions,
+//! histograms, JSON strings, numbers in texts, byte sets, prefetching.
 //!
 //! Invariant: no I/O and no clock (`cargo xtask tidy`).
 
@@ -12,6 +12,7 @@ pub mod histogram;
 pub mod json;
 pub mod leading_number;
 pub mod mutation;
+pub mod mutex;
 pub mod prefetch;
 pub mod prng;
 pub mod scope_tree;
@@ -23,6 +24,7 @@ pub mod xxhash;
 pub use append_list::AppendList;
 pub use histogram::{Histogram, Summary};
 pub use mutation::is_ignored;
+pub use mutex::Mutex;
 pub use prng::Prng;
 pub use scope_tree::{Position, ScopeTree};
 pub use slab::{Key, Slab};

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{self, FileType, Mode, OFlags};
 use rustix::net::{self, SendFlags};
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 mod spool;
@@ -102,7 +102,7 @@ struct PreparedOutput {
     number: Fd,
     kind: WriteMethod,
     /// Rest of a line that was written in part. The lock also keeps lines of threads apart.
-    rest: Mutex<Vec<u8>>,
+    rest: stdx::Mutex<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -139,14 +139,14 @@ impl PreparedOutput {
             _ if threads => WriteMethod::File(Spool::new(number)),
             _ => WriteMethod::Direct,
         };
-        Ok(Self { number, kind, rest: Mutex::default() })
+        Ok(Self { number, kind, rest: stdx::Mutex::default() })
     }
 
     fn write(&self, line: &[u8]) -> io::Result<()> {
         if let WriteMethod::File(spool) = &self.kind {
             return spool.push(line);
         }
-        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rest = self.rest.lock();
         if !rest.is_empty() {
             let taken = self.push(&rest)?;
             rest.drain(..taken);

@@ -2,8 +2,9 @@
 
 use crate::{Fd, borrow};
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, PoisonError};
 use std::time::Duration;
+use stdx::Mutex;
 
 /// Most queued bytes; a line beyond that is refused.
 const CAPACITY: usize = 1 << 20;
@@ -39,7 +40,7 @@ impl Spool {
     /// # Errors
     /// `WouldBlock` when there is no room; the system's error when earlier lines were lost.
     pub(super) fn push(self: &Arc<Self>, line: &[u8]) -> io::Result<()> {
-        let mut pending = self.lock();
+        let mut pending = self.pending.lock();
         if let Some(error) = pending.lost.take() {
             return Err(error);
         }
@@ -60,11 +61,7 @@ impl Spool {
     /// Waits until everything is written, up to `span`.
     pub(super) fn settle(&self, span: Duration) {
         let unsettled = |pending: &mut SpoolState| pending.writing || !pending.bytes.is_empty();
-        drop(self.changed.wait_timeout_while(self.lock(), span, unsettled));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, SpoolState> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        drop(self.changed.wait_timeout_while(self.pending.lock(), span, unsettled));
     }
 
     fn run(&self) {
@@ -72,14 +69,14 @@ impl Spool {
         let mut bytes = Vec::new();
         loop {
             let idle = |pending: &mut SpoolState| pending.bytes.is_empty();
-            let pending = self.changed.wait_while(self.lock(), idle);
+            let pending = self.changed.wait_while(self.pending.lock(), idle);
             let mut pending = pending.unwrap_or_else(PoisonError::into_inner);
             std::mem::swap(&mut pending.bytes, &mut bytes);
             pending.writing = true;
             drop(pending);
             let result = write_all(self.number, &bytes);
             bytes.clear();
-            let mut pending = self.lock();
+            let mut pending = self.pending.lock();
             pending.writing = false;
             pending.lost = result.err().or(pending.lost.take());
             drop(pending);

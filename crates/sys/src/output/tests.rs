@@ -32,7 +32,7 @@ fn expect_whole_lines(
 ) {
     let mut heard = vec![0; taken * length];
     // The kernel may have the last line in part: the next write completes it.
-    let there = heard.len() - output.rest.lock().unwrap().len();
+    let there = heard.len() - output.rest.lock().len();
     reader.read_exact(&mut heard[..there]).unwrap();
     output.write(&line(taken, length)).unwrap();
     reader.read_exact(&mut heard[there..]).unwrap();
@@ -87,7 +87,7 @@ fn a_stopped_terminal_refuses_lines() {
     assert!(matches!(own.kind, WriteMethod::Own(_)));
     assert!(fill(&own, 100) > 0);
     let kind = WriteMethod::Terminal;
-    let asked = PreparedOutput { number: slave.as_raw_fd(), kind, rest: Mutex::default() };
+    let asked = PreparedOutput { number: slave.as_raw_fd(), kind, rest: stdx::Mutex::default() };
     assert_eq!(fill(&asked, 100), 0, "it is full already");
     drop(asked);
 }
