@@ -1,10 +1,11 @@
 //! Data structures and helpers that std lacks: slab with generations, append-only list, ordered
 //! tree with scopes, mutex without poison, wrapping ticks, random numbers, hash functions,
-//! histograms, JSON strings, numbers in texts, byte sets, prefetching.
+//! histograms, JSON strings, base64, numbers in texts, byte sets, prefetching.
 //!
 //! Invariant: no I/O and no clock (`cargo xtask tidy`).
 
 pub mod append_list;
+pub mod base64;
 pub mod byte_set;
 pub mod decimal;
 pub mod hash;

@@ -2,8 +2,7 @@
 //! HTTP/1, which has them, and HTTP/2, which does not.
 
 use sha1::{Digest as _, Sha1};
-
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+use stdx::base64;
 
 /// Suffix of the key in the computation of the accept value.
 const APPENDED: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -17,7 +16,7 @@ pub type Accept = [u8; 28];
 /// A key: sixteen bytes in base64.
 pub fn key(random: u128) -> Key {
     let mut text = [0; 24];
-    encode(&random.to_be_bytes(), &mut text);
+    base64::encode_into(&random.to_be_bytes(), base64::STANDARD, &mut text);
     text
 }
 
@@ -27,20 +26,8 @@ pub fn accept(key: &[u8]) -> Accept {
     hash.update(key);
     hash.update(APPENDED);
     let mut text = [0; 28];
-    encode(&hash.finalize(), &mut text);
+    base64::encode_into(&hash.finalize(), base64::STANDARD, &mut text);
     text
-}
-
-/// Base64 with padding (RFC 4648 section 4), as much as `text` has room for.
-fn encode(bytes: &[u8], text: &mut [u8]) {
-    for (group, place) in bytes.chunks(3).zip(text.as_chunks_mut::<4>().0) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for (at, digit) in place.iter_mut().enumerate() {
-            let used = at <= group.len();
-            *digit = if used { DIGITS[(bits >> (18 - 6 * at) & 63) as usize] } else { b'=' };
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::response;
 use htx::Head;
 use proxy::settings::StatsPage;
 use proxy::state::services::{Answer, Body};
+use stdx::base64::{self, Padding};
 
 /// What HAProxy calls its realm.
 const REALM: &str = "HAProxy Statistics";
@@ -45,34 +46,9 @@ fn credentials(value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     if !scheme.eq_ignore_ascii_case(b"basic ") {
         return None;
     }
-    let decoded = base64(value[6..].trim_ascii())?;
+    let decoded = base64::decode(value[6..].trim_ascii(), base64::STANDARD, Padding::Optional)?;
     let colon = decoded.iter().position(|byte| *byte == b':')?;
     Some((decoded[..colon].to_vec(), decoded[colon + 1..].to_vec()))
-}
-
-/// Decodes RFC 4648 base 64, with or without padding.
-fn base64(text: &[u8]) -> Option<Vec<u8>> {
-    let digits = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
-    let mut out = Vec::with_capacity(digits.len() * 3 / 4);
-    let (mut bits, mut count) = (0u32, 0);
-    for digit in digits {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push((bits >> count) as u8);
-            bits &= (1 << count) - 1;
-        }
-    }
-    Some(out)
 }
 
 #[cfg(test)]

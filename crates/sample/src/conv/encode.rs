@@ -6,6 +6,7 @@ use crate::cast::write_int;
 use crate::facts::Facts;
 use crate::parser::Parser;
 use crate::value::{Bytes, Type, Value};
+use stdx::base64::{self, Padding, STANDARD, URL_SAFE};
 
 const BIN_STR: (Type, Type) = (Type::Bin, Type::Str);
 const STR_BIN: (Type, Type) = (Type::Str, Type::Bin);
@@ -15,10 +16,10 @@ const STR_BIN: (Type, Type) = (Type::Str, Type::Bin);
 pub(super) const TABLE: &[Converter] = &[
     conv("hex", "", BIN_STR, "Two hexadecimal digits per byte.", |_, v, _| text(hex(&v.to_bin()?, b"", usize::MAX))),
     conv("hex2i", "", (Type::Str, Type::Int), "The integer that hexadecimal digits mean.", hex2i),
-    conv("base64", "", BIN_STR, "Base64 with padding.", |_, v, _| text(to_base64(&v.to_bin()?, STANDARD, true))),
-    conv("b64dec", "", STR_BIN, "Bytes of base64.", |_, v, _| from_base64(&v.to_str()?, STANDARD, true).map(bytes)),
-    conv("ub64enc", "", BIN_STR, "URL-safe base64 without padding.", |_, v, _| text(to_base64(&v.to_bin()?, URL_SAFE, false))),
-    conv("ub64dec", "", STR_BIN, "Bytes of URL-safe base64.", |_, v, _| from_base64(&v.to_str()?, URL_SAFE, false).map(bytes)),
+    conv("base64", "", BIN_STR, "Base64 with padding.", |_, v, _| text(base64(&v.to_bin()?))),
+    conv("b64dec", "", STR_BIN, "Bytes of base64.", |_, v, _| decode_base64(&v.to_str()?).map(bytes)),
+    conv("ub64enc", "", BIN_STR, "URL-safe base64 without padding.", |_, v, _| text(url_base64(&v.to_bin()?))),
+    conv("ub64dec", "", STR_BIN, "Bytes of URL-safe base64.", |_, v, _| decode_url_base64(&v.to_str()?).map(bytes)),
     conv("be2dec", "string[,integer,integer]", BIN_STR, "Groups of bytes as decimal numbers.", be2dec).prepare(dec_chunks),
     conv("be2hex", "[string,integer,integer]", BIN_STR, "Groups of bytes in hexadecimal.", be2hex).prepare(hex_chunks),
     conv("htonl", "", (Type::Int, Type::Bin), "The low 32 bits, big-endian.", htonl),
@@ -72,61 +73,22 @@ fn hex2i<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e
     number.map(Value::Int)
 }
 
-const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+fn base64(bytes: &[u8]) -> Vec<u8> {
+    base64::encode(bytes, STANDARD, Padding::Required)
+}
 
-fn to_base64(bytes: &[u8], alphabet: &[u8; 64], padded: bool) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let mut bits = 0u32;
-        for i in 0..3 {
-            bits = bits << 8 | u32::from(group.get(i).copied().unwrap_or(0));
-        }
-        for i in 0..=group.len() {
-            out.push(alphabet[(bits >> (18 - 6 * i) & 63) as usize]);
-        }
-        if padded {
-            out.resize(out.len() + 3 - group.len(), b'=');
-        }
-    }
-    out
+fn url_base64(bytes: &[u8]) -> Vec<u8> {
+    base64::encode(bytes, URL_SAFE, Padding::None)
 }
 
 /// Bytes of standard base64 with padding.
 pub(crate) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
-    from_base64(text, STANDARD, true)
+    base64::decode(text, STANDARD, Padding::Required)
 }
 
 /// The URL-safe alphabet, without padding (RFC 7515 section 2).
 pub(crate) fn decode_url_base64(text: &[u8]) -> Option<Vec<u8>> {
-    from_base64(text, URL_SAFE, false)
-}
-
-fn from_base64(text: &[u8], alphabet: &[u8; 64], padded: bool) -> Option<Vec<u8>> {
-    let mut digits = text;
-    if padded {
-        if !text.len().is_multiple_of(4) {
-            return None;
-        }
-        let padding = text.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
-        digits = &text[..text.len() - padding];
-    }
-    if digits.len() % 4 == 1 {
-        return None;
-    }
-    let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);
-    for group in digits.chunks(4) {
-        let mut bits = 0u32;
-        for i in 0..4 {
-            let digit = match group.get(i) {
-                Some(byte) => memchr::memchr(*byte, alphabet)? as u32,
-                None => 0,
-            };
-            bits = bits << 6 | digit;
-        }
-        out.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
-    }
-    Some(out)
+    base64::decode(text, URL_SAFE, Padding::None)
 }
 
 fn dec_chunks(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {

@@ -48,6 +48,6 @@ fn xxh64<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value
 }
 
 fn xxh3<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
-    let hash = twox_hash::XxHash3_64::oneshot_with_seed(seed(args) as u64, bytes(&value)?);
+    let hash = hash::xxh3(bytes(&value)?, seed(args) as u64);
     Some(Value::Int(hash as i64))
 }
