@@ -151,12 +151,12 @@ pub(crate) fn crowded(count: u32) -> Arc<Shared> {
     let mut proxies = proxies();
     let servers = (1..=count).map(|id| server(id, &format!("s{id}"), |_| {})).collect();
     proxies[1].back = Some(Back { servers, ..Back::default() });
-    Shared::new(process(), proxies, 0)
+    proxy::build(process(), proxies, 0)
 }
 
 /// Three requests have been served by `s1`; the check of `s2` has failed.
 pub(crate) fn shared() -> Arc<Shared> {
-    let shared = Shared::new(process(), proxies(), 0);
+    let shared = proxy::build(process(), proxies(), 0);
     let front = &shared.proxies[0].front.as_ref().unwrap().counters;
     let back = shared.proxies[1].back.as_ref().unwrap();
     let counts = [(Metric::BytesIn, 246), (Metric::BytesOut, 219), (Metric::Status2xx, 3)];
@@ -194,5 +194,5 @@ pub(crate) fn settings() -> Arc<Settings> {
 
 pub(crate) fn worker(shared: &Arc<Shared>) -> Rc<Worker> {
     let thread = Thread::new(0, Box::new(Os::new(64).unwrap()), Default::default());
-    Worker::start(&thread, shared, Box::new(NoServices))
+    proxy::start(&thread, shared, Box::new(NoServices))
 }

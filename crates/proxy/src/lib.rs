@@ -24,6 +24,7 @@ pub mod transport;
 mod upstream;
 
 pub use frontend::listener::shut_frontend;
+pub use run::start::{build, start};
 pub use state::runtime::Shared;
 pub use state::worker::Worker;
 pub use thread::buffers::PoolUse;

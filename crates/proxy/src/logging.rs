@@ -2,4 +2,4 @@
 
 pub mod log;
 pub(crate) mod mail;
-pub mod ring;
+pub(crate) mod ring_forward;

@@ -4,8 +4,11 @@
 //! Times are milliseconds; an absent time is "no limit".
 
 mod link;
+pub mod memory;
 mod rings;
+pub mod soft_stop;
 mod speech;
+pub mod splice;
 
 use reactor::Address;
 use rules::Rules;
@@ -56,11 +59,11 @@ pub struct Process {
     /// The most bytes of a logged request line (`tune.http.logurilen`).
     pub log_uri_len: usize,
     /// When client connections end in a soft stop.
-    pub close_spread: crate::state::soft_stop::Spread,
+    pub close_spread: soft_stop::Spread,
     /// How many buffers there may be; `None` for as many as are wanted.
-    pub buffer_limit: Option<crate::thread::buffers::Limit>,
+    pub buffer_limit: Option<memory::Limit>,
     /// How much memory there may be; `None` for as much as is wanted.
-    pub memory: Option<crate::thread::memory::Budget>,
+    pub memory: Option<memory::Budget>,
     /// Bytes of it kept free for rewrites (`tune.maxrewrite`).
     pub max_rewrite: usize,
     /// Header lines of a message (`tune.http.maxhdr`).
@@ -111,7 +114,7 @@ pub struct Process {
     /// Clients go to the thread that has the fewest (`tune.listener.multi-queue`).
     pub spreads_clients: bool,
     /// Bounds on the pipes that payload may go through.
-    pub splice: crate::transport::splice::Limits,
+    pub splice: splice::Limits,
     /// What peers are told that speak HTTP/2 (`tune.h2.*`).
     pub h2: Http2,
     /// How header names in lower case are written for peers that mind (`h1-case-adjust`).
@@ -950,7 +953,7 @@ pub struct Proxy {
     /// `option http-buffer-request`.
     pub buffer_request: bool,
     /// `option splice-auto`, `splice-request`, `splice-response`.
-    pub splice: crate::transport::splice::Wishes,
+    pub splice: splice::Wishes,
     /// Replies that replace built-in ones, by status.
     pub error_replies: BTreeMap<u16, ErrorReply>,
     /// The statistics page.

@@ -1,11 +1,9 @@
 //! Records of traffic: access logs, accounting, traces, the flight recorder, the list of streams.
 
 pub(crate) mod accounting;
-pub mod anon;
 pub(crate) mod contstats;
 pub mod flight_recorder;
 pub(crate) mod h2_byte_count;
 pub mod history;
 pub mod last_invalid;
-pub mod stream_list;
 pub mod trace;

@@ -48,8 +48,8 @@ impl World {
         proxies.iter_mut().for_each(|proxy| proxy.logs = logs(target));
         let count = process.threads;
         let threads: Vec<_> = (0..count).map(thread).collect();
-        let shared = Shared::new(process, proxies, threads[0].nanos());
-        let start = |thread: &Rc<Thread>| Worker::start(thread, &shared, Box::new(NoServices));
+        let shared = crate::build(process, proxies, threads[0].nanos());
+        let start = |thread: &Rc<Thread>| crate::start(thread, &shared, Box::new(NoServices));
         let workers = threads.iter().map(start).collect();
         Self { shared, workers, log, seen: std::cell::RefCell::default() }
     }

@@ -7,4 +7,5 @@ pub(crate) mod forwarder;
 pub mod h2;
 pub mod socket;
 pub mod splice;
+pub(crate) mod tls_facts;
 pub(crate) mod tls_handshake;

@@ -3,7 +3,6 @@
 
 use proxy::settings::{Back, Bind, Front, Logs, Mode, Process, Proxy, Reuse, Server};
 use proxy::state::services::NoServices;
-use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::{Address, Handle, Thread};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -172,8 +171,8 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
     };
     let kernel = Box::new(Os::new(64).expect("descriptors are left"));
     let thread = Thread::new(0, kernel, reactor::thread::Settings::default());
-    let shared = Shared::new(process(), vec![settings], thread.nanos());
-    Worker::start(&thread, &shared, Box::new(NoServices));
+    let shared = proxy::build(process(), vec![settings], thread.nanos());
+    proxy::start(&thread, &shared, Box::new(NoServices));
     (thread, address)
 }
 

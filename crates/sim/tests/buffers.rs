@@ -3,8 +3,8 @@
 mod support;
 
 use balance::Algorithm::RoundRobin;
+use proxy::settings::memory::Limit;
 use proxy::settings::{Process, Reuse};
-use proxy::thread::buffers::Limit;
 use sim::Faults;
 use sim::peers::{ClientPlan, OriginPlan};
 use support::{Lab, listen, process};

@@ -4,7 +4,7 @@ mod support;
 
 use balance::Algorithm::RoundRobin;
 use proxy::settings::Reuse;
-use proxy::state::soft_stop::Spread;
+use proxy::settings::soft_stop::Spread;
 use reactor::Address;
 use sim::Faults;
 use sim::actor::{Actor, ActorId, Signal};

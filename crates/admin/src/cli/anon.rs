@@ -3,7 +3,7 @@
 
 use super::call::{Call, Reply, Severity};
 use crate::settings::Level;
-use proxy::telemetry::anon::Anon;
+use proxy::state::anon::Anon;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// `set anon on [<key>]`, `set anon off`

@@ -3,11 +3,11 @@
 use super::events::Follow;
 use super::{collect, configured, ending, profiling, sessions, system, tasks, why};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
+use proxy::state::anon::Anon;
 use proxy::state::runtime::{Back, Front, Proxy, Server};
 use proxy::state::services::Pieces;
+use proxy::state::stream_list::Which;
 use proxy::state::transaction_log::Cause;
-use proxy::telemetry::anon::Anon;
-use proxy::telemetry::stream_list::Which;
 use proxy::{Shared, Worker};
 use std::rc::Rc;
 use std::sync::Arc;

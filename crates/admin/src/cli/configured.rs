@@ -1,8 +1,8 @@
 //! Lists of what is configured and the state it is in. Never changes anything.
 
 use super::call::{Call, Later, Reply};
+use proxy::state::anon::Anon;
 use proxy::state::runtime::{Proxy, Server};
-use proxy::telemetry::anon::Anon;
 use reactor::Address;
 use std::fmt::Write as _;
 use std::net::IpAddr;

@@ -2,9 +2,9 @@
 
 use super::call::{Call, Reply, Severity};
 use proxy::servers::add_delete;
-use proxy::servers::add_delete::Refusal;
 use proxy::settings;
 use proxy::state::runtime::Proxy;
+use proxy::state::server_register::Refusal;
 use std::net::SocketAddr;
 use std::sync::Arc;
 

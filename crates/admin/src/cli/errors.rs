@@ -1,8 +1,8 @@
 //! `show errors`: the last messages that were refused, with the place that is wrong (management.txt 9.3). Never keeps one.
 
 use super::call::{Call, Reply};
+use proxy::state::last_invalid::Invalid;
 use proxy::state::runtime::Proxy;
-use proxy::telemetry::last_invalid::Invalid;
 use sample::calendar::Date;
 use std::fmt::Write as _;
 use std::sync::Arc;

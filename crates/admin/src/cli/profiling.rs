@@ -245,15 +245,12 @@ mod tests {
             tasks(wanted(&words(options)).unwrap(), known(), &mut out);
             out.lines().skip(2).map(str::to_owned).collect::<Vec<_>>()
         };
-        let line = "  proxy::frontend::client::run                5   500.0ns   100.0ns      -         -   ";
+        let line = "  proxy::frontend::client::run         5   500.0ns   100.0ns      -         -   ";
         let by = format!(" <- {}:{} io", place.file(), place.line());
         assert_eq!(text("")[0], format!("{line}{by}"));
         assert!(text("")[1].starts_with("  admin::converse                   4   50.00ns "));
         assert_eq!(text("aggr").len(), 2);
-        assert!(
-            text("aggr")[0]
-                .starts_with("  proxy::frontend::client::run                6   600.0ns ")
-        );
+        assert!(text("aggr")[0].starts_with("  proxy::frontend::client::run         6   600.0ns "));
         assert!(text("byaddr")[0].starts_with("  admin::converse "));
         assert_eq!(text("bytime 1"), text("1"));
     }

@@ -3,7 +3,7 @@
 use super::call::{Call, Reply};
 use crate::stats::{Look, Tags, Value, json, typed};
 use proxy::Shared;
-use proxy::discovery::{Counters, Resolver};
+use proxy::state::resolver::{Counters, Resolver};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -5,7 +5,7 @@ use super::{known, table};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use crate::testing;
 use proptest::prelude::*;
-use proxy::telemetry::stream_list::http::{Http, Message, State as Stage};
+use proxy::state::stream_list::http::{Http, Message, State as Stage};
 use proxy::{Shared, Worker};
 use reactor::{Class, Handle};
 use std::cell::Cell;
@@ -709,8 +709,8 @@ fn more_sessions_than_allowed_wait() {
 #[test]
 fn every_thread_is_asked_for_its_streams() {
     let mut bench = Bench::new();
-    let streams = |worker: &Worker, _| proxy::telemetry::stream_list::Part {
-        streams: vec![proxy::telemetry::stream_list::Listing {
+    let streams = |worker: &Worker, _| proxy::state::stream_list::Part {
+        streams: vec![proxy::state::stream_list::Listing {
             number: 0x10 + worker.thread.index as u64,
             frontend: 0,
             backend: Some(1),
@@ -846,7 +846,7 @@ fn relative_ports_are_shown_and_stay() {
     let servers = &mut proxies[1].back.as_mut().unwrap().servers;
     servers[0].link.follows.port = Some(80);
     servers[1].link.follows.port = Some(-80);
-    let shared = Shared::new(testing::process(), proxies, 0);
+    let shared = proxy::build(testing::process(), proxies, 0);
     let worker = testing::worker(&shared);
     let bench = Bench { worker, settings: testing::settings(), shared, listener: Cell::new(-1) };
     let stat = bench.run("show stat be 4 -1");
@@ -877,7 +877,7 @@ fn agents_are_told_and_moved() {
     let server = &mut proxies[1].back.as_mut().unwrap().servers[0];
     server.agent =
         Some(proxy::settings::Agent { ip: None, port: 8001, send: Vec::new(), inter_ms: 2_000 });
-    let shared = Shared::new(testing::process(), proxies, 0);
+    let shared = proxy::build(testing::process(), proxies, 0);
     let worker = testing::worker(&shared);
     let bench = Bench { worker, settings: testing::settings(), shared, listener: Cell::new(-1) };
     let server = || &bench.shared.proxies[1].back.as_ref().unwrap().servers[0];

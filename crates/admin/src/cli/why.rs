@@ -3,9 +3,9 @@
 
 use super::call::{Call, Later, Reply};
 use proxy::Shared;
+use proxy::state::anon::Anon;
+use proxy::state::flight_recorder::{Chooser, Flight};
 use proxy::state::transaction_log::{Cause, Phase};
-use proxy::telemetry::anon::Anon;
-use proxy::telemetry::flight_recorder::{Chooser, Flight};
 use sample::calendar::Date;
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -230,7 +230,7 @@ fn checks_and_agents_fill_their_columns() {
     server.pool_max = Some(9);
     server.balance.slowstart_ms = 60_000;
     server.balance.track = Some(balance::Tracked { backend: "other".into(), server: "s9".into() });
-    let shared = Shared::new(testing::process(), proxies, 0);
+    let shared = proxy::build(testing::process(), proxies, 0);
     let back = shared.proxies[1].back.as_ref().unwrap();
     let check = |status, code| balance::CheckResult { status, code, ..Default::default() };
     for _ in 0..3 {
@@ -273,7 +273,7 @@ fn limits_of_rates_are_shown() {
     let process = proxy::settings::Process { max_rates, ..testing::process() };
     let mut proxies = testing::proxies();
     proxies[0].front.as_mut().unwrap().session_rate = 9;
-    let shared = Shared::new(process, proxies, 0);
+    let shared = proxy::build(process, proxies, 0);
     let worker = testing::worker(&shared);
     let items = info::all(&worker, &testing::settings(), false);
     let of =

@@ -1,8 +1,8 @@
 //! The ways to one name server: a datagram socket that stays, and streams where an answer did not fit or the
 //! server speaks nothing else. Never reads a message.
 
-use super::{Counters, count};
 use crate::settings;
+use crate::state::resolver::{Counters, count};
 use crate::state::worker::Worker;
 use crate::transport::byte_client::{Line, Trouble};
 use crate::transport::tls_handshake;

@@ -1,8 +1,8 @@
 //! The names that a keeper resolves: found by name, by question, by server and by the time when they need
 //! attention. Never asks, and never decides what an answer means.
 
-use super::lookup::Ask;
 use crate::discovery::server_binding::Guest;
+use crate::state::lookup::Ask;
 use dns::{RecordType, Resolution, Settings};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Index;

@@ -1,12 +1,12 @@
 //! The task of a `resolvers` section: asks when names fall due, hears what name servers say, tells who waits. Never
 //! waits for anything but the next of these.
 
-use super::lookup::Ask;
 use super::nameserver::{Inbox, NameServer};
-use super::{Counters, Order, Resolver, count};
 use crate::discovery::query_table::{Search, Searches};
 use crate::discovery::server_binding;
 use crate::discovery::server_binding::{Errand, Guest, Room, Taken};
+use crate::state::lookup::Ask;
+use crate::state::resolver::{Counters, Order, Resolver, count};
 use crate::state::worker::Worker;
 use dns::{Candidates, Event, Record, RecordType, Reply, Resolution, ResolveError, SrvRecord};
 use reactor::{TaskId, Tick, Wake};

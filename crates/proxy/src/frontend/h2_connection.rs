@@ -1,61 +1,32 @@
 //! Connections from clients that speak HTTP/2: reads, writes, and starts a transaction for each
 //! stream. Never looks into a request.
 
-use crate::frontend::client::{Client, Last, idle_deadline};
-use crate::frontend::h2_refusal;
+use crate::frontend::client::idle_deadline;
+use crate::state::client::Client;
+use crate::state::client_h2::Front;
+use crate::state::transaction::{Arrival, Parts};
 use crate::state::worker::Worker;
 use crate::telemetry::trace::points as trace;
 use crate::transaction::run;
-use crate::transaction::run::{Arrival, Parts};
 use crate::transport::codec::Machine;
 use crate::transport::h2::pump::{Pump, Turn};
 use crate::transport::h2::{Half, Session};
 use crate::transport::socket::Transport;
 use crate::transport::tls_handshake;
-use crate::upstream::private_pool::Own;
 use buf::Buf;
 use mux::Side;
 use mux::h2::{H2Conn, Key};
 use reactor::{Class, Tick};
-use std::cell::{Cell, RefCell, RefMut};
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::atomic::Ordering::Relaxed;
-use table::DataType;
 use wire::h2::PREFACE;
-
-/// Streams of a connection that are as urgent as the requests of other connections. A connection
-/// with more at a time lets others go first: whoever asks a hundred questions at once has no claim
-/// to a hundred turns before somebody with one.
-const URGENT: u32 = 8;
 
 /// How long a client may take to learn that its connection ends, in milliseconds. What it asks for
 /// until then is served (RFC 9113 section 6.8).
 const ANNOUNCEMENT_MS: u32 = 1_000;
-
-/// What the streams of a client's connection share beside the machine.
-pub(crate) struct Front {
-    /// The connection.
-    client: Box<Client>,
-    pub(crate) session: Rc<Session>,
-    /// Server connections that only this client may use, between two requests.
-    own: RefCell<Own>,
-    last: Cell<Option<Last>>,
-    /// Streams that are being served.
-    under_way: Cell<u32>,
-    /// When the last stream ended: from then on the client is waited for.
-    idle_since: Cell<Tick>,
-    /// The `sess` variables, which all streams see and change.
-    variables: sample::VarStore,
-}
-
-impl std::fmt::Debug for Front {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Front").finish_non_exhaustive()
-    }
-}
 
 /// Whether what has come of a connection may be the beginning of HTTP/2.
 pub(crate) fn may_begin(client: &Client) -> bool {
@@ -283,71 +254,4 @@ async fn serve(worker: Rc<Worker>, front: Rc<Front>, client: Box<Client>) {
         polled
     });
     drop(ended.await);
-}
-
-impl Front {
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
-    }
-
-    /// The counters of its frontend.
-    pub(crate) fn stats(&self) -> &crate::transport::h2::stats::Stats {
-        &self.client.proxy.h2.front
-    }
-
-    /// Whether it has so many streams under way that others go first.
-    fn is_crowded(&self) -> bool {
-        self.under_way.get() >= URGENT
-    }
-
-    /// How many streams it has under way.
-    pub(crate) fn under_way(&self) -> u32 {
-        self.under_way.get()
-    }
-
-    /// One of its streams begins to be served.
-    pub(crate) fn open_stream(&self) {
-        self.under_way.set(self.under_way.get() + 1);
-        self.client.worker.share.add_stream();
-        self.stats().open_stream();
-    }
-
-    /// One of its streams has been served.
-    pub(crate) fn close_stream(&self) {
-        self.under_way.set(self.under_way.get() - 1);
-        self.client.worker.share.remove_stream();
-        self.idle_since.set(self.session.thread().tick());
-        self.stats().close_stream();
-    }
-
-    /// Enters what has happened into the books.
-    fn count(&self) {
-        let counters = self.session.drive(H2Conn::take_counters);
-        self.stats().count(&counters);
-        if counters.memory_refused > 0 {
-            let refused = &self.client.worker.shared.memory.refused;
-            refused.streams.fetch_add(counters.memory_refused.into(), Relaxed);
-        }
-        if counters.glitches > 0 {
-            self.client.count_many(DataType::GLITCH, counters.glitches.into());
-        }
-        if counters.refused > 0 || counters.connection_errors > 0 {
-            h2_refusal::report(&self.client, &counters);
-        }
-    }
-
-    /// What the next stream begins with.
-    pub(crate) fn lend(&self) -> (Option<Last>, sample::VarStore) {
-        (self.last.get(), sample::VarStore::shared(&self.variables))
-    }
-
-    /// The server connections of this client alone that no stream uses now.
-    pub(crate) fn own(&self) -> RefMut<'_, Own> {
-        self.own.borrow_mut()
-    }
-
-    /// What a stream leaves behind for those after it.
-    pub(crate) fn take_back(&self, stream: &Client) {
-        self.last.set(stream.last);
-    }
 }

@@ -6,8 +6,8 @@
 //! The machine only counts. It resets few such streams before it ends the connection, so lines are
 //! as few, and nothing is kept for them.
 
-use crate::frontend::client::Client;
 use crate::logging::log;
+use crate::state::client::Client;
 use crate::telemetry::accounting;
 use crate::transaction::sample_context::wall;
 use mux::h2::Counters;

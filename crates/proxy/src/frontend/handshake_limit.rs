@@ -5,25 +5,9 @@
 
 use crate::state::runtime::Shared;
 use crate::state::worker::Worker;
-use reactor::{TaskId, Wake};
-use std::cell::RefCell;
+use reactor::Wake;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// Listeners of one thread that have paused at a limit.
-#[derive(Debug, Default)]
-pub(crate) struct PausedListeners(RefCell<Vec<TaskId>>);
-
-impl PausedListeners {
-    /// Has the running task woken when handshakes have ended.
-    pub(crate) fn add(&self, worker: &Worker) {
-        let task = worker.thread.scheduler().current();
-        let mut paused = self.0.borrow_mut();
-        if !paused.contains(&task) {
-            paused.push(task);
-        }
-    }
-}
 
 /// How many handshakes of clients may be under way; 0 for any number.
 fn most(shared: &Shared) -> u32 {

@@ -9,22 +9,20 @@
 //! poller.
 
 use crate::frontend::client;
-use crate::frontend::client::Client;
 use crate::frontend::handshake_limit;
 use crate::frontend::handshake_limit::HandshakePlace;
 use crate::frontend::listener_balance;
 use crate::frontend::preamble;
 use crate::frontend::session_rules;
+use crate::state::client::Client;
 use crate::state::runtime::{Front, Proxy, ProxyRef, Shared};
 use crate::state::worker::Worker;
 use crate::stats::counters::{Counters, Event, Metric};
 use crate::thread::memory;
 use reactor::{Class, Handle, Listener, Socket, Wake};
-use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How soon a paused listener looks again, in milliseconds.
 const RETRY_MS: u32 = 100;
@@ -133,38 +131,6 @@ pub fn shut_frontend(shared: &Shared, proxy: &Proxy) -> bool {
         shared.ask(thread, Box::new(rouse));
     }
     true
-}
-
-/// How many tasks of all threads listen on each handle: the last one closes it, so that nobody
-/// accepts from a number that means another socket by then.
-#[derive(Debug, Default)]
-pub(crate) struct Listening(Mutex<HashMap<Handle, usize>>);
-
-impl Listening {
-    fn enter(&self, handle: Handle) {
-        *self.counts().entry(handle).or_insert(0) += 1;
-    }
-
-    /// Whether that was the last one.
-    fn leave(&self, handle: Handle) -> bool {
-        let mut counts = self.counts();
-        let Some(count) = counts.get_mut(&handle) else { return false };
-        *count -= 1;
-        let last = *count == 0;
-        if last {
-            counts.remove(&handle);
-        }
-        last
-    }
-
-    /// Whether nobody listens any more.
-    pub(crate) fn is_over(&self) -> bool {
-        self.counts().is_empty()
-    }
-
-    fn counts(&self) -> MutexGuard<'_, HashMap<Handle, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// What a listener has taken of those who wait.

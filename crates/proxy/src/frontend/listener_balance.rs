@@ -3,45 +3,16 @@
 //! The system wakes whichever thread sleeps, so threads that are woken first would get most. Each
 //! client that is accepted is given to another thread, drawn by lot, if that one has clearly fewer.
 
-use crate::frontend::client;
-use crate::frontend::client::Client;
 use crate::frontend::listener;
 use crate::settings::Bind;
+use crate::state::client;
+use crate::state::client::Client;
 use crate::state::worker::Worker;
 use reactor::{Handle, Socket};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// How many clients more a thread has than another one before it gives one away, beside a quarter.
 const SLACK: u32 = 2;
-
-/// The clients of each thread, those on their way to it included.
-#[derive(Debug, Default)]
-pub struct Loads(Vec<Load>);
-
-/// A line of the cache of its own: mostly its thread alone writes it.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Load(AtomicU32);
-
-impl Loads {
-    pub(crate) fn new(threads: usize) -> Self {
-        Self((0..threads).map(|_| Load::default()).collect())
-    }
-
-    pub(crate) fn enter(&self, thread: usize) {
-        self.0[thread].0.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn leave(&self, thread: usize) {
-        self.0[thread].0.fetch_sub(1, Relaxed);
-    }
-
-    /// Clients of a thread.
-    pub fn of(&self, thread: usize) -> u32 {
-        self.0.get(thread).map_or(0, |load| load.0.load(Relaxed))
-    }
-}
 
 /// The thread that a client of this line is given to; `None` for the running one.
 pub(crate) fn choose(worker: &Worker, bind: &Bind) -> Option<usize> {

@@ -8,10 +8,11 @@
 //! system knows.
 
 use crate::frontend::client;
-use crate::frontend::client::Client;
 use crate::frontend::handshake_limit::HandshakePlace;
 use crate::frontend::session_rules;
 use crate::settings::{Expected, Preamble};
+use crate::state::client::Client;
+use crate::state::client_cold_state::Told;
 use crate::state::worker::Worker;
 use crate::transport::channel::Link;
 use crate::transport::socket::Transport;
@@ -27,16 +28,6 @@ use wire::proxy_protocol::Addresses;
 
 mod header;
 mod report;
-
-/// What a PROXY protocol header told of the client.
-#[derive(Debug, Default)]
-pub(crate) struct Told {
-    /// The host name that it asked for.
-    pub(crate) authority: Option<Box<[u8]>>,
-    pub(crate) unique_id: Option<Box<[u8]>>,
-    /// The network namespace that it comes from, if it is known here.
-    namespace: Option<Arc<Namespace>>,
-}
 
 /// The network namespace that a client comes from, if not that of the process: as its PROXY
 /// protocol header says, otherwise that of the listener. (As measured.)

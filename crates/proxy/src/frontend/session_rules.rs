@@ -4,8 +4,8 @@
 //! ([`crate::frontend::preamble`]), then the rules of `tcp-request session` (manual section 4): a
 //! connection that is refused is no session, and is not logged.
 
-use crate::frontend::client::Client;
 use crate::frontend::listener;
+use crate::state::client::Client;
 use crate::state::request_buffers::{Notes, Workspace};
 use crate::stats::counters::Metric;
 use crate::telemetry::trace::points as trace;

@@ -3,13 +3,13 @@
 
 use super::checker::Checker;
 use super::rule;
-use super::store::Record;
 use crate::health::check_run::{Subject, Turn, Underway};
 use crate::health::result;
 use crate::logging::log;
 use crate::logging::mail;
 use crate::servers::events;
 use crate::servers::events::Cause;
+use crate::state::check_record::Record;
 use crate::state::worker::Worker;
 use crate::transport::byte_client::{Line, Trouble};
 use balance::{Admin, Change, CheckResult, CheckStatus, MAX_WEIGHT};

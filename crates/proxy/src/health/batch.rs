@@ -6,8 +6,8 @@
 
 use super::checker::Checker;
 use super::probe::{Over, Probe};
-use super::store::Record;
 use crate::health::check_run::{Turn, Underway};
+use crate::state::check_record::Record;
 use reactor::Tick;
 use std::rc::Rc;
 

@@ -2,13 +2,13 @@
 //! again afterwards. Never connects.
 
 use super::checker::Checker;
-use super::store::Record;
 use crate::discovery;
 use crate::logging::log;
 use crate::logging::mail;
 use crate::servers::events;
 use crate::servers::events::Cause;
 use crate::settings;
+use crate::state::check_record::Record;
 use crate::state::runtime::{Back, Proxy, Server};
 use crate::state::worker::Worker;
 use crate::telemetry::trace::points as trace;

@@ -2,10 +2,10 @@
 //! waits for it in a way that holds the thread, and never longer than the interval.
 
 use super::checker::Checker;
-use super::store::Record;
 use crate::health::check_run::{Subject, Turn, Underway};
 use crate::health::result;
 use crate::settings::{External, Mode};
+use crate::state::check_record::Record;
 use balance::{CheckResult, CheckStatus};
 use reactor::{Address, ChildProgram, ExitStatus, Program};
 use std::rc::Rc;

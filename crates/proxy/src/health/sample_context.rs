@@ -3,6 +3,7 @@
 use crate::state::runtime::{Proxy, Server};
 use crate::state::worker::Worker;
 use crate::transaction::sample_context;
+use crate::transport::tls_facts;
 use htx::Head;
 use sample::vars::VarState;
 use sample::{
@@ -86,8 +87,8 @@ impl Facts for Scene<'_> {
 
     fn tls(&self, hop: Hop, fact: TlsFact<'_>) -> Option<Value<'static>> {
         match self.session.as_ref().filter(|_| hop == Hop::Server) {
-            Some(session) => sample_context::tls::of_session(session, fact),
-            None => sample_context::tls::without(fact),
+            Some(session) => tls_facts::of_session(session, fact),
+            None => tls_facts::without(fact),
         }
     }
 

@@ -1,52 +1,12 @@
 //! Sleeping checks of one thread, the next due first. Never runs one.
 
 use super::rule;
-use std::cmp::Ordering;
+pub(crate) use crate::state::check_record::Haste;
+pub(crate) use crate::state::check_record::Record;
 use std::collections::BTreeSet;
-
-/// A sleeping check: plain data that may move between threads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Record {
-    /// The backend, by index.
-    pub(super) backend: u32,
-    /// The server in it.
-    pub(super) slot: u32,
-    /// When it is due: monotonic milliseconds, the same for all threads.
-    pub(super) due: u64,
-    /// Milliseconds that it sleeps in all.
-    pub(super) interval: u32,
-    /// It has changed threads since it woke up, and does not do so again.
-    pub(super) moved: bool,
-    /// It asks the server's agent.
-    pub(super) agent: bool,
-}
-
-/// A wish that the check of a server comes earlier.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Haste {
-    /// The backend, by index.
-    pub(super) backend: u32,
-    /// The server in it.
-    pub(super) slot: u32,
-    /// Milliseconds from now.
-    pub(super) within: u32,
-}
 
 /// A batch that moves is a few cache lines.
 const _: () = assert!(size_of::<Record>() <= 24);
-
-impl Ord for Record {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let key = |it: &Self| (it.due, it.backend, it.slot, it.agent, it.interval, it.moved);
-        key(self).cmp(&key(other))
-    }
-}
-
-impl PartialOrd for Record {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
 
 /// The sleeping checks of a thread.
 #[derive(Debug, Default)]

@@ -5,8 +5,9 @@ mod model;
 mod scripts;
 
 use super::rule;
-use super::store::{Record, Store};
+use crate::health::store::Store;
 use crate::settings::{Check, HttpCheck, Mode, Process, Proxy, Server};
+use crate::state::check_record::Record;
 use crate::testing;
 use crate::testing::{Origin, World};
 use balance::{CheckStatus, OpState};

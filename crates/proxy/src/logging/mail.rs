@@ -5,50 +5,15 @@
 //! last mail.
 
 use crate::settings::Mail;
+use crate::state::mail_queue::LONGEST;
 use crate::state::runtime::Proxy;
 use crate::state::worker::Worker;
 use crate::transport::byte_client::{Line, Trouble};
 use reactor::{Address, Class};
 use sample::calendar::Date;
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Mails that wait for one mailer; those beyond are dropped.
-const CAPACITY: usize = 1_000;
-/// The longest line that a mailer may say, in bytes.
-const LONGEST: usize = 4_096;
-
-/// Mails on their way to one mailer.
-#[derive(Debug, Default)]
-pub(crate) struct Outbox(Mutex<Queue>);
-
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: VecDeque<Arc<str>>,
-    /// A task takes them out.
-    tended: bool,
-}
-
-impl Outbox {
-    /// Adds a mail; whether somebody has to begin to take mails out.
-    fn put(&self, text: &Arc<str>) -> bool {
-        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if queue.waiting.len() < CAPACITY {
-            queue.waiting.push_back(text.clone());
-        }
-        !std::mem::replace(&mut queue.tended, true)
-    }
-
-    /// The next mail; with the last one the duty ends.
-    fn take(&self) -> Option<Arc<str>> {
-        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = queue.waiting.pop_front();
-        queue.tended = next.is_some();
-        next
-    }
-}
+use std::sync::Arc;
 
 /// Tells the operators of a proxy by mail, if they want mails of this level.
 pub(crate) fn tell(worker: &Worker, proxy: &Proxy, level: u8, text: &str) {

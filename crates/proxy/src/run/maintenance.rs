@@ -2,8 +2,9 @@
 //! answers questions; one task of the process that measures its memory. Never serves a request, and
 //! never has a timer without a reason.
 
+use crate::settings::memory::Budget;
 use crate::state::worker::Worker;
-use crate::thread::memory::{Budget, Level, PERIOD_MS, QUIET_MS};
+use crate::thread::memory::{Level, PERIOD_MS, QUIET_MS};
 use reactor::{Class, Wake};
 use std::rc::Rc;
 use stdx::Tick;

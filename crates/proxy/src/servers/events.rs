@@ -11,35 +11,15 @@ use crate::servers::slow_start;
 use crate::servers::track;
 use crate::state::runtime::{Back, Proxy, Server, Shared};
 use crate::state::server_address::Place;
+use crate::state::stream_list;
+use crate::state::stream_list::Which;
 use crate::state::transaction_log::Cause as End;
 use crate::state::worker::Worker;
-use crate::telemetry::stream_list;
-use crate::telemetry::stream_list::Which;
 use balance::notice::{self, Sessions};
 use balance::{Admin, Change, OpState};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 pub use balance::notice::Cause;
-
-/// Whether a backend has a usable server, and what became of it: written when the last one leaves
-/// or the first one comes.
-#[derive(Debug)]
-pub struct Availability {
-    down: AtomicBool,
-    went_down: AtomicU64,
-    downtime_ms: AtomicU64,
-}
-
-impl Availability {
-    pub(crate) fn new(usable: bool) -> Self {
-        Self { down: AtomicBool::new(!usable), went_down: 0.into(), downtime_ms: 0.into() }
-    }
-
-    /// How often the last usable server left (`chkdown` of a backend).
-    pub fn went_down(&self) -> u64 {
-        self.went_down.load(Relaxed)
-    }
-}
 
 impl Back {
     /// Milliseconds without a usable server, up to `now_ms` (`downtime` of a backend).

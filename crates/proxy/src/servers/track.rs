@@ -6,17 +6,11 @@
 use crate::servers::events;
 use crate::servers::events::Cause;
 use crate::state::runtime::{Proxy, Server, Shared};
+pub(crate) use crate::state::tracking::At;
 use crate::state::worker::Worker;
 use balance::{Admin, Change};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// A server, by its backend and its slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct At {
-    backend: usize,
-    slot: usize,
-}
 
 /// Makes the servers that are followed know their followers; who leads others before those,
 /// wherever they stand in the file, so that a state goes down a whole chain.

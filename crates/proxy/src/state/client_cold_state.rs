@@ -1,10 +1,11 @@
 //! What only few clients have, for one word of those that have nothing. Never looks at what it keeps.
 
-use crate::frontend::preamble::Told;
 use crate::settings::Expected;
+use reactor::Namespace;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What only few clients have; those that do pay for an allocation.
 #[derive(Clone, Default)]
@@ -72,4 +73,14 @@ impl Deref for Rare {
     fn deref(&self) -> &Rarities {
         self.0.as_deref().unwrap_or(NOTHING)
     }
+}
+
+/// What a PROXY protocol header told of the client.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// The host name that it asked for.
+    pub(crate) authority: Option<Box<[u8]>>,
+    pub(crate) unique_id: Option<Box<[u8]>>,
+    /// The network namespace that it comes from, if it is known here.
+    pub(crate) namespace: Option<Arc<Namespace>>,
 }

@@ -4,15 +4,15 @@
 //! [`Workspace`] holds what moving bytes needs: heads and outgoing bytes; a transaction that only
 //! waits for the server's answer gives it back, and the next to run finds it warm in the cache.
 
-use crate::discovery::lookup::Lookups;
 use crate::settings::Expected;
+use crate::state::credentials::Credentials;
+use crate::state::flight_recorder::Text;
+use crate::state::lookup::Lookups;
+use crate::state::sticking::Pending;
 use crate::state::transaction_log::Journal;
 use crate::state::worker::Worker;
-use crate::telemetry::flight_recorder::Text;
-use crate::transaction::password_worker::Credentials;
-use crate::transaction::sample_context::tls::Failed;
-use crate::transaction::stages::sticking::Pending;
 use crate::transport::forwarder::Flow;
+use crate::transport::tls_facts::Failed;
 use htx::Head;
 use sample::{TransactionRecord, Variables};
 use std::cell::{Cell, OnceCell, RefCell};

@@ -3,31 +3,29 @@
 //! What is written per request: the gauges of the frontend and backend in use, the load of the
 //! server, and nothing else; counters live in per-thread blocks ([`crate::stats::counters`]).
 
-use crate::discovery::Resolver;
-use crate::logging::mail::Outbox;
-use crate::logging::ring;
-use crate::logging::ring::Ring;
-use crate::servers::add_delete::Register;
-use crate::servers::events;
-use crate::servers::events::Availability;
 use crate::servers::track;
 use crate::settings;
+use crate::state::availability::Availability;
 use crate::state::dynamic_maxconn;
 use crate::state::dynamic_maxconn::Limit;
+use crate::state::history::History;
+use crate::state::last_invalid::Captures;
+use crate::state::mail_queue::Outbox;
+use crate::state::pool::Parking;
 use crate::state::queue::Queue;
+use crate::state::resolver::Resolver;
+use crate::state::ring;
+use crate::state::ring::Ring;
 use crate::state::server_address::Location;
 use crate::state::server_list::Servers;
+use crate::state::server_register::Register;
 use crate::state::soft_stop::Stopping;
 pub use crate::state::thread_handle::ProxyRef;
+use crate::state::trace::Traces;
 use crate::state::worker::Worker;
 use crate::stats::counters::{Block, Counters, Gauge};
 use crate::stats::latency::Span;
 use crate::stats::tls::TlsCounters;
-use crate::telemetry::history;
-use crate::telemetry::history::History;
-use crate::telemetry::last_invalid::Captures;
-use crate::telemetry::trace::Traces;
-use crate::upstream::pool::Parking;
 use balance::Balancer;
 use buf::Levels;
 use reactor::{Address, Heartbeat, Mailbox, TaskId, Wake};
@@ -88,9 +86,9 @@ pub struct Shared {
     /// How many buffers the threads have, by thread.
     levels: Vec<OnceLock<[Arc<Levels>; 2]>>,
     /// The sockets that are listened on.
-    pub(crate) listening: crate::frontend::listener::Listening,
+    pub(crate) listening: crate::state::listening::Listening,
     /// Clients of each thread.
-    pub loads: crate::frontend::listener_balance::Loads,
+    pub loads: crate::state::listening::Loads,
     /// Keys what tells server connections apart ([`crate::upstream::connect_plan`]), for all
     /// threads.
     pub(crate) way_hasher: std::hash::RandomState,
@@ -132,7 +130,7 @@ pub struct Shared {
     /// The `resolvers` sections.
     pub resolvers: Vec<Resolver>,
     /// Where threads leave health checks for each other.
-    pub(crate) desks: Vec<crate::health::Desk>,
+    pub(crate) desks: Vec<crate::state::check_inbox::Desk>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -142,8 +140,13 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// Builds the running objects; nothing listens yet. `now` is monotonic, in nanoseconds.
-    pub fn new(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u64) -> Arc<Self> {
+    /// The running objects, as the configuration describes them. `now` is monotonic, in
+    /// nanoseconds.
+    pub(crate) fn new(
+        settings: settings::Process,
+        proxies: Vec<settings::Proxy>,
+        now: u64,
+    ) -> Arc<Self> {
         let threads = settings.threads;
         let build = |(index, proxy)| Arc::new(Proxy::new(index, proxy, threads, now));
         let proxies: Vec<_> = proxies.into_iter().enumerate().map(build).collect();
@@ -163,7 +166,7 @@ impl Shared {
             listening: Default::default(),
             way_hasher: Default::default(),
             pipes: Default::default(),
-            loads: crate::frontend::listener_balance::Loads::new(threads),
+            loads: crate::state::listening::Loads::new(threads),
             tables: tables(&settings.tables),
             vars: settings.variables.clone(),
             restored: OnceLock::new(),
@@ -180,14 +183,10 @@ impl Shared {
             work: SharedWork::new(threads),
             memory: crate::thread::memory::Memory::new(settings.memory),
             parked_tended: AtomicBool::new(false),
-            desks: (0..threads).map(|_| crate::health::Desk::default()).collect(),
+            desks: (0..threads).map(|_| crate::state::check_inbox::Desk::default()).collect(),
             settings,
         });
         dynamic_maxconn::settle(&shared.proxies, shared.settings.maxconn);
-        events::restore_all(&shared);
-        track::introduce_all(&shared);
-        crate::run::table_expiry::tend_all(&shared);
-        history::keep(&shared);
         shared
     }
 

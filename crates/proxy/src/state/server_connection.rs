@@ -1,14 +1,13 @@
 //! A connection to a server: data that moves between the pool and transactions. Never a task.
 
+use crate::state::pool::Parked;
+use crate::state::server_h2::Trunk;
 use crate::state::thread_handle::ServerRef;
 use crate::state::worker::Worker;
 use crate::transport::channel::Link;
 use crate::transport::codec::Machine;
 use crate::transport::h2::Stream;
 use crate::transport::socket::Transport;
-use crate::upstream::connect_plan::Target;
-use crate::upstream::h2_connection::Trunk;
-use crate::upstream::pool::Parked;
 use buf::Buf;
 use mux::h2::Key;
 use reactor::{Socket, Urgency};
@@ -265,4 +264,15 @@ impl ServerConn {
     pub(crate) fn is_stale(&self) -> bool {
         self.is_spoilt() || (self.requests == 1 && !self.socket.is_quiet())
     }
+}
+
+/// What a connection was made to, and how. Whether a request can use it depends on that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Target {
+    /// [`Way::key`]
+    pub(crate) key: u64,
+    /// The number of its server's place ([`Place::moves`]).
+    pub(crate) moves: u32,
+    /// The address, unless it is a path.
+    pub(crate) address: Option<SocketAddr>,
 }

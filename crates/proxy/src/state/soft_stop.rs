@@ -1,19 +1,8 @@
 //! The soft stop: announced, then begun, then each client connection's moment to end. Never stops
 //! anything by itself.
 
+use crate::settings::soft_stop::Spread;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-
-/// When client connections that are kept alive end in a soft stop (`close-spread-time`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Spread {
-    /// As soon as they are between two requests.
-    #[default]
-    AtOnce,
-    /// Some time within so many milliseconds.
-    Over(u64),
-    /// When their timeouts or their clients end them.
-    Never,
-}
 
 /// How far the process is with stopping; read by every thread.
 #[derive(Debug, Default)]

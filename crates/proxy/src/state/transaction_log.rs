@@ -1,6 +1,6 @@
 //! What is remembered of a transaction for logs and statistics: moments, bytes, its end. Never writes.
 
-use crate::telemetry::flight_recorder::Chooser;
+use crate::state::flight_recorder::Chooser;
 use mux::BodyKind;
 use std::sync::Arc;
 

@@ -1,28 +1,22 @@
 //! What all tasks of one thread share: its reactor, its pools, the process. Never crosses a thread.
 
-use crate::discovery;
-use crate::frontend::handshake_limit::PausedListeners;
-use crate::frontend::listener;
-use crate::health;
-use crate::log_forward;
-use crate::logging::ring;
-use crate::run::maintenance;
+use crate::state::credentials::Verifier;
+use crate::state::flight_recorder::Recorder;
+use crate::state::listening::PausedListeners;
+use crate::state::pool::IdlePool;
 use crate::state::request_buffers::{Notes, Workspace};
 use crate::state::runtime::{Proxy, ProxyRef, Shared};
+use crate::state::server_h2::Trunks;
 use crate::state::services::Services;
+use crate::state::stream_list::Streams;
 use crate::state::thread_handle::LocalProxy;
+use crate::state::transaction::Seats;
 use crate::stats::counters::Block;
-use crate::telemetry::flight_recorder::Recorder;
-use crate::telemetry::stream_list::Streams;
 use crate::thread::buffers::{Buffers, PoolUse};
-use crate::thread::future_pool::Seats;
 use crate::thread::memory::Level;
-use crate::transaction::password_worker::Verifier;
-use crate::upstream::h2_connection::Trunks;
-use crate::upstream::pool::IdlePool;
 use mux::h2::flood::TurnLimits;
 use mux::{Side, h1, h2};
-use reactor::{Class, Thread};
+use reactor::Thread;
 use sample::calendar::Date;
 use sample::regex::effort;
 use std::cell::{Cell, RefCell};
@@ -106,15 +100,15 @@ impl std::fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// Starts the tasks of a thread: its listeners and its housekeeper.
-    pub fn start(
+    /// A thread's state, before any of its tasks runs.
+    pub(crate) fn new(
         thread: &Rc<Thread>,
         shared: &Arc<Shared>,
         services: Box<dyn Services>,
     ) -> Rc<Self> {
         let settings = &shared.settings;
         let handle = |proxy: &Arc<Proxy>| LocalProxy::new(proxy.clone(), thread.index);
-        let worker = Rc::new_cyclic(|own| Self {
+        Rc::new_cyclic(|own| Self {
             own: own.clone(),
             thread: thread.clone(),
             shared: shared.clone(),
@@ -147,17 +141,7 @@ impl Worker {
             numbered: Cell::new(0),
             trunks: Trunks::default(),
             idle_share: Cell::new(IdleShare { percent: 100, since: thread.nanos(), used: 0 }),
-        });
-        let keeper = thread.scheduler().spawn(Class::Normal, maintenance::run(worker.clone()));
-        worker.idle.set_keeper(keeper);
-        shared.introduce(&worker, keeper);
-        listener::start_all(&worker);
-        maintenance::start_measuring(&worker);
-        health::start(&worker);
-        discovery::start(&worker);
-        ring::start(&worker);
-        log_forward::start(&worker);
-        worker
+        })
     }
 
     /// Itself, for tasks that outlive a call; `None` while it is built or torn down.

@@ -1,8 +1,6 @@
 //! What is counted of TLS in the whole process. Never decides anything.
 
-use crate::state::worker::Worker;
 use crate::stats::counters::{Gauge, Presence};
-use crate::transport::socket::Transport;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -76,22 +74,18 @@ impl TlsCounters {
         Some(presence)
     }
 
-    /// Counts a handshake with a client.
-    pub(crate) fn count_front(&self, worker: &Worker, transport: &Transport, stands: bool) {
-        let now = worker.millis();
-        let resumed = transport.session().is_some_and(|session| session.is_resumed());
-        match (stands, resumed) {
-            (true, true) => self.front_reuses.tick(now),
-            (true, false) => self.front_keys.tick(now),
-            (false, _) => {}
+    /// Counts a handshake with a client that succeeded, at `now` in milliseconds.
+    pub(crate) fn count_front(&self, now: u64, resumed: bool) {
+        match resumed {
+            true => self.front_reuses.tick(now),
+            false => self.front_keys.tick(now),
         }
     }
 
-    /// Counts a handshake with a server.
-    pub(crate) fn count_back(&self, worker: &Worker, transport: &Transport, stands: bool) {
-        let resumed = transport.session().is_some_and(|session| session.is_resumed());
-        if stands && !resumed {
-            self.back_keys.tick(worker.millis());
+    /// Counts a handshake with a server that succeeded, at `now` in milliseconds.
+    pub(crate) fn count_back(&self, now: u64, resumed: bool) {
+        if !resumed {
+            self.back_keys.tick(now);
         }
     }
 }

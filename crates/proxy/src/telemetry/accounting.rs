@@ -1,36 +1,26 @@
 //! What statistics and logs learn of transactions. Never changes what happens to them.
 
-use crate::frontend::client::Client;
 use crate::logging::log;
 use crate::settings::Mode;
+use crate::state::client::Client;
 use crate::state::request_buffers::Notes;
+use crate::state::reservation::Claim;
 use crate::state::runtime::{Proxy, ProxyRef};
 use crate::state::thread_handle::LocalProxy;
+pub(crate) use crate::state::transaction::Entered;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Journal, Phase};
 use crate::stats::counters::{Block, Event, Metric};
 use crate::stats::latency::Span;
 use crate::telemetry::flight_recorder;
 use crate::telemetry::trace::points as trace;
-use crate::transaction::run::Transaction;
 use crate::transaction::sample_context::{View, wall};
-use crate::upstream::reservation::Claim;
 use htx::HeaderId;
 use rules::RuleSet;
 use sample::regex::effort;
 use sample::{Facts as _, Side, TransactionRecord};
 use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
-
-/// A request counted in a backend's sessions, until dropped.
-pub(crate) struct Entered(ProxyRef);
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        if let Some(back) = &self.0.back {
-            back.sessions.leave();
-        }
-    }
-}
 
 /// The request's head has been understood.
 pub(crate) fn request_received(tx: &mut Transaction) {

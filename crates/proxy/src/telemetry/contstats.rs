@@ -1,8 +1,8 @@
 //! `option contstats`: takes long transfers into the counters while they last. Never wakes a transfer
 //! that stands still.
 
+use crate::state::transaction::Transaction;
 use crate::telemetry::accounting;
-use crate::transaction::run::Transaction;
 use stdx::Tick;
 
 /// How often a transfer is counted at most, in milliseconds.

@@ -3,79 +3,23 @@
 //!
 //! While nobody watches, a trace point is one load of a word that commands alone change, and a
 //! branch; all that makes and writes a line is out of line. Sources and their words stand in
-//! [`words`], what starts and ends a trace in [`state`], the places that tell something in
+//! [`crate::state::trace`], the places that tell something in
 //! [`points`], and how it reads in `text`.
 
-mod place;
 pub(crate) mod points;
-mod state;
 #[cfg(test)]
 mod tests;
 mod text;
-mod words;
 
 use crate::logging::log;
+use crate::state::anon::Anon;
+use crate::state::trace::place::Place;
+use crate::state::trace::state::State;
+use crate::state::trace::words::{Event, Level, Source, Verbosity};
 use crate::state::worker::Worker;
-use crate::telemetry::anon::Anon;
-use place::Place;
-pub use state::{Phase, State};
 use std::fmt::Write as _;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-pub use words::{CRITERIA, Criterion, Event, Level, Named, Source, Verbosity};
-
-/// The traces of the process.
-#[derive(Debug)]
-pub struct Traces {
-    armed: Armed,
-    sources: [Mutex<State>; Source::ALL.len()],
-}
-
-/// A bit for each source that has to hear of what happens. It has a cache line of its own: what it
-/// stood beside would have it travel between processors.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-struct Armed(AtomicU32);
-
-impl Default for Traces {
-    fn default() -> Self {
-        let state = |source| Mutex::new(State::new(source));
-        Self { armed: Armed::default(), sources: Source::ALL.map(state) }
-    }
-}
-
-impl Traces {
-    /// Whether any source has to hear of what happens.
-    #[inline]
-    pub(crate) fn any(&self) -> bool {
-        self.armed.0.load(Relaxed) != 0
-    }
-
-    /// Looks at the state of a source, or changes it.
-    pub fn with<R>(&self, source: Source, change: impl FnOnce(&mut State) -> R) -> R {
-        let mut state = self.lock(source);
-        let result = change(&mut state);
-        // Under the lock: what is last known of the state is what is last stored.
-        if state.hears() {
-            self.armed.0.fetch_or(source.bit(), Relaxed);
-        } else {
-            self.armed.0.fetch_and(!source.bit(), Relaxed);
-        }
-        result
-    }
-
-    /// Ends all traces.
-    pub fn stop_all(&self) {
-        Source::ALL
-            .iter()
-            .for_each(|source| self.with(*source, |state| state.enter(Phase::Stopped)));
-    }
-
-    fn lock(&self, source: Source) -> MutexGuard<'_, State> {
-        self.sources[source as usize].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Something that has happened.
 struct Said {

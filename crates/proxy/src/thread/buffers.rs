@@ -1,6 +1,7 @@
 //! A thread's buffers, and how many of them there may be. Never lets those that wait for one lock
 //! each other out: what ends a transaction may use the reserve.
 
+use crate::settings::memory::Limit;
 use buf::{Buf, Levels, Pool};
 use reactor::{FairSemaphore, Thread, Tick, Urgency, WaitTicket};
 use std::cell::Cell;
@@ -30,18 +31,6 @@ pub struct PoolUse {
     pub used: usize,
 }
 
-/// How many buffers the process may use (`tune.buffers.limit`, `tune.buffers.reserve`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limit {
-    /// Buffers of the process.
-    pub buffers: usize,
-    /// How many of them are kept back to end what has begun.
-    pub reserve: usize,
-    /// Whether requests that hold buffers without moving payload end when most are in use, because
-    /// memory allows no more.
-    pub sheds: bool,
-}
-
 /// Ordinary buffers, and bigger ones for long bodies while there is no limit.
 pub struct Buffers {
     thread: Rc<Thread>,
@@ -54,14 +43,6 @@ pub struct Buffers {
     tight: Cell<bool>,
     /// Memory is so short that requests in queues hold none.
     short: Cell<bool>,
-}
-
-impl Limit {
-    /// What one of the threads may use: at least one buffer beside the reserve.
-    fn of_thread(self, threads: usize) -> Self {
-        let reserve = self.reserve.div_ceil(threads).max(1);
-        Self { buffers: (self.buffers / threads).max(reserve + 1), reserve, ..self }
-    }
 }
 
 impl Buffers {

@@ -108,9 +108,6 @@ impl<A, O> Drop for Seated<'_, A, O> {
     }
 }
 
-/// The pool of a worker's HTTP transactions.
-pub(crate) type Seats = SeatPool<crate::transaction::run::Parts, crate::transaction::run::Outcome>;
-
 #[cfg(test)]
 mod tests {
     use super::*;

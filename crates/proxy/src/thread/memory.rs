@@ -7,6 +7,7 @@
 //! buffers by a limit that is made of the budget, connections by what one may cost, payload of
 //! HTTP/2 by the windows of its connections.
 
+use crate::settings::memory::Budget;
 use std::cell::Cell;
 use std::sync::atomic::{
     AtomicU8, AtomicU32, AtomicU64,
@@ -30,29 +31,6 @@ const CONNECTION: u64 = 8 << 10;
 const HANDSHAKE: u64 = 96 << 10;
 /// Bytes that a new HTTP/2 stream may cost: its head and the state of a request.
 const STREAM: u64 = 20 << 10;
-
-/// A budget.
-#[derive(Clone, Copy, Debug)]
-pub struct Budget {
-    /// Bytes that the process may use.
-    pub limit: u64,
-    /// Bytes that it used at the start.
-    pub base: u64,
-    /// Tells how many bytes it uses now.
-    pub measure: fn() -> u64,
-}
-
-impl Budget {
-    /// Bytes for all that peers ask for.
-    pub fn room(&self) -> u64 {
-        self.limit.saturating_sub(self.base)
-    }
-
-    /// The most buffers of `size` bytes: half of the room.
-    pub fn buffers(&self, size: usize) -> usize {
-        usize::try_from(self.room() / 2 / (size as u64).max(1)).unwrap_or(usize::MAX)
-    }
-}
 
 /// How short memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,10 +3,10 @@
 
 use crate::state::request_buffers::Notes;
 use crate::state::runtime::Proxy;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::stats::counters::Metric;
 use crate::transaction::read_request;
-use crate::transaction::run::Transaction;
 use mux::{BodyKind, h1};
 use sample::Side;
 use std::io;

@@ -2,6 +2,7 @@
 //! Never chooses a server and never sends a request again: it says when.
 
 use crate::settings::RetryOn;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::telemetry::contstats::Meter;
@@ -11,7 +12,6 @@ use crate::telemetry::trace::points as trace;
 use crate::thread::buffers::Claim;
 use crate::transaction::body_buffer;
 use crate::transaction::http_rules;
-use crate::transaction::run::Transaction;
 use crate::transaction::stages::checkcache;
 use crate::transaction::stages::cookie;
 use crate::transaction::stages::header_case;

@@ -9,13 +9,16 @@ use crate::logging::log;
 use crate::settings::Mode;
 use crate::state::runtime::{ProxyRef, RulesAtHand};
 use crate::state::services::{Answer, Body};
+pub(crate) use crate::state::transaction::Pause;
+pub(crate) use crate::state::transaction::Persistence;
+pub(crate) use crate::state::transaction::Progress;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::stats::counters::Metric;
 use crate::telemetry::accounting;
 use crate::transaction::body_buffer;
 use crate::transaction::local_response;
 use crate::transaction::password_worker;
-use crate::transaction::run::Transaction;
 use crate::transaction::stages::header_case;
 use crate::transport::tls_handshake;
 use buf::Buf;
@@ -97,23 +100,6 @@ pub(crate) async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result
         }
     }
     Ok(Ruling::Pass)
-}
-
-/// How far the rules of a response have come: the proxy, its section, the rule.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Progress {
-    proxy: usize,
-    section: usize,
-    cursor: Cursor,
-}
-
-/// What the rules of a response wait for: so many bytes of its body (0: all), for at most so many
-/// milliseconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pause {
-    pub(crate) then: Progress,
-    pub(crate) span: u32,
-    pub(crate) at_least: u64,
 }
 
 /// The response's rules of the backend, then of the frontend, from where they were left. A response
@@ -506,16 +492,4 @@ pub(crate) fn administers(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
     let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.stats_admin);
     let holds = conditions.any(|condition| condition.eval(&tx.view()) == sample::Answer::Yes);
     holds && !effort::is_exhausted()
-}
-
-/// What rules say of persistence by cookies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Persistence {
-    /// Nothing.
-    #[default]
-    Usual,
-    /// `force-persist`: also to a server that is down.
-    Forced,
-    /// `ignore-persist`
-    Ignored,
 }

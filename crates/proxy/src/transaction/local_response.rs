@@ -3,12 +3,12 @@
 use crate::settings::ErrorReply;
 use crate::state::runtime::{Proxy, ProxyRef, Shared};
 use crate::state::services::Pieces;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::telemetry::h2_byte_count;
 use crate::telemetry::trace::points as trace;
 use crate::transaction::http_rules;
-use crate::transaction::run::Transaction;
 use crate::transaction::sample_context::View;
 use crate::transaction::stages::header_case;
 use htx::Head;

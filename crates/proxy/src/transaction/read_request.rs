@@ -1,11 +1,11 @@
 //! Receiving the head of a request. Never looks at what it says.
 
+use crate::state::transaction::{Arrival, Transaction};
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::h2_byte_count;
 use crate::telemetry::last_invalid;
 use crate::telemetry::trace::points as trace;
 use crate::transaction::body_buffer;
-use crate::transaction::run::{Arrival, Transaction};
 use buf::Buf;
 use mux::h1::HeadStep;
 use sample::Side;

@@ -4,6 +4,7 @@
 use crate::settings::Mode;
 use crate::state::runtime::{Proxy, ProxyRef};
 use crate::state::services::Visit;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::transaction::body_buffer;
@@ -11,7 +12,6 @@ use crate::transaction::http_rules;
 use crate::transaction::http_rules::Ruling;
 use crate::transaction::local_response;
 use crate::transaction::password_worker;
-use crate::transaction::run::Transaction;
 use crate::transaction::stages::rewrite;
 use crate::transaction::tcp_content_rules;
 use htx::Method;

@@ -1,19 +1,22 @@
 //! The life of one HTTP request, top to bottom. Never borrows from its connection: it owns its parts and
 //! hands them back.
 
-use crate::frontend::client::{Client, Last};
 use crate::settings::Mode;
-use crate::state::request_buffers::{Lease, Notes};
+use crate::state::client::Last;
+use crate::state::flight_recorder::Text;
+use crate::state::request_buffers::Lease;
 use crate::state::runtime::ProxyRef;
-use crate::state::server_connection::ServerConn;
-use crate::state::services::Pieces;
+use crate::state::stream_list::Listed;
+use crate::state::stream_list::http::Http;
+use crate::state::transaction::Arrival;
+use crate::state::transaction::Haste;
+use crate::state::transaction::Interim;
+use crate::state::transaction::Outcome;
+use crate::state::transaction::Parts;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Journal, Phase};
-use crate::state::worker::Worker;
 use crate::telemetry::accounting;
 use crate::telemetry::flight_recorder;
-use crate::telemetry::flight_recorder::Text;
-use crate::telemetry::stream_list::Listed;
-use crate::telemetry::stream_list::http::Http;
 use crate::telemetry::trace::points as trace;
 use crate::transaction::forward;
 use crate::transaction::http_rules;
@@ -21,100 +24,15 @@ use crate::transaction::local_response;
 use crate::transaction::read_request;
 use crate::transaction::route;
 use crate::transaction::route::Route;
-use crate::transaction::sample_context::tls::Failed;
 use crate::transaction::stages::cookie::Dates;
 use crate::transaction::stages::traffic_health;
 use crate::transaction::tcp_content_rules;
 use crate::transport::socket::Transport;
+use crate::transport::tls_facts::Failed;
 use crate::upstream::connect;
-use crate::upstream::early_data::Haste;
-use crate::upstream::reservation::Claim;
-use crate::upstream::retry::{Interim, Kept};
 use mux::BodyKind;
-use std::rc::Rc;
 use stdx::prefetch;
 use table::DataType;
-
-/// How a request announced itself.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Arrival {
-    /// Bytes came.
-    Data,
-    /// The client closed without a byte.
-    Closed,
-    /// Nothing came in time.
-    TimedOut,
-}
-
-/// What a transaction starts from.
-pub(crate) struct Parts {
-    pub(crate) client: Box<Client>,
-    pub(crate) arrival: Arrival,
-}
-
-/// What becomes of the client.
-pub(crate) enum Outcome {
-    /// It may send another request.
-    Again(Box<Client>),
-    /// It has its answer, and may be sending what it gets none for.
-    Farewell(Box<Client>),
-    /// Its connection is over.
-    Over,
-}
-
-/// A transaction under way.
-pub(crate) struct Transaction {
-    pub(crate) worker: Rc<Worker>,
-    pub(crate) client: Box<Client>,
-    pub(crate) space: Lease,
-    pub(crate) notes: Box<Notes>,
-    /// The proxy whose server side is in use.
-    pub(crate) backend: Option<ProxyRef>,
-    /// The claim on the server in use or last tried.
-    pub(crate) claim: Option<Claim>,
-    pub(crate) server: Option<Box<ServerConn>>,
-    /// How the request's body is delimited.
-    pub(crate) request_body: BodyKind,
-    /// The server that the request's cookie names.
-    pub(crate) wanted: Option<usize>,
-    /// `use-server` has named it: the cookie does not.
-    pub(crate) selected: bool,
-    /// What rules say of the cookie.
-    pub(crate) persistence: http_rules::Persistence,
-    /// The request is counted in its backend's sessions.
-    pub(crate) entered: Option<accounting::Entered>,
-    /// Its line in the list of streams.
-    pub(crate) listed: Option<Listed>,
-    /// The interim responses that the client has got.
-    pub(crate) interim: Interim,
-    /// What a retry needs, with `retry-on`.
-    pub(crate) kept: Option<Box<Kept>>,
-    /// The head of the request is with the notes.
-    pub(crate) stashed: bool,
-    /// Bytes that the server was sent by way of workspaces that have been given back.
-    pub(crate) told: u64,
-    /// When a connection that was kept has failed the request, in nanoseconds: the next one has to
-    /// be younger.
-    pub(crate) failed_at: Option<u64>,
-    /// What has been said before handshakes were over.
-    pub(crate) haste: Haste,
-    /// What is left to make of the body of a local answer.
-    pub(crate) pieces: Option<Pieces>,
-    /// What the rules of the response wait for.
-    pub(crate) pause: Option<Box<http_rules::Pause>>,
-    /// The dates that stood in the client's persistence cookie.
-    pub(crate) cookie_dates: Dates,
-    /// It is a POST; known where cookies are used.
-    pub(crate) posts: bool,
-    /// It only asks for something; known where `option checkcache` is in force.
-    pub(crate) asks: bool,
-    /// The server has asked for credentials.
-    pub(crate) challenged: bool,
-    /// The client left while its body was waited for.
-    pub(crate) left: bool,
-    /// `silent-drop`: the client is not told that its connection is gone.
-    pub(crate) reset_client: bool,
-}
 
 /// Serves one request.
 pub(crate) async fn run(parts: Parts) -> Outcome {

@@ -1,18 +1,19 @@
 //! A transaction as expressions, rules and log formats see it. Never sends anything.
 
-use crate::discovery::lookup::Wanted;
-use crate::frontend::client::Client;
 use crate::settings::Mode;
+use crate::state::client::Client;
+use crate::state::lookup::Wanted;
 use crate::state::request_buffers::{Notes, Workspace};
+use crate::state::reservation::Claim;
 use crate::state::runtime::{Proxy, ProxyRef};
 use crate::state::server_connection::ServerConn;
+use crate::state::transaction::Transaction;
 use crate::state::worker::Worker;
 use crate::stats::counters::{Event, Metric};
 use crate::telemetry::accounting;
 use crate::transaction::body_buffer;
-use crate::transaction::run::Transaction;
 use crate::transport::socket::Transport;
-use crate::upstream::reservation::Claim;
+use crate::transport::tls_facts;
 use htx::{Head, HeaderId, Version};
 use rules::action::Track;
 use rules::{Context, Family, Limit, LogLevel};
@@ -25,8 +26,6 @@ use sample::{
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use table::{DataType, Entry, Key, Table};
-
-pub(crate) mod tls;
 
 /// A borrowed view of a transaction.
 pub(crate) struct View<'a> {
@@ -329,11 +328,11 @@ impl Facts for View<'_> {
             Hop::Server => self.server.and_then(|server| server.socket().transport()),
         };
         match (transport.and_then(Transport::session), &self.notes.unsecured) {
-            (Some(session), _) => tls::of_session(&session, fact),
+            (Some(session), _) => tls_facts::of_session(&session, fact),
             (None, Some(failed)) if hop == Hop::Server && self.server.is_none() => {
-                tls::of_failed(failed, fact)
+                tls_facts::of_failed(failed, fact)
             }
-            (None, _) => tls::without(fact),
+            (None, _) => tls_facts::without(fact),
         }
     }
 

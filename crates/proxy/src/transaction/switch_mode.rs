@@ -5,15 +5,15 @@
 //! of the streams.
 
 use crate::frontend::client;
-use crate::frontend::client::Client;
 use crate::frontend::h2_connection;
 use crate::settings::Mode;
+use crate::state::client::Client;
 use crate::state::runtime::ProxyRef;
+use crate::state::transaction::{Arrival, Outcome, Transaction};
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::transaction::read_request;
 use crate::transaction::route;
-use crate::transaction::run::{Arrival, Outcome, Transaction};
 use crate::transport::codec::Machine;
 use mux::{Side, h1};
 use rules::Spoken;

@@ -8,8 +8,9 @@ mod pipe;
 #[cfg(test)]
 mod tests;
 
-use crate::frontend::client::Client;
 use crate::settings::Mode;
+use crate::state::client::Client;
+use crate::state::transaction::{Arrival, Outcome, Parts, Transaction};
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::state::worker::Worker;
 use crate::telemetry::accounting;
@@ -17,7 +18,6 @@ use crate::telemetry::contstats::Meter;
 use crate::telemetry::trace::points as trace;
 use crate::thread::buffers::Claim;
 use crate::transaction::route;
-use crate::transaction::run::{Arrival, Outcome, Parts, Transaction};
 use crate::transaction::stages::sticking;
 use crate::transaction::switch_mode;
 use crate::transaction::switch_mode::Upgrade;

@@ -8,11 +8,11 @@
 use crate::discovery::lookup;
 use crate::settings::{Mode, RetryOn};
 use crate::state::runtime::{Proxy, ProxyRef};
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::stats::counters::Metric;
 use crate::telemetry::accounting;
 use crate::transaction::http_rules;
-use crate::transaction::run::Transaction;
 use crate::transaction::tcp;
 use crate::transaction::tcp::Gathered;
 use crate::upstream::retry;

@@ -116,7 +116,10 @@ impl Line {
         let begun = tls_handshake::begin(&self.worker, transport, encryption, name);
         begun.map_err(tls_handshake::Trouble::Failed)?;
         let result = tls_handshake::run(transport, Some(self.deadline), &mut || Ok(())).await;
-        self.worker.shared.tls.count_back(&self.worker, transport, result.is_ok());
+        if result.is_ok() {
+            let resumed = tls_handshake::is_resumed(transport);
+            self.worker.shared.tls.count_back(self.worker.millis(), resumed);
+        }
         result
     }
 

@@ -4,7 +4,7 @@
 //! A transaction has one on either side. Whatever it is, reading and writing it, waiting for it and
 //! closing it look the same.
 
-use crate::frontend::h2_connection::Front;
+use crate::state::client_h2::Front;
 use crate::transport::h2::Stream;
 use crate::transport::socket::Transport;
 use mux::h2::Ready;

@@ -4,9 +4,10 @@
 //! Pipes are few (`maxpipes`) and kept by the thread that opened them: a direction takes one when
 //! it has something to move, and gives it back when it has moved all. Without one bytes are copied.
 
+use crate::settings::splice::Wishes;
 use crate::state::runtime::ProxyRef;
+use crate::state::transaction::Transaction;
 use crate::state::worker::Worker;
-use crate::transaction::run::Transaction;
 use reactor::{Pipe, Socket};
 use std::cell::RefCell;
 use std::io;
@@ -15,26 +16,6 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Free pipes that a thread keeps.
 const KEEP: usize = 64;
-
-/// What a proxy says about pipes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Wishes {
-    /// `option splice-auto`: in either direction, where it pays.
-    pub auto: bool,
-    /// `option splice-request`: towards servers, whenever possible.
-    pub request: bool,
-    /// `option splice-response`: towards clients, whenever possible.
-    pub response: bool,
-}
-
-/// Bounds on pipes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Limits {
-    /// How many there may be (`maxpipes`); 0 with `nosplice`.
-    pub pipes: u32,
-    /// Bytes of each (`tune.pipesize`); 0 for the system's choice.
-    pub size: u32,
-}
 
 /// When the payload of a direction goes through a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

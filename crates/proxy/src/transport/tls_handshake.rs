@@ -1,16 +1,16 @@
 //! Handshakes of TLS on both sides: one heavy step at a time, so that other traffic goes first. Never
 //! touches records.
 
-use crate::frontend::client::Client;
 use crate::settings::Encryption;
+use crate::state::client::Client;
+use crate::state::transaction::Transaction;
+use crate::state::transaction::Words;
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::state::worker::Worker;
-use crate::transaction::run::Transaction;
-use crate::transaction::sample_context::tls::Failed;
 use crate::transport::channel::Link;
 use crate::transport::socket::Transport;
+use crate::transport::tls_facts::Failed;
 use crate::upstream::connect;
-use crate::upstream::early_data::Words;
 use buf::Buf;
 use reactor::{Class, Tick, Urgency, Wake};
 use std::rc::Rc;
@@ -93,7 +93,9 @@ pub(crate) async fn answer(
     if result.is_ok() && awaits_end(transport, streams) {
         result = run(transport, deadline, &mut || Ok(())).await;
     }
-    worker.shared.tls.count_front(worker, transport, result.is_ok());
+    if result.is_ok() {
+        worker.shared.tls.count_front(worker.millis(), is_resumed(transport));
+    }
     if matches!(result, Err(Trouble::Failed(_))) {
         drain(worker, transport);
     }
@@ -176,8 +178,10 @@ pub(crate) async fn connect(
     })?;
     let mut stay = || connect::stay(tx, Phase::Connect);
     let result = run(transport, deadline, &mut stay).await;
-    worker.shared.tls.count_back(&worker, transport, result.is_ok());
-    let resumed = transport.session().is_some_and(|session| session.is_resumed());
+    let resumed = is_resumed(transport);
+    if result.is_ok() {
+        worker.shared.tls.count_back(worker.millis(), resumed);
+    }
     let server = tx.claim.as_ref().map(|claim| claim.server().block());
     let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
     let blocks = [server, back].into_iter().flatten();
@@ -245,6 +249,11 @@ fn begin_early(
         return Ok(false);
     }
     transport.say_early(words).map(|()| true)
+}
+
+/// Whether the session goes on from an earlier one.
+pub(crate) fn is_resumed(transport: &Transport) -> bool {
+    transport.session().is_some_and(|session| session.is_resumed())
 }
 
 /// Takes steps until the session stands.

@@ -6,16 +6,19 @@
 
 use crate::servers::events;
 use crate::settings::{Mode, RetryOn, Reuse, Version};
+use crate::state::pool::Wanted;
+use crate::state::reservation::Claim;
 use crate::state::runtime::ProxyRef;
 use crate::state::server_address::Place;
 use crate::state::server_connection::ServerConn;
+use crate::state::server_h2::Making;
 use crate::state::thread_handle::{LocalProxy, ServerRef};
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::stats::counters::{Block, Metric};
 use crate::telemetry::trace::points as trace;
 use crate::transaction::body_buffer;
 use crate::transaction::http_rules;
-use crate::transaction::run::Transaction;
 use crate::transaction::stages::balance_key;
 use crate::transaction::stages::cookie;
 use crate::transaction::stages::header_case;
@@ -30,12 +33,10 @@ use crate::transport::codec::Machine;
 use crate::upstream::connect_plan::Way;
 use crate::upstream::early_data;
 use crate::upstream::h2_acquire;
-use crate::upstream::h2_connection::Making;
-use crate::upstream::pool;
-use crate::upstream::pool::Wanted;
 use crate::upstream::reservation;
-use crate::upstream::reservation::{Claim, Found, back, refused};
+use crate::upstream::reservation::{Found, back, refused};
 use crate::upstream::retry;
+use crate::upstream::takeover;
 use balance::{Algorithm, Sign};
 use mux::{Side, h1};
 use stdx::Tick;
@@ -579,7 +580,7 @@ async fn elsewhere(
         return None;
     }
     let worker = tx.worker.clone();
-    pool::take_over(&worker, server, Wanted { leaves: 0, ..wanted }).await
+    takeover::take_over(&worker, server, Wanted { leaves: 0, ..wanted }).await
 }
 
 fn open(

@@ -11,11 +11,12 @@ use crate::settings::{
 };
 use crate::state::runtime::Server;
 use crate::state::server_address::Place;
+use crate::state::server_connection::Target;
+use crate::state::transaction::Transaction;
+use crate::state::transaction::Words;
 use crate::state::transaction_log::{Cause, Failure, Phase};
-use crate::transaction::run::Transaction;
 use crate::transport::channel::Link;
 use crate::transport::tls_handshake;
-use crate::upstream::early_data::Words;
 use crate::upstream::proxy_v2_tls::Told;
 use reactor::{Address, ConnectOptions, Socket, Thread};
 use sample::{Facts, Hop, Text, TlsFact, Value};
@@ -44,17 +45,6 @@ pub(crate) struct Way {
     encryption: Option<(Encryption, Option<String>)>,
     /// What is spoken on it.
     version: Version,
-}
-
-/// What a connection was made to, and how. Whether a request can use it depends on that.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Target {
-    /// [`Way::key`]
-    pub(crate) key: u64,
-    /// The number of its server's place ([`Place::moves`]).
-    pub(crate) moves: u32,
-    /// The address, unless it is a path.
-    pub(crate) address: Option<SocketAddr>,
 }
 
 /// How many ports of a range are tried for one connection.

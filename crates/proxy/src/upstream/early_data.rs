@@ -6,17 +6,18 @@
 //! waiting for the end of the handshake then: no answer can be read before.
 
 use crate::settings::RetryOn;
+use crate::state::reservation::Claim;
 use crate::state::runtime::ProxyRef;
 use crate::state::server_connection::ServerConn;
+use crate::state::transaction::Transaction;
+use crate::state::transaction::Words;
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::stats::counters::Metric;
-use crate::transaction::run::Transaction;
-use crate::transaction::sample_context::tls::Failed;
 use crate::transaction::stages::traffic_health;
+use crate::transport::tls_facts::Failed;
 use crate::transport::tls_handshake;
 use crate::upstream::connect;
 use crate::upstream::connect_plan::Way;
-use crate::upstream::reservation::Claim;
 use crate::upstream::retry;
 use balance::Sign;
 use htx::Head;
@@ -28,28 +29,6 @@ pub(crate) const TOO_EARLY: u16 = 425;
 
 /// What servers are told by that a request may have been sent by somebody else (section 5.1 there).
 const HEADER: &[u8] = b"early-data";
-
-/// What a transaction knows of it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Haste {
-    /// The header of the request is ours.
-    told: bool,
-    /// A server has been sent the request early although the client did not say it so.
-    ours: bool,
-    /// A server did not want it this early: that is not tried again.
-    over: bool,
-}
-
-/// What has become of words that were to be said early.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Words {
-    /// Nobody has heard them.
-    Unsaid,
-    /// The server has them.
-    Taken,
-    /// The server has not read them.
-    Refused,
-}
 
 /// A server has to know that the request may have been sent again by somebody.
 pub(crate) fn tell(tx: &mut Transaction) {

@@ -3,15 +3,16 @@
 
 use crate::state::runtime::ProxyRef;
 use crate::state::server_connection::ServerConn;
+use crate::state::server_connection::Target;
+use crate::state::server_h2::{Asker, Making, Trunk};
 use crate::state::thread_handle::ServerRef;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Phase};
-use crate::transaction::run::Transaction;
 use crate::transaction::stages::traffic_health;
 use crate::transport::channel::Link;
 use crate::upstream::connect::{is_first, reuse_policy, stay, take};
-use crate::upstream::connect_plan::{Target, Way};
+use crate::upstream::connect_plan::Way;
 use crate::upstream::h2_connection;
-use crate::upstream::h2_connection::{Asker, Making, Trunk};
 use crate::upstream::reservation::refused;
 use balance::Sign;
 use mux::h2::H2Conn;

@@ -6,8 +6,10 @@
 
 use crate::settings::RetryOn;
 use crate::state::server_connection::ServerConn;
+use crate::state::transaction::Interim;
+use crate::state::transaction::Kept;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Phase};
-use crate::transaction::run::Transaction;
 use crate::transaction::stages::traffic_health;
 use crate::transport::codec::Machine;
 use crate::transport::forwarder::Flow;
@@ -16,51 +18,11 @@ use htx::{Fields, Head};
 use mux::{BodyKind, HeadStep, Side, h1};
 use wire::h1::Limits;
 
-/// What is left of a request once it is with a server.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    head: Head,
-    payload: Vec<u8>,
-    trailers: Fields,
-    /// The payload is complete.
-    whole: bool,
-}
-
-impl Kept {
-    /// Its head as it will go out again.
-    pub(crate) fn head_mut(&mut self) -> &mut Head {
-        &mut self.head
-    }
-}
-
 /// The status of a [`Failure`] after which the request is sent again.
 pub(crate) const AGAIN: u16 = 2;
 
 /// The same where the connection is to blame, and not the server.
 pub(crate) const STALE: u16 = 3;
-
-/// The interim responses to a request, of all servers that it was sent to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Interim {
-    /// There was none.
-    #[default]
-    None,
-    /// The client has a 100 of the server that has the request now.
-    Continue,
-    /// The server that has the request now has sent one that the client does not get.
-    Dropped,
-    /// Servers that have failed have sent 100: another one would be of no use to the client.
-    Continued,
-    /// The client has the beginning of an answer, as a 103: no other answer may follow it.
-    Begun,
-}
-
-impl Interim {
-    /// Whether the server that has the request now has sent one.
-    pub(crate) fn is_of_this_server(self) -> bool {
-        matches!(self, Self::Continue | Self::Dropped | Self::Begun)
-    }
-}
 
 /// Whether an interim response is passed on to the client, which knows of it then.
 pub(crate) fn passes_interim(tx: &mut Transaction) -> bool {

@@ -73,11 +73,11 @@ impl Lab {
         };
         let proxies = listens.into_iter().enumerate().map(bind).collect();
         let now = machine.thread(0).nanos();
-        let shared = Shared::new(settings, proxies, now);
+        let shared = proxy::build(settings, proxies, now);
         let workers = machine
             .threads()
             .iter()
-            .map(|thread| Worker::start(thread, &shared, Box::new(NoServices)))
+            .map(|thread| proxy::start(thread, &shared, Box::new(NoServices)))
             .collect();
         let (tally, lines) = (Rc::default(), Rc::default());
         Self { machine, shared, workers, tally, lines, clients: 0 }

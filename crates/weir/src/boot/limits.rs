@@ -4,7 +4,7 @@ use crate::cli::Options;
 use crate::complain;
 use config::Model;
 use config::model::{CpuMap, Process, Seat, Splice, Tune};
-use proxy::transport::splice::Limits;
+use proxy::settings::splice::Limits;
 
 /// Descriptors needed besides those of connections: listeners, pollers, logs, files.
 const SPARE: u64 = 64;

@@ -39,8 +39,7 @@ fn target(from: &model::LogTarget, rings: &[model::Ring]) -> LogTarget {
             model::LogAddress::Ring(name) => {
                 let section = rings.iter().position(|ring| ring.name == *name);
                 // One that is not there takes nothing: a number that no ring has.
-                let missing =
-                    if &**name == "buf0" { proxy::logging::ring::OWN } else { usize::MAX };
+                let missing = if &**name == "buf0" { proxy::state::ring::OWN } else { usize::MAX };
                 LogAddress::Ring(section.map_or(missing, |index| index + 1))
             }
         },

@@ -7,7 +7,7 @@ use super::logs;
 use config::model::{self, Address, ServerPort};
 use proxy::settings;
 use proxy::settings::Link;
-use proxy::transport::splice::Wishes;
+use proxy::settings::splice::Wishes;
 use rules::check::{Kind, SimpleHttp, StepPorts};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -10,10 +10,10 @@ use crate::master::watch;
 use crate::{complain, fail, signals};
 use config::Model;
 use config::model::{CloseSpread, Global};
+use proxy::Shared;
+use proxy::settings::memory::Budget;
+use proxy::settings::soft_stop::Spread;
 use proxy::settings::{Http2, Process};
-use proxy::state::soft_stop::Spread;
-use proxy::thread::memory::Budget;
-use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::watchdog::Hold;
 use reactor::{ClockCorrection, Handle, Heartbeat, Thread, Threads, Watchdog};
@@ -237,7 +237,7 @@ impl Prepared {
         let (memory, buffer_limit) = (self.memory, buffers(&settings, self.memory));
         let settings =
             Process { rings, log_forwards, namespaces, memory, buffer_limit, ..settings };
-        let shared = Shared::new(settings, self.proxies, sys::clock::monotonic());
+        let shared = proxy::build(settings, self.proxies, sys::clock::monotonic());
         shared.records.store(model.global.tune.why.unwrap_or(true), Ordering::Relaxed);
         for text in shared.restored.get().into_iter().flatten().filter(|_| !shared.settings.quiet) {
             complain(&format!("[WARNING]  ({}) : config : {text}\n", shared.settings.pid));
@@ -581,7 +581,7 @@ fn work(
     }
     let kernel = Box::new(Os::new(plan.events)?);
     let thread = Thread::of_process(index, kernel, plan.settings, clock_correction);
-    let worker = Worker::start(&thread, shared, Box::new(admin::Pages::new(plan.runtime.clone())));
+    let worker = proxy::start(&thread, shared, Box::new(admin::Pages::new(plan.runtime.clone())));
     if index == 0 {
         let sockets = plan.console.iter().map(|console| (console.handle, &console.socket));
         admin::serve(&worker, sockets, &plan.runtime);
@@ -600,20 +600,20 @@ fn work(
 }
 
 /// How many buffers there may be, as the file says.
-fn said_buffers(global: &Global) -> Option<proxy::thread::buffers::Limit> {
+fn said_buffers(global: &Global) -> Option<proxy::settings::memory::Limit> {
     let reserve = global.tune.buffer_reserve.map_or(BUFFER_RESERVE, |reserve| reserve as usize);
-    let limit = |buffers| proxy::thread::buffers::Limit { buffers, reserve, sheds: false };
+    let limit = |buffers| proxy::settings::memory::Limit { buffers, reserve, sheds: false };
     Some(global.tune.buffer_limit as usize).filter(|buffers| *buffers > 0).map(limit)
 }
 
 /// How many buffers there may be: as many as the file says, and no more than fit into their part of
 /// the memory budget.
-fn buffers(settings: &Process, budget: Option<Budget>) -> Option<proxy::thread::buffers::Limit> {
+fn buffers(settings: &Process, budget: Option<Budget>) -> Option<proxy::settings::memory::Limit> {
     let Some(budget) = budget else { return settings.buffer_limit };
     let most = budget.buffers(settings.buffer_size);
     let said = settings.buffer_limit.map_or(usize::MAX, |limit| limit.buffers);
     let reserve = settings.buffer_limit.map_or(BUFFER_RESERVE, |limit| limit.reserve);
-    Some(proxy::thread::buffers::Limit { buffers: most.min(said), reserve, sheds: true })
+    Some(proxy::settings::memory::Limit { buffers: most.min(said), reserve, sheds: true })
 }
 
 /// Watches the workers. One that computes for ever ends the process; one that is blocked in the

@@ -1,9 +1,9 @@
 //! The line of a client's connection that never became a session (manual sections 4.2 `error-log-format` and
 //! 8.2.5). Never judges what went wrong.
 
-use crate::frontend::client::Client;
 use crate::logging::log;
 use crate::settings::Front;
+use crate::state::client::Client;
 use crate::telemetry::accounting;
 use crate::transaction::sample_context::wall;
 use sample::calendar::Date;

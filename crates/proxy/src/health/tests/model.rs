@@ -2,7 +2,8 @@
 //! that moves it again. Never runs a check.
 
 use super::super::rule;
-use super::super::store::{Record, Store};
+use crate::health::store::Store;
+use crate::state::check_record::Record;
 use stdx::Prng;
 
 type Rule = fn(moved: bool, own_load: u32, other_load: u32) -> bool;

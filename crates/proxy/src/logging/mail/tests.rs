@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::settings::{Mode, Proxy as Settings};
+use crate::state::mail_queue::CAPACITY;
+use crate::state::mail_queue::Outbox;
 use crate::testing;
 use crate::testing::World;
 use balance::CheckStatus;

@@ -1,8 +1,8 @@
 //! Takes the points of the history, once a second and a few objects at a time, so that thousands of
 //! proxies or servers hold no thread. Never reads a clock.
 
-use super::{History, Track};
 use crate::settings::Mode;
+use crate::state::history::{History, Track};
 use crate::state::runtime::{Proxy, Shared};
 use crate::stats::counters::{Counters, Metric};
 use crate::stats::latency::Span;

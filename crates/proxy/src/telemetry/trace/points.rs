@@ -3,13 +3,13 @@
 //! A call is one load and a branch where it stands; the rest is cold. Data is told of per step of
 //! an exchange, never per piece.
 
-use super::place::{Key, Place};
-use super::words::{Event, Level, Source};
 use super::{Said, tell, text};
-use crate::frontend::client::Client;
 use crate::settings::Mode;
+use crate::state::client::Client;
+use crate::state::trace::place::{Key, Place};
+use crate::state::trace::words::{Event, Level, Source};
+use crate::state::transaction::Transaction;
 use crate::state::worker::Worker;
-use crate::transaction::run::Transaction;
 use std::panic::Location;
 
 /// Whose word something is.

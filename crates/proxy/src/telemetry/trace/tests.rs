@@ -1,7 +1,9 @@
 //! Traces: what starts, pauses, stops and narrows one. Never a line's words.
 
-use super::place::Place;
-use super::{CRITERIA, Criterion, Event, Level, Phase, Source, State, Traces};
+use crate::state::trace::Traces;
+use crate::state::trace::place::Place;
+use crate::state::trace::state::{Phase, State};
+use crate::state::trace::words::{CRITERIA, Criterion, Event, Level, Source};
 
 /// A trace of streams that tells everything.
 fn running() -> State {

@@ -6,11 +6,11 @@
 
 use super::Style;
 use super::points::{About, Check, Point, Voice};
-use super::words::{Event, Source, Verbosity};
-use crate::frontend::client::Client;
+use crate::state::anon::Anon;
+use crate::state::client::Client;
+use crate::state::trace::words::{Event, Source, Verbosity};
+use crate::state::transaction::Transaction;
 use crate::telemetry::accounting;
-use crate::telemetry::anon::Anon;
-use crate::transaction::run::Transaction;
 use htx::Head;
 use std::fmt::Write as _;
 

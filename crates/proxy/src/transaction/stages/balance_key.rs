@@ -3,9 +3,9 @@
 
 use crate::settings::{HashKey, Hashing, UriKey};
 use crate::state::runtime::Proxy;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::Failure;
 use crate::transaction::body_buffer;
-use crate::transaction::run::Transaction;
 use htx::{Head, Method, list};
 use sample::{Type, Value};
 

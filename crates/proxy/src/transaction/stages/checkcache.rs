@@ -3,10 +3,10 @@
 
 use crate::logging::log::level;
 use crate::servers::events;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::stats::counters::Metric;
 use crate::telemetry::accounting;
-use crate::transaction::run::Transaction;
 use htx::{Head, HeaderId, Method, list};
 
 /// Remembers of a request on its way to a server whether caches keep what answers it.

@@ -1,15 +1,14 @@
 //! Persistence by a cookie (manual section 4.2, `cookie`): the server that a client's cookie names, and what
 //! becomes of the cookie on its way back. Never balances.
 
-mod date;
 mod field;
 
 use crate::settings::{Cookie, CookieMode};
+pub(crate) use crate::state::cookie_dates::{self, Dates};
 use crate::state::runtime::{Back, Server};
-use crate::transaction::http_rules::Persistence;
-use crate::transaction::run::Transaction;
+use crate::state::transaction::Persistence;
+use crate::state::transaction::Transaction;
 use crate::transaction::stages::checkcache;
-pub(crate) use date::Dates;
 use field::Edit;
 use htx::{Head, HeaderId, Method};
 use reactor::Address;
@@ -151,10 +150,10 @@ fn split<'a>(cookie: &Cookie, value: &'a [u8]) -> (&'a [u8], Dates) {
     match cookie.mode {
         CookieMode::Prefix => (&value[..before(field::PREFIXED)], Dates::default()),
         CookieMode::Insert => {
-            let end = before(date::DELIMITER);
+            let end = before(cookie_dates::DELIMITER);
             (&value[..end], Dates::parse(&value[end..]))
         }
-        _ => (&value[..before(date::DELIMITER)], Dates::default()),
+        _ => (&value[..before(cookie_dates::DELIMITER)], Dates::default()),
     }
 }
 

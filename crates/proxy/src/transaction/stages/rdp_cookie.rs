@@ -2,8 +2,8 @@
 //! cookie: rules do.
 
 use crate::state::runtime::ProxyRef;
-use crate::transaction::http_rules::Persistence;
-use crate::transaction::run::Transaction;
+use crate::state::transaction::Persistence;
+use crate::state::transaction::Transaction;
 use reactor::Address;
 use sample::{Type, Value};
 use std::net::{Ipv4Addr, SocketAddr};

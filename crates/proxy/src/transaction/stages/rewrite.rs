@@ -3,8 +3,8 @@
 
 use crate::settings::{ForwardFor, HeaderNames, Proxy};
 use crate::state::runtime::ProxyRef;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Phase};
-use crate::transaction::run::Transaction;
 use crate::transaction::stages::checkcache;
 use crate::transaction::stages::cookie;
 use crate::upstream::early_data;

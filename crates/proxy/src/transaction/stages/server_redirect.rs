@@ -1,9 +1,9 @@
 //! Servers that clients are sent to themselves (`redir` on a server line). Never connects to one.
 
 use crate::settings::Mode;
+use crate::state::transaction::Transaction;
 use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::http_rules;
-use crate::transaction::run::Transaction;
 use htx::target::Target;
 use htx::{Method, Version};
 

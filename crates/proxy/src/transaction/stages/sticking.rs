@@ -3,10 +3,11 @@
 //! Keys are taken from the request before a server is chosen, and from the response when it is
 //! there. They are stored once it is known which server answered (manual section 4.2, `stick`).
 
+use crate::state::reservation::Claim;
 use crate::state::runtime::{Back, Proxy, ProxyRef, Server};
+use crate::state::sticking::Pending;
+use crate::state::transaction::Transaction;
 use crate::transaction::password_worker;
-use crate::transaction::run::Transaction;
-use crate::upstream::reservation::Claim;
 use reactor::Address;
 use rules::StickRule;
 use std::sync::Arc;
@@ -14,15 +15,6 @@ use table::{DataType, Entry, Key, ServerKey};
 
 /// The most keys that one request and its response can store.
 const MAX_STORES: usize = 8;
-
-/// A key that will be stored with the server.
-#[derive(Debug)]
-pub(crate) struct Pending {
-    /// Number of the table.
-    table: usize,
-    key: Key<'static>,
-    response: bool,
-}
 
 /// What tables of this kind remember a server by.
 fn key_of(server: &Server, kind: ServerKey) -> Arc<str> {

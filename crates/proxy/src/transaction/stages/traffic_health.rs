@@ -2,8 +2,8 @@
 //! well (`observe`). Never looks at a message.
 
 use crate::health;
-use crate::transaction::run::Transaction;
-use crate::upstream::reservation::Claim;
+use crate::state::reservation::Claim;
+use crate::state::transaction::Transaction;
 use balance::{Balancer, Sign};
 
 /// A failure counts as an answer that took at least so long, in nanoseconds: a server that fails

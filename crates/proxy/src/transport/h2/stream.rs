@@ -2,9 +2,9 @@
 //! messages. Never looks at other streams.
 
 use super::Session;
-use crate::frontend::h2_connection::Front;
+use crate::state::client_h2::Front;
+use crate::state::server_h2::Trunk;
 use crate::transport::socket::Transport;
-use crate::upstream::h2_connection::Trunk;
 use htx::{Fields, Head};
 use mux::h2::{H2Conn, Key, Ready, StreamGone};
 use mux::{BodyKind, BodyStep, Eof, HeadStep, MessageError};

@@ -3,7 +3,7 @@
 use super::*;
 use crate::settings;
 use crate::settings::{Front, StatsPage};
-use crate::telemetry::history::PROXIES;
+use crate::state::history::PROXIES;
 use crate::testing::*;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 fn shared(mut proxies: Vec<settings::Proxy>) -> Arc<Shared> {
     proxies[0].stats = Some(StatsPage::default());
     let process = settings::Process { history: 3, ..process(2) };
-    Shared::new(process, proxies, 5_000_000_000)
+    crate::build(process, proxies, 5_000_000_000)
 }
 
 fn front(name: &str) -> settings::Proxy {
@@ -83,7 +83,7 @@ fn thousands_of_servers_and_proxies_take_many_steps() {
 #[test]
 fn nothing_is_kept_without_a_page() {
     let process = settings::Process { history: 3, ..process(1) };
-    let shared = Shared::new(process, vec![front("fe")], 0);
+    let shared = crate::build(process, vec![front("fe")], 0);
     assert_eq!((shared.history.seconds, shared.history.tracks.len()), (0, 0));
     assert_eq!(shared.work.next(0), None);
 }

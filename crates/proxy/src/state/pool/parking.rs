@@ -5,8 +5,8 @@
 
 use super::Wanted;
 use crate::state::server_connection::ServerConn;
+use crate::state::server_connection::Target;
 use crate::state::worker::Worker;
-use crate::upstream::connect_plan::Target;
 use mux::h1;
 use reactor::{Handle, Socket};
 use std::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};

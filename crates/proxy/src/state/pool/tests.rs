@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Barrier};
 
 /// Answers every request until the peer closes.
-pub(super) fn patient() -> Origin {
+pub(crate) fn patient() -> Origin {
     Origin::new(|mut stream, _| {
         while !read_head(&mut stream).is_empty() {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -15,7 +15,7 @@ pub(super) fn patient() -> Origin {
     })
 }
 
-pub(super) fn get(address: SocketAddr) -> impl FnOnce() -> TcpStream + Send + 'static {
+pub(crate) fn get(address: SocketAddr) -> impl FnOnce() -> TcpStream + Send + 'static {
     move || {
         let mut stream = client(address);
         stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
@@ -27,7 +27,7 @@ pub(super) fn get(address: SocketAddr) -> impl FnOnce() -> TcpStream + Send + 's
 }
 
 /// Two threads with a listener each, in front of one server.
-pub(super) fn two_threads(shared: bool, origin: &Origin, low: u32) -> (World, [SocketAddr; 2]) {
+pub(crate) fn two_threads(shared: bool, origin: &Origin, low: u32) -> (World, [SocketAddr; 2]) {
     let (mut proxy, addresses) = listen_twice("fe", server(1, origin.address));
     let back = proxy.back.as_mut().unwrap();
     back.reuse = Reuse::Always;
@@ -36,7 +36,7 @@ pub(super) fn two_threads(shared: bool, origin: &Origin, low: u32) -> (World, [S
     (World::with(process, vec![proxy]), addresses)
 }
 
-pub(super) fn idle(world: &World) -> u32 {
+pub(crate) fn idle(world: &World) -> u32 {
     world.backend("fe").servers[0].idle()
 }
 

@@ -1,8 +1,8 @@
 //! Messages of rings on their way to servers over TCP: one task per server, on one thread. Never drops a message
 //! that a server has not taken.
 
-use super::{Framing, Tap};
 use crate::settings::{RingServer, ServerName};
+use crate::state::ring::{Framing, Tap};
 use crate::state::worker::Worker;
 use crate::transport::socket::Transport;
 use crate::transport::tls_handshake;
@@ -69,7 +69,9 @@ async fn pour(
         tls_handshake::begin(worker, &mut socket, encryption, name).map_err(|_| refused())?;
         let deadline = connect_ms.map(|span| worker.thread.tick().plus_ms(span));
         let result = tls_handshake::run(&socket, deadline, &mut || Ok(())).await;
-        worker.shared.tls.count_back(worker, &socket, result.is_ok());
+        if result.is_ok() {
+            worker.shared.tls.count_back(worker.millis(), tls_handshake::is_resumed(&socket));
+        }
         result.map_err(|_| refused())?;
     }
     let framing = if server.counts { Framing::Counted } else { Framing::Lines };

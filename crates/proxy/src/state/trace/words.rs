@@ -179,7 +179,7 @@ impl Source {
     }
 
     /// Its bit in the set of sources.
-    pub(super) fn bit(self) -> u32 {
+    pub(crate) fn bit(self) -> u32 {
         1 << self as u8
     }
 }

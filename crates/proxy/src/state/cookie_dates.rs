@@ -6,7 +6,7 @@
 use crate::settings::Cookie;
 
 /// What stands before a date.
-pub(super) const DELIMITER: u8 = b'|';
+pub(crate) const DELIMITER: u8 = b'|';
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const LENGTH: usize = 5;
@@ -23,7 +23,7 @@ pub(crate) struct Dates {
 
 impl Dates {
     /// What follows the value.
-    pub(super) fn parse(text: &[u8]) -> Self {
+    pub(crate) fn parse(text: &[u8]) -> Self {
         let mut parts = text.split(|byte| *byte == DELIMITER).skip(1).map(decode);
         let mut next = || parts.next().flatten().unwrap_or(0);
         Self { last: next(), first: next() }
@@ -31,7 +31,7 @@ impl Dates {
 
     /// Why the cookie does not count at `now`: `O` for one that is too old, `E` for one that was
     /// not seen for too long.
-    pub(super) fn are_stale(self, cookie: &Cookie, now: u32) -> Option<u8> {
+    pub(crate) fn are_stale(self, cookie: &Cookie, now: u32) -> Option<u8> {
         let stale = |date: u32, limit: u32| {
             let age = i64::from(now) - i64::from(date) * 4;
             limit > 0 && date > 0 && (age > i64::from(limit) || age < -FUTURE)
@@ -44,7 +44,7 @@ impl Dates {
 
     /// The dates to send to a client that has these, if they have to be sent, or if they are of no
     /// use any more.
-    pub(super) fn refreshed(self, cookie: &Cookie, now: u32) -> Option<Self> {
+    pub(crate) fn refreshed(self, cookie: &Cookie, now: u32) -> Option<Self> {
         let next = self.first(cookie, now);
         let idle = cookie.max_idle > 0 && next.last != self.last;
         let life = cookie.max_life > 0 && self.first == 0;
@@ -53,14 +53,14 @@ impl Dates {
     }
 
     /// Seen now; for the first time unless it was before.
-    pub(super) fn first(self, cookie: &Cookie, now: u32) -> Self {
+    pub(crate) fn first(self, cookie: &Cookie, now: u32) -> Self {
         let now = now >> 2;
         let first = if self.first == 0 && cookie.max_life > 0 { now } else { self.first };
         Self { last: now, first }
     }
 
     /// Appends what stands behind the value.
-    pub(super) fn write(self, cookie: &Cookie, out: &mut Vec<u8>) {
+    pub(crate) fn write(self, cookie: &Cookie, out: &mut Vec<u8>) {
         if cookie.max_idle + cookie.max_life == 0 {
             return;
         }

@@ -3,29 +3,29 @@
 use super::words::Criterion;
 
 /// What tells one place from the others of its kind.
-pub(super) type Key = [u64; 2];
+pub(crate) type Key = [u64; 2];
 
 /// Where something has happened, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
-    pub(super) thread: usize,
-    pub(super) frontend: Option<usize>,
+pub(crate) struct Place {
+    pub(crate) thread: usize,
+    pub(crate) frontend: Option<usize>,
     /// Beside the frontend.
-    pub(super) bind: u32,
-    pub(super) backend: Option<usize>,
+    pub(crate) bind: u32,
+    pub(crate) backend: Option<usize>,
     /// Beside the backend.
-    pub(super) slot: Option<usize>,
+    pub(crate) slot: Option<usize>,
     /// The number of the client among those of its thread.
-    pub(super) client: Option<u64>,
+    pub(crate) client: Option<u64>,
     /// The number of the stream among those of its client.
-    pub(super) stream: Option<u32>,
+    pub(crate) stream: Option<u32>,
     /// The backend and the server of a check.
-    pub(super) check: Option<Key>,
+    pub(crate) check: Option<Key>,
 }
 
 impl Place {
     /// The place of this kind; `None`: there is none, or none yet.
-    pub(super) fn of(&self, criterion: Criterion) -> Option<Key> {
+    pub(crate) fn of(&self, criterion: Criterion) -> Option<Key> {
         // There are fewer threads than that, and fewer clients of one.
         let client = self.client.map(|client| (self.thread as u64) << 48 | client);
         match criterion {

@@ -14,7 +14,6 @@
 
 mod demand;
 mod parking;
-mod takeover;
 
 use crate::state::runtime::Shared;
 use crate::state::server_connection::ServerConn;
@@ -26,9 +25,8 @@ use reactor::{TaskId, Tick, Wake};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use stdx::AppendList;
-pub(crate) use takeover::take_over;
 
-type Boxed = Box<ServerConn>;
+pub(crate) type Boxed = Box<ServerConn>;
 
 /// How many descriptors were in use when a connection was opened, at least: the system always gives
 /// the lowest number that is free.
@@ -271,7 +269,13 @@ impl IdlePool {
 
     /// Parks the newest connection that still stands, for a thread that has none. `false`: there is
     /// none that it could use.
-    fn give(&self, worker: &Worker, backend: usize, slot: usize, wanted: Wanted) -> bool {
+    pub(crate) fn give(
+        &self,
+        worker: &Worker,
+        backend: usize,
+        slot: usize,
+        wanted: Wanted,
+    ) -> bool {
         let server = worker.proxies.get(backend).and_then(|backend| backend.server(slot));
         let idle = server.and_then(|server| self.take(&server, wanted));
         idle.is_some_and(|connection| parking::park(worker, *connection))
@@ -344,4 +348,4 @@ impl IdlePool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

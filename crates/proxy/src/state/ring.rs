@@ -13,12 +13,9 @@ use reactor::{Mailbox, TaskId, Wake};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-mod forward;
 mod mirror;
 #[cfg(test)]
 mod tests;
-
-pub(crate) use forward::start;
 
 /// Bytes of a length before a message.
 const LENGTH: usize = 4;

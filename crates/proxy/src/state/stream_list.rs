@@ -8,7 +8,7 @@
 pub mod http;
 
 use self::http::{Http, Message};
-use crate::frontend::client::Client;
+use crate::state::client::Client;
 use crate::state::runtime::Shared;
 use crate::state::transaction_log::Cause;
 use crate::state::worker::Worker;

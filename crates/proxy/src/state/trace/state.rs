@@ -2,7 +2,7 @@
 
 use super::place::{Key, Place};
 use super::words::{Criterion, Event, Level, Source, Verbosity};
-use crate::telemetry::anon::Anon;
+use crate::state::anon::Anon;
 use std::sync::Arc;
 
 /// How far a trace is.
@@ -45,7 +45,7 @@ pub struct State {
 }
 
 impl State {
-    pub(super) fn new(source: Source) -> Self {
+    pub(crate) fn new(source: Source) -> Self {
         Self {
             phase: Phase::Stopped,
             report: source.all_events(),
@@ -86,7 +86,7 @@ impl State {
     }
 
     /// Whether it has to hear of what happens.
-    pub(super) fn hears(&self) -> bool {
+    pub(crate) fn hears(&self) -> bool {
         self.phase != Phase::Stopped && self.report != 0
     }
 
@@ -95,7 +95,7 @@ impl State {
     /// The level decides on nothing but that: what is not told can start and end the trace. An
     /// event that has no place of the kind that the trace is to stick to, such as the server of a
     /// request that is being received, is told as long as the trace sticks to nothing.
-    pub(super) fn hear(&mut self, event: Event, level: Level, place: &Place) -> bool {
+    pub(crate) fn hear(&mut self, event: Event, level: Level, place: &Place) -> bool {
         let is_in = |set: u32| set & event.bit() != 0;
         if !self.hears() || !is_in(self.report | self.start | self.stop | self.pause) {
             return false;

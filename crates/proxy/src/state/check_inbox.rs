@@ -6,7 +6,7 @@
 //! and the letter); if the receiver sleeps, also its `parked` flag and an eventfd. Deciding writes
 //! none: it reads the counts and the heartbeat of one other thread.
 
-use super::store::{Haste, Record};
+use crate::state::check_record::{Haste, Record};
 use reactor::{Heartbeat, Mailbox, TaskId, Wake};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// What a thread's checker shows to the others.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
-    pub(super) counts: Counts,
+    pub(crate) counts: Counts,
     inbox: Inbox,
 }
 
 /// Written by the owner alone.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     running: AtomicU32,
     batches: AtomicU64,
     checks: AtomicU64,
@@ -36,19 +36,19 @@ struct Inbox(Mutex<Letters>);
 
 /// What others want of a thread's checker.
 #[derive(Debug, Default)]
-pub(super) struct Letters {
+pub(crate) struct Letters {
     /// Checks that it takes over.
-    pub(super) given: Vec<Record>,
+    pub(crate) given: Vec<Record>,
     /// Checks that are to come earlier, wherever they sleep.
-    pub(super) hastened: Vec<Haste>,
+    pub(crate) hastened: Vec<Haste>,
 }
 
 /// The way to a thread's checker.
 #[derive(Debug)]
-pub(super) struct Owner {
-    pub(super) mailbox: Arc<Mailbox>,
-    pub(super) checker: TaskId,
-    pub(super) heartbeat: Arc<Heartbeat>,
+pub(crate) struct Owner {
+    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) checker: TaskId,
+    pub(crate) heartbeat: Arc<Heartbeat>,
 }
 
 /// What a thread has done about checks since the start.
@@ -66,24 +66,24 @@ pub struct Activity {
 
 impl Counts {
     /// A batch of `checks` begins.
-    pub(super) fn begin(&self, checks: usize) {
+    pub(crate) fn begin(&self, checks: usize) {
         self.running.store(self.running() + 1, Relaxed);
         add(&self.batches, 1);
         add(&self.checks, checks);
     }
 
     /// A batch has ended.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.running.store(self.running() - 1, Relaxed);
     }
 
     /// Batches under way.
-    pub(super) fn running(&self) -> u32 {
+    pub(crate) fn running(&self) -> u32 {
         self.running.load(Relaxed)
     }
 
     /// The owner gives checks away.
-    pub(super) fn give(&self, checks: usize) {
+    pub(crate) fn give(&self, checks: usize) {
         add(&self.given, checks);
     }
 }
@@ -95,25 +95,25 @@ fn add(count: &AtomicU64, more: usize) {
 
 impl Desk {
     /// Makes the owner known; from then on the thread takes checks.
-    pub(super) fn open(&self, owner: Owner) {
+    pub(crate) fn open(&self, owner: Owner) {
         let _ = self.counts.owner.set(owner);
     }
 
     /// The thread's load: what is in its run queue, and its batches under way. `None` while it has
     /// no checker.
-    pub(super) fn load(&self) -> Option<u32> {
+    pub(crate) fn load(&self) -> Option<u32> {
         let queued = self.counts.owner.get()?.heartbeat.load();
         Some(queued.saturating_add(self.counts.running()))
     }
 
     /// Gives records to the thread and wakes its checker.
-    pub(super) fn give(&self, records: impl IntoIterator<Item = Record>) {
+    pub(crate) fn give(&self, records: impl IntoIterator<Item = Record>) {
         self.inbox().given.extend(records);
         self.rouse();
     }
 
     /// Asks the thread to let a check come earlier, if it sleeps there.
-    pub(super) fn hasten(&self, haste: Haste) {
+    pub(crate) fn hasten(&self, haste: Haste) {
         self.inbox().hastened.push(haste);
         self.rouse();
     }
@@ -129,11 +129,11 @@ impl Desk {
     }
 
     /// Takes what others gave and want.
-    pub(super) fn take(&self) -> Letters {
+    pub(crate) fn take(&self) -> Letters {
         std::mem::take(&mut *self.inbox())
     }
 
-    pub(super) fn activity(&self) -> Activity {
+    pub(crate) fn activity(&self) -> Activity {
         let Counts { batches, checks, given, .. } = &self.counts;
         let read = |count: &AtomicU64| count.load(Relaxed);
         let running = self.counts.running();

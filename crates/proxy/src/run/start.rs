@@ -1,0 +1,41 @@
+//! Builds the state of the process and starts the tasks of each thread.
+
+use crate::frontend::listener;
+use crate::logging::ring_forward;
+use crate::run::{maintenance, table_expiry};
+use crate::servers::{events, track};
+use crate::settings;
+use crate::state::runtime::Shared;
+use crate::state::services::Services;
+use crate::state::worker::Worker;
+use crate::telemetry::history;
+use crate::{discovery, health, log_forward};
+use reactor::{Class, Thread};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Builds the running objects; nothing listens yet. `now` is monotonic, in nanoseconds.
+pub fn build(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u64) -> Arc<Shared> {
+    let shared = Shared::new(settings, proxies, now);
+    events::restore_all(&shared);
+    track::introduce_all(&shared);
+    table_expiry::tend_all(&shared);
+    history::keep(&shared);
+    shared
+}
+
+/// Starts what a thread runs: maintenance, listeners, health checks, resolvers, rings that are
+/// forwarded and log forwarders.
+pub fn start(thread: &Rc<Thread>, shared: &Arc<Shared>, services: Box<dyn Services>) -> Rc<Worker> {
+    let worker = Worker::new(thread, shared, services);
+    let keeper = thread.scheduler().spawn(Class::Normal, maintenance::run(worker.clone()));
+    worker.idle.set_keeper(keeper);
+    shared.introduce(&worker, keeper);
+    listener::start_all(&worker);
+    maintenance::start_measuring(&worker);
+    health::start(&worker);
+    discovery::start(&worker);
+    ring_forward::start(&worker);
+    log_forward::start(&worker);
+    worker
+}

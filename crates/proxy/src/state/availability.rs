@@ -1,0 +1,25 @@
+//! Whether a backend has a usable server, and for how long it had none.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Whether a backend has a usable server, and what became of it: written when the last one leaves
+/// or the first one comes.
+#[derive(Debug)]
+pub struct Availability {
+    pub(crate) down: AtomicBool,
+    pub(crate) went_down: AtomicU64,
+    pub(crate) downtime_ms: AtomicU64,
+}
+
+impl Availability {
+    pub(crate) fn new(usable: bool) -> Self {
+        Self { down: AtomicBool::new(!usable), went_down: 0.into(), downtime_ms: 0.into() }
+    }
+
+    /// How often the last usable server left (`chkdown` of a backend).
+    pub fn went_down(&self) -> u64 {
+        self.went_down.load(Relaxed)
+    }
+}

@@ -1,0 +1,50 @@
+//! The last invalid request and response of a proxy.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+/// A message that was refused.
+#[derive(Debug)]
+pub struct Invalid {
+    /// When, in nanoseconds since 1970.
+    pub wall: u64,
+    /// How many were refused before it.
+    pub number: u64,
+    /// The frontend, by index.
+    pub frontend: usize,
+    /// The backend, by index, once there is one.
+    pub backend: Option<usize>,
+    /// Name and number of the server, once there is one.
+    pub server: Option<(String, u32)>,
+    /// The client.
+    pub source: Option<SocketAddr>,
+    /// What was received.
+    pub bytes: Vec<u8>,
+    /// Where it is wrong.
+    pub at: usize,
+    /// Why.
+    pub reason: &'static str,
+    /// Bytes of a buffer.
+    pub size: usize,
+}
+
+/// What is kept for a proxy.
+#[derive(Debug, Default)]
+pub struct Captures {
+    pub(crate) request: Mutex<Option<Arc<Invalid>>>,
+    pub(crate) response: Mutex<Option<Arc<Invalid>>>,
+}
+
+impl Captures {
+    /// The last request.
+    pub fn request(&self) -> Option<Arc<Invalid>> {
+        self.request.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The last response.
+    pub fn response(&self) -> Option<Arc<Invalid>> {
+        self.response.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

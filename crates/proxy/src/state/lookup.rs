@@ -1,0 +1,70 @@
+//! Names that a request waits for.
+
+use crate::state::queue::Waiter;
+use dns::RecordType;
+use reactor::Wake;
+use std::cell::RefCell;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+/// What a rule wants to know.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Wanted {
+    /// The `resolvers` section.
+    pub(crate) resolvers: Arc<str>,
+    pub(crate) name: Box<str>,
+    pub(crate) family: RecordType,
+}
+
+/// The look-ups of one transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Lookups {
+    pub(crate) asked: RefCell<Option<Wanted>>,
+    pub(crate) told: RefCell<Vec<(Wanted, Option<IpAddr>)>>,
+}
+
+impl Lookups {
+    /// The address, if it has been told; until then it is asked for. The inner option: there is
+    /// one.
+    pub(crate) fn find(&self, wanted: Wanted) -> Option<Option<IpAddr>> {
+        let told = self.told.borrow();
+        if let Some((_, address)) = told.iter().find(|(known, _)| *known == wanted) {
+            return Some(*address);
+        }
+        *self.asked.borrow_mut() = Some(wanted);
+        None
+    }
+
+    /// Whether somebody waits for an address.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked.borrow().is_some()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.asked.get_mut().take();
+        self.told.get_mut().clear();
+    }
+}
+
+/// A question on its way to a keeper and back.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    pub(crate) name: Box<str>,
+    pub(crate) family: RecordType,
+    pub(crate) answer: Mutex<Option<Option<IpAddr>>>,
+    pub(crate) waiter: Waiter,
+}
+
+impl Ask {
+    /// Tells the answer, and wakes who waits.
+    pub(crate) fn tell(&self, address: Option<IpAddr>) {
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
+        self.waiter.mailbox.wake(self.waiter.task, Wake::RESOURCE);
+    }
+
+    pub(crate) fn answer(&self) -> Option<Option<IpAddr>> {
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,102 @@
+//! A connection slot of a server that a stream holds.
+
+use crate::state::thread_handle::ProxyRef;
+use crate::state::thread_handle::ServerRef;
+use crate::state::transaction::Transaction;
+use crate::upstream::reservation::back;
+use balance::Ticket;
+
+/// A claim on a server. Its drop gives the place to the next in the queue.
+pub(crate) struct Claim {
+    pub(crate) ticket: Option<Ticket>,
+    pub(crate) backend: ProxyRef,
+    pub(crate) server: ServerRef,
+    /// Counted among the server's sessions of now,
+    entered: bool,
+    /// and of ever.
+    pub(crate) counted: bool,
+    /// No connection stands: it keeps its place, and is not counted among the sessions of now.
+    absent: bool,
+}
+
+impl Claim {
+    pub(crate) fn new(ticket: Ticket, backend: &ProxyRef) -> Option<Self> {
+        let server = backend.server(ticket.server().slot())?;
+        Some(Self::pending(ticket, backend, server))
+    }
+
+    /// A claim on what stands for no server, if the backend has that and nothing names a server.
+    pub(crate) fn direct(tx: &Transaction, backend: &ProxyRef) -> Option<Self> {
+        let server = backend.direct().filter(|_| tx.wanted.is_none())?;
+        Some(Self::pending(Ticket::claim(&server.state), backend, server))
+    }
+
+    fn pending(ticket: Ticket, backend: &ProxyRef, server: ServerRef) -> Self {
+        let (ticket, backend) = (Some(ticket), backend.clone());
+        Self { ticket, backend, server, entered: false, counted: false, absent: false }
+    }
+
+    /// The server.
+    pub(crate) fn server(&self) -> &ServerRef {
+        &self.server
+    }
+
+    /// Its number in the backend, from 0.
+    pub(crate) fn slot(&self) -> usize {
+        self.server.slot()
+    }
+
+    /// Whether it has a place on the server.
+    pub(crate) fn is_served(&self) -> bool {
+        self.entered
+    }
+
+    /// Whether it is counted among the server's sessions of now.
+    pub(crate) fn is_present(&self) -> bool {
+        self.entered && !self.absent
+    }
+
+    /// The connection to the server has failed, or is tried again: in between there is no session.
+    pub(crate) fn set_absent(&mut self, absent: bool) {
+        if self.entered && self.absent != absent {
+            self.absent = absent;
+            if absent {
+                self.server.sessions.leave();
+            } else {
+                self.server.sessions.enter();
+            }
+        }
+    }
+
+    /// Takes a place on the server if there is room.
+    pub(crate) fn try_serve(&mut self) -> bool {
+        let served = self.ticket.as_mut().is_some_and(Ticket::try_serve);
+        if served && !std::mem::replace(&mut self.entered, true) {
+            self.server.sessions.enter();
+        }
+        served
+    }
+
+    /// Gives the place on the server away until the request [comes back](look_again): what merely
+    /// waits for one counts against the server, too.
+    pub(crate) fn step_back(&mut self) {
+        self.ticket = None;
+        self.leave();
+    }
+
+    fn leave(&mut self) {
+        if std::mem::take(&mut self.entered) {
+            if !std::mem::take(&mut self.absent) {
+                self.server.sessions.leave();
+            }
+            back(&self.backend).offer(self.slot());
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        drop(self.ticket.take());
+        self.leave();
+    }
+}
