@@ -3,8 +3,10 @@
 
 use std::ops::Range;
 
-use crate::draft::Draft;
 use crate::header_id::{HeaderId, ShortName};
+use draft::Draft;
+
+pub mod draft;
 
 /// One line: `name: value\r\n` at `start` of the arena.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,6 @@
 #![forbid(unsafe_code)]
 
 pub mod authority;
-pub mod draft;
 pub mod error_replies;
 pub mod fields;
 pub mod head;
@@ -19,7 +18,7 @@ pub mod list;
 pub mod start;
 pub mod target;
 
-pub use draft::Draft;
+pub use fields::draft::Draft;
 pub use fields::{FieldRef, Fields};
 pub use head::Head;
 pub use header_id::{HeaderId, ShortName};

@@ -1,8 +1,8 @@
 //! A program that runs beside the process, owned by a task of this thread.
 
 use crate::kernel::{ExitStatus, Handle, Program};
-use crate::socket::Listener;
 use crate::thread::Thread;
+use crate::thread::socket::Listener;
 use std::io;
 use std::rc::Rc;
 

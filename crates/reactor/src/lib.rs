@@ -12,8 +12,6 @@ pub mod pipe;
 pub mod probe_connection;
 #[cfg(test)]
 mod scripted_kernel;
-mod send_queue;
-pub mod socket;
 pub mod thread;
 pub mod throughput;
 pub mod watchdog;
@@ -31,12 +29,12 @@ pub use sched::{
     Class, FairSemaphore, Mailbox, Profiling, QueuedTasks, Scheduler,
     Settings as SchedulerSettings, TaskId, Urgency, WaitTicket, Wake,
 };
-pub use socket::{Listener, Socket};
 pub use stdx::Tick;
 pub use sys::namespace::Namespace;
 pub use sys::option::{Buffers as SystemBuffers, KeepAlive};
 pub use sys::socket::{ConnectOptions, TcpInfo};
 pub use sys::threads::Threads;
+pub use thread::socket::{Listener, Socket};
 pub use thread::{Settings, Thread, WatchedDescriptor};
 pub use throughput::Throughput;
 pub use watchdog::Watchdog;

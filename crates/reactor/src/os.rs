@@ -222,7 +222,7 @@ impl Kernel for Os {
     }
 
     fn acknowledge(&self, handle: Handle) {
-        socket::acknowledge(handle.0);
+        sys::option::acknowledge(handle.0);
     }
 
     fn set_mark(&self, handle: Handle, mark: u32) -> io::Result<()> {

@@ -1,8 +1,8 @@
 //! A pipe that moves bytes between two sockets of a thread inside the kernel (splice(2)).
 
 use crate::kernel::Handle;
-use crate::socket::{READ, Socket, WRITE};
 use crate::thread::Thread;
+use crate::thread::socket::{READ, Socket, WRITE};
 use std::io;
 use std::rc::Rc;
 

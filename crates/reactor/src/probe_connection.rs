@@ -6,8 +6,8 @@
 //! connection without a socket option.
 
 use crate::kernel::{Address, Handle, Watch};
-use crate::socket::{CLOSED, INPUT_ONLY, READ, WRITE};
 use crate::thread::Thread;
+use crate::thread::socket::{CLOSED, INPUT_ONLY, READ, WRITE};
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::rc::Rc;

@@ -1,13 +1,13 @@
 //! One thread's reactor: its scheduler, its sockets, its time.
 
-use crate::clock_correction::{ClockCorrection, LEAP};
-use crate::heartbeat::Heartbeat;
-use crate::kernel::{Event, Handle, Kernel, Watch};
-use crate::send_queue::SendQueue;
-use crate::socket::{
+use self::send_queue::SendQueue;
+use self::socket::{
     CLOSED, FAILED, LOST, QUEUED, READ, Registration, SocketState, UNREGISTERED, UNSENT, WANTED,
     WRITE,
 };
+use crate::clock_correction::{ClockCorrection, LEAP};
+use crate::heartbeat::Heartbeat;
+use crate::kernel::{Event, Handle, Kernel, Watch};
 use sched::{Class, Mailbox, Scheduler, Wake};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -15,6 +15,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use stdx::{Key, Prng, Slab, Tick};
+
+mod send_queue;
+pub mod socket;
 
 /// Settings of the operator.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,9 +2,10 @@
 //!
 //! Invariant: this crate names no file descriptor and reads no clock; time is an argument.
 //!
-//! Reading order: [`class`] and [`wake`] define the terms, [`scheduler`] runs tasks, [`queue`] and
+//! Reading order: [`class`] and [`wake`] define the terms, [`scheduler`] runs tasks and has the
+//! futures that they await, [`queue`] and
 //! [`wheel`] hold what is queued and timed, [`mailbox`] takes wake-ups from other threads,
-//! [`wait`] has the futures that tasks await. [`shared`] is work for a set of threads,
+//! [`shared`] is work for a set of threads,
 //! [`fair_semaphore`] a fair semaphore, [`activity`] and [`profile`] are the counters and times
 //! that operators see.
 
@@ -20,9 +21,8 @@ pub mod scheduler;
 pub mod shared;
 mod slot;
 mod sync;
-pub mod wait;
+pub mod task_id;
 pub mod wake;
-mod waker;
 pub mod wheel;
 
 pub use activity::Activity;
@@ -30,6 +30,7 @@ pub use class::Class;
 pub use fair_semaphore::{FairSemaphore, Urgency, WaitTicket};
 pub use mailbox::{Alarm, Mailbox};
 pub use profile::{Clock, Mode as Profiling, Usage};
-pub use scheduler::{QueuedTasks, Round, Scheduler, Settings, TaskId};
+pub use scheduler::{QueuedTasks, Round, Scheduler, Settings};
 pub use shared::SharedWork;
+pub use task_id::TaskId;
 pub use wake::Wake;

@@ -8,40 +8,23 @@ use crate::mailbox::Mailbox;
 use crate::profile::{Clock, Function, Mode, NoClock, Profile};
 use crate::queue::RunQueue;
 use crate::slot::{State, TaskTable};
-use crate::wait::{Wait, Yield};
+use crate::task_id::TaskId;
 use crate::wake::Wake;
-use crate::waker;
 use crate::wheel::Wheel;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
-use stdx::{Key, Tick};
+use stdx::Tick;
 
 pub use observe::QueuedTasks;
 pub use round::Round;
+pub use wait::{Wait, Yield};
 
 mod observe;
 mod round;
-
-/// Identifies a task of one scheduler while the task lives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
-pub struct TaskId(pub(crate) Key);
-
-impl TaskId {
-    /// An id that no task has.
-    pub const NONE: Self = Self(Key::NONE);
-
-    /// The id as one word.
-    pub fn to_bits(self) -> u64 {
-        self.0.to_bits()
-    }
-
-    /// The inverse of [`TaskId::to_bits`].
-    pub fn from_bits(bits: u64) -> Self {
-        Self(Key::from_bits(bits))
-    }
-}
+mod wait;
+mod waker;
 
 /// Settings of the operator (`tune.runqueue-depth`, `tune.sched.low-latency`).
 #[derive(Clone, Copy, Debug)]

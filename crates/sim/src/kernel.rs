@@ -32,6 +32,13 @@ impl VirtualKernel {
     }
 }
 
+impl World {
+    /// A kernel for one more thread of the machine.
+    pub fn kernel(self: &Rc<Self>) -> Box<dyn Kernel> {
+        Box::new(VirtualKernel::new(self.clone()))
+    }
+}
+
 impl Kernel for VirtualKernel {
     fn monotonic(&self) -> u64 {
         self.world.net().now()

@@ -6,7 +6,6 @@
 //! [`peers`] are scripted clients and origins, [`trace`] compares two runs.
 #![forbid(unsafe_code)]
 
-pub mod actor;
 pub mod faults;
 pub mod kernel;
 pub mod machine;
@@ -15,9 +14,9 @@ pub mod peers;
 pub mod trace;
 pub mod world;
 
-pub use actor::{Actor, ActorId, Signal};
 pub use faults::Faults;
 pub use machine::{Machine, Stop};
+pub use net::actor::{Actor, ActorId, Signal};
 pub use net::{Datagram, EndId, Net};
 pub use trace::{Record, Trace, What};
 pub use world::World;

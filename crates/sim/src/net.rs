@@ -3,14 +3,15 @@
 //! Everything that takes time is a [`DueEvent`] in one heap, ordered by time and insertion. All
 //! random choices are drawn from one generator, so a seed determines a run.
 
+pub mod actor;
 mod conn;
 mod dial;
 mod handles;
 mod poll;
 mod stream;
 
-use crate::actor::{Actor, ActorId, Signal};
 use crate::faults::Faults;
+use crate::net::actor::{Actor, ActorId, Signal};
 use crate::trace::{Record, Trace, What};
 use conn::Conn;
 pub use conn::EndId;

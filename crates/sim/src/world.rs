@@ -1,8 +1,6 @@
 //! A simulated world: the network that all its threads and actors share.
 
-use crate::kernel::VirtualKernel;
 use crate::net::Net;
-use reactor::Kernel;
 use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
@@ -27,10 +25,5 @@ impl World {
     /// The network. The borrow must end before a thread runs.
     pub fn net(&self) -> RefMut<'_, Net> {
         self.net.borrow_mut()
-    }
-
-    /// A kernel for one more thread of the machine.
-    pub fn kernel(self: &Rc<Self>) -> Box<dyn Kernel> {
-        Box::new(VirtualKernel::new(self.clone()))
     }
 }

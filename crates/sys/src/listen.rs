@@ -326,7 +326,7 @@ mod tests {
         let _client = std::net::TcpStream::connect(address).unwrap();
         let (accepted, _) = crate::socket::accept(listener).unwrap();
         let hurries = sockopt::tcp_quickack(borrow(accepted).unwrap()).unwrap();
-        crate::socket::acknowledge(accepted);
+        option::acknowledge(accepted);
         assert!(sockopt::tcp_quickack(borrow(accepted).unwrap()).unwrap());
         crate::close(accepted);
         hurries

@@ -167,7 +167,15 @@ fn acknowledge_all(fd: Fd) {
             _ => break,
         }
     }
-    crate::socket::acknowledge(fd);
+    acknowledge(fd);
+}
+
+/// Acknowledges at once what has been received, and what comes next (tcp(7), `TCP_QUICKACK`).
+pub fn acknowledge(fd: Fd) {
+    if let Ok(socket) = crate::borrow(fd) {
+        // The option only saves time, so a failure is no error.
+        let _ = rustix::net::sockopt::set_tcp_quickack(socket, true);
+    }
 }
 
 #[cfg(test)]

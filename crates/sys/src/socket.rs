@@ -255,14 +255,6 @@ pub fn set_tos(fd: Fd, tos: u8) -> io::Result<()> {
     }
 }
 
-/// Acknowledges at once what has been received, and what comes next (tcp(7), `TCP_QUICKACK`).
-pub fn acknowledge(fd: Fd) {
-    if let Ok(socket) = borrow(fd) {
-        // The option only saves time, so a failure is no error.
-        let _ = sockopt::set_tcp_quickack(socket, true);
-    }
-}
-
 /// Sets the mark of sent packets; needs a privilege.
 pub fn set_mark(fd: Fd, mark: u32) -> io::Result<()> {
     let fd = std::os::fd::AsRawFd::as_raw_fd(&borrow(fd)?);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::os::Os;
-use crate::socket::INPUT_ONLY;
+use crate::thread::socket::INPUT_ONLY;
 use crate::{Address, Class, Listener, ProbeConnection, Socket};
 use std::io::{IoSlice, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,12 +1,12 @@
 //! One round of a scheduler: open letters, divide the budget, run tasks.
 
+use super::waker::{self, BorrowedWaker, CurrentScheduler};
 use super::{Core, Scheduler, TaskId};
 use crate::class::{self, COUNT, Class};
 use crate::mailbox::Letter;
 use crate::profile::Function;
 use crate::queue::RunQueue;
 use crate::slot::{State, TaskFuture};
-use crate::waker::{self, BorrowedWaker, CurrentScheduler};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 

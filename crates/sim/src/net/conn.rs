@@ -1,7 +1,7 @@
 //! A connection: two ends, and the bytes on their way to each.
 
-use crate::actor::ActorId;
 use crate::faults::Faults;
+use crate::net::actor::ActorId;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use stdx::Key;

@@ -3,8 +3,8 @@
 use super::conn::{Conn, EndId, Owner};
 use super::handles::Object;
 use super::{DrawnFault, DueEvent, Net, errno};
-use crate::actor::{ActorId, Signal};
 use crate::faults::{Faults, SEC};
+use crate::net::actor::{ActorId, Signal};
 use crate::trace::What;
 use reactor::Address;
 use std::collections::VecDeque;

@@ -6,7 +6,7 @@
 use super::conn::Readiness;
 use super::handles::{Object, Watching};
 use super::{Net, errno};
-use crate::actor::Signal;
+use crate::net::actor::Signal;
 use crate::net::conn::Owner;
 use crate::trace::What;
 use reactor::{Event, Watch};

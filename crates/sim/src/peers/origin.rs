@@ -3,8 +3,8 @@
 use super::client::push_chunks;
 use super::message::{Progress, Reader};
 use super::{Flow, Mischief, Outgoing, Tally, drain, push_body};
-use crate::actor::{Actor, ActorId, Signal};
 use crate::faults::{MS, SEC, US};
+use crate::net::actor::{Actor, ActorId, Signal};
 use crate::net::{EndId, Net};
 use reactor::Address;
 use std::cell::RefCell;

@@ -1,6 +1,6 @@
 //! A block of field lines that is described line by line and then copied as a whole.
 
-use crate::fields::{Field, Fields};
+use super::{Field, Fields};
 use crate::header_id::{HeaderId, ShortName};
 
 /// Described lines that are not copied yet; without [`Draft::commit`] they are dropped.

@@ -5,8 +5,8 @@
 //! (edge-triggered). A task that stops before `WouldBlock` finds the bit still set later, and has
 //! to check it again by itself.
 
+use super::send_queue;
 use crate::kernel::{Address, Handle, Kernel, Watch};
-use crate::send_queue;
 use crate::thread::Thread;
 use sched::{TaskId, Wake};
 use std::io::{self, IoSlice};

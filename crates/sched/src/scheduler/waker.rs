@@ -4,7 +4,8 @@
 //! of it allocates. A clone works from any thread: through the mailbox, or directly if its own
 //! scheduler is running a round on the calling thread.
 
-use crate::{Mailbox, Scheduler, TaskId, Wake};
+use super::Scheduler;
+use crate::{Mailbox, TaskId, Wake};
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr;

@@ -1,6 +1,7 @@
 //! The two leaf futures of tasks: waiting for a wake-up, and yielding.
 
-use crate::{Class, Scheduler, Wake};
+use super::Scheduler;
+use crate::{Class, Wake};
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;

@@ -12,8 +12,8 @@
 //! call for the socket.
 
 use crate::kernel::Handle;
-use crate::socket::{CLOSED, FAILED, LOST, QUEUED, READ, UNSENT, WANTED, WRITE};
 use crate::thread::Thread;
+use crate::thread::socket::{CLOSED, FAILED, LOST, QUEUED, READ, UNSENT, WANTED, WRITE};
 use sched::{Class, TaskId};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
