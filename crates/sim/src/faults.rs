@@ -34,6 +34,12 @@ pub struct Faults {
     pub within: u64,
     /// Chance that `accept` returns a client that has disconnected.
     pub abort: u16,
+    /// Chance that a datagram is lost.
+    pub loss: u16,
+    /// Chance that a datagram arrives twice.
+    pub duplicate: u16,
+    /// Largest datagram that the path carries, in bytes; larger ones are refused.
+    pub mtu: usize,
     /// Chance that a closed or released handle is reported once more, with its old token.
     pub stale: u16,
     /// Chance that a wait reports readiness that does not exist. Used from the default plan only.
@@ -57,6 +63,9 @@ impl Faults {
         stall: 0,
         within: SEC,
         abort: 0,
+        loss: 0,
+        duplicate: 0,
+        mtu: 65_507,
         stale: 0,
         spurious: 0,
         oversleep: 0,
@@ -71,6 +80,7 @@ impl Faults {
         split: 300,
         short_read: 300,
         short_write: 300,
+        duplicate: 50,
         stale: 300,
         spurious: 20,
         ..Self::NONE
@@ -83,6 +93,7 @@ impl Faults {
         reset: 100,
         stall: 20,
         abort: 30,
+        loss: 50,
         oversleep: 2 * MS,
         ..Self::BUMPY
     };

@@ -90,6 +90,9 @@ impl Kernel for VirtualKernel {
 
     fn recv(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize> {
         let mut net = self.world.net();
+        if let Some(socket) = net.datagram_socket(handle.0) {
+            return net.recv_into(socket, buffer);
+        }
         let end = net.stream(handle.0)?;
         net.recv(end, buffer)
     }
@@ -102,6 +105,10 @@ impl Kernel for VirtualKernel {
 
     fn send(&self, handle: Handle, parts: &[IoSlice<'_>], _more: bool) -> io::Result<usize> {
         let mut net = self.world.net();
+        if let Some(socket) = net.datagram_socket(handle.0) {
+            let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+            return net.send_from(socket, None, &bytes).map(|()| bytes.len());
+        }
         let end = net.stream(handle.0)?;
         net.send_parts(end, parts)
     }
@@ -128,6 +135,10 @@ impl Kernel for VirtualKernel {
 
     fn local_address(&self, handle: Handle) -> Option<SocketAddr> {
         self.world.net().local_address(handle.0)
+    }
+
+    fn datagrams(&self, with: SocketAddr) -> io::Result<Handle> {
+        self.world.net().connect_datagrams(with).map(Handle)
     }
 
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()> {

@@ -5,6 +5,7 @@
 
 pub mod actor;
 mod conn;
+pub mod datagram;
 mod dial;
 mod handles;
 mod poll;
@@ -15,13 +16,14 @@ use crate::net::actor::{Actor, ActorId, Signal};
 use crate::trace::{Record, Trace, What};
 use conn::Conn;
 pub use conn::EndId;
+use datagram::{DatagramSocket, Flight};
 use dial::Listening;
 use handles::Handles;
 use poll::Poller;
 use reactor::Address;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use stdx::{Key, Prng, Slab};
 
 /// Error numbers of Linux.
@@ -31,6 +33,8 @@ pub(crate) mod errno {
     pub(crate) const EXIST: i32 = 17;
     pub(crate) const MFILE: i32 = 24;
     pub(crate) const PIPE: i32 = 32;
+    pub(crate) const DESTADDRREQ: i32 = 89;
+    pub(crate) const MSGSIZE: i32 = 90;
     pub(crate) const ADDRINUSE: i32 = 98;
     pub(crate) const CONNABORTED: i32 = 103;
     pub(crate) const CONNRESET: i32 = 104;
@@ -59,6 +63,8 @@ enum DueEvent {
     Failed(EndId, i32),
     /// A drawn reset or stall of a connection takes effect.
     Fate(Key, DrawnFault),
+    /// A datagram arrives.
+    Datagram(Key),
     /// The timer of an actor.
     Timer(ActorId, u64),
 }
@@ -122,6 +128,9 @@ pub struct Net {
     actors: Slab<Option<Box<dyn Actor>>>,
     roused: VecDeque<(ActorId, Signal)>,
     datagrams: Vec<Datagram>,
+    datagram_sockets: Slab<DatagramSocket>,
+    datagram_addresses: HashMap<SocketAddr, Key>,
+    flights: Slab<Flight>,
     written: BTreeMap<i32, Vec<u8>>,
     misuses: u64,
 }
@@ -165,6 +174,9 @@ impl Net {
             actors: Slab::new(),
             roused: VecDeque::new(),
             datagrams: Vec::new(),
+            datagram_sockets: Slab::new(),
+            datagram_addresses: HashMap::new(),
+            flights: Slab::new(),
             written: BTreeMap::new(),
             misuses: 0,
         }
@@ -350,6 +362,7 @@ impl Net {
             DueEvent::Established(end) => self.established(end),
             DueEvent::Failed(end, error) => self.failed(end, error),
             DueEvent::Fate(conn, fate) => self.apply_fault(conn, fate),
+            DueEvent::Datagram(flight) => self.datagram_arrives(flight),
             DueEvent::Timer(id, number) => {
                 self.note(What::Timer, id.0.to_bits(), number);
                 self.roused.push_back((id, Signal::Timer(number)));

@@ -1,5 +1,6 @@
 //! Tests of the simulator itself, with simple reactor tasks in a network with faults.
 
+mod datagrams;
 mod echo;
 mod http;
 mod machine;

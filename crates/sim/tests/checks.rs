@@ -29,7 +29,7 @@ impl Actor for Patient {
     fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
         match signal {
             Signal::Start => net.listen_as(me, self.address.clone()).expect("it is free"),
-            Signal::Accepted(_) => {}
+            Signal::Accepted(_) | Signal::Datagram(_) => {}
             Signal::Ready(end) => match net.recv(end, &mut [0; 1_000]) {
                 Ok(0) | Err(_) => {}
                 Ok(_) => {

@@ -170,7 +170,7 @@ impl Actor for SizedOrigin {
                 let service = net.spawn(Box::new(SizedConnection { large, end, input, out, left }));
                 net.hand_over(end, service);
             }
-            Signal::Ready(_) | Signal::Timer(_) => {}
+            Signal::Ready(_) | Signal::Timer(_) | Signal::Datagram(_) => {}
         }
     }
 }

@@ -189,7 +189,7 @@ impl Actor for ReadingOrigin {
                 let service = net.spawn(Box::new(service));
                 net.hand_over(end, service);
             }
-            Signal::Ready(_) | Signal::Timer(_) => {}
+            Signal::Ready(_) | Signal::Timer(_) | Signal::Datagram(_) => {}
         }
     }
 }

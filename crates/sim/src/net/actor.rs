@@ -1,6 +1,7 @@
 //! Scripted peers: state machines inside the virtual network.
 
-use crate::net::{EndId, Net};
+use super::datagram::DatagramId;
+use super::{EndId, Net};
 use stdx::Key;
 
 /// Identifies an actor while it lives.
@@ -16,6 +17,8 @@ pub enum Signal {
     Accepted(EndId),
     /// Something changed on an end of the actor: bytes, room, end of stream, failure.
     Ready(EndId),
+    /// A datagram has arrived at a socket of the actor.
+    Datagram(DatagramId),
     /// A timer of the actor, with the number that it gave.
     Timer(u64),
 }

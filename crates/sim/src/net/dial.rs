@@ -173,7 +173,7 @@ impl Net {
         Ok(end)
     }
 
-    fn local_for(&mut self, from: IpAddr, to: SocketAddr) -> SocketAddr {
+    pub(super) fn local_for(&mut self, from: IpAddr, to: SocketAddr) -> SocketAddr {
         self.next_port = if self.next_port >= 60_999 { 32_768 } else { self.next_port + 1 };
         let ip =
             if to.is_ipv6() && from.is_ipv4() { IpAddr::V6(Ipv6Addr::LOCALHOST) } else { from };

@@ -15,6 +15,7 @@ pub(super) enum Object {
     Free,
     Listener(Key),
     Stream(EndId),
+    Datagrams(Key),
 }
 
 /// Registration of a handle with one poller.

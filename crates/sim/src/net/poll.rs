@@ -164,6 +164,10 @@ impl Net {
                 readable: self.listeners.get(key).is_some_and(|one| !one.backlog.is_empty()),
                 ..Readiness::default()
             },
+            Object::Datagrams(key) => {
+                let readable = self.has_datagram(key);
+                Readiness { readable, writable: true, closed: false }
+            }
             Object::Stream(end) => {
                 self.conns.get(end.conn).map_or(Readiness::default(), |conn| conn.mask(end.side))
             }
@@ -285,7 +289,7 @@ impl Net {
         }
     }
 
-    fn handle_changed(&mut self, handle: i32) {
+    pub(super) fn handle_changed(&mut self, handle: i32) {
         let Some(slot) = self.handles.get_mut(handle) else { return };
         for watching in &mut slot.watches {
             if !watching.queued {

@@ -351,6 +351,11 @@ impl Net {
                 self.handles.remove(handle);
                 self.close_listener(key);
             }
+            Object::Datagrams(key) => {
+                self.unwatch_all(handle, 0);
+                self.handles.remove(handle);
+                self.close_datagrams(key);
+            }
             Object::Stream(end) => {
                 let stale = self.conns.get(end.conn).map_or(0, |conn| conn.faults.stale);
                 self.unwatch_all(handle, stale);
@@ -365,6 +370,7 @@ impl Net {
         match self.handles.get(handle)?.object {
             Object::Stream(end) => self.address_of(end),
             Object::Listener(key) => self.listener_address(key),
+            Object::Datagrams(key) => self.datagram_address(key),
             Object::Free => None,
         }
     }

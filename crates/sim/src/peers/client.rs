@@ -457,7 +457,7 @@ impl Actor for Client {
                 self.pause(net, me);
             }
             Signal::Ready(end) if self.end == Some(end) => self.go_on(net, me),
-            Signal::Ready(_) | Signal::Accepted(_) => {}
+            Signal::Ready(_) | Signal::Accepted(_) | Signal::Datagram(_) => {}
             Signal::Timer(LOOK) => self.check_progress(net, me),
             Signal::Timer(_) => {
                 self.paused = false;

@@ -121,7 +121,7 @@ impl Actor for Origin {
                 let service = net.spawn(Box::new(service));
                 net.hand_over(end, service);
             }
-            Signal::Ready(_) | Signal::Timer(_) => {}
+            Signal::Ready(_) | Signal::Timer(_) | Signal::Datagram(_) => {}
         }
     }
 }
@@ -323,7 +323,7 @@ impl Actor for OriginConnection {
                 }
             }
             Signal::Start | Signal::Ready(_) => self.go_on(net, me),
-            Signal::Accepted(_) => {}
+            Signal::Accepted(_) | Signal::Datagram(_) => {}
         }
     }
 }
