@@ -3,7 +3,7 @@
 
 use bench::{nanos_per_op, now, quantile, table};
 use sched::wheel::Wheel;
-use sched::{Alarm, Class, Mailbox, Scheduler, Settings, TaskId, Wake};
+use sched::{Class, Mailbox, NoAlarm, Scheduler, Settings, TaskId, Wake};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,12 +15,6 @@ const HOUR: u32 = 3_600_000;
 const ROUNDS: u32 = 5;
 /// Tasks woken before they are run, so that the run queue is as short as that of a proxy.
 const WOKEN: usize = 128;
-
-struct Silent;
-
-impl Alarm for Silent {
-    fn ring(&self) {}
-}
 
 /// All indices in random order, each with a deadline within the hour.
 fn shuffled(prng: &Prng) -> Vec<(u32, Tick)> {
@@ -128,7 +122,7 @@ fn median(mut all: Vec<f64>) -> f64 {
 }
 
 fn scheduler() -> Rc<Scheduler> {
-    let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
+    let mailbox = Arc::new(Mailbox::new(Box::new(NoAlarm)));
     Rc::new(Scheduler::new(Settings::default(), mailbox, Tick(0)))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::kernel::{Address, Event, Handle, Kernel, Watch};
 use crate::{Settings, Socket, Thread};
-use sched::Alarm;
+use sched::{Alarm, NoAlarm};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -41,12 +41,6 @@ pub(crate) struct ScriptedKernel {
     pub(crate) leap: Rc<Cell<i64>>,
 }
 
-struct Silent;
-
-impl Alarm for Silent {
-    fn ring(&self) {}
-}
-
 fn no<T>() -> io::Result<T> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -62,7 +56,7 @@ impl Kernel for ScriptedKernel {
         1
     }
     fn alarm(&self) -> Box<dyn Alarm> {
-        Box::new(Silent)
+        Box::new(NoAlarm)
     }
     fn wait(&self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
         self.asked.set(timeout);

@@ -151,15 +151,10 @@ impl WaitTicket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Alarm, Class, Mailbox, Settings};
+    use crate::{Class, Mailbox, NoAlarm, Settings};
     use std::rc::Rc;
     use std::sync::Arc;
     use stdx::Tick;
-
-    struct Silent;
-    impl Alarm for Silent {
-        fn ring(&self) {}
-    }
 
     /// One thing or a place in the line, returned when dropped.
     struct Held(Rc<FairSemaphore>, Rc<Scheduler>, Option<WaitTicket>);
@@ -175,7 +170,7 @@ mod tests {
     type Log = Rc<RefCell<Vec<(u32, Wake)>>>;
 
     fn scheduler() -> Rc<Scheduler> {
-        let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
+        let mailbox = Arc::new(Mailbox::new(Box::new(NoAlarm)));
         Rc::new(Scheduler::new(Settings::default(), mailbox, Tick(0)))
     }
 

@@ -28,7 +28,7 @@ pub mod wheel;
 pub use activity::Activity;
 pub use class::Class;
 pub use fair_semaphore::{FairSemaphore, Urgency, WaitTicket};
-pub use mailbox::{Alarm, Mailbox};
+pub use mailbox::{Alarm, Mailbox, NoAlarm};
 pub use profile::{Clock, Mode as Profiling, Usage};
 pub use scheduler::{QueuedTasks, Round, Scheduler, Settings};
 pub use shared::SharedWork;

@@ -17,6 +17,14 @@ pub trait Alarm: Send + Sync {
     fn ring(&self);
 }
 
+/// An alarm that does nothing, for schedulers that are stepped by hand.
+#[derive(Clone, Copy, Debug)]
+pub struct NoAlarm;
+
+impl Alarm for NoAlarm {
+    fn ring(&self) {}
+}
+
 /// One message to a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Letter {

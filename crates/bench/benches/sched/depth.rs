@@ -1,8 +1,7 @@
 //! Latency of urgent work behind 100,000 queued bulk items, low-latency mode off and on (row B5).
 
-use crate::weir::Silent;
 use bench::{now, quantile, table};
-use sched::{Class, Mailbox, Scheduler, Settings, Wake};
+use sched::{Class, Mailbox, NoAlarm, Scheduler, Settings, Wake};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,7 +21,7 @@ fn spin(span: Duration) {
 
 /// Microseconds from a wake-up by another thread to the turn, sorted.
 fn latencies(low_latency: bool) -> Vec<f64> {
-    let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
+    let mailbox = Arc::new(Mailbox::new(Box::new(NoAlarm)));
     let settings = Settings { low_latency, ..Settings::default() };
     let own = Rc::new(Scheduler::new(settings, mailbox.clone(), Tick(0)));
     for _ in 0..ITEMS {

@@ -3,19 +3,15 @@
 use crate::{Figures, ROUNDS, TASKS, TURNS};
 use bench::nanos_per_op;
 use sched::profile::NoClock;
-use sched::{Activity, Alarm, Class, Clock, Mailbox, Profiling, Scheduler, Settings, TaskId, Wake};
+use sched::{
+    Activity, Class, Clock, Mailbox, NoAlarm, Profiling, Scheduler, Settings, TaskId, Wake,
+};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use stdx::Tick;
-
-pub(crate) struct Silent;
-
-impl Alarm for Silent {
-    fn ring(&self) {}
-}
 
 struct System;
 
@@ -31,7 +27,7 @@ fn scheduler(profiling: Profiling) -> Rc<Scheduler> {
         _ => Box::new(System),
     };
     let settings = Settings { profiling, ..Settings::default() };
-    let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
+    let mailbox = Arc::new(Mailbox::new(Box::new(NoAlarm)));
     let activity = Arc::new(Activity::default());
     Rc::new(Scheduler::with_counters(settings, mailbox, Tick(0), activity, clock))
 }

@@ -1,15 +1,10 @@
 //! Tests of profiling with a clock set by hand.
 
 use super::*;
-use crate::{Activity, Class, Mailbox, Scheduler, Settings};
+use crate::{Activity, Class, Mailbox, NoAlarm, Scheduler, Settings};
 use std::rc::Rc;
 use std::sync::Arc;
 use stdx::Tick;
-
-struct Silent;
-impl crate::Alarm for Silent {
-    fn ring(&self) {}
-}
 
 #[derive(Clone, Default)]
 struct ManualClock(Rc<Cell<u64>>);
@@ -29,7 +24,7 @@ fn scheduler(mode: Mode) -> (Rc<Scheduler>, ManualClock) {
     let clock = ManualClock::default();
     clock.pass(1_000);
     let settings = Settings { profiling: mode, ..Settings::default() };
-    let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
+    let mailbox = Arc::new(Mailbox::new(Box::new(NoAlarm)));
     let activity = Arc::new(Activity::default());
     let clocked = Box::new(clock.clone());
     (Rc::new(Scheduler::with_counters(settings, mailbox, Tick(0), activity, clocked)), clock)
@@ -176,7 +171,7 @@ fn rows_beyond_the_table_are_summed_in_one() {
 #[test]
 fn without_a_clock_calls_are_counted_and_times_are_not() {
     let settings = Settings { profiling: Mode::On, ..Settings::default() };
-    let scheduler = Scheduler::new(settings, Arc::new(Mailbox::new(Box::new(Silent))), Tick(0));
+    let scheduler = Scheduler::new(settings, Arc::new(Mailbox::new(Box::new(NoAlarm))), Tick(0));
     scheduler.run();
     scheduler.spawn(Class::Normal, async {});
     scheduler.run();

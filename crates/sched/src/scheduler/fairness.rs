@@ -2,17 +2,12 @@
 
 use super::*;
 use crate::class;
-use crate::mailbox::Alarm;
+use crate::mailbox::NoAlarm;
 use proptest::prelude::*;
 use std::rc::Rc;
 
-struct Silent;
-impl Alarm for Silent {
-    fn ring(&self) {}
-}
-
 fn scheduler(settings: Settings) -> Rc<Scheduler> {
-    Rc::new(Scheduler::new(settings, Arc::new(Mailbox::new(Box::new(Silent))), Tick(0)))
+    Rc::new(Scheduler::new(settings, Arc::new(Mailbox::new(Box::new(NoAlarm))), Tick(0)))
 }
 
 type Order = Rc<RefCell<Vec<Class>>>;
@@ -156,7 +151,7 @@ fn use_on_the_wrong_thread_is_caught_by_an_assertion() {
     struct Smuggled(Scheduler);
     // SAFETY: the assertions panic before anything is reached on the other thread.
     unsafe impl Send for Smuggled {}
-    let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
+    let mailbox = Arc::new(Mailbox::new(Box::new(NoAlarm)));
     let smuggled = Smuggled(Scheduler::new(Settings::default(), mailbox, Tick(0)));
     let other = move || {
         let smuggled = smuggled;

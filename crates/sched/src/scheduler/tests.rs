@@ -1,17 +1,12 @@
 //! Tests of the scheduler with tasks that log what they do.
 
 use super::*;
-use crate::mailbox::Alarm;
+use crate::mailbox::NoAlarm;
 use std::rc::Rc;
 use std::task::Poll;
 
-struct Silent;
-impl Alarm for Silent {
-    fn ring(&self) {}
-}
-
 fn scheduler(settings: Settings) -> Rc<Scheduler> {
-    Rc::new(Scheduler::new(settings, Arc::new(Mailbox::new(Box::new(Silent))), Tick(0)))
+    Rc::new(Scheduler::new(settings, Arc::new(Mailbox::new(Box::new(NoAlarm))), Tick(0)))
 }
 
 type Log = Rc<RefCell<Vec<(u32, Wake)>>>;
