@@ -1,6 +1,6 @@
 //! The virtual network: addresses, connections, and the events due on them.
 //!
-//! Everything that takes time is a [`DueEvent`] in one heap, ordered by time and insertion. All
+//! Everything that takes time is a `DueEvent` in one heap, ordered by time and insertion. All
 //! random choices are drawn from one generator, so a seed determines a run.
 
 pub mod actor;

@@ -3,7 +3,7 @@
 //! A reader that does not read must not block the writing thread. The method depends on the kind of
 //! descriptor: a socket is written with `MSG_DONTWAIT`; a pipe or a terminal is opened anew for a
 //! file description of its own with `O_NONBLOCK`, because other processes share the inherited one;
-//! a regular file is written by a thread of its own ([`spool`]), because writes to files always
+//! a regular file is written by a thread of its own (`spool`), because writes to files always
 //! wait for the disk.
 
 use crate::{Fd, borrow, into_raw};
@@ -53,11 +53,11 @@ pub fn write(number: Fd, line: &[u8]) -> io::Result<()> {
     }
 }
 
-/// As [`write`], but waits up to `span` for room. Messages printed before the process serves are
+/// As [`write()`], but waits up to `span` for room. Messages printed before the process serves are
 /// read by people and scripts that may be slow.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_within(number: Fd, line: &[u8], span: Duration) -> io::Result<()> {
     let end = crate::clock::monotonic().saturating_add(span.as_nanos() as u64);
     loop {
