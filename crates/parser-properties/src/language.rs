@@ -25,7 +25,9 @@ fn with_parser<T>(run: impl FnOnce(&mut Parser<'_>) -> T) -> T {
     let env = |name: &str| (name == "X").then(|| "value".to_owned());
     let shared = Shared::new(&files, &env);
     let (acls, captures) = (AclTable::default(), sample::Captures::default());
-    run(&mut Parser { proxy: "p", ..Parser::new(&shared, &acls, &captures) })
+    let mut parser = Parser::new(&shared, &acls, &captures);
+    parser.proxy = "p";
+    run(&mut parser)
 }
 
 fn text(data: &[u8]) -> String {

@@ -1,7 +1,7 @@
 //! Properties of the ClientHello parser and of certificate lists.
 
 use crate::world::World;
-use sample::{AclTable, Expr, Missing, Parser, Shared};
+use sample::{Expr, Missing, ParseContext, Shared};
 use std::io;
 
 /// Sample fetches on a ClientHello in passthrough mode.
@@ -28,8 +28,8 @@ pub fn hello(data: &[u8]) {
     let files = |_: &std::path::Path| Err(io::ErrorKind::NotFound.into());
     let env = |_: &str| None;
     let shared = Shared::new(&files, &env);
-    let (acls, captures) = (AclTable::default(), sample::Captures::default());
-    let parser = Parser { proxy: "p", ..Parser::new(&shared, &acls, &captures) };
+    let captures = sample::Captures::default();
+    let parser = ParseContext { proxy: "p", ..ParseContext::new(&shared, &captures) };
     let world = World::new(data);
     for fetch in FETCHES {
         let expr = Expr::parse(&[fetch], &mut 0, &parser).expect("a known fetch");

@@ -20,7 +20,7 @@ pub use parse::{parse_http_check, parse_tcp_check};
 pub use ready::Ready;
 pub use send::Send;
 
-use sample::vars::SetVar;
+use sample::args::SetVar;
 use sample::{Expr, Facts, LogFormat, Value, VarName};
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -4,11 +4,11 @@ mod names;
 
 pub use names::{DERIVED, PREDEFINED};
 
+use crate::context::ParseContext;
 use crate::error::ParseError;
 use crate::expr::{Expr, keyword_end};
 use crate::facts::Facts;
 use crate::mention::{Mention, Wanted};
-use crate::parser::Parser;
 use crate::pattern::number::Operator;
 use crate::pattern::{Match, View};
 use crate::place::Places;
@@ -49,7 +49,7 @@ impl From<bool> for Answer {
 
 impl Test {
     /// Parses `expression [flags] [patterns]`, all of `words`.
-    pub fn parse(words: &[&str], cx: &Parser<'_>) -> Result<Test, ParseError> {
+    pub fn parse(words: &[&str], cx: &ParseContext<'_>) -> Result<Test, ParseError> {
         let Some(word) = words.first().filter(|word| !word.is_empty()) else {
             return Err(ParseError::new(0, "missing fetch method in ACL expression"));
         };
@@ -156,7 +156,7 @@ fn names_methods(patterns: &[&str]) -> bool {
 }
 
 /// Notes the groups that a test of a user's groups names: one that does not exist never matches.
-fn note_groups(expr: &Expr, groups: &[&str], cx: &Parser<'_>) {
+fn note_groups(expr: &Expr, groups: &[&str], cx: &ParseContext<'_>) {
     let Some(list) = expr.only_argument() else { return };
     for group in groups.iter().take_while(|word| !word.is_empty()) {
         let wanted = Wanted::Group(list.into(), (*group).into());
@@ -205,7 +205,7 @@ impl Flags {
         words: &[&str],
         mut at: usize,
         expr: &Expr,
-        cx: &Parser<'_>,
+        cx: &ParseContext<'_>,
     ) -> Result<usize, ParseError> {
         while let Some(flag) = words.get(at) {
             let value =
@@ -291,7 +291,7 @@ impl Flags {
         at: usize,
         keyword: &str,
         expr: Expr,
-        cx: &Parser<'_>,
+        cx: &ParseContext<'_>,
     ) -> Result<Test, ParseError> {
         let method = self.method_for(&expr).map_err(|message| ParseError::new(0, message))?;
         if !expr.output().casts_to(method.input()) {
@@ -331,7 +331,7 @@ impl Flags {
         method: Match,
         keyword: &str,
         words: &[&'w str],
-        cx: &Parser<'_>,
+        cx: &ParseContext<'_>,
     ) -> Result<Patterns<'w>, (usize, String)> {
         let mut operator = Operator::Eq;
         let (mut patterns, mut numbers) = (Vec::new(), Vec::new());
@@ -385,7 +385,7 @@ fn looks_like_a_name(word: &str) -> bool {
     word.bytes().any(|byte| byte.is_ascii_alphabetic()) && !word.contains([':', '/'])
 }
 
-fn unique_id(text: &str, cx: &Parser<'_>) -> Result<u32, String> {
+fn unique_id(text: &str, cx: &ParseContext<'_>) -> Result<u32, String> {
     let id = text.parse().ok().filter(|id| *id < u32::MAX);
     let id = id.ok_or_else(|| format!("invalid unique id '{text}'"))?;
     if cx.shared.patterns.has_id(id) { Err("the id is already used".to_owned()) } else { Ok(id) }
@@ -402,7 +402,7 @@ pub struct Acl {
 
 impl Acl {
     /// Parses what follows the name of an ACL.
-    pub fn parse(name: &str, words: &[&str], cx: &Parser<'_>) -> Result<Acl, ParseError> {
+    pub fn parse(name: &str, words: &[&str], cx: &ParseContext<'_>) -> Result<Acl, ParseError> {
         Ok(Acl {
             name: name.into(),
             test: Arc::new(Test::parse(words, cx)?),
@@ -502,7 +502,7 @@ pub struct OddAcl {
 
 impl AclTable {
     /// Parses an `acl` line: `words` are the name and what follows.
-    pub fn define(&self, words: &[&str], cx: &Parser<'_>) -> Result<(), ParseError> {
+    pub fn define(&self, words: &[&str], cx: &ParseContext<'_>) -> Result<(), ParseError> {
         let name = words.first().copied().unwrap_or("");
         let valid = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
         if name.is_empty() {
@@ -550,7 +550,7 @@ impl AclTable {
     }
 
     /// The ACL called `name`, defined or predefined.
-    pub fn find(&self, name: &str, cx: &Parser<'_>) -> Result<Arc<Acl>, String> {
+    pub fn find(&self, name: &str, cx: &ParseContext<'_>) -> Result<Arc<Acl>, String> {
         if let Some(found) = self.acls.borrow().get(name) {
             return Ok(found.acl.clone());
         }

@@ -4,19 +4,31 @@
 //! backslashes of its own; `\#`, `\$` and `\xNN` mean nothing there, and other unknown sequences
 //! stay as they are.
 
-use crate::conv::crypt::TokenKey;
-use crate::conv::digest::Algorithm;
-use crate::conv::json_query::Step;
-use crate::conv::protobuf::FieldPath;
-use crate::parser::Parser;
+use crate::context::{ParseContext, PublicKeys};
+use crate::facts::Facts;
 use crate::pattern::View;
 use crate::regex::Regex;
-use crate::tables::{TableRef, TableUse};
-use crate::vars::{IntOrVar, SetVar, VarName};
+use crate::tables::TableRef;
+use crate::vars::VarName;
 use htx::{FieldRef, Head, HeaderId};
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+use table::Table;
+
+pub(crate) mod digest;
+pub(crate) mod json_path;
+pub(crate) mod protobuf;
+mod references;
+mod variable;
+
+pub use digest::Algorithm;
+pub use json_path::Step;
+pub use protobuf::FieldPath;
+pub use variable::{IntOrVar, SetIf, SetVar};
+
+/// Brings arguments into their final form at load.
+pub type PrepareFn = fn(&mut Args, &ParseContext<'_>) -> Result<(), String>;
 
 /// One argument, checked and in its final form.
 #[derive(Debug)]
@@ -57,6 +69,14 @@ pub enum Arg {
     Path(Vec<Step>),
     /// A stick table.
     Table(Arc<TableRef>),
+}
+
+/// A key of `jwt_verify`.
+#[derive(Debug)]
+pub struct TokenKey {
+    /// Left out: a variable has it.
+    pub(crate) text: Option<Box<[u8]>>,
+    pub(crate) files: PublicKeys,
 }
 
 /// A header's name, prepared for look-ups.
@@ -162,23 +182,11 @@ impl Args {
         }
     }
 
-    /// Replaces the names of stick tables by references; `spec` is as for [`check`]. One that was
-    /// left out is the table of this section, or stays left out if it is optional.
-    pub(crate) fn refer_tables(&mut self, spec: &str, keyword: &str, cx: &Parser<'_>) {
-        let types = spec.split([',', '[', ']']).filter(|part| !part.is_empty());
-        let required = spec.split('[').next().unwrap_or("").split(',');
-        let required = required.filter(|part| !part.is_empty()).count();
-        for (at, _) in types.enumerate().filter(|(_, name)| *name == "table") {
-            let name = self.some_text(at);
-            if name.is_none() && at >= required {
-                continue;
-            }
-            let usage = TableUse::Argument { number: at + 1, keyword: keyword.to_owned() };
-            let table = Arg::Table(cx.refer(name, usage));
-            match self.0.get_mut(at) {
-                Some(arg) => *arg = table,
-                None => self.0.push(table),
-            }
+    /// The stick table that the argument at `index` names.
+    pub(crate) fn table<'e>(&self, index: usize, facts: &'e dyn Facts) -> Option<&'e Table> {
+        match self.get(index) {
+            Arg::Table(table) => facts.table(table.number()?),
+            _ => None,
         }
     }
 
@@ -350,7 +358,7 @@ fn convert(word: &str, kind: Kind, required: bool) -> Option<Arg> {
             // A content that is no text; as a name it is refused, because it has none.
             Cow::Owned(bytes) => Arg::Bytes(bytes.into()),
         },
-        Kind::Int => Arg::Int(integer(word)?),
+        Kind::Int => Arg::Int(crate::cast::integer(word)?),
         Kind::V4 => Arg::V4(word.parse().ok()?),
         Kind::V6 => Arg::V6(word.parse().ok()?),
         Kind::Mask4 => Arg::V4(mask4(word)?),
@@ -360,13 +368,6 @@ fn convert(word: &str, kind: Kind, required: bool) -> Option<Arg> {
             None => Arg::Server(None, word.into()),
         },
     })
-}
-
-/// A decimal number; beyond 64 bits it is the nearest that there is.
-pub(crate) fn integer(word: &str) -> Option<i64> {
-    let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
-    let decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if decimal { crate::cast::leading_int(word.as_bytes()) } else { None }
 }
 
 fn mask4(word: &str) -> Option<Ipv4Addr> {

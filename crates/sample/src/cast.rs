@@ -40,6 +40,13 @@ pub(crate) fn leading_int(text: &[u8]) -> Option<i64> {
     Some(value)
 }
 
+/// A decimal number; beyond 64 bits it is the nearest that there is.
+pub(crate) fn integer(word: &str) -> Option<i64> {
+    let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
+    let decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if decimal { leading_int(word.as_bytes()) } else { None }
+}
+
 /// The dotted address at the beginning of `text`; what follows it, such as a port, is ignored, but
 /// for a fifth part.
 fn leading_ipv4(text: &[u8]) -> Option<Ipv4Addr> {

@@ -20,9 +20,8 @@ pub mod time;
 pub mod url;
 pub mod variable;
 
-use crate::args::Args;
+use crate::args::{Args, PrepareFn};
 use crate::facts::Facts;
-use crate::fetch::PrepareFn;
 use crate::value::{Type, Value};
 use crate::{error, known};
 use stdx::is_ignored;
@@ -110,8 +109,6 @@ const TABLES: &[&[Converter]] = &[
     map::TABLE,
     table::TABLE,
 ];
-
-pub(crate) use encode::decode_base64;
 
 /// All the converters that work.
 pub fn all() -> impl Iterator<Item = &'static Converter> {

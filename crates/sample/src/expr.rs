@@ -1,12 +1,12 @@
 //! Sample expressions: a fetch and the converters behind it, type-checked once. Never knows what a keyword does.
 
 use crate::args::{self, Args};
+use crate::context::ParseContext;
 use crate::conv::{self, Converter};
 use crate::error::ParseError;
 use crate::facts::Facts;
 use crate::facts::Side;
 use crate::fetch::{self, Fetch};
-use crate::parser::Parser;
 use crate::place::Places;
 use crate::value::{Bytes, Missing, Outcome, Type, Value};
 
@@ -27,7 +27,11 @@ impl Expr {
     /// Parses the expression that begins at `words[*at]`; converters may follow in the same word
     /// behind commas or as words of their own. `*at` ends up after the last word used. The
     /// expression must be valid in one of the context's places.
-    pub fn parse(words: &[&str], at: &mut usize, cx: &Parser<'_>) -> Result<Expr, ParseError> {
+    pub fn parse(
+        words: &[&str],
+        at: &mut usize,
+        cx: &ParseContext<'_>,
+    ) -> Result<Expr, ParseError> {
         let first = *at;
         let mut expr = Expr::parse_chain(words, at, cx)?;
         while let Some(word) = words.get(*at) {
@@ -61,11 +65,15 @@ impl Expr {
     }
 
     /// Parses the one word `text`, without looking at the places of use.
-    pub fn parse_word(text: &str, cx: &Parser<'_>) -> Result<Expr, ParseError> {
+    pub fn parse_word(text: &str, cx: &ParseContext<'_>) -> Result<Expr, ParseError> {
         Expr::parse_chain(&[text], &mut 0, cx)
     }
 
-    fn parse_chain(words: &[&str], at: &mut usize, cx: &Parser<'_>) -> Result<Expr, ParseError> {
+    fn parse_chain(
+        words: &[&str],
+        at: &mut usize,
+        cx: &ParseContext<'_>,
+    ) -> Result<Expr, ParseError> {
         let Some(word) = words.get(*at) else {
             return Err(ParseError::new(*at, "missing fetch method"));
         };
@@ -84,7 +92,7 @@ impl Expr {
         Ok(expr)
     }
 
-    fn parse_fetch(word: &str, cx: &Parser<'_>) -> Result<(Expr, usize), ParseError> {
+    fn parse_fetch(word: &str, cx: &ParseContext<'_>) -> Result<(Expr, usize), ParseError> {
         let end = keyword_end(word, 0);
         let name = &word[..end];
         if name.is_empty() {
@@ -112,7 +120,7 @@ impl Expr {
         &mut self,
         word: &str,
         start: usize,
-        cx: &Parser<'_>,
+        cx: &ParseContext<'_>,
     ) -> Result<(), ParseError> {
         let mut at = start;
         loop {
@@ -140,7 +148,7 @@ impl Expr {
         &mut self,
         word: &str,
         start: usize,
-        cx: &Parser<'_>,
+        cx: &ParseContext<'_>,
     ) -> Result<usize, ParseError> {
         let end = keyword_end(word, start);
         let name = &word[start..end];
@@ -175,7 +183,7 @@ impl Expr {
         Ok(raw.end)
     }
 
-    fn check_place(&self, word: &str, cx: &Parser<'_>) -> Result<(), ParseError> {
+    fn check_place(&self, word: &str, cx: &ParseContext<'_>) -> Result<(), ParseError> {
         if self.valid_in(cx.places) {
             return Ok(());
         }

@@ -1,14 +1,15 @@
 //! `Facts`: all that an evaluation may know about the world. Never I/O: whoever implements it has the answers at hand.
 
-use crate::logformat::TransactionRecord;
 use crate::value::{Bytes, Missing, Value};
-use crate::vars::{VarName, VarState};
+use crate::vars::{SharedVars, VarName, VarState};
 use htx::Head;
 use std::net::SocketAddr;
 use table::{Entry, Table};
 
+mod record;
 mod tls;
 
+pub use record::TransactionRecord;
 pub use tls::{CertificateFact, Hop, NamePart, Offered, Owner, TlsFact};
 
 /// Names that belong to the transaction at hand.
@@ -418,3 +419,18 @@ pub trait Facts {
 pub struct NoFacts;
 
 impl Facts for NoFacts {}
+
+/// What an expression sees that is evaluated outside of any connection.
+impl Facts for SharedVars {
+    fn var(&self, name: &VarName) -> Option<Value<'static>> {
+        self.get(name)
+    }
+
+    fn var_state(&self, name: &VarName) -> VarState {
+        self.state(name)
+    }
+
+    fn set_var(&self, name: &VarName, value: Option<Value<'static>>) {
+        self.set(name, value);
+    }
+}

@@ -17,20 +17,17 @@ pub mod stream;
 pub mod tls;
 pub mod tracked;
 
-use crate::args::Args;
+use crate::args::{Arg, Args, PrepareFn};
 use crate::facts::{Count, Facts, Hop, Name, Number, ServerCount, Text, TlsFact};
-use crate::parser::Parser;
 use crate::place::{Place, Places};
 use crate::value::{Missing, Outcome, Type, Value};
-use crate::{args::Arg, error, known};
+use crate::{error, known};
 use stdx::is_ignored;
 
 /// Evaluates a fetch.
 pub type EvalFn = for<'e> fn(&'e Args, &'e dyn Facts) -> Outcome<'e>;
 /// Offers every value of a fetch to a visitor until it returns true; returns whether it did.
 pub type EachFn = for<'e> fn(&'e Args, &'e dyn Facts, &mut dyn FnMut(Value<'e>) -> bool) -> bool;
-/// Brings arguments into their final form at load.
-pub type PrepareFn = fn(&mut Args, &Parser<'_>) -> Result<(), String>;
 
 /// Where a fetch gets its sample from. Whatever `Facts` answers by itself needs no function.
 #[derive(Debug, Clone, Copy)]

@@ -4,19 +4,17 @@
 mod builtin;
 mod encode;
 mod json;
-mod record;
 mod tags;
 
 pub use builtin::{CLF, DEFAULT_HTTP, DEFAULT_TCP, HTTP, HTTPS, JSON, TCP};
 pub use encode::{Flags, encode_line_ends, percent_encode};
 use json::{Kind, Member};
-pub use record::TransactionRecord;
 pub use tags::{TAGS, Tag, WriteFn};
 
+use crate::context::ParseContext;
 use crate::error::{ParseError, hint};
 use crate::expr::Expr;
 use crate::facts::Facts;
-use crate::parser::Parser;
 use crate::place::{Place, Places};
 use stdx::mutation::ignored_keyword;
 
@@ -53,7 +51,11 @@ pub struct LogFormat {
 impl LogFormat {
     /// Parses `text`. Expressions must be valid in the context's places; tags for HTTP need a proxy
     /// in HTTP mode.
-    pub fn parse(text: &str, style: LogStyle, cx: &Parser<'_>) -> Result<LogFormat, ParseError> {
+    pub fn parse(
+        text: &str,
+        style: LogStyle,
+        cx: &ParseContext<'_>,
+    ) -> Result<LogFormat, ParseError> {
         let mut builder = Builder {
             text,
             style,
@@ -115,7 +117,7 @@ type Named<'t> = (&'t str, Kind);
 struct Builder<'p, 'c> {
     text: &'p str,
     style: LogStyle,
-    cx: &'p Parser<'c>,
+    cx: &'p ParseContext<'c>,
     /// Flags that `%{...}o` set for all that follows.
     flags: Flags,
     pieces: Vec<Piece>,

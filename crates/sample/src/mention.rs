@@ -1,9 +1,6 @@
 //! Proxies, servers, userlists and rings that arguments name: they may come later in the file, so whether they exist is known at
 //! the end. Never resolves one.
 
-use crate::args::{Arg, Args};
-use crate::parser::Parser;
-
 /// What a name must be the name of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
@@ -30,27 +27,4 @@ pub struct Mention {
     pub number: usize,
     /// The keyword's name.
     pub keyword: &'static str,
-}
-
-impl Parser<'_> {
-    /// Notes what the arguments of a fetch method name; `spec` is as for [`crate::args::check`].
-    pub(crate) fn note_mentions(&self, spec: &str, keyword: &'static str, args: &Args) {
-        let types = spec.split([',', '[', ']']).filter(|part| !part.is_empty());
-        for (at, kind) in types.enumerate() {
-            let name = || args.some_text(at).map(Box::from);
-            let wanted = match (kind, args.get(at)) {
-                ("backend", _) => Wanted::Backend(name()),
-                ("frontend", _) => Wanted::Frontend(name()),
-                ("server", Arg::Server(backend, server)) => {
-                    Wanted::Server(backend.clone(), server.clone())
-                }
-                ("user list", Arg::Text(list)) if !list.is_empty() => {
-                    Wanted::UserList(list.clone())
-                }
-                _ => continue,
-            };
-            let mention = Mention { wanted, number: at + 1, keyword };
-            self.shared.mentions.borrow_mut().push(mention);
-        }
-    }
 }

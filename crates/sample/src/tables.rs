@@ -1,6 +1,5 @@
 //! Stick tables named in expressions and rules: names now, numbers once all sections are read. Never holds an entry.
 
-use crate::parser::Parser;
 use crate::value::{Type, Value};
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
@@ -15,6 +14,10 @@ pub struct TableRef {
 }
 
 impl TableRef {
+    pub(crate) fn new(name: &str) -> TableRef {
+        TableRef { name: name.into(), number: OnceLock::new() }
+    }
+
     /// The name as written, or that of the section.
     pub fn name(&self) -> &str {
         &self.name
@@ -69,25 +72,13 @@ pub struct TableMention {
 pub struct TableNames(RefCell<Vec<TableMention>>);
 
 impl TableNames {
+    pub(crate) fn push(&self, mention: TableMention) {
+        self.0.borrow_mut().push(mention);
+    }
+
     /// The places; none is left.
     pub fn take(&self) -> Vec<TableMention> {
         self.0.take()
-    }
-}
-
-impl Parser<'_> {
-    /// The table called `name`, or the one of this section, for later.
-    pub fn refer(&self, name: Option<&str>, usage: TableUse) -> Arc<TableRef> {
-        let table =
-            Arc::new(TableRef { name: name.unwrap_or(self.proxy).into(), number: OnceLock::new() });
-        self.shared.tables.0.borrow_mut().push(TableMention {
-            table: table.clone(),
-            usage,
-            proxy: self.proxy.to_owned(),
-            file: self.file.clone(),
-            line: self.line,
-        });
-        table
     }
 }
 

@@ -1,10 +1,11 @@
 //! A world for tests: everything is a field.
 
+use crate::context::{Captures, Shared};
+use crate::facts::TransactionRecord;
 use crate::facts::{
     Count, Facts, Hop, Name, Number, Offered, ServerCount, Side, TcpState, Text, TlsFact, Wall,
 };
-use crate::logformat::TransactionRecord;
-use crate::parser::{Captures, Parser, Shared};
+use crate::parser::Parser;
 use crate::value::{Bytes, Value};
 use crate::vars::{VarName, VarState, Variables};
 use crate::{AclTable, Expr, ParseError};

@@ -1,7 +1,6 @@
 //! Variables: names, scopes, stores and the conditions of `set-var`. Never decides when a scope ends: its owner clears it.
 
-use crate::facts::Facts;
-use crate::value::{Type, Value};
+use crate::value::Value;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -246,21 +245,6 @@ impl SharedVars {
     }
 }
 
-/// What an expression sees that is evaluated outside of any connection.
-impl Facts for SharedVars {
-    fn var(&self, name: &VarName) -> Option<Value<'static>> {
-        self.get(name)
-    }
-
-    fn var_state(&self, name: &VarName) -> VarState {
-        self.state(name)
-    }
-
-    fn set_var(&self, name: &VarName, value: Option<Value<'static>>) {
-        self.set(name, value);
-    }
-}
-
 /// All the scopes that one evaluation sees; a transaction owns one, with the session's and the
 /// process's inside.
 #[derive(Debug, Default)]
@@ -324,146 +308,6 @@ impl Variables {
     }
 }
 
-/// One condition of `set-var(name,cond)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SetIf {
-    /// The variable existed.
-    Exists,
-    /// It did not.
-    NotExists,
-    /// The input is an empty text.
-    Empty,
-    /// It is not.
-    NotEmpty,
-    /// The variable was set.
-    Set,
-    /// It was not.
-    NotSet,
-    /// The variable is greater than the input.
-    Greater,
-    /// The variable is less than the input.
-    Less,
-}
-
-impl SetIf {
-    /// Every condition with its word.
-    pub const TABLE: &[(&'static str, SetIf)] = &[
-        ("ifexists", SetIf::Exists),
-        ("ifnotexists", SetIf::NotExists),
-        ("ifempty", SetIf::Empty),
-        ("ifnotempty", SetIf::NotEmpty),
-        ("ifset", SetIf::Set),
-        ("ifnotset", SetIf::NotSet),
-        ("ifgt", SetIf::Greater),
-        ("iflt", SetIf::Less),
-    ];
-
-    /// Parses one condition word.
-    pub fn parse(word: &str) -> Result<SetIf, String> {
-        Self::TABLE.iter().find(|(name, _)| *name == word).map(|(_, cond)| *cond).ok_or_else(|| {
-            let hint = crate::error::hint(word, Self::TABLE.iter().map(|(name, _)| *name));
-            format!("unknown condition \"{word}\"{hint}")
-        })
-    }
-
-    /// Whether the condition lets `input` through.
-    pub fn holds(
-        self,
-        before: VarState,
-        current: Option<&Value<'_>>,
-        input: Option<&Value<'_>>,
-    ) -> bool {
-        match self {
-            SetIf::Exists => before != VarState::Absent,
-            SetIf::NotExists => before == VarState::Absent,
-            SetIf::Empty => is_empty(input),
-            SetIf::NotEmpty => !is_empty(input),
-            SetIf::Set => before == VarState::Set,
-            SetIf::NotSet => before != VarState::Set,
-            SetIf::Greater => compare(current, input, |var, input| var > input),
-            SetIf::Less => compare(current, input, |var, input| var < input),
-        }
-    }
-}
-
-/// Scalars are never empty (manual: "regardless of the input's contents").
-fn is_empty(input: Option<&Value<'_>>) -> bool {
-    match input {
-        None => true,
-        Some(Value::Str(bytes) | Value::Bin(bytes) | Value::Meth(bytes)) => bytes.is_empty(),
-        Some(_) => false,
-    }
-}
-
-/// True unless both are integers and `holds` refuses them.
-fn compare(
-    var: Option<&Value<'_>>,
-    input: Option<&Value<'_>>,
-    holds: fn(i64, i64) -> bool,
-) -> bool {
-    match (var, input) {
-        (Some(Value::Int(var)), Some(Value::Int(input))) => holds(*var, *input),
-        _ => true,
-    }
-}
-
-/// A variable and the conditions under which it is written: the argument list of `set-var`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetVar {
-    /// The variable.
-    pub name: VarName,
-    conditions: Vec<SetIf>,
-}
-
-impl SetVar {
-    /// Parses the arguments of `set-var`: the name, then up to four conditions.
-    pub fn parse<'w>(mut words: impl Iterator<Item = &'w str>) -> Result<SetVar, String> {
-        let name = VarName::parse(words.next().unwrap_or(""))?;
-        let words = words.filter(|word| !word.is_empty() && !is_ignored("var-condition", word));
-        let conditions = words.map(SetIf::parse).collect::<Result<Vec<_>, _>>()?;
-        if conditions.len() > 4 {
-            return Err("at most four conditions are allowed".into());
-        }
-        Ok(SetVar { name, conditions })
-    }
-
-    /// Writes `value` into the variable when every condition holds; an undefined value unsets
-    /// nothing.
-    pub fn store(&self, facts: &dyn Facts, value: &Value<'_>) -> bool {
-        let before = facts.var_state(&self.name);
-        let needs_current =
-            self.conditions.iter().any(|c| matches!(c, SetIf::Greater | SetIf::Less));
-        let current = if needs_current { facts.var(&self.name) } else { None };
-        let holds = self.conditions.iter().all(|c| c.holds(before, current.as_ref(), Some(value)));
-        if holds {
-            facts.set_var(&self.name, Some(value.clone().into_shared()));
-        }
-        holds
-    }
-}
-
-/// A number or the variable that will hold it: the argument of the arithmetic converters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IntOrVar {
-    /// A constant.
-    Int(i64),
-    /// A variable, read at each evaluation.
-    Var(VarName),
-}
-
-impl IntOrVar {
-    /// The number now, if there is one.
-    pub fn value(&self, facts: &dyn Facts) -> Option<i64> {
-        match self {
-            IntOrVar::Int(int) => Some(*int),
-            IntOrVar::Var(name) => match facts.var(name)?.cast(Type::Int)? {
-                Value::Int(int) => Some(int),
-                _ => None,
-            },
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -489,24 +333,5 @@ mod tests {
             vars.set(&name, None);
             assert_eq!((vars.get(&name), vars.state(&name)), (None, VarState::Unset));
         }
-    }
-
-    #[test]
-    fn conditions_follow_the_manual() {
-        let (one, two) = (Value::Int(1), Value::Int(2));
-        let empty = Value::str(b"");
-        assert!(SetIf::Exists.holds(VarState::Unset, None, Some(&one)));
-        assert!(!SetIf::Exists.holds(VarState::Absent, None, Some(&one)));
-        assert!(SetIf::NotExists.holds(VarState::Absent, None, Some(&one)));
-        assert!(SetIf::Empty.holds(VarState::Absent, None, Some(&empty)));
-        assert!(!SetIf::Empty.holds(VarState::Absent, None, Some(&one)));
-        assert!(SetIf::NotEmpty.holds(VarState::Absent, None, Some(&one)));
-        assert!(!SetIf::Set.holds(VarState::Unset, None, Some(&one)));
-        assert!(SetIf::NotSet.holds(VarState::Unset, None, Some(&one)));
-        assert!(SetIf::Greater.holds(VarState::Set, Some(&two), Some(&one)));
-        assert!(!SetIf::Greater.holds(VarState::Set, Some(&one), Some(&two)));
-        assert!(SetIf::Less.holds(VarState::Set, Some(&one), Some(&two)));
-        assert!(SetIf::Less.holds(VarState::Set, Some(&one), Some(&empty)), "not both integers");
-        assert!(SetIf::parse("ifexist").unwrap_err().contains("ifexists"));
     }
 }

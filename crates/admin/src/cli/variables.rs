@@ -2,10 +2,11 @@
 //! connection.
 
 use super::call::{Call, Reply};
-use sample::vars::{SetVar, SharedVars, VarName};
+use sample::args::SetVar;
+use sample::vars::{SharedVars, VarName};
 use sample::{
-    AclTable, Captures, Expr, LogFormat, LogStyle, ParseError, Parser, Place, Places, Scope,
-    Shared, Value,
+    Captures, Expr, LogFormat, LogStyle, ParseContext, ParseError, Place, Places, Scope, Shared,
+    Value,
 };
 use std::io;
 
@@ -85,10 +86,10 @@ fn formatted(vars: &SharedVars, format: &str) -> Result<Option<Value<'static>>, 
 }
 
 /// Parses where no file may be read.
-fn parsing<T>(parse: impl FnOnce(&Parser<'_>) -> T) -> T {
+fn parsing<T>(parse: impl FnOnce(&ParseContext<'_>) -> T) -> T {
     let files = |_: &std::path::Path| Err(io::ErrorKind::Unsupported.into());
     let shared = Shared::new(&files, &|_| None);
-    let (acls, captures) = (AclTable::default(), Captures::default());
+    let captures = Captures::default();
     let places = Places::of(Place::CliParser);
-    parse(&Parser { places, ..Parser::new(&shared, &acls, &captures) })
+    parse(&ParseContext { places, ..ParseContext::new(&shared, &captures) })
 }

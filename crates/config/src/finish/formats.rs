@@ -4,7 +4,7 @@ use crate::cx::{Cx, Mentioned};
 use crate::diag::{Diagnostic, Severity};
 use crate::draft::{DraftLog, DraftProxy, Kept};
 use crate::model::{Captured, Formats, LogStyle, LogTarget, Mode};
-use sample::{LogFormat, Mention, Parser, Place, Places, Shared, logformat};
+use sample::{LogFormat, Mention, ParseContext, Place, Places, Shared, logformat};
 use std::path::Path;
 use stdx::is_ignored;
 
@@ -153,13 +153,13 @@ fn parse(
     let env = |name: &str| seen.env.get(name).map(str::to_owned);
     let names = |name: &str| seen.names.resolve(name, Family::Any);
     let shared = Shared { names: &names, patterns, tables, ..Shared::new(&files, &env) };
-    let parser = Parser {
+    let parser = ParseContext {
         places: Places::of(place),
         proxy: &draft.name,
         http: draft.settings.mode == Mode::Http,
         file: from.clone(),
         line: draft.place.line,
-        ..Parser::new(&shared, &draft.acls, &draft.captures)
+        ..ParseContext::new(&shared, &draft.captures)
     };
     let style = match place {
         Place::Log => sample::LogStyle::Log,

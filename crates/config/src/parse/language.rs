@@ -14,7 +14,9 @@ use crate::model::{Mode, ProxyKind, Switching};
 use crate::value::{self, Unit};
 use rules::{Persistence, Selection};
 use rules::{Rule, Ruleset};
-use sample::{CaptureSlot, Condition, ParseError, Parser, Place, Places, Shared, Wanted};
+use sample::{
+    CaptureSlot, Condition, ParseContext, ParseError, Parser, Place, Places, Shared, Wanted,
+};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -369,14 +371,15 @@ pub(super) fn with_parser<T>(
     let env = |name: &str| seen.env.get(name).map(str::to_owned);
     let names = |name: &str| seen.names.resolve(name, Family::Any);
     let shared = Shared { names: &names, patterns, tables, ..Shared::new(&files, &env) };
-    let mut parser = Parser {
+    let context = ParseContext {
         places,
         proxy: &proxy.name,
         http,
         file: from.clone(),
         line: args.place().line,
-        ..Parser::new(&shared, &proxy.acls, &proxy.captures)
+        ..ParseContext::new(&shared, &proxy.captures)
     };
+    let mut parser = Parser { context, acls: &proxy.acls };
     let parsed = parse(&mut parser);
     let (warnings, hints) = (parser.warnings.take(), parser.hints.take());
     let Shared { patterns, tables, mentions, .. } = shared;

@@ -4,10 +4,11 @@ use crate::addr::Family;
 use crate::cx::Cx;
 use crate::line::{Args, Parsed};
 use crate::model::Global;
-use sample::vars::{SetVar, VarName};
+use sample::args::SetVar;
+use sample::vars::VarName;
 use sample::{
-    AclTable, Captures, Expr, LogFormat, LogStyle, ParseError, Parser, Place, Places, Scope,
-    Shared, Value,
+    Captures, Expr, LogFormat, LogStyle, ParseContext, ParseError, Place, Places, Scope, Shared,
+    Value,
 };
 use std::path::Path;
 
@@ -38,7 +39,7 @@ enum Source {
 fn store(
     cx: &mut Cx<'_>,
     args: Args<'_>,
-    parse: impl FnOnce(&[&str], &Parser<'_>) -> Result<Source, ParseError>,
+    parse: impl FnOnce(&[&str], &ParseContext<'_>) -> Result<Source, ParseError>,
 ) -> Parsed {
     let (keyword, name) = (args.text(0), args.need(1, "expects a variable name and a value")?);
     let target = SetVar::parse(name.split(','));
@@ -57,9 +58,9 @@ fn store(
     let env = |name: &str| seen.env.get(name).map(str::to_owned);
     let names = |name: &str| seen.names.resolve(name, Family::Any);
     let shared = Shared { names: &names, patterns, ..Shared::new(&files, &env) };
-    let (acls, captures) = (AclTable::default(), Captures::default());
+    let captures = Captures::default();
     let places = Places::of(Place::ConfigParser);
-    let parser = Parser { places, ..Parser::new(&shared, &acls, &captures) };
+    let parser = ParseContext { places, ..ParseContext::new(&shared, &captures) };
     let parsed = parse(&words, &parser);
     cx.patterns = shared.patterns;
     let source = parsed

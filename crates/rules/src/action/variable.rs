@@ -4,7 +4,8 @@ use super::header::with_value;
 use super::{Action, Input, Outcome};
 use crate::context::{Context, Family};
 use crate::ruleset::{Ruleset, facts};
-use sample::vars::{SetVar, VarName};
+use sample::args::SetVar;
+use sample::vars::VarName;
 use sample::{
     CaptureSlot, Expr, Facts, LogFormat, LogStyle, Missing, NeededCapture, ParseError, Place, Side,
     Value,

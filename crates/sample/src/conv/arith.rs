@@ -1,11 +1,12 @@
 //! Arithmetic, bitwise and boolean converters. Never overflows: results saturate at the 64-bit bounds.
 
 use super::{Converter, conv};
-use crate::args::{Arg, Args, integer};
+use crate::args::{Arg, Args, IntOrVar};
+use crate::cast::integer;
+use crate::context::ParseContext;
 use crate::facts::Facts;
-use crate::parser::Parser;
 use crate::value::{Type, Value};
-use crate::vars::{IntOrVar, VarName};
+use crate::vars::VarName;
 
 const INT: (Type, Type) = (Type::Int, Type::Int);
 const TEST: (Type, Type) = (Type::Int, Type::Bool);
@@ -31,7 +32,7 @@ pub(super) const TABLE: &[Converter] = &[
 ];
 
 /// A number, else the name of a variable.
-fn number(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn number(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     let text = args.text(0);
     // No text at all is a zero.
     let number = match integer(if text.is_empty() { "0" } else { text }) {

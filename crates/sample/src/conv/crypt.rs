@@ -1,17 +1,16 @@
 //! Converters that decrypt, and that take tokens apart and verify them. Never a cipher of its own.
 
-use super::{Converter, conv, decode_base64};
-use crate::args::{Arg, Args};
-use crate::conv::encode::decode_url_base64;
-use crate::conv::json_query;
+use super::json_query;
+use super::{Converter, conv};
+use crate::args::{Arg, Args, TokenKey};
+use crate::context::ParseContext;
+use crate::encoding::{decode_base64, decode_url_base64};
 use crate::facts::Facts;
-use crate::parser::Parser;
 use crate::value::{Bytes, Type, Value};
 use crate::vars::VarName;
 use crypto::{Algorithm, KeySize, PublicKey, Verdict};
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
@@ -22,18 +21,7 @@ pub(super) const TABLE: &[Converter] = &[
     conv("jwt_verify", "string,string", (Type::Bin, Type::Int), "1 if a JSON web token is signed by a key, 0 if not, less than 0 for errors.", verify).prepare(keys),
 ];
 
-/// Public keys of files, by the names of these.
-pub type PublicKeys = Arc<Mutex<BTreeMap<Box<str>, PublicKey>>>;
-
-/// A key of `jwt_verify`.
-#[derive(Debug)]
-pub struct TokenKey {
-    /// Left out: a variable has it.
-    text: Option<Box<[u8]>>,
-    files: PublicKeys,
-}
-
-fn cipher(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn cipher(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     let bits = args.int(0).unwrap_or(0);
     if KeySize::of_bits(bits).is_none() {
         return Err("key size must be 128, 192 or 256 (bits).".into());
@@ -64,7 +52,7 @@ fn decrypt<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Option
     Some(Value::Bin(Bytes::Owned(clear)))
 }
 
-fn path(args: &mut Args, cx: &Parser<'_>) -> Result<(), String> {
+fn path(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
     if args.bytes(0).is_empty() {
         args.0.clear();
         return Ok(());
@@ -88,7 +76,7 @@ fn query<'e>(
     }
 }
 
-fn keys(args: &mut Args, cx: &Parser<'_>) -> Result<(), String> {
+fn keys(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
     let algorithm = match VarName::parse(args.text(0)) {
         Ok(name) => {
             args.0[0] = Arg::Var(name);

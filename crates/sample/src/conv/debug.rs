@@ -3,9 +3,9 @@
 use super::{Converter, conv};
 use crate::args::{Arg, Args};
 use crate::cast::write_int;
+use crate::context::ParseContext;
 use crate::facts::Facts;
 use crate::mention::{Mention, Wanted};
-use crate::parser::Parser;
 use crate::value::{Type, Value};
 
 /// Where lines go that name no sink.
@@ -20,7 +20,7 @@ pub(super) const TABLE: &[Converter] = &[
     conv("debug", "[string,string]", (Type::Any, Type::Any), "Told to a sink: a prefix, the type, the value.", debug).prepare(sink),
 ];
 
-fn sink(args: &mut Args, cx: &Parser<'_>) -> Result<(), String> {
+fn sink(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
     let name = match args.text(1) {
         "" => USUAL,
         name => name,

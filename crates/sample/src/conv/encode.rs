@@ -1,12 +1,12 @@
-//! Converters between bytes and their printable forms: hexadecimal, base64, decimal groups. Never fails on long input.
+//! Converters between bytes and their printable forms: hexadecimal, base64, decimal groups.
 
 use super::{Converter, conv};
 use crate::args::Args;
 use crate::cast::write_int;
+use crate::context::ParseContext;
+use crate::encoding::{base64, decode_base64, decode_url_base64, hex, url_base64};
 use crate::facts::Facts;
-use crate::parser::Parser;
 use crate::value::{Bytes, Type, Value};
-use stdx::base64::{self, Padding, STANDARD, URL_SAFE};
 
 const BIN_STR: (Type, Type) = (Type::Bin, Type::Str);
 const STR_BIN: (Type, Type) = (Type::Str, Type::Bin);
@@ -33,34 +33,6 @@ fn bytes(bytes: Vec<u8>) -> Value<'static> {
     Value::Bin(Bytes::Owned(bytes))
 }
 
-const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-
-fn hex(bytes: &[u8], separator: &[u8], chunk: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len() * 2);
-    for (i, group) in bytes.chunks(chunk.max(1)).enumerate() {
-        if i > 0 {
-            out.extend_from_slice(separator);
-        }
-        for byte in group {
-            out.push(DIGITS[usize::from(byte >> 4)]);
-            out.push(DIGITS[usize::from(byte & 15)]);
-        }
-    }
-    out
-}
-
-/// The bytes of an even number of hexadecimal digits.
-pub(crate) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
-    if !digits.len().is_multiple_of(2) {
-        return None;
-    }
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    digits
-        .chunks_exact(2)
-        .map(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8))
-        .collect()
-}
-
 fn htonl<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     Some(bytes((value.to_int()? as u32).to_be_bytes().to_vec()))
 }
@@ -73,32 +45,14 @@ fn hex2i<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e
     number.map(Value::Int)
 }
 
-fn base64(bytes: &[u8]) -> Vec<u8> {
-    base64::encode(bytes, STANDARD, Padding::Required)
-}
-
-fn url_base64(bytes: &[u8]) -> Vec<u8> {
-    base64::encode(bytes, URL_SAFE, Padding::None)
-}
-
-/// Bytes of standard base64 with padding.
-pub(crate) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
-    base64::decode(text, STANDARD, Padding::Required)
-}
-
-/// The URL-safe alphabet, without padding (RFC 7515 section 2).
-pub(crate) fn decode_url_base64(text: &[u8]) -> Option<Vec<u8>> {
-    base64::decode(text, URL_SAFE, Padding::None)
-}
-
-fn dec_chunks(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn dec_chunks(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     match args.int(1) {
         None | Some(1..=8) => Ok(()),
         Some(size) => Err(format!("chunk_size value must be between 1 and 8, got {size}")),
     }
 }
 
-fn hex_chunks(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn hex_chunks(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     if args.int(1).is_some_and(|size| size < 0) {
         return Err("chunk_size value cannot be negative".into());
     }

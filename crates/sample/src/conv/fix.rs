@@ -2,8 +2,8 @@
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args};
+use crate::context::ParseContext;
 use crate::facts::Facts;
-use crate::parser::Parser;
 use crate::value::{Type, Value};
 
 // One keyword per line, for reading as a table.
@@ -36,7 +36,7 @@ const VERSIONS: &[&[u8]] =
 /// Bytes of the check sum field: `10=123` and its end.
 const TRAILER: usize = 7;
 
-fn tag(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn tag(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     let text = args.text(0);
     if text.is_empty() {
         return Err("expects a tag by number or name".into());

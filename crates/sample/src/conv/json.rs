@@ -2,8 +2,8 @@
 
 use super::{Converter, conv};
 use crate::args::Args;
+use crate::context::ParseContext;
 use crate::facts::Facts;
-use crate::parser::Parser;
 use crate::value::{Bytes, Type, Value};
 use std::io::Write;
 
@@ -13,7 +13,7 @@ pub(super) const TABLE: &[Converter] = &[
     conv("json", "[string]", (Type::Str, Type::Str), "Escaped for a JSON string; the argument says how to decode the input.", json).prepare(input_code),
 ];
 
-fn input_code(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn input_code(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     match args.text(0) {
         "" | "ascii" | "utf8" | "utf8s" | "utf8p" | "utf8ps" => Ok(()),
         other => Err(format!(

@@ -3,7 +3,7 @@
 use super::{Converter, conv};
 use crate::args::Args;
 use crate::facts::Facts;
-use crate::fetch::header::{trim, values};
+use crate::header_value::{trim, values};
 use crate::value::{Bytes, Type, Value};
 
 // One keyword per line, for reading as a table.

@@ -2,8 +2,8 @@
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args};
+use crate::context::ParseContext;
 use crate::facts::Facts;
-use crate::parser::Parser;
 use crate::pattern::Match;
 use crate::pattern::Match::{Beg, Dir, Dom, End, Reg, Sub};
 use crate::value::{Bytes, Type, Value};
@@ -52,7 +52,7 @@ pub(super) const TABLE: &[Converter] = &[
     conv("map_ip_ip", "string[,string]", IP_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Ip, Type::Addr)),
 ];
 
-fn load(args: &mut Args, cx: &Parser<'_>, method: Match, to: Type) -> Result<(), String> {
+fn load(args: &mut Args, cx: &ParseContext<'_>, method: Match, to: Type) -> Result<(), String> {
     let map = cx.shared.patterns.map(args.text(0), method, to, &cx.place(), cx.shared.files)?;
     args.0[0] = Arg::Map(map);
     if to == Type::Addr && args.some_text(1).is_some() {

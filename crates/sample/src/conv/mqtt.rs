@@ -3,8 +3,8 @@
 use super::{Converter, conv};
 use crate::args::{Arg, Args};
 use crate::cast::write_int;
+use crate::context::ParseContext;
 use crate::facts::Facts;
-use crate::parser::Parser;
 use crate::value::{Bytes, Type, Value};
 
 // One keyword per line, for reading as a table.
@@ -242,7 +242,7 @@ fn is_valid<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value
     is_whole(&bytes).then(|| Value::Bool(read(&bytes, &mut |_, _| {}).is_some()))
 }
 
-fn field(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn field(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     let (kind, name) = (args.text(0).to_owned(), args.text(1).to_owned());
     let packet = match kind.to_ascii_lowercase().as_str() {
         "connect" | "1" => CONNECT,

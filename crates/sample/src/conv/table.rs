@@ -3,7 +3,6 @@
 use super::{Converter, conv};
 use crate::args::Args;
 use crate::facts::Facts;
-use crate::fetch::counter::named;
 use crate::tables::with_key;
 use crate::value::{Type, Value};
 use table::{DataType as D, Entry};
@@ -55,7 +54,7 @@ fn look<T>(
     facts: &dyn Facts,
     see: impl FnOnce(&Entry, u64) -> T,
 ) -> Option<Option<T>> {
-    let (table, now) = (named(args, at, facts)?, facts.now_ms());
+    let (table, now) = (args.table(at, facts)?, facts.now_ms());
     with_key(value, table.kind(), |key| table.look(key, now, |entry| see(entry, now)))
 }
 

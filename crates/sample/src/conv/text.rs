@@ -2,8 +2,8 @@
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args};
+use crate::context::ParseContext;
 use crate::facts::{Facts, Side};
-use crate::parser::Parser;
 use crate::regex::Regex;
 use crate::value::{Bytes, Type, Value};
 
@@ -57,7 +57,7 @@ fn bytes<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value
     Some(Value::Bin(bytes.slice(from, to)))
 }
 
-fn delimiters(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn delimiters(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     if args.int(0) == Some(0) {
         return Err("index must not be zero".into());
     }
@@ -127,15 +127,15 @@ fn cut_crlf<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value
     Some(Value::Str(text.slice(0, to)))
 }
 
-fn first_var(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn first_var(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     args.make_var(0)
 }
 
-fn second_var(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn second_var(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     args.make_var(1)
 }
 
-fn item(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn item(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     if args.bytes(1).is_empty() && args.bytes(2).is_empty() {
         return Err("one of the optional arguments has to be nonempty".into());
     }
@@ -180,7 +180,7 @@ fn strcmp<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Option<
     Some(Value::Int(order))
 }
 
-fn substitution(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn substitution(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     let mut ignore_case = false;
     let mut all = false;
     for flag in String::from_utf8_lossy(args.bytes(2)).chars() {

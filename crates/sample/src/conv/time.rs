@@ -4,8 +4,8 @@ use super::{Converter, conv};
 use crate::args::Args;
 use crate::calendar::Date;
 use crate::cast::write_int;
+use crate::context::ParseContext;
 use crate::facts::Facts;
-use crate::parser::Parser;
 use crate::value::{Bytes, Type, Value};
 
 const TIME: (Type, Type) = (Type::Int, Type::Str);
@@ -33,7 +33,7 @@ fn utime<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value
     format(args, value.to_int()?.saturating_add(args.int(1).unwrap_or(0)), 0)
 }
 
-fn unit(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn unit(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     match args.text(1) {
         "" | "s" | "ms" | "us" => Ok(()),
         other => Err(format!("'{other}': invalid time unit, expects 's', 'ms' or 'us'")),

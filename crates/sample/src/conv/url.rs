@@ -1,9 +1,10 @@
 //! Converters of URL encoding and of Host values. Never checks that the result is a URL.
 
 use super::{Converter, conv};
-use crate::args::{Args, integer};
+use crate::args::Args;
+use crate::cast::integer;
+use crate::context::ParseContext;
 use crate::facts::Facts;
-use crate::parser::Parser;
 use crate::value::{Bytes, Type, Value};
 use htx::target::split_port;
 
@@ -47,7 +48,7 @@ fn url_dec<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Val
     Some(Value::Str(Bytes::Owned(out)))
 }
 
-fn encoding(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn encoding(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     match args.text(0) {
         "" | "query" => Ok(()),
         other => Err(format!("unexpected encode type '{other}', expects 'query'")),

@@ -5,9 +5,9 @@ use super::Source::Call;
 use super::request::request;
 use super::{Fetch, REQUEST, fetch};
 use crate::args::Args;
-use crate::conv::decode_base64;
+use crate::context::ParseContext;
+use crate::encoding::decode_base64;
 use crate::facts::Facts;
-use crate::parser::Parser;
 use crate::value::{Bytes, Missing, Outcome, Type, Value};
 
 // One keyword per line, for reading as a table.
@@ -23,7 +23,7 @@ pub(super) const TABLE: &[Fetch] = &[
 ];
 
 /// Whether the list is there is known once all sections are read.
-fn listed(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn listed(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     match args.some_text(0) {
         Some(_) => Ok(()),
         None => Err("expects the name of a userlist".into()),

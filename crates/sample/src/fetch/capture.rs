@@ -3,8 +3,8 @@
 use super::Source::Call;
 use super::{Fetch, SERVER_CONN, TXN, fetch};
 use crate::args::Args;
+use crate::facts::TransactionRecord;
 use crate::facts::{Facts, Side};
-use crate::logformat::TransactionRecord;
 use crate::value::{Missing, Outcome, Type, Value};
 use htx::{Method, Target};
 

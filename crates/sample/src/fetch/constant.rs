@@ -3,8 +3,8 @@
 use super::Source::{Call, Flag, Name as Named, Number as Num};
 use super::{ANY, Fetch, INTERNAL, fetch};
 use crate::args::{Arg, Args};
+use crate::context::ParseContext;
 use crate::facts::{Facts, Name, Number};
-use crate::parser::Parser;
 use crate::value::{Bytes, Missing, Outcome, Type, Value};
 use std::io::Write;
 
@@ -46,26 +46,26 @@ fn constant<'e>(args: &'e Args, _: &'e dyn Facts) -> Outcome<'e> {
     Ok(match args.get(0) {
         Arg::Text(_) | Arg::Bytes(_) => Value::str(args.bytes(0)),
         Arg::Int(int) => Value::Int(*int),
-        Arg::Number(crate::vars::IntOrVar::Int(int)) => Value::Bool(*int != 0),
+        Arg::Number(crate::args::IntOrVar::Int(int)) => Value::Bool(*int != 0),
         Arg::V4(address) => Value::Ipv4(*address),
         Arg::V6(address) => Value::Ipv6(*address),
         _ => return Err(Missing::Absent),
     })
 }
 
-fn boolean(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn boolean(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     let text = args.text(0);
     let value = match text.to_ascii_lowercase().as_str() {
         "true" | "1" => 1,
         "false" | "0" => 0,
         _ => return Err(format!("bool: '{text}' is neither 'true' nor 'false'")),
     };
-    args.0[0] = Arg::Number(crate::vars::IntOrVar::Int(value));
+    args.0[0] = Arg::Number(crate::args::IntOrVar::Int(value));
     Ok(())
 }
 
-fn hexadecimal(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
-    match crate::conv::encode::from_hex(args.bytes(0)) {
+fn hexadecimal(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+    match crate::encoding::from_hex(args.bytes(0)) {
         Some(bytes) if !bytes.is_empty() => {
             args.0[0] = Arg::Bytes(bytes.into());
             Ok(())
@@ -86,7 +86,7 @@ fn meth<'e>(args: &'e Args, _: &'e dyn Facts) -> Outcome<'e> {
 }
 
 /// The environment does not change while the process runs, so the value is looked up once.
-fn environment(args: &mut Args, cx: &Parser<'_>) -> Result<(), String> {
+fn environment(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
     args.0[0] = match (cx.shared.env)(args.text(0)) {
         Some(value) => Arg::Text(value.into()),
         None => Arg::Omitted,
@@ -101,7 +101,7 @@ fn env<'e>(args: &'e Args, _: &'e dyn Facts) -> Outcome<'e> {
     }
 }
 
-fn variable(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn variable(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     if args.text(0).is_empty() {
         return Err("missing variable name".into());
     }
@@ -117,7 +117,7 @@ fn var<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     }
 }
 
-fn unit(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn unit(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     match args.text(1) {
         "" | "s" | "ms" | "us" => Ok(()),
         other => Err(format!("'{other}': invalid time unit, expects 's', 'ms' or 'us'")),
@@ -148,7 +148,7 @@ fn rand<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     Ok(Value::Int(value))
 }
 
-fn uuid_version(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn uuid_version(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     match args.int(0) {
         None | Some(4) => Ok(()),
         Some(_) => Err("unsupported version (only version 4 is)".into()),

@@ -1,11 +1,11 @@
 //! Fetches of cookies: `Cookie` in requests, `Set-Cookie` in responses. Never inserts one.
 
 use super::Source::Call;
-use super::header::trim;
 use super::request::request;
 use super::{Fetch, REQUEST, RESPONSE, fetch};
 use crate::args::Args;
 use crate::facts::Facts;
+use crate::header_value::trim;
 use crate::value::{Missing, Outcome, Type, Value};
 use htx::{Head, HeaderId};
 

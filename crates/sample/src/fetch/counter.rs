@@ -1,6 +1,6 @@
 //! What fetches of stick counters have in common: finding the entry, reading and changing it. Never holds a keyword.
 
-use crate::args::{Arg, Args};
+use crate::args::Args;
 use crate::facts::Facts;
 use crate::tables::with_key;
 use crate::value::{Missing, Outcome, Value};
@@ -105,20 +105,12 @@ pub(super) fn ask<'e>(whose: Whose, ask: Ask, args: &'e Args, facts: &'e dyn Fac
         }
         Whose::Source => None,
     };
-    let table = named(args, at, facts);
+    let table = args.table(at, facts);
     let found = match slot {
         Some(slot) => tracked(slot, table, ask, index, facts),
         None => of_source(table, ask, index, facts),
     };
     found.ok_or(Missing::Absent)
-}
-
-/// The table that an argument names.
-pub(crate) fn named<'e>(args: &Args, at: usize, facts: &'e dyn Facts) -> Option<&'e Table> {
-    match args.get(at) {
-        Arg::Table(table) => facts.table(table.number()?),
-        _ => None,
-    }
 }
 
 /// Asks the entry tracked in a place, or the one with its key in another table.

@@ -4,8 +4,9 @@ use super::Source::Call;
 use super::request::request;
 use super::{Fetch, REQUEST, RESPONSE, fetch};
 use crate::args::Args;
+use crate::context::ParseContext;
 use crate::facts::Facts;
-use crate::parser::Parser;
+use crate::header_value::{trim, values};
 use crate::value::{Bytes, Missing, Outcome, Type, Value};
 use htx::Head;
 use std::net::IpAddr;
@@ -48,50 +49,12 @@ pub(super) const TABLE: &[Fetch] = &[
 /// backwards).
 const MAX_BACKWARDS: i64 = 10;
 
-fn name(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn name(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     args.make_header(0);
     if args.int(1).is_some_and(|occurrence| occurrence < -MAX_BACKWARDS) {
         return Err(format!("the occurrence must be at least -{MAX_BACKWARDS}"));
     }
     Ok(())
-}
-
-/// The comma-separated values of one field; commas in double quotes do not split.
-pub(crate) struct Values<'v> {
-    rest: Option<&'v [u8]>,
-}
-
-/// Splits a field's value at its commas, blanks around the parts removed.
-pub(crate) fn values(value: &[u8]) -> Values<'_> {
-    Values { rest: Some(value) }
-}
-
-impl<'v> Iterator for Values<'v> {
-    type Item = &'v [u8];
-
-    fn next(&mut self) -> Option<&'v [u8]> {
-        let rest = self.rest?;
-        let Some(mut at) = memchr::memchr2(b',', b'"', rest) else {
-            self.rest = None;
-            return Some(trim(rest));
-        };
-        let mut quoted = false;
-        while at < rest.len() {
-            match rest[at] {
-                b'"' => quoted = !quoted,
-                b'\\' if quoted => at += 1,
-                b',' if !quoted => break,
-                _ => {}
-            }
-            at += 1;
-        }
-        self.rest = rest.get(at + 1..);
-        Some(trim(&rest[..at.min(rest.len())]))
-    }
-}
-
-pub(crate) fn trim(value: &[u8]) -> &[u8] {
-    htx::list::trim(value)
 }
 
 /// Offers the values of one header, or of all; whole fields or parts.

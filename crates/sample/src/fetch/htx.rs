@@ -4,8 +4,8 @@
 use super::Source::Call;
 use super::{Fetch, INTERNAL, fetch};
 use crate::args::{Arg, Args};
+use crate::context::ParseContext;
 use crate::facts::{Facts, Side};
-use crate::parser::Parser;
 use crate::value::{Bytes, Missing, Outcome, Type, Value};
 use htx::Head;
 
@@ -40,7 +40,7 @@ const EMPTY: Value<'static> = Value::Str(Bytes::Borrowed(b""));
 /// The last block in the list.
 const TAIL: i64 = -1;
 
-fn position(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn position(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     let number = match args.text(0) {
         "head" | "first" => 0,
         "tail" => TAIL,

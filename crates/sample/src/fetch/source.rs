@@ -3,7 +3,7 @@
 use super::Source::Call;
 use super::counter::Ask::{Clear, ClearElement, Element, Kilo, Value as Stored};
 use super::counter::Whose::Source;
-use super::counter::{FIRST, NTH, SECOND, ask, named};
+use super::counter::{FIRST, NTH, SECOND, ask};
 use super::{CLIENT, Fetch, INTERNAL, fetch};
 use crate::args::Args;
 use crate::facts::Facts;
@@ -52,7 +52,7 @@ pub(super) const TABLE: &[Fetch] = &[
 
 fn update<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let update = || {
-        let (table, now) = (named(args, 0, facts)?, facts.now_ms());
+        let (table, now) = (args.table(0, facts)?, facts.now_ms());
         let source = Value::from(facts.source()?.ip());
         let count =
             |entry: &table::Entry| entry.change(now, |counters| counters.add(D::ConnCnt, 0, 1));
@@ -65,11 +65,11 @@ fn update<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 fn available<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    let table = named(args, 0, facts).ok_or(Missing::Absent)?;
+    let table = args.table(0, facts).ok_or(Missing::Absent)?;
     Ok(Value::Int(table.available().into()))
 }
 
 fn used<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    let table = named(args, 0, facts).ok_or(Missing::Absent)?;
+    let table = args.table(0, facts).ok_or(Missing::Absent)?;
     Ok(Value::Int(table.used().into()))
 }

@@ -3,8 +3,8 @@
 use super::Source::Call;
 use super::{Fetch, REQUEST, RESPONSE, fetch};
 use crate::args::{Arg, Args};
+use crate::context::ParseContext;
 use crate::facts::{Facts, Side};
-use crate::parser::Parser;
 use crate::value::{Missing, Outcome, Type, Value};
 
 /// Valid wherever a message is at hand.
@@ -42,7 +42,7 @@ fn current(facts: &dyn Facts) -> Side {
 
 /// `offset1,length[,offset2]`; the second offset may be relative, with a sign, to the end of the
 /// length.
-fn lv(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn lv(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     let (at, len) = (args.int(0).unwrap_or(0), args.int(1).unwrap_or(0));
     if at < 0 {
         return Err("payload offset1 must be positive".into());
@@ -136,7 +136,7 @@ const PARAMETER: usize = 8;
 const WITH_BODY: &[&[u8; TOKEN]] =
     &[b"ARGV", b"CDIR", b"DOTD", b"DOTI", b"DOTO", b"LINK", b"NAME", b"SERR", b"SOUT"];
 
-fn token(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+fn token(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     if args.text(0).len() != TOKEN {
         return Err("a distcc token has four letters".into());
     }

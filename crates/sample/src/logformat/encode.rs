@@ -1,9 +1,9 @@
 //! The flags of log formats and the escaping they and the styles ask for. Never knows a tag.
 
 use super::LogStyle;
+use crate::context::ParseContext;
 use crate::expr::Expr;
 use crate::facts::Facts;
-use crate::parser::Parser;
 use std::io::Write;
 use stdx::is_ignored;
 
@@ -28,7 +28,7 @@ impl Flags {
         Flags { quote: false, hex: false, escape: false, dash: false, json: true };
 
     /// These flags with `+Q,-X...` applied.
-    pub(super) fn with(mut self, list: &str, cx: &Parser<'_>) -> Flags {
+    pub(super) fn with(mut self, list: &str, cx: &ParseContext<'_>) -> Flags {
         let mut on = true;
         let words = list.split([',', ' ']);
         let (json, letters): (Vec<&str>, Vec<&str>) = words.partition(|word| *word == "+json");

@@ -1,10 +1,9 @@
 //! The tags of log formats, one entry each (manual section 8.2.6). Never allocates.
 
-use super::TransactionRecord;
 use super::encode::Flags;
 use crate::calendar::Date;
 use crate::cast::{write_address, write_int, write_padded};
-use crate::facts::{Facts, Hop, Name, Number, Side, TlsFact, Wall};
+use crate::facts::{Facts, Hop, Name, Number, Side, TlsFact, TransactionRecord, Wall};
 use crate::value::Value;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};

@@ -4,7 +4,7 @@ use super::Match;
 use super::nets::Nets;
 use super::number::parse_range;
 use super::table::Table;
-use crate::conv::encode::from_hex;
+use crate::encoding::from_hex;
 use crate::regex::Regex;
 use crate::value::Value;
 use aho_corasick::{AhoCorasick, MatchKind};

@@ -3,7 +3,7 @@
 use super::index::{Hit, Index};
 use super::rows::{Order, Rows};
 use super::{Match, Use};
-use crate::args::integer;
+use crate::cast::integer;
 use crate::regex::Regex;
 use crate::value::{Bytes, Type, Value};
 use std::sync::Arc;

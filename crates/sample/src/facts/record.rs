@@ -1,6 +1,6 @@
 //! What a log line can tell about a transaction: plain data that the proxy fills in as things happen. Never formats.
 
-use crate::facts::Wall;
+use super::Wall;
 use std::net::SocketAddr;
 
 /// The transaction as logs see it. Times are milliseconds; -1 means the phase was not reached.

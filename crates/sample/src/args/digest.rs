@@ -1,0 +1,108 @@
+//! The cryptographic digests by name, plain and keyed (HMAC, RFC 2104).
+
+use hmac::{Mac, SimpleHmac};
+use sha2::Digest;
+use sha2::digest::common::BlockSizeUser;
+
+/// One digest.
+#[derive(Debug)]
+pub struct Algorithm {
+    name: &'static str,
+    by: By,
+}
+
+/// Who computes it.
+#[derive(Debug)]
+enum By {
+    /// Code of ours, plain and keyed.
+    Us(fn(&[u8]) -> Vec<u8>, fn(&[u8], &[u8]) -> Option<Vec<u8>>),
+    /// The library, by the name that it knows.
+    Library(&'static str),
+}
+
+impl Algorithm {
+    pub(crate) fn digest(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        match self.by {
+            By::Us(digest, _) => Some(digest(bytes)),
+            By::Library(name) => crypto::digest(name, bytes),
+        }
+    }
+
+    pub(crate) fn hmac(&self, key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
+        match self.by {
+            By::Us(_, hmac) => hmac(key, bytes),
+            By::Library(name) => crypto::hmac(name, key, bytes),
+        }
+    }
+}
+
+const fn algorithm_of<D: Digest + BlockSizeUser + Clone>(name: &'static str) -> Algorithm {
+    Algorithm { name, by: By::Us(hash::<D>, keyed::<D>) }
+}
+
+const fn library(name: &'static str, known_as: &'static str) -> Algorithm {
+    Algorithm { name, by: By::Library(known_as) }
+}
+
+/// The digests that exist; names are those of OpenSSL, in any case.
+const ALGORITHMS: &[Algorithm] = &[
+    algorithm_of::<md5::Md5>("md5"),
+    algorithm_of::<sha1::Sha1>("sha1"),
+    algorithm_of::<sha1::Sha1>("sha-1"),
+    algorithm_of::<sha2::Sha224>("sha224"),
+    algorithm_of::<sha2::Sha256>("sha256"),
+    algorithm_of::<sha2::Sha384>("sha384"),
+    algorithm_of::<sha2::Sha512>("sha512"),
+    algorithm_of::<sha2::Sha512_224>("sha512-224"),
+    algorithm_of::<sha2::Sha512_256>("sha512-256"),
+    algorithm_of::<sha2::Sha224>("sha-224"),
+    algorithm_of::<sha2::Sha256>("sha-256"),
+    algorithm_of::<sha2::Sha384>("sha-384"),
+    algorithm_of::<sha2::Sha512>("sha-512"),
+    algorithm_of::<sha2::Sha224>("sha2-224"),
+    algorithm_of::<sha2::Sha256>("sha2-256"),
+    algorithm_of::<sha2::Sha384>("sha2-384"),
+    algorithm_of::<sha2::Sha512>("sha2-512"),
+    library("blake2b512", "blake2b512"),
+    library("blake2s256", "blake2s256"),
+    library("md5-sha1", "md5-sha1"),
+    library("ripemd", "ripemd160"),
+    library("ripemd160", "ripemd160"),
+    library("rmd160", "ripemd160"),
+    library("sha3-224", "sha3-224"),
+    library("sha3-256", "sha3-256"),
+    library("sha3-384", "sha3-384"),
+    library("sha3-512", "sha3-512"),
+    library("sm3", "sm3"),
+];
+
+/// Other digests of OpenSSL.
+const ABSENT: &[&str] = &["md4", "shake128", "shake256", "whirlpool"];
+
+/// The digest of `bytes`.
+pub(crate) fn hash<D: Digest>(bytes: &[u8]) -> Vec<u8> {
+    D::digest(bytes).to_vec()
+}
+
+fn keyed<D: Digest + BlockSizeUser + Clone>(key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut mac = <SimpleHmac<D> as hmac::KeyInit>::new_from_slice(key).ok()?;
+    mac.update(bytes);
+    Some(mac.finalize().into_bytes().to_vec())
+}
+
+/// The digest called `name`, in any case; the message is HAProxy's.
+pub(crate) fn find(name: &str) -> Result<&'static Algorithm, String> {
+    let found = ALGORITHMS.iter().find(|known| known.name.eq_ignore_ascii_case(name));
+    if let Some(Algorithm { name, by: By::Library(known_as) }) = found
+        && !crypto::has_digest(known_as)
+    {
+        return Err(format!("the TLS library of this build does not have the digest '{name}'"));
+    }
+    found.ok_or_else(|| {
+        if ABSENT.iter().any(|absent| absent.eq_ignore_ascii_case(name)) {
+            return format!("the digest '{name}' is not implemented yet");
+        }
+        let hint = crate::error::hint(name, ALGORITHMS.iter().map(|known| known.name));
+        format!("algorithm must be a valid OpenSSL message digest name{hint}")
+    })
+}
