@@ -6,9 +6,10 @@
 //! that has just gone down; connecting to it fails and is retried like any other failure.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard,
+    Arc, MutexGuard,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
+use stdx::Mutex;
 
 use stdx::AppendList;
 
@@ -206,7 +207,7 @@ impl Balancer {
     /// Tells the algorithm that the state or weight of some server changed behind its back.
     /// Calls of this type that change a server do this themselves.
     pub fn refresh(&self) {
-        let _order = algo::lock(&self.rebuild);
+        let _order = self.rebuild.lock();
         let members: Vec<_> = self.count().into_iter().map(member).collect();
         self.chooser.members(&members);
     }
@@ -214,7 +215,7 @@ impl Balancer {
     /// Counts those that are usable, and leaves those that take part to the next
     /// [`Balancer::refresh`].
     pub(crate) fn recount(&self) {
-        let _order = algo::lock(&self.rebuild);
+        let _order = self.rebuild.lock();
         self.count();
     }
 

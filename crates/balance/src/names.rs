@@ -2,8 +2,9 @@
 //! its server lives, and a server may get another one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use stdx::AppendList;
+use stdx::Mutex;
 
 /// Names by number.
 #[derive(Debug, Default)]
@@ -15,7 +16,7 @@ pub(crate) struct Names {
 impl Names {
     /// The number of a name, the same one each time.
     pub(crate) fn number(&self, name: &str) -> u32 {
-        let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut numbers = self.numbers.lock();
         if let Some(number) = numbers.get(name) {
             return *number;
         }

@@ -5,9 +5,10 @@
 //! state holds it too.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+    Arc, MutexGuard, OnceLock,
     atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
 };
+use stdx::Mutex;
 
 use crate::{
     Admin, AgentRecord, CheckResult, Health, Load, OpState, Past, health::Intervals,
@@ -158,7 +159,7 @@ impl Server {
             latency: Arc::default(),
             user_weight: weight.into(),
             changed_ms: now_ms.into(),
-            record: record.into(),
+            record: Mutex::new(record),
             agent: Mutex::default(),
             history: Mutex::default(),
             index: OnceLock::new(),
@@ -274,7 +275,7 @@ impl Server {
 
     /// The lock is never held across a panic.
     pub(crate) fn history(&self) -> MutexGuard<'_, History> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+        self.history.lock()
     }
 
     /// The agent columns, copied out.
@@ -340,11 +341,11 @@ impl Server {
     }
 
     pub(crate) fn record(&self) -> MutexGuard<'_, CheckRecord> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock()
     }
 
     pub(crate) fn agent(&self) -> MutexGuard<'_, AgentRecord> {
-        self.agent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.agent.lock()
     }
 
     /// Moves to `op`, keeping dates and downtime; the admin bits are replaced by `admin`'s result.

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use stdx::Mutex;
 
 /// Public keys of files, by the names of these.
 pub type PublicKeys = Arc<Mutex<BTreeMap<Box<str>, PublicKey>>>;

@@ -3,7 +3,8 @@
 use crate::value::Value;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+use stdx::RwLock;
 use stdx::is_ignored;
 
 mod room;
@@ -218,14 +219,14 @@ pub struct SharedVars {
 impl SharedVars {
     /// The value, if set.
     pub fn get(&self, name: &VarName) -> Option<Value<'static>> {
-        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.entries.read();
         find(&entries, name)?.value.clone()
     }
 
     /// Whether the variable is set; it exists in any case, because what names it made it exist
     /// when that was parsed (manual section 7.3.1, `set-var`).
     pub fn state(&self, name: &VarName) -> VarState {
-        match state(&self.entries.read().unwrap_or_else(PoisonError::into_inner), name) {
+        match state(&self.entries.read(), name) {
             VarState::Absent => VarState::Unset,
             known => known,
         }
@@ -233,7 +234,7 @@ impl SharedVars {
 
     /// Sets or unsets the variable; what there is no room for is unset.
     pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
-        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries.write();
         let found = find(&entries, name).map(|entry| room::size(entry.value.as_ref()));
         let before = found.unwrap_or(0);
         if self.admits(before, room::size(value.as_ref())) {

@@ -8,7 +8,8 @@ use crate::data::{DataKind, DataType};
 use crate::layout::{Cell, Layout};
 use crate::rate::Rate;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use stdx::Mutex;
 
 /// Keys up to this length need no memory of their own.
 const INLINE: usize = 22;
@@ -226,7 +227,7 @@ impl Entry {
 
     // A thread that panicked left whole words behind: counters are worth more than purity.
     fn lock(&self) -> MutexGuard<'_, Data> {
-        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+        self.data.lock()
     }
 }
 

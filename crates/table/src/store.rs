@@ -19,7 +19,8 @@ use crate::track::Tracker;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
+use stdx::Mutex;
 
 /// The most shards of a table.
 const SHARDS: usize = 64;
@@ -43,7 +44,7 @@ struct Part {
 
 impl Part {
     fn lock(&self) -> MutexGuard<'_, Shard> {
-        self.shard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shard.lock()
     }
 
     fn publish(&self, shard: &Shard) {

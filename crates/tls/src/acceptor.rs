@@ -21,7 +21,8 @@ use ffi::Refused;
 use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslContext, SslOptions, SslSessionCacheMode};
 use std::path::Path;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, RwLockReadGuard, RwLockWriteGuard};
+use stdx::RwLock;
 
 /// A bind line's side of TLS.
 pub struct Acceptor {
@@ -93,12 +94,12 @@ impl Acceptor {
 
     /// The certificates as they are now.
     pub(crate) fn table(&self) -> RwLockReadGuard<'_, Table> {
-        self.table.read().unwrap_or_else(PoisonError::into_inner)
+        self.table.read()
     }
 
     /// The certificates, to be changed: for connections that come from now on.
     pub(crate) fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
-        self.table.write().unwrap_or_else(PoisonError::into_inner)
+        self.table.write()
     }
 
     /// What terms are made from while the program runs: files are not read.
@@ -170,7 +171,7 @@ fn base(
             return Err(Refused::UnknownName);
         }
         // The lock is not held while the library works.
-        let table = || table.read().unwrap_or_else(PoisonError::into_inner);
+        let table = || table.read();
         let found = table().find(&hello);
         if found.is_none()
             && let Some((forge, name)) = forge.as_ref().zip(hello.name.as_deref())

@@ -9,7 +9,8 @@ use openssl::nid::Nid;
 use openssl::pkey::Id;
 use openssl::x509::{X509, X509Ref, X509VerifyResult};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use stdx::Mutex;
 
 /// A certificate, its chain and its key.
 pub struct Certificate {
@@ -73,7 +74,7 @@ const MOST_LINKS: usize = 1_024;
 
 impl Links {
     fn read(&self, text: &[u8]) -> Option<X509> {
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.0.lock();
         if let Some(known) = lock().get(text) {
             return Some(known.clone());
         }

@@ -11,7 +11,8 @@ use openssl::pkey::{PKey, Private};
 use openssl::x509::extension::{BasicConstraints, ExtendedKeyUsage, SubjectAlternativeName};
 use openssl::x509::{X509, X509Name};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use stdx::Mutex;
 
 /// The longest common name (RFC 5280 appendix A.1).
 const LONGEST_COMMON_NAME: usize = 64;
@@ -76,7 +77,7 @@ impl Forge {
     }
 
     fn made(&self) -> MutexGuard<'_, Made> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+        self.made.lock()
     }
 
     fn make(&self, name: &[u8], of: &Certificate) -> Result<X509, ErrorStack> {

@@ -7,7 +7,8 @@
 use openssl::ssl::SslRef;
 use std::collections::HashSet;
 use std::mem;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, MutexGuard};
+use stdx::Mutex;
 
 /// How long messages are remembered at least: more seconds than they are good for.
 const SPAN: u64 = 180;
@@ -54,7 +55,7 @@ impl Heard {
 /// Those of the whole process: the keys of tickets may belong to several lines.
 fn heard() -> MutexGuard<'static, Heard> {
     static HEARD: LazyLock<Mutex<Heard>> = LazyLock::new(Mutex::default);
-    HEARD.lock().unwrap_or_else(PoisonError::into_inner)
+    HEARD.lock()
 }
 
 /// Whether another client may say something early.

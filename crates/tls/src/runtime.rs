@@ -18,7 +18,8 @@ use crate::connector::Connector;
 use crate::store::Store;
 use crate::tickets::TicketKeys;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
+use stdx::Mutex;
 
 pub use crate::staple::Unfit;
 pub use authorities::Content;
@@ -146,7 +147,7 @@ impl Runtime {
 
     /// Changes concern a server from now on, for as long as somebody has it.
     pub fn watch(&self, server: &Arc<Connector>) {
-        let mut servers = lock(&self.servers);
+        let mut servers = self.servers.lock();
         servers.retain(|known| known.strong_count() > 0);
         servers.push(Arc::downgrade(server));
     }
@@ -154,7 +155,7 @@ impl Runtime {
     /// Changes concern a server no longer, though somebody may still have it.
     pub fn forget(&self, server: &Arc<Connector>) {
         let server = Arc::downgrade(server);
-        lock(&self.servers).retain(|known| !known.ptr_eq(&server));
+        self.servers.lock().retain(|known| !known.ptr_eq(&server));
     }
 
     /// The keys of tickets by file; a key's place is its number.
@@ -164,7 +165,7 @@ impl Runtime {
 
     /// The servers that are there.
     pub(crate) fn servers(&self) -> Vec<Arc<Connector>> {
-        lock(&self.servers).iter().filter_map(Weak::upgrade).collect()
+        self.servers.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
     /// The acceptors, each once: bind lines with several addresses share one.
@@ -177,14 +178,10 @@ impl Runtime {
 
     fn ongoing(&self, purpose: Purpose) -> MutexGuard<'_, Option<(String, Authorities)>> {
         match purpose {
-            Purpose::Trust => lock(&self.trust),
-            Purpose::Revocation => lock(&self.revocation),
+            Purpose::Trust => self.trust.lock(),
+            Purpose::Revocation => self.revocation.lock(),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The name that a transaction is about, if it is another one than `name`.

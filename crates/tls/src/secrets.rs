@@ -3,7 +3,8 @@
 
 use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslContextBuilder, SslRef};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
+use stdx::Mutex;
 
 /// Those of one session, by the labels of the format `SSLKEYLOGFILE`.
 #[derive(Default)]
@@ -32,7 +33,7 @@ impl Secrets {
 
     /// The secret of this label in hexadecimal digits.
     pub(crate) fn find(ssl: &SslRef, label: &str) -> Option<Box<str>> {
-        let kept = Self::of(ssl)?.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = Self::of(ssl)?.0.lock();
         kept.iter().find(|(known, _)| **known == *label).map(|(_, secret)| secret.clone())
     }
 
@@ -42,7 +43,7 @@ impl Secrets {
             let mut words = line.split(' ');
             let (label, secret) = (words.next(), words.nth(1));
             if let Some(((label, secret), kept)) = label.zip(secret).zip(Self::of(ssl)) {
-                let mut kept = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = kept.0.lock();
                 if kept.len() < MOST {
                     kept.push((label.into(), secret.into()));
                 }

@@ -14,7 +14,8 @@ use openssl::x509::X509;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, MutexGuard};
+use stdx::{Mutex, RwLock};
 
 /// Where files come from. Many are read by several threads together.
 pub trait Files: Sync {
@@ -143,7 +144,7 @@ impl Store {
 
     /// The keys of a file that a line names: lines that name the same one share them.
     pub fn share_ticket_keys(&self, keys: Arc<TicketKeys>) -> Arc<TicketKeys> {
-        let mut all = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.tickets.lock();
         if let Some(known) = all.iter().find(|own| own.name() == keys.name()) {
             return known.clone();
         }
@@ -153,7 +154,7 @@ impl Store {
 
     /// The keys of all files, those that were named last first: as HAProxy numbers them.
     pub(crate) fn ticket_keys(&self) -> Vec<Arc<TicketKeys>> {
-        let all = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.tickets.lock();
         all.iter().rev().cloned().collect()
     }
 
@@ -168,43 +169,43 @@ impl Store {
 
     /// The certificate of this name, if it is there.
     pub fn certificate(&self, name: &str) -> Option<Arc<Certificate>> {
-        read(&self.certificates).get(name)?.clone()
+        self.certificates.read().get(name)?.clone()
     }
 
     /// All names of certificates, also those that are still empty.
     pub(crate) fn names(&self) -> Vec<String> {
-        read(&self.certificates).keys().cloned().collect()
+        self.certificates.read().keys().cloned().collect()
     }
 
     /// Whether there is a certificate of this name, or a place for one.
     pub(crate) fn has(&self, name: &str) -> bool {
-        read(&self.certificates).contains_key(name)
+        self.certificates.read().contains_key(name)
     }
 
     /// Makes a place for a certificate.
     pub(crate) fn reserve(&self, name: &str) {
-        write(&self.certificates).entry(name.to_owned()).or_default();
+        self.certificates.write().entry(name.to_owned()).or_default();
     }
 
     pub(crate) fn remove(&self, name: &str) {
-        write(&self.certificates).remove(name);
+        self.certificates.write().remove(name);
     }
 
     /// Puts a certificate under its name, in place of the one that is there.
     pub(crate) fn put(&self, certificate: Certificate) -> Arc<Certificate> {
         let certificate = Arc::new(certificate);
-        write(&self.certificates).insert(certificate.name.clone(), Some(certificate.clone()));
+        self.certificates.write().insert(certificate.name.clone(), Some(certificate.clone()));
         certificate
     }
 
     /// Puts back one that was there before.
     pub(crate) fn put_again(&self, certificate: Arc<Certificate>) {
-        write(&self.certificates).insert(certificate.name.clone(), Some(certificate));
+        self.certificates.write().insert(certificate.name.clone(), Some(certificate));
     }
 
     /// All certificates.
     pub(crate) fn all(&self) -> Vec<Arc<Certificate>> {
-        read(&self.certificates).values().flatten().cloned().collect()
+        self.certificates.read().values().flatten().cloned().collect()
     }
 
     pub(crate) fn links(&self) -> &Links {
@@ -359,12 +360,12 @@ impl Store {
     }
 
     fn lock_notes(&self) -> MutexGuard<'_, Vec<String>> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.notes.lock()
     }
 
     /// The authorities of this name, if they are there.
     pub(crate) fn authorities(&self, name: &str) -> Option<Arc<Authorities>> {
-        read(&self.authorities).get(name).cloned()
+        self.authorities.read().get(name).cloned()
     }
 
     /// Puts authorities under a name, in place of those that are there.
@@ -374,17 +375,17 @@ impl Store {
         authorities: impl Into<Arc<Authorities>>,
     ) -> Arc<Authorities> {
         let authorities = authorities.into();
-        write(&self.authorities).insert(name.to_owned(), authorities.clone());
+        self.authorities.write().insert(name.to_owned(), authorities.clone());
         authorities
     }
 
     pub(crate) fn remove_authorities(&self, name: &str) {
-        write(&self.authorities).remove(name);
+        self.authorities.write().remove(name);
     }
 
     /// All that serve a purpose, by name.
     pub(crate) fn all_authorities(&self, purpose: Purpose) -> Vec<(String, Arc<Authorities>)> {
-        let all = read(&self.authorities);
+        let all = self.authorities.read();
         let fits = all.iter().filter(|(_, own)| own.purpose == purpose);
         fits.map(|(name, own)| (name.clone(), own.clone())).collect()
     }
@@ -418,14 +419,6 @@ fn split(path: &str) -> (&str, &str) {
 }
 
 const KEY: &[u8] = b"PRIVATE KEY-----";
-
-fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The certificates in a directory, in order.
 fn directory(name: &str, mut entries: Vec<String>, files: &dyn Files) -> Vec<String> {

@@ -6,7 +6,8 @@ use openssl::base64;
 use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslRef};
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, OnceLock, RwLockReadGuard};
+use stdx::RwLock;
 
 /// How many keys are in use: the last one is the next one's, the one before seals.
 const KEPT: usize = 3;
@@ -109,7 +110,7 @@ impl TicketKeys {
     /// It is none for these.
     pub fn push(&self, text: &str) -> Result<(), KeyFlaw> {
         let key = Key::read(text)?;
-        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys.write();
         if keys.front().is_none_or(|first| first.0.len() != key.0.len()) {
             return Err(KeyFlaw::Size);
         }
@@ -119,7 +120,7 @@ impl TicketKeys {
     }
 
     fn keys(&self) -> RwLockReadGuard<'_, VecDeque<Key>> {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner)
+        self.keys.read()
     }
 
     /// Where a session has them.

@@ -1,7 +1,7 @@
 //! The same work for many items, by all processors. Never changes the order of what comes out.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use stdx::Mutex;
 
 /// Items that a thread takes at a time: with fewer it is not worth to start one.
 const SHARE: usize = 32;
@@ -16,7 +16,7 @@ pub(crate) fn together<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + S
             let at = next.fetch_add(1, Relaxed);
             let Some(share) = items.chunks(SHARE).nth(at) else { break };
             let made: Vec<R> = share.iter().map(&work).collect();
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, made));
+            done.lock().push((at, made));
         }
     };
     std::thread::scope(|scope| {
@@ -26,7 +26,7 @@ pub(crate) fn together<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + S
         }
         run();
     });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut done = done.into_inner();
     done.sort_unstable_by_key(|(at, _)| *at);
     done.into_iter().flat_map(|(_, made)| made).collect()
 }

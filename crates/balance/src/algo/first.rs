@@ -2,9 +2,9 @@
 //!
 //! Shared: a table read by all; a pick writes the line of the table's lock.
 
-use std::sync::RwLock;
+use stdx::RwLock;
 
-use super::{Chooser, Member, NoServer, Wish, first_with_room, read, write};
+use super::{Chooser, Member, NoServer, Wish, first_with_room};
 
 /// Servers ordered by identifier.
 #[derive(Debug, Default)]
@@ -14,11 +14,11 @@ impl Chooser for First {
     fn members(&self, members: &[Member]) {
         let mut ordered = members.to_vec();
         ordered.sort_by_key(|m| m.id);
-        *write(&self.0) = ordered;
+        *self.0.write() = ordered;
     }
 
     fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
-        let ordered = read(&self.0);
+        let ordered = self.0.read();
         let member = first_with_room(ordered.iter(), wish.avoid)?;
         member.load.reserve();
         Ok(member.slot)

@@ -4,12 +4,10 @@
 //! read by all; a pick writes the line of the table's lock and, without a key, that of the
 //! position.
 
-use std::sync::{
-    RwLock,
-    atomic::{AtomicUsize, Ordering::Relaxed},
-};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use stdx::RwLock;
 
-use super::{Chooser, Member, NoServer, Wish, first_with_room, read, static_rr::Table, write};
+use super::{Chooser, Member, NoServer, Wish, first_with_room, static_rr::Table};
 
 /// The algorithm with its table, and the position of requests without a key.
 #[derive(Debug, Default)]
@@ -22,13 +20,13 @@ impl Chooser for Map {
     fn members(&self, members: &[Member]) {
         // Made before the lock is taken: picks go on meanwhile.
         let made = Table::new(members);
-        let mut table = write(&self.table);
+        let mut table = self.table.write();
         *table = made;
         self.position.store(0, Relaxed);
     }
 
     fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
-        let table = read(&self.table);
+        let table = self.table.read();
         let member = match wish.key {
             None => {
                 let turn = self.position.fetch_add(1, Relaxed);

@@ -22,7 +22,7 @@ use bound::Bound;
 use sums::Sums;
 
 use crate::{
-    Load,
+    Load, NoServer,
     index::{LoadIndex, LoadOrder},
     latency::Latency,
 };
@@ -75,15 +75,6 @@ impl Algorithm {
     pub fn is_static(self) -> bool {
         matches!(self, Self::StaticRr | Self::Hash { method: HashMethod::MapBased, .. })
     }
-}
-
-/// Why no server was chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoServer {
-    /// No server is usable: answer 503 or wait for one.
-    Unusable,
-    /// Usable servers exist but all are full: queue in the backend.
-    Full,
 }
 
 /// What one request asks of the algorithm.
@@ -170,19 +161,4 @@ pub(crate) fn first_with_room<'a>(
         }
     }
     fallback.ok_or(if any { NoServer::Full } else { NoServer::Unusable })
-}
-
-/// A lock whose data stays valid even if a holder panicked: every holder leaves it consistent.
-pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// The same for readers of a table.
-pub(crate) fn read<T>(table: &std::sync::RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
-    table.read().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// The same for the one who replaces a table.
-pub(crate) fn write<T>(table: &std::sync::RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
-    table.write().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

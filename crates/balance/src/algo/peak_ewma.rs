@@ -5,9 +5,9 @@
 //! table read by all; a pick writes the line of the table's lock, an answer the line of its
 //! server's [`Latency`](crate::latency::Latency).
 
-use std::sync::RwLock;
+use stdx::RwLock;
 
-use super::{Chooser, Member, NoServer, Sums, Wish, read, write};
+use super::{Chooser, Member, NoServer, Sums, Wish};
 
 /// The algorithm with its table.
 #[derive(Debug, Default)]
@@ -15,11 +15,11 @@ pub(crate) struct PeakEwma(RwLock<Sums>);
 
 impl Chooser for PeakEwma {
     fn members(&self, members: &[Member]) {
-        *write(&self.0) = Sums::new(members);
+        *self.0.write() = Sums::new(members);
     }
 
     fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
-        let sums = read(&self.0);
+        let sums = self.0.read();
         let usable = |m: &&Member| wish.avoid != Some(m.slot) && m.load.has_room();
         let cost = |m: &Member| m.latency.cost(m.load.total(), wish.now_ns) / f64::from(m.weight);
         let first = sums.draw(wish.random);

@@ -3,9 +3,9 @@
 //! With `hash-balance-factor`, servers that carry too much are passed over. Shared: a table read by
 //! all; a pick writes the line of the table's lock.
 
-use std::sync::RwLock;
+use stdx::RwLock;
 
-use super::{Bound, Chooser, Member, NoServer, Sums, Wish, read, write};
+use super::{Bound, Chooser, Member, NoServer, Sums, Wish};
 
 /// The algorithm with its table.
 #[derive(Debug)]
@@ -23,11 +23,11 @@ impl Random {
 
 impl Chooser for Random {
     fn members(&self, members: &[Member]) {
-        *write(&self.sums) = Sums::new(members);
+        *self.sums.write() = Sums::new(members);
     }
 
     fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
-        let sums = read(&self.sums);
+        let sums = self.sums.read();
         let bound = Bound::new(self.balance_factor, &sums.members, sums.weight().into());
         let usable =
             |m: &&Member| wish.avoid != Some(m.slot) && m.load.has_room() && bound.admits(m);

@@ -5,12 +5,10 @@
 //! read by all; a pick writes the line of the table's lock and, without a key, that of the
 //! position.
 
-use std::sync::{
-    RwLock,
-    atomic::{AtomicUsize, Ordering::Relaxed},
-};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use stdx::RwLock;
 
-use super::{Bound, Chooser, Member, NoServer, Wish, first_with_room, read, write};
+use super::{Bound, Chooser, Member, NoServer, Wish, first_with_room};
 use crate::hash::avalanche;
 
 /// Points of successive servers start this far apart: 256 units of weight, sixteen points each.
@@ -76,11 +74,11 @@ impl Ring {
 
 impl Chooser for Ring {
     fn members(&self, members: &[Member]) {
-        *write(&self.points) = Points::new(members);
+        *self.points.write() = Points::new(members);
     }
 
     fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
-        let points = read(&self.points);
+        let points = self.points.read();
         let Some(key) = wish.key else {
             let point = self.position.fetch_add(1, Relaxed);
             let member = first_with_room(points.around_from(point), wish.avoid)?;

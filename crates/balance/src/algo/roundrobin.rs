@@ -15,9 +15,10 @@
 //! Shared: one lock, so one line written per pick plus the heap's own; position is inherently
 //! shared.
 
-use std::{cmp::Reverse, collections::BinaryHeap, sync::Mutex};
+use std::{cmp::Reverse, collections::BinaryHeap};
+use stdx::Mutex;
 
-use super::{Chooser, Member, NoServer, Wish, lock};
+use super::{Chooser, Member, NoServer, Wish};
 
 /// A server in line. The order of the fields is the order of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,11 +55,11 @@ pub(crate) struct RoundRobin(Mutex<Line>);
 
 impl Chooser for RoundRobin {
     fn members(&self, members: &[Member]) {
-        lock(&self.0).replace(members);
+        self.0.lock().replace(members);
     }
 
     fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
-        lock(&self.0).serve(wish.avoid)
+        self.0.lock().serve(wish.avoid)
     }
 }
 

@@ -5,13 +5,11 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeSet, BinaryHeap},
-    sync::{
-        RwLock,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
+use stdx::RwLock;
 
-use super::{Chooser, Member, NoServer, Wish, first_with_room, read, write};
+use super::{Chooser, Member, NoServer, Wish, first_with_room};
 
 /// Servers in the order of their turns over one round, in proportion to their user weights.
 #[derive(Debug, Default)]
@@ -129,13 +127,13 @@ impl Chooser for StaticRr {
     fn members(&self, members: &[Member]) {
         // Made before the lock is taken: picks go on meanwhile.
         let made = Table::new(members);
-        let mut table = write(&self.table);
+        let mut table = self.table.write();
         *table = made;
         self.position.store(0, Relaxed);
     }
 
     fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
-        let table = read(&self.table);
+        let table = self.table.read();
         let turn = self.position.fetch_add(1, Relaxed);
         let member = first_with_room(table.from(turn), wish.avoid)?;
         member.load.reserve();

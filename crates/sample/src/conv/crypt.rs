@@ -10,7 +10,6 @@ use crate::value::{Bytes, Type, Value};
 use crate::vars::VarName;
 use crypto::{Algorithm, KeySize, PublicKey, Verdict};
 use std::path::Path;
-use std::sync::PoisonError;
 
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
@@ -102,7 +101,7 @@ fn keys(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
         let read = (cx.shared.files)(Path::new(&name)).ok().and_then(|it| PublicKey::read(&it));
         match read {
             Some(key) => {
-                let mut files = cx.shared.keys.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut files = cx.shared.keys.lock();
                 files.insert(name.into(), key);
             }
             // A secret, perhaps: the algorithm is not known yet.
@@ -157,7 +156,7 @@ fn judge(algorithm: Algorithm, text: &[u8], key: &TokenKey, token: &[u8]) -> i64
     let public = match algorithm.takes_secret() {
         true => None,
         false => {
-            let files = key.files.lock().unwrap_or_else(PoisonError::into_inner);
+            let files = key.files.lock();
             let found = std::str::from_utf8(text).ok().and_then(|name| files.get(name));
             let Some(found) = found else { return -5 };
             Some(found.clone())

@@ -8,7 +8,8 @@ use super::{Match, Use};
 use crate::value::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
+use stdx::Mutex;
 
 /// Why a change was refused: always the asker's fault, and a retry would fail again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl Dictionary {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic while the lock is held leaves rows and views that readers can still use.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Changes something, and leaves to the background thread what takes long.

@@ -1,6 +1,6 @@
 //! Certificates: `show|new|set|commit|abort|del ssl cert`. Never touches authorities.
 
-use super::{Begun, Refusal, Runtime, Status, abort, lock, other};
+use super::{Begun, Refusal, Runtime, Status, abort, other};
 use crate::certificate::{Certificate, Draft, Flaw, sct_list};
 use crate::details::{Details, Link};
 use crate::key::Key;
@@ -38,7 +38,7 @@ const PARTS: [(&str, Part); 4] =
 impl Runtime {
     /// The name of the certificate that a transaction is about, if one is under way.
     pub fn ongoing_certificate(&self) -> Option<String> {
-        lock(&self.certificate).as_ref().map(|(name, _)| name.clone())
+        self.certificate.lock().as_ref().map(|(name, _)| name.clone())
     }
 
     /// The names of all certificates.
@@ -66,7 +66,7 @@ impl Runtime {
 
     /// What a transaction will make of a certificate.
     pub fn drafted_certificate(&self, name: &str) -> Option<Shown> {
-        let ongoing = lock(&self.certificate);
+        let ongoing = self.certificate.lock();
         let (_, draft) = ongoing.as_ref().filter(|(about, _)| about == name)?;
         let leaf = draft.leaf.as_ref()?;
         Some(shown(Status::Unused, leaf, &draft.chain, draft.staple().as_ref().map(id_of)))
@@ -76,7 +76,7 @@ impl Runtime {
     /// transaction will show it with.
     pub fn staple(&self, name: &str, drafted: bool) -> Option<Vec<u8>> {
         if drafted {
-            let ongoing = lock(&self.certificate);
+            let ongoing = self.certificate.lock();
             return ongoing.as_ref().filter(|(about, _)| about == name)?.1.ocsp.clone();
         }
         Some(self.store.certificate(name)?.staple.as_ref()?.response().to_vec())
@@ -105,7 +105,7 @@ impl Runtime {
     /// There is no such certificate, another transaction is under way, or the text is not good.
     pub fn set_certificate(&self, file: &str, text: &str) -> Result<Begun, Refusal> {
         let (name, part) = self.part(file).ok_or(Refusal::Unknown)?;
-        let mut ongoing = lock(&self.certificate);
+        let mut ongoing = self.certificate.lock();
         other(&ongoing, &name)?;
         let known = || self.store.certificate(&name).map(|own| Draft::of(&own));
         let new = ongoing.is_none();
@@ -163,7 +163,7 @@ impl Runtime {
     /// # Errors
     /// None is under way, or one about another certificate.
     pub fn abort_certificate(&self, name: &str) -> Result<(), Refusal> {
-        abort(&mut lock(&self.certificate), name)
+        abort(&mut self.certificate.lock(), name)
     }
 
     /// Puts what a transaction has gathered in the place of the certificate everywhere; tells in
@@ -172,7 +172,7 @@ impl Runtime {
     /// # Errors
     /// Nothing has been changed; the transaction goes on.
     pub fn commit_certificate(&self, name: &str) -> Result<usize, Refusal> {
-        let mut ongoing = lock(&self.certificate);
+        let mut ongoing = self.certificate.lock();
         other(&ongoing, name)?;
         let (_, draft) = ongoing.as_ref().ok_or(Refusal::Nothing)?;
         let certificate = self.store.finish(draft.clone(), name).map_err(|flaw| match flaw {
@@ -229,7 +229,7 @@ impl Runtime {
     /// # Errors
     /// There is none, some line needs it, or a transaction is about it.
     pub fn delete_certificate(&self, name: &str) -> Result<(), Refusal> {
-        if lock(&self.certificate).as_ref().is_some_and(|(about, _)| about == name) {
+        if self.certificate.lock().as_ref().is_some_and(|(about, _)| about == name) {
             return Err(Refusal::Ongoing(name.to_owned()));
         }
         if !self.store.has(name) {

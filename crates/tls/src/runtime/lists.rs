@@ -1,6 +1,6 @@
 //! Lists of certificates: `show|add|del ssl crt-list`. Never loads a certificate.
 
-use super::{Bound, Runtime, lock};
+use super::{Bound, Runtime};
 use crate::crt_list::{self, Listed, MISPLACED};
 use crate::options::{Options, Verify};
 use crate::table::Table;
@@ -56,13 +56,13 @@ pub enum Refusal {
 impl Runtime {
     /// The names of all lists.
     pub fn lists(&self) -> Vec<String> {
-        lock(&self.lists).keys().cloned().collect()
+        self.lists.lock().keys().cloned().collect()
     }
 
     /// The name that a list is known by, and what is in it.
     pub fn list(&self, name: &str) -> Option<(String, Vec<Entry>)> {
         let name = plain(name);
-        Some((name.to_owned(), lock(&self.lists).get(name)?.entries.clone()))
+        Some((name.to_owned(), self.lists.lock().get(name)?.entries.clone()))
     }
 
     /// Adds a line; tells the certificate, and in how many places it is served now.
@@ -71,7 +71,7 @@ impl Runtime {
     /// Nothing has been changed.
     pub fn add_to_list(&self, name: &str, line: &str) -> Result<(String, usize), Refusal> {
         let name = plain(name);
-        let mut lists = lock(&self.lists);
+        let mut lists = self.lists.lock();
         let list = lists.get_mut(name).ok_or(Refusal::NoList)?;
         if line.trim_end().contains('\n') {
             return Err(Refusal::Lines);
@@ -148,7 +148,7 @@ impl Runtime {
         line: Option<u32>,
     ) -> Result<String, Refusal> {
         let name = plain(name);
-        let mut lists = lock(&self.lists);
+        let mut lists = self.lists.lock();
         let list = lists.get_mut(name).ok_or(Refusal::NoList)?;
         if !self.store.has(certificate) {
             return Err(Refusal::NoCertificate(certificate.to_owned()));
