@@ -23,6 +23,11 @@ use crate::{
     weight::MAX_WEIGHT,
 };
 
+mod agent;
+mod observe;
+
+pub use observe::Alarm;
+
 /// How many servers of a backend are usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Usable {

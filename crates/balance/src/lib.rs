@@ -31,14 +31,14 @@ mod weight;
 
 pub use agent::AgentRecord;
 pub use algo::{Algorithm, HashMethod, Wish};
-pub use balancer::{Balancer, Change, Checked, Usable};
+pub use balancer::{Alarm, Balancer, Change, Checked, Usable};
 pub use check::{CheckResult, CheckStatus, Verdict};
 pub use error::NoServer;
 pub use health::{Health, Intervals, Transition};
 pub use history::Past;
 pub use index::LoadOrder;
 pub use load::Load;
-pub use observe::{Alarm, Layer, OnError, Sign, Watch};
+pub use observe::{Layer, OnError, Sign, Watch};
 pub use restore::Restored;
 pub use server::{CheckRecord, Server, ServerSettings, Tracked};
 pub use state::{Admin, OpState};

@@ -6,8 +6,6 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use crate::{Balancer, CheckResult, CheckStatus, Checked, OpState, Server};
-
 /// Which signs count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
@@ -61,7 +59,7 @@ pub enum Sign {
 
 impl Sign {
     /// What it says at a layer; nothing at some.
-    fn is_good(self, layer: Layer) -> Option<bool> {
+    pub(crate) fn is_good(self, layer: Layer) -> Option<bool> {
         match (self, layer) {
             (Self::Unconnected, _) => Some(false),
             (Self::Connected, Layer::Four) => Some(true),
@@ -71,7 +69,7 @@ impl Sign {
         }
     }
 
-    fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Connected => "L4 successful connection",
             Self::Unconnected => "L4 unsuccessful connection",
@@ -88,9 +86,9 @@ impl Sign {
 #[repr(align(64))]
 pub(crate) struct Seen {
     /// Errors in a row.
-    errors: AtomicU32,
+    pub(crate) errors: AtomicU32,
     /// How often there were too many.
-    triggered: AtomicU64,
+    pub(crate) triggered: AtomicU64,
 }
 
 impl Seen {
@@ -99,64 +97,5 @@ impl Seen {
         if self.errors.load(Relaxed) != 0 {
             self.errors.store(0, Relaxed);
         }
-    }
-}
-
-/// What too many errors have led to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alarm {
-    /// What they count as, unless only the next check comes earlier.
-    pub result: Option<(CheckResult, Checked)>,
-}
-
-impl Server {
-    /// Whether traffic tells of its health.
-    pub fn is_observed(&self) -> bool {
-        self.settings().watch.is_some()
-    }
-
-    /// How often traffic failed too often in a row (`hanafail`).
-    pub fn alarms(&self) -> u64 {
-        self.seen().triggered.load(Relaxed)
-    }
-
-    /// Starts that count from zero.
-    pub(crate) fn clear_alarms(&self) {
-        self.seen().triggered.store(0, Relaxed);
-    }
-}
-
-impl Balancer {
-    /// Takes a sign of the server in this slot into account; something follows from one error too
-    /// many. Those of a server that is down or in maintenance count for nothing.
-    pub fn on_sign(&self, slot: usize, sign: Sign, now_ms: u64) -> Option<Alarm> {
-        let server = self.servers().get(slot)?;
-        let watch = server.settings().watch?;
-        let seen = server.seen();
-        if sign.is_good(watch.layer)? {
-            seen.clear();
-            return None;
-        }
-        let (op, admin) = server.state();
-        if !server.settings().checked || op == OpState::Stopped || admin.in_maint() {
-            return None;
-        }
-        let errors = seen.errors.fetch_add(1, Relaxed) + 1;
-        if errors < watch.limit {
-            return None;
-        }
-        seen.errors.store(0, Relaxed);
-        seen.triggered.fetch_add(1, Relaxed);
-        match watch.then {
-            OnError::FastInter => return Some(Alarm { result: None }),
-            OnError::FailCheck => {}
-            OnError::SuddenDeath => server.record().health.weaken(2),
-            OnError::MarkDown => server.record().health.weaken(1),
-        }
-        let info = format!("Detected {errors} consecutive errors, last one was: {}", sign.words());
-        let status = CheckStatus::HealthAnalysis;
-        let result = CheckResult { status, info, ..CheckResult::default() };
-        let checked = self.on_check(slot, result.clone(), now_ms);
-        Some(Alarm { result: Some((result, checked)) })
     }
 }

@@ -307,6 +307,21 @@ impl Server {
         (record.failed, record.went_down) = (0, 0);
     }
 
+    /// Whether traffic tells of its health.
+    pub fn is_observed(&self) -> bool {
+        self.settings().watch.is_some()
+    }
+
+    /// How often traffic failed too often in a row (`hanafail`).
+    pub fn alarms(&self) -> u64 {
+        self.seen.triggered.load(Relaxed)
+    }
+
+    /// Starts that count from zero.
+    pub(crate) fn clear_alarms(&self) {
+        self.seen.triggered.store(0, Relaxed);
+    }
+
     fn is_draining(&self) -> bool {
         let (op, admin) = self.state();
         op == OpState::Stopping || admin.in_drain()
