@@ -44,16 +44,10 @@ impl Password {
     /// Whether `given` is this password. With a hash it takes as long as the hash was made to take.
     pub fn verify(&self, given: &[u8]) -> bool {
         match self {
-            Password::Plain(plain) => same(plain, given),
+            Password::Plain(plain) => crypt::same(plain, given),
             Password::Hashed(hash) => crypt::verify(hash, given),
         }
     }
-}
-
-/// Compares without telling by time where texts differ.
-pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
-    let differing = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
-    a.len() == b.len() && differing == 0
 }
 
 /// Whether `hash` is of a kind that can be verified: SHA-256, SHA-512, MD5, bcrypt,

@@ -11,16 +11,18 @@ mod uri;
 mod variable;
 
 use crate::context::Context;
+use crate::kind::Ruleset;
 use crate::redirect::Redirect;
-use crate::ruleset::{Need, Ruleset, Verdict};
+use crate::verdict::{Need, Verdict};
 use sample::{ParseError, Parser, Side, closest};
 use std::str::FromStr;
 use stdx::leading_number;
 use stdx::mutation::ignored_keyword;
 
+pub use crate::context::Track;
 pub use connection::{ConnectionEdit, Span};
-pub use control::{Control, Spoken};
-pub use counter::{CounterEdit, Tag, Track};
+pub use control::Control;
+pub use counter::{CounterEdit, Tag};
 pub use dictionary::DictionaryEdit;
 pub use header::HeaderEdit;
 pub use normalize::Normalizer;

@@ -1,8 +1,7 @@
 //! `Context`: what rules may change, beyond what `Facts` lets them see. Never I/O: effects are kept by the transaction.
 
-use crate::action::Track;
 use htx::Head;
-use sample::{Facts, Missing, Side};
+use sample::{Expr, Facts, Missing, Side, TableRef};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use table::Key;
@@ -47,6 +46,24 @@ pub enum Limit {
     Server,
     /// `timeout tunnel`
     Tunnel,
+}
+
+/// `track-sc*`
+#[derive(Debug)]
+pub struct Track {
+    /// The place to fill.
+    pub slot: usize,
+    /// Whether the entry is tracked until the connection ends, not just the stream.
+    pub session: bool,
+    pub(crate) key: Expr,
+    pub(crate) table: Arc<TableRef>,
+}
+
+impl Track {
+    /// What is tracked.
+    pub fn key(&self) -> &Expr {
+        &self.key
+    }
 }
 
 /// A transaction under evaluation.
@@ -127,4 +144,9 @@ pub trait Context: Facts {
 
     /// Takes a scratch buffer back, for the next rule.
     fn give_scratch(&mut self, _scratch: Vec<u8>) {}
+}
+
+/// The facts of a context.
+pub(crate) fn facts(cx: &dyn Context) -> &dyn Facts {
+    cx
 }

@@ -61,7 +61,7 @@ pub(crate) fn verify(hash: &str, given: &[u8]) -> bool {
         Some(Kind::Des) => des::crypt(given, hash),
         None => return false,
     };
-    computed.is_some_and(|computed| super::account::same(computed.as_bytes(), hash.as_bytes()))
+    computed.is_some_and(|computed| same(computed.as_bytes(), hash.as_bytes()))
 }
 
 /// The digits of crypt's base 64, from 0 to 63.
@@ -70,6 +70,12 @@ const DIGITS: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 /// The value of a digit.
 fn digit(byte: u8) -> Option<u32> {
     DIGITS.iter().position(|digit| *digit == byte).map(|value| value as u32)
+}
+
+/// Whether two texts are equal; the time depends on their lengths only.
+pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+    let differing = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
+    a.len() == b.len() && differing == 0
 }
 
 #[cfg(test)]

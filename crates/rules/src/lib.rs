@@ -11,6 +11,7 @@ pub mod check;
 mod context;
 mod crypt;
 pub mod error_file;
+mod kind;
 pub mod redirect;
 pub mod reply;
 mod ruleset;
@@ -20,19 +21,21 @@ pub mod sticking;
 pub mod switching;
 #[cfg(test)]
 mod testing;
+mod verdict;
 
 pub use account::{Password, User, UserList};
-pub use action::{Action, Spoken};
+pub use action::Action;
 pub use context::{Context, Family, Limit, LogLevel};
 pub use error_file::ErrorFile;
+pub use kind::Ruleset;
 pub use redirect::Redirect;
 pub use reply::{ErrorAnswer, ErrorFiles, NoErrorFiles, Rendered, Reply};
 pub use ruleset::{
-    Cursor, Need, Rule, RuleSet, Ruleset, Verdict, parse_http_after_response, parse_http_request,
-    parse_http_response, parse_redirect, parse_tcp_connection, parse_tcp_request,
-    parse_tcp_response, parse_tcp_session,
+    Rule, RuleSet, parse_http_after_response, parse_http_request, parse_http_response,
+    parse_redirect, parse_tcp_connection, parse_tcp_request, parse_tcp_response, parse_tcp_session,
 };
 pub use section::{Persistence, Rules, Selection, Switching};
 pub use service::Service;
 pub use sticking::{StickRule, parse_stick};
 pub use switching::{BackendName, UseBackend, parse_use_backend, parse_use_server};
+pub use verdict::{Cursor, Need, Spoken, Verdict};

@@ -1,62 +1,13 @@
 //! Rules in order, and their evaluation. Never waits: what needs more bytes is suspended with a cursor.
 
-use crate::action::{self, Action, Outcome, Spoken};
-use crate::context::Context;
+use crate::action::{self, Action, Outcome};
+use crate::context::{Context, facts};
+use crate::kind::Ruleset;
 use crate::redirect::Redirect;
-use crate::reply::Reply;
-use crate::service::Service;
+use crate::verdict::{Cursor, Need, Verdict};
 use sample::regex::effort;
-use sample::{Answer, Condition, Facts, Guards, Lookout, ParseError, Parser, Side};
+use sample::{Answer, Condition, Facts, Guards, Lookout, ParseError, Parser};
 use std::sync::{Arc, OnceLock};
-
-/// The rule sets of the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ruleset {
-    /// `tcp-request connection`
-    TcpConnection,
-    /// `tcp-request session`
-    TcpSession,
-    /// `tcp-request content`
-    TcpRequest,
-    /// `tcp-response content`
-    TcpResponse,
-    /// `http-request`
-    HttpRequest,
-    /// `http-response`
-    HttpResponse,
-    /// `http-after-response`
-    HttpAfterResponse,
-}
-
-impl Ruleset {
-    /// Its bit in an action's set of rule sets.
-    pub(crate) const fn bit(self) -> u8 {
-        1 << self as u8
-    }
-
-    /// The words that begin its rules.
-    pub fn keyword(self) -> &'static str {
-        match self {
-            Ruleset::TcpConnection => "tcp-request connection",
-            Ruleset::TcpSession => "tcp-request session",
-            Ruleset::TcpRequest => "tcp-request content",
-            Ruleset::TcpResponse => "tcp-response content",
-            Ruleset::HttpRequest => "http-request",
-            Ruleset::HttpResponse => "http-response",
-            Ruleset::HttpAfterResponse => "http-after-response",
-        }
-    }
-
-    /// The message that its rules are about.
-    pub(crate) fn side(self) -> Side {
-        match self {
-            Ruleset::TcpResponse | Ruleset::HttpResponse | Ruleset::HttpAfterResponse => {
-                Side::Response
-            }
-            _ => Side::Request,
-        }
-    }
-}
 
 /// One compiled rule.
 #[derive(Debug)]
@@ -131,90 +82,6 @@ impl Rule {
         let silent = matches!(self.action, Action::Control(Reject | Service(_) | SilentDrop));
         self.is_final() && !silent
     }
-}
-
-/// Where an evaluation goes on, and the state it carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor {
-    next: usize,
-    strict: bool,
-    yields: bool,
-}
-
-impl Default for Cursor {
-    fn default() -> Self {
-        Cursor { next: 0, strict: true, yields: false }
-    }
-}
-
-impl Cursor {
-    /// The same, of an evaluation that is suspended when it has taken long ([`Need::Turn`]).
-    #[must_use]
-    pub fn yielding(self) -> Self {
-        Self { yields: true, ..self }
-    }
-}
-
-/// What a suspended evaluation waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
-    /// More bytes from the side of the rule set, or the end of the inspection delay.
-    Bytes,
-    /// The request's body: `at_least` so many bytes of it (0: all), for at most `span`
-    /// milliseconds.
-    Body {
-        /// Milliseconds.
-        span: u32,
-        /// Bytes of payload.
-        at_least: u64,
-    },
-    /// The end of the client's handshake, where the request came before it.
-    Handshake,
-    /// A turn of others: regular expressions have taken long. Only for those who
-    /// [yield](Cursor::yielding).
-    Turn,
-}
-
-/// What the rules decided. Replies are borrowed from the rule set: render them before anything
-/// changes.
-#[derive(Debug)]
-pub enum Verdict<'r> {
-    /// No rule decided.
-    Continue,
-    /// `allow`, `accept`: this section's rule set is over.
-    Allow,
-    /// `deny`
-    Deny(&'r Reply),
-    /// `tarpit`: the same, after the tarpit delay.
-    Tarpit(&'r Reply),
-    /// `return`
-    Return(&'r Reply),
-    /// `use-service`
-    Service(Service),
-    /// `redirect`
-    Redirect(&'r Redirect),
-    /// `reject`: close without an answer.
-    Reject,
-    /// `close`: the server connection ends once what it has sent so far is passed on.
-    Close,
-    /// `silent-drop`: forget the connection without a packet.
-    SilentDrop,
-    /// `switch-mode http`: the client goes on in HTTP mode.
-    SwitchMode(Option<Spoken>),
-    /// The request is malformed in the eyes of a rule: answer with status 400.
-    BadRequest,
-    /// A rewrite did not fit into what `tune.maxrewrite` leaves: answer with status 500.
-    RewriteFailed,
-    /// Regular expressions have used all steps that the message may use, so that it is not known
-    /// what the rules would have decided: answer with status 500.
-    OutOfSteps,
-    /// Evaluate again from `cursor` once the need is met.
-    Suspend {
-        /// Where to go on.
-        cursor: Cursor,
-        /// What is missing.
-        need: Need,
-    },
 }
 
 /// The rules of one set of one proxy, in order.
@@ -350,11 +217,6 @@ impl RuleSet {
         }
         (Verdict::Continue, None)
     }
-}
-
-/// The facts of a context.
-pub(crate) fn facts(cx: &dyn Context) -> &dyn Facts {
-    cx
 }
 
 /// Parses the words behind `http-request`.

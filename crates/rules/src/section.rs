@@ -1,7 +1,8 @@
 //! All rules of one section of the configuration. Never evaluates any.
 
 use crate::action::{Action, Control};
-use crate::ruleset::{Rule, RuleSet, Ruleset};
+use crate::kind::Ruleset;
+use crate::ruleset::{Rule, RuleSet};
 use crate::sticking::StickRule;
 use crate::switching::UseBackend;
 use sample::{Condition, Guards};

@@ -2,7 +2,7 @@
 
 use crate::action::Track;
 use crate::context::{Context, Family, Limit, LogLevel};
-use crate::ruleset::{Cursor, Rule, RuleSet, Ruleset, Verdict};
+use crate::{Cursor, Rule, RuleSet, Ruleset, Verdict};
 use crate::{NoErrorFiles, Rendered};
 use htx::{Head, Version};
 use sample::vars::{VarName, VarState, Variables};

@@ -3,8 +3,8 @@
 
 use super::header::{format, with_value};
 use super::{Action, Input, Outcome};
-use crate::context::{Context, Limit};
-use crate::ruleset::{Need, facts};
+use crate::context::{Context, Limit, facts};
+use crate::verdict::Need;
 use sample::{Expr, LogFormat, Missing, ParseError, Place, Places, Type, Value};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use stdx::leading_number;

@@ -1,11 +1,11 @@
 //! Actions that end a rule set or tune the transaction. Never edits a message.
 
 use super::{Action, Input, Outcome};
-use crate::context::{Context, LogLevel};
+use crate::context::{Context, LogLevel, facts};
 use crate::redirect::Redirect;
 use crate::reply::Reply;
-use crate::ruleset::{Verdict, facts};
 use crate::service::Service;
+use crate::verdict::{Spoken, Verdict};
 use sample::{ParseError, Place};
 
 /// A compiled action of this kind.
@@ -35,15 +35,6 @@ pub enum Control {
     SetLogLevel(LogLevel),
     /// `set-nice`
     SetNice(i32),
-}
-
-/// A version of HTTP that a client is said to speak.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Spoken {
-    /// HTTP/1.
-    H1,
-    /// HTTP/2.
-    H2,
 }
 
 impl Control {

@@ -1,10 +1,9 @@
 //! Actions on stick counters: tracking, incrementing, tagging. Never waits for a table.
 
 use super::{Action, Input, Outcome};
-use crate::context::Context;
-use crate::ruleset::{Ruleset, facts};
-use sample::{Expr, Missing, ParseError, TableRef, TableUse, Type};
-use std::sync::Arc;
+use crate::context::{Context, Track, facts};
+use crate::kind::Ruleset;
+use sample::{Expr, Missing, ParseError, TableUse, Type};
 use table::{DataType, SLOTS};
 
 /// A compiled action of this kind.
@@ -20,17 +19,6 @@ pub enum CounterEdit {
     Tag(DataType, u32, usize, Tag),
 }
 
-/// `track-sc*`
-#[derive(Debug)]
-pub struct Track {
-    /// The place to fill.
-    pub slot: usize,
-    /// Whether the entry is tracked until the connection ends, not just the stream.
-    pub session: bool,
-    key: Expr,
-    table: Arc<TableRef>,
-}
-
 /// What a tag is set to.
 #[derive(Debug)]
 pub enum Tag {
@@ -43,7 +31,7 @@ pub enum Tag {
 impl CounterEdit {
     pub(super) fn run<'r>(&'r self, cx: &mut dyn Context) -> Outcome<'r> {
         match self {
-            CounterEdit::Track(track) => return track.run(cx),
+            CounterEdit::Track(track) => return start_tracking(track, cx),
             CounterEdit::Increment(data, rate, slot) => increment(cx, *slot, (*data, *rate), 0),
             CounterEdit::IncrementElement(index, slot) => {
                 increment(cx, *slot, (DataType::Gpc, DataType::GpcRate), *index);
@@ -77,30 +65,23 @@ fn increment(cx: &dyn Context, slot: usize, (data, rate): (DataType, DataType), 
     }
 }
 
-impl Track {
-    /// What is tracked.
-    pub fn key(&self) -> &Expr {
-        &self.key
+fn start_tracking<'r>(track: &'r Track, cx: &mut dyn Context) -> Outcome<'r> {
+    let cx: &dyn Context = cx;
+    // The first rule that fills the place wins.
+    if facts(cx).tracked(track.slot).is_some() {
+        return Outcome::Next;
     }
-
-    fn run<'r>(&'r self, cx: &mut dyn Context) -> Outcome<'r> {
-        let cx: &dyn Context = cx;
-        // The first rule that fills the place wins.
-        if facts(cx).tracked(self.slot).is_some() {
-            return Outcome::Next;
+    let Some(number) = track.table.number() else { return Outcome::Next };
+    let Some(kind) = facts(cx).table(number).map(table::Table::kind) else {
+        return Outcome::Next;
+    };
+    match track.key.eval(facts(cx)) {
+        Ok(value) => {
+            sample::tables::with_key(value, kind, |key| cx.track(track, number, key));
+            Outcome::Next
         }
-        let Some(number) = self.table.number() else { return Outcome::Next };
-        let Some(kind) = facts(cx).table(number).map(table::Table::kind) else {
-            return Outcome::Next;
-        };
-        match self.key.eval(facts(cx)) {
-            Ok(value) => {
-                sample::tables::with_key(value, kind, |key| cx.track(self, number, key));
-                Outcome::Next
-            }
-            Err(Missing::NotYet) => Outcome::Suspend,
-            Err(Missing::Absent) => Outcome::Next,
-        }
+        Err(Missing::NotYet) => Outcome::Suspend,
+        Err(Missing::Absent) => Outcome::Next,
     }
 }
 

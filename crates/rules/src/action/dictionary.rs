@@ -2,8 +2,8 @@
 
 use super::header::{format, with_value};
 use super::{Action, Input, Outcome};
-use crate::context::Context;
-use crate::ruleset::facts;
+use crate::context::{Context, facts};
+
 use sample::pattern::LateDictionary;
 use sample::{LogFormat, ParseError};
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use super::host::follow_host;
 use super::{Action, Input, Outcome};
-use crate::context::Context;
-use crate::ruleset::facts;
+use crate::context::{Context, facts};
+
 use htx::Head;
 use sample::logformat::encode_line_ends;
 use sample::pattern::{Match, View};

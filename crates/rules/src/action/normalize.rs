@@ -3,7 +3,7 @@
 
 use super::{Action, Input, Outcome};
 use crate::context::Context;
-use crate::ruleset::Verdict;
+use crate::verdict::Verdict;
 use htx::Head;
 use sample::{ParseError, Side};
 

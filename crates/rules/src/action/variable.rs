@@ -2,8 +2,8 @@
 
 use super::header::with_value;
 use super::{Action, Input, Outcome};
-use crate::context::{Context, Family};
-use crate::ruleset::{Ruleset, facts};
+use crate::context::{Context, Family, facts};
+use crate::kind::Ruleset;
 use sample::args::SetVar;
 use sample::vars::VarName;
 use sample::{

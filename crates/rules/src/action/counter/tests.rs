@@ -1,6 +1,6 @@
 //! Tracking, counting and tagging, and `stick` rules.
 
-use crate::ruleset::Ruleset::{self, HttpRequest, HttpResponse, TcpConnection, TcpRequest};
+use crate::Ruleset::{self, HttpRequest, HttpResponse, TcpConnection, TcpRequest};
 use crate::sticking::parse_stick;
 use crate::testing::{Transaction, parse, run, with_parser, words};
 use sample::TableUse;

@@ -1,0 +1,98 @@
+//! The outcome of an evaluation: what the rules decided, or what a suspended evaluation waits for.
+
+use crate::redirect::Redirect;
+use crate::reply::Reply;
+use crate::service::Service;
+
+/// A version of HTTP that a client is said to speak.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spoken {
+    /// HTTP/1.
+    H1,
+    /// HTTP/2.
+    H2,
+}
+
+/// Where an evaluation goes on, and the state it carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    pub(crate) next: usize,
+    pub(crate) strict: bool,
+    pub(crate) yields: bool,
+}
+
+impl Default for Cursor {
+    fn default() -> Self {
+        Cursor { next: 0, strict: true, yields: false }
+    }
+}
+
+impl Cursor {
+    /// The same, of an evaluation that is suspended when it has taken long ([`Need::Turn`]).
+    #[must_use]
+    pub fn yielding(self) -> Self {
+        Self { yields: true, ..self }
+    }
+}
+
+/// What a suspended evaluation waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// More bytes from the side of the rule set, or the end of the inspection delay.
+    Bytes,
+    /// The request's body: `at_least` so many bytes of it (0: all), for at most `span`
+    /// milliseconds.
+    Body {
+        /// Milliseconds.
+        span: u32,
+        /// Bytes of payload.
+        at_least: u64,
+    },
+    /// The end of the client's handshake, where the request came before it.
+    Handshake,
+    /// A turn of others: regular expressions have taken long. Only for those who
+    /// [yield](Cursor::yielding).
+    Turn,
+}
+
+/// What the rules decided. Replies are borrowed from the rule set: render them before anything
+/// changes.
+#[derive(Debug)]
+pub enum Verdict<'r> {
+    /// No rule decided.
+    Continue,
+    /// `allow`, `accept`: this section's rule set is over.
+    Allow,
+    /// `deny`
+    Deny(&'r Reply),
+    /// `tarpit`: the same, after the tarpit delay.
+    Tarpit(&'r Reply),
+    /// `return`
+    Return(&'r Reply),
+    /// `use-service`
+    Service(Service),
+    /// `redirect`
+    Redirect(&'r Redirect),
+    /// `reject`: close without an answer.
+    Reject,
+    /// `close`: the server connection ends once what it has sent so far is passed on.
+    Close,
+    /// `silent-drop`: forget the connection without a packet.
+    SilentDrop,
+    /// `switch-mode http`: the client goes on in HTTP mode.
+    SwitchMode(Option<Spoken>),
+    /// The request is malformed in the eyes of a rule: answer with status 400.
+    BadRequest,
+    /// A rewrite did not fit into what `tune.maxrewrite` leaves: answer with status 500.
+    RewriteFailed,
+    /// Regular expressions have used all steps that the message may use, so that it is not known
+    /// what the rules would have decided: answer with status 500.
+    OutOfSteps,
+    /// Evaluate again from `cursor` once the need is met.
+    Suspend {
+        /// Where to go on.
+        cursor: Cursor,
+        /// What is missing.
+        need: Need,
+    },
+}
