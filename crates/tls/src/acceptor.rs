@@ -5,17 +5,17 @@
 //! is there when its first message has come.
 
 use crate::authority::Purpose;
-use crate::captured::Capture;
+use crate::certificate_table::{Ground, Table};
+use crate::client_hello_capture::Capture;
 use crate::conn::Conn;
 use crate::context::{self, Side};
-use crate::fault::{Fault, Reason};
-use crate::forge::Forge;
+use crate::error::{Fault, Reason};
+use crate::generated::Forge;
 use crate::hello::Hello;
 use crate::key::Secret;
+use crate::key_log::Secrets;
 use crate::options::{BindSettings, Defaults, Generates, Options};
-use crate::secrets::Secrets;
 use crate::store::{Files, NoFiles, Store, words};
-use crate::table::{Ground, Table};
 use crate::tickets::TicketKeys;
 use ffi::Refused;
 use openssl::ex_data::Index;

@@ -4,12 +4,12 @@
 //! that whoever writes sees what a plain socket would show. Reading fills the caller's buffer with
 //! as many records as are there.
 
-use crate::ahead::{Ahead, Gather};
 use crate::early::Early;
-use crate::fault::{Fault, Reason, io_error, waits};
+use crate::error::{Fault, Reason, io_error, waits};
 use crate::hello::is_whole;
 use crate::options::Defaults;
-use crate::pace::Pace;
+use crate::read_ahead::{Ahead, Gather};
+use crate::record_size::Pace;
 use crate::scratch::Scratch;
 use ffi::{Channel, Wire};
 use openssl::error::ErrorStack;

@@ -4,7 +4,7 @@
 use crate::acceptor::load_trust;
 use crate::conn::Conn;
 use crate::context::{self, Side};
-use crate::fault::{Fault, Reason};
+use crate::error::{Fault, Reason};
 use crate::ignored::Ignored;
 use crate::options::{Defaults, ServerSettings, Verify};
 use crate::store::{Files, NoFiles, Store};

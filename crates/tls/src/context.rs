@@ -3,10 +3,10 @@
 use crate::authority::Authorities;
 use crate::certificate::Certificate;
 use crate::ignored::Ignored;
+use crate::key_log::Secrets;
 use crate::options::{Defaults, Options, Verify};
-use crate::outcome::Outcome;
-use crate::secrets::Secrets;
 use crate::store::Store;
+use crate::verify_result::Outcome;
 use crate::version::Version;
 use ffi::Attached;
 use openssl::error::ErrorStack;

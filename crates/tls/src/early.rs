@@ -2,7 +2,7 @@
 //! may be acted on: it may have been recorded and sent again.
 
 use crate::conn::Conn;
-use crate::fault::{Fault, Reason};
+use crate::error::{Fault, Reason};
 use crate::replay;
 use crate::scratch::Scratch;
 use ffi::{Channel, Wire};

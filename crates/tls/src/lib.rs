@@ -8,40 +8,40 @@
 #![forbid(unsafe_code)]
 
 mod acceptor;
-mod ahead;
 mod authority;
-mod captured;
 mod certificate;
+mod certificate_fields;
+mod certificate_table;
+mod certificate_text;
+mod client_hello_capture;
 mod conn;
 mod connector;
 mod context;
 mod crt_list;
 mod der;
-mod details;
 mod dh;
 mod early;
-mod fault;
-mod forge;
+mod error;
+mod generated;
 mod hello;
 mod ignored;
-mod inquiry;
 mod issuers;
 mod key;
+mod key_log;
 mod options;
-mod outcome;
-mod pace;
+mod parallel;
 mod provider;
+mod read_ahead;
+mod record_size;
 mod replay;
 pub mod runtime;
 mod scratch;
-mod secrets;
-mod shown;
+mod session_info;
 mod sni;
 mod staple;
 mod store;
-mod table;
 mod tickets;
-mod together;
+mod verify_result;
 mod version;
 
 #[cfg(test)]
@@ -49,24 +49,24 @@ mod tests;
 
 pub use acceptor::{Acceptor, load_trust};
 pub use authority::Purpose;
-pub use captured::Offer;
 pub use certificate::Certificate;
+pub use certificate_fields::{NamePart, Shown};
+pub use certificate_text::{Details, Link, Revocations};
+pub use client_hello_capture::Offer;
 pub use conn::{Conn, Step};
 pub use connector::Connector;
 pub use crt_list::{Filter, Listed, MISPLACED, parse as parse_crt_list};
-pub use details::{Details, Link, Revocations};
-pub use fault::{Fault, Reason};
+pub use error::{Fault, Reason};
 pub use ffi::{Wire, providers, response_text};
 pub use hello::server_name;
 pub use ignored::Ignored;
 pub use options::{BindSettings, Defaults, Generates, Given, Options, ServerSettings, Verify};
-pub use outcome::Checked;
 pub use provider::{lacks, load_provider, needs_not, prefer_providers, set_provider_path};
 pub use runtime::Runtime;
 pub use scratch::Scratch;
-pub use shown::{NamePart, Shown};
 pub use store::{Extras, Files, NoFiles, SYSTEM_AUTHORITIES, Store};
 pub use tickets::{KeyFlaw, TicketKeys};
+pub use verify_result::Checked;
 pub use version::{Version, Versions};
 
 /// The version of OpenSSL that the library that is linked stands for, such as `3.6.3`.

@@ -2,7 +2,7 @@
 //! and 5.2). Never a context of the library.
 
 use crate::ignored::{Ignored, LAST};
-use crate::pace::{Pace, RECORD};
+use crate::record_size::{Pace, RECORD};
 use crate::version::{Version, Versions};
 
 /// Whether a peer has to show a certificate.

@@ -3,8 +3,8 @@
 
 use super::{Begun, Refusal, Runtime, Status, abort, other};
 use crate::authority::{Authorities, Purpose};
-use crate::details::{Details, Revocations};
-use crate::table::Renewed;
+use crate::certificate_table::Renewed;
+use crate::certificate_text::{Details, Revocations};
 use std::sync::Arc;
 
 /// What a file has.

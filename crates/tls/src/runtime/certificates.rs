@@ -2,10 +2,10 @@
 
 use super::{Begun, Refusal, Runtime, Status, abort, other};
 use crate::certificate::{Certificate, Draft, Flaw, sct_list};
-use crate::details::{Details, Link};
+use crate::certificate_table::Table;
+use crate::certificate_text::{Details, Link};
 use crate::key::Key;
 use crate::staple::Staple;
-use crate::table::Table;
 use openssl::x509::X509;
 use std::sync::Arc;
 
@@ -249,5 +249,5 @@ fn shown(status: Status, leaf: &X509, chain: &[X509], staple: Option<String>) ->
 }
 
 fn id_of(staple: &Staple) -> String {
-    crate::details::hex(staple.id()).to_ascii_lowercase()
+    crate::certificate_text::hex(staple.id()).to_ascii_lowercase()
 }

@@ -1,9 +1,9 @@
 //! Lists of certificates: `show|add|del ssl crt-list`. Never loads a certificate.
 
 use super::{Bound, Runtime};
+use crate::certificate_table::Table;
 use crate::crt_list::{self, Listed, MISPLACED};
 use crate::options::{Options, Verify};
-use crate::table::Table;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What authorities say of certificates: `show|set ssl ocsp-response`. Never asks an authority.
 
 use super::Runtime;
+use crate::certificate_text::hex;
 use crate::der::{Der, INTEGER, OCTETS, SEQUENCE};
-use crate::details::hex;
 use crate::staple::{self, Staple, Unfit};
 use std::collections::BTreeMap;
 use std::sync::Arc;

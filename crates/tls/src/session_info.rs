@@ -1,11 +1,11 @@
 //! What is known of a session, for those who write it down (manual section 7.3.4). Never changes one.
 
 use crate::acceptor;
-use crate::captured::{Capture, Offer};
+use crate::certificate_fields::{Shown, chain_der};
+use crate::client_hello_capture::{Capture, Offer};
 use crate::conn::Conn;
-use crate::outcome::{Checked, Outcome};
-use crate::secrets::Secrets;
-use crate::shown::{Shown, chain_der};
+use crate::key_log::Secrets;
+use crate::verify_result::{Checked, Outcome};
 use openssl::ssl::NameType;
 
 /// The longest Finished message (SHA-384).
