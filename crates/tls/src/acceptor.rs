@@ -4,7 +4,6 @@
 //! The table of certificates can be replaced while connections are made: each looks at the one that
 //! is there when its first message has come.
 
-use crate::authority::Purpose;
 use crate::certificate_table::{Ground, Table};
 use crate::client_hello_capture::Capture;
 use crate::conn::Conn;
@@ -14,7 +13,7 @@ use crate::generated::Forge;
 use crate::hello::Hello;
 use crate::key::Secret;
 use crate::key_log::Secrets;
-use crate::options::{BindSettings, Defaults, Generates, Options};
+use crate::settings::{BindSettings, Defaults, Generates};
 use crate::store::{Files, NoFiles, Store, words};
 use crate::tickets::TicketKeys;
 use ffi::Refused;
@@ -222,24 +221,4 @@ fn forge(
     let text = files.read(Path::new(name)).map_err(|error| told(words(&error)))?;
     let forge = Forge::read(&Secret::new(text), password.as_deref(), defaults.generated);
     forge.map(Some).map_err(told)
-}
-
-/// Reads the files with authorities and lists that options name.
-///
-/// # Errors
-/// What is wrong, and with which file.
-pub fn load_trust(options: &Options, store: &Store, files: &dyn Files) -> Result<(), String> {
-    let named = [
-        (&options.ca_file, "ca-file", Purpose::Trust),
-        (&options.ca_verify_file, "ca-verify-file", Purpose::Trust),
-        (&options.crl_file, "crl-file", Purpose::Revocation),
-    ];
-    for (name, keyword, purpose) in named {
-        if let Some(name) = name {
-            store
-                .load_authorities(name, purpose, files)
-                .map_err(|error| format!("'{keyword}' : unable to load {name}: {error}"))?;
-        }
-    }
-    Ok(())
 }

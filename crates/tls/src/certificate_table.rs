@@ -8,15 +8,15 @@
 //! The first certificates have a context each, with themselves in it: to put a certificate into a
 //! session costs the library a comparison of keys. What is changed at run time does without.
 
-use crate::acceptor::load_trust;
 use crate::certificate::Certificate;
-use crate::context::{self, Side};
+use crate::context::{self, Side, load_trust};
 use crate::crt_list::Listed;
 use crate::generated::Forge;
 use crate::hello::{Hello, KeyKind};
-use crate::options::{BindSettings, Defaults, Options, Verify};
+use crate::options::{Options, Verify};
 use crate::parallel::together;
 use crate::replay;
+use crate::settings::{BindSettings, Defaults};
 use crate::sni::{Names, excludes};
 use crate::staple::Unfit;
 use crate::store::{Files, Meant, Store};

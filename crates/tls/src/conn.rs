@@ -4,31 +4,25 @@
 //! that whoever writes sees what a plain socket would show. Reading fills the caller's buffer with
 //! as many records as are there.
 
-use crate::early::Early;
-use crate::error::{Fault, Reason, io_error, waits};
+use crate::error::{Fault, Reason, waits};
 use crate::hello::is_whole;
-use crate::options::Defaults;
 use crate::read_ahead::{Ahead, Gather};
-use crate::record_size::Pace;
+use crate::record_size::RecordSize;
 use crate::scratch::Scratch;
+use crate::settings::Defaults;
 use ffi::{Channel, Wire};
-use openssl::error::ErrorStack;
-use openssl::ssl::{Error, ErrorCode, Ssl, SslRef, SslVersion};
+use openssl::ssl::{Error, Ssl, SslRef, SslVersion};
 use std::any::Any;
-use std::io::{self, IoSlice};
-
-/// The most bytes that are encrypted by one call.
-const BURST: usize = 1 << 16;
-
-/// How often in a row a peer may speak of nothing but the session (new keys, renegotiation), as no
-/// peer has to: that costs it little and us much.
-const MOST_ASIDES: u8 = 32;
-
-/// The most bytes of answers to such words that wait for a peer that does not read.
-const MOST_ANSWERS: u32 = 1 << 16;
+use std::io;
 
 /// `X509_V_ERR_HOSTNAME_MISMATCH`
 const OTHER_NAME: u32 = 62;
+
+mod early;
+mod reading;
+mod writing;
+
+use early::Early;
 
 /// How far a handshake has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,11 +73,11 @@ pub struct Conn {
     /// Received before the session has asked for it.
     ahead: Ahead,
     /// There may be something said before the handshake is over.
-    pub(crate) early: Option<Box<Early>>,
+    early: Option<Box<Early>>,
     /// The most bytes of one record.
-    pub(crate) longest: u32,
+    longest: u32,
     /// Records are shorter for a while, if that is asked for.
-    pub(crate) pace: Option<Box<Pace>>,
+    record_size: Option<Box<RecordSize>>,
     failure: Option<Box<Fault>>,
     kept: Option<Box<dyn Any + Send>>,
 }
@@ -108,7 +102,7 @@ impl Conn {
             ahead: Ahead::default(),
             early: None,
             longest: defaults.longest_record() as u32,
-            pace: defaults.pace().map(Box::new),
+            record_size: defaults.record_size().map(Box::new),
             failure: None,
             kept: None,
         })
@@ -247,224 +241,6 @@ impl Conn {
         self.left < self.out.len()
     }
 
-    /// Reads what is there; 0 at the end of the stream.
-    ///
-    /// # Errors
-    /// `WouldBlock` when more has to arrive first, and as the wire says; `InvalidData` when the
-    /// peer breaks the protocol, or keeps us busy with it.
-    pub fn recv(
-        &mut self,
-        wire: &mut dyn Wire,
-        scratch: &Scratch,
-        buffer: &mut [u8],
-    ) -> io::Result<usize> {
-        // The first read brings what was there at the end of the handshake. Whoever reads on has
-        // more to hear before there is an answer, if there ever is one.
-        let first = self.held > 0 && self.buffered;
-        let read = self.fill(wire, scratch, buffer);
-        if !first || read.is_err() {
-            self.held = 0;
-        }
-        self.say(wire, scratch);
-        read
-    }
-
-    /// What the library has to say by itself, such as new keys or that it does not renegotiate,
-    /// leaves as it can.
-    fn say(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
-        let held = self.held > 0 && self.held == self.out.len();
-        if self.promised == 0 && !held {
-            let _ = self.flush(wire, scratch);
-        }
-    }
-
-    fn fill(
-        &mut self,
-        wire: &mut dyn Wire,
-        scratch: &Scratch,
-        buffer: &mut [u8],
-    ) -> io::Result<usize> {
-        match self.end {
-            End::Open => {}
-            End::Over => return Ok(0),
-            End::Broken(kind) => return Err(kind.into()),
-        }
-        let mut filled = 0;
-        while filled < buffer.len() {
-            let (rest, before) = (&mut buffer[filled..], self.out.len());
-            let read = match self.early {
-                None => self.run(wire, scratch, |channel, wire| channel.read(wire, rest)),
-                Some(_) => self.read_early(wire, scratch, rest),
-            };
-            match self.weigh(read, before) {
-                Ok(count) => filled += count,
-                Err(error) if self.is_aside(&error) => {}
-                Err(error) if filled == 0 => return self.end_of_reading(error),
-                Err(error) => {
-                    self.note_end(error);
-                    break;
-                }
-            }
-        }
-        if matches!(self.end, End::Open) && filled == buffer.len() {
-            self.buffered = self.has_more();
-        }
-        Ok(filled)
-    }
-
-    /// What a read has come to, unless the peer only keeps us busy. Answers have been added to so
-    /// many bytes of records.
-    fn weigh(&mut self, read: Result<usize, Error>, before: usize) -> Result<usize, Error> {
-        let more = self.out.len().saturating_sub(before);
-        self.answers = self.answers.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
-        match &read {
-            Ok(_) => self.asides = 0,
-            Err(error) if self.is_aside(error) => self.asides += 1,
-            Err(_) => {}
-        }
-        if self.asides > MOST_ASIDES || self.answers > MOST_ANSWERS {
-            return Err(ErrorStack::get().into());
-        }
-        read
-    }
-
-    /// Whether the library has read only what belongs to the session: there may be more to read.
-    fn is_aside(&self, error: &Error) -> bool {
-        let nothing = error.io_error().is_none() || self.cut_short;
-        error.code() == ErrorCode::WANT_READ && nothing
-    }
-
-    /// Whether something has arrived and not been read, understood or not.
-    fn has_more(&self) -> bool {
-        ffi::has_pending(self.channel.ssl())
-            || !self.ahead.is_empty()
-            || self.early.as_ref().is_some_and(|early| early.has_plain())
-    }
-
-    fn end_of_reading(&mut self, error: Error) -> io::Result<usize> {
-        self.buffered = false;
-        if waits(&error).is_some() {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        if is_end(&error) {
-            self.end = End::Over;
-            return Ok(0);
-        }
-        self.note_failure(&error);
-        let error = io_error(error);
-        self.end = End::Broken(error.kind());
-        Err(error)
-    }
-
-    /// As [`Conn::end_of_reading`], for the next read to find.
-    fn note_end(&mut self, error: Error) {
-        let _ = self.end_of_reading(error);
-        self.buffered = !matches!(self.end, End::Open);
-    }
-
-    /// Whether the peer has said something, or has closed: for a connection from which nothing is
-    /// expected. What belongs to the session alone is taken and does not count.
-    pub fn is_quiet(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> bool {
-        if self.buffered || !matches!(self.end, End::Open) {
-            return false;
-        }
-        let quiet = loop {
-            let (mut byte, before) = ([0], self.out.len());
-            let peeked = self.run(wire, scratch, |channel, wire| channel.peek(wire, &mut byte));
-            match self.weigh(peeked, before) {
-                Ok(_) => {
-                    self.buffered = true;
-                    break false;
-                }
-                Err(error) if self.is_aside(&error) => {}
-                Err(error) => break waits(&error).is_some(),
-            }
-        };
-        self.say(wire, scratch);
-        quiet
-    }
-
-    /// Writes: as many bytes as have left, records and all.
-    ///
-    /// # Errors
-    /// `WouldBlock` until the wire has taken the records: then the same bytes have to be offered
-    /// again. Otherwise as the wire says.
-    pub fn send(
-        &mut self,
-        wire: &mut dyn Wire,
-        scratch: &Scratch,
-        parts: &[IoSlice<'_>],
-    ) -> io::Result<usize> {
-        if self.has_unsent() && !self.flush(wire, scratch)? {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        if self.promised == 0 {
-            self.promised = self.encrypt(wire, scratch, parts)?;
-            if !self.flush(wire, scratch)? {
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-        }
-        let offered: usize = parts.iter().map(|part| part.len()).sum();
-        let sent = std::mem::take(&mut self.promised).min(offered);
-        if sent > 0 {
-            // Who is sent much may want new keys at times, though it has nothing else to say.
-            self.asides = 0;
-        }
-        Ok(sent)
-    }
-
-    /// Makes records of as much as one burst takes. Small parts share a record.
-    fn encrypt(
-        &mut self,
-        wire: &mut dyn Wire,
-        scratch: &Scratch,
-        parts: &[IoSlice<'_>],
-    ) -> io::Result<usize> {
-        let mut limit = self.record_limit();
-        let mut parts = parts.iter().filter(|part| !part.is_empty()).peekable();
-        let (mut done, mut gathered) = (0, scratch.take());
-        let mut result = Ok(());
-        while let Some(part) = parts.next().filter(|_| done < BURST) {
-            let mut rest: &[u8] = part;
-            while !rest.is_empty() && done < BURST && result.is_ok() {
-                let alone = gathered.is_empty() && (rest.len() >= limit || parts.peek().is_none());
-                let take = rest.len().min(limit - gathered.len());
-                let (now, later) = rest.split_at(take);
-                rest = later;
-                if alone {
-                    result = self.record(wire, scratch, now);
-                } else {
-                    gathered.extend_from_slice(now);
-                    if gathered.len() == limit {
-                        result = self.record(wire, scratch, &gathered);
-                        gathered.clear();
-                    }
-                }
-                done += take;
-                // It only grows while there is something to send.
-                limit = self.record_limit();
-            }
-        }
-        if result.is_ok() && !gathered.is_empty() {
-            result = self.record(wire, scratch, &gathered);
-        }
-        scratch.give(gathered);
-        result.map(|()| done)
-    }
-
-    fn record(&mut self, wire: &mut dyn Wire, scratch: &Scratch, bytes: &[u8]) -> io::Result<()> {
-        let write = if self.is_early() { Channel::write_early } else { Channel::write };
-        self.note_record(bytes.len());
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let count = self
-                .run(wire, scratch, |channel, wire| write(channel, wire, rest))
-                .map_err(io_error)?;
-            rest = &rest[count..];
-        }
-        Ok(())
-    }
-
     /// Tells the peer that nothing more will be written, as far as it goes.
     pub fn close(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
         if self.stands && !matches!(self.end, End::Broken(_)) {
@@ -538,14 +314,5 @@ impl Drop for Conn {
         if self.stands && !matches!(self.end, End::Broken(_)) {
             self.channel.absolve();
         }
-    }
-}
-
-/// Whether the peer has said all, with or without taking leave.
-fn is_end(error: &Error) -> bool {
-    match error.code() {
-        ErrorCode::ZERO_RETURN => true,
-        ErrorCode::SYSCALL => error.io_error().is_none(),
-        _ => false,
     }
 }

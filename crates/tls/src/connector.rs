@@ -1,12 +1,12 @@
 //! What a server line does with its server: what it is shown, and what its certificate has to be. Never
 //! connects by itself.
 
-use crate::acceptor::load_trust;
 use crate::conn::Conn;
-use crate::context::{self, Side};
+use crate::context::{self, Side, load_trust};
 use crate::error::{Fault, Reason};
 use crate::ignored::Ignored;
-use crate::options::{Defaults, ServerSettings, Verify};
+use crate::options::Verify;
+use crate::settings::{Defaults, ServerSettings};
 use crate::store::{Files, NoFiles, Store};
 use arc_swap::ArcSwap;
 use ffi::Resumer;

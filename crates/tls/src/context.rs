@@ -1,11 +1,12 @@
 //! Contexts of the library from options and certificates. Never makes a connection.
 
-use crate::authority::Authorities;
+use crate::authority::{Authorities, Purpose};
 use crate::certificate::Certificate;
 use crate::ignored::Ignored;
 use crate::key_log::Secrets;
-use crate::options::{Defaults, Options, Verify};
-use crate::store::Store;
+use crate::options::{Options, Verify};
+use crate::settings::Defaults;
+use crate::store::{Files, Store};
 use crate::verify_result::Outcome;
 use crate::version::Version;
 use ffi::Attached;
@@ -290,4 +291,24 @@ fn is_ignored(chain: &mut X509StoreContextRef, authorities: Ignored, certificate
         ffi::forget_errors();
     }
     ignores
+}
+
+/// Reads the files with authorities and lists that options name.
+///
+/// # Errors
+/// What is wrong, and with which file.
+pub fn load_trust(options: &Options, store: &Store, files: &dyn Files) -> Result<(), String> {
+    let named = [
+        (&options.ca_file, "ca-file", Purpose::Trust),
+        (&options.ca_verify_file, "ca-verify-file", Purpose::Trust),
+        (&options.crl_file, "crl-file", Purpose::Revocation),
+    ];
+    for (name, keyword, purpose) in named {
+        if let Some(name) = name {
+            store
+                .load_authorities(name, purpose, files)
+                .map_err(|error| format!("'{keyword}' : unable to load {name}: {error}"))?;
+        }
+    }
+    Ok(())
 }

@@ -2,7 +2,6 @@
 //! and 5.2). Never a context of the library.
 
 use crate::ignored::{Ignored, LAST};
-use crate::record_size::{Pace, RECORD};
 use crate::version::{Version, Versions};
 
 /// Whether a peer has to show a certificate.
@@ -278,119 +277,6 @@ pub(crate) fn protocols(value: &str, kind: &str) -> Result<Vec<u8>, String> {
     Ok(wire)
 }
 
-/// A bind line with `ssl`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BindSettings {
-    /// Certificates in order.
-    pub certificates: Vec<crate::Listed>,
-    /// Lists among them, also empty ones, and how many lines each has.
-    pub lists: Vec<(String, u32)>,
-    /// `generate-certificates`
-    pub generates: Option<Generates>,
-    /// `tls-ticket-keys`
-    pub ticket_keys: Option<std::sync::Arc<crate::TicketKeys>>,
-    /// `strict-sni`: who asks for no name that a certificate has is refused.
-    pub strict_sni: bool,
-    /// What holds for certificates that say nothing else.
-    pub options: Options,
-}
-
-/// Certificates are made for names that none is there for.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Generates {
-    /// `ca-sign-file`: the authority that signs them, with its key.
-    pub authority: String,
-    /// `ca-sign-pass`: what opens the key.
-    pub password: Option<String>,
-}
-
-impl std::fmt::Debug for Generates {
-    /// Without the password.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Generates").field(&self.authority).finish()
-    }
-}
-
-/// A server line with `ssl`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerSettings {
-    /// `verify`: its certificate has to be fine.
-    pub verify: bool,
-    /// `verifyhost`: the name that its certificate has to be for.
-    pub verify_host: Option<String>,
-    /// `crt`: the certificate that it is shown.
-    pub certificate: Option<String>,
-    /// Sessions are resumed, unless `no-ssl-reuse`.
-    pub reuse: bool,
-    /// What else there is.
-    pub options: Options,
-}
-
-impl Default for ServerSettings {
-    fn default() -> Self {
-        Self {
-            verify: true,
-            verify_host: None,
-            certificate: None,
-            reuse: true,
-            options: Options::default(),
-        }
-    }
-}
-
-/// What holds for the whole process (`tune.ssl.*`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Defaults {
-    /// `tune.ssl.cachesize`: sessions that a bind line remembers.
-    pub cache_size: u32,
-    /// `tune.ssl.lifetime`: how long, in seconds.
-    pub lifetime: u32,
-    /// `tune.ssl.maxrecord`: bytes in a record while a transfer begins; 0 for as many as fit.
-    pub max_record: u32,
-    /// `tune.ssl.hard-maxrecord`: the same for all records.
-    pub hard_max_record: u32,
-    /// `tune.idletimer`: milliseconds after which a transfer that has paused begins again; 0 for
-    /// never.
-    pub pause: u32,
-    /// `tune.ssl.ssl-ctx-cache-size`: generated certificates that a bind line remembers.
-    pub generated: u32,
-    /// Threads, each of which remembers a session of each server.
-    pub threads: usize,
-    /// `tune.ssl.capture-buffer-size`: bytes of a client's first message that are kept.
-    pub capture: u32,
-    /// `tune.ssl.keylog`: secrets are kept.
-    pub keeps_secrets: bool,
-}
-
-impl Default for Defaults {
-    fn default() -> Self {
-        Self {
-            cache_size: 20_000,
-            lifetime: 7_200,
-            max_record: 0,
-            hard_max_record: 0,
-            pause: 1_000,
-            generated: 1_000,
-            threads: 1,
-            capture: 0,
-            keeps_secrets: false,
-        }
-    }
-}
-
-impl Defaults {
-    /// The most bytes of any record.
-    pub(crate) fn longest_record(&self) -> usize {
-        if self.hard_max_record == 0 { RECORD } else { RECORD.min(self.hard_max_record as usize) }
-    }
-
-    /// How records are made while a transfer begins, if that is not as later.
-    pub(crate) fn pace(&self) -> Option<Pace> {
-        let short = self.max_record as usize;
-        (1..self.longest_record()).contains(&short).then(|| Pace::new(short, self.pause))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -419,20 +305,6 @@ mod tests {
             assert_eq!(read.unwrap_err(), lacks.as_deref().unwrap_or(message));
         }
         assert_eq!(options, Options::default());
-    }
-
-    #[test]
-    fn the_smaller_limit_of_records_counts() {
-        let limits = |max_record, hard_max_record| {
-            let defaults = Defaults { max_record, hard_max_record, ..Defaults::default() };
-            (defaults.longest_record(), defaults.pace().is_some())
-        };
-        assert_eq!(limits(0, 0), (RECORD, false));
-        assert_eq!(limits(20_000, 20_000), (RECORD, false));
-        assert_eq!(limits(0, 7), (7, false));
-        assert_eq!(limits(7, 0), (RECORD, true));
-        assert_eq!(limits(7, 8), (8, true));
-        assert_eq!(limits(8, 7), (7, false));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is said before a handshake is over, on both sides (RFC 8446 section 2.3). Never judges whether that
 //! may be acted on: it may have been recorded and sent again.
 
-use crate::conn::Conn;
+use super::Conn;
 use crate::error::{Fault, Reason};
 use crate::replay;
 use crate::scratch::Scratch;

@@ -1,0 +1,164 @@
+//! Reading: plain bytes out of the records that the peer sends.
+
+use super::{Conn, End};
+use crate::error::{io_error, waits};
+use crate::scratch::Scratch;
+use ffi::Wire;
+use openssl::error::ErrorStack;
+use openssl::ssl::{Error, ErrorCode};
+use std::io;
+
+/// How often in a row a peer may speak of nothing but the session (new keys, renegotiation), as no
+/// peer has to: that costs it little and us much.
+const MOST_ASIDES: u8 = 32;
+
+/// The most bytes of answers to such words that wait for a peer that does not read.
+const MOST_ANSWERS: u32 = 1 << 16;
+
+impl Conn {
+    /// Reads what is there; 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// `WouldBlock` when more has to arrive first, and as the wire says; `InvalidData` when the
+    /// peer breaks the protocol, or keeps us busy with it.
+    pub fn recv(
+        &mut self,
+        wire: &mut dyn Wire,
+        scratch: &Scratch,
+        buffer: &mut [u8],
+    ) -> io::Result<usize> {
+        // The first read brings what was there at the end of the handshake. Whoever reads on has
+        // more to hear before there is an answer, if there ever is one.
+        let first = self.held > 0 && self.buffered;
+        let read = self.fill(wire, scratch, buffer);
+        if !first || read.is_err() {
+            self.held = 0;
+        }
+        self.say(wire, scratch);
+        read
+    }
+
+    /// What the library has to say by itself, such as new keys or that it does not renegotiate,
+    /// leaves as it can.
+    fn say(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
+        let held = self.held > 0 && self.held == self.out.len();
+        if self.promised == 0 && !held {
+            let _ = self.flush(wire, scratch);
+        }
+    }
+
+    fn fill(
+        &mut self,
+        wire: &mut dyn Wire,
+        scratch: &Scratch,
+        buffer: &mut [u8],
+    ) -> io::Result<usize> {
+        match self.end {
+            End::Open => {}
+            End::Over => return Ok(0),
+            End::Broken(kind) => return Err(kind.into()),
+        }
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let (rest, before) = (&mut buffer[filled..], self.out.len());
+            let read = match self.early {
+                None => self.run(wire, scratch, |channel, wire| channel.read(wire, rest)),
+                Some(_) => self.read_early(wire, scratch, rest),
+            };
+            match self.weigh(read, before) {
+                Ok(count) => filled += count,
+                Err(error) if self.is_aside(&error) => {}
+                Err(error) if filled == 0 => return self.end_of_reading(error),
+                Err(error) => {
+                    self.note_end(error);
+                    break;
+                }
+            }
+        }
+        if matches!(self.end, End::Open) && filled == buffer.len() {
+            self.buffered = self.has_more();
+        }
+        Ok(filled)
+    }
+
+    /// What a read has come to, unless the peer only keeps us busy. Answers have been added to so
+    /// many bytes of records.
+    fn weigh(&mut self, read: Result<usize, Error>, before: usize) -> Result<usize, Error> {
+        let more = self.out.len().saturating_sub(before);
+        self.answers = self.answers.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        match &read {
+            Ok(_) => self.asides = 0,
+            Err(error) if self.is_aside(error) => self.asides += 1,
+            Err(_) => {}
+        }
+        if self.asides > MOST_ASIDES || self.answers > MOST_ANSWERS {
+            return Err(ErrorStack::get().into());
+        }
+        read
+    }
+
+    /// Whether the library has read only what belongs to the session: there may be more to read.
+    fn is_aside(&self, error: &Error) -> bool {
+        let nothing = error.io_error().is_none() || self.cut_short;
+        error.code() == ErrorCode::WANT_READ && nothing
+    }
+
+    /// Whether something has arrived and not been read, understood or not.
+    pub(super) fn has_more(&self) -> bool {
+        ffi::has_pending(self.channel.ssl())
+            || !self.ahead.is_empty()
+            || self.early.as_ref().is_some_and(|early| early.has_plain())
+    }
+
+    fn end_of_reading(&mut self, error: Error) -> io::Result<usize> {
+        self.buffered = false;
+        if waits(&error).is_some() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if is_end(&error) {
+            self.end = End::Over;
+            return Ok(0);
+        }
+        self.note_failure(&error);
+        let error = io_error(error);
+        self.end = End::Broken(error.kind());
+        Err(error)
+    }
+
+    /// As [`Conn::end_of_reading`], for the next read to find.
+    fn note_end(&mut self, error: Error) {
+        let _ = self.end_of_reading(error);
+        self.buffered = !matches!(self.end, End::Open);
+    }
+
+    /// Whether the peer has said something, or has closed: for a connection from which nothing is
+    /// expected. What belongs to the session alone is taken and does not count.
+    pub fn is_quiet(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> bool {
+        if self.buffered || !matches!(self.end, End::Open) {
+            return false;
+        }
+        let quiet = loop {
+            let (mut byte, before) = ([0], self.out.len());
+            let peeked = self.run(wire, scratch, |channel, wire| channel.peek(wire, &mut byte));
+            match self.weigh(peeked, before) {
+                Ok(_) => {
+                    self.buffered = true;
+                    break false;
+                }
+                Err(error) if self.is_aside(&error) => {}
+                Err(error) => break waits(&error).is_some(),
+            }
+        };
+        self.say(wire, scratch);
+        quiet
+    }
+}
+
+/// Whether the peer has said all, with or without taking leave.
+fn is_end(error: &Error) -> bool {
+    match error.code() {
+        ErrorCode::ZERO_RETURN => true,
+        ErrorCode::SYSCALL => error.io_error().is_none(),
+        _ => false,
+    }
+}
