@@ -1,8 +1,8 @@
-//! What a bind line does with clients: which certificate each gets, and on which conditions. Never accepts
-//! a connection itself.
+//! The TLS side of a bind line: it chooses the certificate and the options of each client's
+//! session.
 //!
-//! The table of certificates can be replaced while connections are made: each looks at the one that
-//! is there when its first message has come.
+//! The table of certificates may be replaced while connections are made: a session uses the table
+//! that is current when its ClientHello arrives.
 
 use crate::certificate_table::{Ground, Table};
 use crate::client_hello_capture::Capture;
@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock, RwLockReadGuard, RwLockWriteGuard};
 use stdx::RwLock;
 
-/// A bind line's side of TLS.
+/// The TLS side of a bind line.
 pub struct Acceptor {
     base: SslContext,
     table: Arc<RwLock<Table>>,
@@ -47,10 +47,11 @@ impl PartialEq for Acceptor {
 impl Eq for Acceptor {}
 
 impl Acceptor {
-    /// Makes one of what a line says; files that it names are read.
+    /// Builds the acceptor of a line; files that the line names are read.
     ///
     /// # Errors
-    /// All that is wrong, each with the file or the words that it is about.
+    ///
+    /// Every mistake found, each with the file or the words that it concerns.
     pub fn new(
         settings: BindSettings,
         defaults: Defaults,
@@ -68,7 +69,7 @@ impl Acceptor {
         Ok(Self { base, table, settings, defaults })
     }
 
-    /// What it was made of.
+    /// The settings that it was built from.
     pub fn settings(&self) -> &BindSettings {
         &self.settings
     }
@@ -78,13 +79,13 @@ impl Acceptor {
         self.table().certificates()
     }
 
-    /// What is ignored of the files that it was made of.
+    /// Warnings about files that were loaded and are ignored, one per OCSP response.
     pub fn complaints(&self) -> Vec<String> {
         let told = |(name, why)| format!("'{name}.ocsp' : {why}. Content will be ignored.");
         self.table().unfit().into_iter().map(told).collect()
     }
 
-    /// Whether it takes certificates from this list or directory.
+    /// Whether certificates come from this list or directory.
     pub(crate) fn takes(&self, list: &str) -> bool {
         let is = |name: &str| name.trim_end_matches('/') == list;
         self.settings.lists.iter().any(|(name, _)| is(name))
@@ -96,20 +97,21 @@ impl Acceptor {
         self.table.read()
     }
 
-    /// The certificates, to be changed: for connections that come from now on.
+    /// The certificates, to be changed for sessions that begin from now on.
     pub(crate) fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
         self.table.write()
     }
 
-    /// What terms are made from while the program runs: files are not read.
+    /// The context in which terms are built at run time: no file is read.
     pub(crate) fn ground<'a>(&'a self, store: &'a Store) -> Ground<'a> {
         Ground { defaults: &self.defaults, store, files: &NoFiles }
     }
 
-    /// A session for a client.
+    /// A new session for a client.
     ///
     /// # Errors
-    /// No memory.
+    ///
+    /// The library is out of memory.
     pub fn accept(&self) -> Result<Conn, Fault> {
         let mut ssl = Ssl::new(&self.base).map_err(|_| Fault::new(Reason::Broken))?;
         ssl.set_accept_state();
@@ -131,7 +133,8 @@ impl Acceptor {
     }
 }
 
-/// The context that sessions begin with: it chooses the one that they go on with.
+/// The context that every session begins with; the ClientHello callback switches to that of a
+/// certificate.
 fn base(
     settings: &BindSettings,
     defaults: &Defaults,
@@ -139,7 +142,7 @@ fn base(
     forge: Option<Forge>,
 ) -> Result<SslContext, String> {
     let mut context = context::plain(Side::Server)?;
-    // Each certificate has its own limits: here are all that any of them may have.
+    // Each certificate has its own version limits; the base context allows all of them.
     let _ = context.set_min_proto_version(Some(openssl::ssl::SslVersion::TLS1));
     if settings.options.no_tickets {
         context.set_options(SslOptions::NO_TICKET);
@@ -158,7 +161,7 @@ fn base(
     if defaults.capture > 0 {
         ffi::watch_messages::<Capture>(&mut context);
     }
-    // The client is told that its name was heard (RFC 6066 section 3).
+    // The server acknowledges the host name (RFC 6066 section 3).
     context.set_servername_callback(|_, _| Ok(()));
     let strict = settings.strict_sni;
     ffi::set_usual_suite(&mut context).map_err(context::unable)?;
@@ -194,21 +197,21 @@ fn base(
     Ok(context.build())
 }
 
-/// The name that a client has asked for: the library forgets one that is refused, and tells that of
-/// the session before when one goes on (up to TLS 1.2).
+/// The host name that a client asked for. The library drops a name that was refused, and reports
+/// the name of the original session on resumption (up to TLS 1.2).
 pub(crate) struct Asked {
     pub(crate) name: Vec<u8>,
-    /// There is nothing for that name.
+    /// No certificate exists for the name.
     pub(crate) refused: bool,
 }
 
-/// Where a session keeps it.
+/// The index under which a session stores its [`Asked`].
 pub(crate) fn asked() -> Option<Index<Ssl, Asked>> {
     static INDEX: OnceLock<Option<Index<Ssl, Asked>>> = OnceLock::new();
     *INDEX.get_or_init(|| Ssl::new_ex_index().ok())
 }
 
-/// What makes certificates on the spot, if the line wants any.
+/// The generator of certificates, if the line has `generate-certificates`.
 fn forge(
     settings: &BindSettings,
     defaults: &Defaults,

@@ -1,4 +1,4 @@
-//! Authorities and revocation lists of one file. Never verifies anything.
+//! The authorities and revocation lists of one file.
 
 use crate::certificate::{blocks, read_block};
 use openssl::error::ErrorStack;
@@ -6,7 +6,7 @@ use openssl::sha::Sha256;
 use openssl::x509::{X509, X509Crl};
 use std::sync::{Arc, OnceLock};
 
-/// What a file is named as.
+/// The kind of keyword that names a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
     /// `ca-file`, `ca-verify-file`
@@ -16,7 +16,7 @@ pub enum Purpose {
     Revocation,
 }
 
-/// What a `ca-file` or a `crl-file` has.
+/// The certificates and revocation lists of a `ca-file` or `crl-file`.
 #[derive(Clone, Default)]
 pub(crate) struct Authorities {
     pub(crate) certificates: Vec<X509>,
@@ -38,8 +38,9 @@ impl Authorities {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// It has neither a certificate nor a list, or one that is broken: who reads on without it
-    /// would let in whom it revokes.
+    ///
+    /// The text has neither a certificate nor a list, or one of them is malformed: skipping a
+    /// malformed list would accept certificates that it revokes.
     pub(crate) fn read(text: &[u8], purpose: Purpose) -> Result<Self, String> {
         let certificates = blocks(text).map(read_block);
         let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|it| reason(&it))?;
@@ -64,21 +65,21 @@ impl Authorities {
         Self { purpose, ..Self::default() }
     }
 
-    /// What tells them from others, in whatever process: sessions do not go on under other
-    /// authorities.
+    /// A digest of the content that is the same in every process: sessions are resumed only under
+    /// the same authorities.
     pub(crate) fn digest(&self) -> [u8; 32] {
         *self.digest.get_or_init(|| {
             let mut all = Sha256::new();
             let certificates = self.certificates.iter().map(|it| it.to_der());
             let lists = self.lists.iter().map(|it| it.to_der());
-            // Each tells its own length.
+            // Each DER encoding has its own length in front, so the concatenation is unambiguous.
             certificates.chain(lists).flatten().for_each(|der| all.update(&der));
             all.finish()
         })
     }
 }
 
-/// The library's words for what is wrong with a text.
+/// The library's message about a malformed text.
 fn reason(error: &ErrorStack) -> String {
     let last = error.errors().last().and_then(openssl::error::Error::reason);
     last.unwrap_or("it cannot be parsed").to_owned()

@@ -1,4 +1,5 @@
-//! A certificate with its key and what goes with it, from the texts of its files. Never reads a file.
+//! A certificate with its chain, key, OCSP response and SCT list, built from the texts of its
+//! files.
 
 use crate::dh::{self, Exchange};
 use crate::hello::KeyKind;
@@ -16,7 +17,7 @@ use stdx::Mutex;
 pub struct Certificate {
     pub(crate) name: String,
     pub(crate) leaf: X509,
-    /// What leads from it to an authority.
+    /// The intermediate certificates between this one and its authority.
     pub(crate) chain: Vec<X509>,
     pub(crate) key: Arc<Key>,
     pub(crate) kind: KeyKind,
@@ -24,18 +25,18 @@ pub struct Certificate {
     pub(crate) names: Vec<String>,
     /// Parameters for finite-field key exchange, if the file has any.
     pub(crate) dh: Option<dh::Shared>,
-    /// Those that are taken otherwise.
+    /// Parameters that are used when the file has none.
     pub(crate) common_dh: Option<dh::Shared>,
-    /// What its authority says of it, to be shown with it.
+    /// The OCSP response that is stapled.
     pub(crate) staple: Option<Arc<Staple>>,
-    /// That is not known, because nobody knows its authority.
+    /// An OCSP response was given but the issuer is unknown, so the response cannot be checked.
     pub(crate) lacks_issuer: bool,
-    /// What logs of certificates say of it (RFC 6962).
+    /// The list of signed certificate timestamps (RFC 6962).
     pub(crate) sctl: Option<Vec<u8>>,
-    /// Who has signed it, if that is not in the chain. It tells how its authority is asked, and is
-    /// not shown.
+    /// The issuer, if it is not in the chain. It determines the OCSP certificate id and is not
+    /// sent.
     pub(crate) issuer: Option<X509>,
-    /// Roots are for us to know and not shown: a client that trusts one has it.
+    /// Root certificates stay in the chain but are not sent: a client that trusts a root has it.
     pub(crate) keeps_roots: bool,
 }
 
@@ -47,19 +48,19 @@ impl std::fmt::Debug for Certificate {
 }
 
 impl Certificate {
-    /// The file that it was loaded from.
+    /// The name of the file that it was loaded from.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What is shown after it.
+    /// The certificates that are sent behind the leaf.
     pub(crate) fn links(&self) -> impl Iterator<Item = &X509> {
         let is_root = |link: &X509| link.issued(link) == X509VerifyResult::OK;
         self.chain.iter().filter(move |link| !self.keeps_roots || !is_root(link))
     }
 }
 
-/// Links of chains that have been read, by their texts: many certificates share them.
+/// A cache of parsed intermediates by their PEM text, since many certificates share them.
 #[derive(Default)]
 pub(crate) struct Links(Mutex<HashMap<Box<[u8]>, X509>>);
 
@@ -69,7 +70,7 @@ impl std::fmt::Debug for Links {
     }
 }
 
-/// More links than any configuration shares are not remembered.
+/// The most intermediates that are cached.
 const MOST_LINKS: usize = 1_024;
 
 impl Links {
@@ -87,7 +88,7 @@ impl Links {
     }
 }
 
-/// A certificate that is being put together.
+/// A certificate under construction.
 #[derive(Clone, Default)]
 pub(crate) struct Draft {
     pub(crate) leaf: Option<X509>,
@@ -99,17 +100,17 @@ pub(crate) struct Draft {
     pub(crate) issuer: Option<X509>,
 }
 
-/// Why a draft is no certificate.
+/// The reason why a draft cannot become a certificate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flaw {
     /// The certificate itself or its key is missing.
     Incomplete,
-    /// The key is another one's.
+    /// The key does not belong to the certificate.
     Foreign,
 }
 
 impl Draft {
-    /// What a certificate has been made of.
+    /// A draft with the parts of an existing certificate.
     pub(crate) fn of(certificate: &Certificate) -> Self {
         Self {
             leaf: Some(certificate.leaf.clone()),
@@ -122,26 +123,27 @@ impl Draft {
         }
     }
 
-    /// Forgets what was said of another certificate than it has now.
+    /// Drops the OCSP response and the SCT list of the certificate `before`, if the leaf has
+    /// changed.
     pub(crate) fn part_from(&mut self, before: &Certificate) {
         let is = |leaf: &X509| leaf.to_der().ok() == before.leaf.to_der().ok();
         if self.leaf.as_ref().is_some_and(is) {
             return;
         }
         let known = Self::of(before);
-        // What a transaction has brought by itself is of the new one.
+        // Values that the transaction itself has brought belong to the new leaf.
         self.ocsp = self.ocsp.take().filter(|own| known.ocsp.as_ref() != Some(own));
         self.sctl = self.sctl.take().filter(|own| known.sctl.as_ref() != Some(own));
     }
 
-    /// What it is shown with; nothing either if it is not known who has signed it.
+    /// The OCSP response to staple, or nothing if there is none or the issuer is unknown.
     pub(crate) fn staple(&self) -> Option<Staple> {
         let authority = self.issuer.as_ref().or(self.chain.first())?;
         Staple::new(self.ocsp.clone()?, self.leaf.as_ref()?, authority)
     }
 
-    /// Takes what a text with a certificate has: itself, and perhaps its chain, its key and
-    /// parameters, in place of those that are there. `None` without a certificate.
+    /// Reads the leaf, and chain, key and parameters if the text has them; they replace earlier
+    /// ones. `None` if the text has no certificate.
     pub(crate) fn read(&mut self, text: &[u8], links: &Links) -> Option<()> {
         let mut blocks = blocks(text);
         self.leaf = Some(read_block(blocks.next()?).ok()?);
@@ -179,7 +181,7 @@ impl Draft {
     }
 }
 
-/// A list of timestamps, if it is one by its length (RFC 6962 section 3.3); nothing of nothing.
+/// Checks the length prefix of an SCT list (RFC 6962 section 3.3); an empty input is no list.
 pub(crate) fn sct_list(bytes: Vec<u8>) -> Result<Option<Vec<u8>>, ()> {
     let Some((length, rest)) = bytes.split_first_chunk::<2>() else {
         return if bytes.is_empty() { Ok(None) } else { Err(()) };
@@ -193,7 +195,7 @@ const DH: &[u8] = b"DH PARAMETERS-----";
 
 const END: &[u8] = b"-----END TRUSTED CERTIFICATE-----";
 
-/// With what a certificate is trusted for behind it.
+/// The PEM label of a certificate followed by trust settings of the library.
 const TRUSTED: &[u8] = b"TRUSTED CERTIFICATE";
 
 /// The label of a block in PEM.
@@ -202,15 +204,16 @@ fn label(block: &[u8]) -> &[u8] {
     behind.split(|byte| *byte == b'-').next().unwrap_or_default()
 }
 
-/// Reads one of [`blocks`].
+/// Parses one of [`blocks`].
 ///
 /// # Errors
-/// It is broken.
+///
+/// The block is malformed.
 pub(crate) fn read_block(block: &[u8]) -> Result<X509, ErrorStack> {
     if label(block) != TRUSTED {
         return X509::from_pem(block);
     }
-    // One that is cut off could lack what it rejects.
+    // A truncated block could lack the uses for which the certificate is rejected.
     let end = block.windows(END.len()).position(|part| part == END).ok_or_else(ErrorStack::get)?;
     let lines = block[..end].split(|byte| *byte == b'\n').skip(1);
     let text: Vec<u8> =
@@ -219,7 +222,7 @@ pub(crate) fn read_block(block: &[u8]) -> Result<X509, ErrorStack> {
     ffi::trusted_certificate(&der)
 }
 
-/// The texts of the certificates in a text.
+/// The PEM blocks of certificates in a text.
 pub(crate) fn blocks(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! A certificate as expressions see it (manual section 7.3.4). Never verifies one.
+//! The fields of an X.509 certificate as sample fetches return them (manual section 7.3.4).
 
 use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
@@ -6,33 +6,33 @@ use openssl::pkey::Id;
 use openssl::stack::StackRef;
 use openssl::x509::{X509, X509NameRef, X509Ref};
 
-/// A certificate that a peer has shown, or that we have.
+/// A certificate that a peer or this process has presented.
 #[derive(Clone, Debug)]
 pub struct Shown(pub(crate) X509);
 
-/// Which part of a name is wanted (`ssl_c_s_dn(CN,2)`).
+/// The part of a distinguished name that a fetch asks for (`ssl_c_s_dn(CN,2)`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NamePart<'a> {
-    /// Its kind, such as `CN`; empty for the whole name.
+    /// The attribute type, such as `CN`; empty for the whole name.
     pub kind: &'a str,
-    /// Which of several, from 1; from the end if negative; 0 is none.
+    /// The occurrence to return, from 1, or from the end if negative; 0 matches nothing.
     pub occurrence: i64,
-    /// The whole name in the form of RFC 2253.
+    /// Formats the whole name as RFC 2253 does.
     pub rfc2253: bool,
 }
 
 impl Shown {
-    /// All of it, DER.
+    /// The whole certificate, DER.
     pub fn der(&self) -> Option<Vec<u8>> {
         self.0.to_der().ok()
     }
 
-    /// The digest of that by SHA-1.
+    /// The SHA-1 digest of the certificate.
     pub fn sha1(&self) -> Option<Vec<u8>> {
         Some(self.0.digest(MessageDigest::sha1()).ok()?.to_vec())
     }
 
-    /// Its number, at least one byte.
+    /// The serial number, at least one byte.
     pub fn serial(&self) -> Option<Vec<u8>> {
         let number = self.0.serial_number().to_bn().ok()?.to_vec();
         Some(if number.is_empty() { vec![0] } else { number })
@@ -76,12 +76,12 @@ impl Shown {
         ffi::version(&self.0)
     }
 
-    /// The name of whom it is for.
+    /// The distinguished name of the subject.
     pub fn subject(&self, part: NamePart<'_>) -> Option<Vec<u8>> {
         name(self.0.subject_name(), part)
     }
 
-    /// The name of who has signed it.
+    /// The distinguished name of the issuer.
     pub fn issuer(&self, part: NamePart<'_>) -> Option<Vec<u8>> {
         name(self.0.issuer_name(), part)
     }

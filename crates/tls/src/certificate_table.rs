@@ -1,12 +1,13 @@
-//! The certificates of a bind line, and the contexts that they are served in. Never accepts a connection.
+//! The certificates of a bind line by host name, and the library contexts that serve them.
 //!
-//! A context holds what lines say (versions, ciphers, authorities) and no certificate: those of a
-//! list mostly say the same, so ten thousand certificates have one context. A connection takes the
-//! context first, then the certificate. Both are replaced in place, each under a lock that is held
-//! for a few moves of memory: what takes time is made before.
+//! A context holds the options of a line (versions, ciphers, authorities) and no certificate: the
+//! lines of a list mostly have the same options, so ten thousand certificates share one context. A
+//! session takes the context first, then the certificate. Both are replaced in place under a lock
+//! that is held for a few moves of memory; everything slow happens before.
 //!
-//! The first certificates have a context each, with themselves in it: to put a certificate into a
-//! session costs the library a comparison of keys. What is changed at run time does without.
+//! The first certificates also have contexts of their own that contain them, because setting a
+//! certificate on a session makes the library compare keys. Certificates changed at run time have
+//! none.
 
 use crate::certificate::Certificate;
 use crate::context::{self, Side, load_trust};
@@ -27,7 +28,7 @@ use openssl::x509::{X509, X509Ref};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// What a line says, and the context that is made of it.
+/// The options of a line and the context built from them.
 pub(crate) struct Terms {
     options: Options,
     /// The names of enabled ciphers that need a key of kind ECDSA.
@@ -40,31 +41,31 @@ pub(crate) struct Terms {
 pub(crate) struct Served {
     terms: Arc<Terms>,
     certificate: Arc<Certificate>,
-    /// The line that asks for it.
+    /// The list line that names the certificate.
     listed: Arc<Listed>,
-    /// A context that has the certificate already.
+    /// A context that already contains the certificate.
     ready: Option<SslContext>,
 }
 
 /// All certificates of a bind line.
 #[derive(Default)]
 pub(crate) struct Table {
-    /// In the order of the lines; those that are gone leave a hole.
+    /// In the order of the lines; a removed certificate leaves a hole.
     places: Vec<Option<Served>>,
     names: Names,
     by_name: HashMap<String, Vec<usize>>,
-    /// The latest ones: lines that follow each other mostly say the same.
+    /// The most recent terms: successive lines mostly have the same options.
     terms: Vec<Arc<Terms>>,
 }
 
-/// How many terms are compared with.
+/// The number of recent terms that a line is compared with.
 const RECENT: usize = 64;
 /// How many certificates have contexts of their own; one takes some ten kilobytes,
 const READY: usize = 16;
 /// and about one more for each authority that clients' certificates are asked of: so many at most.
 const LIGHT: usize = 32;
 
-/// What terms are made from.
+/// The inputs from which terms are built.
 #[derive(Clone, Copy)]
 pub(crate) struct Ground<'a> {
     pub(crate) defaults: &'a Defaults,
@@ -72,7 +73,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) files: &'a dyn Files,
 }
 
-/// A context of what a line says, without a certificate.
+/// A context with the options of a line, without a certificate.
 fn begun(options: &Options, ground: Ground<'_>) -> Result<SslContextBuilder, String> {
     let mut made = context::plain(Side::Server)?;
     if context::versions(options, Side::Server).is_none() {
@@ -100,8 +101,8 @@ impl Terms {
         Ok(Self { options, ecdsa, context })
     }
 
-    /// A context that has a certificate already. `None`: it would be large, or what is wrong is
-    /// told elsewhere.
+    /// A context that contains the certificate; `None` if it would be large, or if building it
+    /// fails (the error is reported elsewhere).
     fn ready(&self, certificate: &Certificate, ground: Ground<'_>) -> Option<SslContext> {
         if self.trusted(ground.store) > LIGHT {
             return None;
@@ -111,7 +112,7 @@ impl Terms {
         Some(made.build())
     }
 
-    /// How many authorities and lists of theirs clients' certificates are checked by.
+    /// The number of authorities and revocation lists that verify client certificates.
     fn trusted(&self, store: &Store) -> usize {
         let options = &self.options;
         let checks = options.verify.unwrap_or_default() != Verify::None;
@@ -122,7 +123,7 @@ impl Terms {
             .sum()
     }
 
-    /// Whether a connection can be served with a certificate under these terms.
+    /// Checks that sessions can be served with a certificate under these terms.
     fn admit(&self, certificate: &Certificate) -> Result<(), String> {
         let name = &certificate.name;
         if certificate.lacks_issuer {
@@ -149,7 +150,7 @@ impl Terms {
         }
     }
 
-    /// Whether it asks for certificates by authorities or lists of this file.
+    /// Whether client certificates are verified with authorities or lists of this file.
     fn trusts(&self, file: &str) -> bool {
         let options = &self.options;
         let named = [&options.ca_file, &options.ca_verify_file, &options.crl_file];
@@ -159,10 +160,11 @@ impl Terms {
 }
 
 impl Served {
-    /// Makes a session go on with this certificate.
+    /// Switches a session to this certificate.
     ///
     /// # Errors
-    /// No memory, or a key that turns out to be broken.
+    ///
+    /// The library is out of memory, or the key is malformed.
     pub(crate) fn take_over(&self, ssl: &mut SslRef, offered: &[u8]) -> Result<(), ErrorStack> {
         let certificate = &self.certificate;
         match &self.ready {
@@ -179,10 +181,11 @@ impl Served {
         Ok(())
     }
 
-    /// As [`Served::take_over`], but shows a certificate that is made for a name.
+    /// As [`Served::take_over`], with a certificate generated for a name.
     ///
     /// # Errors
-    /// As there, or the name cannot be in a certificate.
+    ///
+    /// As there, or the name cannot be put into a certificate.
     pub(crate) fn take_over_as(
         &self,
         ssl: &mut SslRef,
@@ -195,7 +198,7 @@ impl Served {
         self.finish(ssl, offered)
     }
 
-    /// Makes a session go on under these terms, with a certificate that has our key.
+    /// Switches a session to these terms and a leaf certificate that belongs to our key.
     fn show<'a>(
         &self,
         ssl: &mut SslRef,
@@ -212,13 +215,14 @@ impl Served {
         Ok(())
     }
 
-    /// What a session is told beside its certificate.
+    /// Sets the parts of a session that belong to the certificate: parameters, OCSP response, SCT
+    /// list.
     fn finish(&self, ssl: &mut SslRef, offered: &[u8]) -> Result<(), ErrorStack> {
         let certificate = &self.certificate;
         if let Some(dh) = &certificate.dh {
             ssl.set_tmp_dh(dh)?;
         } else if let Some(dh) = &certificate.common_dh {
-            // The library refuses those that are too short for what else has been chosen.
+            // The library refuses parameters that are too short for its security level.
             let _ = ssl.set_tmp_dh(dh);
         }
         self.terms.options.impose(ssl, offered)
@@ -238,7 +242,7 @@ impl Served {
 }
 
 impl Options {
-    /// Puts into a session what it does not take from its new context by itself.
+    /// Sets the options that a session does not inherit when its context is switched.
     fn impose(&self, ssl: &mut SslRef, offered: &[u8]) -> Result<(), ErrorStack> {
         if let Some((lowest, highest)) = context::versions(self, Side::Server) {
             ssl.set_min_proto_version(Some(lowest.to_library()))?;
@@ -272,10 +276,11 @@ impl Options {
 }
 
 impl Table {
-    /// Reads what settings name, and makes the table.
+    /// Loads the certificates of a bind line.
     ///
     /// # Errors
-    /// All that is wrong.
+    ///
+    /// Every mistake found.
     pub(crate) fn new(settings: &BindSettings, ground: Ground<'_>) -> Result<Self, Vec<String>> {
         let (mut table, mut errors) = (Self::default(), Vec::new());
         let Ground { store, files, .. } = ground;
@@ -314,7 +319,7 @@ impl Table {
         if errors.is_empty() { Ok(table) } else { Err(errors) }
     }
 
-    /// Why certificates cannot be served under their terms.
+    /// The reasons why certificates cannot be served under their terms.
     fn refused(&self) -> impl Iterator<Item = String> {
         let admitted = together(&self.places, |place| match place {
             Some(own) => own.terms.admit(&own.certificate),
@@ -350,10 +355,11 @@ impl Table {
         }
     }
 
-    /// The terms of a line of a list, on a bind line with these options.
+    /// The terms of a list line, on a bind line with these options.
     ///
     /// # Errors
-    /// What is wrong with them.
+    ///
+    /// The options cannot be applied.
     pub(crate) fn terms(
         &self,
         options: &Options,
@@ -368,7 +374,7 @@ impl Table {
         }
     }
 
-    /// Adds a certificate, behind all others.
+    /// Adds a certificate behind all others.
     pub(crate) fn add(
         &mut self,
         terms: Arc<Terms>,
@@ -386,15 +392,16 @@ impl Table {
         self.places.push(Some(Served { terms, certificate, listed, ready: None }));
     }
 
-    /// Whether a certificate could be served under terms.
+    /// Checks that a certificate can be served under these terms.
     ///
     /// # Errors
-    /// Why not.
+    ///
+    /// The reason why it cannot.
     pub(crate) fn admit(terms: &Terms, certificate: &Certificate) -> Result<(), String> {
         terms.admit(certificate)
     }
 
-    /// Takes out the certificate of a line.
+    /// Removes the certificate of a line.
     pub(crate) fn remove(&mut self, list: &str, line: u32, certificate: &str) {
         let Some(places) = self.by_name.get_mut(certificate) else { return };
         let all = &self.places;
@@ -415,18 +422,18 @@ impl Table {
         }
     }
 
-    /// The terms that a certificate is served under, each time that it is.
+    /// The terms of every line that serves a certificate.
     pub(crate) fn terms_of(&self, certificate: &str) -> Vec<Arc<Terms>> {
         let places = self.by_name.get(certificate).into_iter().flatten();
         places.filter_map(|place| Some(self.places[*place].as_ref()?.terms.clone())).collect()
     }
 
-    /// How often a certificate is served.
+    /// The number of lines that serve a certificate.
     pub(crate) fn uses(&self, certificate: &str) -> usize {
         self.by_name.get(certificate).map_or(0, Vec::len)
     }
 
-    /// Serves a certificate in place of the one of its name.
+    /// Replaces the certificate of the same name on every line.
     pub(crate) fn replace(&mut self, certificate: &Arc<Certificate>) {
         let places = self.by_name.get(&certificate.name).into_iter().flatten();
         for place in places.copied() {
@@ -446,15 +453,16 @@ impl Table {
         }
     }
 
-    /// How many certificates are served under terms with authorities or lists of this file.
+    /// The number of certificates whose terms have authorities or lists of this file.
     pub(crate) fn trusting(&self, file: &str) -> usize {
         self.places.iter().flatten().filter(|own| own.terms.trusts(file)).count()
     }
 
-    /// New terms for those with authorities or lists of this file.
+    /// Rebuilds the terms that have authorities or lists of this file.
     ///
     /// # Errors
-    /// What is wrong with them.
+    ///
+    /// A context cannot be built.
     pub(crate) fn renewed(&self, file: &str, ground: Ground<'_>) -> Result<Renewed, String> {
         let mut renewed = Renewed::default();
         for own in self.places.iter().flatten().filter(|own| own.terms.trusts(file)) {
@@ -466,7 +474,7 @@ impl Table {
         Ok(renewed)
     }
 
-    /// Serves under new terms.
+    /// Installs rebuilt terms.
     pub(crate) fn renew(&mut self, renewed: Renewed) {
         let find = |terms: &Arc<Terms>| {
             let is = |(old, _): &&(Arc<Terms>, Arc<Terms>)| Arc::ptr_eq(old, terms);
@@ -484,52 +492,52 @@ impl Table {
         }
     }
 
-    /// What a client gets that asks for a name that is there.
+    /// The certificate for the host name of a ClientHello.
     pub(crate) fn find(&self, hello: &Hello) -> Option<Served> {
         let usable = |place: usize| self.places[place].as_ref().is_some_and(|it| it.suits(hello));
         self.names.find(hello, &usable).and_then(|place| self.places[place].clone())
     }
 
-    /// What other clients get.
+    /// The default certificate.
     pub(crate) fn first(&self) -> Option<Served> {
         self.places.iter().flatten().next().cloned()
     }
 
-    /// Whether some clients may say something before their handshakes are over.
+    /// Whether some terms accept early data.
     pub(crate) fn hears_early(&self) -> bool {
         self.terms.iter().any(|terms| terms.options.early)
     }
 
-    /// Whether there is nothing to serve.
+    /// Whether the table has no certificate.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
-    /// Whether clients that ask for no name that is there get the certificate of this line.
+    /// Whether the certificate of this line is the default one.
     pub(crate) fn falls_back_on(&self, list: &str, line: u32, certificate: &str) -> bool {
         let first = self.places.iter().flatten().next();
         first.is_some_and(|own| own.is_of(list, line, certificate))
     }
 
-    /// The names of the certificates, in order, once each time that they are served.
+    /// The names of the certificates in order, once per line that serves them.
     pub(crate) fn certificates(&self) -> Vec<String> {
         self.places.iter().flatten().map(|own| own.certificate.name.clone()).collect()
     }
 
-    /// The certificates whose responses of their authorities are not shown, each once, and why.
+    /// The certificates whose OCSP responses are not stapled, each once, with the reason.
     pub(crate) fn unfit(&self) -> BTreeMap<&str, Unfit> {
         let all = self.places.iter().flatten().map(|own| &*own.certificate);
         all.filter_map(|it| Some((it.name(), it.staple.as_ref()?.unfit?))).collect()
     }
 
-    /// The lists and directories that certificates come from, in order, with what is in them.
+    /// The list lines and directory entries in order, with their certificates.
     pub(crate) fn listed(&self) -> impl Iterator<Item = (&Arc<Listed>, &Arc<Certificate>)> {
         let listed = self.places.iter().flatten().filter(|own| !own.listed.list.0.is_empty());
         listed.map(|own| (&own.listed, &own.certificate))
     }
 }
 
-/// Old terms and new ones.
+/// Pairs of old and rebuilt terms.
 #[derive(Default)]
 pub(crate) struct Renewed(Vec<(Arc<Terms>, Arc<Terms>)>);
 

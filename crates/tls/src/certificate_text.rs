@@ -1,5 +1,4 @@
-//! What certificates and revocation lists say of themselves, as people read it (management.txt 9.3). Never
-//! judges it.
+//! The readable form of certificates and revocation lists (management.txt 9.3).
 
 use openssl::asn1::Asn1IntegerRef;
 use openssl::hash::MessageDigest;
@@ -11,9 +10,9 @@ use std::fmt::Write as _;
 /// Names of one certificate of a chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// Whose it is.
+    /// The subject.
     pub subject: String,
-    /// Who has signed it.
+    /// The issuer.
     pub issuer: String,
 }
 
@@ -39,9 +38,9 @@ pub struct Details {
 pub struct Revocations {
     /// Its version, from 1.
     pub version: i64,
-    /// What it is signed with.
+    /// The signature algorithm.
     pub signature: String,
-    /// Who has signed it.
+    /// The issuer.
     pub issuer: String,
     /// When it was made, and when the next one comes.
     pub updates: (String, String),

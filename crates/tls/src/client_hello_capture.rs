@@ -1,7 +1,6 @@
-//! What a client's first message offers, kept for expressions (`tune.ssl.capture-buffer-size`). Never
-//! decides anything.
+//! The lists of a ClientHello, kept for sample fetches (`tune.ssl.capture-buffer-size`).
 //!
-//! The message comes from anyone: every length in it is checked against what is there.
+//! The message is untrusted: every length in it is checked against the bytes that follow.
 
 use ffi::Watch;
 use openssl::ex_data::Index;
@@ -14,7 +13,7 @@ const CLIENT_HELLO: u8 = 1;
 const SUPPORTED_GROUPS: u16 = 10;
 const POINT_FORMATS: u16 = 11;
 
-/// What a client offers. Lists are as long as there is room in the buffer.
+/// The lists that a client offers, each truncated to the room in the buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
     /// The version that it writes.
@@ -121,7 +120,7 @@ fn fitting(list: &[u8], item: usize, room: &mut usize) -> Vec<u8> {
     list[..length].to_vec()
 }
 
-/// What is left of a message.
+/// The unread rest of a message.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -131,7 +130,7 @@ impl<'a> Rest<'a> {
         Some(taken)
     }
 
-    /// What follows a length of `width` bytes.
+    /// Takes a length of `width` bytes and the bytes that it counts.
     fn counted(&mut self, width: usize) -> Option<&'a [u8]> {
         let length = self.take(width)?.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
         self.take(length)

@@ -1,8 +1,9 @@
-//! One connection's TLS session, either side. Never holds a socket: records go through a wire that is lent.
+//! The TLS session of one connection, on either side.
 //!
-//! What is written is encrypted at once and counts as sent when all of its records have left, so
-//! that whoever writes sees what a plain socket would show. Reading fills the caller's buffer with
-//! as many records as are there.
+//! The session holds no socket: each call lends it a [`Wire`] for records. Written bytes are
+//! encrypted at once and count as sent when all of their records have left, so that a writer sees
+//! what a plain socket would show. A read fills the caller's buffer from as many records as have
+//! arrived.
 
 use crate::error::{Fault, Reason, waits};
 use crate::hello::is_whole;
@@ -31,11 +32,11 @@ pub enum Step {
     Done,
     /// More has to arrive.
     Receive,
-    /// What is there has to leave.
+    /// Records have to be sent first.
     Send,
 }
 
-/// What reading has come to, once it cannot go on.
+/// The state of the read side.
 #[derive(Debug, Default)]
 enum End {
     #[default]
@@ -200,8 +201,8 @@ impl Conn {
         self.library().current_cipher().is_some()
     }
 
-    /// Gives up on a client that has closed before it was answered; what that comes to. What it has
-    /// sent is received, so that the end of its connection is no reset.
+    /// Gives up on a client that closed before it was answered; returns the reason to report. The
+    /// remaining input is received, so that closing the socket does not send a reset.
     pub fn forsake(&mut self, wire: &mut dyn Wire) -> Fault {
         match is_whole(self.ahead.exhaust(wire)) {
             true => Fault::new(Reason::Handshake),
@@ -296,7 +297,7 @@ impl Conn {
         self.channel.ssl()
     }
 
-    /// What the library has said last that ended something, if it has.
+    /// The first error of the library that ended a call.
     pub fn failure(&self) -> Option<&Fault> {
         self.failure.as_deref()
     }

@@ -1,5 +1,5 @@
-//! What a server line does with its server: what it is shown, and what its certificate has to be. Never
-//! connects by itself.
+//! The TLS side of a server line: the certificate that it presents and the check of the server's
+//! certificate.
 
 use crate::conn::Conn;
 use crate::context::{self, Side, load_trust};
@@ -38,10 +38,11 @@ impl PartialEq for Connector {
 impl Eq for Connector {}
 
 impl Connector {
-    /// Makes one of what a line says; files that it names are read.
+    /// Builds the connector of a line; files that the line names are read.
     ///
     /// # Errors
-    /// What is wrong, with the file or the words that it is about.
+    ///
+    /// The mistake, with the file or the words that it concerns.
     pub fn new(
         settings: ServerSettings,
         defaults: Defaults,
@@ -52,7 +53,7 @@ impl Connector {
         Ok(Self { resumer, settings, defaults })
     }
 
-    /// What it was made of.
+    /// The settings that it was built from.
     pub fn settings(&self) -> &ServerSettings {
         &self.settings
     }
@@ -69,10 +70,12 @@ impl Connector {
         self.settings.verify && named.into_iter().flatten().any(|own| own == file)
     }
 
-    /// The same with what the store has now, for [`Connector::adopt`]. Files are not read.
+    /// Rebuilds the context from the current content of the store, for [`Connector::adopt`]. No
+    /// file is read.
     ///
     /// # Errors
-    /// What is wrong.
+    ///
+    /// The context cannot be built.
     pub(crate) fn remade(&self, store: &Store) -> Result<Remade, String> {
         build(&self.settings, &self.defaults, store, &NoFiles).map(Remade)
     }
@@ -182,7 +185,7 @@ fn names(mut offered: &[u8], protocol: &[u8]) -> bool {
     false
 }
 
-/// What a connector makes connections with.
+/// The rebuilt context of a connector.
 pub(crate) struct Remade(Resumer);
 
 fn build(

@@ -1,4 +1,4 @@
-//! Contexts of the library from options and certificates. Never makes a connection.
+//! Contexts of the library, built from options, certificates and authorities.
 
 use crate::authority::{Authorities, Purpose};
 use crate::certificate::Certificate;
@@ -28,7 +28,7 @@ pub(crate) enum Side {
     Client,
 }
 
-/// What is the same in all contexts.
+/// The settings common to all contexts.
 pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, String> {
     let method = match side {
         Side::Server => SslMethod::tls_server(),
@@ -39,7 +39,7 @@ pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, String> {
         SslMode::RELEASE_BUFFERS
             | SslMode::ENABLE_PARTIAL_WRITE
             | SslMode::ACCEPT_MOVING_WRITE_BUFFER
-            // Who is trusted as a client's authority is not shown: the chain is what files say.
+            // Authorities that verify clients are not sent: the chain comes from files only.
             | SslMode::NO_AUTO_CHAIN,
     );
     context.set_options(ffi::usual_options());
@@ -76,7 +76,7 @@ pub(crate) fn apply(
         let _ = context.set_min_proto_version(Some(lowest.to_library()));
         let _ = context.set_max_proto_version(Some(highest.to_library()));
         if lowest < Version::Tls12 {
-            // What these versions sign with is below the usual level of security.
+            // These versions use signatures below the default security level.
             ffi::allow_weak(context);
         }
     }
@@ -150,7 +150,7 @@ impl Attached for Certificate {
     }
 }
 
-/// What a server's context has beyond a client's.
+/// The settings of a server's context beyond those of a client's.
 pub(crate) fn serve(context: &mut SslContextBuilder, options: &Options, defaults: &Defaults) {
     if defaults.keeps_secrets {
         Secrets::watch(context);
@@ -166,9 +166,9 @@ pub(crate) fn serve(context: &mut SslContextBuilder, options: &Options, defaults
     }
 }
 
-/// What sessions are kept apart by: one under which no certificate was asked for must not go on
-/// where one is, nor one that other authorities have let in. A client could otherwise take a
-/// session from one host name to another.
+/// The session id context: a session without a client certificate must not be resumed where one is
+/// required, nor under other authorities. A client could otherwise carry a session from one host
+/// name to another.
 pub(crate) fn session_id(options: &Options, store: &Store) -> [u8; 32] {
     let verify = options.verify.unwrap_or_default();
     let mut text = format!("{verify:?}");
@@ -197,7 +197,7 @@ fn names_of(mut list: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     })
 }
 
-/// What verification needs of the files that options name.
+/// Adds the authorities and revocation lists that options name.
 pub(crate) fn trust(
     context: &mut SslContextBuilder,
     options: &Options,
@@ -293,10 +293,11 @@ fn is_ignored(chain: &mut X509StoreContextRef, authorities: Ignored, certificate
     ignores
 }
 
-/// Reads the files with authorities and lists that options name.
+/// Reads the files with authorities and revocation lists that options name.
 ///
 /// # Errors
-/// What is wrong, and with which file.
+///
+/// The mistake, with its file.
 pub fn load_trust(options: &Options, store: &Store, files: &dyn Files) -> Result<(), String> {
     let named = [
         (&options.ca_file, "ca-file", Purpose::Trust),

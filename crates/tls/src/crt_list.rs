@@ -1,5 +1,5 @@
-//! Certificate lists: a certificate in each line, with options and the names that it is for (manual
-//! section 5.1 `crt-list`). Never reads a file.
+//! Certificate lists (manual section 5.1, `crt-list`): one certificate per line, with options and
+//! SNI filters.
 
 use crate::options::{Given, Options};
 
@@ -11,7 +11,7 @@ pub type Filter = String;
 pub struct Listed {
     /// Its file, a directory, or the beginning of a bundle.
     pub path: String,
-    /// What it says of its connections.
+    /// The options of its sessions.
     pub options: Options,
     /// The names that it is for; those in it, if there are none.
     pub filters: Vec<Filter>,
@@ -21,13 +21,14 @@ pub struct Listed {
     pub list: (String, u32),
 }
 
-/// What is wrong with a line whose names do not count.
+/// The message about filters in front of the options, which are ignored.
 pub const MISPLACED: &str = "malformated line, filters can't be between filename and options!";
 
-/// Reads the text of the list `name`.
+/// Parses the text of the list `name`.
 ///
 /// # Errors
-/// What is wrong, and in which line.
+///
+/// The mistake, with its line.
 pub fn parse(name: &str, text: &str) -> Result<Vec<Listed>, String> {
     if let Some(torn) = text.split('\n').next_back().filter(|last| !last.is_empty()) {
         let (line, at) = (text.lines().count(), torn.len() + 1);
@@ -76,8 +77,8 @@ fn uncommented(line: &str) -> &str {
     line.match_indices('#').find(is_comment).map_or(line, |(at, _)| &line[..at])
 }
 
-/// What stands before, within and after the brackets of a line. A bracket too many or too few would
-/// make names of options.
+/// The parts of a line before, between and after the brackets. Unbalanced brackets are errors,
+/// because options would become names.
 fn brackets(line: &str) -> Result<(&str, Option<&str>, &str), String> {
     let Some((before, rest)) = line.split_once('[') else {
         return if line.contains(']') {

@@ -1,5 +1,5 @@
-//! Just enough of DER to compare a key with a certificate without making either of them one of the library's.
-//! Never allocates and never judges what it passes over.
+//! A minimal DER reader that compares a key with a certificate without handing either to the
+//! library. It allocates nothing.
 
 pub(crate) const INTEGER: u8 = 0x02;
 pub(crate) const BITS: u8 = 0x03;
@@ -43,7 +43,7 @@ impl<'a> Der<'a> {
     }
 }
 
-/// What a key is known by: the parameters of its algorithm and its public half.
+/// The identity of a key: algorithm parameters and public part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Public<'a> {
     /// Curve, where it is told, and point.

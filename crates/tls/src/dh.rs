@@ -1,4 +1,4 @@
-//! Parameters of finite-field key exchange (`ssl-dh-param-file`, `tune.ssl.default-dh-param`). Never a key.
+//! Parameters of finite-field key exchange (`ssl-dh-param-file`, `tune.ssl.default-dh-param`).
 
 use crate::hello::KeyKind;
 use openssl::bn::BigNum;

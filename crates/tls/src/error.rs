@@ -1,4 +1,4 @@
-//! Why a handshake ended. Never words for a log: those are the log's.
+//! The error that ends a handshake, and the conversion from the library's errors.
 
 use openssl::ssl::{Error, ErrorCode};
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 /// The library's words for any failure below its state machine.
 const RECORD: &str = "record layer failure";
 
-/// What kind of end it is.
+/// The kind of error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// The peer closed the connection.
@@ -28,7 +28,7 @@ pub enum Reason {
 /// A handshake that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What kind of end it is.
+    /// The kind of error.
     pub reason: Reason,
     /// The library's number for it; 0 without one.
     pub code: u64,
@@ -44,7 +44,7 @@ impl Fault {
         Self { reason, code: 0, text: String::new(), part: "" }
     }
 
-    /// What an error of the library means that is not about waiting.
+    /// The error that the library reports, other than a wait for input or output.
     pub(crate) fn of(error: &Error) -> Self {
         if let Some(stack) = error.ssl_error() {
             // Above what is wrong with a record, the library only says that something is.

@@ -1,5 +1,5 @@
-//! Certificates made on the spot for names that no certificate has (`generate-certificates`). Never a key:
-//! they share that of the default certificate.
+//! Certificates generated for host names that no certificate has (`generate-certificates`). They
+//! share the key of the default certificate.
 
 use crate::certificate::Certificate;
 use openssl::asn1::Asn1Time;
@@ -30,10 +30,10 @@ pub(crate) struct Forge {
     made: Mutex<Made>,
 }
 
-/// What has been made, and when it was asked for last.
+/// The generated certificates, with the time of their last use.
 #[derive(Default)]
 struct Made {
-    /// Whose key they have.
+    /// The default certificate whose key they share.
     of: Option<Arc<Certificate>>,
     certificates: HashMap<Arc<[u8]>, (X509, u64)>,
     /// The names by their last turn: the one to go is the first.
@@ -42,10 +42,11 @@ struct Made {
 }
 
 impl Forge {
-    /// Reads the text of a file with the authority and its key.
+    /// Reads the authority's certificate and key from the text of a file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    ///
+    /// The mistake in the text.
     pub(crate) fn read(text: &[u8], password: Option<&str>, most: u32) -> Result<Self, String> {
         let authority = X509::from_pem(text).map_err(|_| "no certificate found".to_owned())?;
         let password = password.unwrap_or_default().as_bytes();
@@ -117,14 +118,14 @@ impl Forge {
         }
     }
 
-    /// What clients may need beside the certificate to find the authority.
+    /// The authority, which is sent so that clients can build the chain.
     pub(crate) fn authority(&self) -> &X509 {
         &self.authority
     }
 }
 
 impl Made {
-    /// What is known goes when the certificate that lends its key is replaced.
+    /// The cache is emptied when the default certificate, whose key they share, is replaced.
     fn find(&mut self, name: &[u8], of: &Arc<Certificate>) -> Option<X509> {
         if !self.of.as_ref().is_some_and(|own| Arc::ptr_eq(own, of)) {
             *self = Self { of: Some(of.clone()), ..Self::default() };

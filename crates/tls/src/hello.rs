@@ -1,6 +1,6 @@
-//! What a client's first message says that decides its certificate. Never keeps anything of it.
+//! The fields of a ClientHello that choose a certificate.
 //!
-//! The message comes from anyone: every length in it is checked against what is there.
+//! The message is untrusted: every length in it is checked against the bytes that follow.
 
 use ffi::FirstMessage;
 
@@ -23,7 +23,7 @@ impl KeyKind {
     pub(crate) const ALL: [Self; 3] = [Self::Ecdsa, Self::Rsa, Self::Dsa];
 }
 
-/// What is looked at.
+/// The fields that are looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Hello {
     /// The host name, as it was sent,

@@ -1,4 +1,4 @@
-//! Errors of verification that a line ignores (`ca-ignore-err`, `crt-ignore-err`). Never verifies.
+//! Sets of verification errors that a line ignores (`ca-ignore-err`, `crt-ignore-err`).
 
 /// The highest error that a list may name.
 pub(crate) const LAST: u32 = 94;

@@ -1,4 +1,4 @@
-//! Chains for certificates that come without (`issuers-chain-path`). Never reads a file.
+//! Chains for certificates that come without one (`issuers-chain-path`).
 
 use openssl::x509::{X509, X509Ref, X509VerifyResult};
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ impl Issuers {
         true
     }
 
-    /// The chain of whoever has signed a certificate; empty if it is not known.
+    /// The chain of a leaf's issuer; empty if the issuer is unknown.
     pub(crate) fn chain_of(&self, leaf: &X509Ref) -> Vec<X509> {
         if self.0.is_empty() {
             return Vec::new();

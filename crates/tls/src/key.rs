@@ -1,8 +1,8 @@
-//! A private key that becomes one of the library's when it is first needed. Never shows itself.
+//! A private key that is parsed by the library when it is first used.
 //!
-//! Reading a key costs the library about as much as a handshake, and most of ten thousand are not
-//! needed for hours. That a key belongs to its certificate is known without: both tell their public
-//! half. Kinds that do not are read at once.
+//! Parsing a key costs the library about as much as a handshake, and most of ten thousand keys are
+//! not used for hours. That a key belongs to its certificate is checked without parsing, by the
+//! public part in its DER encoding; kinds of keys that have none are parsed at once.
 
 use crate::der;
 use openssl::pkey::{PKey, Private};
@@ -29,7 +29,7 @@ impl std::ops::Deref for Secret {
 impl Drop for Secret {
     fn drop(&mut self) {
         self.0.fill(0);
-        // Otherwise nobody would see the zeroes, and they would be left out.
+        // Without a read the compiler would leave out the zeroes.
         std::hint::black_box(&self.0);
     }
 }
@@ -44,7 +44,8 @@ pub(crate) struct Key {
 const LABELS: [&str; 4] = ["PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY", "DSA PRIVATE KEY"];
 
 impl Key {
-    /// The first key of a text. One that needs a password is none: nobody is there to give it.
+    /// Reads the first key of a text. A key with a password is refused: the process does not ask
+    /// for one.
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
         match block(text) {
             Some(der) if der::of_key(&der).is_some() => Some(Self { der, ready: OnceLock::new() }),

@@ -1,5 +1,4 @@
-//! Secrets of sessions, kept for who decrypts recorded traffic (`tune.ssl.keylog`). Never written anywhere
-//! by itself.
+//! The secrets of sessions, kept to decrypt recorded traffic (`tune.ssl.keylog`).
 
 use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslContextBuilder, SslRef};

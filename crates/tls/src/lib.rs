@@ -1,9 +1,9 @@
-//! TLS on both sides, over the library that is linked. Never opens a socket and never reads a clock.
+//! TLS on both sides, over the linked library. Invariant: no socket and no clock.
 //!
-//! [`Store`] holds certificates, authorities and revocation lists by the names of their files.
-//! [`Acceptor`] is what a bind line makes of them: which certificate a client gets, and on which
-//! conditions. [`Connector`] is the same for a server. Both make [`Conn`]s: one connection's
-//! session, which reads and writes records through a [`Wire`] that is lent for one call.
+//! [`Store`] holds certificates, authorities and revocation lists by file name. An [`Acceptor`] is
+//! the TLS side of a bind line: it chooses the certificate and options of a client's session. A
+//! [`Connector`] is the TLS side of a server line. Both make [`Conn`]s, the sessions of single
+//! connections, which read and write records through a [`Wire`] that is lent for one call.
 
 #![forbid(unsafe_code)]
 

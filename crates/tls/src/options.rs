@@ -1,5 +1,5 @@
-//! What lines say of TLS, as plain data: bind lines, lines of certificate lists, servers (manual sections 5.1
-//! and 5.2). Never a context of the library.
+//! The TLS options that bind, server and certificate list lines share (manual sections 5.1 and
+//! 5.2), as plain data.
 
 use crate::ignored::{Ignored, LAST};
 use crate::version::{Version, Versions};
@@ -16,7 +16,7 @@ pub enum Verify {
     Required,
 }
 
-/// What a bind line says of its connections, and again each line of a certificate list of its own.
+/// The TLS options of a bind line, of a server line or of a line of a certificate list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// `ssl-min-ver`, `ssl-max-ver`, `no-*`, `force-*`
@@ -175,10 +175,11 @@ impl Given {
         Self::find(name).filter(|option| option.listed)
     }
 
-    /// Reads its value, which is empty where none follows.
+    /// Parses the value into `options`; a flag has an empty one.
     ///
     /// # Errors
-    /// What is wrong with it.
+    ///
+    /// The message about a bad value.
     pub fn read(self, options: &mut Options, value: &str) -> Result<(), String> {
         if CLASSES.iter().any(|class| stdx::is_ignored(class, self.name)) {
             return Ok(());
@@ -261,7 +262,7 @@ fn ignored(into: &mut Ignored, value: &str) -> Result<(), String> {
 /// Protocol names joined by commas, in wire format (RFC 7301 section 3.1).
 pub(crate) fn protocols(value: &str, kind: &str) -> Result<Vec<u8>, String> {
     let mut wire = Vec::new();
-    // As with HAProxy, an empty name between commas is no mistake; nobody could choose it.
+    // HAProxy accepts empty names between commas too; they cannot be negotiated.
     for name in value.split(',').filter(|name| !name.is_empty()) {
         match u8::try_from(name.len()) {
             Ok(length) => {

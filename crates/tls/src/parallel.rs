@@ -1,4 +1,4 @@
-//! The same work for many items, by all processors. Never changes the order of what comes out.
+//! A map over a slice that uses all processors and keeps the order of the items.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use stdx::Mutex;
@@ -6,7 +6,7 @@ use stdx::Mutex;
 /// Items that a thread takes at a time: with fewer it is not worth to start one.
 const SHARE: usize = 32;
 
-/// What the work makes of each item, in order.
+/// The results of `work` for each item, in order.
 pub(crate) fn together<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let shares = items.len().div_ceil(SHARE);
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());

@@ -1,4 +1,4 @@
-//! What the library that is linked can be told in the whole process, and what it lacks. Never a choice of one.
+//! Providers of the linked library, and the keywords that it does not support.
 
 /// Loads an implementation of algorithms for the rest of the process (`ssl-provider`).
 pub use ffi::load_provider;
@@ -7,10 +7,11 @@ pub use ffi::set_default_properties as prefer_providers;
 /// Says where those are looked for that are loaded from now on (`ssl-provider-path`).
 pub use ffi::set_provider_path;
 
-/// Refuses a keyword that the library has nothing for.
+/// Refuses a keyword that the library does not support.
 ///
 /// # Errors
-/// It is one, in words for who wrote it.
+///
+/// The message for the user.
 pub fn lacks(keyword: &str) -> Result<(), String> {
     match ffi::LACKS.contains(&keyword) {
         true => Err(format!("'{keyword}' is not available in this build ({}).", ffi::NAME)),

@@ -1,7 +1,8 @@
-//! What has been received of a connection before its session asks for it. Never kept by a connection at rest.
+//! A buffer of received bytes that the library has not asked for yet.
 //!
-//! While it shakes hands the library asks for the head of each record and then for the rest of it,
-//! so a flight of three records took seven calls of the system. Here it is received by one.
+//! During a handshake the library asks for the header of each record and then for its body, so a
+//! flight of three records took seven system calls; with this buffer it takes one. A connection
+//! without input holds no buffer.
 
 use crate::scratch::Scratch;
 use ffi::Wire;

@@ -1,7 +1,7 @@
-//! How long records are (manual section 3.2, `tune.ssl.maxrecord`): short while a transfer begins, so that the
-//! peer can read soon, and then as long as they may be. Never reads a clock.
+//! The size of records (manual section 3.2, `tune.ssl.maxrecord`): short at the beginning of a
+//! transfer, so that the peer can decrypt early, then the maximum.
 
-/// What one record holds (RFC 8446 section 5.1).
+/// The most plain bytes in one record (RFC 8446 section 5.1).
 pub(crate) const RECORD: usize = 1 << 14;
 
 /// How much goes in short records, as HAProxy was seen to do: what fills three of its buffers.

@@ -1,8 +1,8 @@
-//! First messages of clients that have said something early, so that each is heard once, whoever sends it again
-//! (RFC 8446 section 8.2). Never used with a library that sees to that itself.
+//! The replay check for ClientHellos with early data (RFC 8446 section 8.2), for a library that has
+//! none of its own.
 //!
-//! A library that does not refuses what is said early by a client that thinks its ticket is older
-//! or younger than it is, by more than a minute: a message that is sent again has two minutes.
+//! Such a library refuses early data if the age of the ticket is off by more than a minute, so a
+//! replay can arrive for up to two minutes.
 
 use openssl::ssl::SslRef;
 use std::collections::HashSet;

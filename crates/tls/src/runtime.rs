@@ -1,10 +1,9 @@
-//! What an operator changes of TLS while the program runs (management.txt 9.3, `set ssl cert` and its
-//! family). Never reads or writes a file.
+//! Changes of TLS files at run time (management.txt 9.3, `set ssl cert` and its family).
 //!
-//! Reading order: [`certificates`], [`authorities`], [`lists`], [`staples`]. A change is put
-//! together in a transaction, one at a time for each kind of file. Everything that may fail is made
-//! before anything is replaced, so that a change happens everywhere or nowhere; connections go on
-//! with what they have begun with.
+//! Reading order: [`certificates`], [`authorities`], [`lists`], [`staples`]. A change is prepared
+//! in a transaction, one at a time for each kind of file. Everything that can fail is built before
+//! anything is replaced, so a change takes effect everywhere or nowhere. Existing sessions keep
+//! what they began with.
 
 mod authorities;
 mod certificates;
@@ -45,7 +44,7 @@ pub struct Bases {
     pub authorities: Option<String>,
 }
 
-/// What state a file is in.
+/// The state of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
     /// Nothing has been put into it.
@@ -82,7 +81,7 @@ pub enum Refusal {
     InUse,
     /// It serves the other purpose: it has revocation lists and not authorities, or the reverse.
     Otherwise,
-    /// What was given cannot be read; what is known of the reason.
+    /// The content cannot be parsed; the library's message.
     Unreadable(String),
     /// The certificate itself or its key is missing.
     Incomplete,
@@ -130,7 +129,7 @@ impl Default for Runtime {
 }
 
 impl Runtime {
-    /// What bind lines and a store make up. Servers are told of with [`Runtime::watch`].
+    /// The runtime view of bind lines and a store. Servers are registered with [`Runtime::watch`].
     pub fn new(store: Arc<Store>, binds: Vec<Bound>, bases: Bases) -> Self {
         let lists = lists::collect(&binds);
         Self {
@@ -145,14 +144,14 @@ impl Runtime {
         }
     }
 
-    /// Changes concern a server from now on, for as long as somebody has it.
+    /// Registers a server for changes; it is dropped from the list when its last user drops it.
     pub fn watch(&self, server: &Arc<Connector>) {
         let mut servers = self.servers.lock();
         servers.retain(|known| known.strong_count() > 0);
         servers.push(Arc::downgrade(server));
     }
 
-    /// Changes concern a server no longer, though somebody may still have it.
+    /// Removes a server from the list, even if something still holds it.
     pub fn forget(&self, server: &Arc<Connector>) {
         let server = Arc::downgrade(server);
         self.servers.lock().retain(|known| !known.ptr_eq(&server));

@@ -1,4 +1,4 @@
-//! Memory that connections of one thread share while they encrypt. Never kept by a connection at rest.
+//! Buffers that the sessions of one thread share while they encrypt.
 
 use std::cell::RefCell;
 

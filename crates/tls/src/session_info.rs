@@ -1,4 +1,4 @@
-//! What is known of a session, for those who write it down (manual section 7.3.4). Never changes one.
+//! Properties of a session for sample fetches (manual section 7.3.4).
 
 use crate::acceptor;
 use crate::certificate_fields::{Shown, chain_der};
@@ -61,7 +61,7 @@ impl Conn {
         self.library().session_reused()
     }
 
-    /// What verifying the peer's certificate has come to; 0 is success, or no certificate.
+    /// The result of verifying the peer's certificate; 0 for success or no certificate.
     pub fn verify_result(&self) -> u32 {
         self.library().verify_result().as_raw().unsigned_abs()
     }
@@ -142,7 +142,7 @@ impl Conn {
         Secrets::find(self.library(), label)
     }
 
-    /// What the client has offered; only with `tune.ssl.capture-buffer-size`.
+    /// The lists of the ClientHello; only with `tune.ssl.capture-buffer-size`.
     pub fn offer(&self) -> Option<&Offer> {
         Capture::of(self.library())?.offer.get()
     }

@@ -17,9 +17,9 @@ pub struct BindSettings {
     pub generates: Option<Generates>,
     /// `tls-ticket-keys`
     pub ticket_keys: Option<Arc<TicketKeys>>,
-    /// `strict-sni`: who asks for no name that a certificate has is refused.
+    /// `strict-sni`: a client whose host name no certificate has is refused.
     pub strict_sni: bool,
-    /// What holds for certificates that say nothing else.
+    /// The options of certificates that have no options of their own.
     pub options: Options,
 }
 
@@ -50,7 +50,7 @@ pub struct ServerSettings {
     pub certificate: Option<String>,
     /// Sessions are resumed, unless `no-ssl-reuse`.
     pub reuse: bool,
-    /// What else there is.
+    /// The options of the session.
     pub options: Options,
 }
 
@@ -66,7 +66,7 @@ impl Default for ServerSettings {
     }
 }
 
-/// What holds for the whole process (`tune.ssl.*`).
+/// The settings of the whole process (`tune.ssl.*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// `tune.ssl.cachesize`: sessions that a bind line remembers.

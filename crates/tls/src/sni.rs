@@ -1,12 +1,11 @@
-//! Which certificates belong to a host name: exact names, then wildcards, kind of key by kind of key.
-//! Never parses a message.
+//! The index of certificates by host name: exact names, then wildcards, per kind of key.
 //!
-//! A look-up costs two hash look-ups, whatever the number of names.
+//! A look-up takes two hash look-ups, whatever the number of names.
 
 use crate::hello::{Hello, KeyKind};
 use std::collections::HashMap;
 
-/// What stands for one name, in the order of the places: earlier claims go first.
+/// The claims on one name, in the order of the certificates.
 #[derive(Debug, Default)]
 struct Slot {
     claims: Vec<(usize, KeyKind)>,
@@ -25,8 +24,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Adds the claim of a certificate on a name: `*.name`, or `!name` for one that it does not
-    /// want. Whoever has an earlier place goes first.
+    /// Adds the claim of a certificate on a name: `*.name`, or `!name` for one that it excludes.
+    /// Certificates in front have precedence.
     pub(crate) fn claim(&mut self, pattern: &str, kind: KeyKind, place: usize) {
         let (refuses, name) = understand(pattern);
         let slot = match name.strip_prefix('*') {
@@ -70,7 +69,7 @@ impl Names {
         let dot = name.iter().position(|byte| *byte == b'.');
         let wild = dot.and_then(|dot| self.wild.get(&name[dot..]));
         let refusing = |slot: Option<&'a Slot>| slot.map_or(&[][..], |slot| &slot.refusing);
-        // Who claims a name in full wants it, whatever it refuses of the domain.
+        // A certificate that has the exact name serves it, even if it excludes part of the domain.
         let name_only = [refusing(exact), &[]];
         let both = [refusing(exact), refusing(wild)];
         let slots = [(exact, name_only), (wild, both), (Some(&self.any), both)];

@@ -1,4 +1,4 @@
-//! What an authority says of a certificate (OCSP, RFC 6960), to be shown with it. Never asks an authority.
+//! An OCSP response that is stapled to a certificate (RFC 6960).
 
 use arc_swap::ArcSwap;
 use openssl::hash::MessageDigest;
@@ -93,7 +93,7 @@ impl Staple {
         fine.then(|| held.response.clone())
     }
 
-    /// What it is asked by, DER.
+    /// The OCSP certificate id, DER.
     pub(crate) fn id(&self) -> &[u8] {
         &self.id
     }

@@ -1,7 +1,7 @@
-//! Certificates, authorities and revocation lists by the names of their files. Never chooses one.
+//! The store of certificates, authorities and revocation lists by file name.
 //!
 //! A file that many lines name is read and parsed once. Certificates that are named together are
-//! read and parsed by all processors together.
+//! read and parsed by all processors in parallel.
 
 use crate::authority::{Authorities, Purpose};
 use crate::certificate::{Certificate, Draft, Flaw, Links, Texts, sct_list};
@@ -96,7 +96,7 @@ const AUTHORITY: [&str; 4] = [".pem", ".crt", ".cer", ".crl"];
 /// With fewer certificates it is not worth to look for what is beside them before they are read.
 const MANY: usize = 32;
 
-/// What `crt NAME` means.
+/// The meaning of a name behind `crt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Meant {
     /// A file, or those of a bundle.
@@ -108,7 +108,7 @@ pub(crate) enum Meant {
 /// Everything that has been read.
 #[derive(Debug, Default)]
 pub struct Store {
-    /// What is looked for beside a certificate.
+    /// The companion files that are looked for beside a certificate.
     pub extras: Extras,
     /// `None`: created by an operator, and still empty.
     certificates: RwLock<BTreeMap<String, Option<Arc<Certificate>>>>,
@@ -158,7 +158,7 @@ impl Store {
         all.iter().rev().cloned().collect()
     }
 
-    /// What a draft has become, with what it lacks of what certificates share.
+    /// Completes a draft with the shared parts that it lacks, such as its chain.
     pub(crate) fn finish(&self, mut draft: Draft, name: &str) -> Result<Certificate, Flaw> {
         if let Some(leaf) = draft.leaf.as_ref().filter(|_| draft.chain.is_empty()) {
             draft.chain = self.issuers.chain_of(leaf);
@@ -212,10 +212,11 @@ impl Store {
         &self.links
     }
 
-    /// The certificates that `crt NAME` means. Files that have not been read are.
+    /// Loads the certificates behind `crt NAME`; files that are not loaded yet are read.
     ///
     /// # Errors
-    /// What is wrong, and with which file.
+    ///
+    /// The mistake, with its file.
     pub(crate) fn load(
         &self,
         name: &str,
@@ -225,10 +226,11 @@ impl Store {
         found.iter().map(|name| self.one(name, files)).collect()
     }
 
-    /// What `crt NAME` means: a file, those of a directory, or a bundle.
+    /// The meaning of `crt NAME`: a file, a directory or a bundle.
     ///
     /// # Errors
-    /// There is nothing of that name.
+    ///
+    /// No such file exists.
     pub(crate) fn meant(&self, name: &str, files: &dyn Files) -> Result<Meant, String> {
         if self.certificate(name).is_some() {
             return Ok(Meant::Files(vec![name.to_owned()]));
@@ -254,8 +256,8 @@ impl Store {
         }
     }
 
-    /// Reads many certificates by several threads. What is wrong with one is told when it is asked
-    /// for.
+    /// Loads many certificates with several threads. The error of a certificate is reported when it
+    /// is asked for.
     pub(crate) fn prepare<'a>(&self, names: impl Iterator<Item = &'a str>, files: &dyn Files) {
         let wanted: BTreeSet<&str> = names.filter(|name| !self.has(name)).collect();
         if wanted.len() < MANY {
@@ -336,10 +338,11 @@ impl Store {
         })
     }
 
-    /// The authorities of a `ca-file` or the lists of a `crl-file`: a file, or all of a directory.
+    /// The authorities of a `ca-file` or the lists of a `crl-file`, a single file or a directory.
     ///
     /// # Errors
-    /// What is wrong, and with which file.
+    ///
+    /// The mistake, with its file.
     pub(crate) fn load_authorities(
         &self,
         name: &str,
@@ -354,7 +357,7 @@ impl Store {
         Ok(self.put_authorities(name, read))
     }
 
-    /// What was passed over while files were read, since this was asked last.
+    /// The notes about ignored content since the last call.
     pub fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.lock_notes())
     }
@@ -391,7 +394,8 @@ impl Store {
     }
 }
 
-/// What directories have: asking for a file that is not there costs as much as for one that is.
+/// The names in each directory: asking the system for a missing file costs as much as for an
+/// existing one.
 #[derive(Default)]
 struct Beside(HashMap<String, HashSet<String>>);
 
@@ -427,7 +431,7 @@ fn directory(name: &str, mut entries: Vec<String>, files: &dyn Files) -> Vec<Str
         !entry.starts_with('.') && !COMPANIONS.iter().any(|end| entry.ends_with(end))
     };
     let path = |entry: &String| format!("{}/{entry}", name.trim_end_matches('/'));
-    // What cannot be looked at is not passed over: reading it tells why.
+    // A path that cannot be inspected is kept, so that reading it reports the error.
     let is_directory = |path: &String| matches!(files.list(Path::new(path)), Ok(Some(_)));
     entries.iter().filter(is_certificate).map(path).filter(|path| !is_directory(path)).collect()
 }

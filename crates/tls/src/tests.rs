@@ -1,4 +1,4 @@
-//! Both sides of TLS joined in memory, with certificates made on the spot. Never opens a socket.
+//! Tests with both sides of TLS joined in memory, and generated certificates.
 
 mod asides;
 mod changes;

@@ -1,5 +1,6 @@
-//! What is said before a handshake is over, on both sides (RFC 8446 section 2.3). Never judges whether that
-//! may be acted on: it may have been recorded and sent again.
+//! Early data, on both sides (RFC 8446 section 2.3).
+//!
+//! Early data may be replayed by an attacker; the caller decides whether to act on it.
 
 use super::Conn;
 use crate::error::{Fault, Reason};
@@ -13,7 +14,7 @@ use openssl::ssl::Error;
 /// early (`ffi::EARLY_ROOM`): the library counts.
 const PART: usize = 1 << 12;
 
-/// What is left of a handshake.
+/// The phase of a handshake with early data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rest {
     /// More may come early.
@@ -27,9 +28,9 @@ enum Rest {
 #[derive(Debug)]
 pub(crate) struct Early {
     rest: Rest,
-    /// It is known that nobody has said this before.
+    /// The ClientHello has passed the replay check.
     new: bool,
-    /// What has been said and is put by.
+    /// Early data received and not yet read.
     plain: Vec<u8>,
 }
 
@@ -84,7 +85,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Begins with what may be said early, unless somebody sends again what has been heard already.
+    /// Receives the ClientHello, and refuses it if its early data was received before.
     fn begin_early(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> Result<(), Error> {
         if !self.early.as_ref().is_some_and(|early| early.is_open() && !early.new) {
             return Ok(());
@@ -129,8 +130,8 @@ impl Conn {
         self.run(wire, scratch, |channel, wire| channel.read(wire, buffer))
     }
 
-    /// Whether the session has begun with what was said early, and its handshake is not over: all
-    /// that has been read may have been sent again by somebody.
+    /// Whether the session has begun with early data and its handshake is not finished: everything
+    /// read so far may be a replay.
     pub fn is_early(&self) -> bool {
         self.stands() && self.early.as_ref().is_some_and(|early| early.is_open())
     }

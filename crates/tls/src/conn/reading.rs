@@ -1,4 +1,4 @@
-//! Reading: plain bytes out of the records that the peer sends.
+//! The read side of a session: plain bytes from the records of the peer.
 
 use super::{Conn, End};
 use crate::error::{io_error, waits};
@@ -27,8 +27,8 @@ impl Conn {
         scratch: &Scratch,
         buffer: &mut [u8],
     ) -> io::Result<usize> {
-        // The first read brings what was there at the end of the handshake. Whoever reads on has
-        // more to hear before there is an answer, if there ever is one.
+        // The first read returns the request that arrived with the handshake. A caller that reads
+        // on needs more of it before it answers, so tickets are no longer held back.
         let first = self.held > 0 && self.buffered;
         let read = self.fill(wire, scratch, buffer);
         if !first || read.is_err() {
@@ -38,8 +38,8 @@ impl Conn {
         read
     }
 
-    /// What the library has to say by itself, such as new keys or that it does not renegotiate,
-    /// leaves as it can.
+    /// Sends the messages that the library has made by itself, such as key updates or the refusal
+    /// to renegotiate.
     fn say(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
         let held = self.held > 0 && self.held == self.out.len();
         if self.promised == 0 && !held {
@@ -81,8 +81,8 @@ impl Conn {
         Ok(filled)
     }
 
-    /// What a read has come to, unless the peer only keeps us busy. Answers have been added to so
-    /// many bytes of records.
+    /// Counts session messages after a call, and fails it if the peer sends too many in a row or
+    /// lets too many answers pile up. `before` is the length of unsent records before the call.
     fn weigh(&mut self, read: Result<usize, Error>, before: usize) -> Result<usize, Error> {
         let more = self.out.len().saturating_sub(before);
         self.answers = self.answers.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
@@ -131,8 +131,8 @@ impl Conn {
         self.buffered = !matches!(self.end, End::Open);
     }
 
-    /// Whether the peer has said something, or has closed: for a connection from which nothing is
-    /// expected. What belongs to the session alone is taken and does not count.
+    /// Whether an idle connection has neither data nor an end of stream. Session messages are read
+    /// and do not count.
     pub fn is_quiet(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> bool {
         if self.buffered || !matches!(self.end, End::Open) {
             return false;

@@ -1,4 +1,4 @@
-//! Writing: records out of plain bytes, and how long these records are.
+//! The write side of a session: records from plain bytes, and their sizes.
 
 use super::Conn;
 use crate::error::io_error;
@@ -34,7 +34,7 @@ impl Conn {
         let offered: usize = parts.iter().map(|part| part.len()).sum();
         let sent = std::mem::take(&mut self.promised).min(offered);
         if sent > 0 {
-            // Who is sent much may want new keys at times, though it has nothing else to say.
+            // A peer that receives much may update its keys from time to time without sending data.
             self.asides = 0;
         }
         Ok(sent)
@@ -94,7 +94,7 @@ impl Conn {
         Ok(())
     }
 
-    /// What is sent next is the beginning of something.
+    /// The next bytes begin a transfer, so that records are short again.
     #[inline]
     pub fn begin_transfer(&mut self) {
         if let Some(size) = &mut self.record_size {

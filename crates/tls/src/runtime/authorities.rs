@@ -1,5 +1,4 @@
-//! Authorities and revocation lists: `show|new|set|add|commit|abort|del ssl ca-file`, and the same for
-//! `crl-file`. Never touches certificates of our own.
+//! The commands `show|new|set|add|commit|abort|del ssl ca-file`, and the same for `crl-file`.
 
 use super::{Begun, Refusal, Runtime, Status, abort, other};
 use crate::authority::{Authorities, Purpose};
@@ -7,10 +6,10 @@ use crate::certificate_table::Renewed;
 use crate::certificate_text::{Details, Revocations};
 use std::sync::Arc;
 
-/// What a file has.
+/// The content of a file.
 #[derive(Clone, Debug)]
 pub struct Content {
-    /// What has to do with it.
+    /// Whether the file is in use.
     pub status: Status,
     /// Its certificates, in order.
     pub certificates: Vec<Details>,
@@ -43,7 +42,7 @@ impl Runtime {
         all.into_iter().map(|(name, own)| (name, own.certificates.len())).collect()
     }
 
-    /// What a file has.
+    /// The committed content of a file.
     pub fn content(&self, name: &str, purpose: Purpose) -> Option<Content> {
         let own = self.store.authorities(name).filter(|own| own.purpose == purpose)?;
         let status = match own.certificates.is_empty() && own.lists.is_empty() {
@@ -54,7 +53,7 @@ impl Runtime {
         Some(Content::of(status, &own))
     }
 
-    /// What a file will have.
+    /// The content of a file in the open transaction.
     pub fn drafted_content(&self, name: &str, purpose: Purpose) -> Option<Content> {
         let ongoing = self.ongoing(purpose);
         let (_, own) = ongoing.as_ref().filter(|(about, _)| about == name)?;

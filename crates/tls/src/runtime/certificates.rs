@@ -1,4 +1,4 @@
-//! Certificates: `show|new|set|commit|abort|del ssl cert`. Never touches authorities.
+//! The commands `show|new|set|commit|abort|del ssl cert`.
 
 use super::{Begun, Refusal, Runtime, Status, abort, other};
 use crate::certificate::{Certificate, Draft, Flaw, sct_list};
@@ -12,13 +12,13 @@ use std::sync::Arc;
 /// A certificate, or one that is being put together.
 #[derive(Clone, Debug)]
 pub struct Shown {
-    /// What has to do with it.
+    /// Whether the certificate is in use.
     pub status: Status,
     /// Itself; `None` if it is empty.
     pub certificate: Option<Details>,
-    /// What follows it.
+    /// The chain.
     pub chain: Vec<Link>,
-    /// What its authority is asked by, in hexadecimal; `None` without an answer of it.
+    /// The OCSP certificate id in hexadecimal; `None` without an OCSP response.
     pub staple: Option<String>,
 }
 
@@ -46,7 +46,7 @@ impl Runtime {
         self.store.names()
     }
 
-    /// What there is of a certificate.
+    /// The committed content of a certificate.
     pub fn certificate(&self, name: &str) -> Option<Shown> {
         if !self.store.has(name) {
             return None;
@@ -64,7 +64,7 @@ impl Runtime {
         Some(shown(status, &certificate.leaf, &certificate.chain, staple))
     }
 
-    /// What a transaction will make of a certificate.
+    /// The content of a certificate in the open transaction.
     pub fn drafted_certificate(&self, name: &str) -> Option<Shown> {
         let ongoing = self.certificate.lock();
         let (_, draft) = ongoing.as_ref().filter(|(about, _)| about == name)?;

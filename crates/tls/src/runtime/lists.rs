@@ -1,4 +1,4 @@
-//! Lists of certificates: `show|add|del ssl crt-list`. Never loads a certificate.
+//! The commands `show|add|del ssl crt-list`.
 
 use super::{Bound, Runtime};
 use crate::certificate_table::Table;
@@ -33,7 +33,7 @@ pub enum Refusal {
     NoList,
     /// More than one line was given.
     Lines,
-    /// What is wrong with the line.
+    /// The line cannot be parsed.
     Line(String),
     /// A certificate of a directory has to be named with the directory.
     Elsewhere(String),

@@ -1,4 +1,4 @@
-//! What authorities say of certificates: `show|set ssl ocsp-response`. Never asks an authority.
+//! The commands `show|set ssl ocsp-response`.
 
 use super::Runtime;
 use crate::certificate_text::hex;
@@ -7,7 +7,7 @@ use crate::staple::{self, Staple, Unfit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What one certificate is asked by (RFC 6960 section 4.1.1), in hexadecimal.
+/// The OCSP certificate id (RFC 6960 section 4.1.1), in hexadecimal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShownStaple {
     /// All of it, DER, lower case.

@@ -1,4 +1,4 @@
-//! Peers that speak of the session and of nothing else.
+//! Tests of peers that send session messages only.
 
 use super::hand::{Hand, by_hand};
 use super::pair::Pair;
@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 
 /// How many records come at once.
 const TOGETHER: usize = 20;
-/// Nobody should listen to so many.
+/// More session messages than an endpoint may accept.
 const TOO_MANY: usize = 10_000;
 
 /// A wire on which there is always more: changes of keys, and a word behind some of them.

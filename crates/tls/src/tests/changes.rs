@@ -1,4 +1,4 @@
-//! What an operator changes while connections are made. Never reads a file.
+//! Tests of changes at run time while connections are made.
 
 use super::pair::{Made, Memory, Pair, bind, connector, ecdsa, make, rsa, trusting};
 use crate::runtime::{Bases, Bound, ListRefusal, Refusal, StapleRefusal, Status, Unfit};
@@ -213,7 +213,7 @@ fn directories_are_lists() {
     assert_eq!(it.shown(Some("b")), der(&a));
 }
 
-/// What comes of a client that shows a certificate.
+/// Whether the handshake succeeds on either side for a client with a certificate.
 fn judged(acceptor: &Acceptor, client: &Connector) -> (bool, bool) {
     let session = client.connect(0, Some("a"), None).unwrap();
     let mut pair = Pair::new(session, acceptor.accept().unwrap());

@@ -1,4 +1,4 @@
-//! Which certificate, version and protocol a session gets.
+//! Tests of the choice of certificate, version and protocol.
 
 use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, joined, make, rsa, trusting};
 use crate::{Acceptor, BindSettings, Listed, Options, Reason, ServerSettings, Version};
@@ -247,7 +247,7 @@ fn clients_that_speak_something_else_fail() {
     let fault = pair.shake().1.unwrap_err();
     let text = if ffi::NAME == "AWS-LC" { "HTTP_REQUEST" } else { "http request" };
     assert_eq!((fault.reason, fault.text.as_str()), (Reason::Handshake, text));
-    // What is wrong with a record is told, not only that something is.
+    // The error names the mistake in a record.
     if ffi::NAME != "AWS-LC" {
         let mut pair = joined();
         pair.server = fresh.accept().unwrap();

@@ -1,4 +1,4 @@
-//! Parameters of key exchange, chains that are completed and certificates that are made on the spot.
+//! Tests of key exchange parameters, completed chains and generated certificates.
 
 use super::pair::{Made, Memory, Pair, acceptor, bind, connector, ecdsa, make, rsa, trusting};
 use crate::runtime::{Bases, Bound};

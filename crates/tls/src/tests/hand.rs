@@ -1,4 +1,4 @@
-//! A client of TLS 1.3 whose records are made by hand: it says what no library does. Never reads.
+//! A TLS 1.3 client that builds its records by hand, to send what no library sends.
 
 use super::pair::{Memory, Pair, bind, connector, ecdsa, make, trusting};
 use crate::{Acceptor, Defaults, Options, Store};
@@ -7,13 +7,13 @@ use openssl::symm::{Cipher, encrypt_aead};
 
 const SUITE: &str = "TLS_AES_128_GCM_SHA256";
 
-/// What it seals its records with (RFC 8446 section 7).
+/// The keys that seal its records (RFC 8446 section 7).
 pub(crate) struct Hand {
     secret: Vec<u8>,
     number: u64,
 }
 
-/// A pair after its handshake, and who speaks for its client from now on.
+/// A pair after its handshake, with a hand-made client from then on.
 pub(crate) fn by_hand() -> (Pair, Hand) {
     let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
     let defaults = Defaults { keeps_secrets: true, ..Defaults::default() };
