@@ -1,4 +1,4 @@
-//! Tells the sources which library is linked, as its bindings say. Never chooses one.
+//! Tells the sources which library is linked, as its bindings say.
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(aws_lc)");

@@ -1,4 +1,4 @@
-//! The servers of one backend with the algorithm that picks among them. Never queues, never connects.
+//! The servers of one backend with the algorithm that picks among them.
 //!
 //! Picks go to the algorithm without any lock of this level. Changes of state and weight are rare:
 //! they are applied to the server first, then the list of those that take part is rebuilt under a

@@ -1,4 +1,4 @@
-//! What a health check found, in the words and numbers of the statistics. Never runs a check.
+//! What a health check found, in the words and numbers of the statistics.
 
 use stdx::is_ignored;
 

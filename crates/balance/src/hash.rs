@@ -1,5 +1,5 @@
-//! How a key becomes a place among servers: the functions of `hash-type`, and addresses as numbers. The values are
-//! part of the contract. Never a defence against floods.
+//! How a key becomes a place among servers: the functions of `hash-type`, and addresses as numbers.
+//! The values are part of the contract.
 
 pub use stdx::hash::{avalanche, crc32, djb2, sdbm, wt6};
 

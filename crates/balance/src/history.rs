@@ -1,4 +1,4 @@
-//! The last checks of a server, for whoever looks at it. Never decides anything.
+//! The last checks of a server, for whoever looks at it.
 
 use crate::check::CheckStatus;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! How long a server takes to answer: a mean that jumps to every peak and forgets it slowly. Never measures.
+//! How long a server takes to answer: a mean that jumps to every peak and forgets it slowly.
 //!
 //! Two words, written by every answer under `balance peak-ewma` and by nothing under any other
 //! algorithm, on a cache line of their own. They are read and written one by one: of two answers at

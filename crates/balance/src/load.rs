@@ -1,4 +1,4 @@
-//! The counters of one server that every request writes, on a cache line of their own. Never takes a lock.
+//! The counters of one server that every request writes, on a cache line of their own.
 //!
 //! Protocol: `word` holds served (low half) and pending (high half) requests, so that turning a
 //! reservation into a served request is one addition that leaves their sum, the load, unchanged.

@@ -1,5 +1,4 @@
-//! The names that servers of a backend have or have had. Never forgets one: a name is lent for as long as
-//! its server lives, and a server may get another one.
+//! The names that servers of a backend have or have had.
 
 use std::collections::HashMap;
 use std::sync::Arc;

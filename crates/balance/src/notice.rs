@@ -1,4 +1,4 @@
-//! The words in which state changes are announced, as existing tools expect them. Never logs by itself.
+//! The words in which state changes are announced, as existing tools expect them.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! What traffic tells of a server's health (configuration manual section 5.2, `observe`, `on-error`, `error-limit`).
-//! Never looks at traffic itself.
+//! What traffic tells of a server's health (configuration manual section 5.2, `observe`,
+//! `on-error`, `error-limit`).
 //!
 //! Written per sign: nothing while a server answers well; one line of the server when it fails, or
 //! answers well for the first time after that.

@@ -1,5 +1,5 @@
-//! What a process before has left of a server (management.txt 9.3, `show servers state`; configuration manual,
-//! `server-state-file`). Never reads a file.
+//! What a process before has left of a server (management.txt 9.3, `show servers state`;
+//! configuration manual, `server-state-file`).
 
 use crate::{Admin, Balancer, Change, CheckResult, CheckStatus, OpState, health::Health};
 

@@ -1,4 +1,4 @@
-//! One server as all threads share it: counters, state, weight and check record. Never connects.
+//! One server as all threads share it: counters, state, weight and check record.
 //!
 //! Cache lines: the [`Load`] is written per request; state and weights only when they change; the
 //! check record sits behind a lock that only the checker and the statistics take. Who changes the

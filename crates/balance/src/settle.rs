@@ -1,4 +1,4 @@
-//! How a server comes to stand in the load index where its load says. Never touches the index.
+//! How a server comes to stand in the load index where its load says.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 

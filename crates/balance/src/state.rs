@@ -1,4 +1,4 @@
-//! Operational and administrative state of a server in one atomic word. Never decides a transition.
+//! Operational and administrative state of a server in one atomic word.
 //!
 //! Protocol: the word is written only when a check, an operator or DNS changes the state, so its
 //! cache line stays shared by all readers. A transition is a compare-and-swap of the whole word.

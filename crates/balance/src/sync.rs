@@ -1,5 +1,4 @@
 //! The shared words and locks of the load index, under one name so that models can stand in.
-//! Never anything but names: tests build the same sources over checked and counting stand-ins.
 
 use std::sync::PoisonError;
 pub(crate) use std::sync::{

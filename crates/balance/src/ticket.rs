@@ -1,4 +1,4 @@
-//! A request's claim on a server: its drop brings every count down. Never outlives its counts.
+//! A request's claim on a server: its drop brings every count down.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! User weights, their scale, and the slow-start factor. Never stores anything.
+//! User weights, their scale, and the slow-start factor.
 
 /// The unit of effective weights: a server of user weight `w` at full speed weighs
 /// `w * WEIGHT_SCALE`, so slow start has sixteen steps (configuration manual, `slowstart`).

@@ -1,5 +1,4 @@
 //! The load index under a model checker, and the shared cache lines that it writes, counted.
-//! Never measures time.
 //!
 //! The sources of the index are built three times over stand-ins for its words and locks: as they
 //! are over loom's (`right`), with a bug planted (`planted`), and over words that note who is

@@ -1,5 +1,5 @@
-//! Algorithms at work on a simulated farm: shares against their definition, keys that move, tail latency.
-//! Never reads a clock: time is an event's, randomness a seed's, so every figure can be repeated.
+//! Algorithms at work on a simulated farm: shares against their definition, keys that move, tail
+//! latency.
 //!
 //! The tables of `docs/balancing.md` are what these tests compute; `WEIR_DOCS=write` writes them
 //! there.

@@ -1,5 +1,5 @@
-//! What is shown beside a certificate: what its authority (RFC 6066 section 8) and logs (RFC 6962 section 3.3.1) say
-//! of it. Never read nor judged.
+//! What is shown beside a certificate: what its authority (RFC 6066 section 8) and logs (RFC 6962
+//! section 3.3.1) say of it.
 
 use openssl::ssl::SslRef;
 use std::sync::Arc;

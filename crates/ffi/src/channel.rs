@@ -1,4 +1,4 @@
-//! A TLS session that reads and writes through whoever lends it a wire for one call. Never keeps one.
+//! A TLS session that reads and writes through whoever lends it a wire for one call.
 //!
 //! So the library needs neither a socket nor a buffer of its own between calls, and a session that
 //! rests can move to another thread.

@@ -1,4 +1,4 @@
-//! What a session can be told and asked beyond what the crate offers. Never builds one.
+//! What a session can be told and asked beyond what the crate offers.
 
 use crate::flavour::{option_bits, raw};
 use foreign_types::ForeignTypeRef as _;

@@ -1,4 +1,4 @@
-//! The library's list of what has gone wrong on this thread. Never tells of what is in it.
+//! The library's list of what has gone wrong on this thread.
 //!
 //! Who asks how a call has ended is told of a failure if the list is not empty, whoever has left
 //! something there.

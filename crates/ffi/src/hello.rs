@@ -1,4 +1,4 @@
-//! The first messages of a client, while they are looked at. Never interprets one.
+//! The first messages of a client, while they are looked at.
 
 use crate::flavour::{enabled_cipher, raw};
 use foreign_types::ForeignTypeRef as _;

@@ -1,4 +1,4 @@
-//! Names in certificates as texts. Never parses one.
+//! Names in certificates as texts.
 
 use crate::flavour::raw;
 use crate::print::text;

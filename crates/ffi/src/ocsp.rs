@@ -1,4 +1,4 @@
-//! What authorities say of certificates (RFC 6960), where the crate has no words for it. Never judges a response.
+//! What authorities say of certificates (RFC 6960), where the crate has no words for it.
 
 use crate::errors::forget_errors;
 use crate::flavour::raw;

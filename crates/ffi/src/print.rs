@@ -1,4 +1,4 @@
-//! What printing functions of the library write, as texts. Never decides a layout of its own.
+//! What printing functions of the library write, as texts.
 
 use crate::errors::forget_errors;
 use foreign_types::ForeignTypeRef as _;

@@ -1,4 +1,4 @@
-//! Sessions of clients that are resumed with the server that gave them. Never shared between contexts.
+//! Sessions of clients that are resumed with the server that gave them.
 
 use crate::flavour;
 use openssl::error::ErrorStack;

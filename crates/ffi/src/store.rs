@@ -1,5 +1,5 @@
-//! Verification: revocation lists, in stores of authorities and by themselves, and what is being verified. Never
-//! reads a file.
+//! Verification: revocation lists, in stores of authorities and by themselves, and what is being
+//! verified.
 
 use crate::flavour::raw;
 use foreign_types::{ForeignType as _, ForeignTypeRef as _};

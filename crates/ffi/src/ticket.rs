@@ -1,5 +1,4 @@
-//! Tickets that clients keep their sessions in, sealed by keys that we are given (RFC 5077). Never a key of
-//! its own.
+//! Tickets that clients keep their sessions in, sealed by keys that we are given (RFC 5077).
 
 use foreign_types::ForeignTypeRef as _;
 use openssl::ssl::{SslRef, SslVersion};

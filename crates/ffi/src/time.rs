@@ -1,4 +1,4 @@
-//! Dates in certificates as they are written there. Never computes with one.
+//! Dates in certificates as they are written there.
 
 use foreign_types::ForeignTypeRef as _;
 use openssl::asn1::Asn1TimeRef;

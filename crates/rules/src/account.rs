@@ -1,4 +1,4 @@
-//! `userlist`: users, groups, passwords (manual section 3.4), and the hashes of crypt(3). Never asks a client.
+//! `userlist`: users, groups, passwords (manual section 3.4), and the hashes of crypt(3).
 
 use crate::crypt;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What rules do: the table of actions, one entry per keyword, and their execution. Never decides when: conditions do.
+//! What rules do: the table of actions, one entry per keyword, and their execution.
 
 mod connection;
 mod control;

@@ -1,5 +1,5 @@
 //! Scripted health checks (section 4.2 `tcp-check`, `http-check`, and the options for well-known
-//! protocols): what to send and what to expect. Never connects, never waits.
+//! protocols): what to send and what to expect.
 //!
 //! A [`Script`] is a list of [`Step`]s in the order of the configuration. Whoever runs it opens
 //! connections, sends what [`Send`] builds, and lets [`Expect`] judge what has come so far.

@@ -1,4 +1,4 @@
-//! `Context`: what rules may change, beyond what `Facts` lets them see. Never I/O: effects are kept by the transaction.
+//! `Context`: what rules may change, beyond what `Facts` lets them see.
 
 use htx::Head;
 use sample::{Expr, Facts, Missing, Side, TableRef};

@@ -1,4 +1,4 @@
-//! The hashes of crypt(3) that a userlist may hold, told apart by their prefix. Never makes one.
+//! The hashes of crypt(3) that a userlist may hold, told apart by their prefix.
 
 mod des;
 mod md5;

@@ -1,4 +1,4 @@
-//! Error files: raw HTTP responses parsed at load (manual section 4.2, `errorfile`). Never touches a request.
+//! Error files: raw HTTP responses parsed at load (manual section 4.2, `errorfile`).
 
 use htx::{Head, Version};
 

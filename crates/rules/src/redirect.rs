@@ -1,4 +1,4 @@
-//! `redirect`: the location it builds and the reply around it (manual section 4.2). Never sends it.
+//! `redirect`: the location it builds and the reply around it (manual section 4.2).
 
 use htx::target::Target;
 use htx::{Head, HeaderId, Version};

@@ -1,4 +1,4 @@
-//! Local answers: `return`, `deny` and `http-error` arguments compiled (manual section 4.2). Never sends one.
+//! Local answers: `return`, `deny` and `http-error` arguments compiled (manual section 4.2).
 
 use crate::error_file::ErrorFile;
 use htx::{Head, Version, error_replies};

@@ -1,4 +1,4 @@
-//! Rules in order, and their evaluation. Never waits: what needs more bytes is suspended with a cursor.
+//! Rules in order, and their evaluation.
 
 use crate::action::{self, Action, Outcome};
 use crate::context::{Context, facts};

@@ -1,4 +1,4 @@
-//! All rules of one section of the configuration. Never evaluates any.
+//! All rules of one section of the configuration.
 
 use crate::action::{Action, Control};
 use crate::kind::Ruleset;

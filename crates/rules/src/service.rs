@@ -1,4 +1,4 @@
-//! Names of services that `use-service` knows: what the proxy answers by itself. Never answers.
+//! Names of services that `use-service` knows: what the proxy answers by itself.
 
 /// A service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

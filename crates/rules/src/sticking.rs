@@ -1,4 +1,4 @@
-//! `stick` rules: which server a client went to before, and what to remember it by. Never chooses a server.
+//! `stick` rules: which server a client went to before, and what to remember it by.
 
 use sample::{
     Answer, Condition, Expr, Facts, ParseError, Parser, Place, Places, TableRef, TableUse, tables,

@@ -1,4 +1,4 @@
-//! `use_backend`: choosing a backend by condition. Never resolves the name: proxies are known elsewhere.
+//! `use_backend`: choosing a backend by condition.
 
 use sample::{Answer, Condition, Facts, LogFormat, LogStyle, ParseError, Parser};
 use std::sync::Arc;

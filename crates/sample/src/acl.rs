@@ -1,4 +1,4 @@
-//! ACLs: named tests of samples against patterns (manual section 7.1). Never knows a rule.
+//! ACLs: named tests of samples against patterns (manual section 7.1).
 
 mod names;
 

@@ -1,4 +1,4 @@
-//! Arguments in parentheses: the second tokenizer and the typed arguments. Never evaluates anything.
+//! Arguments in parentheses: the second tokenizer and the typed arguments.
 //!
 //! Manual section 2.2: the text between parentheses gets a pass of its own with quotes and
 //! backslashes of its own; `\#`, `\$` and `\xNN` mean nothing there, and other unknown sequences

@@ -1,4 +1,4 @@
-//! Dates as logs and headers print them. Never reads a clock: seconds are given.
+//! Dates as logs and headers print them.
 
 use crate::cast::{write_int, write_padded};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! The cast matrix between sample types. Never fails loudly: an impossible cast makes the sample undefined.
+//! The cast matrix between sample types.
 
 use crate::value::{Bytes, Type, Value};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What parsers of expressions are told about where they are. Never reads a file itself: a reader is given.
+//! What parsers of expressions are told about where they are.
 
 use crate::mention::Mention;
 use crate::pattern::PatternFiles;

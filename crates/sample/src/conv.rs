@@ -1,4 +1,4 @@
-//! The table of converters: one entry per keyword. Never holds an implementation: those are in the submodules.
+//! The table of converters: one entry per keyword.
 
 pub mod arith;
 pub mod crypt;

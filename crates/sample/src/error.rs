@@ -1,4 +1,4 @@
-//! What parsing reports, and the "did you mean" search. Never knows files or columns: the configuration maps words to them.
+//! What parsing reports, and the "did you mean" search.
 
 use std::fmt;
 

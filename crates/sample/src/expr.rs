@@ -1,4 +1,4 @@
-//! Sample expressions: a fetch and the converters behind it, type-checked once. Never knows what a keyword does.
+//! Sample expressions: a fetch and the converters behind it, type-checked once.
 
 use crate::args::{self, Args};
 use crate::context::ParseContext;

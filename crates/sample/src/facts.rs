@@ -1,4 +1,4 @@
-//! `Facts`: all that an evaluation may know about the world. Never I/O: whoever implements it has the answers at hand.
+//! `Facts`: all that an evaluation may know about the world.
 
 use crate::value::{Bytes, Missing, Value};
 use crate::vars::{SharedVars, VarName, VarState};

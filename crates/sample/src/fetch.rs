@@ -1,4 +1,4 @@
-//! The table of fetch methods: one entry per keyword. Never holds an implementation: those are in the submodules.
+//! The table of fetch methods: one entry per keyword.
 
 pub mod auth;
 pub mod body;

@@ -1,5 +1,4 @@
-//! Guards: one look-up for all rules of a set whose conditions begin with a test of the same text. Never decides that
-//! a rule applies, only that it cannot.
+//! Guards: one look-up for all rules of a set whose conditions begin with a test of the same text.
 //!
 //! Configurations choose by host and path, so hundreds of rules ask the same header about texts
 //! that exclude each other. The patterns of such rules are put into one index; the message is

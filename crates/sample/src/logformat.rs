@@ -1,5 +1,5 @@
-//! Log formats: text with `%tags` and `%[expressions]` (manual section 8.2.6). One type serves log lines, header values
-//! and payloads; the style decides about spaces and escaping. Never sends anything.
+//! Log formats: text with `%tags` and `%[expressions]` (manual section 8.2.6). One type serves log
+//! lines, header values and payloads; the style decides about spaces and escaping.
 
 mod builtin;
 mod encode;

@@ -1,5 +1,5 @@
-//! Proxies, servers, userlists and rings that arguments name: they may come later in the file, so whether they exist is known at
-//! the end. Never resolves one.
+//! Proxies, servers, userlists and rings that arguments name: they may come later in the file, so
+//! whether they exist is known at the end.
 
 /// What a name must be the name of.
 #[derive(Debug, Clone, PartialEq, Eq)]

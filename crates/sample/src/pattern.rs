@@ -1,4 +1,4 @@
-//! Patterns: the match methods, and dictionaries of patterns that change while the program runs. Never a condition.
+//! Patterns: the match methods, and dictionaries of patterns that change while the program runs.
 //!
 //! A [`Dictionary`] holds the rows of a file or of an ACL line. Each way of using it has a
 //! [`View`]: the rows compiled for one match method. Expressions hold views and read them without a

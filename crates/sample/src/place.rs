@@ -1,4 +1,4 @@
-//! The 22 places where an expression may be used, and sets of them. Never decides: tables and parsers do.
+//! The 22 places where an expression may be used, and sets of them.
 
 /// One place of use, in the order of the validity strings of `haproxy -dKsmp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

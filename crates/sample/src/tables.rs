@@ -1,4 +1,4 @@
-//! Stick tables named in expressions and rules: names now, numbers once all sections are read. Never holds an entry.
+//! Stick tables named in expressions and rules: names now, numbers once all sections are read.
 
 use crate::value::{Type, Value};
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! Variables: names, scopes, stores and the conditions of `set-var`. Never decides when a scope ends: its owner clears it.
+//! Variables: names, scopes, stores and the conditions of `set-var`.
 
 use crate::value::Value;
 use std::cell::{OnceCell, RefCell};

@@ -1,4 +1,4 @@
-//! Words of a configuration as text, though their bytes may be none. Never changes what is plain UTF-8.
+//! Words of a configuration as text, though their bytes may be none.
 //!
 //! `"\xE0"` is a legal word. Words travel through all parsers as `str`, so a byte that belongs to
 //! no UTF-8 character becomes one of the last 128 code points (`U+10FF80` for `0x80` and so on),

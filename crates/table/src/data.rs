@@ -1,4 +1,4 @@
-//! The data types that a table may store, in the order in which HAProxy lists them. Never holds a value.
+//! The data types that a table may store, in the order in which HAProxy lists them.
 
 /// A data type of an entry (manual section 4.2, `stick-table`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! One entry: its key, its values, who uses it. Never decides when it goes: the table does.
+//! One entry: its key, its values, who uses it.
 //!
 //! The values are behind a lock of their own, held for a few nanoseconds: rates need several words
 //! changed together. Who finds an entry under its shard's lock may take the entry's lock, never the

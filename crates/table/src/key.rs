@@ -1,4 +1,4 @@
-//! Keys: what entries are found by. Never interprets a sample: the expression language casts it first.
+//! Keys: what entries are found by.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};

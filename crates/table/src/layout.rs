@@ -1,4 +1,4 @@
-//! What a `stick-table` line declares, and where each value stands in an entry. Never holds an entry.
+//! What a `stick-table` line declares, and where each value stands in an entry.
 
 use crate::data::{DataKind, DataType, TYPES};
 use crate::key::KeyKind;

@@ -1,4 +1,4 @@
-//! Stick tables: keys, counters, rates, expiry. Never reads a clock (time is an argument), never does I/O.
+//! Stick tables: keys, counters, rates, expiry.
 //!
 //! Reading order: [`Settings`] and [`DataType`] (what a `stick-table` line declares), [`Key`] (what
 //! entries are found by), [`Entry`] (what is stored), [`Table`] (the store that all threads share),

@@ -1,4 +1,4 @@
-//! The rate of events over a period, in two buckets. Never reads a clock.
+//! The rate of events over a period, in two buckets.
 //!
 //! Events are counted in the bucket at hand; when its period is over it becomes the past one, and a
 //! new one begins where it ended, or now if a whole period passed without an event. What is read is

@@ -1,4 +1,4 @@
-//! A part of a table: its entries by key, and the order in which they expire. Never decides what is evicted.
+//! A part of a table: its entries by key, and the order in which they expire.
 //!
 //! The order is lazy: touching an entry only writes its new time into the entry. When an entry
 //! comes up in the order and has been touched since, it is put back at its new time. So the first

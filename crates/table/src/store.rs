@@ -1,4 +1,4 @@
-//! A table that all threads share. Never does I/O, never waits but for its own short locks.
+//! A table that all threads share.
 //!
 //! Protocol. A key belongs to one of up to 64 shards, each on cache lines of its own. A shard's
 //! lock is held for one look-up, insertion or removal; an entry's lock is only taken alone or under

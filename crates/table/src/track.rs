@@ -1,4 +1,4 @@
-//! Tracked entries: what `track-sc*` rules leave with a session or a stream. Never outlives its holder.
+//! Tracked entries: what `track-sc*` rules leave with a session or a stream.
 
 use crate::data::DataType;
 use crate::entry::Entry;

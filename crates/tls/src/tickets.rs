@@ -1,4 +1,4 @@
-//! Keys of tickets that are the same in many processes (`tls-ticket-keys`). Never written to a log.
+//! Keys of tickets that are the same in many processes (`tls-ticket-keys`).
 
 use crate::key::Secret;
 use ffi::{TicketKey, Tickets, Wanted};

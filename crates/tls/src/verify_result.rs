@@ -1,4 +1,4 @@
-//! What verifying a peer's certificate has found, also where the line ignores it. Never decides.
+//! What verifying a peer's certificate has found, also where the line ignores it.
 
 use openssl::ex_data::Index;
 use openssl::ssl::Ssl;

@@ -1,4 +1,4 @@
-//! Protocol versions: which ones a line allows (manual section 5.1). Never negotiates.
+//! Protocol versions: which ones a line allows (manual section 5.1).
 
 use openssl::ssl::SslVersion;
 

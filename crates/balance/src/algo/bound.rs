@@ -1,4 +1,4 @@
-//! `hash-balance-factor`: the most that a server may carry beside the others. Never chooses one.
+//! `hash-balance-factor`: the most that a server may carry beside the others.
 
 use super::Member;
 

@@ -1,4 +1,4 @@
-//! `balance first`: the lowest identifier that has room. Never looks at weights.
+//! `balance first`: the lowest identifier that has room.
 //!
 //! Shared: a table read by all; a pick writes the line of the table's lock.
 

@@ -1,4 +1,4 @@
-//! `balance leastconn`: idle servers in turns, then the least (load + 1) by weight. Never guesses a load.
+//! `balance leastconn`: idle servers in turns, then the least (load + 1) by weight.
 //!
 //! The order is kept by a [`LoadIndex`], which also hears of every release.
 

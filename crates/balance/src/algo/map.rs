@@ -1,4 +1,4 @@
-//! `hash-type map-based`: a hash indexes the table of turns. Never skips a full server: it queues there.
+//! `hash-type map-based`: a hash indexes the table of turns.
 //!
 //! Requests without a key take turns through the same table, as with `static-rr`. Shared: a table
 //! read by all; a pick writes the line of the table's lock and, without a key, that of the

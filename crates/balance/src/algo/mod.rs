@@ -1,4 +1,4 @@
-//! The balancing algorithms, one file each, behind one trait. Never look at a request.
+//! The balancing algorithms, one file each, behind one trait.
 //!
 //! Every file has the same skeleton: a structure, `members` (rebuild after a change of state or
 //! weight, rare) and `choose` (per request, which reserves on the server that it returns).

@@ -1,4 +1,4 @@
-//! `balance peak-ewma`: of two servers drawn by weight, the one expected to answer first. Never keeps a position.
+//! `balance peak-ewma`: of two servers drawn by weight, the one expected to answer first.
 //!
 //! The expectation is the server's peak-sensitive mean latency times the requests that it has under
 //! way and this one, by weight (Finagle's peak EWMA, with the power of two choices). Shared: a

@@ -1,4 +1,4 @@
-//! `balance random(draws)`: the least loaded of a few servers drawn by weight. Never keeps a position.
+//! `balance random(draws)`: the least loaded of a few servers drawn by weight.
 //!
 //! With `hash-balance-factor`, servers that carry too much are passed over. Shared: a table read by
 //! all; a pick writes the line of the table's lock.

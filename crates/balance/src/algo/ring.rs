@@ -1,4 +1,4 @@
-//! `hash-type consistent`: a ring with sixteen points per unit of weight. Never moves another server's keys.
+//! `hash-type consistent`: a ring with sixteen points per unit of weight.
 //!
 //! A point lies at the avalanche of `id * 4096 + n`; a key belongs to the nearest point (ties to
 //! the one before it). Requests without a key walk around the ring, point by point. Shared: a table

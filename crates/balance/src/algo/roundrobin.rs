@@ -1,4 +1,4 @@
-//! `balance roundrobin`: smooth weighted turns, weights may change at any time. Never looks at load.
+//! `balance roundrobin`: smooth weighted turns, weights may change at any time.
 //!
 //! Each server has a *turn*, the number of the pick at which it is due again: `total / weight`
 //! picks after its last turn, whether or not it was served late. The earliest turn that has come is

@@ -1,4 +1,4 @@
-//! `balance static-rr`: turns through a table computed when servers come and go. Never looks at load.
+//! `balance static-rr`: turns through a table computed when servers come and go.
 //!
 //! Shared: a table read by all, and the position, whose line every pick writes once.
 

@@ -1,4 +1,4 @@
-//! Servers drawn at random, exactly in proportion to their weights. Never looks at load by itself.
+//! Servers drawn at random, exactly in proportion to their weights.
 //!
 //! A table of sums, not a ring, whose gaps would bias the draws.
 

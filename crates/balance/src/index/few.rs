@@ -1,5 +1,4 @@
-//! The load index for a handful of servers: a pick looks at all of them. Never keeps an order, so there is
-//! nothing to move.
+//! The load index for a handful of servers: a pick looks at all of them.
 //!
 //! Equals are served in the order in which they came to their load or were last served at it, told
 //! by turns drawn from one counter. Shared lines written: two per pick and per release (the

@@ -1,5 +1,5 @@
-//! The load index of a backend that begins with a handful of servers: looks at all of them until operators have
-//! added more, and keeps levels from then on. Never goes back.
+//! The load index of a backend that begins with a handful of servers: looks at all of them until
+//! operators have added more, and keeps levels from then on.
 //!
 //! Requests are under way while one takes the other's place. Who has begun with [`Few`] only
 //! reserves on a server, which levels allow behind their back, and finds nobody at worst: then it

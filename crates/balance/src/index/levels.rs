@@ -1,5 +1,4 @@
 //! The load index by levels: one node per load value, with the servers at that value in a ring.
-//! Never moves a server up before a pick has to get past it.
 //!
 //! A server stands at its load or below it, never above, save one. So most requests change nothing:
 //!

@@ -1,5 +1,4 @@
 //! The order of servers by load, the one structure that every request of `leastconn` touches.
-//! Never counts requests: [`Load`] does.
 //!
 //! Three designs stand behind one trait so that they can be compared: [`few`], which looks at every
 //! server, [`tree`], an ordered set under one lock, and [`levels`], one node per load value with a

@@ -1,4 +1,4 @@
-//! The plain load index: an ordered set under one lock. Never lets a server stand at a wrong key.
+//! The plain load index: an ordered set under one lock.
 //!
 //! A pick takes the lock once and moves one node; a release takes it only if the key in the index
 //! no longer holds, since turning a reservation into a served request leaves the load as it is. The

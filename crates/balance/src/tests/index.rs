@@ -1,4 +1,4 @@
-//! Least connections, random draws and slow start against their definitions. Never measure time.
+//! Least connections, random draws and slow start against their definitions.
 
 use std::collections::BTreeSet;
 use std::sync::{

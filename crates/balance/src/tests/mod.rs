@@ -1,4 +1,4 @@
-//! Tests of the crate as its callers see it. Never measure time.
+//! Tests of the crate as its callers see it.
 
 mod health;
 mod index;

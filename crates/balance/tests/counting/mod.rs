@@ -1,4 +1,4 @@
-//! The load index over words that note the cache lines written. Never used by two threads.
+//! The load index over words that note the cache lines written.
 #![allow(dead_code, unreachable_pub, reason = "the product uses all of it")]
 
 pub(crate) mod sync;

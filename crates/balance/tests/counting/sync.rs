@@ -1,4 +1,4 @@
-//! Words and locks that note the cache line of each write. Never order anything between threads.
+//! Words and locks that note the cache line of each write.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -1,5 +1,4 @@
 //! What threads do to a load index at the same time, in every order that the memory model allows.
-//! Never asserts anything about time.
 
 use super::{Build, Load};
 use loom::{model::Builder, thread};

@@ -1,5 +1,4 @@
 //! The load index with a bug: a server is moved without a second look at its load.
-//! Never part of the product.
 #![allow(dead_code, unreachable_pub, reason = "the product uses all of it")]
 
 pub(crate) mod sync {

@@ -1,4 +1,4 @@
-//! The settling of a server without the second look. Never part of the product.
+//! The settling of a server without the second look.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 

@@ -1,4 +1,4 @@
-//! The load index as it is, over loom's words and locks. Never differs from the product.
+//! The load index as it is, over loom's words and locks.
 #![allow(dead_code, unreachable_pub, reason = "the product uses all of it")]
 
 pub(crate) mod sync {

@@ -1,4 +1,4 @@
-//! Servers that take their time, and requests that come whether or not they are answered. Never waits.
+//! Servers that take their time, and requests that come whether or not they are answered.
 
 use balance::{Algorithm, Balancer, ServerSettings, Ticket, Wish};
 use std::cmp::Reverse;

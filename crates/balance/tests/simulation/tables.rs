@@ -1,4 +1,4 @@
-//! The tables of `docs/balancing.md`, which are what the tests compute. Never writes unless asked to.
+//! The tables of `docs/balancing.md`, which are what the tests compute.
 
 use std::sync::Mutex;
 

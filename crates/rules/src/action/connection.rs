@@ -1,5 +1,5 @@
-//! Actions on the connection and on how the transaction is treated: addresses, marks, timeouts, priorities.
-//! Never touches the message.
+//! Actions on the connection and on how the transaction is treated: addresses, marks, timeouts,
+//! priorities.
 
 use super::header::{format, with_value};
 use super::{Action, Input, Outcome};

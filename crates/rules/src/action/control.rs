@@ -1,4 +1,4 @@
-//! Actions that end a rule set or tune the transaction. Never edits a message.
+//! Actions that end a rule set or tune the transaction.
 
 use super::{Action, Input, Outcome};
 use crate::context::{Context, LogLevel, facts};

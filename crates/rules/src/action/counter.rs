@@ -1,4 +1,4 @@
-//! Actions on stick counters: tracking, incrementing, tagging. Never waits for a table.
+//! Actions on stick counters: tracking, incrementing, tagging.
 
 use super::{Action, Input, Outcome};
 use crate::context::{Context, Track, facts};

@@ -1,4 +1,4 @@
-//! Actions that change maps and ACLs in memory: `set-map`, `del-map`, `add-acl`, `del-acl`. Never touches a file.
+//! Actions that change maps and ACLs in memory: `set-map`, `del-map`, `add-acl`, `del-acl`.
 
 use super::header::{format, with_value};
 use super::{Action, Input, Outcome};

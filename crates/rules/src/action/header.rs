@@ -1,4 +1,4 @@
-//! Actions that edit header fields and the status. Never goes beyond the room that `tune.maxrewrite` leaves.
+//! Actions that edit header fields and the status.
 
 use super::host::follow_host;
 use super::{Action, Input, Outcome};

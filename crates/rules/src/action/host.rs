@@ -1,5 +1,5 @@
-//! Keeps an absolute target and `Host` saying the same when a rule edits either: a server refuses a request in which
-//! they differ (RFC 9112 section 3.2.2). Never adds a `Host`.
+//! Keeps an absolute target and `Host` saying the same when a rule edits either: a server refuses a
+//! request in which they differ (RFC 9112 section 3.2.2).
 
 use htx::target::{Target, split_port, without_userinfo};
 use htx::{Head, HeaderId};

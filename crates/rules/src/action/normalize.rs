@@ -1,5 +1,5 @@
-//! `normalize-uri`: rewriting of a target into one of its equivalent spellings (RFC 3986 section 6.2.2). Never
-//! touches scheme and authority.
+//! `normalize-uri`: rewriting of a target into one of its equivalent spellings (RFC 3986 section
+//! 6.2.2).
 
 use super::{Action, Input, Outcome};
 use crate::context::Context;

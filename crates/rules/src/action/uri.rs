@@ -1,4 +1,4 @@
-//! Actions that edit the request line. Never touches a header but `Host`, which follows the target.
+//! Actions that edit the request line.
 
 use super::header::{expand, format, regex, with_value};
 use super::host::follow_target;

@@ -1,4 +1,4 @@
-//! Actions that write variables and captures. Never reads more than their expression asks for.
+//! Actions that write variables and captures.
 
 use super::header::with_value;
 use super::{Action, Input, Outcome};

@@ -1,4 +1,4 @@
-//! Judges what a server answered (`expect`). Never waits: it says when more is needed.
+//! Judges what a server answered (`expect`).
 
 use super::pattern::{Pattern, Unusable};
 use super::protocol::Finding;

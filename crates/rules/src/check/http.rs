@@ -1,4 +1,4 @@
-//! The requests of HTTP checks (`http-check send`, `option httpchk`). Never sends one.
+//! The requests of HTTP checks (`http-check send`, `option httpchk`).
 
 use super::send::written;
 use sample::{Facts, LogFormat};

@@ -1,4 +1,4 @@
-//! `tcp-check` and `http-check` lines into steps. Never decides what a check means for its server.
+//! `tcp-check` and `http-check` lines into steps.
 
 use super::expect::{Expect, Status};
 use super::http::{HttpSend, RequestLine};

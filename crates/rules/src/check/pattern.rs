@@ -1,4 +1,4 @@
-//! What an expectation looks for. Never decides whether to wait for more.
+//! What an expectation looks for.
 
 use super::protocol::Protocol;
 use super::send::{from_hex, written};

@@ -1,4 +1,4 @@
-//! Answers of protocols whose frames have lengths: MySQL, LDAP, SPOP. Never reads beyond what has come.
+//! Answers of protocols whose frames have lengths: MySQL, LDAP, SPOP.
 
 use super::expect::Status;
 

@@ -1,5 +1,4 @@
 //! The checks of options for well-known protocols (`option redis-check` and its kin), as scripts.
-//! Never connects.
 //!
 //! Where text and regular expressions say enough, a script is written as its lines would be.
 

@@ -1,4 +1,4 @@
-//! What `tcp-check send*` sends. Never sends it.
+//! What `tcp-check send*` sends.
 
 use sample::{Facts, LogFormat};
 

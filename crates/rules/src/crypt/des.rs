@@ -1,5 +1,4 @@
-//! The traditional hash of 13 characters: 25 times DES (FIPS 46-3), changed by 12 bits of salt. Never for anything but old
-//! passwords: eight characters count, and it is quick to try them all.
+//! The traditional hash of 13 characters: 25 times DES (FIPS 46-3), changed by 12 bits of salt.
 
 use super::{DIGITS, digit};
 

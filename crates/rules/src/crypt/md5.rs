@@ -1,4 +1,4 @@
-//! The `$1$` hash: a thousand rounds of MD5 over password and salt, as FreeBSD made it. Never for new passwords.
+//! The `$1$` hash: a thousand rounds of MD5 over password and salt, as FreeBSD made it.
 
 use super::DIGITS;
 use md5::{Digest as _, Md5};

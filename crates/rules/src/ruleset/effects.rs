@@ -1,4 +1,4 @@
-//! Every action in every rule set that allows it: what changes because of it. Never how its arguments are read.
+//! Every action in every rule set that allows it: what changes because of it.
 
 use super::{Cursor, RuleSet, Ruleset};
 use crate::testing::{Transaction, parse, with_parser};

@@ -1,4 +1,5 @@
-//! Dates as strftime(3) prints them in the C locale, with the flags and widths of its notes on glibc. Never reads a clock.
+//! Dates as strftime(3) prints them in the C locale, with the flags and widths of its notes on
+//! glibc.
 
 use super::{DAYS, DAYS_LONG, Date, MONTHS, MONTHS_LONG};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Arithmetic, bitwise and boolean converters. Never overflows: results saturate at the 64-bit bounds.
+//! Arithmetic, bitwise and boolean converters.
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args, IntOrVar};

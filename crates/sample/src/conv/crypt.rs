@@ -1,4 +1,4 @@
-//! Converters that decrypt, and that take tokens apart and verify them. Never a cipher of its own.
+//! Converters that decrypt, and that take tokens apart and verify them.
 
 use super::json_query;
 use super::{Converter, conv};

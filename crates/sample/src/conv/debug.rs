@@ -1,4 +1,4 @@
-//! `debug`: what passes goes to a sink too. Never changes a value, and never writes anything itself.
+//! `debug`: what passes goes to a sink too.
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args};

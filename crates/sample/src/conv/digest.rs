@@ -1,4 +1,4 @@
-//! Converters of cryptographic digests. Never a cipher, never a signature.
+//! Converters of cryptographic digests.
 
 use super::{Converter, conv};
 use crate::args::digest::{find, hash};

@@ -1,4 +1,4 @@
-//! Converters of FIX messages (Financial Information eXchange, fixtrading.org). Never more than the first message.
+//! Converters of FIX messages (Financial Information eXchange, fixtrading.org).
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args};

@@ -1,4 +1,4 @@
-//! Converters that hash. Never for security: digests live with the cryptography.
+//! Converters that hash.
 
 use super::{Converter, conv};
 use crate::args::Args;

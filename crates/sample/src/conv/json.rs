@@ -1,4 +1,4 @@
-//! The `json` converter: escapes a text for a JSON string. Never adds the quotes.
+//! The `json` converter: escapes a text for a JSON string.
 
 use super::{Converter, conv};
 use crate::args::Args;

@@ -1,4 +1,4 @@
-//! The `json_query` converter: a value of a JSON text by its path. Never builds a tree: it walks the text once.
+//! The `json_query` converter: a value of a JSON text by its path.
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args, json_path};

@@ -1,4 +1,4 @@
-//! The `language` converter: the best of an accept-language list. Never translates.
+//! The `language` converter: the best of an accept-language list.
 
 use super::{Converter, conv};
 use crate::args::Args;

@@ -1,4 +1,4 @@
-//! Converters that look a value up in a map. Never changes it.
+//! Converters that look a value up in a map.
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args};

@@ -1,4 +1,4 @@
-//! Converters of MQTT packets (OASIS MQTT 3.1.1 and 5.0). Never more than the first packet: CONNECT or CONNACK.
+//! Converters of MQTT packets (OASIS MQTT 3.1.1 and 5.0). CONNECT or CONNACK.
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args};

@@ -1,4 +1,4 @@
-//! Converters of addresses and of proxy names. Never resolves a name.
+//! Converters of addresses and of proxy names.
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args};

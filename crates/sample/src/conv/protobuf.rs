@@ -1,4 +1,4 @@
-//! Converters of protocol buffers and gRPC messages. Never needs a schema: fields go by number.
+//! Converters of protocol buffers and gRPC messages.
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args, FieldPath};

@@ -1,4 +1,4 @@
-//! Converters that look a key up in a stick table. Never touch, make or keep an entry.
+//! Converters that look a key up in a stick table.
 
 use super::{Converter, conv};
 use crate::args::Args;

@@ -1,4 +1,4 @@
-//! Converters of texts: case, parts, replacement, comparison. Never interprets an encoding.
+//! Converters of texts: case, parts, replacement, comparison.
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args};

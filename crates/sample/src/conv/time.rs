@@ -1,4 +1,4 @@
-//! Converters of dates. Never reads a clock.
+//! Converters of dates.
 
 use super::{Converter, conv};
 use crate::args::Args;

@@ -1,4 +1,4 @@
-//! Converters of URL encoding and of Host values. Never checks that the result is a URL.
+//! Converters of URL encoding and of Host values.
 
 use super::{Converter, conv};
 use crate::args::Args;

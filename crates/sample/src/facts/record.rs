@@ -1,4 +1,5 @@
-//! What a log line can tell about a transaction: plain data that the proxy fills in as things happen. Never formats.
+//! What a log line can tell about a transaction: plain data that the proxy fills in as things
+//! happen.
 
 use super::Wall;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What expressions may ask about the TLS of a connection (manual section 7.3.4). Never an answer.
+//! What expressions may ask about the TLS of a connection (manual section 7.3.4).
 
 /// Which connection is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Fetches of credentials in requests: `Authorization`, or `Proxy-Authorization` where the client has asked
-//! a proxy. Never knows a password: whoever answers `Facts` does.
+//! Fetches of credentials in requests: `Authorization`, or `Proxy-Authorization` where the client
+//! has asked a proxy.
 
 use super::Source::Call;
 use super::request::request;

@@ -1,4 +1,4 @@
-//! Fetches of buffered bytes: bodies of messages and raw TCP payload. Never waits: what is not there yet says so.
+//! Fetches of buffered bytes: bodies of messages and raw TCP payload.
 
 use super::Source::Call;
 use super::htx;

@@ -1,4 +1,4 @@
-//! Fetches of what was captured earlier in the transaction. Never captures.
+//! Fetches of what was captured earlier in the transaction.
 
 use super::Source::Call;
 use super::{Fetch, SERVER_CONN, TXN, fetch};

@@ -1,4 +1,4 @@
-//! Fetches of constants, of the environment, of time and randomness. Never looks at a message.
+//! Fetches of constants, of the environment, of time and randomness.
 
 use super::Source::{Call, Flag, Name as Named, Number as Num};
 use super::{ANY, Fetch, INTERNAL, fetch};

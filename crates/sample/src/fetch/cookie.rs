@@ -1,4 +1,4 @@
-//! Fetches of cookies: `Cookie` in requests, `Set-Cookie` in responses. Never inserts one.
+//! Fetches of cookies: `Cookie` in requests, `Set-Cookie` in responses.
 
 use super::Source::Call;
 use super::request::request;

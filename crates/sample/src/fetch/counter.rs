@@ -1,4 +1,4 @@
-//! What fetches of stick counters have in common: finding the entry, reading and changing it. Never holds a keyword.
+//! What fetches of stick counters have in common: finding the entry, reading and changing it.
 
 use crate::args::Args;
 use crate::facts::Facts;

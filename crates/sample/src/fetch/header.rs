@@ -1,4 +1,4 @@
-//! Fetches of header fields, whole (`fhdr`) or split at commas (`hdr`). Never edits one.
+//! Fetches of header fields, whole (`fhdr`) or split at commas (`hdr`).
 
 use super::Source::Call;
 use super::request::request;

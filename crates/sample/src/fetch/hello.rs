@@ -1,4 +1,4 @@
-//! Fetches of TLS hello messages in raw streams (RFC 8446 section 4.1, RFC 6066). Never decrypts: hellos are clear.
+//! Fetches of TLS hello messages in raw streams (RFC 8446 section 4.1, RFC 6066).
 
 use super::Source::Call;
 use super::{Fetch, REQUEST, RESPONSE, fetch};

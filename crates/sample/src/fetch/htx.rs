@@ -1,5 +1,5 @@
-//! The `internal.*` fetches: a message as a list of blocks, in the shape that HAProxy's debugging aids show. Never exact
-//! about memory: sizes are those that the message would take there.
+//! The `internal.*` fetches: a message as a list of blocks, in the shape that HAProxy's debugging
+//! aids show.
 
 use super::Source::Call;
 use super::{Fetch, INTERNAL, fetch};

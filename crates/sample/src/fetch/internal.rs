@@ -1,4 +1,4 @@
-//! Fetches of proxies, servers and their counters, and of the rules themselves. Never computes: `Facts` knows.
+//! Fetches of proxies, servers and their counters, and of the rules themselves. `Facts` knows.
 
 use super::Source::{Call, Count as Counted, Name as Named, Number as Num, Server, ServerFlag};
 use super::{BACKEND, Fetch, INTERNAL, SERVER, SESSION, fetch};

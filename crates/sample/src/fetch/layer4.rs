@@ -1,4 +1,4 @@
-//! Fetches about connections: addresses, ports, errors. Never looks at bytes.
+//! Fetches about connections: addresses, ports, errors.
 
 use super::Source::{Call, Flag, Number as Num, Text as Txt};
 use super::{CLIENT, Fetch, INTERNAL, SERVER_CONN, SESSION, fetch};

@@ -1,4 +1,4 @@
-//! Fetches of start lines: method, target and its parts, versions, status. Never looks at header fields but `Host`.
+//! Fetches of start lines: method, target and its parts, versions, status.
 
 use super::Source::Call;
 use super::{Fetch, REQUEST, RESPONSE, SERVER_CONN, TXN, fetch};

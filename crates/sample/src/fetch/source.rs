@@ -1,4 +1,4 @@
-//! Fetches of the counters of the client's address, `src_*`, and of tables as a whole. Never tracks anything.
+//! Fetches of the counters of the client's address, `src_*`, and of tables as a whole.
 
 use super::Source::Call;
 use super::counter::Ask::{Clear, ClearElement, Element, Kilo, Value as Stored};

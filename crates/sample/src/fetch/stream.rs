@@ -1,4 +1,4 @@
-//! Fetches that know the beginning of some protocols: length-prefixed blocks, RDP, distcc. Never changes a byte.
+//! Fetches that know the beginning of some protocols: length-prefixed blocks, RDP, distcc.
 
 use super::Source::Call;
 use super::{Fetch, REQUEST, RESPONSE, fetch};

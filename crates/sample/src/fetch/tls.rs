@@ -1,4 +1,4 @@
-//! Fetches about the TLS of connections and the certificates shown on them. Never looks at bytes.
+//! Fetches about the TLS of connections and the certificates shown on them.
 
 use super::Source::{Call, Tls};
 use super::{CLIENT_TLS, Fetch, SERVER_CONN, fetch};

@@ -1,4 +1,4 @@
-//! Fetches of the counters of tracked entries: `sc_*`, `sc0_*` and its siblings. Never finds an entry itself.
+//! Fetches of the counters of tracked entries: `sc_*`, `sc0_*` and its siblings.
 
 use super::Source::Call;
 use super::counter::Ask::{Clear, ClearElement, Element, Kilo, Tracked, Trackers, Value};

@@ -1,4 +1,4 @@
-//! The flags of log formats and the escaping they and the styles ask for. Never knows a tag.
+//! The flags of log formats and the escaping they and the styles ask for.
 
 use super::LogStyle;
 use crate::context::ParseContext;

@@ -1,5 +1,5 @@
-//! Log lines as JSON: `%{+json}o`, then items with names, `%(name)tag` or `%(name:type)[expression]`.
-//! Never writes what has no name.
+//! Log lines as JSON: `%{+json}o`, then items with names, `%(name)tag` or
+//! `%(name:type)[expression]`.
 //!
 //! The syntax is that of HAProxy 3.0, where an item without a name, and text between items, is left
 //! out. Numbers are numbers, what is missing is `null`, everything else is a string.

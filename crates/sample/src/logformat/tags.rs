@@ -1,4 +1,4 @@
-//! The tags of log formats, one entry each (manual section 8.2.6). Never allocates.
+//! The tags of log formats, one entry each (manual section 8.2.6).
 
 use super::encode::Flags;
 use crate::calendar::Date;

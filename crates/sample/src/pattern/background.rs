@@ -1,5 +1,5 @@
-//! A thread that compiles and frees large layers of patterns, so that no look-up and no change waits for
-//! it. Never changes what a dictionary says.
+//! A thread that compiles and frees large layers of patterns, so that no look-up and no change
+//! waits for it.
 
 use super::dictionary::Dictionary;
 use std::any::Any;

@@ -1,4 +1,4 @@
-//! A dictionary: the rows of one pattern file, map or ACL line, and every view of them. Never reads a file.
+//! A dictionary: the rows of one pattern file, map or ACL line, and every view of them.
 
 use super::background;
 use super::edition::{Edition, Merge};

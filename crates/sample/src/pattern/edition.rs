@@ -1,4 +1,4 @@
-//! One version of a dictionary: its rows, and their layers for each view. Never takes a lock.
+//! One version of a dictionary: its rows, and their layers for each view.
 
 use super::background::Waste;
 use super::layer::Layer;

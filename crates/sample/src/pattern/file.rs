@@ -1,5 +1,4 @@
-//! The dictionaries of a configuration: one per file and per ACL line, shared by all who name them. Never reads a file
-//! by itself.
+//! The dictionaries of a configuration: one per file and per ACL line, shared by all who name them.
 
 use super::dictionary::{Dictionary, NO_ID};
 use super::rows::Rows;

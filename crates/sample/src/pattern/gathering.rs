@@ -1,4 +1,4 @@
-//! Patterns of several views in one index, each with the number of whoever it belongs to. Never changes once built.
+//! Patterns of several views in one index, each with the number of whoever it belongs to.
 
 use super::index::{Index, with_text};
 use super::table::Table;

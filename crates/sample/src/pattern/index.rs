@@ -1,4 +1,4 @@
-//! The index of a layer of patterns, one shape per match method. Never parses flags, never knows which patterns live.
+//! The index of a layer of patterns, one shape per match method.
 
 use super::Match;
 use super::nets::Nets;

@@ -1,4 +1,4 @@
-//! Networks by prefix length: a look-up asks once per length in use, longest first. Never resolves a name.
+//! Networks by prefix length: a look-up asks once per length in use, longest first.
 
 use crate::value::Value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,4 +1,4 @@
-//! Patterns of integers: ranges and the operators in front of them (manual section 7.1.3). Never looks at a sample.
+//! Patterns of integers: ranges and the operators in front of them (manual section 7.1.3).
 
 /// An integer operator; it stays in force for the patterns behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The rows of one version of a dictionary: keys and values as text. Never compiles a pattern.
+//! The rows of one version of a dictionary: keys and values as text.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! A hash table of texts kept in one arena. Never removes: whoever removes rebuilds.
+//! A hash table of texts kept in one arena.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};

@@ -1,4 +1,4 @@
-//! Every fetch and converter of stick counters, against entries with known values. Never waits for time to pass.
+//! Every fetch and converter of stick counters, against entries with known values.
 
 use crate::testing::{World, with_parser};
 use crate::value::Type;

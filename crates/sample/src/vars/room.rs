@@ -1,4 +1,4 @@
-//! How much memory variables may take (manual section 3.2, `tune.vars.*-max-size`). Never stores one.
+//! How much memory variables may take (manual section 3.2, `tune.vars.*-max-size`).
 
 use super::{Scope, SharedVars, VarName, VarStore, Variables};
 use crate::value::Value;

@@ -1,4 +1,4 @@
-//! The store against a naive model, expiry, purging, trackers. Never touches a clock.
+//! The store against a naive model, expiry, purging, trackers.
 
 use super::*;
 use crate::layout::Stored;

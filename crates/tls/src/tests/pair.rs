@@ -1,4 +1,4 @@
-//! A client and a server whose records pass through queues. Never waits.
+//! A client and a server whose records pass through queues.
 
 use crate::{
     Acceptor, BindSettings, Conn, Connector, Defaults, Extras, Fault, Files, Listed, Options,

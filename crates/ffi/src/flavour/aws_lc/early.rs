@@ -1,5 +1,5 @@
-//! What is said before a handshake is over, with AWS-LC: it lets a handshake begin, and then reads and writes as
-//! usual. Never judged.
+//! What is said before a handshake is over, with AWS-LC: it lets a handshake begin, and then reads
+//! and writes as usual.
 
 use foreign_types::ForeignTypeRef as _;
 use openssl::error::ErrorStack;

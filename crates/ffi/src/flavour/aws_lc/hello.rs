@@ -1,4 +1,4 @@
-//! The client's first message, with AWS-LC. Never keeps anything of it.
+//! The client's first message, with AWS-LC.
 
 use crate::hello::Refused;
 use foreign_types::ForeignTypeRef as _;

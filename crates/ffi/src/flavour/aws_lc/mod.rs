@@ -1,4 +1,4 @@
-//! AWS-LC, whose handshakes cost less than half of OpenSSL's. Never another library.
+//! AWS-LC, whose handshakes cost less than half of OpenSSL's.
 
 pub(crate) mod early;
 pub(crate) mod hello;

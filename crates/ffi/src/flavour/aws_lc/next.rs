@@ -1,4 +1,4 @@
-//! NPN, which is left to OpenSSL (`LACKS`). Never chooses.
+//! NPN, which is left to OpenSSL (`LACKS`).
 
 use openssl::ssl::{SslContextBuilder, SslRef};
 

@@ -1,4 +1,4 @@
-//! Providers of algorithms: AWS-LC has none but itself. Never pretends to load one.
+//! Providers of algorithms: AWS-LC has none but itself.
 
 /// Loads none.
 ///

@@ -1,4 +1,4 @@
-//! Functions of AWS-LC by the names that they have in OpenSSL. Never wrapped here.
+//! Functions of AWS-LC by the names that they have in OpenSSL.
 
 pub(crate) use openssl_sys::{
     ERR_clear_error, OCSP_RESPONSE_print, OCSP_resp_count, SSL_CTX_set_msg_callback,

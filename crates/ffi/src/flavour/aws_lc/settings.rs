@@ -1,4 +1,4 @@
-//! What contexts and sessions of AWS-LC can be told and asked. Never builds one.
+//! What contexts and sessions of AWS-LC can be told and asked.
 
 use super::raw;
 use crate::Prefers;

@@ -1,4 +1,4 @@
-//! Tickets of AWS-LC, which authenticates by HMAC alone. Never a key of its own.
+//! Tickets of AWS-LC, which authenticates by HMAC alone.
 
 use crate::ticket::{Tickets, answer};
 use openssl::ssl::SslContextBuilder;

@@ -1,4 +1,4 @@
-//! What is said before a handshake is over, with OpenSSL. Never judged.
+//! What is said before a handshake is over, with OpenSSL.
 
 use super::raw;
 use foreign_types::ForeignTypeRef as _;

@@ -1,4 +1,4 @@
-//! The client's first message, with OpenSSL. Never keeps anything of it.
+//! The client's first message, with OpenSSL.
 
 use super::raw;
 use crate::hello::Refused;

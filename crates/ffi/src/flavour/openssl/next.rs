@@ -1,5 +1,5 @@
-//! Protocols that a server names and its client chooses from, before ALPN did that the other way round (NPN).
-//! Never in TLS 1.3, which has no word for it.
+//! Protocols that a server names and its client chooses from, before ALPN did that the other way
+//! round (NPN).
 
 use foreign_types::ForeignTypeRef as _;
 use openssl::ex_data::Index;

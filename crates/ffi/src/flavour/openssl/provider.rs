@@ -1,4 +1,4 @@
-//! Which implementations OpenSSL takes algorithms from. Never chooses one.
+//! Which implementations OpenSSL takes algorithms from.
 
 use super::raw;
 use openssl::provider::Provider;

@@ -1,4 +1,4 @@
-//! Functions of OpenSSL that its bindings lack. Never wrapped here.
+//! Functions of OpenSSL that its bindings lack.
 
 use openssl_sys::{
     BIO, OCSP_BASICRESP, OCSP_CERTID, OCSP_RESPONSE, OSSL_LIB_CTX, OSSL_PARAM, OSSL_PROVIDER, SSL,

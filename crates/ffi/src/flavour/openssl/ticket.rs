@@ -1,4 +1,4 @@
-//! Tickets of OpenSSL, which authenticates by contexts of its newer kind. Never a key of its own.
+//! Tickets of OpenSSL, which authenticates by contexts of its newer kind.
 
 use super::raw;
 use crate::ticket::{TicketKey, Tickets, answer};

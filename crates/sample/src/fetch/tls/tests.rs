@@ -1,4 +1,4 @@
-//! Every fetch about TLS asks what its name says. Never a handshake.
+//! Every fetch about TLS asks what its name says.
 
 use crate::testing::World;
 
