@@ -76,7 +76,7 @@ impl Test {
         if words.get(1).is_none_or(|word| word.is_empty()) && expr.output() != Type::Bool {
             cx.warn(format!("parsing acl keyword '{word}' :\n{NO_PATTERN}"));
         }
-        // What converters make of the sample is compared as its type is, not as the keyword is.
+        // With converters the sample is compared by its type, without them by the keyword's method.
         let method = derived.filter(|_| !expr.has_converters()).map(|entry| entry.2);
         let mut flags = Flags { method, ..Flags::default() };
         let at = flags.parse(words, 1, &expr, cx)?;
@@ -95,7 +95,7 @@ impl Test {
         Ok(test)
     }
 
-    /// What it looks at.
+    /// The expression whose sample is compared.
     pub(crate) fn expr(&self) -> &Expr {
         &self.expr
     }
@@ -176,7 +176,7 @@ fn in_acl(error: ParseError, word: &str, keyword: &str) -> ParseError {
     ParseError { message, ..error }
 }
 
-/// What is said of a test without any pattern.
+/// The warning about a test without patterns.
 const NO_PATTERN: &str =
     "  no pattern to match against were provided, so this ACL will never match.
   If this is what you intended, please add '--' to get rid of this warning.

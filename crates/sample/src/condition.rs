@@ -14,7 +14,7 @@ struct Term {
     acl: Arc<Acl>,
 }
 
-/// What follows `if` or `unless`: any of several groups of terms that must all hold.
+/// The condition behind `if` or `unless`: any of several groups of terms, all of which must hold.
 #[derive(Debug)]
 pub struct Condition {
     unless: bool,

@@ -1,4 +1,5 @@
-//! What parsers of expressions are told about where they are.
+//! The context in which expressions are parsed: the section, its line, and the state that all
+//! parsers of one configuration share.
 
 use crate::mention::Mention;
 use crate::pattern::PatternFiles;
@@ -16,7 +17,7 @@ use stdx::Mutex;
 /// Public keys of files, by the names of these.
 pub type PublicKeys = Arc<Mutex<BTreeMap<Box<str>, PublicKey>>>;
 
-/// What all parsers of one configuration share.
+/// The state that all parsers of one configuration share.
 pub struct Shared<'a> {
     /// Reads a whole file (patterns, maps, payloads of replies).
     pub files: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
@@ -91,7 +92,7 @@ impl Captures {
 
 /// Where the words being parsed stand.
 pub struct ParseContext<'a> {
-    /// What all parsers of one configuration share.
+    /// The state that all parsers of one configuration share.
     pub shared: &'a Shared<'a>,
     /// Capture slots of the section.
     pub captures: &'a Captures,
@@ -99,7 +100,7 @@ pub struct ParseContext<'a> {
     pub places: Places,
     /// Name of the proxy, empty outside of one.
     pub proxy: &'a str,
-    /// What `auth` calls its realm unless told; empty for the proxy's name.
+    /// The default realm of `auth`; empty for the proxy's name.
     pub realm: &'a str,
     /// Whether the proxy is in HTTP mode.
     pub http: bool,

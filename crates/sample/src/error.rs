@@ -1,4 +1,4 @@
-//! What parsing reports, and the "did you mean" search.
+//! The error of a parser of expressions, and the "did you mean" search.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub struct ParseError {
     pub word: usize,
     /// Byte offset inside that word.
     pub offset: usize,
-    /// What is wrong, in HAProxy's words where it has any.
+    /// The message, in HAProxy's words where it has any.
     pub message: String,
 }
 

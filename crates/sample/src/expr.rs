@@ -55,7 +55,7 @@ impl Expr {
         };
         let side = if self.fetch.name.starts_with("res") { Side::Response } else { Side::Request };
         let endless = is_payload && self.args.int(1).unwrap_or(0) == 0;
-        // What these say of a beginning stands, whatever follows.
+        // The result of these converters on a prefix is final, whatever bytes follow.
         let settled = self
             .steps
             .iter()
@@ -203,7 +203,7 @@ impl Expr {
         self.fetch.valid.meets(places)
     }
 
-    /// What the fetch needs, in the words of HAProxy's messages.
+    /// The name of the data that the fetch needs, in the words of HAProxy's messages.
     pub fn needs(&self) -> &'static str {
         self.fetch.needs()
     }

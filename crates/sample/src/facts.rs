@@ -95,7 +95,7 @@ pub enum Number {
     ServerGlitches,
 }
 
-/// What the system knows about the client's TCP connection; times are microseconds.
+/// The kernel's figures about the client's TCP connection; times are microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpState {
     /// `fc_rtt`
@@ -388,7 +388,7 @@ pub trait Facts {
         None
     }
 
-    /// What logs tell about the transaction.
+    /// The log record of the transaction.
     fn record(&self) -> Option<&TransactionRecord> {
         None
     }
@@ -420,7 +420,7 @@ pub struct NoFacts;
 
 impl Facts for NoFacts {}
 
-/// What an expression sees that is evaluated outside of any connection.
+/// Expressions that are evaluated outside of any connection see the variables of the process only.
 impl Facts for SharedVars {
     fn var(&self, name: &VarName) -> Option<Value<'static>> {
         self.get(name)

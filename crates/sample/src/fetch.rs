@@ -175,7 +175,7 @@ impl Fetch {
         Box::leak(Box::new(Fetch { source, each: None, slow: false, ..*self }))
     }
 
-    /// What is missing where the fetch is not valid, in HAProxy's words.
+    /// The name of the missing data where the fetch is not valid, in HAProxy's words.
     pub fn needs(&self) -> &'static str {
         match self.valid {
             v if v == Places::parse(REQUEST) && self.is_payload() => "buffered request payload",

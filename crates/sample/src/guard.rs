@@ -42,7 +42,7 @@ struct Group {
     patterns: Gathering,
 }
 
-/// What the guards have found out about the message at hand. Whoever edits the message forgets it.
+/// The results of the guards for the current message. An edit of the message has to clear them.
 #[derive(Debug, Default)]
 pub struct Lookout([Option<Hits>; GROUPS]);
 
@@ -138,7 +138,7 @@ impl Group {
     fn look(&self, facts: &dyn Facts) -> Hits {
         let mut hits = Hits::default();
         if !facts.is_final() {
-            // What is missing may still come: only the test itself can say so.
+            // Missing data may still arrive, so only the test itself can decide.
             hits.len = HITS + 1;
             return hits;
         }

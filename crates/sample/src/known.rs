@@ -50,7 +50,7 @@ const AREAS: &[(&str, &str)] = &[
     ("table_", "stick tables"),
 ];
 
-/// What a name that is not implemented waits for, in parentheses.
+/// The area that an unimplemented keyword belongs to, in parentheses.
 pub(crate) fn reason(name: &str) -> String {
     let area = AREAS.iter().find(|(start, _)| name.starts_with(start));
     area.map_or_else(String::new, |(_, area)| format!(" ({area})"))

@@ -18,7 +18,7 @@ use crate::facts::Facts;
 use crate::place::{Place, Places};
 use stdx::mutation::ignored_keyword;
 
-/// What a format is for.
+/// The use of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogStyle {
     /// A log line: runs of spaces merge, missing texts show as `-`.
@@ -122,7 +122,7 @@ struct Builder<'p, 'c> {
     flags: Flags,
     pieces: Vec<Piece>,
     literal: Vec<u8>,
-    /// What has a name, once `%{+json}o` has been read.
+    /// The named members, once `%{+json}o` has been read.
     members: Option<Vec<Member>>,
 }
 

@@ -1,7 +1,7 @@
 //! Proxies, servers, userlists and rings that arguments name: they may come later in the file, so
 //! whether they exist is known at the end.
 
-/// What a name must be the name of.
+/// The kind of object that a name refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
     /// A proxy with a server side; without a name, this one.
@@ -21,7 +21,7 @@ pub enum Wanted {
 /// An argument that names something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
-    /// What it names.
+    /// The object that it refers to.
     pub wanted: Wanted,
     /// Number of the argument, from 1.
     pub number: usize,

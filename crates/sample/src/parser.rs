@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 
 /// A [`ParseContext`] together with the ACLs that conditions may name.
 pub struct Parser<'a> {
-    /// What expressions need.
+    /// The context of expressions.
     pub context: ParseContext<'a>,
     /// ACLs of the section defined so far.
     pub acls: &'a AclTable,

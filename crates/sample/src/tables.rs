@@ -34,7 +34,7 @@ impl TableRef {
     }
 }
 
-/// What a table is named for, so that messages can tell.
+/// The use of a table, for messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableUse {
     /// Argument `number` of a keyword.
@@ -57,7 +57,7 @@ pub enum TableUse {
 pub struct TableMention {
     /// The table.
     pub table: Arc<TableRef>,
-    /// What for.
+    /// The use.
     pub usage: TableUse,
     /// The proxy that the place belongs to.
     pub proxy: String,

@@ -86,10 +86,10 @@ impl VarName {
     }
 }
 
-/// What a store knows about a variable.
+/// The state of a variable in a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VarState {
-    /// Never heard of.
+    /// The variable is unknown.
     Absent,
     /// Declared, or set once and unset since.
     Unset,
@@ -175,12 +175,12 @@ impl VarStore {
         }
     }
 
-    /// What its variables take, as [`VarLimits`] counts.
+    /// The memory of its variables, as [`VarLimits`] counts it.
     fn size(&self) -> usize {
         self.known().map_or(0, Store::size)
     }
 
-    /// What one variable takes; nothing if it does not exist.
+    /// The memory of one variable; 0 if it does not exist.
     fn size_of(&self, name: &VarName) -> usize {
         self.known().map_or(0, |it| {
             find(&it.entries.borrow(), name).map_or(0, |entry| room::size(entry.value.as_ref()))

@@ -130,7 +130,7 @@ fn methods_operators_and_flags_count() {
         ("int(8) gt 3:8", true), ("int(9) gt 3:8", false), ("int(2) lt 3:8", false), ("int(9) lt 3:", true), ("int(8) gt 8:8", true),
         ("str(10.1.1.1:80) -m ip 10.0.0.0/8", true), ("str(10.1.1.1.1) -m ip 10.0.0.0/8", false),
         ("req.hdr -m found", false), ("req.hdr_val gt 0", false), ("req.hdr(,-1) -m found", true),
-        // What cannot be converted ends the search among several values.
+        // A value that cannot be converted ends the search among several values.
         ("req.hdr(x-v),map_str(map) -m found", false), ("req.hdr(x-u),map_str(map) 1", true), ("req.hdr(x-v) a", true),
         ("path / -u", false), ("path -u", false),
     ];

@@ -11,7 +11,7 @@ pub struct Algorithm {
     by: By,
 }
 
-/// Who computes it.
+/// The implementation of a digest.
 #[derive(Debug)]
 enum By {
     /// Code of ours, plain and keyed.

@@ -45,7 +45,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// What the path leads to.
+/// The value at the end of a path.
 enum Token<'j> {
     /// A string without its quotes, still escaped.
     Text(&'j [u8]),

@@ -10,7 +10,7 @@ const MAX_WIDTH: usize = 1024;
 /// Conversions that are numbers: the zeros or blanks before them are padding.
 const NUMBERS: &str = "CdegGHIjklmMSuUVwWyY";
 
-/// What stands between the percent sign and the conversion.
+/// The flags and the width between the percent sign and the conversion.
 #[derive(Clone, Copy, Default)]
 struct Form {
     /// `_`, `-` or `0`: how to pad.
@@ -84,7 +84,7 @@ fn modified(text: &str) -> &str {
 }
 
 impl Date {
-    /// strftime(3) in the C locale. What is no conversion stays as it is.
+    /// strftime(3) in the C locale. An unknown conversion is copied.
     pub fn write_strftime(&self, format: &str, out: &mut Vec<u8>) {
         let mut rest = format;
         while let Some(at) = rest.find('%') {

@@ -170,7 +170,7 @@ fn judge(algorithm: Algorithm, text: &[u8], key: &TokenKey, token: &[u8]) -> i64
     }
 }
 
-/// What is signed, and the signature.
+/// The signed part of a token, and its signature.
 fn split(token: &[u8]) -> Option<(&[u8], Vec<u8>)> {
     let mut dots = memchr::memchr_iter(b'.', token);
     let (_, second, None) = (dots.next()?, dots.next()?, dots.next()) else { return None };

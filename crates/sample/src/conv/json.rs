@@ -22,7 +22,7 @@ fn input_code(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     }
 }
 
-/// What follows in the input: a character, its length in bytes, and what is wrong with it.
+/// One decoded step of the input: a character, its length in bytes, and the kind of error, if any.
 struct Decoded {
     char: u32,
     len: usize,

@@ -22,7 +22,7 @@ pub(super) fn path(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> 
         "int" => true,
         _ => return Err("output_type only supports \"int\" as argument".into()),
     };
-    // What is no path leads to nothing.
+    // A malformed path matches nothing.
     let steps = json_path::parse(args.bytes(0)).map_or(Arg::Omitted, Arg::Path);
     args.0 = vec![steps, Arg::Int(i64::from(as_int))];
     Ok(())

@@ -12,7 +12,7 @@ pub(super) const TABLE: &[Converter] = &[
     conv("language", "string[,string]", (Type::Str, Type::Str), "The one of the languages given (a;b;c) that the list prefers, or the default.", language),
 ];
 
-/// A weight in thousandths (RFC 9110 section 12.4.2): `0.8` is 800. What is no weight counts as 1.
+/// A weight in thousandths (RFC 9110 section 12.4.2): `0.8` is 800. A malformed weight counts as 1.
 fn weight(parameters: &[u8]) -> u32 {
     const WHOLE: u32 = 1000;
     let Some(text) = trim(parameters).strip_prefix(b"q=") else { return WHOLE };

@@ -79,7 +79,7 @@ fn shape(property: u8) -> Option<Shape> {
     })
 }
 
-/// What remains to be read of a packet.
+/// The unread rest of a packet.
 struct Input<'b>(&'b [u8]);
 
 impl<'b> Input<'b> {

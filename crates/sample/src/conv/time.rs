@@ -50,7 +50,7 @@ fn http_date<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<V
     let mut out = Vec::with_capacity(36);
     Date::new(time.div_euclid(unit), 0).write_http(&mut out);
     if unit > 1 {
-        // What is left of the second stands behind it, as a plain number.
+        // The rest below a second follows as a plain number.
         out.truncate(out.len() - " GMT".len());
         out.push(b'.');
         write_int(&mut out, time.rem_euclid(unit));

@@ -1,5 +1,4 @@
-//! What a log line can tell about a transaction: plain data that the proxy fills in as things
-//! happen.
+//! The record of a transaction for log lines, filled in by the proxy as the transaction proceeds.
 
 use super::Wall;
 use std::net::SocketAddr;

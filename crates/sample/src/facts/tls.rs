@@ -1,4 +1,4 @@
-//! What expressions may ask about the TLS of a connection (manual section 7.3.4).
+//! The questions that expressions ask about the TLS session of a connection (manual section 7.3.4).
 
 /// Which connection is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub enum TlsFact<'q> {
     Certificate(Owner, CertificateFact<'q>),
 }
 
-/// Whose certificate it is.
+/// The owner of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// Whom the connection is with.
@@ -115,7 +115,7 @@ pub struct NamePart<'q> {
     pub rfc2253: bool,
 }
 
-/// What a client's first message offers.
+/// The parts of a ClientHello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offered {
     /// `ssl_fc_protocol_hello_id`

@@ -33,7 +33,7 @@ pub(super) const TABLE: &[Fetch] = &[
 type Pair<'v> = (&'v [u8], &'v [u8], Option<u8>);
 
 /// The cookies of a field's value (RFC 2965 section 3). A comma separates as a semicolon does;
-/// within quotes, which only values have, neither does. What has no `=` is no cookie, nor is an
+/// neither does within quotes, which only values have. A part without `=` is no cookie, nor is an
 /// attribute, whose name begins with a dollar.
 struct Pairs<'v> {
     rest: &'v [u8],

@@ -1,4 +1,4 @@
-//! What fetches of stick counters have in common: finding the entry, reading and changing it.
+//! Shared parts of the stick counter fetches: finding an entry, reading it and changing it.
 
 use crate::args::Args;
 use crate::facts::Facts;
@@ -6,7 +6,7 @@ use crate::tables::with_key;
 use crate::value::{Missing, Outcome, Value};
 use table::{DataType, Entry, Table};
 
-/// Whose entry is asked for.
+/// The way to the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     /// The one tracked in this place.
@@ -17,7 +17,7 @@ pub(super) enum Whose {
     Source,
 }
 
-/// What is asked of it.
+/// The operation on the entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ask {
     /// A value.

@@ -34,7 +34,7 @@ const SUPPORTED_GROUPS: u16 = 10;
 const ALPN: u16 = 16;
 const SESSION_TICKET: u16 = 35;
 
-/// What remains of a message.
+/// The unread rest of a message.
 struct Input<'b>(&'b [u8]);
 
 impl<'b> Input<'b> {
@@ -48,7 +48,7 @@ impl<'b> Input<'b> {
         Some(self.take(len)?.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)))
     }
 
-    /// What stands behind its own length of `len` bytes.
+    /// The bytes behind a length field of `len` bytes.
     fn block(&mut self, len: usize) -> Option<Input<'b>> {
         let size = self.number(len)?;
         self.take(size).map(Input)

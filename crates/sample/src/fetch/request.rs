@@ -171,7 +171,7 @@ fn url_port<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 fn params(uri: &[u8], delimiter: u8) -> impl Iterator<Item = (&[u8], &[u8])> {
     let start = memchr::memchr(delimiter, uri).map_or(uri.len(), |at| at + 1);
     let is_end = move |byte: &u8| matches!(byte, b'&' | b';') || *byte == delimiter;
-    // What has no equals sign is no parameter.
+    // A part without an equals sign is no parameter.
     uri[start..].split(is_end).filter_map(|pair| {
         let equals = memchr::memchr(b'=', pair)?;
         Some((&pair[..equals], &pair[equals + 1..]))

@@ -93,7 +93,7 @@ fn any_lv<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     block(current(facts), args, facts)
 }
 
-/// What stands before the cookie: TPKT header, X.224 connection request.
+/// The bytes in front of the cookie: TPKT header, X.224 connection request.
 const RDP_PREFIX: usize = 11;
 
 /// The cookie of that name (in any case), or any (MS-RDPBCGR section 2.2.1.1).

@@ -63,7 +63,7 @@ impl Flags {
         }
     }
 
-    /// What stands for a missing text.
+    /// Writes the placeholder of a missing text.
     pub fn missing(self, out: &mut Vec<u8>) {
         if self.json {
             return;

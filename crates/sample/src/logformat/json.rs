@@ -17,10 +17,10 @@ const NUMBERS: &[&str] = &[
     "bc", "bp", "bq", "cp", "fc", "fp", "lc", "ms", "pid", "rc", "rt", "sc", "sp", "sq",
 ];
 
-/// What a value becomes.
+/// The JSON type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What it is.
+    /// The type of the sample.
     Own,
     Text,
     Number,
@@ -117,7 +117,8 @@ fn number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Makes what stands behind `start` a string. What is no UTF-8 is taken for single characters.
+/// Turns the bytes from `start` on into a string. Bytes that are not UTF-8 are taken for single
+/// characters.
 fn quote(start: usize, out: &mut Vec<u8>) {
     let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f | 0x7f);
     let clean = std::str::from_utf8(&out[start..]).is_ok() && !out[start..].iter().any(special);

@@ -14,7 +14,7 @@ pub type WriteFn = fn(&dyn Facts, Flags, &mut Vec<u8>);
 /// One tag.
 #[derive(Debug)]
 pub struct Tag {
-    /// What follows the percent sign.
+    /// The name behind the percent sign.
     pub name: &'static str,
     /// Whether it needs a proxy in HTTP mode.
     pub http_only: bool,

@@ -243,7 +243,7 @@ impl Dictionary {
         state.edition_of(row).map(|(_, edition)| edition.rows.key(row).to_vec())
     }
 
-    /// What every view finds for the text `key`.
+    /// The result of a look-up of `key` in every view.
     pub fn sight(&self, key: &[u8]) -> Vec<(Arc<View>, Option<Sighting>)> {
         let look = |view: Arc<View>| {
             let value = Value::str(key).cast(view.method().input());
@@ -294,7 +294,7 @@ impl Dictionary {
         })
     }
 
-    /// What the action `set-map` does: another value for the rows of `key`, or a new row.
+    /// The action `set-map`: replaces the value of the rows of `key`, or adds a row.
     pub fn assign(&self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
         self.change(|state| match state.set(key, value) {
             Err(Refusal::NoEntry) => state.add_of_rule(key, value),
@@ -302,7 +302,7 @@ impl Dictionary {
         })
     }
 
-    /// What the action `add-acl` does: a row for `key`, unless there is one.
+    /// The action `add-acl`: adds a row for `key`, unless there is one.
     pub fn ensure(&self, key: &[u8]) -> Result<(), Refusal> {
         self.change(|state| match state.by_key(key).is_empty() {
             true => state.add_of_rule(key, b""),

@@ -56,7 +56,7 @@ impl LateDictionary {
     }
 }
 
-/// What was loaded so far.
+/// The pattern files loaded so far.
 #[derive(Debug, Default)]
 pub struct PatternFiles {
     all: RefCell<Vec<Arc<Dictionary>>>,
@@ -188,7 +188,7 @@ impl PatternFiles {
         late
     }
 
-    /// Gives ids and ends loading. What an action names and nobody loaded begins empty.
+    /// Assigns ids and ends loading. A file that an action names and no line loads begins empty.
     pub fn finish(&self) -> Dictionaries {
         for late in self.late.take() {
             let mut all = self.all.borrow_mut();
@@ -199,7 +199,7 @@ impl PatternFiles {
                 all.push(empty.clone());
                 empty
             });
-            // Nobody else fills it.
+            // The slot has one writer.
             let _ = late.found.set(found);
         }
         let mut all = self.all.take();

@@ -149,7 +149,7 @@ fn trees_take_the_longest_and_lists_the_first() {
     assert_eq!(text(&end, "x/st").as_deref(), Some("2"));
     let all = files.finish();
     let dictionary = all.find("n").expect("by name");
-    // What is added at run time takes its place among the rest.
+    // A pattern added at run time is matched together with the loaded ones.
     dictionary.add(None, b"/sta", b"4").expect("valid");
     assert_eq!(text(&beg, "/static/x").as_deref(), Some("3"));
     assert_eq!(text(&beg, "/stax").as_deref(), Some("4"));

@@ -12,20 +12,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The layers of a view; never empty.
 pub(super) type Layers = Vec<Arc<Layer>>;
 
-/// A dictionary compiled for one method. What was loaded is one layer; every addition at run time
-/// puts a small layer on top, and layers of like size merge, so that there are few (a logarithm of
-/// the additions) and each pattern is compiled again few times. Small ones merge at once, large
-/// ones on another thread ([`super::background`]).
+/// A dictionary compiled for one method. The loaded patterns are one layer; every addition at run
+/// time puts a small layer on top, and layers of similar size merge, so that there are few (a
+/// logarithm of the additions) and each pattern is compiled again few times. Small layers merge at
+/// once, large ones on another thread ([`super::background`]).
 #[derive(Debug)]
 pub struct View {
     to: Use,
-    /// What the configuration gave. It serves until the first change, without any counting.
+    /// The layer from the configuration. It serves look-ups until the first change, without
+    /// reference counts.
     first: Arc<Layer>,
     changed: AtomicBool,
     live: ArcSwap<Layers>,
 }
 
-/// What a look-up by hand found, for `get map` and `get acl`.
+/// The result of a look-up by `get map` or `get acl`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sighting {
     /// The row's number in the dictionary; none when the method matched without a pattern.
@@ -115,7 +116,7 @@ impl View {
         })
     }
 
-    /// What a look-up finds, as text.
+    /// The result of a look-up, as text.
     pub fn sight(&self, value: &Value<'_>) -> Option<Sighting> {
         self.look(value, |found| {
             let found = found?;

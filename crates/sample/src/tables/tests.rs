@@ -124,7 +124,7 @@ fn the_third_place_answers_like_the_first() {
         let world = World::full();
         let tracker = world.tables[0].track(&Key::ip([10, 1, 2, 3].into()), NOW, &[]);
         world.trackers.set(2, tracker.expect("there is room"));
-        // What tracks is counted.
+        // Trackers are counted.
         let expected = match text.as_str() {
             "sc2_trackers" => "2",
             "sc2_conn_cur" => "108",
@@ -143,7 +143,7 @@ fn counters_that_change_are_changed() {
         ["104", "104", "105"]
     );
     assert_eq!([after("sc0_clr_gpc0"), after("src_get_gpc0(tab)")], ["104", "0"]);
-    // Who is not there is made.
+    // A missing entry is created.
     assert_eq!([after("sc0_inc_gpc0(few)"), after("table_cnt(few)")], ["0", "1"]);
     assert_eq!([after("src_inc_gpc(2,arr)"), after("sc_get_gpc(2,1)")], ["325", "325"]);
 }

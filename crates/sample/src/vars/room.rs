@@ -5,7 +5,7 @@ use crate::value::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a variable takes besides its text, in bytes: as HAProxy counts.
+/// The memory of a variable besides its text, in bytes, as HAProxy counts it.
 const PER_VARIABLE: usize = 80;
 
 /// The most that the variables of each scope may take, in bytes; 0 is no limit. Wider scopes
@@ -34,7 +34,7 @@ impl VarLimits {
     }
 }
 
-/// What a variable takes.
+/// The memory of a variable, in bytes.
 pub(super) fn size(value: Option<&Value<'_>>) -> usize {
     match value {
         Some(Value::Str(bytes) | Value::Bin(bytes) | Value::Meth(bytes)) => {
@@ -44,7 +44,7 @@ pub(super) fn size(value: Option<&Value<'_>>) -> usize {
     }
 }
 
-/// What all variables of the process take together; kept while there is a limit.
+/// The memory of all variables of the process, counted while there is a limit.
 #[derive(Debug, Default)]
 pub(super) struct Total(AtomicUsize);
 
