@@ -15,7 +15,7 @@ pub struct UserList {
 /// One user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct User {
-    /// What a client must know; without it nobody is this user.
+    /// The password; a user without one cannot log in.
     pub password: Option<Password>,
     /// Groups, in order of declaration.
     pub groups: Vec<String>,

@@ -1,4 +1,4 @@
-//! What rules do: the table of actions, one entry per keyword, and their execution.
+//! The table of actions, one entry per keyword, and their execution.
 
 mod connection;
 mod control;
@@ -52,7 +52,7 @@ pub enum Action {
     Counter(CounterEdit),
 }
 
-/// What became of one action.
+/// The outcome of one action.
 #[derive(Debug)]
 pub(crate) enum Outcome<'r> {
     /// Done; the next rule follows.
@@ -330,7 +330,7 @@ pub(crate) fn parse(
         return Err(ParseError::at(0, end, message));
     }
     let mut input = Input { ruleset, words, at: 1, parens: raw.words, cx };
-    // What is missing at the end is shown at the last word.
+    // A word missing at the end is reported at the last word.
     let last = words.len() - 1;
     let action = (keyword.parse)(&mut input)
         .map_err(|error| ParseError { word: error.word.min(last), ..error })?;

@@ -1,8 +1,8 @@
 //! Scripted health checks (section 4.2 `tcp-check`, `http-check`, and the options for well-known
-//! protocols): what to send and what to expect.
+//! protocols): the bytes to send and the answers to expect.
 //!
-//! A [`Script`] is a list of [`Step`]s in the order of the configuration. Whoever runs it opens
-//! connections, sends what [`Send`] builds, and lets [`Expect`] judge what has come so far.
+//! A [`Script`] is a list of [`Step`]s in the order of the configuration. Its runner opens
+//! connections, sends what [`Send`] builds, and lets [`Expect`] judge the bytes received so far.
 
 mod expect;
 mod http;
@@ -40,7 +40,7 @@ pub enum Kind {
 /// The script of a backend's checks.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// What it is made of.
+    /// The kind of check and its data.
     pub kind: Kind,
     /// The steps, in order.
     pub steps: Vec<Arc<Step>>,
@@ -72,13 +72,13 @@ pub struct SimpleHttp {
 pub struct Step {
     /// Its number in messages, from 1.
     pub number: usize,
-    /// What is told with a failure.
+    /// The comment that is reported with a failure.
     pub comment: Option<Box<str>>,
-    /// What it does.
+    /// The action of the step.
     pub action: StepAction,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Debug)]
 pub enum StepAction {
     /// Opens a connection; the one before is closed.
@@ -98,7 +98,7 @@ pub enum StepAction {
 /// A `connect` step.
 #[derive(Debug, Default)]
 pub struct Connect {
-    /// What the server line says of connections holds for this one (`default`).
+    /// The connection has the options of the server line (`default`).
     pub as_server: bool,
     /// Another port.
     pub port: Option<ConnectPort>,
@@ -130,7 +130,7 @@ pub enum ConnectPort {
     Computed(Expr),
 }
 
-/// What the steps of a script leave open about the ports that they connect to.
+/// The ports that the steps of a script need from the server line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepPorts {
     /// They begin with no `connect` step: the check goes where the server is.
@@ -215,7 +215,7 @@ impl Assign {
 }
 
 impl Step {
-    /// What messages call it: `expect string 'x'`.
+    /// The name of the expectation in messages: `expect string 'x'`.
     pub fn describe(&self) -> String {
         match &self.action {
             StepAction::Connect(connect) => match connect.port {
@@ -271,8 +271,8 @@ impl Script {
         self.steps.iter().any(|step| step.acts())
     }
 
-    /// What is told with a failure of the step at `index`: its own comment, or that of a `comment`
-    /// before it, over expectations in between.
+    /// The comment reported with a failure of the step at `index`: its own, or that of the
+    /// `comment` step before it, with only expectations in between.
     pub fn comment(&self, index: usize) -> Option<&str> {
         let step = self.steps.get(index)?;
         let own = step.comment.as_deref();

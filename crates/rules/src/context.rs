@@ -60,7 +60,7 @@ pub struct Track {
 }
 
 impl Track {
-    /// What is tracked.
+    /// The expression of the key.
     pub fn key(&self) -> &Expr {
         &self.key
     }

@@ -16,7 +16,7 @@ pub trait ErrorFiles {
     fn find(&self, section: Option<&str>, status: u16) -> Option<ErrorAnswer<'_>>;
 }
 
-/// What is configured for a status.
+/// The answer configured for a status.
 #[derive(Debug, Clone, Copy)]
 pub enum ErrorAnswer<'a> {
     /// `errorfile`
@@ -35,7 +35,7 @@ impl ErrorFiles for NoErrorFiles {
     }
 }
 
-/// What became of a reply.
+/// The outcome of rendering a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rendered {
     /// Head and body are there to be sent.

@@ -60,7 +60,7 @@ impl Rule {
         (&self.file, self.line)
     }
 
-    /// What the rule does.
+    /// The action of the rule.
     pub fn action(&self) -> &Action {
         &self.action
     }
@@ -106,8 +106,8 @@ impl RuleSet {
         self.guards = OnceLock::new();
     }
 
-    /// What the conditions have in common, compiled at the first call: ACL lines may stand behind
-    /// the rules that name them.
+    /// The guards of the conditions, compiled at the first call: ACL lines may follow the rules
+    /// that name them.
     pub fn guards(&self) -> &Guards {
         self.guards.get_or_init(|| Guards::new(self.rules.iter().map(Rule::condition)))
     }
@@ -137,7 +137,7 @@ impl RuleSet {
     pub fn foresee(&self, facts: &dyn Facts) -> Option<&Action> {
         let holds = |rule: &&Rule| match &rule.condition {
             None => true,
-            // What is not known yet could only be waited for.
+            // A condition that needs more data counts as possible.
             Some(condition) => condition.eval(facts) != Answer::No,
         };
         let ends = self.rules.iter().filter(|rule| rule.action.is_final()).find(holds)?;

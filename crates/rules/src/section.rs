@@ -82,8 +82,8 @@ impl Rules {
         self.tcp_request.rules().iter().any(switches)
     }
 
-    /// What the conditions of `use_backend` lines have in common, compiled at the first call; lines
-    /// added behind it are evaluated as they are.
+    /// The guards of the `use_backend` conditions, compiled at the first call; lines added later
+    /// are evaluated without them.
     pub fn switching_guards(&self) -> &Guards {
         let conditions = || self.switching.iter().map(|line| line.rule.condition());
         self.switching_guards.get_or_init(|| Guards::new(conditions()))

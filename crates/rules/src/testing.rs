@@ -23,7 +23,7 @@ pub(crate) struct Transaction {
     pub(crate) failed_rewrites: u32,
     pub(crate) level: Option<LogLevel>,
     pub(crate) nice: i32,
-    /// What actions on the connection did, in words.
+    /// The effects of actions on the connection, as text.
     pub(crate) deeds: Vec<String>,
     pub(crate) last_rule: Option<(Arc<str>, u32)>,
     pub(crate) is_final: bool,
@@ -270,7 +270,7 @@ pub(crate) fn compile(ruleset: Ruleset, lines: &[&str]) -> RuleSet {
     })
 }
 
-/// What the rules decided, as text: the verdict's name, then the reply it renders to.
+/// The verdict as text: its name, then the reply it renders to.
 pub(crate) fn run(ruleset: Ruleset, lines: &[&str], cx: &mut Transaction) -> String {
     let rules = compile(ruleset, lines);
     let (mut head, mut body) = (Head::default(), Vec::new());

@@ -35,7 +35,7 @@ impl Cursor {
     }
 }
 
-/// What a suspended evaluation waits for.
+/// The event that a suspended evaluation waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     /// More bytes from the side of the rule set, or the end of the inspection delay.
@@ -55,7 +55,7 @@ pub enum Need {
     Turn,
 }
 
-/// What the rules decided. Replies are borrowed from the rule set: render them before anything
+/// The outcome of a rule set. Replies are borrowed from the rule set: render them before anything
 /// changes.
 #[derive(Debug)]
 pub enum Verdict<'r> {
@@ -92,7 +92,7 @@ pub enum Verdict<'r> {
     Suspend {
         /// Where to go on.
         cursor: Cursor,
-        /// What is missing.
+        /// The missing input.
         need: Need,
     },
 }

@@ -242,7 +242,7 @@ pub(super) fn priority_offset(input: &mut Input<'_, '_, '_>) -> Result<Action, P
 /// Decimal, or hexadecimal behind `0x`.
 fn number(input: &mut Input<'_, '_, '_>, what: &str) -> Result<u32, ParseError> {
     let text = input.take("expects exactly 1 argument (integer/hex value)")?;
-    // What is too large or below zero keeps the bits that there is room for.
+    // A number that is too large or negative is truncated to the width of the mark.
     let number = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok().map(|number| number as u32),
         None => text.parse::<i64>().ok().map(|number| number as u32),

@@ -19,7 +19,7 @@ pub enum CounterEdit {
     Tag(DataType, u32, usize, Tag),
 }
 
-/// What a tag is set to.
+/// The new value of a tag.
 #[derive(Debug)]
 pub enum Tag {
     /// Always the same.

@@ -8,7 +8,7 @@ use sample::pattern::LateDictionary;
 use sample::{LogFormat, ParseError};
 use std::sync::Arc;
 
-/// What to do with the key.
+/// The change for the key.
 #[derive(Debug)]
 enum Change {
     Add,
@@ -28,7 +28,8 @@ impl DictionaryEdit {
     pub(super) fn run<'r>(&'r self, cx: &mut dyn Context) -> Outcome<'r> {
         let Some(dictionary) = self.dictionary.get() else { return Outcome::Next };
         with_value(&self.key, cx, |key, cx| {
-            // What a view in use cannot take is refused; the manual has no way to tell it.
+            // A pattern that a view in use cannot hold is refused silently; the manual defines no
+            // error.
             let _ = match &self.change {
                 Change::Add => dictionary.ensure(key),
                 Change::Remove => dictionary.remove(key),

@@ -103,7 +103,7 @@ impl Normalizer {
     }
 }
 
-/// What became of the target.
+/// The outcome of normalizing a target.
 enum Rewrite {
     Done,
     NoRoom,

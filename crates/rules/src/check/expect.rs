@@ -72,7 +72,7 @@ pub struct Expect {
     pub(super) pattern: Pattern,
 }
 
-/// What has come from the server.
+/// The bytes received from the server.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
     /// The bytes; of a response, those of its body.
@@ -83,7 +83,7 @@ pub struct Received<'a> {
     pub http: bool,
 }
 
-/// What is to be thought of it.
+/// The judgement on the received bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// More is needed.
@@ -99,7 +99,7 @@ pub enum Judgement {
 pub struct Failure {
     /// Its status.
     pub status: Status,
-    /// What is told; a comment may follow.
+    /// The reason for the report; a comment may follow.
     pub info: Vec<u8>,
     /// A code that the protocol gave.
     pub code: Option<u32>,
@@ -140,12 +140,12 @@ impl Expect {
         }
     }
 
-    /// What is expected where nothing is said: 2xx and 3xx.
+    /// The default expectation: a 2xx or 3xx status.
     pub(super) fn usual_status() -> Self {
         Self::new(Pattern::Status(vec![(200, 399)]))
     }
 
-    /// What is looked for.
+    /// The pattern that is looked for.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
@@ -244,7 +244,7 @@ impl Expect {
             Ok(found) => found,
             Err(unusable) => return unusable.into(),
         };
-        // What is not there may still come, whether it is wanted or not.
+        // A missing pattern may still arrive, for `expect` and for `expect !` alike.
         if !found && !got.ended && enough.is_none() {
             return Judgement::More;
         }

@@ -4,7 +4,7 @@ use super::send::written;
 use sample::{Facts, LogFormat};
 use std::sync::Arc;
 
-/// What `option httpchk` says about the request.
+/// The request of `option httpchk`.
 #[derive(Clone, Debug, Default)]
 pub struct RequestLine {
     /// Method.
@@ -104,7 +104,7 @@ fn write_fields(
     for (name, value) in fields {
         if *name == "connection" {
             persistence = false;
-            // What the version says already is not said again.
+            // The header is left out where the version already implies it.
             let usual: &[u8] = if old { b"close" } else { b"keep-alive" };
             if value.eq_ignore_ascii_case(usual) {
                 continue;

@@ -197,7 +197,7 @@ impl<'w> Words<'w, '_> {
         Ok(expr)
     }
 
-    /// What stands behind the last word that counts is ignored in silence, as in HAProxy.
+    /// HAProxy silently ignores the words behind the last one that counts.
     fn ignores_the_rest(&mut self) {
         while let Some(word) = self.next() {
             let what = self.words[0];
@@ -257,7 +257,7 @@ impl<'w> Words<'w, '_> {
         Ok(wire.into())
     }
 
-    /// What is spoken over the connection: whether that is HTTP/2, for requests.
+    /// The protocol of the connection: `true` for HTTP/2, for requests.
     fn protocol(&mut self) -> Parsed<Option<bool>> {
         let name = self.next().unwrap_or_default();
         let of_http = match name {

@@ -1,4 +1,4 @@
-//! What an expectation looks for.
+//! The patterns of expectations.
 
 use super::protocol::Protocol;
 use super::send::{from_hex, written};
@@ -61,7 +61,7 @@ pub(super) enum Unusable {
 }
 
 impl Unusable {
-    /// What is told of it.
+    /// The name of the pattern in messages.
     pub(super) fn words(&self) -> &'static str {
         match self {
             Self::NotHex => "Failed to parse hexastring resulting of eval of a log-format string",
@@ -170,7 +170,7 @@ impl TextPattern {
     }
 }
 
-/// What a format says now, if it says anything.
+/// The current result of a format, unless it is empty.
 fn something(format: &LogFormat, facts: &dyn Facts) -> Result<Vec<u8>, Unusable> {
     let text = written(format, facts);
     if text.is_empty() { Err(Unusable::Empty) } else { Ok(text) }

@@ -2,7 +2,7 @@
 
 use super::expect::Status;
 
-/// What is expected of a server that speaks a protocol.
+/// The expected answer of a server that speaks a well-known protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// MySQL: the greeting, which names the version.
@@ -15,7 +15,7 @@ pub enum Protocol {
     SpopHello,
 }
 
-/// What was found.
+/// The result of matching an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     More,

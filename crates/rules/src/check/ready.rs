@@ -235,7 +235,7 @@ fn mysql_hello(user: &[u8], old: bool) -> Vec<u8> {
     hello
 }
 
-/// What is random in a hello, where nothing depends on it.
+/// The random field of a ClientHello, which nothing depends on.
 const HELLO_RANDOM: &[u8; 32] = b"weir asks whether you speak SSL.";
 
 /// A ClientHello of SSLv3 with every cipher of its days.

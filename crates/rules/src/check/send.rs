@@ -1,4 +1,4 @@
-//! What `tcp-check send*` sends.
+//! The payload of `tcp-check send` and its variants.
 
 use sample::{Facts, LogFormat};
 
@@ -24,7 +24,7 @@ impl Send {
     }
 }
 
-/// What a format says now.
+/// The current result of a format.
 pub(super) fn written(format: &LogFormat, facts: &dyn Facts) -> Vec<u8> {
     let mut out = Vec::new();
     format.write(facts, &mut out);

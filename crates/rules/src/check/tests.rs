@@ -8,7 +8,7 @@ use sample::{AclTable, Captures, Parser, Shared, Side};
 use std::cell::RefCell;
 use std::io;
 
-/// What a check has received, and its variables.
+/// The input of a check, and its variables.
 #[derive(Default)]
 struct World {
     bytes: Vec<u8>,
@@ -67,7 +67,7 @@ fn expect(http: bool, line: &str) -> Arc<Step> {
     steps(http, &[line]).unwrap().remove(0)
 }
 
-/// What a `tcp-check expect` thinks of some bytes: more, ok and what it tells, or why not.
+/// The judgement of a `tcp-check expect` on some bytes, as text.
 fn judged(line: &str, bytes: &[u8], ended: bool) -> String {
     let step = expect(false, line);
     let StepAction::Expect(expect) = &step.action else { panic!("{line}") };

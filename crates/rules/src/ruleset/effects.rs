@@ -104,7 +104,7 @@ fn rows(files: &Dictionaries, name: &str) -> String {
     found.join(",")
 }
 
-/// What the world looks like after the rules, in words.
+/// The state after the rules have run, as text.
 fn effect(ruleset: Ruleset, lines: &[&str]) -> String {
     let mut tx = transaction();
     let (rules, files) = with_parser(|cx| {
