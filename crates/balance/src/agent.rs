@@ -2,7 +2,7 @@
 
 use crate::{CheckResult, Health};
 
-/// What agents have said so far: the agent columns of the statistics.
+/// The results of agent checks: the agent columns of the statistics.
 #[derive(Clone, Debug)]
 pub struct AgentRecord {
     /// One word takes it down, one brings it up.

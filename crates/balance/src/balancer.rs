@@ -44,7 +44,7 @@ impl Usable {
     }
 }
 
-/// What a check or an operator changed for the outside.
+/// The change of state that a check or an operator has caused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// No state changed.
@@ -57,7 +57,7 @@ pub enum Change {
     Stopping,
 }
 
-/// What came of one check result.
+/// The outcome of one check result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// The change of state.

@@ -1,4 +1,4 @@
-//! What a health check found, in the words and numbers of the statistics.
+//! The results of health checks, in the words and numbers of the statistics.
 
 use stdx::is_ignored;
 
@@ -106,7 +106,7 @@ impl CheckStatus {
         self.row().1
     }
 
-    /// What this status says about the server.
+    /// The verdict on the server that follows from this status.
     pub fn verdict(self) -> Verdict {
         self.row().2
     }
@@ -147,7 +147,7 @@ pub struct CheckResult {
     pub code: Option<i32>,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
-    /// What was received, or why it failed; empty when there is nothing to say.
+    /// The received text or the error; empty if there is none.
     pub info: String,
 }
 

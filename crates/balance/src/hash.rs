@@ -5,8 +5,8 @@ pub use stdx::hash::{avalanche, crc32, djb2, sdbm, wt6};
 
 use std::net::IpAddr;
 
-/// What `balance source` hashes: IPv4 addresses as they are, IPv6 folded to 32 bits by exclusive
-/// or.
+/// The hash input of `balance source`: an IPv4 address as it is, an IPv6 address folded to 32 bits
+/// by exclusive or.
 pub fn source(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(v4) => v4.to_bits(),

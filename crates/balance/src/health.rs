@@ -6,7 +6,7 @@
 
 use crate::check::Verdict;
 
-/// What one result changed.
+/// The change that one result causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transition {
     /// Nothing: neither state nor counter moved.

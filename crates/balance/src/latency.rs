@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// How fast the past is forgotten: after this time it counts for 1/e, in nanoseconds.
 const DECAY_NS: f64 = 10e9;
 
-/// What a server costs that has requests under way and has never answered one, in nanoseconds: it
+/// The cost of a server that has requests under way and has never answered one, in nanoseconds: it
 /// gets no second request before the first is answered, if there is any other server.
 const UNKNOWN_NS: f64 = 1e15;
 
@@ -40,8 +40,8 @@ impl Latency {
         self.written_ns.store(now_ns, Relaxed);
     }
 
-    /// What one more request is expected to cost beside `load` others: the mean as far as it is
-    /// not forgotten, for each of them and itself.
+    /// The expected cost of one more request beside `load` others: the decayed mean latency, times
+    /// all of them including itself.
     pub(crate) fn cost(&self, load: u64, now_ns: u64) -> f64 {
         let mean = f64::from_bits(self.mean.load(Relaxed)) * self.kept(now_ns);
         match load {

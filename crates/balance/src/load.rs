@@ -14,7 +14,7 @@ const PENDING: u64 = 1 << 32;
 /// The key in [`Load::indexed`] of a server that is not in the load index.
 pub(crate) const OUT: u64 = u64::MAX;
 
-/// What a server carries now, and what the load index last knew of it.
+/// The current load of a server, and its place in the load index.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Load {

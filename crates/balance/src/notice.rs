@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::{Admin, CheckResult, Health, OpState, Server, Tracked, Usable, Verdict};
 
-/// What happened to the sessions of a server that left or joined.
+/// The sessions of a server that left or joined.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sessions {
     /// Sessions still on the server.
@@ -249,7 +249,7 @@ fn reason(result: &CheckResult) -> String {
     text
 }
 
-/// What servers say stays inside its quotes and its line.
+/// A text from a server is escaped, so that it stays within its quotes and its line.
 fn escape(info: &str, text: &mut String) {
     for byte in info.bytes() {
         match byte {

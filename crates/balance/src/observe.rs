@@ -1,5 +1,5 @@
-//! What traffic tells of a server's health (configuration manual section 5.2, `observe`,
-//! `on-error`, `error-limit`).
+//! Observed traffic as a source of health (configuration manual section 5.2, `observe`, `on-error`,
+//! `error-limit`).
 //!
 //! Written per sign: nothing while a server answers well; one line of the server when it fails, or
 //! answers well for the first time after that.
@@ -15,7 +15,7 @@ pub enum Layer {
     Seven,
 }
 
-/// What follows from too many errors. All of them bring the next check nearer.
+/// The consequence of too many errors. Each of them also brings the next check forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OnError {
     /// Nothing else.
@@ -32,11 +32,11 @@ pub enum OnError {
 /// How a server is observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watch {
-    /// What is looked at.
+    /// The layer whose errors count.
     pub layer: Layer,
     /// Errors in a row that are too many, from 1.
     pub limit: u32,
-    /// What follows.
+    /// The consequence.
     pub then: OnError,
 }
 
@@ -58,7 +58,7 @@ pub enum Sign {
 }
 
 impl Sign {
-    /// What it says at a layer; nothing at some.
+    /// Whether the sign is a success at a layer; `None` if it does not count there.
     pub(crate) fn is_good(self, layer: Layer) -> Option<bool> {
         match (self, layer) {
             (Self::Unconnected, _) => Some(false),
@@ -81,7 +81,7 @@ impl Sign {
     }
 }
 
-/// What has been seen of a server.
+/// The error counts of a server.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct Seen {

@@ -1,4 +1,4 @@
-//! What a process before has left of a server (management.txt 9.3, `show servers state`;
+//! The state of a server in the previous process (management.txt 9.3, `show servers state`;
 //! configuration manual, `server-state-file`).
 
 use crate::{Admin, Balancer, Change, CheckResult, CheckStatus, OpState, health::Health};

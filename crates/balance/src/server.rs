@@ -1,8 +1,8 @@
 //! One server as all threads share it: counters, state, weight and check record.
 //!
 //! Cache lines: the [`Load`] is written per request; state and weights only when they change; the
-//! check record sits behind a lock that only the checker and the statistics take. Who changes the
-//! state holds it too.
+//! check record sits behind a lock that only the checker and the statistics take. A change of state
+//! takes that lock too.
 
 use std::sync::{
     Arc, MutexGuard, OnceLock,
@@ -25,7 +25,7 @@ pub struct Tracked {
     pub server: String,
 }
 
-/// What the configuration says of a server.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
     /// Persistent identifier, unique in the backend, from 1.
@@ -105,7 +105,7 @@ impl ServerSettings {
     }
 }
 
-/// What checks have found so far: the check columns of the statistics.
+/// The results of health checks: the check columns of the statistics.
 #[derive(Clone, Debug)]
 pub struct CheckRecord {
     /// The rise/fall counter.
@@ -189,7 +189,7 @@ impl Server {
         self.refresh_weight(&mut own, now_ms);
     }
 
-    /// What the configuration says.
+    /// The settings.
     pub fn settings(&self) -> &ServerSettings {
         &self.settings
     }
@@ -364,10 +364,10 @@ impl Server {
     }
 
     /// Moves to `op`, keeping dates and downtime; the admin bits are replaced by `admin`'s result.
-    /// Tells whether it was in another state.
+    /// Returns whether the state changed.
     ///
-    /// Who decides holds the record from the look at the state to this: of two that decide at once
-    /// the later one would write a state back that it has read before the other one's change.
+    /// The caller holds the record from reading the state until this call: of two concurrent
+    /// changes, the later would otherwise write back a state read before the other change.
     pub(crate) fn transit(
         &self,
         record: &mut CheckRecord,

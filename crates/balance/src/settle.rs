@@ -13,13 +13,14 @@ pub(crate) enum Moves {
     Both,
 }
 
-/// Moves a server, under the lock of its index, until it stands right; yields its key there.
+/// Moves a server, under the lock of its index, until its level matches its load; returns its key
+/// there.
 ///
-/// Who changes a load looks at `indexed` after the change, and goes away without a move when that
-/// still serves. So after `indexed` has a new value the load is looked at once more, by writing to
-/// its word: either the changer comes after that and sees the new value, or it came before and its
-/// change is seen here. Without the second look a server that was released in between would stay
-/// too high in the index and get no more requests.
+/// A thread that changes a load reads `indexed` after the change, and moves nothing if the level
+/// still fits. So after `indexed` has a new value the load is read once more, by writing to its
+/// word: either the change comes after that and sees the new value, or it came before and is seen
+/// here. Without the second read a server released in between would stay too high in the index and
+/// get no more requests.
 pub(crate) fn settle(load: &Load, moves: Moves, mut shift: impl FnMut(u64, u64)) -> u64 {
     let mut indexed = load.indexed.load(Acquire);
     let mut moves = moves;

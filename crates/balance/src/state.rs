@@ -50,7 +50,7 @@ impl Admin {
     pub const RESOLUTION_MAINT: Self = Self(0x20);
     /// The FQDN was set over the CLI.
     pub const FQDN_CHANGED: Self = Self(0x40);
-    /// What operators set and what `ready` clears.
+    /// The bits that operators set and `ready` clears.
     pub const FORCED_BY_OPERATOR: Self = Self(0x09);
     /// Every reason to be in maintenance.
     pub const ANY_MAINT: Self = Self(0x23);

@@ -21,7 +21,7 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=40;
 const CHANCE: f64 = 0.01;
 const STANDING: usize = 20_000;
 
-/// What is made of a random number.
+/// The function that makes a key of a random number.
 type Key = fn(u32) -> u32;
 
 fn hash(method: HashMethod) -> Algorithm {
@@ -105,7 +105,7 @@ fn upper_tail(z: f64) -> f64 {
     step / 3.0 * (density(z) + inner + density(end))
 }
 
-/// What part of the ring belongs to each server, from the points alone.
+/// The share of the ring that belongs to each server, computed from the points.
 fn arcs(weights: &[u32]) -> Vec<f64> {
     let of = |(slot, weight): (usize, &u32)| {
         let first = (slot as u32 + 1) * 4096;
@@ -123,7 +123,7 @@ fn arcs(weights: &[u32]) -> Vec<f64> {
     arcs
 }
 
-/// What every one of the seeds found for an algorithm: probabilities, ascending.
+/// The probabilities that the seeds found for an algorithm, ascending.
 struct Found(Vec<f64>);
 
 impl Found {
@@ -202,7 +202,7 @@ fn shares_are_what_the_definition_says() {
     tables::hold("shares", &table);
 }
 
-/// What `source` makes of a random IPv4 address.
+/// The hash that `source` computes of a random IPv4 address.
 fn address(number: u32) -> u32 {
     hash::avalanche(hash::source(std::net::Ipv4Addr::from_bits(number).into()))
 }
@@ -231,7 +231,7 @@ fn the_first_server_with_room_takes_all() {
         assert_eq!(ticket.server().slot(), request / limit as usize);
         tickets.push(ticket);
     }
-    // Whoever leaves makes room where it was.
+    // The ticket that ends makes room on its server.
     tickets.swap_remove(7);
     assert_eq!(balancer.pick(&wish).expect("there is room").server().slot(), 0);
 }

@@ -7,7 +7,7 @@ use super::Member;
 pub(super) struct Bound {
     /// Percent of the fair share; 0 for no bound.
     factor: u32,
-    /// What all servers carry.
+    /// The load of all servers together.
     total: u64,
     /// The sum of their weights.
     weight: u64,

@@ -77,7 +77,7 @@ impl Algorithm {
     }
 }
 
-/// What one request asks of the algorithm.
+/// The input of one choice.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
     /// The hash to balance by; without one, hash algorithms have servers take turns.

@@ -38,9 +38,9 @@ impl Table {
     }
 }
 
-/// The servers of a round by what they are owed. Nobody's credit is counted step by step: what is
-/// kept is the step from which on it is enough, so that a round costs its turns, not their product
-/// with the servers.
+/// The servers of a round by their credits. Credits are not counted step by step: the structure
+/// keeps the step from which on a credit suffices, so that a round costs its turns, not their
+/// product with the servers.
 struct Credits<'a> {
     weights: &'a [i64],
     round: i64,

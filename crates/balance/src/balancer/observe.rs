@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::balancer::{Balancer, Checked};
 use crate::{CheckResult, CheckStatus, OnError, OpState, Sign};
 
-/// What too many errors have led to.
+/// The consequence of too many errors in a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alarm {
-    /// What they count as, unless only the next check comes earlier.
+    /// The check result that they count as; `None` if only the next check is brought forward.
     pub result: Option<(CheckResult, Checked)>,
 }
 

@@ -1,12 +1,12 @@
 //! The load index of a backend that begins with a handful of servers: looks at all of them until
 //! operators have added more, and keeps levels from then on.
 //!
-//! Requests are under way while one takes the other's place. Who has begun with [`Few`] only
-//! reserves on a server, which levels allow behind their back, and finds nobody at worst: then it
-//! asks again. Who ends looks here after the count has gone down: either it sees the levels, or
-//! these see its count, since both write the server's word.
+//! Requests are under way during the switch. A pick that began with [`Few`] only reserves on a
+//! server, which levels tolerate, and at worst finds no server: then it is repeated. A release
+//! looks at the index after it has lowered the count: either it sees the levels, or the levels see
+//! its count, since both write the server's word.
 //!
-//! Shared lines written: those of the one in use.
+//! Shared lines written: those of the index in use.
 
 use std::sync::{Arc, OnceLock};
 

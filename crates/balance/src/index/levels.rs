@@ -51,15 +51,15 @@ struct Front {
     key: AtomicU64,
     /// The server to be tried next, or [`NIL`] to take the lock.
     next: AtomicU32,
-    /// A server that has less load than where it stands, and than the lowest ring when it came
-    /// here; or [`NIL`]. Who takes it out sees to it that it stands right, or puts it back.
+    /// A server whose load is below its level, and below the lowest ring when it was put here; or
+    /// [`NIL`]. The thread that takes it out moves it to its level or puts it back.
     released: AtomicU32,
 }
 
 /// A ring of servers.
 #[derive(Clone, Copy, Debug)]
 struct Ring {
-    /// Who is served next; for the lowest ring [`Front::next`] knows better.
+    /// The next server to serve; for the lowest ring [`Front::next`] is more recent.
     head: u32,
     len: usize,
 }
@@ -70,7 +70,7 @@ struct Rings {
     moves: u64,
 }
 
-/// What came of trying a server under the lock.
+/// The result of trying a server under the lock.
 enum Tried {
     Reserved,
     /// It stood too low, and stands at this key now.
@@ -193,7 +193,7 @@ impl Levels {
                     Tried::Reserved => {
                         self.turn(rings, key, at);
                         if at == slot {
-                            // Nobody is left at this value: the next ring becomes the lowest.
+                            // The ring at this value is empty: the next ring becomes the lowest.
                             self.settle(rings, slot, Moves::Both);
                         }
                         return Ok(slot as usize);
@@ -232,7 +232,7 @@ impl Levels {
         }
     }
 
-    /// Who is served next in a ring.
+    /// The next server of a ring.
     fn head(&self, key: u64, ring: &Ring) -> u32 {
         let next = self.front.next.load(Acquire);
         if key == self.front.key.load(Relaxed) && self.stands_at(next, key) {

@@ -24,7 +24,7 @@ use growing::Growing;
 use levels::Levels;
 use tree::Tree;
 
-/// What orders the servers of `balance leastconn`. All choose among the least loaded, in turns.
+/// The index of `balance leastconn`. Each kind chooses among the least loaded servers, in turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum LoadOrder {
     /// One node per load value with a list of its servers. A pick usually takes no lock and writes
@@ -32,8 +32,8 @@ pub enum LoadOrder {
     ///
     /// The default, because it is faster everywhere: with 1 to 64 threads on two cores and 4 to 256
     /// servers it makes 1.5 to 7 times the picks of the tree, and 80 to 100 % of all picks and
-    /// releases move no server, where the tree moves one every time. What grows with threads is
-    /// the traffic of these two lines, not a queue behind a lock.
+    /// releases move no server, where the tree moves one every time. The traffic of these two lines
+    /// grows with the threads, not a queue behind a lock.
     #[default]
     Levels,
     /// An ordered set under one lock, taken by every pick and by every release.

@@ -37,8 +37,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the next pick may choose: by definition the servers with room that have the least key,
-/// the avoided one only when no other has room.
+/// The servers that the next pick may choose: by definition those with room that have the least
+/// key, the avoided one only when no other has room.
 fn least(backend: &Balancer, avoid: Option<usize>) -> Result<BTreeSet<usize>, NoServer> {
     let usable: Vec<_> = backend.servers().iter().filter(|s| s.is_usable()).collect();
     if usable.is_empty() {

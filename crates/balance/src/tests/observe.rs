@@ -1,4 +1,4 @@
-//! What signs of traffic lead to, sign by sign.
+//! Tests of the consequences of signs of traffic, sign by sign.
 
 use super::with;
 use crate::{
@@ -65,7 +65,7 @@ fn health_falls_as_far_as_was_measured() {
     }
 }
 
-/// What one thread reads must not be written back when another one has changed it meanwhile.
+/// A state read by one thread must not be written back after another thread has changed it.
 #[test]
 fn errors_that_come_at_once_leave_no_server_up_that_its_health_calls_down() {
     let backend = observed(Layer::Four, 1, OnError::MarkDown);

@@ -28,8 +28,8 @@ pub fn tree(loads: Box<[Arc<Load>]>) -> Arc<dyn LoadIndex> {
     LoadOrder::Tree.build(loads)
 }
 
-/// Different shared lines written by one operation, on average. What a tree writes to its own
-/// nodes on the heap counts as one more line each time its lock is taken.
+/// The number of different shared lines that one operation writes, on average. The nodes that a
+/// tree writes on the heap count as one more line each time its lock is taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
     /// By a pick.

@@ -1,4 +1,4 @@
-//! What threads do to a load index at the same time, in every order that the memory model allows.
+//! Concurrent operations on a load index, in every order that the memory model allows.
 
 use super::{Build, Load};
 use loom::{model::Builder, thread};
@@ -42,7 +42,7 @@ fn pick_and_release(loads: &[Arc<Load>], index: &Index) {
     index.load_changed(slot);
 }
 
-/// What must hold whenever nothing is under way.
+/// Invariant: the conditions that hold whenever no operation is under way.
 fn at_rest(loads: &[Arc<Load>], index: &Index, in_flight: u64) {
     assert_eq!(loads.iter().map(|load| load.total()).sum::<u64>(), in_flight);
     for _ in 0..3 {
@@ -87,7 +87,7 @@ pub fn release_while_a_claim_moves(build: Build) {
     });
 }
 
-/// Whoever comes too late for the only server finds that it has room all the same.
+/// A pick that comes too late for the only server still finds room on it.
 pub fn one_server_is_never_full(build: Build) {
     explore(move || {
         let loads: Arc<[_]> = [Arc::new(Load::new(16, 0))].into();

@@ -13,18 +13,18 @@ const SERVICE_NS: f64 = 10e6;
 /// Requests that a server works on at once; others wait in it.
 const WORKERS: usize = 4;
 
-/// What is simulated: exponential times between requests and for each request.
+/// The simulated load: exponential times between requests and for each request.
 pub(crate) struct Farm {
     pub(crate) servers: usize,
     /// How many of them are slow.
     pub(crate) slow: usize,
     /// How many times longer a slow one takes.
     pub(crate) slower: f64,
-    /// What part of the work of all healthy servers is asked for.
+    /// The offered load as a share of the capacity of all healthy servers.
     pub(crate) load: f64,
 }
 
-/// What came of it.
+/// The measured latencies.
 pub(crate) struct Latencies {
     /// In nanoseconds, ascending.
     sorted: Vec<u64>,
