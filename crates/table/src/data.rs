@@ -147,7 +147,7 @@ impl DataType {
         matches!(self, DataType::Gpt | DataType::Gpc | DataType::GpcRate)
     }
 
-    /// What every element of an array is called: its number goes behind the name, `_rate` last.
+    /// The name of an element of an array: its number follows the name, `_rate` comes last.
     pub fn element_name(self, index: u32) -> String {
         match self {
             DataType::GpcRate => format!("gpc{index}_rate"),

@@ -1,8 +1,8 @@
-//! One entry: its key, its values, who uses it.
+//! One entry of a stick table: its key, its values and its users.
 //!
 //! The values are behind a lock of their own, held for a few nanoseconds: rates need several words
-//! changed together. Who finds an entry under its shard's lock may take the entry's lock, never the
-//! other way round.
+//! changed together. Invariant: the lock of an entry may be taken under the lock of its shard, not
+//! the other way round.
 
 use crate::data::{DataKind, DataType};
 use crate::layout::{Cell, Layout};
@@ -63,7 +63,7 @@ struct Data {
 }
 
 impl Data {
-    /// What stands at a place.
+    /// The value in a cell.
     fn value(&self, cell: Cell, now: u64) -> u64 {
         match cell.kind {
             DataKind::Rate => Rate::load(&self.words[cell.at..]).read(now, cell.period).into(),

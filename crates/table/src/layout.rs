@@ -1,4 +1,4 @@
-//! What a `stick-table` line declares, and where each value stands in an entry.
+//! The declaration of a `stick-table` line, and the place of each value in an entry.
 
 use crate::data::{DataKind, DataType, TYPES};
 use crate::key::KeyKind;
@@ -44,7 +44,7 @@ pub struct Settings {
     pub nopurge: bool,
     /// How servers are remembered.
     pub server_key: ServerKey,
-    /// What is stored, each data type once.
+    /// The stored data types, each once.
     pub store: Vec<Stored>,
 }
 

@@ -1,10 +1,10 @@
 //! The rate of events over a period, in two buckets.
 //!
-//! Events are counted in the bucket at hand; when its period is over it becomes the past one, and a
-//! new one begins where it ended, or now if a whole period passed without an event. What is read is
+//! Events are counted in the current bucket; when its period is over it becomes the past one, and a
+//! new one begins where it ended, or now if a whole period passed without an event. A read returns
 //! the current bucket and the share of the past one that the sliding period still covers, cut to a
 //! whole number; a single event of the past counts until its bucket is gone, so that it does not
-//! flap to zero. All as measured on HAProxy.
+//! flap to zero. HAProxy behaves the same in measurements.
 
 /// One rate, as two words of an entry. Moments are milliseconds on any clock that does not go back;
 /// one that lies a little before the last is taken for it.

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What entries are found by: the hash is computed once, outside of the lock.
+/// A key with its hash, which is computed once, outside of the lock.
 pub(crate) trait Keyed {
     fn hash(&self) -> u64;
     fn key(&self) -> &[u8];
@@ -130,7 +130,7 @@ impl Ord for Turn {
     }
 }
 
-/// What is found at the head of the order.
+/// The state at the head of the expiry order.
 pub(crate) enum Head {
     /// No entry.
     Empty,

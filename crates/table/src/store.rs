@@ -52,7 +52,7 @@ impl Part {
     }
 }
 
-/// What became of a removal.
+/// The outcome of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
     /// The entry is gone.
@@ -63,8 +63,8 @@ pub enum Removal {
     Absent,
 }
 
-/// Who is called when entries begin to wait for their time to be over, with when that is of the
-/// first.
+/// The callback for a table that begins to have expiring entries, with the time at which the first
+/// one expires.
 pub type Keeper = Box<dyn Fn(u64) + Send + Sync>;
 
 /// Entries that one step of [`Table::walk`] yields at most, which is how long a lock is held.
@@ -139,7 +139,8 @@ impl Table {
     pub fn next_pass(&self) -> Option<u64> {
         self.first_due().or_else(|| {
             self.tended.swap(false, AcqRel);
-            // Who made an entry just now may have seen that the table is tended; so look again.
+            // An entry created just now may have seen the flag still set; so the table is checked
+            // again.
             self.first_due().filter(|_| !self.tended.swap(true, AcqRel))
         })
     }
@@ -195,8 +196,8 @@ impl Table {
         (&self.parts[(hash >> 48) as usize & (self.parts.len() - 1)], hash)
     }
 
-    /// Looks at an entry, which is not touched by that. What `look` does happens under the lock of
-    /// the shard.
+    /// Calls `look` with an entry, which does not count as a use. `look` runs under the lock of the
+    /// shard.
     pub fn look<T>(&self, key: &[u8], now: u64, look: impl FnOnce(&Entry) -> T) -> Option<T> {
         let (part, hash) = self.part(key);
         let shard = part.lock();
@@ -403,8 +404,8 @@ impl Table {
         Removal::Done
     }
 
-    /// The next few living entries, in no order, at most [`STEP`]; `None` behind the last one. What
-    /// is done with them is done without a lock. An entry that lives all along is seen once.
+    /// The next few living entries, in no order, at most [`STEP`]; `None` behind the last one. The
+    /// caller uses them without a lock. An entry that lives for the whole walk is returned once.
     pub fn walk(&self, walk: &mut Walk, now: u64) -> Option<Vec<Arc<Entry>>> {
         let shard = self.parts.get(walk.shard)?.lock();
         let places = walk.place..walk.place + STEP;
