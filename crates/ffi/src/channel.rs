@@ -10,7 +10,7 @@ use openssl::ssl::{Error, ShutdownResult, ShutdownState, Ssl, SslRef, SslStream}
 use std::io::{self, Read, Write};
 use std::ptr::NonNull;
 
-/// What carries records.
+/// The transport of records.
 pub trait Wire {
     /// Takes what has arrived; 0 at the end.
     ///
@@ -75,7 +75,7 @@ impl Channel {
         SslStream::new(ssl, Lent(None)).map(Self)
     }
 
-    /// What is known of the session.
+    /// The library's session object.
     pub fn ssl(&self) -> &SslRef {
         self.0.ssl()
     }
@@ -180,7 +180,7 @@ impl Channel {
         };
         let loan = Loan(&mut self.0);
         loan.0.get_mut().0 = Some(lent);
-        // What another session has left would be taken for the end of this one.
+        // Errors that another session has left would be taken for errors of this one.
         forget_errors();
         act(loan.0)
     }

@@ -1,4 +1,4 @@
-//! What a session can be told and asked beyond what the crate offers.
+//! Functions on contexts and sessions that the openssl crate does not offer.
 
 use crate::flavour::{option_bits, raw};
 use foreign_types::ForeignTypeRef as _;

@@ -1,7 +1,6 @@
-//! The library's list of what has gone wrong on this thread.
+//! The library's error queue of this thread.
 //!
-//! Who asks how a call has ended is told of a failure if the list is not empty, whoever has left
-//! something there.
+//! `SSL_get_error` reports a failure if the queue is not empty, so it is cleared before each call.
 
 use crate::flavour::raw;
 

@@ -42,7 +42,7 @@ pub fn enabled_ciphers(context: &SslContext, part: &str) -> Result<Vec<String>, 
     Ok(names.filter(|name| name.contains(part)).map(str::to_owned).collect())
 }
 
-/// Whose order of ciphers decides among those that both sides have.
+/// The side whose order of ciphers decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Prefers<'a> {
     /// The server's, of those that the client offers: two bytes each.
@@ -51,7 +51,7 @@ pub enum Prefers<'a> {
     Theirs,
 }
 
-/// Who looks at messages.
+/// An observer of messages.
 pub trait Watch {
     /// A message of the handshake has been received whole.
     fn received(ssl: &SslRef, message: &[u8]);

@@ -1,4 +1,4 @@
-//! What authorities say of certificates (RFC 6960), where the crate has no words for it.
+//! OCSP functions (RFC 6960) that the openssl crate does not offer.
 
 use crate::errors::forget_errors;
 use crate::flavour::raw;
@@ -8,8 +8,7 @@ use openssl::asn1::{Asn1GeneralizedTimeRef, Asn1Time, Asn1TimeRef};
 use openssl::ocsp::OcspBasicResponseRef;
 use openssl::x509::X509Ref;
 
-/// What a certificate of this issuer is asked by: its `CertID` with SHA-1, DER (RFC 6960 section
-/// 4.1.1).
+/// The `CertID` of a certificate of this issuer, with SHA-1, DER (RFC 6960 section 4.1.1).
 pub fn certificate_id(certificate: &X509Ref, issuer: &X509Ref) -> Option<Vec<u8>> {
     // SAFETY: both are valid as long as their references; without a digest SHA-1 is meant.
     let id = unsafe {

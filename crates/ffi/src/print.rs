@@ -1,4 +1,4 @@
-//! What printing functions of the library write, as texts.
+//! The output of the library's printing functions as text.
 
 use crate::errors::forget_errors;
 use foreign_types::ForeignTypeRef as _;
@@ -6,7 +6,7 @@ use openssl::nid::Nid;
 use openssl::x509::X509Ref;
 use std::ffi::{c_char, c_int};
 
-/// What `print` writes to the `BIO` that it is given; nothing if it reports an error.
+/// The text that `print` writes to the `BIO` that it is given; empty if it reports an error.
 pub(crate) fn text(print: impl FnOnce(*mut openssl_sys::BIO) -> c_int) -> String {
     // SAFETY: the memory belongs to the `BIO`, which is freed after the text has been copied.
     unsafe {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The session of one place.
 struct Ticket {
-    /// What the server was asked by.
+    /// The host name that was requested.
     name: Vec<u8>,
     session: SslSession,
     /// Nothing has been said early with it: a server may take that once only (RFC 8446 section 8).

@@ -59,7 +59,7 @@ pub fn crl_version(crl: &X509CrlRef) -> c_long {
     version + 1
 }
 
-/// What a revocation list is signed with.
+/// The signature algorithm of a revocation list.
 pub fn crl_signature(crl: &X509CrlRef) -> Nid {
     // SAFETY: as above.
     Nid::from_raw(unsafe { raw::X509_CRL_get_signature_nid(crl.as_ptr()) })

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_uchar};
 /// A key, by its parts.
 #[derive(Clone, Copy)]
 pub struct TicketKey<'a> {
-    /// What tickets name it by.
+    /// The key name inside tickets.
     pub name: &'a [u8; 16],
     /// For AES in cipher block chaining: 16 or 32 bytes.
     pub cipher: &'a [u8],
@@ -15,7 +15,7 @@ pub struct TicketKey<'a> {
     pub mac: &'a [u8],
 }
 
-/// What a key is asked for.
+/// The purpose for which a key is requested.
 #[derive(Clone, Copy)]
 pub enum Wanted<'a> {
     /// Sealing a new ticket.
@@ -24,7 +24,7 @@ pub enum Wanted<'a> {
     Open(&'a [u8; 16]),
 }
 
-/// Who has the keys of a session.
+/// The source of a session's ticket keys.
 pub trait Tickets {
     /// Hands the key that is wanted to `act`, with whether tickets of it should be replaced;
     /// `None` without one.
@@ -35,7 +35,7 @@ pub trait Tickets {
     ) -> Option<T>;
 }
 
-/// What the library takes for an answer.
+/// The return value of the callback for a failure.
 const FAILED: c_int = -1;
 const UNKNOWN: c_int = 0;
 const KNOWN: c_int = 1;

@@ -1,5 +1,5 @@
-//! What differs between the libraries that can be linked: each has the same functions in a module
-//! of its own.
+//! The differences between the libraries that can be linked: each has the same functions in a
+//! module of its own.
 
 #[cfg(aws_lc)]
 #[path = "aws_lc/mod.rs"]

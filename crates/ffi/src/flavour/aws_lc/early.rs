@@ -1,5 +1,4 @@
-//! What is said before a handshake is over, with AWS-LC: it lets a handshake begin, and then reads
-//! and writes as usual.
+//! Early data with AWS-LC, which lets a handshake begin, and then reads and writes as usual.
 
 use foreign_types::ForeignTypeRef as _;
 use openssl::error::ErrorStack;
@@ -24,8 +23,8 @@ fn is_early(ssl: &SslRef) -> bool {
 pub(crate) fn handshake<S: Read + Write>(stream: &mut SslStream<S>) -> Result<(), Error> {
     match stream.do_handshake() {
         Err(error) if error.code().as_raw() == REFUSED => {
-            // SAFETY: the session is valid and exclusively borrowed, and has just said that its
-            // server refuses, which is when this may be called. What was said early is over.
+            // SAFETY: the session is valid and exclusively borrowed, and its server has just
+            // refused early data, which is when this call is allowed. The early data is dropped.
             unsafe { openssl_sys::SSL_reset_early_data_reject(stream.ssl().as_ptr()) };
             stream.do_handshake()
         }

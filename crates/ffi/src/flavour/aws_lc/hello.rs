@@ -25,8 +25,8 @@ impl FirstMessage<'_> {
         unsafe { std::slice::from_raw_parts(hello.cipher_suites, hello.cipher_suites_len) }
     }
 
-    /// The contents of an extension; `None` without one of this type. What OpenSSL has for this
-    /// would parse the whole message again here, each time.
+    /// The contents of an extension; `None` without one of this type. OpenSSL's function for this
+    /// would parse the whole message at each call here.
     pub fn extension(&self, kind: u16) -> Option<&[u8]> {
         let mut bytes: *const u8 = std::ptr::null();
         let mut length = 0;

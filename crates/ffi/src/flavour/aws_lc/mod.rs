@@ -23,5 +23,5 @@ pub const EARLY_ROOM: u32 = 14_336;
 /// Whether it takes what is said early once only, whoever sends it again: that is left to its user.
 pub const TAKES_EARLY_ONCE: bool = false;
 
-/// What the library is called.
+/// The name of the library.
 pub const NAME: &str = "AWS-LC";

@@ -1,4 +1,4 @@
-//! What contexts and sessions of AWS-LC can be told and asked.
+//! Settings and properties of contexts and sessions of AWS-LC.
 
 use super::raw;
 use crate::Prefers;

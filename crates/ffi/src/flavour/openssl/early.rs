@@ -1,4 +1,4 @@
-//! What is said before a handshake is over, with OpenSSL.
+//! Early data with OpenSSL.
 
 use super::raw;
 use foreign_types::ForeignTypeRef as _;

@@ -22,5 +22,5 @@ pub const EARLY_ROOM: u32 = 1 << 14;
 /// Whether it takes what is said early once only, whoever sends it again.
 pub const TAKES_EARLY_ONCE: bool = true;
 
-/// What the library is called.
+/// The name of the library.
 pub const NAME: &str = "OpenSSL";

@@ -115,8 +115,8 @@ unsafe extern "C" fn select(
     named_length: c_uint,
     _: *mut c_void,
 ) -> c_int {
-    // SAFETY: as above; so many bytes are named. What is chosen lies in what is named, or in what
-    // the context holds, and is only read.
+    // SAFETY: as above; the pointer is valid for this length. The selected protocol lies in the
+    // client's list or in the list of the context, and is only read.
     unsafe {
         let Some(own) = own(SslRef::from_ptr(ssl)) else { return NOTHING };
         let named = match named.is_null() {

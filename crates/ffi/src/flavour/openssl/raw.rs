@@ -6,11 +6,11 @@ use openssl_sys::{
 };
 use std::ffi::{c_char, c_int, c_long, c_uchar, c_ulong, c_void};
 
-/// What the library calls for each message.
+/// The callback for each message.
 pub(crate) type Watcher =
     unsafe extern "C" fn(c_int, c_int, c_int, *const c_void, usize, *mut SSL, *mut c_void);
 
-/// What it calls for each provider.
+/// The callback for each provider.
 pub(crate) type EachProvider = extern "C" fn(*mut OSSL_PROVIDER, *mut c_void) -> c_int;
 
 unsafe extern "C" {
