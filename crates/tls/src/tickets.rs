@@ -74,7 +74,7 @@ impl TicketKeys {
     /// Reads the text of the file `name`: a key in each line, the last ones count.
     ///
     /// # Errors
-    /// What is wrong with it, and in which line.
+    /// The mistake, with its line.
     pub fn read(name: &str, text: &str) -> Result<Self, String> {
         let mut keys: VecDeque<Key> = VecDeque::new();
         for (number, line) in (1..).zip(text.lines()) {

@@ -1,4 +1,4 @@
-//! What verifying a peer's certificate has found, also where the line ignores it.
+//! The result of verifying a peer's certificate, including errors that the line ignores.
 
 use openssl::ex_data::Index;
 use openssl::ssl::Ssl;

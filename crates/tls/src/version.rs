@@ -50,7 +50,7 @@ impl Version {
     }
 }
 
-/// What a line says of versions.
+/// The version options of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Versions {
     /// `ssl-min-ver`
@@ -139,7 +139,7 @@ mod tests {
             .map_or("none".into(), |(low, high)| format!("{} {}", low.name(), high.name()))
     }
 
-    /// What one word of a line leaves.
+    /// The versions that one option leaves.
     fn left(word: &str, value: &str) -> String {
         let mut options = crate::Options::default();
         crate::Given::find(word).unwrap().read(&mut options, value).unwrap();

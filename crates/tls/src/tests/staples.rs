@@ -1,4 +1,4 @@
-//! What authorities say of certificates: which of it is shown, and with which certificate.
+//! Tests of OCSP responses and SCT lists: which are sent, and with which certificate.
 
 use super::changes::{Line, line};
 use super::pair::{Made, Memory, acceptor, bind, ecdsa, make};
@@ -19,7 +19,7 @@ fn date(text: &str) -> Vec<u8> {
     der(0x18, &[text.as_bytes()])
 }
 
-/// What is said of one certificate (RFC 6960 section 4.2.1).
+/// The status of one certificate in a response (RFC 6960 section 4.2.1).
 fn single(of: &Made, by: &Made, status: &[u8], until: &str) -> Vec<u8> {
     let id = ffi::certificate_id(&of.certificate, &by.certificate).unwrap();
     der(0x30, &[&id, status, &date("20000101000000Z"), &der(0xa0, &[&date(until)])])

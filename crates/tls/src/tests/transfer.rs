@@ -58,7 +58,7 @@ fn a_flight_is_received_at_once() {
     // The hello, and what ends the handshake. OpenSSL asks once more behind the hello, whether
     // anything follows, before it answers; another library need not.
     assert!((2..=3).contains(&pair.up.reads), "{} reads", pair.up.reads);
-    // What comes behind that is not lost.
+    // The bytes behind the handshake are not lost.
     let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
     let acceptor = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();
     let connector = connector(trusting(), &files).unwrap();
@@ -274,7 +274,7 @@ fn a_server_may_not_take_what_is_said_early() {
     assert_eq!(pair.server_recv(&mut bytes).unwrap(), 3);
 }
 
-/// Whoever records what a client says and sends it again is not heard a second time.
+/// A replayed ClientHello with early data is refused.
 #[test]
 fn what_is_said_early_is_heard_once() {
     let early = || Options { early: true, ..Options::default() };

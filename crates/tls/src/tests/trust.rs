@@ -1,4 +1,4 @@
-//! Who is believed: clients by servers, servers by clients, and sessions that go on.
+//! Tests of verification: clients by servers, servers by clients, and resumed sessions.
 
 use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, make, make_for, trusting};
 use crate::authority::Purpose;
@@ -31,7 +31,7 @@ fn client(certificate: Option<&str>) -> ServerSettings {
     ServerSettings { certificate: certificate.map(str::to_owned), ..trusting() }
 }
 
-/// What the server says of a client: the end of its handshake, and errors it has met.
+/// The server's view of a client: the end of its handshake, and the errors found.
 fn judged(given: &[(&str, &str)], certificate: Option<&str>) -> (Option<Reason>, u32, u32) {
     judged_with(&files(), given, certificate)
 }
@@ -221,7 +221,7 @@ fn sessions_go_on() {
     assert!(!resumes(&[], trusting(), ["a.test", "b.test"]));
 }
 
-/// What the library had against a client's certificate is not taken for the end of another session.
+/// An error about a client's certificate is not taken for the end of another session.
 #[test]
 fn what_is_ignored_of_one_client_does_not_concern_others() {
     let authority = make(&["ca"], ecdsa(), None);
