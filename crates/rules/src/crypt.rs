@@ -9,7 +9,7 @@ use yescrypt::{PasswordHashRef, Yescrypt};
 
 /// The kind of a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CryptKind {
     /// `$5$` and `$6$`: SHA-256 and SHA-512.
     Sha,
     /// `$1$`: MD5.
@@ -24,20 +24,21 @@ enum Kind {
     Des,
 }
 
-fn kind(hash: &str) -> Option<Kind> {
+fn kind(hash: &str) -> Option<CryptKind> {
     let prefix = |prefixes: &[&str]| prefixes.iter().any(|prefix| hash.starts_with(prefix));
     if prefix(&["$5$", "$6$"]) {
-        Some(Kind::Sha)
+        Some(CryptKind::Sha)
     } else if prefix(&["$1$"]) {
-        Some(Kind::Md5)
+        Some(CryptKind::Md5)
     } else if prefix(&["$2a$", "$2b$", "$2x$", "$2y$"]) {
-        Some(Kind::Bcrypt)
+        Some(CryptKind::Bcrypt)
     } else if prefix(&["$y$"]) {
-        Some(Kind::Yescrypt)
+        Some(CryptKind::Yescrypt)
     } else if prefix(&["$7$"]) {
-        Some(Kind::Scrypt)
+        Some(CryptKind::Scrypt)
     } else {
-        (hash.len() == 13 && hash.bytes().all(|byte| digit(byte).is_some())).then_some(Kind::Des)
+        (hash.len() == 13 && hash.bytes().all(|byte| digit(byte).is_some()))
+            .then_some(CryptKind::Des)
     }
 }
 
@@ -50,15 +51,15 @@ pub(crate) fn is_supported(hash: &str) -> bool {
 /// to take.
 pub(crate) fn verify(hash: &str, given: &[u8]) -> bool {
     let computed = match kind(hash) {
-        Some(Kind::Sha) => return ShaCrypt::default().verify_password(given, hash).is_ok(),
-        Some(Kind::Bcrypt) => return bcrypt::verify(given, hash).unwrap_or(false),
-        Some(Kind::Yescrypt) => {
+        Some(CryptKind::Sha) => return ShaCrypt::default().verify_password(given, hash).is_ok(),
+        Some(CryptKind::Bcrypt) => return bcrypt::verify(given, hash).unwrap_or(false),
+        Some(CryptKind::Yescrypt) => {
             let hash = PasswordHashRef::new(hash);
             return hash.is_ok_and(|hash| Yescrypt::default().verify_password(given, hash).is_ok());
         }
-        Some(Kind::Scrypt) => scrypt::crypt(given, hash),
-        Some(Kind::Md5) => md5::crypt(given, hash),
-        Some(Kind::Des) => des::crypt(given, hash),
+        Some(CryptKind::Scrypt) => scrypt::crypt(given, hash),
+        Some(CryptKind::Md5) => md5::crypt(given, hash),
+        Some(CryptKind::Des) => des::crypt(given, hash),
         None => return false,
     };
     computed.is_some_and(|computed| same(computed.as_bytes(), hash.as_bytes()))

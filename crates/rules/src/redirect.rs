@@ -7,7 +7,7 @@ use stdx::{is_ignored, leading_number};
 
 /// How the location is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum RedirectKind {
     Location,
     Prefix,
     Scheme,
@@ -16,7 +16,7 @@ enum Kind {
 /// A compiled redirection.
 #[derive(Debug)]
 pub struct Redirect {
-    kind: Kind,
+    kind: RedirectKind,
     target: LogFormat,
     code: u16,
     drop_query: bool,
@@ -39,7 +39,7 @@ impl Redirect {
     ) -> Result<(Redirect, usize), ParseError> {
         let mut target = None;
         let mut redirect = Redirect {
-            kind: Kind::Location,
+            kind: RedirectKind::Location,
             target: LogFormat::literal(b""),
             code: 302,
             drop_query: false,
@@ -59,7 +59,11 @@ impl Redirect {
             match word {
                 "if" | "unless" => break,
                 "location" | "prefix" | "scheme" => {
-                    let other = if word == "location" { Kind::Prefix } else { Kind::Location };
+                    let other = if word == "location" {
+                        RedirectKind::Prefix
+                    } else {
+                        RedirectKind::Location
+                    };
                     let kind = if is_ignored("redirect-arg", word) { other } else { kind(word) };
                     target = Some((kind, at + 1, value(at)?));
                     at += 1;
@@ -101,7 +105,7 @@ impl Redirect {
 
     /// Whether it needs nothing of the request, as it is long gone when there is a response.
     pub(crate) fn names_location(&self) -> bool {
-        self.kind == Kind::Location
+        self.kind == RedirectKind::Location
     }
 
     /// The status code.
@@ -113,17 +117,17 @@ impl Redirect {
     pub fn location(&self, facts: &dyn Facts, out: &mut Vec<u8>) {
         let request = facts.request();
         match self.kind {
-            Kind::Location => {
+            RedirectKind::Location => {
                 self.target.write(facts, out);
                 return;
             }
-            Kind::Prefix => {
+            RedirectKind::Prefix => {
                 // A sole slash adds nothing in front of the path.
                 if self.target.as_literal() != Some(b"/") {
                     self.target.write(facts, out);
                 }
             }
-            Kind::Scheme => {
+            RedirectKind::Scheme => {
                 self.target.write(facts, out);
                 out.extend_from_slice(b"://");
                 out.extend_from_slice(request.and_then(Head::host).unwrap_or_default());
@@ -148,7 +152,7 @@ impl Redirect {
 
     /// Whether an empty location makes the rule be skipped.
     pub(crate) fn may_be_skipped(&self) -> bool {
-        self.ignore_empty && self.kind == Kind::Location
+        self.ignore_empty && self.kind == RedirectKind::Location
     }
 
     /// Whether the rule is to be skipped, its location being empty.
@@ -181,11 +185,11 @@ fn cookie(word: &str, attributes: &str) -> Box<[u8]> {
     [&*sample::word::to_bytes(word), attributes.as_bytes()].concat().into()
 }
 
-fn kind(word: &str) -> Kind {
+fn kind(word: &str) -> RedirectKind {
     match word {
-        "prefix" => Kind::Prefix,
-        "scheme" => Kind::Scheme,
-        _ => Kind::Location,
+        "prefix" => RedirectKind::Prefix,
+        "scheme" => RedirectKind::Scheme,
+        _ => RedirectKind::Location,
     }
 }
 

@@ -78,7 +78,7 @@ impl Test {
         }
         // With converters the sample is compared by its type, without them by the keyword's method.
         let method = derived.filter(|_| !expr.has_converters()).map(|entry| entry.2);
-        let mut flags = Flags { method, ..Flags::default() };
+        let mut flags = AclFlags { method, ..AclFlags::default() };
         let at = flags.parse(words, 1, &expr, cx)?;
         let own = method.is_some() && !words[..at].contains(&"-m");
         if own && keyword == "method" && names_methods(&words[at..]) {
@@ -188,7 +188,7 @@ type Patterns<'w> = (Vec<Cow<'w, [u8]>>, Vec<usize>);
 
 /// The flags in front of patterns, and the files they name.
 #[derive(Default)]
-struct Flags {
+struct AclFlags {
     method: Option<Match>,
     ignore_case: bool,
     keyed: bool,
@@ -198,7 +198,7 @@ struct Flags {
     sets: Vec<Arc<View>>,
 }
 
-impl Flags {
+impl AclFlags {
     /// Reads flags from `words[at]` on; returns the index of the first pattern.
     fn parse(
         &mut self,
@@ -476,12 +476,12 @@ impl Acl {
 /// The ACLs of one section by name. Predefined ones are made on first use.
 #[derive(Debug, Default)]
 pub struct AclTable {
-    acls: RefCell<HashMap<Box<str>, Named>>,
+    acls: RefCell<HashMap<Box<str>, NamedAcl>>,
 }
 
 /// One of them, with file and line of its first definition unless it is a predefined one.
 #[derive(Debug)]
-struct Named {
+struct NamedAcl {
     acl: Arc<Acl>,
     place: Option<(Arc<str>, u32)>,
 }
@@ -527,7 +527,7 @@ impl AclTable {
             Some(first) => first.acl.push(acl),
             None => {
                 let place = Some((cx.file.clone(), cx.line));
-                acls.insert(name.into(), Named { acl: Arc::new(acl), place });
+                acls.insert(name.into(), NamedAcl { acl: Arc::new(acl), place });
             }
         }
         Ok(())
@@ -538,7 +538,7 @@ impl AclTable {
         let acls = self.acls.borrow();
         let mut odd: Vec<OddAcl> = acls
             .iter()
-            .filter_map(|(name, Named { acl, place })| {
+            .filter_map(|(name, NamedAcl { acl, place })| {
                 let (file, line) = place.clone()?;
                 let hides = PREDEFINED.iter().any(|(known, _)| *known == &**name);
                 let unused = Arc::strong_count(acl) == 1;
@@ -563,7 +563,7 @@ impl AclTable {
         let words = if is_ignored("acl-predefined", name) { opposite } else { words };
         let acl = Acl::parse(name, words, cx).map_err(|error| error.message)?;
         let acl = Arc::new(acl);
-        self.acls.borrow_mut().insert(name.into(), Named { acl: acl.clone(), place: None });
+        self.acls.borrow_mut().insert(name.into(), NamedAcl { acl: acl.clone(), place: None });
         Ok(acl)
     }
 }

@@ -276,7 +276,7 @@ fn escape(next: Option<u8>, quoted: bool, word: &mut Vec<u8>) -> usize {
 
 /// The argument types that keyword tables name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ArgKind {
     Text,
     Int,
     Name,
@@ -288,18 +288,18 @@ enum Kind {
     Regex,
 }
 
-fn kind(name: &str) -> Kind {
+fn kind(name: &str) -> ArgKind {
     match name {
-        "string" => Kind::Text,
-        "integer" => Kind::Int,
-        "server" => Kind::Server,
-        "IPv4 address" => Kind::V4,
-        "IPv6 address" => Kind::V6,
-        "IPv4 mask" => Kind::Mask4,
-        "IPv6 mask" => Kind::Mask6,
-        "regex" => Kind::Regex,
+        "string" => ArgKind::Text,
+        "integer" => ArgKind::Int,
+        "server" => ArgKind::Server,
+        "IPv4 address" => ArgKind::V4,
+        "IPv6 address" => ArgKind::V6,
+        "IPv4 mask" => ArgKind::Mask4,
+        "IPv6 mask" => ArgKind::Mask6,
+        "regex" => ArgKind::Regex,
         // Proxies, tables and user lists go by their names.
-        _ => Kind::Name,
+        _ => ArgKind::Name,
     }
 }
 
@@ -348,22 +348,22 @@ pub fn check(raw: &RawArgs, text: &str, spec: &str) -> Result<Args, (usize, Stri
     Ok(Args(args))
 }
 
-fn convert(word: &str, kind: Kind, required: bool) -> Option<Arg> {
-    if word.is_empty() && kind != Kind::Text {
-        return (!required || kind == Kind::Name).then_some(Arg::Omitted);
+fn convert(word: &str, kind: ArgKind, required: bool) -> Option<Arg> {
+    if word.is_empty() && kind != ArgKind::Text {
+        return (!required || kind == ArgKind::Name).then_some(Arg::Omitted);
     }
     Some(match kind {
-        Kind::Text | Kind::Name | Kind::Regex => match crate::word::to_bytes(word) {
+        ArgKind::Text | ArgKind::Name | ArgKind::Regex => match crate::word::to_bytes(word) {
             Cow::Borrowed(_) => Arg::Text(word.into()),
             // A content that is no text; as a name it is refused, because it has none.
             Cow::Owned(bytes) => Arg::Bytes(bytes.into()),
         },
-        Kind::Int => Arg::Int(crate::cast::integer(word)?),
-        Kind::V4 => Arg::V4(word.parse().ok()?),
-        Kind::V6 => Arg::V6(word.parse().ok()?),
-        Kind::Mask4 => Arg::V4(mask4(word)?),
-        Kind::Mask6 => Arg::V6(mask6(word)?),
-        Kind::Server => match word.split_once('/') {
+        ArgKind::Int => Arg::Int(crate::cast::integer(word)?),
+        ArgKind::V4 => Arg::V4(word.parse().ok()?),
+        ArgKind::V6 => Arg::V6(word.parse().ok()?),
+        ArgKind::Mask4 => Arg::V4(mask4(word)?),
+        ArgKind::Mask6 => Arg::V6(mask6(word)?),
+        ArgKind::Server => match word.split_once('/') {
             Some((backend, server)) => Arg::Server(Some(backend.into()), server.into()),
             None => Arg::Server(None, word.into()),
         },

@@ -24,19 +24,19 @@ const HITS: usize = 8;
 /// The guards of a list of rules, by each rule's index in it.
 #[derive(Debug, Default)]
 pub struct Guards {
-    groups: Vec<Group>,
-    places: Vec<Option<Place>>,
+    groups: Vec<GuardGroup>,
+    places: Vec<Option<GuardedRule>>,
 }
 
 /// Which group guards a rule, and the views that its patterns came from.
 #[derive(Debug)]
-struct Place {
+struct GuardedRule {
     group: usize,
     views: Vec<Arc<View>>,
 }
 
 #[derive(Debug)]
-struct Group {
+struct GuardGroup {
     /// The test of its first rule, whose sample all of them look at.
     test: Arc<Test>,
     patterns: Gathering,
@@ -94,7 +94,7 @@ impl Guards {
         kinds.truncate(GROUPS);
         let groups = kinds.into_iter().filter_map(|(test, _)| {
             let patterns = test.views().first()?.gathering()?;
-            Some(Group { test, patterns })
+            Some(GuardGroup { test, patterns })
         });
         let mut guards = Guards { groups: groups.collect(), places: Vec::new() };
         for (rule, tests) in wanted.into_iter().enumerate() {
@@ -105,7 +105,7 @@ impl Guards {
     }
 
     /// Puts the patterns of a rule into the group for its kind.
-    fn place(&mut self, rule: usize, tests: &[Arc<Test>]) -> Option<Place> {
+    fn place(&mut self, rule: usize, tests: &[Arc<Test>]) -> Option<GuardedRule> {
         let group = self.groups.iter().position(|group| group.test.asks_like(&tests[0]))?;
         let number = u32::try_from(rule).ok()?;
         let views: Vec<Arc<View>> =
@@ -114,7 +114,10 @@ impl Guards {
             return None;
         }
         let patterns = &mut self.groups[group].patterns;
-        views.iter().all(|view| view.gather(number, patterns)).then_some(Place { group, views })
+        views
+            .iter()
+            .all(|view| view.gather(number, patterns))
+            .then_some(GuardedRule { group, views })
     }
 
     /// Whether rule `rule` surely does not apply to the request at hand. `lookout` belongs to this
@@ -134,7 +137,7 @@ impl Guards {
     }
 }
 
-impl Group {
+impl GuardGroup {
     fn look(&self, facts: &dyn Facts) -> Hits {
         let mut hits = Hits::default();
         if !facts.is_final() {

@@ -8,7 +8,7 @@ mod tags;
 
 pub use builtin::{CLF, DEFAULT_HTTP, DEFAULT_TCP, HTTP, HTTPS, JSON, TCP};
 pub use encode::{Flags, encode_line_ends, percent_encode};
-use json::{Kind, Member};
+use json::{JsonKind, Member};
 pub use tags::{TAGS, Tag, WriteFn};
 
 use crate::context::ParseContext;
@@ -112,7 +112,7 @@ impl LogFormat {
 }
 
 /// Name and type of an item.
-type Named<'t> = (&'t str, Kind);
+type Named<'t> = (&'t str, JsonKind);
 
 struct Builder<'p, 'c> {
     text: &'p str,

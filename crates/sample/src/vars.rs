@@ -98,7 +98,7 @@ pub enum VarState {
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
+struct Variable {
     name: VarName,
     value: Option<Value<'static>>,
 }
@@ -110,27 +110,27 @@ pub struct VarStore(OnceCell<Rc<Store>>);
 
 #[derive(Debug, Default)]
 struct Store {
-    entries: RefCell<Vec<Entry>>,
+    entries: RefCell<Vec<Variable>>,
     /// Where its variables count, when those of the whole process are limited.
     owner: OnceCell<Arc<SharedVars>>,
 }
 
-fn find<'e>(entries: &'e [Entry], name: &VarName) -> Option<&'e Entry> {
+fn find<'e>(entries: &'e [Variable], name: &VarName) -> Option<&'e Variable> {
     entries.iter().find(|entry| entry.name.hash == name.hash && entry.name.name == name.name)
 }
 
-fn store(entries: &mut Vec<Entry>, name: &VarName, value: Option<Value<'static>>) {
+fn store(entries: &mut Vec<Variable>, name: &VarName, value: Option<Value<'static>>) {
     let found = entries.iter_mut().find(|e| e.name.hash == name.hash && e.name.name == name.name);
     match found {
         Some(entry) => entry.value = value,
-        None => entries.push(Entry { name: name.clone(), value }),
+        None => entries.push(Variable { name: name.clone(), value }),
     }
 }
 
-fn state(entries: &[Entry], name: &VarName) -> VarState {
+fn state(entries: &[Variable], name: &VarName) -> VarState {
     match find(entries, name) {
         None => VarState::Absent,
-        Some(Entry { value: None, .. }) => VarState::Unset,
+        Some(Variable { value: None, .. }) => VarState::Unset,
         Some(_) => VarState::Set,
     }
 }
@@ -210,7 +210,7 @@ impl Drop for Store {
 /// one look-up.
 #[derive(Debug, Default)]
 pub struct SharedVars {
-    entries: RwLock<Vec<Entry>>,
+    entries: RwLock<Vec<Variable>>,
     /// How much the variables of the process may take; set while nothing runs yet.
     pub limits: VarLimits,
     total: room::Total,

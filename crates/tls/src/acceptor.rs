@@ -4,15 +4,15 @@
 //! The table of certificates may be replaced while connections are made: a session uses the table
 //! that is current when its ClientHello arrives.
 
-use crate::certificate_table::{Ground, Table};
+use crate::certificate_table::{CertificateTable, TermsContext};
 use crate::client_hello_capture::Capture;
 use crate::conn::Conn;
 use crate::context::{self, Side};
 use crate::error::{Fault, Reason};
-use crate::generated::Forge;
+use crate::generated::CertificateGenerator;
 use crate::hello::Hello;
 use crate::key::Secret;
-use crate::key_log::Secrets;
+use crate::key_log::KeyLog;
 use crate::settings::{BindSettings, Defaults, Generates};
 use crate::store::{Files, NoFiles, Store, words};
 use crate::tickets::TicketKeys;
@@ -26,7 +26,7 @@ use stdx::RwLock;
 /// The TLS side of a bind line.
 pub struct Acceptor {
     base: SslContext,
-    table: Arc<RwLock<Table>>,
+    table: Arc<RwLock<CertificateTable>>,
     settings: BindSettings,
     defaults: Defaults,
 }
@@ -58,8 +58,8 @@ impl Acceptor {
         store: &Store,
         files: &dyn Files,
     ) -> Result<Self, Vec<String>> {
-        let ground = Ground { defaults: &defaults, store, files };
-        let table = Table::new(&settings, ground)?;
+        let ground = TermsContext { defaults: &defaults, store, files };
+        let table = CertificateTable::new(&settings, ground)?;
         if table.is_empty() && !settings.strict_sni {
             return Err(vec!["no SSL certificate specified".to_owned()]);
         }
@@ -93,18 +93,18 @@ impl Acceptor {
     }
 
     /// The certificates as they are now.
-    pub(crate) fn table(&self) -> RwLockReadGuard<'_, Table> {
+    pub(crate) fn table(&self) -> RwLockReadGuard<'_, CertificateTable> {
         self.table.read()
     }
 
     /// The certificates, to be changed for sessions that begin from now on.
-    pub(crate) fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
+    pub(crate) fn table_mut(&self) -> RwLockWriteGuard<'_, CertificateTable> {
         self.table.write()
     }
 
     /// The context in which terms are built at run time: no file is read.
-    pub(crate) fn ground<'a>(&'a self, store: &'a Store) -> Ground<'a> {
-        Ground { defaults: &self.defaults, store, files: &NoFiles }
+    pub(crate) fn ground<'a>(&'a self, store: &'a Store) -> TermsContext<'a> {
+        TermsContext { defaults: &self.defaults, store, files: &NoFiles }
     }
 
     /// A new session for a client.
@@ -124,9 +124,9 @@ impl Acceptor {
             ssl.set_ex_data(index, keys);
         }
         if self.defaults.keeps_secrets
-            && let Some(index) = Secrets::index()
+            && let Some(index) = KeyLog::index()
         {
-            ssl.set_ex_data(index, Secrets::default());
+            ssl.set_ex_data(index, KeyLog::default());
         }
         let session = Conn::new(ssl, &self.defaults)?;
         Ok(if self.table().hears_early() { session.hearing_early() } else { session })
@@ -138,8 +138,8 @@ impl Acceptor {
 fn base(
     settings: &BindSettings,
     defaults: &Defaults,
-    table: Arc<RwLock<Table>>,
-    forge: Option<Forge>,
+    table: Arc<RwLock<CertificateTable>>,
+    forge: Option<CertificateGenerator>,
 ) -> Result<SslContext, String> {
     let mut context = context::plain(Side::Server)?;
     // Each certificate has its own version limits; the base context allows all of them.
@@ -216,12 +216,13 @@ fn forge(
     settings: &BindSettings,
     defaults: &Defaults,
     files: &dyn Files,
-) -> Result<Option<Forge>, String> {
+) -> Result<Option<CertificateGenerator>, String> {
     let Some(Generates { authority: name, password }) = &settings.generates else {
         return Ok(None);
     };
     let told = |why: String| format!("'ca-sign-file' : unable to load '{name}' : {why}");
     let text = files.read(Path::new(name)).map_err(|error| told(words(&error)))?;
-    let forge = Forge::read(&Secret::new(text), password.as_deref(), defaults.generated);
+    let forge =
+        CertificateGenerator::read(&Secret::new(text), password.as_deref(), defaults.generated);
     forge.map(Some).map_err(told)
 }

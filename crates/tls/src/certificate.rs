@@ -62,9 +62,9 @@ impl Certificate {
 
 /// A cache of parsed intermediates by their PEM text, since many certificates share them.
 #[derive(Default)]
-pub(crate) struct Links(Mutex<HashMap<Box<[u8]>, X509>>);
+pub(crate) struct IntermediateCache(Mutex<HashMap<Box<[u8]>, X509>>);
 
-impl std::fmt::Debug for Links {
+impl std::fmt::Debug for IntermediateCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Links")
     }
@@ -73,7 +73,7 @@ impl std::fmt::Debug for Links {
 /// The most intermediates that are cached.
 const MOST_LINKS: usize = 1_024;
 
-impl Links {
+impl IntermediateCache {
     fn read(&self, text: &[u8]) -> Option<X509> {
         let lock = || self.0.lock();
         if let Some(known) = lock().get(text) {
@@ -90,7 +90,7 @@ impl Links {
 
 /// A certificate under construction.
 #[derive(Clone, Default)]
-pub(crate) struct Draft {
+pub(crate) struct CertificateDraft {
     pub(crate) leaf: Option<X509>,
     pub(crate) chain: Vec<X509>,
     pub(crate) key: Option<Arc<Key>>,
@@ -109,7 +109,7 @@ pub(crate) enum Flaw {
     Foreign,
 }
 
-impl Draft {
+impl CertificateDraft {
     /// A draft with the parts of an existing certificate.
     pub(crate) fn of(certificate: &Certificate) -> Self {
         Self {
@@ -144,7 +144,7 @@ impl Draft {
 
     /// Reads the leaf, and chain, key and parameters if the text has them; they replace earlier
     /// ones. `None` if the text has no certificate.
-    pub(crate) fn read(&mut self, text: &[u8], links: &Links) -> Option<()> {
+    pub(crate) fn read(&mut self, text: &[u8], links: &IntermediateCache) -> Option<()> {
         let mut blocks = blocks(text);
         self.leaf = Some(read_block(blocks.next()?).ok()?);
         self.chain = blocks.map(|block| links.read(block)).collect::<Option<_>>()?;
@@ -285,8 +285,8 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_panics(text in "(-----(BEGIN|END) (X509 |TRUSTED |)CERTIFICATE|[a\n-]){0,20}") {
-            let mut draft = Draft::default();
-            let _ = draft.read(text.as_bytes(), &Links::default());
+            let mut draft = CertificateDraft::default();
+            let _ = draft.read(text.as_bytes(), &IntermediateCache::default());
             let _ = blocks(text.as_bytes()).map(read_block).count();
         }
     }

@@ -12,15 +12,15 @@
 use crate::certificate::Certificate;
 use crate::context::{self, Side, load_trust};
 use crate::crt_list::Listed;
-use crate::generated::Forge;
+use crate::generated::CertificateGenerator;
 use crate::hello::{Hello, KeyKind};
 use crate::options::{Options, Verify};
-use crate::parallel::together;
+use crate::parallel::parallel_map;
 use crate::replay;
 use crate::settings::{BindSettings, Defaults};
 use crate::sni::{Names, excludes};
 use crate::staple::Unfit;
-use crate::store::{Files, Meant, Store};
+use crate::store::{CertificateSource, Files, Store};
 use ffi::Prefers;
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslOptions, SslRef};
@@ -49,7 +49,7 @@ pub(crate) struct Served {
 
 /// All certificates of a bind line.
 #[derive(Default)]
-pub(crate) struct Table {
+pub(crate) struct CertificateTable {
     /// In the order of the lines; a removed certificate leaves a hole.
     places: Vec<Option<Served>>,
     names: Names,
@@ -67,14 +67,14 @@ const LIGHT: usize = 32;
 
 /// The inputs from which terms are built.
 #[derive(Clone, Copy)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct TermsContext<'a> {
     pub(crate) defaults: &'a Defaults,
     pub(crate) store: &'a Store,
     pub(crate) files: &'a dyn Files,
 }
 
 /// A context with the options of a line, without a certificate.
-fn begun(options: &Options, ground: Ground<'_>) -> Result<SslContextBuilder, String> {
+fn begun(options: &Options, ground: TermsContext<'_>) -> Result<SslContextBuilder, String> {
     let mut made = context::plain(Side::Server)?;
     if context::versions(options, Side::Server).is_none() {
         return Err("all SSL/TLS versions are disabled".to_owned());
@@ -95,7 +95,7 @@ fn begun(options: &Options, ground: Ground<'_>) -> Result<SslContextBuilder, Str
 }
 
 impl Terms {
-    fn new(options: Options, ground: Ground<'_>) -> Result<Self, String> {
+    fn new(options: Options, ground: TermsContext<'_>) -> Result<Self, String> {
         let context = begun(&options, ground)?.build();
         let ecdsa = ffi::enabled_ciphers(&context, "ECDSA").map_err(context::unable)?;
         Ok(Self { options, ecdsa, context })
@@ -103,7 +103,7 @@ impl Terms {
 
     /// A context that contains the certificate; `None` if it would be large, or if building it
     /// fails (the error is reported elsewhere).
-    fn ready(&self, certificate: &Certificate, ground: Ground<'_>) -> Option<SslContext> {
+    fn ready(&self, certificate: &Certificate, ground: TermsContext<'_>) -> Option<SslContext> {
         if self.trusted(ground.store) > LIGHT {
             return None;
         }
@@ -190,7 +190,7 @@ impl Served {
         &self,
         ssl: &mut SslRef,
         offered: &[u8],
-        forge: &Forge,
+        forge: &CertificateGenerator,
         name: &[u8],
     ) -> Result<(), ErrorStack> {
         let forged = forge.certificate(name, &self.certificate)?;
@@ -275,15 +275,18 @@ impl Options {
     }
 }
 
-impl Table {
+impl CertificateTable {
     /// Loads the certificates of a bind line.
     ///
     /// # Errors
     ///
     /// Every mistake found.
-    pub(crate) fn new(settings: &BindSettings, ground: Ground<'_>) -> Result<Self, Vec<String>> {
+    pub(crate) fn new(
+        settings: &BindSettings,
+        ground: TermsContext<'_>,
+    ) -> Result<Self, Vec<String>> {
         let (mut table, mut errors) = (Self::default(), Vec::new());
-        let Ground { store, files, .. } = ground;
+        let TermsContext { store, files, .. } = ground;
         let mut wanted = Vec::new();
         for listed in &settings.certificates {
             match store.meant(&listed.path, files) {
@@ -292,19 +295,19 @@ impl Table {
             }
         }
         let names = wanted.iter().flat_map(|(_, meant)| match meant {
-            Meant::Files(names) | Meant::Directory(names) => names,
+            CertificateSource::Files(names) | CertificateSource::Directory(names) => names,
         });
         store.prepare(names.map(String::as_str), files);
         for (listed, meant) in wanted {
             let listed = Arc::new(listed.clone());
             match meant {
-                Meant::Files(names) => {
+                CertificateSource::Files(names) => {
                     for name in names {
                         table.read(&settings.options, &name, &listed, ground, &mut errors);
                     }
                 }
                 // A directory is a list without options.
-                Meant::Directory(names) => {
+                CertificateSource::Directory(names) => {
                     let list = (listed.path.trim_end_matches('/').to_owned(), 0);
                     for name in names {
                         let one = Listed { path: name, list: list.clone(), ..Listed::default() };
@@ -321,7 +324,7 @@ impl Table {
 
     /// The reasons why certificates cannot be served under their terms.
     fn refused(&self) -> impl Iterator<Item = String> {
-        let admitted = together(&self.places, |place| match place {
+        let admitted = parallel_map(&self.places, |place| match place {
             Some(own) => own.terms.admit(&own.certificate),
             None => Ok(()),
         });
@@ -335,7 +338,7 @@ impl Table {
         options: &Options,
         name: &str,
         listed: &Arc<Listed>,
-        ground: Ground<'_>,
+        ground: TermsContext<'_>,
         errors: &mut Vec<String>,
     ) {
         let added = ground.store.load(name, ground.files).and_then(|found| {
@@ -364,7 +367,7 @@ impl Table {
         &self,
         options: &Options,
         listed: &Listed,
-        ground: Ground<'_>,
+        ground: TermsContext<'_>,
     ) -> Result<Arc<Terms>, String> {
         let options = listed.options.or(options);
         let known = self.terms.iter().rev().take(RECENT);
@@ -463,7 +466,7 @@ impl Table {
     /// # Errors
     ///
     /// A context cannot be built.
-    pub(crate) fn renewed(&self, file: &str, ground: Ground<'_>) -> Result<Renewed, String> {
+    pub(crate) fn renewed(&self, file: &str, ground: TermsContext<'_>) -> Result<Renewed, String> {
         let mut renewed = Renewed::default();
         for own in self.places.iter().flatten().filter(|own| own.terms.trusts(file)) {
             if !renewed.0.iter().any(|(old, _)| Arc::ptr_eq(old, &own.terms)) {
@@ -577,8 +580,9 @@ mod tests {
             let ca_file = Some(name.to_owned());
             let verify = Some(Verify::Required);
             let settings = bind(&["a.pem"], Options { ca_file, verify, ..Options::default() });
-            let ground = Ground { defaults: &defaults, store: &store, files: &files };
-            let table = Table::new(&settings, ground).unwrap_or_else(|errors| panic!("{errors:?}"));
+            let ground = TermsContext { defaults: &defaults, store: &store, files: &files };
+            let table = CertificateTable::new(&settings, ground)
+                .unwrap_or_else(|errors| panic!("{errors:?}"));
             assert_eq!(table.first().unwrap().ready.is_some(), ready, "{name}");
         }
     }

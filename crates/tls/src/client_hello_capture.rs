@@ -68,11 +68,11 @@ impl Watch for Capture {
 impl Offer {
     /// Reads the message; `None` if it is another one.
     pub(crate) fn read(message: &[u8], size: usize) -> Option<Self> {
-        let mut rest = Rest(message);
+        let mut rest = Unread(message);
         if rest.take(1)? != [CLIENT_HELLO] {
             return None;
         }
-        let mut rest = Rest(rest.counted(3)?);
+        let mut rest = Unread(rest.counted(3)?);
         let version = u16::from_be_bytes(rest.take(2)?.try_into().ok()?);
         rest.take(32)?;
         rest.counted(1)?;
@@ -87,16 +87,16 @@ impl Offer {
     }
 
     /// As far as they are whole.
-    fn read_extensions(&mut self, rest: &mut Rest<'_>, room: &mut usize) -> Option<()> {
-        let mut list = Rest(rest.counted(2)?);
+    fn read_extensions(&mut self, rest: &mut Unread<'_>, room: &mut usize) -> Option<()> {
+        let mut list = Unread(rest.counted(2)?);
         let (mut types, mut groups, mut formats) = (Vec::new(), &[][..], &[][..]);
         while !list.0.is_empty() {
             let kind = list.take(2)?;
             let body = list.counted(2)?;
             types.extend_from_slice(kind);
             match u16::from_be_bytes(kind.try_into().ok()?) {
-                SUPPORTED_GROUPS => groups = Rest(body).counted(2).unwrap_or_default(),
-                POINT_FORMATS => formats = Rest(body).counted(1).unwrap_or_default(),
+                SUPPORTED_GROUPS => groups = Unread(body).counted(2).unwrap_or_default(),
+                POINT_FORMATS => formats = Unread(body).counted(1).unwrap_or_default(),
                 _ => {}
             }
         }
@@ -121,9 +121,9 @@ fn fitting(list: &[u8], item: usize, room: &mut usize) -> Vec<u8> {
 }
 
 /// The unread rest of a message.
-struct Rest<'a>(&'a [u8]);
+struct Unread<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> Unread<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;

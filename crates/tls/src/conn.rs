@@ -7,7 +7,7 @@
 
 use crate::error::{Fault, Reason, waits};
 use crate::hello::is_whole;
-use crate::read_ahead::{Ahead, Gather};
+use crate::read_ahead::{BufferedWire, ReadAhead};
 use crate::record_size::RecordSize;
 use crate::scratch::Scratch;
 use crate::settings::Defaults;
@@ -72,7 +72,7 @@ pub struct Conn {
     end: End,
     stands: bool,
     /// Received before the session has asked for it.
-    ahead: Ahead,
+    ahead: ReadAhead,
     /// There may be something said before the handshake is over.
     early: Option<Box<Early>>,
     /// The most bytes of one record.
@@ -100,7 +100,7 @@ impl Conn {
             buffered: false,
             end: End::Open,
             stands: false,
-            ahead: Ahead::default(),
+            ahead: ReadAhead::default(),
             early: None,
             longest: defaults.longest_record() as u32,
             record_size: defaults.record_size().map(Box::new),
@@ -271,7 +271,7 @@ impl Conn {
             self.out = scratch.take();
         }
         let (out, ahead, eager) = (&mut self.out, &mut self.ahead, !self.stands);
-        let mut gather = Gather { wire, out, ahead, eager, received: 0, scratch };
+        let mut gather = BufferedWire { wire, out, ahead, eager, received: 0, scratch };
         let result = act(&mut self.channel, &mut gather);
         self.cut_short = !eager && gather.was_cut_short();
         self.ahead.rest(scratch);

@@ -3,11 +3,11 @@
 use crate::authority::{Authorities, Purpose};
 use crate::certificate::Certificate;
 use crate::ignored::Ignored;
-use crate::key_log::Secrets;
+use crate::key_log::KeyLog;
 use crate::options::{Options, Verify};
 use crate::settings::Defaults;
 use crate::store::{Files, Store};
-use crate::verify_result::Outcome;
+use crate::verify_result::VerifyResult;
 use crate::version::Version;
 use ffi::Attached;
 use openssl::error::ErrorStack;
@@ -153,7 +153,7 @@ impl Attached for Certificate {
 /// The settings of a server's context beyond those of a client's.
 pub(crate) fn serve(context: &mut SslContextBuilder, options: &Options, defaults: &Defaults) {
     if defaults.keeps_secrets {
-        Secrets::watch(context);
+        KeyLog::watch(context);
     }
     if let Some(protocols) = options.alpn.clone() {
         context.set_alpn_select_callback(move |_, offered| {
@@ -259,8 +259,8 @@ pub(crate) fn verify(
         Verify::Optional => SslVerifyMode::PEER,
         Verify::Required => SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT,
     };
-    if let Some(index) = Outcome::index() {
-        ssl.set_ex_data(index, Outcome::default());
+    if let Some(index) = VerifyResult::index() {
+        ssl.set_ex_data(index, VerifyResult::default());
     }
     ssl.set_verify_callback(mode, move |fine, chain| {
         if let Some(outcome) = outcome_of(chain) {
@@ -270,9 +270,9 @@ pub(crate) fn verify(
     });
 }
 
-fn outcome_of(chain: &X509StoreContextRef) -> Option<&Outcome> {
+fn outcome_of(chain: &X509StoreContextRef) -> Option<&VerifyResult> {
     let session = chain.ex_data(X509StoreContext::ssl_idx().ok()?)?;
-    session.ex_data(Outcome::index()?)
+    session.ex_data(VerifyResult::index()?)
 }
 
 /// Takes note of an error, and tells whether it counts.

@@ -22,7 +22,7 @@ const DAYS: u32 = 365;
 const SERIAL_BITS: i32 = 127;
 
 /// An authority that signs what is made.
-pub(crate) struct Forge {
+pub(crate) struct CertificateGenerator {
     authority: X509,
     key: PKey<Private>,
     /// The most certificates that are kept (`tune.ssl.ssl-ctx-cache-size`); 0 for none.
@@ -41,7 +41,7 @@ struct Made {
     turn: u64,
 }
 
-impl Forge {
+impl CertificateGenerator {
     /// Reads the authority's certificate and key from the text of a file.
     ///
     /// # Errors
@@ -159,21 +159,21 @@ impl Made {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::{Draft, Links};
+    use crate::certificate::{CertificateDraft, IntermediateCache};
     use crate::dh::Exchange;
     use crate::tests::pair::{Made as Pem, ecdsa, make, rsa};
     use openssl::symm::Cipher;
 
     fn certificate(made: &Pem) -> Arc<Certificate> {
-        let mut draft = Draft::default();
-        draft.read(&made.pem(), &Links::default()).unwrap();
+        let mut draft = CertificateDraft::default();
+        draft.read(&made.pem(), &IntermediateCache::default()).unwrap();
         Arc::new(draft.complete("a", &Exchange::default()).unwrap())
     }
 
     #[test]
     fn certificates_are_made_for_names_and_kept() {
         let authority = make(&["ca"], ecdsa(), None);
-        let forge = Forge::read(&authority.pem(), None, 2).unwrap();
+        let forge = CertificateGenerator::read(&authority.pem(), None, 2).unwrap();
         let of = certificate(&make(&["a"], rsa(), None));
         let one = forge.certificate(b"x.test", &of).unwrap();
         assert!(one.verify(&authority.key).unwrap());
@@ -206,7 +206,8 @@ mod tests {
 
     #[test]
     fn any_name_is_an_answer_or_an_error() {
-        let forge = Forge::read(&make(&["ca"], ecdsa(), None).pem(), None, 0).unwrap();
+        let forge =
+            CertificateGenerator::read(&make(&["ca"], ecdsa(), None).pem(), None, 0).unwrap();
         let of = certificate(&make(&["a"], ecdsa(), None));
         let long = [b'a'; 255];
         for name in [&b"\xff"[..], b"*", b",", b"a,DNS:b", b"x:y", &long] {
@@ -222,7 +223,8 @@ mod tests {
     #[test]
     fn an_authority_needs_its_key() {
         let authority = make(&["ca"], ecdsa(), None);
-        let read = |text: &[u8], password| Forge::read(text, password, 1).map(|_| ());
+        let read =
+            |text: &[u8], password| CertificateGenerator::read(text, password, 1).map(|_| ());
         assert!(read(&authority.certificate(), None).is_err());
         assert!(read(b"", None).is_err());
         let mut other = authority.certificate();

@@ -7,22 +7,22 @@ use stdx::Mutex;
 
 /// Those of one session, by the labels of the format `SSLKEYLOGFILE`.
 #[derive(Default)]
-pub(crate) struct Secrets(Mutex<Vec<(Box<str>, Box<str>)>>);
+pub(crate) struct KeyLog(Mutex<Vec<(Box<str>, Box<str>)>>);
 
 /// The most that are kept; a session has seven.
 const MOST: usize = 16;
 
-impl std::fmt::Debug for Secrets {
+impl std::fmt::Debug for KeyLog {
     /// Without them.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Secrets").finish_non_exhaustive()
     }
 }
 
-impl Secrets {
+impl KeyLog {
     /// Where a session has its own.
     pub(crate) fn index() -> Option<Index<Ssl, Self>> {
-        static INDEX: OnceLock<Option<Index<Ssl, Secrets>>> = OnceLock::new();
+        static INDEX: OnceLock<Option<Index<Ssl, KeyLog>>> = OnceLock::new();
         *INDEX.get_or_init(|| Ssl::new_ex_index().ok())
     }
 

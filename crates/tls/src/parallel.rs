@@ -7,7 +7,7 @@ use stdx::Mutex;
 const SHARE: usize = 32;
 
 /// The results of `work` for each item, in order.
-pub(crate) fn together<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(crate) fn parallel_map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let shares = items.len().div_ceil(SHARE);
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(shares)));
@@ -40,7 +40,7 @@ mod tests {
         for count in [0, 1, SHARE, SHARE + 1, 10 * SHARE + 7] {
             let items: Vec<usize> = (0..count).collect();
             let expected: Vec<usize> = items.iter().map(|item| item * 3).collect();
-            assert_eq!(together(&items, |item| item * 3), expected);
+            assert_eq!(parallel_map(&items, |item| item * 3), expected);
         }
     }
 }

@@ -20,12 +20,12 @@ const MOST_RECEIVED: u8 = 8;
 
 /// Bytes that have arrived, as far as the session has not taken them.
 #[derive(Debug, Default)]
-pub(crate) struct Ahead {
+pub(crate) struct ReadAhead {
     bytes: Vec<u8>,
     taken: usize,
 }
 
-impl Ahead {
+impl ReadAhead {
     /// Adds what has been received elsewhere.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
@@ -86,10 +86,10 @@ impl Ahead {
 }
 
 /// A wire that takes all that is written, so that records leave together.
-pub(crate) struct Gather<'a> {
+pub(crate) struct BufferedWire<'a> {
     pub(crate) wire: &'a mut dyn Wire,
     pub(crate) out: &'a mut Vec<u8>,
-    pub(crate) ahead: &'a mut Ahead,
+    pub(crate) ahead: &'a mut ReadAhead,
     /// More is received than is asked for, where that is little.
     pub(crate) eager: bool,
     /// How often something has been received.
@@ -97,14 +97,14 @@ pub(crate) struct Gather<'a> {
     pub(crate) scratch: &'a Scratch,
 }
 
-impl Gather<'_> {
+impl BufferedWire<'_> {
     /// Whether it has said that it has nothing now only to have the call end.
     pub(crate) fn was_cut_short(&self) -> bool {
         self.received > MOST_RECEIVED
     }
 }
 
-impl Wire for Gather<'_> {
+impl Wire for BufferedWire<'_> {
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.ahead.is_empty() {
             self.received = self.received.saturating_add(1);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_is_left_keeps_no_buffer_that_has_grown() {
-        let (scratch, mut ahead) = (Scratch::default(), Ahead::default());
+        let (scratch, mut ahead) = (Scratch::default(), ReadAhead::default());
         scratch.give(Vec::with_capacity(100_000));
         ahead.fill(&mut Said(b"a record, and more"), &scratch).unwrap();
         let mut buffer = [0; 10];

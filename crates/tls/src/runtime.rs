@@ -12,7 +12,7 @@ mod staples;
 
 use crate::acceptor::Acceptor;
 use crate::authority::{Authorities, Purpose};
-use crate::certificate::Draft;
+use crate::certificate::CertificateDraft;
 use crate::connector::Connector;
 use crate::store::Store;
 use crate::tickets::TicketKeys;
@@ -111,7 +111,7 @@ pub struct Runtime {
     servers: Mutex<Vec<Weak<Connector>>>,
     lists: Mutex<BTreeMap<String, lists::List>>,
     bases: Bases,
-    certificate: Ongoing<Draft>,
+    certificate: Ongoing<CertificateDraft>,
     trust: Ongoing<Authorities>,
     revocation: Ongoing<Authorities>,
 }

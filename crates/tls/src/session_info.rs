@@ -4,8 +4,8 @@ use crate::acceptor;
 use crate::certificate_fields::{Shown, chain_der};
 use crate::client_hello_capture::{Capture, Offer};
 use crate::conn::Conn;
-use crate::key_log::Secrets;
-use crate::verify_result::{Checked, Outcome};
+use crate::key_log::KeyLog;
+use crate::verify_result::{Checked, VerifyResult};
 use openssl::ssl::NameType;
 
 /// The longest Finished message (SHA-384).
@@ -68,16 +68,16 @@ impl Conn {
 
     /// The errors that verification has met, ignored ones too.
     pub fn checked(&self) -> Checked {
-        self.outcome().map(Outcome::checked).unwrap_or_default()
+        self.outcome().map(VerifyResult::checked).unwrap_or_default()
     }
 
-    fn outcome(&self) -> Option<&Outcome> {
-        self.library().ex_data(Outcome::index()?)
+    fn outcome(&self) -> Option<&VerifyResult> {
+        self.library().ex_data(VerifyResult::index()?)
     }
 
     /// Whether the peer has shown a certificate in this handshake.
     pub fn has_shown(&self) -> bool {
-        self.outcome().is_some_and(Outcome::has_looked)
+        self.outcome().is_some_and(VerifyResult::has_looked)
     }
 
     /// The peer's certificate, of this handshake or of the session that it goes on with; also one
@@ -139,7 +139,7 @@ impl Conn {
     /// A secret by its label in the format `SSLKEYLOGFILE`, in hexadecimal digits; only with
     /// `tune.ssl.keylog`.
     pub fn secret(&self, label: &str) -> Option<Box<str>> {
-        Secrets::find(self.library(), label)
+        KeyLog::find(self.library(), label)
     }
 
     /// The lists of the ClientHello; only with `tune.ssl.capture-buffer-size`.

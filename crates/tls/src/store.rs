@@ -4,11 +4,11 @@
 //! read and parsed by all processors in parallel.
 
 use crate::authority::{Authorities, Purpose};
-use crate::certificate::{Certificate, Draft, Flaw, Links, Texts, sct_list};
+use crate::certificate::{Certificate, CertificateDraft, Flaw, IntermediateCache, Texts, sct_list};
 use crate::dh::{self, Exchange};
 use crate::issuers::Issuers;
 use crate::key::{Key, Secret};
-use crate::parallel::together;
+use crate::parallel::parallel_map;
 use crate::tickets::TicketKeys;
 use openssl::x509::X509;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -98,7 +98,7 @@ const MANY: usize = 32;
 
 /// The meaning of a name behind `crt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Meant {
+pub(crate) enum CertificateSource {
     /// A file, or those of a bundle.
     Files(Vec<String>),
     /// A directory, and its files.
@@ -113,7 +113,7 @@ pub struct Store {
     /// `None`: created by an operator, and still empty.
     certificates: RwLock<BTreeMap<String, Option<Arc<Certificate>>>>,
     authorities: RwLock<BTreeMap<String, Arc<Authorities>>>,
-    links: Links,
+    links: IntermediateCache,
     exchange: Exchange,
     issuers: Issuers,
     tickets: Mutex<Vec<Arc<TicketKeys>>>,
@@ -159,7 +159,11 @@ impl Store {
     }
 
     /// Completes a draft with the shared parts that it lacks, such as its chain.
-    pub(crate) fn finish(&self, mut draft: Draft, name: &str) -> Result<Certificate, Flaw> {
+    pub(crate) fn finish(
+        &self,
+        mut draft: CertificateDraft,
+        name: &str,
+    ) -> Result<Certificate, Flaw> {
         if let Some(leaf) = draft.leaf.as_ref().filter(|_| draft.chain.is_empty()) {
             draft.chain = self.issuers.chain_of(leaf);
         }
@@ -208,7 +212,7 @@ impl Store {
         self.certificates.read().values().flatten().cloned().collect()
     }
 
-    pub(crate) fn links(&self) -> &Links {
+    pub(crate) fn links(&self) -> &IntermediateCache {
         &self.links
     }
 
@@ -222,7 +226,8 @@ impl Store {
         name: &str,
         files: &dyn Files,
     ) -> Result<Vec<Arc<Certificate>>, String> {
-        let (Meant::Files(found) | Meant::Directory(found)) = self.meant(name, files)?;
+        let (CertificateSource::Files(found) | CertificateSource::Directory(found)) =
+            self.meant(name, files)?;
         found.iter().map(|name| self.one(name, files)).collect()
     }
 
@@ -231,13 +236,13 @@ impl Store {
     /// # Errors
     ///
     /// No such file exists.
-    pub(crate) fn meant(&self, name: &str, files: &dyn Files) -> Result<Meant, String> {
+    pub(crate) fn meant(&self, name: &str, files: &dyn Files) -> Result<CertificateSource, String> {
         if self.certificate(name).is_some() {
-            return Ok(Meant::Files(vec![name.to_owned()]));
+            return Ok(CertificateSource::Files(vec![name.to_owned()]));
         }
         match files.list(Path::new(name)) {
-            Ok(None) => Ok(Meant::Files(vec![name.to_owned()])),
-            Ok(Some(entries)) => Ok(Meant::Directory(directory(name, entries, files))),
+            Ok(None) => Ok(CertificateSource::Files(vec![name.to_owned()])),
+            Ok(Some(entries)) => Ok(CertificateSource::Directory(directory(name, entries, files))),
             Err(error) => {
                 let is_there = |name: &String| {
                     self.has(name) || matches!(files.list(Path::new(name)), Ok(None))
@@ -251,7 +256,7 @@ impl Store {
                         words(&error)
                     ));
                 }
-                Ok(Meant::Files(found))
+                Ok(CertificateSource::Files(found))
             }
         }
     }
@@ -265,7 +270,7 @@ impl Store {
         }
         let wanted: Vec<&str> = wanted.into_iter().collect();
         let beside = Beside::of(&wanted, files);
-        let made = together(&wanted, |name| {
+        let made = parallel_map(&wanted, |name| {
             let texts = self.texts(name, files, &beside).ok()?;
             self.complete(name, texts).ok()
         });
@@ -308,7 +313,7 @@ impl Store {
 
     /// A certificate from the text of its file, and from those beside it.
     fn complete(&self, name: &str, texts: Texts) -> Result<Certificate, String> {
-        let mut draft = Draft::default();
+        let mut draft = CertificateDraft::default();
         let main = texts.main.as_deref().unwrap_or_default();
         draft
             .read(main, &self.links)

@@ -15,11 +15,11 @@ const KEPT: usize = 3;
 /// Keys of one file. They are replaced under a lock that each ticket is sealed and opened with.
 pub struct TicketKeys {
     name: String,
-    keys: RwLock<VecDeque<Key>>,
+    keys: RwLock<VecDeque<AgedKey>>,
 }
 
 /// A name and two secrets, as a line of a file has them.
-struct Key(Secret);
+struct AgedKey(Secret);
 
 /// Why a text is no key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ pub enum KeyFlaw {
     Size,
 }
 
-impl Key {
+impl AgedKey {
     /// Reads a line: 48 or 80 bytes in base64.
     fn read(line: &str) -> Result<Self, KeyFlaw> {
         let bytes = base64::decode_block(line.trim()).map_err(|_| KeyFlaw::Encoding)?;
@@ -76,9 +76,9 @@ impl TicketKeys {
     /// # Errors
     /// The mistake, with its line.
     pub fn read(name: &str, text: &str) -> Result<Self, String> {
-        let mut keys: VecDeque<Key> = VecDeque::new();
+        let mut keys: VecDeque<AgedKey> = VecDeque::new();
         for (number, line) in (1..).zip(text.lines()) {
-            let key = Key::read(line).map_err(|flaw| match flaw {
+            let key = AgedKey::read(line).map_err(|flaw| match flaw {
                 KeyFlaw::Encoding => format!("unable to decode base64 key on line {number}"),
                 KeyFlaw::Size => format!("wrong sized key on line {number}"),
             })?;
@@ -109,7 +109,7 @@ impl TicketKeys {
     /// # Errors
     /// It is none for these.
     pub fn push(&self, text: &str) -> Result<(), KeyFlaw> {
-        let key = Key::read(text)?;
+        let key = AgedKey::read(text)?;
         let mut keys = self.keys.write();
         if keys.front().is_none_or(|first| first.0.len() != key.0.len()) {
             return Err(KeyFlaw::Size);
@@ -119,7 +119,7 @@ impl TicketKeys {
         Ok(())
     }
 
-    fn keys(&self) -> RwLockReadGuard<'_, VecDeque<Key>> {
+    fn keys(&self) -> RwLockReadGuard<'_, VecDeque<AgedKey>> {
         self.keys.read()
     }
 

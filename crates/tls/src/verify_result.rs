@@ -19,7 +19,7 @@ pub struct Checked {
 
 /// The same while it is being found.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct VerifyResult {
     authority_error: AtomicU32,
     authority_depth: AtomicU32,
     certificate_error: AtomicU32,
@@ -27,7 +27,7 @@ pub(crate) struct Outcome {
     refused: OnceLock<X509>,
 }
 
-impl Outcome {
+impl VerifyResult {
     /// Takes note that there is a certificate.
     pub(crate) fn look(&self) {
         self.looked.store(true, Relaxed);
@@ -50,7 +50,7 @@ impl Outcome {
 
     /// Where a session keeps it.
     pub(crate) fn index() -> Option<Index<Ssl, Self>> {
-        static INDEX: OnceLock<Option<Index<Ssl, Outcome>>> = OnceLock::new();
+        static INDEX: OnceLock<Option<Index<Ssl, VerifyResult>>> = OnceLock::new();
         *INDEX.get_or_init(|| Ssl::new_ex_index().ok())
     }
 

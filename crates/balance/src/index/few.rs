@@ -30,14 +30,14 @@ struct Turn(AtomicU64);
 
 /// A server as one look found it.
 #[derive(Clone, Copy)]
-struct Seen {
+struct SeenLoad {
     slot: usize,
     turn: u64,
     word: u64,
     weight: u64,
 }
 
-impl Seen {
+impl SeenLoad {
     /// The one to serve first: the least loaded by weight, then the one whose turn it is.
     fn order(&self, other: &Self) -> Ordering {
         // By weights as fractions are compared: without a division.
@@ -72,8 +72,8 @@ impl Few {
 
     /// The server to serve first, with room and not to be avoided; else the one to be avoided if it
     /// has room.
-    fn look(&self, avoid: Option<usize>) -> Result<Seen, NoServer> {
-        let (mut best, mut avoided, mut none): (Option<Seen>, _, _) = (None, None, true);
+    fn look(&self, avoid: Option<usize>) -> Result<SeenLoad, NoServer> {
+        let (mut best, mut avoided, mut none): (Option<SeenLoad>, _, _) = (None, None, true);
         for (slot, load) in self.loads.iter().enumerate() {
             if load.indexed.load(Acquire) == OUT {
                 continue;
@@ -83,7 +83,7 @@ impl Few {
             if !load.leaves_room(Load::total_of(word)) {
                 continue;
             }
-            let seen = Seen { slot, turn, word, weight: u64::from(load.weight()) };
+            let seen = SeenLoad { slot, turn, word, weight: u64::from(load.weight()) };
             if avoid == Some(slot) {
                 avoided = Some(seen);
             } else if best.is_none_or(|best| seen.order(&best) == Ordering::Less) {

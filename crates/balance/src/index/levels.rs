@@ -58,7 +58,7 @@ struct Front {
 
 /// A ring of servers.
 #[derive(Clone, Copy, Debug)]
-struct Ring {
+struct LevelRing {
     /// The next server to serve; for the lowest ring [`Front::next`] is more recent.
     head: u32,
     len: usize,
@@ -66,7 +66,7 @@ struct Ring {
 
 #[derive(Debug, Default)]
 struct Rings {
-    by_key: BTreeMap<u64, Ring>,
+    by_key: BTreeMap<u64, LevelRing>,
     moves: u64,
 }
 
@@ -233,7 +233,7 @@ impl Levels {
     }
 
     /// The next server of a ring.
-    fn head(&self, key: u64, ring: &Ring) -> u32 {
+    fn head(&self, key: u64, ring: &LevelRing) -> u32 {
         let next = self.front.next.load(Acquire);
         if key == self.front.key.load(Relaxed) && self.stands_at(next, key) {
             next
@@ -293,7 +293,7 @@ impl Levels {
         let Some(ring) = rings.by_key.get(&key) else {
             load.before.store(slot, Relaxed);
             load.after.store(slot, Relaxed);
-            rings.by_key.insert(key, Ring { head: slot, len: 1 });
+            rings.by_key.insert(key, LevelRing { head: slot, len: 1 });
             return;
         };
         let head = self.head(key, ring);

@@ -90,7 +90,7 @@ impl FieldPath {
 }
 
 /// A field in front of `bytes`: number, wire type, and where its content lies.
-struct Field {
+struct MessageField {
     number: u64,
     wire: u64,
     from: usize,
@@ -110,7 +110,7 @@ fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
     None
 }
 
-fn field(bytes: &[u8], mut at: usize) -> Option<Field> {
+fn field(bytes: &[u8], mut at: usize) -> Option<MessageField> {
     let key = varint(bytes, &mut at)?;
     let (number, wire) = (key >> 3, key & 7);
     let from = at;
@@ -123,13 +123,13 @@ fn field(bytes: &[u8], mut at: usize) -> Option<Field> {
         2 => {
             let len = usize::try_from(varint(bytes, &mut at)?).ok()?;
             let to = at.checked_add(len)?;
-            return (to <= bytes.len()).then_some(Field { number, wire, from: at, to });
+            return (to <= bytes.len()).then_some(MessageField { number, wire, from: at, to });
         }
         5 => at.checked_add(4)?,
         // Groups are gone from the language.
         _ => return None,
     };
-    (to <= bytes.len()).then_some(Field { number, wire, from, to })
+    (to <= bytes.len()).then_some(MessageField { number, wire, from, to })
 }
 
 /// Where the field's content lies in `bytes`, and its wire type.

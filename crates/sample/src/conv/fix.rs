@@ -56,14 +56,14 @@ fn number(digits: &[u8]) -> Option<i64> {
 }
 
 /// A field in front of `bytes`: tag, value, and how many bytes it takes.
-struct Field<'b> {
+struct FixField<'b> {
     tag: i64,
     value: &'b [u8],
     len: usize,
 }
 
 enum Next<'b> {
-    Field(Field<'b>),
+    FixField(FixField<'b>),
     /// The end of the field is not there.
     Short,
     Bad,
@@ -77,7 +77,7 @@ fn next(bytes: &[u8]) -> Next<'_> {
         Some((tag, &field[equals + 1..])).filter(|(_, value)| !value.is_empty())
     });
     match parsed {
-        Some((tag, value)) => Next::Field(Field { tag, value, len: end + 1 }),
+        Some((tag, value)) => Next::FixField(FixField { tag, value, len: end + 1 }),
         None => Next::Bad,
     }
 }
@@ -88,7 +88,7 @@ fn check(bytes: &[u8]) -> Option<bool> {
     let mut head = Vec::with_capacity(2);
     for tag in [BEGIN_STRING, BODY_LENGTH] {
         match next(&bytes[at..]) {
-            Next::Field(field) if field.tag == tag => {
+            Next::FixField(field) if field.tag == tag => {
                 head.push(field.value);
                 at += field.len;
             }
@@ -113,7 +113,7 @@ fn body_is_valid(mut body: &[u8]) -> bool {
     let mut first = true;
     while !body.is_empty() {
         match next(body) {
-            Next::Field(field) if !first || field.tag == MSG_TYPE => body = &body[field.len..],
+            Next::FixField(field) if !first || field.tag == MSG_TYPE => body = &body[field.len..],
             _ => return false,
         }
         first = false;
@@ -125,7 +125,7 @@ fn body_is_valid(mut body: &[u8]) -> bool {
 fn check_sum(bytes: &[u8], trailer: &[u8]) -> bool {
     let sum = bytes.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte));
     match next(trailer) {
-        Next::Field(field) => {
+        Next::FixField(field) => {
             field.tag == CHECK_SUM
                 && field.len == TRAILER
                 && number(field.value) == Some(i64::from(sum))
@@ -142,7 +142,7 @@ fn is_valid<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value
 fn tag_value<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     let (bytes, wanted) = (value.to_bin()?, args.int(0)?);
     let mut at = 0;
-    while let Next::Field(field) = next(&bytes[at..]) {
+    while let Next::FixField(field) = next(&bytes[at..]) {
         if field.tag == wanted {
             let end = at + field.len - 1;
             let start = end - field.value.len();

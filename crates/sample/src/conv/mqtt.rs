@@ -53,7 +53,7 @@ const USER_PROPERTY: u8 = 38;
 
 /// How a property is encoded (MQTT 5.0, section 2.2.2.2).
 #[derive(Clone, Copy)]
-enum Shape {
+enum PacketShape {
     Byte,
     Two,
     Four,
@@ -67,22 +67,22 @@ const WILL_PROPERTIES: &[u8] = &[24, 18, 1, 2, 3, 8, 9, USER_PROPERTY];
 const CONNACK_PROPERTIES: &[u8] =
     &[17, 33, 36, 37, 39, 18, 34, 31, 40, 41, 42, 19, 26, 28, 21, 22, USER_PROPERTY];
 
-fn shape(property: u8) -> Option<Shape> {
+fn shape(property: u8) -> Option<PacketShape> {
     Some(match property {
-        1 | 23 | 25 | 36 | 37 | 40 | 41 | 42 => Shape::Byte,
-        19 | 33 | 34 | 35 => Shape::Two,
-        2 | 17 | 24 | 39 => Shape::Four,
-        11 => Shape::Varint,
-        3 | 8 | 9 | 18 | 21 | 22 | 26 | 28 | 31 => Shape::Text,
-        USER_PROPERTY => Shape::Pair,
+        1 | 23 | 25 | 36 | 37 | 40 | 41 | 42 => PacketShape::Byte,
+        19 | 33 | 34 | 35 => PacketShape::Two,
+        2 | 17 | 24 | 39 => PacketShape::Four,
+        11 => PacketShape::Varint,
+        3 | 8 | 9 | 18 | 21 | 22 | 26 | 28 | 31 => PacketShape::Text,
+        USER_PROPERTY => PacketShape::Pair,
         _ => return None,
     })
 }
 
 /// The unread rest of a packet.
-struct Input<'b>(&'b [u8]);
+struct PacketReader<'b>(&'b [u8]);
 
-impl<'b> Input<'b> {
+impl<'b> PacketReader<'b> {
     fn take(&mut self, len: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
@@ -113,16 +113,16 @@ impl<'b> Input<'b> {
 }
 
 /// Gets each field and property as it is read.
-type Visit<'v, 'b> = &'v mut dyn FnMut(i64, Piece<'b>);
+type Visit<'v, 'b> = &'v mut dyn FnMut(i64, PacketPart<'b>);
 
-enum Piece<'b> {
+enum PacketPart<'b> {
     Number(i64),
     Text(&'b [u8]),
 }
 
 /// Reads a whole packet: its type, or nothing when it is not valid.
 fn read<'b>(bytes: &'b [u8], visit: Visit<'_, 'b>) -> Option<u8> {
-    let mut input = Input(bytes);
+    let mut input = PacketReader(bytes);
     let first = input.take(1)?[0];
     // The low bits are reserved in both packets.
     if first & 0x0f != 0 {
@@ -140,7 +140,7 @@ fn read<'b>(bytes: &'b [u8], visit: Visit<'_, 'b>) -> Option<u8> {
     input.0.is_empty().then_some(first >> 4)
 }
 
-fn connect<'b>(input: &mut Input<'b>, visit: Visit<'_, 'b>) -> Option<()> {
+fn connect<'b>(input: &mut PacketReader<'b>, visit: Visit<'_, 'b>) -> Option<()> {
     let name = input.text()?;
     let version = input.number(1)?;
     if !matches!((name, version), (b"MQIsdp", 3) | (b"MQTT", 4 | 5)) {
@@ -157,31 +157,31 @@ fn connect<'b>(input: &mut Input<'b>, visit: Visit<'_, 'b>) -> Option<()> {
     {
         return None;
     }
-    visit(PROTOCOL_NAME, Piece::Text(name));
-    visit(PROTOCOL_VERSION, Piece::Number(version));
-    visit(FLAGS, Piece::Number(flags));
-    visit(KEEPALIVE, Piece::Number(input.number(2)?));
+    visit(PROTOCOL_NAME, PacketPart::Text(name));
+    visit(PROTOCOL_VERSION, PacketPart::Number(version));
+    visit(FLAGS, PacketPart::Number(flags));
+    visit(KEEPALIVE, PacketPart::Number(input.number(2)?));
     if version == 5 {
         properties(input, CONNECT_PROPERTIES, visit)?;
     }
-    visit(CLIENT_IDENTIFIER, Piece::Text(input.text()?));
+    visit(CLIENT_IDENTIFIER, PacketPart::Text(input.text()?));
     if will {
         if version == 5 {
             properties(input, WILL_PROPERTIES, visit)?;
         }
-        visit(WILL_TOPIC, Piece::Text(input.text()?));
-        visit(WILL_PAYLOAD, Piece::Text(input.text()?));
+        visit(WILL_TOPIC, PacketPart::Text(input.text()?));
+        visit(WILL_PAYLOAD, PacketPart::Text(input.text()?));
     }
     if username {
-        visit(USERNAME, Piece::Text(input.text()?));
+        visit(USERNAME, PacketPart::Text(input.text()?));
     }
     if password {
-        visit(PASSWORD, Piece::Text(input.text()?));
+        visit(PASSWORD, PacketPart::Text(input.text()?));
     }
     Some(())
 }
 
-fn connack<'b>(input: &mut Input<'b>, visit: Visit<'_, 'b>) -> Option<()> {
+fn connack<'b>(input: &mut PacketReader<'b>, visit: Visit<'_, 'b>) -> Option<()> {
     let flags = input.number(1)?;
     let reason = input.number(1)?;
     if flags & !1 != 0 {
@@ -189,15 +189,19 @@ fn connack<'b>(input: &mut Input<'b>, visit: Visit<'_, 'b>) -> Option<()> {
     }
     // The packet does not name its version, but only version 5 has properties.
     let version = if input.0.is_empty() { 4 } else { 5 };
-    visit(FLAGS, Piece::Number(flags));
-    visit(REASON_CODE, Piece::Number(reason));
-    visit(PROTOCOL_VERSION, Piece::Number(version));
+    visit(FLAGS, PacketPart::Number(flags));
+    visit(REASON_CODE, PacketPart::Number(reason));
+    visit(PROTOCOL_VERSION, PacketPart::Number(version));
     if version == 5 { properties(input, CONNACK_PROPERTIES, visit) } else { Some(()) }
 }
 
-fn properties<'b>(input: &mut Input<'b>, allowed: &[u8], visit: Visit<'_, 'b>) -> Option<()> {
+fn properties<'b>(
+    input: &mut PacketReader<'b>,
+    allowed: &[u8],
+    visit: Visit<'_, 'b>,
+) -> Option<()> {
     let len = input.varint()?;
-    let mut inside = Input(input.take(len)?);
+    let mut inside = PacketReader(input.take(len)?);
     let mut seen = 0u64;
     while !inside.0.is_empty() {
         let property = inside.take(1)?[0];
@@ -208,12 +212,12 @@ fn properties<'b>(input: &mut Input<'b>, allowed: &[u8], visit: Visit<'_, 'b>) -
         }
         seen |= 1 << property;
         let piece = match shape(property)? {
-            Shape::Byte => Piece::Number(inside.number(1)?),
-            Shape::Two => Piece::Number(inside.number(2)?),
-            Shape::Four => Piece::Number(inside.number(4)?),
-            Shape::Varint => Piece::Number(inside.varint()? as i64),
-            Shape::Text => Piece::Text(inside.text()?),
-            Shape::Pair => {
+            PacketShape::Byte => PacketPart::Number(inside.number(1)?),
+            PacketShape::Two => PacketPart::Number(inside.number(2)?),
+            PacketShape::Four => PacketPart::Number(inside.number(4)?),
+            PacketShape::Varint => PacketPart::Number(inside.varint()? as i64),
+            PacketShape::Text => PacketPart::Text(inside.text()?),
+            PacketShape::Pair => {
                 inside.text()?;
                 inside.text()?;
                 continue;
@@ -226,7 +230,7 @@ fn properties<'b>(input: &mut Input<'b>, allowed: &[u8], visit: Visit<'_, 'b>) -
 
 /// Whether all the bytes that the header announces are there.
 fn is_whole(bytes: &[u8]) -> bool {
-    let mut input = Input(bytes.get(1..).unwrap_or_default());
+    let mut input = PacketReader(bytes.get(1..).unwrap_or_default());
     match input.varint() {
         Some(len) => len <= input.0.len(),
         // Four bytes that all announce another are wrong, not short.
@@ -272,8 +276,8 @@ fn field_value<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option
     let packet = read(&bytes, &mut |field, piece| {
         if field == wanted && found.is_none() {
             found = Some(match piece {
-                Piece::Text(text) => text.to_vec(),
-                Piece::Number(number) => {
+                PacketPart::Text(text) => text.to_vec(),
+                PacketPart::Number(number) => {
                     let mut text = Vec::new();
                     write_int(&mut text, number);
                     text

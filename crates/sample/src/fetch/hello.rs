@@ -35,9 +35,9 @@ const ALPN: u16 = 16;
 const SESSION_TICKET: u16 = 35;
 
 /// The unread rest of a message.
-struct Input<'b>(&'b [u8]);
+struct HelloReader<'b>(&'b [u8]);
 
-impl<'b> Input<'b> {
+impl<'b> HelloReader<'b> {
     fn take(&mut self, len: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
@@ -49,9 +49,9 @@ impl<'b> Input<'b> {
     }
 
     /// The bytes behind a length field of `len` bytes.
-    fn block(&mut self, len: usize) -> Option<Input<'b>> {
+    fn block(&mut self, len: usize) -> Option<HelloReader<'b>> {
         let size = self.number(len)?;
-        self.take(size).map(Input)
+        self.take(size).map(HelloReader)
     }
 }
 
@@ -73,14 +73,14 @@ fn part<'e>(
 
 /// Takes the content of a record of the handshake off the front of a stream, as far as it is there;
 /// whether that is all of it.
-fn record<'b>(stream: &mut Input<'b>, short: Missing) -> Result<(&'b [u8], bool), Missing> {
+fn record<'b>(stream: &mut HelloReader<'b>, short: Missing) -> Result<(&'b [u8], bool), Missing> {
     let expected = [HANDSHAKE, 3];
     for (at, expected) in expected.iter().enumerate() {
         if stream.0.get(at).ok_or(short)? != expected {
             return Err(Missing::Absent);
         }
     }
-    let mut rest = Input(stream.0.get(3..).ok_or(short)?);
+    let mut rest = HelloReader(stream.0.get(3..).ok_or(short)?);
     let length = rest.number(2).ok_or(short)?;
     // Messages may not be cut into records of nothing (RFC 8446 section 5.1).
     if length == 0 {
@@ -94,7 +94,7 @@ fn record<'b>(stream: &mut Input<'b>, short: Missing) -> Result<(&'b [u8], bool)
 /// The beginning of the first message of a stream, from its type on: what is there of its first
 /// record, or, where that is not enough bytes, of as many as it takes (RFC 8446 section 5.1).
 fn beginning<'e>(
-    stream: &mut Input<'e>,
+    stream: &mut HelloReader<'e>,
     (wanted, enough): (u8, impl Fn(&[u8]) -> Option<usize>),
     short: Missing,
 ) -> Result<Cow<'e, [u8]>, Missing> {
@@ -121,9 +121,9 @@ fn beginning<'e>(
 /// what a peer sends is bounded by the buffer that it is in.
 fn hello<'e>(facts: &'e dyn Facts, side: Side, wanted: u8) -> Result<Cow<'e, [u8]>, Missing> {
     let (bytes, short) = stream(facts, side)?;
-    let enough = |message: &[u8]| Some(MESSAGE_HEADER + Input(message.get(1..)?).number(3)?);
-    let message = beginning(&mut Input(bytes), (wanted, enough), short)?;
-    part(message, |message| Input(message.get(1..)?).block(3).map(|body| body.0)).ok_or(short)
+    let enough = |message: &[u8]| Some(MESSAGE_HEADER + HelloReader(message.get(1..)?).number(3)?);
+    let message = beginning(&mut HelloReader(bytes), (wanted, enough), short)?;
+    part(message, |message| HelloReader(message.get(1..)?).block(3).map(|body| body.0)).ok_or(short)
 }
 
 fn kind<'e>(facts: &'e dyn Facts, side: Side, wanted: u8) -> Outcome<'e> {
@@ -145,7 +145,7 @@ fn extension(facts: &dyn Facts, wanted: u16) -> Result<Option<Cow<'_, [u8]>>, Mi
 }
 
 fn find_extension(hello: &[u8], wanted: u16) -> Option<&[u8]> {
-    let mut hello = Input(hello);
+    let mut hello = HelloReader(hello);
     // Version and random, session id, cipher suites, compression methods.
     hello.take(2 + 32)?;
     hello.block(1)?;
@@ -171,7 +171,7 @@ fn text(found: Cow<'_, [u8]>) -> Value<'_> {
 fn sni<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let content = extension(facts, SERVER_NAME)?.ok_or(Missing::Absent)?;
     let name = part(content, |content| {
-        let mut list = Input(content).block(2)?;
+        let mut list = HelloReader(content).block(2)?;
         // The only kind of name that there is has number 0.
         let name = (list.number(1)? == 0).then(|| list.block(2)).flatten();
         name.map(|name| name.0)
@@ -181,7 +181,7 @@ fn sni<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 
 fn alpn<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let content = extension(facts, ALPN)?.ok_or(Missing::Absent)?;
-    let first = part(content, |content| Input(content).block(2)?.block(1).map(|it| it.0));
+    let first = part(content, |content| HelloReader(content).block(2)?.block(1).map(|it| it.0));
     first.map(text).ok_or(Missing::Absent)
 }
 
@@ -211,7 +211,7 @@ fn version<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
             return version_of_records(bytes, short);
         }
         first if first & 0x80 != 0 => {
-            let mut stream = Input(bytes);
+            let mut stream = HelloReader(bytes);
             let length = stream.number(2).ok_or(short)? & 0x7fff;
             old_version(stream.take(length).ok_or(short)?)
         }
@@ -222,7 +222,7 @@ fn version<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 
 /// The version in a hello behind the type and length of its message.
 fn version_of_records(bytes: &[u8], short: Missing) -> Outcome<'_> {
-    let (mut stream, mut message, mut count) = (Input(bytes), [0; MESSAGE_HEADER + 2], 0);
+    let (mut stream, mut message, mut count) = (HelloReader(bytes), [0; MESSAGE_HEADER + 2], 0);
     while count < message.len() {
         let (content, whole) = record(&mut stream, short)?;
         if !whole {
@@ -241,7 +241,7 @@ fn number_of_version(version: &[u8]) -> Value<'static> {
 
 /// That of a hello of SSLv2 (RFC 5246 section E.2), whose three lengths must add up.
 fn old_version(message: &[u8]) -> Option<&[u8]> {
-    let mut hello = Input(message);
+    let mut hello = HelloReader(message);
     let kind = hello.number(1)?;
     let version = hello.take(2)?;
     let (suites, session, challenge) = (hello.number(2)?, hello.number(2)?, hello.number(2)?);

@@ -19,7 +19,7 @@ const NUMBERS: &[&str] = &[
 
 /// The JSON type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum JsonKind {
     /// The type of the sample.
     Own,
     Text,
@@ -32,28 +32,28 @@ pub(super) enum Kind {
 pub(super) struct Member {
     /// Its name as a string of JSON, with the colon.
     key: Box<str>,
-    kind: Kind,
+    kind: JsonKind,
     piece: Piece,
 }
 
 /// Name and type of what stands between parentheses behind a percent sign.
-pub(super) fn name(text: &str) -> Result<(&str, Kind), String> {
+pub(super) fn name(text: &str) -> Result<(&str, JsonKind), String> {
     let (name, kind) = text.split_once(':').unwrap_or((text, ""));
     let kind = match kind {
-        "" => Kind::Own,
-        "str" => Kind::Text,
-        "sint" => Kind::Number,
-        "bool" => Kind::Bool,
+        "" => JsonKind::Own,
+        "str" => JsonKind::Text,
+        "sint" => JsonKind::Number,
+        "bool" => JsonKind::Bool,
         other => return Err(format!("unexpected type '{other}', expects 'str', 'sint' or 'bool'")),
     };
     Ok((name, kind))
 }
 
 impl Member {
-    pub(super) fn new(name: &str, kind: Kind, piece: Piece) -> Self {
+    pub(super) fn new(name: &str, kind: JsonKind, piece: Piece) -> Self {
         let key = format!("{}: ", stdx::json::quoted(name)).into();
         let kind = match (kind, &piece) {
-            (Kind::Own, Piece::Tag(tag, _)) if NUMBERS.contains(&tag.name) => Kind::Number,
+            (JsonKind::Own, Piece::Tag(tag, _)) if NUMBERS.contains(&tag.name) => JsonKind::Number,
             (kind, _) => kind,
         };
         Self { key, kind, piece }
@@ -69,8 +69,8 @@ impl Member {
                 Err(_) => {}
                 Ok(value) => {
                     match value {
-                        Value::Int(_) if kind == Kind::Own => kind = Kind::Number,
-                        Value::Bool(_) if kind == Kind::Own => kind = Kind::Bool,
+                        Value::Int(_) if kind == JsonKind::Own => kind = JsonKind::Number,
+                        Value::Bool(_) if kind == JsonKind::Own => kind = JsonKind::Bool,
                         _ => {}
                     }
                     value.write_text(out);
@@ -80,8 +80,8 @@ impl Member {
         }
         match kind {
             _ if out.len() == start => out.extend_from_slice(b"null"),
-            Kind::Own | Kind::Text => quote(start, out),
-            Kind::Number => match number(&out[start..]) {
+            JsonKind::Own | JsonKind::Text => quote(start, out),
+            JsonKind::Number => match number(&out[start..]) {
                 Some(number) => {
                     out.truncate(start);
                     write_int(out, number);
@@ -91,7 +91,7 @@ impl Member {
                     out.extend_from_slice(b"null");
                 }
             },
-            Kind::Bool => {
+            JsonKind::Bool => {
                 let holds = number(&out[start..]).map_or(&out[start..] == b"true", |it| it != 0);
                 out.truncate(start);
                 out.extend_from_slice(if holds { b"true" } else { b"false" });
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(quoted(b"plain"), "x\"plain\"");
         assert_eq!(quoted("\u{e9}".as_bytes()), "x\"\u{e9}\"");
         assert_eq!(quoted(b"a\"\\\n\x7f\xff"), "x\"a\\\"\\\\\\u000a\\u007f\\u00ff\"");
-        assert_eq!(name("a:sint"), Ok(("a", Kind::Number)));
+        assert_eq!(name("a:sint"), Ok(("a", JsonKind::Number)));
         assert!(name("a:float").is_err());
     }
 }

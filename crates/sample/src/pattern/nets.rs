@@ -4,13 +4,13 @@ use crate::value::Value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Networks of one mask with the numbers of their patterns, sorted.
-type Group<T> = (T, Vec<(T, u32)>);
+type NetGroup<T> = (T, Vec<(T, u32)>);
 
 /// IPv4 and IPv6 networks.
 #[derive(Debug, Default)]
 pub(super) struct Nets {
-    v4: Vec<Group<u32>>,
-    v6: Vec<Group<u128>>,
+    v4: Vec<NetGroup<u32>>,
+    v6: Vec<NetGroup<u128>>,
 }
 
 /// Bits that an IPv4 mask has when it is compared with IPv6 ones.
@@ -85,7 +85,7 @@ impl Nets {
     }
 }
 
-fn add<T: PartialEq>(groups: &mut Vec<Group<T>>, mask: T, net: T, number: u32) {
+fn add<T: PartialEq>(groups: &mut Vec<NetGroup<T>>, mask: T, net: T, number: u32) {
     match groups.iter_mut().find(|(found, _)| *found == mask) {
         Some((_, nets)) => nets.push((net, number)),
         None => groups.push((mask, vec![(net, number)])),

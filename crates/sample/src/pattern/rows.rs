@@ -12,7 +12,7 @@ const FEW: usize = 256;
 
 /// Where the text of a loaded row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RowPlace {
     Arena,
     /// Its value has changed: the row is among those added.
     Added,
@@ -25,7 +25,7 @@ struct Loaded {
     from: usize,
     key: u32,
     value: u32,
-    place: Place,
+    place: RowPlace,
 }
 
 /// A row of its own.
@@ -69,7 +69,7 @@ impl Rows {
         if self.loaded.len() >= u32::MAX as usize {
             return false;
         }
-        let (from, place) = (self.arena.len(), Place::Arena);
+        let (from, place) = (self.arena.len(), RowPlace::Arena);
         self.loaded.push(Loaded { from, key: key_len, value: value_len, place });
         self.arena.extend_from_slice(key);
         self.arena.extend_from_slice(value);
@@ -96,7 +96,7 @@ impl Rows {
     /// Key and value of a row.
     fn text(&self, order: Order) -> Option<(&[u8], &[u8])> {
         match self.loaded(order) {
-            Some(row) if row.place == Place::Arena => {
+            Some(row) if row.place == RowPlace::Arena => {
                 let (key, end) = (row.key as usize, (row.key + row.value) as usize);
                 Some(self.arena.get(row.from..row.from + end)?.split_at(key))
             }
@@ -130,7 +130,7 @@ impl Rows {
         let key = self.key(order).to_vec();
         self.keep(order, &key, value);
         if let Some(row) = self.loaded.get_mut(order as usize) {
-            row.place = Place::Added;
+            row.place = RowPlace::Added;
         }
     }
 
@@ -141,7 +141,7 @@ impl Rows {
         }
         match self.loaded.get_mut(order as usize) {
             Some(row) => {
-                row.place = Place::Gone;
+                row.place = RowPlace::Gone;
                 self.gone += 1;
             }
             None => drop(self.added_index.remove(&(self.hash(self.key(order)), order))),
@@ -152,7 +152,7 @@ impl Rows {
     /// Whether the row is there.
     pub(super) fn holds(&self, order: Order) -> bool {
         match self.loaded(order) {
-            Some(row) => row.place != Place::Gone,
+            Some(row) => row.place != RowPlace::Gone,
             None => self.added.contains_key(&order),
         }
     }

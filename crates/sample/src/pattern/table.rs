@@ -11,7 +11,7 @@ const FEW: usize = 6;
 const CHUNK: usize = 64;
 
 #[derive(Debug)]
-struct Entry {
+struct TextEntry {
     from: u32,
     len: u32,
     number: u32,
@@ -25,7 +25,7 @@ struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     arena: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<TextEntry>,
     /// Indexes of first entries by hash, probed linearly; a power of two, at most half full. None
     /// at all while the entries are few.
     slots: Vec<u32>,
@@ -58,7 +58,7 @@ impl Table {
         if let Some(first) = self.first(text) {
             // The same text again shares the bytes of the first.
             let (from, last) = (self.entries[first].from, self.entries[first].last);
-            self.entries.push(Entry { from, len, number, next: NONE, last: NONE });
+            self.entries.push(TextEntry { from, len, number, next: NONE, last: NONE });
             self.entries[last as usize].next = at;
             self.entries[first].last = at;
             return true;
@@ -67,7 +67,7 @@ impl Table {
             let slot = self.slot(text);
             self.slots[slot] = at;
         }
-        self.entries.push(Entry { from, len, number, next: NONE, last: at });
+        self.entries.push(TextEntry { from, len, number, next: NONE, last: at });
         self.arena.extend_from_slice(text);
         true
     }
@@ -89,7 +89,7 @@ impl Table {
     #[inline]
     fn first(&self, text: &[u8]) -> Option<usize> {
         if self.slots.is_empty() {
-            let fits = |entry: &Entry| {
+            let fits = |entry: &TextEntry| {
                 entry.len as usize == text.len() && self.same(self.text(entry), text)
             };
             return self.entries.iter().position(fits);
@@ -98,7 +98,7 @@ impl Table {
         (first != NONE).then_some(first as usize)
     }
 
-    fn text(&self, entry: &Entry) -> &[u8] {
+    fn text(&self, entry: &TextEntry) -> &[u8] {
         let from = entry.from as usize;
         &self.arena[from..from + entry.len as usize]
     }

@@ -18,14 +18,14 @@ const MANY: u32 = 8;
 /// A part of a pattern, as far as it matters for the cost of a search.
 #[derive(Debug, Clone)]
 struct Node {
-    kind: Kind,
+    kind: NodeKind,
     min: u32,
     max: u32,
     possessive: bool,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum NodeKind {
     /// A character; one that it may be.
     Char(u8),
     /// Nothing of the subject.
@@ -100,7 +100,7 @@ pub(super) fn probes(pattern: &str) -> Vec<Vec<u8>> {
 fn find_loops(sequence: &[Node], before: &mut Vec<u8>, found: &mut Vec<Vec<u8>>) {
     let start = before.len();
     for node in sequence {
-        if let Kind::Group(alternatives) = &node.kind {
+        if let NodeKind::Group(alternatives) = &node.kind {
             if node.max > 1 && !node.possessive && group_loops(alternatives) {
                 alternatives.iter().for_each(|body| pump(body, before, found));
             }
@@ -133,13 +133,13 @@ fn write_least(node: &Node, times: u32, out: &mut Vec<u8>) {
     let times = times.max(node.min).min(node.max).min(PROBE as u32);
     for _ in 0..times {
         match &node.kind {
-            Kind::Char(byte) => out.push(*byte),
-            Kind::Zero => {}
-            Kind::Group(alternatives) if out.len() < 4_096 => {
+            NodeKind::Char(byte) => out.push(*byte),
+            NodeKind::Zero => {}
+            NodeKind::Group(alternatives) if out.len() < 4_096 => {
                 let first = alternatives.first().into_iter().flatten();
                 first.for_each(|node| write_least(node, node.min, out));
             }
-            Kind::Group(_) => {}
+            NodeKind::Group(_) => {}
         }
     }
 }
@@ -152,7 +152,7 @@ fn is_anchored(sequence: &[Node], pattern: &str) -> bool {
         return anchored && !pattern.contains('|');
     }
     let any = pattern.starts_with(".*") && !pattern.contains('|');
-    any || (anchored && matches!(sequence.first(), Some(Node { kind: Kind::Zero, .. })))
+    any || (anchored && matches!(sequence.first(), Some(Node { kind: NodeKind::Zero, .. })))
 }
 
 fn alternatives_cost(alternatives: &[Vec<Node>]) -> Cost {
@@ -178,10 +178,10 @@ fn node_cost(node: &Node) -> Cost {
     let ways =
         if node.possessive { 1 } else { u64::from(node.max.min(MANY) - node.min.min(MANY)) + 1 };
     match &node.kind {
-        Kind::Zero => Cost { factor: 1, degree: 0, loops: false },
-        Kind::Char(_) if repeats => Cost { factor: 1, degree: 1, loops: false },
-        Kind::Char(_) => Cost { factor: ways, degree: 0, loops: false },
-        Kind::Group(alternatives) => {
+        NodeKind::Zero => Cost { factor: 1, degree: 0, loops: false },
+        NodeKind::Char(_) if repeats => Cost { factor: 1, degree: 1, loops: false },
+        NodeKind::Char(_) => Cost { factor: ways, degree: 0, loops: false },
+        NodeKind::Group(alternatives) => {
             let inner = alternatives_cost(alternatives);
             let loops = inner.loops || (node.max > 1 && group_loops(alternatives));
             let factor = inner.factor.saturating_mul(ways);
@@ -197,22 +197,22 @@ fn node_cost(node: &Node) -> Cost {
 
 /// Whether a repeated group can match the same text in more than one way.
 fn group_loops(alternatives: &[Vec<Node>]) -> bool {
-    let varies = |node: &Node| node.min != node.max || matches!(node.kind, Kind::Group(_));
+    let varies = |node: &Node| node.min != node.max || matches!(node.kind, NodeKind::Group(_));
     alternatives.len() > 1 || alternatives.iter().flatten().any(varies)
 }
 
 /// Reads a pattern; `None` where it has items that this does not know.
 fn parse(pattern: &str) -> Option<Vec<Vec<Node>>> {
-    let mut reader = Reader { rest: pattern.as_bytes() };
+    let mut reader = PatternReader { rest: pattern.as_bytes() };
     let all = reader.alternatives(0)?;
     reader.rest.is_empty().then_some(all)
 }
 
-struct Reader<'p> {
+struct PatternReader<'p> {
     rest: &'p [u8],
 }
 
-impl Reader<'_> {
+impl PatternReader<'_> {
     fn next(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
@@ -251,23 +251,23 @@ impl Reader<'_> {
         Some(all)
     }
 
-    fn item(&mut self, depth: usize) -> Option<Kind> {
+    fn item(&mut self, depth: usize) -> Option<NodeKind> {
         Some(match self.next()? {
-            b'^' | b'$' => Kind::Zero,
-            b'.' => Kind::Char(b'a'),
-            b'[' => Kind::Char(self.class()?),
+            b'^' | b'$' => NodeKind::Zero,
+            b'.' => NodeKind::Char(b'a'),
+            b'[' => NodeKind::Char(self.class()?),
             b'\\' => self.escape()?,
             b'(' => self.group(depth)?,
-            byte => Kind::Char(byte),
+            byte => NodeKind::Char(byte),
         })
     }
 
-    fn group(&mut self, depth: usize) -> Option<Kind> {
+    fn group(&mut self, depth: usize) -> Option<NodeKind> {
         if self.take(b"?") {
             // A look-around costs as much as a match of its contents.
             let words = [&b":"[..], b">", b"|", b"=", b"!", b"<=", b"<!"];
             if !words.iter().any(|word| self.take(word)) && !self.name_or_flags()? {
-                return Some(Kind::Zero);
+                return Some(NodeKind::Zero);
             }
         } else if self.rest.first() == Some(&b'*') {
             return None;
@@ -276,7 +276,7 @@ impl Reader<'_> {
         if !self.take(b")") {
             return None;
         }
-        Some(Kind::Group(inner))
+        Some(NodeKind::Group(inner))
     }
 
     /// `?<name>`, `?i:` begin a group; `?i)` and comments are none.
@@ -298,21 +298,21 @@ impl Reader<'_> {
         }
     }
 
-    fn escape(&mut self) -> Option<Kind> {
+    fn escape(&mut self) -> Option<NodeKind> {
         Some(match self.next()? {
-            b'd' => Kind::Char(b'1'),
-            b's' | b'h' => Kind::Char(b' '),
-            b'w' | b'D' | b'S' | b'N' | b'H' | b'V' => Kind::Char(b'a'),
-            b'W' => Kind::Char(b'-'),
-            b'v' | b'R' | b'n' => Kind::Char(b'\n'),
-            b't' => Kind::Char(b'\t'),
-            b'r' => Kind::Char(b'\r'),
-            b'f' => Kind::Char(12),
-            b'e' => Kind::Char(27),
-            b'a' => Kind::Char(7),
-            b'b' | b'B' | b'A' | b'z' | b'Z' | b'G' | b'K' => Kind::Zero,
-            b'x' => Kind::Char(self.hex()?),
-            byte if !byte.is_ascii_alphanumeric() => Kind::Char(byte),
+            b'd' => NodeKind::Char(b'1'),
+            b's' | b'h' => NodeKind::Char(b' '),
+            b'w' | b'D' | b'S' | b'N' | b'H' | b'V' => NodeKind::Char(b'a'),
+            b'W' => NodeKind::Char(b'-'),
+            b'v' | b'R' | b'n' => NodeKind::Char(b'\n'),
+            b't' => NodeKind::Char(b'\t'),
+            b'r' => NodeKind::Char(b'\r'),
+            b'f' => NodeKind::Char(12),
+            b'e' => NodeKind::Char(27),
+            b'a' => NodeKind::Char(7),
+            b'b' | b'B' | b'A' | b'z' | b'Z' | b'G' | b'K' => NodeKind::Zero,
+            b'x' => NodeKind::Char(self.hex()?),
+            byte if !byte.is_ascii_alphanumeric() => NodeKind::Char(byte),
             // References to what was matched, properties, quotations.
             _ => return None,
         })
@@ -341,7 +341,7 @@ impl Reader<'_> {
                     b'a'
                 }
                 b'\\' => match self.escape_in_class()? {
-                    Kind::Char(byte) => byte,
+                    NodeKind::Char(byte) => byte,
                     _ => b'a',
                 },
                 byte => byte,
@@ -352,18 +352,18 @@ impl Reader<'_> {
         Some(if excludes { excluded(first) } else { first.unwrap_or(b'a') })
     }
 
-    fn escape_in_class(&mut self) -> Option<Kind> {
+    fn escape_in_class(&mut self) -> Option<NodeKind> {
         match self.rest.first()? {
             b'b' => {
                 self.next();
-                Some(Kind::Char(8))
+                Some(NodeKind::Char(8))
             }
             b'p' | b'P' | b'Q' | b'E' | b'c' | b'o' | b'0'..=b'9' => None,
             _ => self.escape(),
         }
     }
 
-    fn repeated(&mut self, kind: Kind) -> Option<Node> {
+    fn repeated(&mut self, kind: NodeKind) -> Option<Node> {
         let (min, max) = match self.rest.first() {
             Some(b'*') => (0, u32::MAX),
             Some(b'+') => (1, u32::MAX),

@@ -16,7 +16,7 @@ const PART: usize = 1 << 12;
 
 /// The phase of a handshake with early data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Rest {
+enum EarlyPhase {
     /// More may come early.
     Data,
     /// The client has said all that is early.
@@ -27,7 +27,7 @@ enum Rest {
 /// The state of a session of which something may be said early.
 #[derive(Debug)]
 pub(crate) struct Early {
-    rest: Rest,
+    rest: EarlyPhase,
     /// The ClientHello has passed the replay check.
     new: bool,
     /// Early data received and not yet read.
@@ -36,12 +36,12 @@ pub(crate) struct Early {
 
 impl Early {
     pub(crate) fn new() -> Self {
-        Self { rest: Rest::Data, new: false, plain: Vec::new() }
+        Self { rest: EarlyPhase::Data, new: false, plain: Vec::new() }
     }
 
     /// Whether the handshake is still to be ended.
     pub(crate) fn is_open(&self) -> bool {
-        self.rest != Rest::Nothing
+        self.rest != EarlyPhase::Nothing
     }
 
     /// Whether something that is put by waits to be read.
@@ -62,7 +62,7 @@ impl Conn {
     /// early: that is put by.
     pub(crate) fn advance(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> Result<(), Error> {
         self.begin_early(wire, scratch)?;
-        while self.rest() == Rest::Data {
+        while self.rest() == EarlyPhase::Data {
             let mut part = [0; PART];
             let count =
                 self.run(wire, scratch, |channel, wire| channel.read_early(wire, &mut part));
@@ -75,7 +75,7 @@ impl Conn {
                 return Ok(());
             }
             if count == 0 {
-                early.rest = Rest::Handshake;
+                early.rest = EarlyPhase::Handshake;
             } else if first {
                 return Ok(());
             }
@@ -114,9 +114,9 @@ impl Conn {
             return Ok(count);
         }
         self.begin_early(wire, scratch)?;
-        while self.rest() == Rest::Data {
+        while self.rest() == EarlyPhase::Data {
             match self.run(wire, scratch, |channel, wire| channel.read_early(wire, buffer))? {
-                0 => self.early.iter_mut().for_each(|early| early.rest = Rest::Handshake),
+                0 => self.early.iter_mut().for_each(|early| early.rest = EarlyPhase::Handshake),
                 count => {
                     if self.is_over() {
                         self.end_early();
@@ -160,15 +160,15 @@ impl Conn {
         Ok(())
     }
 
-    fn rest(&self) -> Rest {
-        self.early.as_ref().map_or(Rest::Nothing, |early| early.rest)
+    fn rest(&self) -> EarlyPhase {
+        self.early.as_ref().map_or(EarlyPhase::Nothing, |early| early.rest)
     }
 
     /// The handshake is over; what is put by stays.
     fn end_early(&mut self) {
         self.early = self.early.take().filter(|early| early.has_plain());
         if let Some(early) = &mut self.early {
-            early.rest = Rest::Nothing;
+            early.rest = EarlyPhase::Nothing;
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The commands `show|new|set|commit|abort|del ssl cert`.
 
 use super::{Begun, Refusal, Runtime, Status, abort, other};
-use crate::certificate::{Certificate, Draft, Flaw, sct_list};
-use crate::certificate_table::Table;
+use crate::certificate::{Certificate, CertificateDraft, Flaw, sct_list};
+use crate::certificate_table::CertificateTable;
 use crate::certificate_text::{Details, Link};
 use crate::key::Key;
 use crate::staple::Staple;
@@ -107,7 +107,7 @@ impl Runtime {
         let (name, part) = self.part(file).ok_or(Refusal::Unknown)?;
         let mut ongoing = self.certificate.lock();
         other(&ongoing, &name)?;
-        let known = || self.store.certificate(&name).map(|own| Draft::of(&own));
+        let known = || self.store.certificate(&name).map(|own| CertificateDraft::of(&own));
         let new = ongoing.is_none();
         let draft = ongoing.as_ref().map(|(_, draft)| draft.clone()).or_else(known);
         let mut draft = draft.unwrap_or_default();
@@ -140,7 +140,7 @@ impl Runtime {
         Some((named.next()?.to_owned(), part))
     }
 
-    fn take(&self, draft: &mut Draft, name: &str, part: Part, text: &str) -> Option<()> {
+    fn take(&self, draft: &mut CertificateDraft, name: &str, part: Part, text: &str) -> Option<()> {
         match part {
             Part::Main => {
                 let mut fresh = draft.clone();
@@ -196,7 +196,7 @@ impl Runtime {
         }
         for acceptor in self.acceptors() {
             for terms in acceptor.table().terms_of(&name) {
-                Table::admit(&terms, &certificate).map_err(Refusal::Impossible)?;
+                CertificateTable::admit(&terms, &certificate).map_err(Refusal::Impossible)?;
             }
         }
         let before = self.store.certificate(&name);

@@ -1,7 +1,7 @@
 //! The commands `show|add|del ssl crt-list`.
 
 use super::{Bound, Runtime};
-use crate::certificate_table::Table;
+use crate::certificate_table::CertificateTable;
 use crate::crt_list::{self, Listed, MISPLACED};
 use crate::options::{Options, Verify};
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ impl Runtime {
             let table = acceptor.table();
             let terms = table.terms(&acceptor.settings().options, &listed, ground);
             let terms = terms.map_err(Refusal::Line)?;
-            Table::admit(&terms, &certificate).map_err(Refusal::Line)?;
+            CertificateTable::admit(&terms, &certificate).map_err(Refusal::Line)?;
             made.push((acceptor, terms));
         }
         let places = made.len();
