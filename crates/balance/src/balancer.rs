@@ -13,10 +13,10 @@ use stdx::Mutex;
 
 use stdx::AppendList;
 
-use crate::history::Past;
+use crate::history::PastCheck;
 use crate::{
-    Admin, Algorithm, CheckRecord, CheckResult, CheckStatus, LoadOrder, NoServer, OpState, Server,
-    ServerSettings, Ticket, Transition, Verdict, Wish,
+    Admin, Algorithm, CheckRecord, CheckResult, CheckStatus, LoadOrder, NoServer, OpState,
+    PickRequest, Server, ServerSettings, Ticket, Transition, Verdict,
     algo::{self, Built, Chooser, Member},
     index::LoadIndex,
     names::Names,
@@ -26,7 +26,7 @@ use crate::{
 mod agent;
 mod observe;
 
-pub use observe::Alarm;
+pub use observe::ErrorAlarm;
 
 /// How many servers of a backend are usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -192,7 +192,7 @@ impl Balancer {
     ///
     /// # Errors
     /// [`NoServer`] when none is usable, or all that could be are full.
-    pub fn pick(&self, wish: &Wish<'_>) -> Result<Ticket, NoServer> {
+    pub fn pick(&self, wish: &PickRequest<'_>) -> Result<Ticket, NoServer> {
         let slot = self.chooser.choose(wish)?;
         Ok(Ticket::reserved(Arc::clone(&self.servers[slot])))
     }
@@ -253,7 +253,7 @@ impl Balancer {
         }
         let verdict = result.status.verdict();
         let (status, duration_ms) = (result.status, result.duration_ms);
-        server.history().add(Past { at_ms: now_ms, status, duration_ms });
+        server.history().add(PastCheck { at_ms: now_ms, status, duration_ms });
         if matches!(verdict, Verdict::Passed | Verdict::Conditional) {
             server.seen().clear();
         }

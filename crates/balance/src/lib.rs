@@ -30,12 +30,12 @@ mod ticket;
 mod weight;
 
 pub use agent::AgentRecord;
-pub use algo::{Algorithm, HashMethod, Wish};
-pub use balancer::{Alarm, Balancer, Change, Checked, Usable};
+pub use algo::{Algorithm, HashMethod, PickRequest};
+pub use balancer::{Balancer, Change, Checked, ErrorAlarm, Usable};
 pub use check::{CheckResult, CheckStatus, Verdict};
 pub use error::NoServer;
 pub use health::{Health, Intervals, Transition};
-pub use history::Past;
+pub use history::PastCheck;
 pub use index::LoadOrder;
 pub use load::Load;
 pub use observe::{Layer, OnError, Sign, Watch};

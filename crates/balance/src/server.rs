@@ -11,7 +11,7 @@ use std::sync::{
 use stdx::Mutex;
 
 use crate::{
-    Admin, AgentRecord, CheckResult, Health, Load, OpState, Past, health::Intervals,
+    Admin, AgentRecord, CheckResult, Health, Load, OpState, PastCheck, health::Intervals,
     history::History, index::LoadIndex, latency::Latency, names::Names, observe::Seen,
     observe::Watch, state::State, weight,
 };
@@ -269,7 +269,7 @@ impl Server {
     }
 
     /// The last checks, oldest first.
-    pub fn check_history(&self) -> Vec<Past> {
+    pub fn check_history(&self) -> Vec<PastCheck> {
         self.history().all()
     }
 

@@ -9,7 +9,7 @@ mod farm;
 #[path = "simulation/tables.rs"]
 mod tables;
 
-use balance::{Algorithm, Balancer, HashMethod, ServerSettings, Wish, hash};
+use balance::{Algorithm, Balancer, HashMethod, PickRequest, ServerSettings, hash};
 use farm::{Farm, Latencies};
 use stdx::Prng;
 
@@ -47,7 +47,7 @@ fn balancer(algorithm: Algorithm, weights: &[u32]) -> Balancer {
 }
 
 fn place(balancer: &Balancer, key: Option<u32>, random: &Prng) -> usize {
-    let wish = Wish { key, avoid: None, random, now_ns: 0 };
+    let wish = PickRequest { key, avoid: None, random, now_ns: 0 };
     balancer.pick(&wish).expect("some server is up").server().slot()
 }
 
@@ -66,7 +66,7 @@ fn counts(algorithm: Algorithm, weights: &[u32], key: Key, seed: u64) -> Vec<u64
 fn standing(algorithm: Algorithm, weights: &[u32]) -> Vec<u64> {
     let balancer = balancer(algorithm, weights);
     let random = Prng::new(5);
-    let wish = Wish { key: None, avoid: None, random: &random, now_ns: 0 };
+    let wish = PickRequest { key: None, avoid: None, random: &random, now_ns: 0 };
     let pick = |_| balancer.pick(&wish).expect("some server is up");
     let tickets: Vec<_> = (0..STANDING).map(pick).collect();
     let mut counts = vec![0; weights.len()];
@@ -224,7 +224,7 @@ fn the_first_server_with_room_takes_all() {
     let servers = (1..=SERVERS as u32).map(server).collect();
     let balancer = Balancer::new(Algorithm::First, false, servers, 0);
     let random = Prng::new(5);
-    let wish = Wish { key: None, avoid: None, random: &random, now_ns: 0 };
+    let wish = PickRequest { key: None, avoid: None, random: &random, now_ns: 0 };
     let mut tickets = Vec::new();
     for request in 0..SERVERS * limit as usize {
         let ticket = balancer.pick(&wish).expect("some server has room");

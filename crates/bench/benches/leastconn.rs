@@ -7,7 +7,7 @@
 #[path = "../../balance/tests/counting/mod.rs"]
 mod counting;
 
-use balance::{Algorithm, Balancer, LoadOrder, ServerSettings, Ticket, Wish};
+use balance::{Algorithm, Balancer, LoadOrder, PickRequest, ServerSettings, Ticket};
 use bench::{now, table};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -29,7 +29,7 @@ fn requests(balancer: &Balancer, seed: u64, stop: &AtomicBool) -> u64 {
     let random = Prng::new(seed);
     let pick = || {
         let mut ticket = balancer
-            .pick(&Wish { key: None, avoid: None, random: &random, now_ns: 0 })
+            .pick(&PickRequest { key: None, avoid: None, random: &random, now_ns: 0 })
             .expect("all servers are usable");
         ticket.serve();
         ticket

@@ -8,7 +8,7 @@ use crate::listing::Listing;
 use crate::source::Files;
 use sample::pattern::PatternFiles;
 use sample::vars::SharedVars;
-use sample::{Mention, TableNames};
+use sample::{NameReference, TableNames};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io;
@@ -78,7 +78,7 @@ pub(crate) enum DefaultPath {
 
 /// A name in an expression, and what to say if nothing has that name.
 pub(crate) struct Mentioned {
-    pub(crate) mention: Mention,
+    pub(crate) mention: NameReference,
     /// The proxy that the line belongs to; empty for rules of `defaults`.
     pub(crate) proxy: Arc<str>,
     /// An alert that points at the name, without its message.

@@ -8,7 +8,7 @@ use crate::model::{
     Resolvers, Rules, SendHostname, Server, ServerPort, Source, Threads, Tune,
 };
 use rules::check::StepPorts;
-use rules::{RuleSet, Ruleset};
+use rules::{RuleSet, RuleSetKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -515,11 +515,12 @@ fn shared_rules(rules: Rules) -> Option<Arc<Rules>> {
 
 /// In TCP mode, rules about HTTP messages never run.
 fn without_http(mut rules: Rules) -> Rules {
-    let http = [Ruleset::HttpRequest, Ruleset::HttpResponse, Ruleset::HttpAfterResponse];
+    let http =
+        [RuleSetKind::HttpRequest, RuleSetKind::HttpResponse, RuleSetKind::HttpAfterResponse];
     for ruleset in http {
         *rules.set_mut(ruleset) = RuleSet::new(ruleset);
     }
-    rules.redirect = RuleSet::new(Ruleset::HttpRequest);
+    rules.redirect = RuleSet::new(RuleSetKind::HttpRequest);
     rules
 }
 

@@ -212,7 +212,7 @@ pub(crate) fn log_format(text: &str, mode: Mode) -> LogFormat {
 
 /// Rules from the lines of a section in TCP or HTTP mode; their file is `cfg`.
 pub(crate) fn rules(mode: Mode, lines: &[&str]) -> rules::Rules {
-    use rules::Ruleset::*;
+    use rules::RuleSetKind::*;
     let files = |_: &std::path::Path| Err(ErrorKind::NotFound.into());
     let shared = sample::Shared::new(&files, &|_| None);
     let (acls, captures) = Default::default();
@@ -230,7 +230,8 @@ pub(crate) fn rules(mode: Mode, lines: &[&str]) -> rules::Rules {
     let mut parsed = rules::Rules::default();
     for line in lines {
         cx.line += 1;
-        let of = |set: &rules::Ruleset| line.strip_prefix(set.keyword()).map(|rest| (*set, rest));
+        let of =
+            |set: &rules::RuleSetKind| line.strip_prefix(set.keyword()).map(|rest| (*set, rest));
         let (set, rest) = sets.iter().find_map(of).expect("a known rule set");
         let words: Vec<_> = rest.split_whitespace().collect();
         parsed.set_mut(set).push(rules::Rule::parse(set, &words, &mut cx).unwrap());

@@ -11,7 +11,7 @@ mod uri;
 mod variable;
 
 use crate::context::Context;
-use crate::kind::Ruleset;
+use crate::kind::RuleSetKind;
 use crate::redirect::Redirect;
 use crate::verdict::{Need, Verdict};
 use sample::{ParseError, Parser, Side, closest};
@@ -130,19 +130,19 @@ pub struct Keyword {
 
 impl Keyword {
     /// Whether the action may stand in `ruleset`.
-    pub fn allowed_in(&self, ruleset: Ruleset) -> bool {
+    pub fn allowed_in(&self, ruleset: RuleSetKind) -> bool {
         self.rulesets & ruleset.bit() != 0
     }
 }
 
-const REQ: u8 = Ruleset::HttpRequest.bit();
-const RES: u8 = Ruleset::HttpResponse.bit();
-const AFTER: u8 = Ruleset::HttpAfterResponse.bit();
+const REQ: u8 = RuleSetKind::HttpRequest.bit();
+const RES: u8 = RuleSetKind::HttpResponse.bit();
+const AFTER: u8 = RuleSetKind::HttpAfterResponse.bit();
 const HTTP: u8 = REQ | RES | AFTER;
-const CONN: u8 = Ruleset::TcpConnection.bit();
-const SESS: u8 = Ruleset::TcpSession.bit();
-const TCP_REQ: u8 = Ruleset::TcpRequest.bit();
-const TCP_RES: u8 = Ruleset::TcpResponse.bit();
+const CONN: u8 = RuleSetKind::TcpConnection.bit();
+const SESS: u8 = RuleSetKind::TcpSession.bit();
+const TCP_REQ: u8 = RuleSetKind::TcpRequest.bit();
+const TCP_RES: u8 = RuleSetKind::TcpResponse.bit();
 const TCP: u8 = CONN | SESS | TCP_REQ | TCP_RES;
 const CONTENT: u8 = TCP_REQ | TCP_RES;
 
@@ -225,19 +225,19 @@ pub const KEYWORDS: &[Keyword] = &[
 /// `class name` per line: the actions of HAProxy 2.7, implemented or not.
 const KNOWN: &str = include_str!("../data/actions-2.7.txt");
 
-fn class(ruleset: Ruleset) -> &'static str {
+fn class(ruleset: RuleSetKind) -> &'static str {
     match ruleset {
-        Ruleset::TcpConnection => "tcp-req-conn",
-        Ruleset::TcpSession => "tcp-req-sess",
-        Ruleset::TcpRequest => "tcp-req-cont",
-        Ruleset::TcpResponse => "tcp-res",
-        Ruleset::HttpRequest => "http-req",
-        Ruleset::HttpResponse => "http-res",
-        Ruleset::HttpAfterResponse => "http-after-res",
+        RuleSetKind::TcpConnection => "tcp-req-conn",
+        RuleSetKind::TcpSession => "tcp-req-sess",
+        RuleSetKind::TcpRequest => "tcp-req-cont",
+        RuleSetKind::TcpResponse => "tcp-res",
+        RuleSetKind::HttpRequest => "http-req",
+        RuleSetKind::HttpResponse => "http-res",
+        RuleSetKind::HttpAfterResponse => "http-after-res",
     }
 }
 
-fn known(ruleset: Ruleset) -> impl Iterator<Item = &'static str> {
+fn known(ruleset: RuleSetKind) -> impl Iterator<Item = &'static str> {
     let class = class(ruleset);
     KNOWN.lines().filter_map(move |line| {
         line.split_once(' ').filter(|(kind, _)| *kind == class).map(|(_, name)| name)
@@ -246,7 +246,7 @@ fn known(ruleset: Ruleset) -> impl Iterator<Item = &'static str> {
 
 /// The words of one rule while its action is read.
 pub(crate) struct Input<'w, 'p, 'c> {
-    pub(crate) ruleset: Ruleset,
+    pub(crate) ruleset: RuleSetKind,
     words: &'w [&'w str],
     /// Index of the next word.
     pub(crate) at: usize,
@@ -302,7 +302,7 @@ impl<'w> Input<'w, '_, '_> {
 
 /// Parses an action; returns it with the number of words it took.
 pub(crate) fn parse(
-    ruleset: Ruleset,
+    ruleset: RuleSetKind,
     words: &[&str],
     cx: &mut Parser<'_>,
 ) -> Result<(Action, usize), ParseError> {
@@ -338,7 +338,7 @@ pub(crate) fn parse(
 }
 
 /// Whether a proof wants the rule ignored that these words begin.
-pub(crate) fn is_ignored(ruleset: Ruleset, words: &[&str]) -> bool {
+pub(crate) fn is_ignored(ruleset: RuleSetKind, words: &[&str]) -> bool {
     let Some((kind, name)) = ignored_keyword() else { return false };
     let [word, rest @ ..] = words else { return false };
     let action = word.split('(').next().unwrap_or("");
@@ -349,7 +349,7 @@ pub(crate) fn is_ignored(ruleset: Ruleset, words: &[&str]) -> bool {
     }
 }
 
-fn unknown(ruleset: Ruleset, name: &str) -> String {
+fn unknown(ruleset: RuleSetKind, name: &str) -> String {
     // The table calls `track-sc0` and its like by their common name.
     let common = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let known_as = |known: &str| known == name || (known == "track-sc" && known == common);

@@ -14,7 +14,7 @@ mod send;
 #[cfg(test)]
 mod tests;
 
-pub use expect::{Expect, Failure, Judgement, Received, Status};
+pub use expect::{Expect, ExpectResult, Failure, Received, Status};
 pub use http::{HttpSend, RequestLine};
 pub use parse::{parse_http_check, parse_tcp_check};
 pub use ready::Ready;

@@ -4,7 +4,7 @@ use sample::Side;
 
 /// The rule sets of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ruleset {
+pub enum RuleSetKind {
     /// `tcp-request connection`
     TcpConnection,
     /// `tcp-request session`
@@ -21,7 +21,7 @@ pub enum Ruleset {
     HttpAfterResponse,
 }
 
-impl Ruleset {
+impl RuleSetKind {
     /// Its bit in an action's set of rule sets.
     pub(crate) const fn bit(self) -> u8 {
         1 << self as u8
@@ -30,22 +30,22 @@ impl Ruleset {
     /// The words that begin its rules.
     pub fn keyword(self) -> &'static str {
         match self {
-            Ruleset::TcpConnection => "tcp-request connection",
-            Ruleset::TcpSession => "tcp-request session",
-            Ruleset::TcpRequest => "tcp-request content",
-            Ruleset::TcpResponse => "tcp-response content",
-            Ruleset::HttpRequest => "http-request",
-            Ruleset::HttpResponse => "http-response",
-            Ruleset::HttpAfterResponse => "http-after-response",
+            RuleSetKind::TcpConnection => "tcp-request connection",
+            RuleSetKind::TcpSession => "tcp-request session",
+            RuleSetKind::TcpRequest => "tcp-request content",
+            RuleSetKind::TcpResponse => "tcp-response content",
+            RuleSetKind::HttpRequest => "http-request",
+            RuleSetKind::HttpResponse => "http-response",
+            RuleSetKind::HttpAfterResponse => "http-after-response",
         }
     }
 
     /// The message that its rules are about.
     pub(crate) fn side(self) -> Side {
         match self {
-            Ruleset::TcpResponse | Ruleset::HttpResponse | Ruleset::HttpAfterResponse => {
-                Side::Response
-            }
+            RuleSetKind::TcpResponse
+            | RuleSetKind::HttpResponse
+            | RuleSetKind::HttpAfterResponse => Side::Response,
             _ => Side::Request,
         }
     }

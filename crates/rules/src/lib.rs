@@ -27,7 +27,7 @@ pub use account::{Password, User, UserList};
 pub use action::Action;
 pub use context::{Context, Family, Limit, LogLevel};
 pub use error_file::ErrorFile;
-pub use kind::Ruleset;
+pub use kind::RuleSetKind;
 pub use redirect::Redirect;
 pub use reply::{ErrorAnswer, ErrorFiles, NoErrorFiles, Rendered, Reply};
 pub use ruleset::{

@@ -2,11 +2,11 @@
 
 use crate::action::{self, Action, Outcome};
 use crate::context::{Context, facts};
-use crate::kind::Ruleset;
+use crate::kind::RuleSetKind;
 use crate::redirect::Redirect;
 use crate::verdict::{Cursor, Need, Verdict};
 use sample::regex::effort;
-use sample::{Answer, Condition, Facts, Guards, Lookout, ParseError, Parser};
+use sample::{Answer, Condition, ConditionHits, ConditionIndex, Facts, ParseError, Parser};
 use std::sync::{Arc, OnceLock};
 
 /// One compiled rule.
@@ -23,7 +23,7 @@ impl Rule {
     /// Parses a rule: the words behind the rule set's own, `action arguments [if|unless
     /// condition]`.
     pub fn parse(
-        ruleset: Ruleset,
+        ruleset: RuleSetKind,
         words: &[&str],
         cx: &mut Parser<'_>,
     ) -> Result<Rule, ParseError> {
@@ -87,15 +87,15 @@ impl Rule {
 /// The rules of one set of one proxy, in order.
 #[derive(Debug)]
 pub struct RuleSet {
-    ruleset: Ruleset,
+    ruleset: RuleSetKind,
     rules: Vec<Rule>,
     wants_record: bool,
-    guards: OnceLock<Guards>,
+    guards: OnceLock<ConditionIndex>,
 }
 
 impl RuleSet {
     /// An empty set.
-    pub fn new(ruleset: Ruleset) -> RuleSet {
+    pub fn new(ruleset: RuleSetKind) -> RuleSet {
         RuleSet { ruleset, rules: Vec::new(), wants_record: false, guards: OnceLock::new() }
     }
 
@@ -108,8 +108,8 @@ impl RuleSet {
 
     /// The guards of the conditions, compiled at the first call: ACL lines may follow the rules
     /// that name them.
-    pub fn guards(&self) -> &Guards {
-        self.guards.get_or_init(|| Guards::new(self.rules.iter().map(Rule::condition)))
+    pub fn guards(&self) -> &ConditionIndex {
+        self.guards.get_or_init(|| ConditionIndex::new(self.rules.iter().map(Rule::condition)))
     }
 
     /// Whether a rule's format has a log variable: only then need [`Facts::record`] be up to date.
@@ -118,7 +118,7 @@ impl RuleSet {
     }
 
     /// Which set it is.
-    pub fn ruleset(&self) -> Ruleset {
+    pub fn ruleset(&self) -> RuleSetKind {
         self.ruleset
     }
 
@@ -170,7 +170,7 @@ impl RuleSet {
             cursor: Cursor { next, strict, yields: false },
             need,
         };
-        let (guards, mut lookout) = (self.guards(), Lookout::default());
+        let (guards, mut lookout) = (self.guards(), ConditionHits::default());
         for (index, rule) in self.rules.iter().enumerate().skip(next) {
             if yields && index > next && effort::is_turn_over() {
                 return (suspend(index, strict, Need::Turn), Some(rule));
@@ -221,37 +221,37 @@ impl RuleSet {
 
 /// Parses the words behind `http-request`.
 pub fn parse_http_request(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
-    Rule::parse(Ruleset::HttpRequest, words, cx)
+    Rule::parse(RuleSetKind::HttpRequest, words, cx)
 }
 
 /// Parses the words behind `http-response`.
 pub fn parse_http_response(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
-    Rule::parse(Ruleset::HttpResponse, words, cx)
+    Rule::parse(RuleSetKind::HttpResponse, words, cx)
 }
 
 /// Parses the words behind `http-after-response`.
 pub fn parse_http_after_response(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
-    Rule::parse(Ruleset::HttpAfterResponse, words, cx)
+    Rule::parse(RuleSetKind::HttpAfterResponse, words, cx)
 }
 
 /// Parses the words behind `tcp-request connection`.
 pub fn parse_tcp_connection(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
-    Rule::parse(Ruleset::TcpConnection, words, cx)
+    Rule::parse(RuleSetKind::TcpConnection, words, cx)
 }
 
 /// Parses the words behind `tcp-request session`.
 pub fn parse_tcp_session(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
-    Rule::parse(Ruleset::TcpSession, words, cx)
+    Rule::parse(RuleSetKind::TcpSession, words, cx)
 }
 
 /// Parses the words behind `tcp-request content`.
 pub fn parse_tcp_request(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
-    Rule::parse(Ruleset::TcpRequest, words, cx)
+    Rule::parse(RuleSetKind::TcpRequest, words, cx)
 }
 
 /// Parses the words behind `tcp-response content`.
 pub fn parse_tcp_response(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
-    Rule::parse(Ruleset::TcpResponse, words, cx)
+    Rule::parse(RuleSetKind::TcpResponse, words, cx)
 }
 
 /// Parses the words behind the keyword `redirect` at the start of a line. Such rules form a set of

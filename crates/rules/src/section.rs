@@ -1,11 +1,11 @@
 //! All rules of one section of the configuration.
 
 use crate::action::{Action, Control};
-use crate::kind::Ruleset;
+use crate::kind::RuleSetKind;
 use crate::ruleset::{Rule, RuleSet};
 use crate::sticking::StickRule;
 use crate::switching::UseBackend;
-use sample::{Condition, Guards};
+use sample::{Condition, ConditionIndex};
 use std::sync::OnceLock;
 
 /// The rule sets of one section, each in order of declaration.
@@ -41,21 +41,21 @@ pub struct Rules {
     pub monitor_fail: Vec<Condition>,
     /// `stats admin` conditions: who may change servers from the statistics page.
     pub stats_admin: Vec<Condition>,
-    switching_guards: OnceLock<Guards>,
+    switching_guards: OnceLock<ConditionIndex>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
         Self {
-            tcp_connection: RuleSet::new(Ruleset::TcpConnection),
-            tcp_session: RuleSet::new(Ruleset::TcpSession),
-            tcp_request: RuleSet::new(Ruleset::TcpRequest),
-            tcp_response: RuleSet::new(Ruleset::TcpResponse),
-            http_request: RuleSet::new(Ruleset::HttpRequest),
-            http_response: RuleSet::new(Ruleset::HttpResponse),
-            http_after_response: RuleSet::new(Ruleset::HttpAfterResponse),
-            redirect: RuleSet::new(Ruleset::HttpRequest),
-            stats: RuleSet::new(Ruleset::HttpRequest),
+            tcp_connection: RuleSet::new(RuleSetKind::TcpConnection),
+            tcp_session: RuleSet::new(RuleSetKind::TcpSession),
+            tcp_request: RuleSet::new(RuleSetKind::TcpRequest),
+            tcp_response: RuleSet::new(RuleSetKind::TcpResponse),
+            http_request: RuleSet::new(RuleSetKind::HttpRequest),
+            http_response: RuleSet::new(RuleSetKind::HttpResponse),
+            http_after_response: RuleSet::new(RuleSetKind::HttpAfterResponse),
+            redirect: RuleSet::new(RuleSetKind::HttpRequest),
+            stats: RuleSet::new(RuleSetKind::HttpRequest),
             switching: Vec::new(),
             sticking: Vec::new(),
             selection: Vec::new(),
@@ -84,9 +84,9 @@ impl Rules {
 
     /// The guards of the `use_backend` conditions, compiled at the first call; lines added later
     /// are evaluated without them.
-    pub fn switching_guards(&self) -> &Guards {
+    pub fn switching_guards(&self) -> &ConditionIndex {
         let conditions = || self.switching.iter().map(|line| line.rule.condition());
-        self.switching_guards.get_or_init(|| Guards::new(conditions()))
+        self.switching_guards.get_or_init(|| ConditionIndex::new(conditions()))
     }
 
     /// Compiles all that evaluation needs, so that the first request need not.
@@ -113,15 +113,15 @@ impl Rules {
     }
 
     /// The set that lines of this kind fill.
-    pub fn set_mut(&mut self, ruleset: Ruleset) -> &mut RuleSet {
+    pub fn set_mut(&mut self, ruleset: RuleSetKind) -> &mut RuleSet {
         match ruleset {
-            Ruleset::TcpConnection => &mut self.tcp_connection,
-            Ruleset::TcpSession => &mut self.tcp_session,
-            Ruleset::TcpRequest => &mut self.tcp_request,
-            Ruleset::TcpResponse => &mut self.tcp_response,
-            Ruleset::HttpRequest => &mut self.http_request,
-            Ruleset::HttpResponse => &mut self.http_response,
-            Ruleset::HttpAfterResponse => &mut self.http_after_response,
+            RuleSetKind::TcpConnection => &mut self.tcp_connection,
+            RuleSetKind::TcpSession => &mut self.tcp_session,
+            RuleSetKind::TcpRequest => &mut self.tcp_request,
+            RuleSetKind::TcpResponse => &mut self.tcp_response,
+            RuleSetKind::HttpRequest => &mut self.http_request,
+            RuleSetKind::HttpResponse => &mut self.http_response,
+            RuleSetKind::HttpAfterResponse => &mut self.http_after_response,
         }
     }
 }

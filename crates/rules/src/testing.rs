@@ -2,7 +2,7 @@
 
 use crate::action::Track;
 use crate::context::{Context, Family, Limit, LogLevel};
-use crate::{Cursor, Rule, RuleSet, Ruleset, Verdict};
+use crate::{Cursor, Rule, RuleSet, RuleSetKind, Verdict};
 use crate::{NoErrorFiles, Rendered};
 use htx::{Head, Version};
 use sample::vars::{VarName, VarState, Variables};
@@ -247,13 +247,17 @@ pub(crate) fn words(line: &str) -> Vec<String> {
     marked.split(' ').map(|word| word.replace('\u{1}', " ")).collect()
 }
 
-pub(crate) fn parse(ruleset: Ruleset, line: &str, cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
+pub(crate) fn parse(
+    ruleset: RuleSetKind,
+    line: &str,
+    cx: &mut Parser<'_>,
+) -> Result<Rule, ParseError> {
     let words = words(line);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     Rule::parse(ruleset, &words, cx)
 }
 
-pub(crate) fn compile(ruleset: Ruleset, lines: &[&str]) -> RuleSet {
+pub(crate) fn compile(ruleset: RuleSetKind, lines: &[&str]) -> RuleSet {
     with_parser(|cx| {
         let mut rules = RuleSet::new(ruleset);
         for line in lines {
@@ -271,7 +275,7 @@ pub(crate) fn compile(ruleset: Ruleset, lines: &[&str]) -> RuleSet {
 }
 
 /// The verdict as text: its name, then the reply it renders to.
-pub(crate) fn run(ruleset: Ruleset, lines: &[&str], cx: &mut Transaction) -> String {
+pub(crate) fn run(ruleset: RuleSetKind, lines: &[&str], cx: &mut Transaction) -> String {
     let rules = compile(ruleset, lines);
     let (mut head, mut body) = (Head::default(), Vec::new());
     let (name, reply) = match rules.evaluate(Cursor::default(), cx) {

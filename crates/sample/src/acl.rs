@@ -8,7 +8,7 @@ use crate::context::ParseContext;
 use crate::error::ParseError;
 use crate::expr::{Expr, keyword_end};
 use crate::facts::Facts;
-use crate::mention::{Mention, Wanted};
+use crate::mention::{NameReference, ReferenceTarget};
 use crate::pattern::number::Operator;
 use crate::pattern::{Match, View};
 use crate::place::Places;
@@ -159,8 +159,8 @@ fn names_methods(patterns: &[&str]) -> bool {
 fn note_groups(expr: &Expr, groups: &[&str], cx: &ParseContext<'_>) {
     let Some(list) = expr.only_argument() else { return };
     for group in groups.iter().take_while(|word| !word.is_empty()) {
-        let wanted = Wanted::Group(list.into(), (*group).into());
-        let mention = Mention { wanted, number: 1, keyword: "http_auth_group" };
+        let wanted = ReferenceTarget::Group(list.into(), (*group).into());
+        let mention = NameReference { wanted, number: 1, keyword: "http_auth_group" };
         cx.shared.mentions.borrow_mut().push(mention);
     }
 }

@@ -1,7 +1,7 @@
 //! The context in which expressions are parsed: the section, its line, and the state that all
 //! parsers of one configuration share.
 
-use crate::mention::Mention;
+use crate::mention::NameReference;
 use crate::pattern::PatternFiles;
 use crate::place::Places;
 use crate::tables::{TableMention, TableNames, TableRef, TableUse};
@@ -32,7 +32,7 @@ pub struct Shared<'a> {
     /// Public keys that tokens are verified by.
     pub keys: PublicKeys,
     /// Proxies, servers and userlists that arguments name, in order.
-    pub mentions: RefCell<Vec<Mention>>,
+    pub mentions: RefCell<Vec<NameReference>>,
 }
 
 impl<'a> Shared<'a> {

@@ -173,7 +173,7 @@ pub enum Side {
 
 /// A moment of the wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wall {
+pub struct WallTime {
     /// Seconds since the Unix epoch.
     pub secs: i64,
     /// Microseconds within the second.
@@ -369,8 +369,8 @@ pub trait Facts {
     fn tell(&self, _sink: &str, _line: &[u8]) {}
 
     /// Wall clock, as of the current turn of the event loop.
-    fn wall(&self) -> Wall {
-        Wall::default()
+    fn wall(&self) -> WallTime {
+        WallTime::default()
     }
 
     /// Seconds east of UTC at `secs` since the epoch.

@@ -23,7 +23,7 @@ const HITS: usize = 8;
 
 /// The guards of a list of rules, by each rule's index in it.
 #[derive(Debug, Default)]
-pub struct Guards {
+pub struct ConditionIndex {
     groups: Vec<GuardGroup>,
     places: Vec<Option<GuardedRule>>,
 }
@@ -44,9 +44,9 @@ struct GuardGroup {
 
 /// The results of the guards for the current message. An edit of the message has to clear them.
 #[derive(Debug, Default)]
-pub struct Lookout([Option<Hits>; GROUPS]);
+pub struct ConditionHits([Option<Hits>; GROUPS]);
 
-impl Lookout {
+impl ConditionHits {
     /// The request may look different from now on.
     pub fn forget(&mut self) {
         self.0 = [None; GROUPS];
@@ -75,10 +75,10 @@ impl Hits {
     }
 }
 
-impl Guards {
+impl ConditionIndex {
     /// Guards for rules with these conditions, in order. To be called when no further ACL line will
     /// be read.
-    pub fn new<'c>(conditions: impl Iterator<Item = Option<&'c Condition>>) -> Guards {
+    pub fn new<'c>(conditions: impl Iterator<Item = Option<&'c Condition>>) -> ConditionIndex {
         let wanted: Vec<_> = conditions.map(|condition| guarded(condition?)).collect();
         // The test that stands for each kind, and how many rules are of that kind.
         let mut kinds: Vec<(Arc<Test>, usize)> = Vec::new();
@@ -96,7 +96,7 @@ impl Guards {
             let patterns = test.views().first()?.gathering()?;
             Some(GuardGroup { test, patterns })
         });
-        let mut guards = Guards { groups: groups.collect(), places: Vec::new() };
+        let mut guards = ConditionIndex { groups: groups.collect(), places: Vec::new() };
         for (rule, tests) in wanted.into_iter().enumerate() {
             let place = tests.and_then(|tests| guards.place(rule, &tests));
             guards.places.push(place);
@@ -123,7 +123,7 @@ impl Guards {
     /// Whether rule `rule` surely does not apply to the request at hand. `lookout` belongs to this
     /// evaluation and these guards.
     #[inline]
-    pub fn rule_out(&self, rule: usize, facts: &dyn Facts, lookout: &mut Lookout) -> bool {
+    pub fn rule_out(&self, rule: usize, facts: &dyn Facts, lookout: &mut ConditionHits) -> bool {
         let Some(Some(place)) = self.places.get(rule) else { return false };
         // Patterns that came at run time are not in the index.
         if place.views.iter().any(|view| view.has_changed()) {

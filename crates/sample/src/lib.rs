@@ -44,11 +44,12 @@ pub use error::closest;
 pub use expr::Expr;
 pub use facts::{CertificateFact, Hop, NamePart, Offered, Owner, TlsFact};
 pub use facts::{
-    Count, Facts, Name, NoFacts, Number, ServerCount, Side, TcpState, Text, TransactionRecord, Wall,
+    Count, Facts, Name, NoFacts, Number, ServerCount, Side, TcpState, Text, TransactionRecord,
+    WallTime,
 };
-pub use guard::{Guards, Lookout};
+pub use guard::{ConditionHits, ConditionIndex};
 pub use logformat::{LogFormat, LogStyle};
-pub use mention::{Mention, Wanted};
+pub use mention::{NameReference, ReferenceTarget};
 pub use parser::Parser;
 pub use place::{Place, Places};
 pub use stdx::xxhash as hash;

@@ -3,7 +3,7 @@
 
 /// The kind of object that a name refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ReferenceTarget {
     /// A proxy with a server side; without a name, this one.
     Backend(Option<Box<str>>),
     /// A proxy with a client side; without a name, this one.
@@ -20,9 +20,9 @@ pub enum Wanted {
 
 /// An argument that names something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mention {
+pub struct NameReference {
     /// The object that it refers to.
-    pub wanted: Wanted,
+    pub wanted: ReferenceTarget,
     /// Number of the argument, from 1.
     pub number: usize,
     /// The keyword's name.

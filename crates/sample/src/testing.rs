@@ -3,7 +3,7 @@
 use crate::context::{Captures, Shared};
 use crate::facts::TransactionRecord;
 use crate::facts::{
-    Count, Facts, Hop, Name, Number, Offered, ServerCount, Side, TcpState, Text, TlsFact, Wall,
+    Count, Facts, Hop, Name, Number, Offered, ServerCount, Side, TcpState, Text, TlsFact, WallTime,
 };
 use crate::parser::Parser;
 use crate::value::{Bytes, Value};
@@ -330,8 +330,8 @@ impl Facts for World {
         Some(("a.cfg", 12))
     }
 
-    fn wall(&self) -> Wall {
-        Wall { secs: 784_111_777, micros: 123_456 }
+    fn wall(&self) -> WallTime {
+        WallTime { secs: 784_111_777, micros: 123_456 }
     }
 
     fn local_offset(&self, _: i64) -> i32 {

@@ -22,5 +22,5 @@ pub use entry::{Counters, Entry};
 pub use key::{Key, KeyKind};
 pub use layout::{MAX_ARRAY, ServerKey, Settings, Stored};
 pub use rate::Rate;
-pub use store::{Keeper, Removal, STEP, Table, Walk};
+pub use store::{ExpiryCallback, Removal, STEP, Table, Walk};
 pub use track::{SLOTS, Tracker, Trackers};

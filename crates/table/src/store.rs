@@ -65,7 +65,7 @@ pub enum Removal {
 
 /// The callback for a table that begins to have expiring entries, with the time at which the first
 /// one expires.
-pub type Keeper = Box<dyn Fn(u64) + Send + Sync>;
+pub type ExpiryCallback = Box<dyn Fn(u64) + Send + Sync>;
 
 /// Entries that one step of [`Table::walk`] yields at most, which is how long a lock is held.
 pub const STEP: usize = 64;
@@ -89,7 +89,7 @@ pub struct Table {
     refused: AtomicU64,
     /// The shard at which expiry goes on.
     cursor: AtomicUsize,
-    keeper: OnceLock<Keeper>,
+    keeper: OnceLock<ExpiryCallback>,
     /// The keeper was called, and passes go on.
     tended: AtomicBool,
 }
@@ -121,7 +121,7 @@ impl Table {
 
     /// Names who sees to it that [`Table::expire`] is called, from when it is called itself until
     /// [`Table::next_pass`] yields nothing. Only the first one named counts.
-    pub fn set_keeper(&self, keeper: Keeper) {
+    pub fn set_keeper(&self, keeper: ExpiryCallback) {
         let _ = self.keeper.set(keeper);
     }
 

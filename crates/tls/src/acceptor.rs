@@ -8,7 +8,7 @@ use crate::certificate_table::{CertificateTable, TermsContext};
 use crate::client_hello_capture::Capture;
 use crate::conn::Conn;
 use crate::context::{self, Side};
-use crate::error::{Fault, Reason};
+use crate::error::{HandshakeError, Reason};
 use crate::generated::CertificateGenerator;
 use crate::hello::Hello;
 use crate::key::Secret;
@@ -112,8 +112,8 @@ impl Acceptor {
     /// # Errors
     ///
     /// The library is out of memory.
-    pub fn accept(&self) -> Result<Conn, Fault> {
-        let mut ssl = Ssl::new(&self.base).map_err(|_| Fault::new(Reason::Broken))?;
+    pub fn accept(&self) -> Result<Conn, HandshakeError> {
+        let mut ssl = Ssl::new(&self.base).map_err(|_| HandshakeError::new(Reason::Broken))?;
         ssl.set_accept_state();
         if self.defaults.capture > 0
             && let Some(index) = Capture::index()

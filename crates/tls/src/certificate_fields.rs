@@ -8,7 +8,7 @@ use openssl::x509::{X509, X509NameRef, X509Ref};
 
 /// A certificate that a peer or this process has presented.
 #[derive(Clone, Debug)]
-pub struct Shown(pub(crate) X509);
+pub struct CertificateFields(pub(crate) X509);
 
 /// The part of a distinguished name that a fetch asks for (`ssl_c_s_dn(CN,2)`).
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +21,7 @@ pub struct NamePart<'a> {
     pub rfc2253: bool,
 }
 
-impl Shown {
+impl CertificateFields {
     /// The whole certificate, DER.
     pub fn der(&self) -> Option<Vec<u8>> {
         self.0.to_der().ok()

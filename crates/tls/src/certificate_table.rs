@@ -11,7 +11,7 @@
 
 use crate::certificate::Certificate;
 use crate::context::{self, Side, load_trust};
-use crate::crt_list::Listed;
+use crate::crt_list::CrtListEntry;
 use crate::generated::CertificateGenerator;
 use crate::hello::{Hello, KeyKind};
 use crate::options::{Options, Verify};
@@ -42,7 +42,7 @@ pub(crate) struct Served {
     terms: Arc<Terms>,
     certificate: Arc<Certificate>,
     /// The list line that names the certificate.
-    listed: Arc<Listed>,
+    listed: Arc<CrtListEntry>,
     /// A context that already contains the certificate.
     ready: Option<SslContext>,
 }
@@ -310,7 +310,11 @@ impl CertificateTable {
                 CertificateSource::Directory(names) => {
                     let list = (listed.path.trim_end_matches('/').to_owned(), 0);
                     for name in names {
-                        let one = Listed { path: name, list: list.clone(), ..Listed::default() };
+                        let one = CrtListEntry {
+                            path: name,
+                            list: list.clone(),
+                            ..CrtListEntry::default()
+                        };
                         let path = one.path.clone();
                         table.read(&settings.options, &path, &Arc::new(one), ground, &mut errors);
                     }
@@ -337,7 +341,7 @@ impl CertificateTable {
         &mut self,
         options: &Options,
         name: &str,
-        listed: &Arc<Listed>,
+        listed: &Arc<CrtListEntry>,
         ground: TermsContext<'_>,
         errors: &mut Vec<String>,
     ) {
@@ -366,7 +370,7 @@ impl CertificateTable {
     pub(crate) fn terms(
         &self,
         options: &Options,
-        listed: &Listed,
+        listed: &CrtListEntry,
         ground: TermsContext<'_>,
     ) -> Result<Arc<Terms>, String> {
         let options = listed.options.or(options);
@@ -382,7 +386,7 @@ impl CertificateTable {
         &mut self,
         terms: Arc<Terms>,
         certificate: Arc<Certificate>,
-        listed: Arc<Listed>,
+        listed: Arc<CrtListEntry>,
     ) {
         if !self.terms.iter().rev().take(RECENT).any(|own| Arc::ptr_eq(own, &terms)) {
             self.terms.push(terms.clone());
@@ -534,7 +538,7 @@ impl CertificateTable {
     }
 
     /// The list lines and directory entries in order, with their certificates.
-    pub(crate) fn listed(&self) -> impl Iterator<Item = (&Arc<Listed>, &Arc<Certificate>)> {
+    pub(crate) fn listed(&self) -> impl Iterator<Item = (&Arc<CrtListEntry>, &Arc<Certificate>)> {
         let listed = self.places.iter().flatten().filter(|own| !own.listed.list.0.is_empty());
         listed.map(|own| (&own.listed, &own.certificate))
     }
@@ -546,14 +550,17 @@ pub(crate) struct Renewed(Vec<(Arc<Terms>, Arc<Terms>)>);
 
 /// The names that a certificate is for by its line. Those in the certificate do not count where
 /// the line has names of its own, or wants none, or not these (manual section 5.1 `crt-list`).
-fn claims<'a>(listed: &'a Listed, certificate: &'a Certificate) -> impl Iterator<Item = &'a str> {
+fn claims<'a>(
+    listed: &'a CrtListEntry,
+    certificate: &'a Certificate,
+) -> impl Iterator<Item = &'a str> {
     let own = listed.filters.iter().all(|it| it.starts_with('!') && it != "!*");
     let wants = move |name: &&String| !listed.filters.iter().any(|it| excludes(it, name));
     let names = certificate.names.iter().filter(move |_| own).filter(wants);
     listed.filters.iter().chain(names).map(String::as_str)
 }
 
-fn in_list(listed: &Listed, error: String) -> String {
+fn in_list(listed: &CrtListEntry, error: String) -> String {
     match &listed.list {
         // A directory has no lines.
         (_, 0) => error,

@@ -5,7 +5,7 @@
 //! what a plain socket would show. A read fills the caller's buffer from as many records as have
 //! arrived.
 
-use crate::error::{Fault, Reason, waits};
+use crate::error::{HandshakeError, Reason, waits};
 use crate::hello::is_whole;
 use crate::read_ahead::{BufferedWire, ReadAhead};
 use crate::record_size::RecordSize;
@@ -79,14 +79,14 @@ pub struct Conn {
     longest: u32,
     /// Records are shorter for a while, if that is asked for.
     record_size: Option<Box<RecordSize>>,
-    failure: Option<Box<Fault>>,
+    failure: Option<Box<HandshakeError>>,
     kept: Option<Box<dyn Any + Send>>,
 }
 
 impl Conn {
     /// A session that has not begun.
-    pub(crate) fn new(ssl: Ssl, defaults: &Defaults) -> Result<Self, Fault> {
-        let channel = Channel::new(ssl).map_err(|_| Fault::new(Reason::Broken))?;
+    pub(crate) fn new(ssl: Ssl, defaults: &Defaults) -> Result<Self, HandshakeError> {
+        let channel = Channel::new(ssl).map_err(|_| HandshakeError::new(Reason::Broken))?;
         Ok(Self {
             channel,
             out: Vec::new(),
@@ -133,7 +133,11 @@ impl Conn {
     ///
     /// # Errors
     /// It has failed; what is said about that to the peer has been sent, if possible.
-    pub fn handshake(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> Result<Step, Fault> {
+    pub fn handshake(
+        &mut self,
+        wire: &mut dyn Wire,
+        scratch: &Scratch,
+    ) -> Result<Step, HandshakeError> {
         if !self.stands || self.is_early() {
             if let Err(error) = self.advance(wire, scratch) {
                 self.buffered = false;
@@ -142,8 +146,8 @@ impl Conn {
                 return match waits(&error) {
                     Some(_) => flushed
                         .map(|left| if left { Step::Receive } else { Step::Send })
-                        .map_err(|_| Fault::new(Reason::Broken)),
-                    None => Err(self.judge(Fault::of(&error))),
+                        .map_err(|_| HandshakeError::new(Reason::Broken)),
+                    None => Err(self.judge(HandshakeError::of(&error))),
                 };
             }
             self.stands = true;
@@ -156,7 +160,7 @@ impl Conn {
         match self.flush(wire, scratch) {
             Ok(true) => Ok(Step::Done),
             Ok(false) => Ok(Step::Send),
-            Err(_) => Err(Fault::new(Reason::Broken)),
+            Err(_) => Err(HandshakeError::new(Reason::Broken)),
         }
     }
 
@@ -176,7 +180,7 @@ impl Conn {
     }
 
     /// A failure that verification has caused is one of verification.
-    fn judge(&self, mut fault: Fault) -> Fault {
+    fn judge(&self, mut fault: HandshakeError) -> HandshakeError {
         let checked = self.checked();
         let failed = self.verify_result() != 0;
         if fault.reason == Reason::Handshake && failed {
@@ -203,10 +207,10 @@ impl Conn {
 
     /// Gives up on a client that closed before it was answered; returns the reason to report. The
     /// remaining input is received, so that closing the socket does not send a reset.
-    pub fn forsake(&mut self, wire: &mut dyn Wire) -> Fault {
+    pub fn forsake(&mut self, wire: &mut dyn Wire) -> HandshakeError {
         match is_whole(self.ahead.exhaust(wire)) {
-            true => Fault::new(Reason::Handshake),
-            false => Fault::new(Reason::Closed),
+            true => HandshakeError::new(Reason::Handshake),
+            false => HandshakeError::new(Reason::Closed),
         }
     }
 
@@ -298,14 +302,14 @@ impl Conn {
     }
 
     /// The first error of the library that ended a call.
-    pub fn failure(&self) -> Option<&Fault> {
+    pub fn failure(&self) -> Option<&HandshakeError> {
         self.failure.as_deref()
     }
 
     /// Takes note of an error of the library; the first one stays.
     fn note_failure(&mut self, error: &Error) {
         if self.failure.is_none() && error.ssl_error().is_some_and(|it| !it.errors().is_empty()) {
-            self.failure = Some(Box::new(Fault::of(error)));
+            self.failure = Some(Box::new(HandshakeError::of(error)));
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::conn::Conn;
 use crate::context::{self, Side, load_trust};
-use crate::error::{Fault, Reason};
+use crate::error::{HandshakeError, Reason};
 use crate::ignored::Ignored;
 use crate::options::Verify;
 use crate::settings::{Defaults, ServerSettings};
@@ -101,7 +101,7 @@ impl Connector {
         thread: usize,
         name: Option<&str>,
         alpn: Option<&[u8]>,
-    ) -> Result<Conn, Fault> {
+    ) -> Result<Conn, HandshakeError> {
         let ssl = self.resumer.load().begin(thread, name.unwrap_or("").as_bytes());
         self.prepare(ssl.map_err(broken)?, name, alpn)
     }
@@ -118,7 +118,7 @@ impl Connector {
         name: Option<&str>,
         alpn: Option<&[u8]>,
         now: u64,
-    ) -> Result<(Conn, usize), Fault> {
+    ) -> Result<(Conn, usize), HandshakeError> {
         let offered = alpn.or(self.settings.options.alpn.as_deref());
         let suits = |protocol: Option<&[u8]>| {
             protocol.is_none_or(|it| offered.is_some_and(|offered| names(offered, it)))
@@ -136,7 +136,12 @@ impl Connector {
 
     /// As [`Connector::connect`], with the session of another name.
     #[cfg(test)]
-    pub(crate) fn connect_as(&self, thread: usize, of: &str, name: &str) -> Result<Conn, Fault> {
+    pub(crate) fn connect_as(
+        &self,
+        thread: usize,
+        of: &str,
+        name: &str,
+    ) -> Result<Conn, HandshakeError> {
         let ssl = self.resumer.load().begin(thread, of.as_bytes());
         self.prepare(ssl.map_err(broken)?, Some(name), None)
     }
@@ -146,7 +151,7 @@ impl Connector {
         mut ssl: Ssl,
         name: Option<&str>,
         alpn: Option<&[u8]>,
-    ) -> Result<Conn, Fault> {
+    ) -> Result<Conn, HandshakeError> {
         ssl.set_connect_state();
         if let Some(name) = name {
             ssl.set_hostname(name).map_err(broken)?;
@@ -169,8 +174,8 @@ impl Connector {
     }
 }
 
-fn broken(_: ErrorStack) -> Fault {
-    Fault::new(Reason::Broken)
+fn broken(_: ErrorStack) -> HandshakeError {
+    HandshakeError::new(Reason::Broken)
 }
 
 /// Whether a protocol is among some in wire format (RFC 7301 section 3.1).

@@ -1,14 +1,14 @@
 //! Certificate lists (manual section 5.1, `crt-list`): one certificate per line, with options and
 //! SNI filters.
 
-use crate::options::{Given, Options};
+use crate::options::{OptionKeyword, Options};
 
 /// A name that a certificate is for, as written: `name`, `*.name`, `!name`.
 pub type Filter = String;
 
 /// A certificate of a bind line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
+pub struct CrtListEntry {
     /// Its file, a directory, or the beginning of a bundle.
     pub path: String,
     /// The options of its sessions.
@@ -29,7 +29,7 @@ pub const MISPLACED: &str = "malformated line, filters can't be between filename
 /// # Errors
 ///
 /// The mistake, with its line.
-pub fn parse(name: &str, text: &str) -> Result<Vec<Listed>, String> {
+pub fn parse(name: &str, text: &str) -> Result<Vec<CrtListEntry>, String> {
     if let Some(torn) = text.split('\n').next_back().filter(|last| !last.is_empty()) {
         let (line, at) = (text.lines().count(), torn.len() + 1);
         return Err(format!(
@@ -48,7 +48,7 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Listed>, String> {
 }
 
 /// Reads one line; `None` if it is empty or a comment.
-pub(crate) fn parse_line(line: &str) -> Result<Option<Listed>, String> {
+pub(crate) fn parse_line(line: &str) -> Result<Option<CrtListEntry>, String> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
         return Ok(None);
@@ -58,13 +58,13 @@ pub(crate) fn parse_line(line: &str) -> Result<Option<Listed>, String> {
 
 /// Reads what a line says: `PATH [OPTIONS] NAMES`. As in HAProxy, options hold also where names
 /// stand before them, but those names do not.
-pub(crate) fn parse_entry(line: &str) -> Result<Listed, String> {
+pub(crate) fn parse_entry(line: &str) -> Result<CrtListEntry, String> {
     let line = uncommented(line.trim());
     let (before, options, after) = brackets(line)?;
     let mut words = before.split_whitespace();
     let path = words.next().ok_or("missing certificate path")?.to_owned();
     let misplaced = options.is_some() && words.clone().next().is_some();
-    let mut listed = Listed { path, misplaced, ..Listed::default() };
+    let mut listed = CrtListEntry { path, misplaced, ..CrtListEntry::default() };
     parse_options(&mut listed.options, options.unwrap_or_default())?;
     let names = if options.is_some() { after.split_whitespace() } else { words };
     listed.filters = names.map(str::to_owned).collect();
@@ -103,8 +103,8 @@ fn brackets(line: &str) -> Result<(&str, Option<&str>, &str), String> {
 fn parse_options(options: &mut Options, text: &str) -> Result<(), String> {
     let mut words = text.split_whitespace();
     while let Some(name) = words.next() {
-        let option =
-            Given::find_listed(name).ok_or_else(|| format!("unknown ssl keyword {name}"))?;
+        let option = OptionKeyword::find_listed(name)
+            .ok_or_else(|| format!("unknown ssl keyword {name}"))?;
         let value = if option.has_value { words.next().unwrap_or("") } else { "" };
         option.read(options, value)?;
     }

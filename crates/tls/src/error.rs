@@ -27,7 +27,7 @@ pub enum Reason {
 
 /// A handshake that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct HandshakeError {
     /// The kind of error.
     pub reason: Reason,
     /// The library's number for it; 0 without one.
@@ -38,7 +38,7 @@ pub struct Fault {
     pub part: &'static str,
 }
 
-impl Fault {
+impl HandshakeError {
     /// One of which the library knows nothing.
     pub fn new(reason: Reason) -> Self {
         Self { reason, code: 0, text: String::new(), part: "" }
@@ -64,14 +64,14 @@ impl Fault {
     }
 }
 
-impl Fault {
+impl HandshakeError {
     /// Number and words in the library's own form (`ssl_fc_err_str`).
     pub fn line(&self) -> String {
         format!("error:{:08X}:{}::{}", self.code, self.part, self.text)
     }
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for HandshakeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.text.is_empty() {
             true => write!(f, "{:?}", self.reason),

@@ -62,7 +62,7 @@ type Read = fn(&mut Options, &str) -> Result<(), String>;
 /// An option that lines of certificate lists may have: name, whether a value follows, how it is
 /// read.
 #[derive(Clone, Copy)]
-pub struct Given {
+pub struct OptionKeyword {
     /// Its name.
     pub name: &'static str,
     /// Whether a value follows.
@@ -72,17 +72,17 @@ pub struct Given {
     listed: bool,
 }
 
-const fn given(name: &'static str, listed: bool, read: Read) -> Given {
-    Given { name, has_value: true, read, listed }
+const fn given(name: &'static str, listed: bool, read: Read) -> OptionKeyword {
+    OptionKeyword { name, has_value: true, read, listed }
 }
 
-const fn flag(name: &'static str, read: Read) -> Given {
-    Given { name, has_value: false, read, listed: false }
+const fn flag(name: &'static str, read: Read) -> OptionKeyword {
+    OptionKeyword { name, has_value: false, read, listed: false }
 }
 
 /// All of them, alphabetical.
-const OPTIONS: &[Given] = &[
-    Given {
+const OPTIONS: &[OptionKeyword] = &[
+    OptionKeyword {
         name: "allow-0rtt",
         has_value: false,
         listed: true,
@@ -109,7 +109,7 @@ const OPTIONS: &[Given] = &[
     flag("force-tlsv11", |o, _| force(o, Version::Tls11)),
     flag("force-tlsv12", |o, _| force(o, Version::Tls12)),
     flag("force-tlsv13", |o, _| force(o, Version::Tls13)),
-    Given {
+    OptionKeyword {
         name: "no-ca-names",
         has_value: false,
         listed: true,
@@ -164,13 +164,13 @@ const OPTIONS: &[Given] = &[
 const CLASSES: [&str; 4] =
     ["bind-option", "crt-list-option", "server-option", "ssl-default-bind-option"];
 
-impl Given {
+impl OptionKeyword {
     /// The option of this name.
     pub fn find(name: &str) -> Option<Self> {
         OPTIONS.iter().find(|option| option.name == name).copied()
     }
 
-    /// As [`Given::find`], among those that lines of certificate lists may have.
+    /// As [`OptionKeyword::find`], among those that lines of certificate lists may have.
     pub(crate) fn find_listed(name: &str) -> Option<Self> {
         Self::find(name).filter(|option| option.listed)
     }
@@ -301,7 +301,7 @@ mod tests {
                 "'crt-ignore-err' : ID '0' out of range (1..94) in error IDs list 'foo'",
             ),
         ] {
-            let read = Given::find(name).unwrap().read(&mut options, value);
+            let read = OptionKeyword::find(name).unwrap().read(&mut options, value);
             let lacks = crate::lacks(name).err();
             assert_eq!(read.unwrap_err(), lacks.as_deref().unwrap_or(message));
         }

@@ -22,9 +22,9 @@ use stdx::Mutex;
 
 pub use crate::staple::Unfit;
 pub use authorities::Content;
-pub use certificates::Shown as ShownCertificate;
-pub use lists::{Entry, Refusal as ListRefusal};
-pub use staples::{Refusal as StapleRefusal, ShownStaple};
+pub use certificates::ShownCertificate;
+pub use lists::{Entry, ListRefusal};
+pub use staples::{ShownStaple, StapleRefusal};
 
 /// A bind line.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Properties of a session for sample fetches (manual section 7.3.4).
 
 use crate::acceptor;
-use crate::certificate_fields::{Shown, chain_der};
+use crate::certificate_fields::{CertificateFields, chain_der};
 use crate::client_hello_capture::{Capture, Offer};
 use crate::conn::Conn;
 use crate::key_log::KeyLog;
@@ -82,9 +82,9 @@ impl Conn {
 
     /// The peer's certificate, of this handshake or of the session that it goes on with; also one
     /// that was refused.
-    pub fn peer_certificate(&self) -> Option<Shown> {
+    pub fn peer_certificate(&self) -> Option<CertificateFields> {
         let refused = || self.outcome()?.refused();
-        self.library().peer_certificate().or_else(refused).map(Shown)
+        self.library().peer_certificate().or_else(refused).map(CertificateFields)
     }
 
     /// The peer's certificates as they were shown, DER one after the other. Clients' own ones go
@@ -94,8 +94,8 @@ impl Conn {
     }
 
     /// The certificate that we have shown.
-    pub fn own_certificate(&self) -> Option<Shown> {
-        self.library().certificate().map(|it| Shown(it.to_owned()))
+    pub fn own_certificate(&self) -> Option<CertificateFields> {
+        self.library().certificate().map(|it| CertificateFields(it.to_owned()))
     }
 
     /// The number of the session.

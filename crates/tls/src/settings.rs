@@ -1,6 +1,6 @@
 //! Settings of bind lines, of servers and of the whole process that concern TLS (manual sections 3.2, 5.1 and 5.2).
 
-use crate::crt_list::Listed;
+use crate::crt_list::CrtListEntry;
 use crate::options::Options;
 use crate::record_size::{RECORD, RecordSize};
 use crate::tickets::TicketKeys;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BindSettings {
     /// Certificates in order.
-    pub certificates: Vec<Listed>,
+    pub certificates: Vec<CrtListEntry>,
     /// Lists among them, also empty ones, and how many lines each has.
     pub lists: Vec<(String, u32)>,
     /// `generate-certificates`

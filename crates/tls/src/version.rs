@@ -142,7 +142,7 @@ mod tests {
     /// The versions that one option leaves.
     fn left(word: &str, value: &str) -> String {
         let mut options = crate::Options::default();
-        crate::Given::find(word).unwrap().read(&mut options, value).unwrap();
+        crate::OptionKeyword::find(word).unwrap().read(&mut options, value).unwrap();
         let Some((low, high)) = options.versions.range(Version::Tls12) else {
             return "none".into();
         };

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use config::KeywordDoc;
-use rules::{Ruleset, action};
+use rules::{RuleSetKind, action};
 use sample::Places;
 
 /// One class of names.
@@ -147,14 +147,14 @@ fn option(keyword: &KeywordDoc) -> String {
     format!("option {} [{front}{back} ]", keyword.name)
 }
 
-const RULESETS: [Ruleset; 7] = [
-    Ruleset::TcpConnection,
-    Ruleset::TcpSession,
-    Ruleset::TcpRequest,
-    Ruleset::TcpResponse,
-    Ruleset::HttpRequest,
-    Ruleset::HttpResponse,
-    Ruleset::HttpAfterResponse,
+const RULESETS: [RuleSetKind; 7] = [
+    RuleSetKind::TcpConnection,
+    RuleSetKind::TcpSession,
+    RuleSetKind::TcpRequest,
+    RuleSetKind::TcpResponse,
+    RuleSetKind::HttpRequest,
+    RuleSetKind::HttpResponse,
+    RuleSetKind::HttpAfterResponse,
 ];
 
 fn configuration(out: &mut String) {

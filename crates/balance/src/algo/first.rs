@@ -4,7 +4,7 @@
 
 use stdx::RwLock;
 
-use super::{Chooser, Member, NoServer, Wish, first_with_room};
+use super::{Chooser, Member, NoServer, PickRequest, first_with_room};
 
 /// Servers ordered by identifier.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ impl Chooser for First {
         *self.0.write() = ordered;
     }
 
-    fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
+    fn choose(&self, wish: &PickRequest<'_>) -> Result<usize, NoServer> {
         let ordered = self.0.read();
         let member = first_with_room(ordered.iter(), wish.avoid)?;
         member.load.reserve();

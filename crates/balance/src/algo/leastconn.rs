@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{Chooser, Member, NoServer, Wish};
+use super::{Chooser, Member, NoServer, PickRequest};
 use crate::index::LoadIndex;
 
 /// The algorithm over whatever index orders the servers.
@@ -17,7 +17,7 @@ impl Chooser for LeastConn {
         self.0.members(&slots);
     }
 
-    fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
+    fn choose(&self, wish: &PickRequest<'_>) -> Result<usize, NoServer> {
         self.0.pick(wish.avoid)
     }
 }

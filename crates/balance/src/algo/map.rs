@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use stdx::RwLock;
 
-use super::{Chooser, Member, NoServer, Wish, first_with_room, static_rr::Table};
+use super::{Chooser, Member, NoServer, PickRequest, first_with_room, static_rr::Table};
 
 /// The algorithm with its table, and the position of requests without a key.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl Chooser for Map {
         self.position.store(0, Relaxed);
     }
 
-    fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
+    fn choose(&self, wish: &PickRequest<'_>) -> Result<usize, NoServer> {
         let table = self.table.read();
         let member = match wish.key {
             None => {

@@ -79,7 +79,7 @@ impl Algorithm {
 
 /// The input of one choice.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish<'a> {
+pub struct PickRequest<'a> {
     /// The hash to balance by; without one, hash algorithms have servers take turns.
     pub key: Option<u32>,
     /// The server to leave out while there is another (the one that just failed).
@@ -109,7 +109,7 @@ pub(crate) trait Chooser: Send + Sync + std::fmt::Debug {
     fn members(&self, members: &[Member]);
 
     /// Chooses a server for one request and reserves a place on it.
-    fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer>;
+    fn choose(&self, wish: &PickRequest<'_>) -> Result<usize, NoServer>;
 }
 
 /// An algorithm, and the index that has to hear of every change of load, if it needs one.

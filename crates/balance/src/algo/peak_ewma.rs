@@ -7,7 +7,7 @@
 
 use stdx::RwLock;
 
-use super::{Chooser, Member, NoServer, Sums, Wish};
+use super::{Chooser, Member, NoServer, PickRequest, Sums};
 
 /// The algorithm with its table.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ impl Chooser for PeakEwma {
         *self.0.write() = Sums::new(members);
     }
 
-    fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
+    fn choose(&self, wish: &PickRequest<'_>) -> Result<usize, NoServer> {
         let sums = self.0.read();
         let usable = |m: &&Member| wish.avoid != Some(m.slot) && m.load.has_room();
         let cost = |m: &Member| m.latency.cost(m.load.total(), wish.now_ns) / f64::from(m.weight);

@@ -5,7 +5,7 @@
 
 use stdx::RwLock;
 
-use super::{Bound, Chooser, Member, NoServer, Sums, Wish};
+use super::{Bound, Chooser, Member, NoServer, PickRequest, Sums};
 
 /// The algorithm with its table.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Chooser for Random {
         *self.sums.write() = Sums::new(members);
     }
 
-    fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
+    fn choose(&self, wish: &PickRequest<'_>) -> Result<usize, NoServer> {
         let sums = self.sums.read();
         let bound = Bound::new(self.balance_factor, &sums.members, sums.weight().into());
         let usable =

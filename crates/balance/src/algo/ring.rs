@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use stdx::RwLock;
 
-use super::{Bound, Chooser, Member, NoServer, Wish, first_with_room};
+use super::{Bound, Chooser, Member, NoServer, PickRequest, first_with_room};
 use crate::hash::avalanche;
 
 /// Points of successive servers start this far apart: 256 units of weight, sixteen points each.
@@ -77,7 +77,7 @@ impl Chooser for Ring {
         *self.points.write() = Points::new(members);
     }
 
-    fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
+    fn choose(&self, wish: &PickRequest<'_>) -> Result<usize, NoServer> {
         let points = self.points.read();
         let Some(key) = wish.key else {
             let point = self.position.fetch_add(1, Relaxed);

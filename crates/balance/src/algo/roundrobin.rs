@@ -18,7 +18,7 @@
 use std::{cmp::Reverse, collections::BinaryHeap};
 use stdx::Mutex;
 
-use super::{Chooser, Member, NoServer, Wish};
+use super::{Chooser, Member, NoServer, PickRequest};
 
 /// A server in line. The order of the fields is the order of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,7 @@ impl Chooser for RoundRobin {
         self.0.lock().replace(members);
     }
 
-    fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
+    fn choose(&self, wish: &PickRequest<'_>) -> Result<usize, NoServer> {
         self.0.lock().serve(wish.avoid)
     }
 }

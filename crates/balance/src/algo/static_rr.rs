@@ -9,7 +9,7 @@ use std::{
 };
 use stdx::RwLock;
 
-use super::{Chooser, Member, NoServer, Wish, first_with_room};
+use super::{Chooser, Member, NoServer, PickRequest, first_with_room};
 
 /// Servers in the order of their turns over one round, in proportion to their user weights.
 #[derive(Debug, Default)]
@@ -132,7 +132,7 @@ impl Chooser for StaticRr {
         self.position.store(0, Relaxed);
     }
 
-    fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
+    fn choose(&self, wish: &PickRequest<'_>) -> Result<usize, NoServer> {
         let table = self.table.read();
         let turn = self.position.fetch_add(1, Relaxed);
         let member = first_with_room(table.from(turn), wish.avoid)?;

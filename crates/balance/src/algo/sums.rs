@@ -4,7 +4,7 @@
 
 use stdx::Prng;
 
-use super::{Member, NoServer, Wish, first_with_room};
+use super::{Member, NoServer, PickRequest, first_with_room};
 
 #[derive(Debug, Default)]
 pub(super) struct Sums {
@@ -54,7 +54,7 @@ impl Sums {
     }
 
     /// Some server with room, the avoided one last.
-    pub(super) fn any_with_room(&self, wish: &Wish<'_>) -> Result<&Member, NoServer> {
+    pub(super) fn any_with_room(&self, wish: &PickRequest<'_>) -> Result<&Member, NoServer> {
         first_with_room(self.once_around(wish.random), wish.avoid)
     }
 }

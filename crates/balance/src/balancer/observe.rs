@@ -7,7 +7,7 @@ use crate::{CheckResult, CheckStatus, OnError, OpState, Sign};
 
 /// The consequence of too many errors in a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alarm {
+pub struct ErrorAlarm {
     /// The check result that they count as; `None` if only the next check is brought forward.
     pub result: Option<(CheckResult, Checked)>,
 }
@@ -15,7 +15,7 @@ pub struct Alarm {
 impl Balancer {
     /// Takes a sign of the server in this slot into account; something follows from one error too
     /// many. Those of a server that is down or in maintenance count for nothing.
-    pub fn on_sign(&self, slot: usize, sign: Sign, now_ms: u64) -> Option<Alarm> {
+    pub fn on_sign(&self, slot: usize, sign: Sign, now_ms: u64) -> Option<ErrorAlarm> {
         let server = self.servers().get(slot)?;
         let watch = server.settings().watch?;
         let seen = server.seen();
@@ -34,7 +34,7 @@ impl Balancer {
         seen.errors.store(0, Relaxed);
         seen.triggered.fetch_add(1, Relaxed);
         match watch.then {
-            OnError::FastInter => return Some(Alarm { result: None }),
+            OnError::FastInter => return Some(ErrorAlarm { result: None }),
             OnError::FailCheck => {}
             OnError::SuddenDeath => server.record().health.weaken(2),
             OnError::MarkDown => server.record().health.weaken(1),
@@ -43,6 +43,6 @@ impl Balancer {
         let status = CheckStatus::HealthAnalysis;
         let result = CheckResult { status, info, ..CheckResult::default() };
         let checked = self.on_check(slot, result.clone(), now_ms);
-        Some(Alarm { result: Some((result, checked)) })
+        Some(ErrorAlarm { result: Some((result, checked)) })
     }
 }

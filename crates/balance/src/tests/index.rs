@@ -11,7 +11,9 @@ use stdx::Prng;
 
 use super::{ORDERS, backend, id, ordered, pick, with};
 use crate::index::tree::{FEW, Order};
-use crate::{Admin, Algorithm, Balancer, Change, NoServer, OpState, Ticket, WEIGHT_SCALE, Wish};
+use crate::{
+    Admin, Algorithm, Balancer, Change, NoServer, OpState, PickRequest, Ticket, WEIGHT_SCALE,
+};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -59,7 +61,8 @@ fn play(backend: &Balancer, held: &mut Vec<Ticket>, step: &Step) -> Result<(), T
     match *step {
         Step::Pick { avoid } => {
             let expected = least(backend, avoid);
-            let picked = backend.pick(&Wish { key: None, avoid, random: &random, now_ns: 0 });
+            let picked =
+                backend.pick(&PickRequest { key: None, avoid, random: &random, now_ns: 0 });
             match (picked, expected) {
                 (Ok(ticket), Ok(slots)) => {
                     prop_assert!(slots.contains(&ticket.server().slot()), "of {:?}", slots);

@@ -9,7 +9,7 @@ mod shares;
 
 use stdx::Prng;
 
-use crate::{Algorithm, Balancer, LoadOrder, NoServer, ServerSettings, Ticket, Wish};
+use crate::{Algorithm, Balancer, LoadOrder, NoServer, PickRequest, ServerSettings, Ticket};
 
 /// A backend of servers `s1`, `s2`... with these weights.
 fn backend(algorithm: Algorithm, weights: &[u32]) -> Balancer {
@@ -37,7 +37,7 @@ fn settings(weights: &[u32], change: impl Fn(&mut ServerSettings)) -> Vec<Server
 }
 
 fn pick(backend: &Balancer, key: Option<u32>, random: &Prng) -> Result<Ticket, NoServer> {
-    backend.pick(&Wish { key, avoid: None, random, now_ns: 0 })
+    backend.pick(&PickRequest { key, avoid: None, random, now_ns: 0 })
 }
 
 fn id(ticket: &Ticket) -> u32 {

@@ -2,8 +2,8 @@
 
 use super::with;
 use crate::{
-    Admin, Alarm, Algorithm, Balancer, Change, CheckResult, CheckStatus, Layer, OnError, OpState,
-    Sign, Watch,
+    Admin, Algorithm, Balancer, Change, CheckResult, CheckStatus, ErrorAlarm, Layer, OnError,
+    OpState, Sign, Watch,
 };
 use Sign::{Closed, Connected, Invalid, Silent, Status, Unconnected};
 use std::sync::Barrier;
@@ -54,7 +54,8 @@ fn health_falls_as_far_as_was_measured() {
         (OnError::MarkDown, 0, Change::Down),
     ] {
         let backend = observed(Layer::Four, 1, then);
-        let Some(Alarm { result: Some((result, checked)) }) = backend.on_sign(0, Unconnected, 1)
+        let Some(ErrorAlarm { result: Some((result, checked)) }) =
+            backend.on_sign(0, Unconnected, 1)
         else {
             panic!("{then:?} is told");
         };

@@ -3,7 +3,7 @@
 use stdx::Prng;
 
 use super::{ORDERS, backend, id, ordered, pick, sequence, with};
-use crate::{Admin, Algorithm, HashMethod, NoServer, Ticket, Wish, hash};
+use crate::{Admin, Algorithm, HashMethod, NoServer, PickRequest, Ticket, hash};
 
 const MAINT: Admin = Admin::FORCED_MAINT;
 const NONE: Admin = Admin(0);
@@ -219,7 +219,7 @@ fn the_avoided_server_is_taken_only_when_alone() {
     ];
     for algorithm in all {
         for key in 0..20 {
-            let wish = Wish { key: Some(key), avoid: Some(0), random: &random, now_ns: 0 };
+            let wish = PickRequest { key: Some(key), avoid: Some(0), random: &random, now_ns: 0 };
             let two = backend(algorithm, &[1, 1]);
             assert_eq!(id(&two.pick(&wish).unwrap()), 2, "{algorithm:?}");
             let one = backend(algorithm, &[1]);

@@ -1,6 +1,6 @@
 //! Servers that take their time, and requests that come whether or not they are answered.
 
-use balance::{Algorithm, Balancer, ServerSettings, Ticket, Wish};
+use balance::{Algorithm, Balancer, PickRequest, ServerSettings, Ticket};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use stdx::Prng;
@@ -73,7 +73,7 @@ impl Farm {
             if made < REQUESTS && end.is_none_or(|end| next <= end) {
                 let now = next;
                 next += exponential(&times, between);
-                let wish = Wish { key: None, avoid: None, random: &random, now_ns: now };
+                let wish = PickRequest { key: None, avoid: None, random: &random, now_ns: now };
                 let mut ticket = balancer.pick(&wish).expect("all servers are up");
                 ticket.serve();
                 let counted = made >= WARM_UP;

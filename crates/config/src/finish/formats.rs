@@ -4,7 +4,7 @@ use crate::cx::{Cx, Mentioned};
 use crate::diag::{Diagnostic, Severity};
 use crate::draft::{DraftLog, DraftProxy, Kept};
 use crate::model::{Captured, Formats, LogStyle, LogTarget, Mode};
-use sample::{LogFormat, Mention, ParseContext, Place, Places, Shared, logformat};
+use sample::{LogFormat, NameReference, ParseContext, Place, Places, Shared, logformat};
 use std::path::Path;
 use stdx::is_ignored;
 
@@ -135,7 +135,7 @@ fn custom(
 /// A format, the names in it, and what there is to say.
 struct Compiled {
     format: LogFormat,
-    mentions: Vec<Mention>,
+    mentions: Vec<NameReference>,
     warnings: Vec<String>,
 }
 

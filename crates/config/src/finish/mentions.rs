@@ -4,7 +4,7 @@ use crate::diag::Diagnostic;
 use crate::model::{Proxy, Ring};
 use crate::suggest::nearest;
 use rules::UserList;
-use sample::Wanted;
+use sample::ReferenceTarget;
 use sample::conv::debug::SINKS;
 use std::collections::{BTreeMap, HashMap};
 
@@ -41,7 +41,7 @@ pub(super) fn check(
 /// Marks the servers that expressions name: they cannot be deleted.
 pub(super) fn mark(proxies: &mut [Proxy], cx: &Cx<'_>) {
     for mentioned in &cx.mentions {
-        let Wanted::Server(backend, name) = &mentioned.mention.wanted else { continue };
+        let ReferenceTarget::Server(backend, name) = &mentioned.mention.wanted else { continue };
         let backend = backend.as_deref().unwrap_or(&mentioned.proxy);
         let backs = proxies.iter_mut().filter(|proxy| *proxy.name == *backend);
         let servers = backs.filter_map(|proxy| proxy.back.as_mut()).flat_map(|it| &mut it.servers);
@@ -68,17 +68,17 @@ impl Named<'_> {
             mention.number, mention.keyword, mentioned.proxy
         );
         match &mention.wanted {
-            Wanted::Backend(Some(name)) => known(&self.backs, "backend", name, &place),
-            Wanted::Frontend(Some(name)) => known(&self.fronts, "frontend", name, &place),
-            Wanted::Backend(None) => capable(&self.backs, "backend", mentioned, &place),
-            Wanted::Frontend(None) => capable(&self.fronts, "frontend", mentioned, &place),
-            Wanted::Server(backend, server) => {
+            ReferenceTarget::Backend(Some(name)) => known(&self.backs, "backend", name, &place),
+            ReferenceTarget::Frontend(Some(name)) => known(&self.fronts, "frontend", name, &place),
+            ReferenceTarget::Backend(None) => capable(&self.backs, "backend", mentioned, &place),
+            ReferenceTarget::Frontend(None) => capable(&self.fronts, "frontend", mentioned, &place),
+            ReferenceTarget::Server(backend, server) => {
                 self.server(backend.as_deref(), server, mentioned, &place)
             }
-            Wanted::Sink(name) => self.sink(name),
-            Wanted::Group(list, group) => self.group(list, group, mentioned),
-            Wanted::UserList(name) if self.userlists.contains_key(&**name) => Ok(()),
-            Wanted::UserList(name) => Err((
+            ReferenceTarget::Sink(name) => self.sink(name),
+            ReferenceTarget::Group(list, group) => self.group(list, group, mentioned),
+            ReferenceTarget::UserList(name) if self.userlists.contains_key(&**name) => Ok(()),
+            ReferenceTarget::UserList(name) => Err((
                 format!("unable to find userlist '{name}' {place}."),
                 nearest(name, self.userlists.keys().map(String::as_str)),
             )),

@@ -315,7 +315,7 @@ fn make(
 }
 
 /// Makes the names of certificates, and of what their lines name, start where they should.
-fn certificates(all: &mut [tls::Listed], process: &TlsProcess) {
+fn certificates(all: &mut [tls::CrtListEntry], process: &TlsProcess) {
     for listed in all {
         within(&process.crt_base, &mut listed.path);
         authorities(&mut listed.options, process);

@@ -13,9 +13,10 @@ use crate::line::{Args, Fault, Parsed};
 use crate::model::{Mode, ProxyKind, Switching};
 use crate::value::{self, Unit};
 use rules::{Persistence, Selection};
-use rules::{Rule, Ruleset};
+use rules::{Rule, RuleSetKind};
 use sample::{
-    CaptureSlot, Condition, ParseContext, ParseError, Parser, Place, Places, Shared, Wanted,
+    CaptureSlot, Condition, ParseContext, ParseError, Parser, Place, Places, ReferenceTarget,
+    Shared,
 };
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -36,9 +37,9 @@ pub(super) fn acl(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Pa
 /// `http-request`, `http-response`, `http-after-response`
 pub(super) fn http_rule(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let ruleset = match args.text(0) {
-        "http-request" => Ruleset::HttpRequest,
-        "http-response" => Ruleset::HttpResponse,
-        _ => Ruleset::HttpAfterResponse,
+        "http-request" => RuleSetKind::HttpRequest,
+        "http-response" => RuleSetKind::HttpResponse,
+        _ => RuleSetKind::HttpAfterResponse,
     };
     rule(proxy, cx, args, ruleset, 1)
 }
@@ -53,9 +54,9 @@ pub(super) fn tcp_request(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_
             proxy.settings.common.tcp_request_inspect_delay = first;
             return Ok(());
         }
-        "connection" => Ruleset::TcpConnection,
-        "session" => Ruleset::TcpSession,
-        "content" => Ruleset::TcpRequest,
+        "connection" => RuleSetKind::TcpConnection,
+        "session" => RuleSetKind::TcpSession,
+        "content" => RuleSetKind::TcpRequest,
         other => {
             let message = format!(
                 "'tcp-request' expects 'inspect-delay', 'connection', 'session', or 'content' in {} '{}' (got '{other}')",
@@ -66,7 +67,7 @@ pub(super) fn tcp_request(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_
         }
     };
     let places = match ruleset {
-        Ruleset::TcpRequest => Sections::RULES,
+        RuleSetKind::TcpRequest => Sections::RULES,
         _ => Sections::NAMED.and(Sections::FRONT),
     };
     if allowed(proxy, cx, args, places, ruleset.keyword())? {
@@ -85,7 +86,7 @@ pub(super) fn tcp_response(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'
             proxy.settings.back.tcp_response_inspect_delay = first;
             Ok(())
         }
-        "content" => rule(proxy, cx, args, Ruleset::TcpResponse, 2),
+        "content" => rule(proxy, cx, args, RuleSetKind::TcpResponse, 2),
         other => {
             let message = format!(
                 "'tcp-response' expects 'inspect-delay' or 'content' in {} '{}' (got '{other}')",
@@ -133,7 +134,7 @@ fn inspect_delay(proxy: &DraftProxy, args: Args<'_>) -> Parsed<Option<u64>> {
 /// `redirect`
 pub(super) fn redirect(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let words = args.all_texts(1);
-    let places = places(proxy.kind, Ruleset::HttpRequest);
+    let places = places(proxy.kind, RuleSetKind::HttpRequest);
     let rule =
         with_parser(proxy, cx, args, 1, places, |parser| rules::parse_redirect(&words, parser));
     let rule = rule.map_err(|fault| in_rule(fault, proxy, "redirect rule"))?;
@@ -145,10 +146,10 @@ pub(super) fn redirect(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) 
 /// `stats http-request`; its own words start at argument 2.
 pub(super) fn stats_rule(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let words = args.all_texts(2);
-    let places = places(proxy.kind, Ruleset::HttpRequest);
+    let places = places(proxy.kind, RuleSetKind::HttpRequest);
     let rule = with_parser(proxy, cx, args, 2, places, |parser| {
         parser.realm = STATS_REALM;
-        Rule::parse(Ruleset::HttpRequest, &words, parser)
+        Rule::parse(RuleSetKind::HttpRequest, &words, parser)
     })?;
     if proxy.rules.stats.rules().last().is_some_and(|last| last.condition().is_none()) {
         let message =
@@ -210,7 +211,7 @@ pub(super) fn monitor(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
 
 /// `stats admin`
 pub(super) fn stats_admin(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let places = places(proxy.kind, Ruleset::HttpRequest);
+    let places = places(proxy.kind, RuleSetKind::HttpRequest);
     let condition = condition(proxy, cx, args, 2, places)?;
     proxy.rules.stats_admin.push(condition);
     Ok(())
@@ -240,7 +241,7 @@ fn rule(
     proxy: &mut DraftProxy,
     cx: &mut Cx<'_>,
     args: Args<'_>,
-    ruleset: Ruleset,
+    ruleset: RuleSetKind,
     skip: usize,
 ) -> Parsed {
     let words = args.all_texts(skip);
@@ -266,8 +267,8 @@ fn rule(
 }
 
 /// Warns when a rule for HTTP stands right behind one that always ends its set.
-fn behind_the_end(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, ruleset: Ruleset) {
-    use Ruleset::{HttpAfterResponse, HttpRequest, HttpResponse};
+fn behind_the_end(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, ruleset: RuleSetKind) {
+    use RuleSetKind::{HttpAfterResponse, HttpRequest, HttpResponse};
     if !matches!(ruleset, HttpRequest | HttpResponse | HttpAfterResponse) {
         return;
     }
@@ -296,7 +297,7 @@ fn may_stand_here(
     proxy: &DraftProxy,
     cx: &Cx<'_>,
     args: Args<'_>,
-    ruleset: Ruleset,
+    ruleset: RuleSetKind,
     skip: usize,
 ) -> Parsed {
     let action = args.text(skip);
@@ -332,14 +333,14 @@ fn may_stand_here(
 }
 
 /// All the places where the rules of a set run in this kind of section.
-fn places(kind: DraftKind, ruleset: Ruleset) -> Places {
+fn places(kind: DraftKind, ruleset: RuleSetKind) -> Places {
     let (front, back) = match ruleset {
-        Ruleset::TcpConnection => (Place::FeTcpConnection, None),
-        Ruleset::TcpSession => (Place::FeTcpSession, None),
-        Ruleset::TcpRequest => (Place::FeTcpRequest, Some(Place::BeTcpRequest)),
-        Ruleset::TcpResponse => (Place::FeTcpResponse, Some(Place::BeTcpResponse)),
-        Ruleset::HttpRequest => (Place::FeHttpRequest, Some(Place::BeHttpRequest)),
-        Ruleset::HttpResponse | Ruleset::HttpAfterResponse => {
+        RuleSetKind::TcpConnection => (Place::FeTcpConnection, None),
+        RuleSetKind::TcpSession => (Place::FeTcpSession, None),
+        RuleSetKind::TcpRequest => (Place::FeTcpRequest, Some(Place::BeTcpRequest)),
+        RuleSetKind::TcpResponse => (Place::FeTcpResponse, Some(Place::BeTcpResponse)),
+        RuleSetKind::HttpRequest => (Place::FeHttpRequest, Some(Place::BeHttpRequest)),
+        RuleSetKind::HttpResponse | RuleSetKind::HttpAfterResponse => {
             (Place::FeHttpResponse, Some(Place::BeHttpResponse))
         }
     };
@@ -388,7 +389,9 @@ pub(super) fn with_parser<T>(
         let (word, offset) = args.find(skip, mention.keyword);
         let fault = args.fault_at(word, offset, "");
         let alert = args.diagnostic(Severity::Alert, fault);
-        if matches!(&mention.wanted, Wanted::Server(None, _)) && proxy.kind == DraftKind::Defaults {
+        if matches!(&mention.wanted, ReferenceTarget::Server(None, _))
+            && proxy.kind == DraftKind::Defaults
+        {
             let message = format!(
                 "backend name must be set in arg {} of sample fetch keyword '{}' in proxy '{}'.",
                 mention.number, mention.keyword, proxy.name
@@ -435,13 +438,15 @@ impl Rank {
     ];
 
     /// That of a set; rules about responses have no order among the others.
-    fn of(ruleset: Ruleset) -> Option<Self> {
+    fn of(ruleset: RuleSetKind) -> Option<Self> {
         match ruleset {
-            Ruleset::TcpConnection => Some(Self::Connection),
-            Ruleset::TcpSession => Some(Self::Session),
-            Ruleset::TcpRequest => Some(Self::Content),
-            Ruleset::HttpRequest => Some(Self::Http),
-            Ruleset::TcpResponse | Ruleset::HttpResponse | Ruleset::HttpAfterResponse => None,
+            RuleSetKind::TcpConnection => Some(Self::Connection),
+            RuleSetKind::TcpSession => Some(Self::Session),
+            RuleSetKind::TcpRequest => Some(Self::Content),
+            RuleSetKind::HttpRequest => Some(Self::Http),
+            RuleSetKind::TcpResponse
+            | RuleSetKind::HttpResponse
+            | RuleSetKind::HttpAfterResponse => None,
         }
     }
 

@@ -8,7 +8,7 @@ use crate::line::{Args, Parsed};
 use crate::model::{BindOptions, ServerName, ServerOptions};
 use sample::{Expr, Place, Places as Uses};
 use std::sync::Arc;
-use tls::{Given, Listed, Options, TicketKeys};
+use tls::{CrtListEntry, OptionKeyword, Options, TicketKeys};
 
 const fn entry<T>(
     name: &'static str,
@@ -52,7 +52,7 @@ pub(crate) const BIND: &[BindEntry] = &[
     bind("crl-file", "<crlfile>", "Certificates of clients that are revoked."),
     entry("crt", "<cert>", "Certificate to show.", |o, _, a| {
         let path = a.need(1, "'crt' : missing certificate location")?.to_owned();
-        o.tls.settings.certificates.push(Listed { path, ..Listed::default() });
+        o.tls.settings.certificates.push(CrtListEntry { path, ..CrtListEntry::default() });
         Ok(())
     }),
     bind("crt-ignore-err", "[all|<errorID>,...]", "Faults of certificates that do not count."),
@@ -98,7 +98,7 @@ pub(crate) const SERVER: &[ServerEntry] = &[
     server("ca-file", "<cafile>", "Authorities of the server."),
     entry("check-alpn", "<protocols>", "Protocols offered by checks.", |s, _, a| {
         let mut options = Options::default();
-        Given::find("alpn")
+        OptionKeyword::find("alpn")
             .map_or(Ok(()), |given| given.read(&mut options, a.text(1)))
             .map_err(|message| a.fault(1, message.replace("'alpn'", "'check-alpn'")))?;
         s.options.tls.check_alpn = options.alpn;
@@ -187,7 +187,7 @@ pub(crate) const SERVER: &[ServerEntry] = &[
 
 /// A word that lines of both kinds have.
 fn shared(options: &mut Options, args: Args<'_>) -> Parsed {
-    let given = Given::find(args.text(0)).map(|given| {
+    let given = OptionKeyword::find(args.text(0)).map(|given| {
         let value = if given.has_value { args.text(1) } else { "" };
         given.read(options, value)
     });

@@ -6,7 +6,7 @@ use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
 use crate::model::Global;
 use std::path::Path;
-use tls::{Extras, Given, Options};
+use tls::{Extras, OptionKeyword, Options};
 
 type Entry = Keyword<Fill<Global>>;
 
@@ -229,7 +229,7 @@ fn preset(options: &mut Options, name: &str, args: Args<'_>) -> Parsed {
         format!("global statement '{}' expects a cipher string as an argument.", args.text(0)),
     )?;
     args.no_more_than(1)?;
-    let read = Given::find(name).map_or(Ok(()), |given| given.read(options, args.text(1)));
+    let read = OptionKeyword::find(name).map_or(Ok(()), |given| given.read(options, args.text(1)));
     read.map_err(|message| args.fault(1, message))
 }
 
@@ -240,7 +240,7 @@ fn options(to: &mut Options, args: Args<'_>, others: &[&str]) -> Parsed {
     while let Some(word) = args.get(n) {
         let version = ["no-sslv3", "no-tlsv", "force-", "ssl-min-ver", "ssl-max-ver"];
         let known = version.iter().any(|start| word.starts_with(start)) || others.contains(&word);
-        let Some(given) = Given::find(word).filter(|_| known) else {
+        let Some(given) = OptionKeyword::find(word).filter(|_| known) else {
             let message =
                 format!("unknown option '{word}' on global statement '{}'.", args.text(0));
             return Err(args.fault(n, message));

@@ -7,7 +7,8 @@ use crate::transport::tls_facts;
 use htx::Head;
 use sample::vars::VarState;
 use sample::{
-    Count, Facts, Hop, Name, Number, ServerCount, Side, TlsFact, Value, VarName, Variables, Wall,
+    Count, Facts, Hop, Name, Number, ServerCount, Side, TlsFact, Value, VarName, Variables,
+    WallTime,
 };
 use std::cell::Ref;
 use std::net::SocketAddr;
@@ -112,7 +113,7 @@ impl Facts for Scene<'_> {
         self.variables.set(name, value);
     }
 
-    fn wall(&self) -> Wall {
+    fn wall(&self) -> WallTime {
         sample_context::wall(self.worker.thread.wall())
     }
 

@@ -21,7 +21,7 @@ use htx::Head;
 use mux::Side;
 use reactor::Address;
 use rules::check::{
-    Connect, Expect, Failure, HttpSend, Judgement, Kind, Received, Script, Send, Status, Step,
+    Connect, Expect, ExpectResult, Failure, HttpSend, Kind, Received, Script, Send, Status, Step,
     StepAction,
 };
 use sample::Variables;
@@ -369,9 +369,9 @@ impl<'a> Play<'a> {
         let scene = self.scene();
         let got = Received { bytes: scene.bytes, ended, http: self.reply.is_some() };
         match expect.judge(got, number, &scene) {
-            Judgement::More => Ok(None),
-            Judgement::Passed(info) => Ok(Some(info)),
-            Judgement::Failed(failure) => Err(Stop::Failed(failure)),
+            ExpectResult::More => Ok(None),
+            ExpectResult::Passed(info) => Ok(Some(info)),
+            ExpectResult::Failed(failure) => Err(Stop::Failed(failure)),
         }
     }
 

@@ -27,7 +27,7 @@ use mux::BodyKind;
 use reactor::Class;
 use rules::redirect::Redirect;
 use rules::{Cursor, Need, Reply, RuleSet, Rules, Verdict};
-use sample::Lookout;
+use sample::ConditionHits;
 use sample::regex::effort;
 use table::DataType;
 
@@ -291,7 +291,7 @@ fn run(
         Verdict::Deny(answer) | Verdict::Tarpit(answer) => {
             let held = matches!(verdict, Verdict::Tarpit(_));
             deny(tx, proxy, rules);
-            if rules.ruleset() == rules::Ruleset::HttpRequest {
+            if rules.ruleset() == rules::RuleSetKind::HttpRequest {
                 accounting::count_tracked(tx, DataType::ERROR, 1);
             }
             let phase = if held { Phase::Tarpit } else { phase(rules) };
@@ -329,7 +329,7 @@ fn run(
 /// Ends a message without an answer. As measured, a request that is rejected has never become one.
 fn reject(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Failure {
     deny(tx, proxy, rules);
-    if rules.ruleset() == rules::Ruleset::HttpRequest {
+    if rules.ruleset() == rules::RuleSetKind::HttpRequest {
         tx.notes.journal.request = 0;
         if !tx.reset_client {
             tx.client.socket.expel();
@@ -346,7 +346,7 @@ fn awaits_answer(tx: &Transaction) -> bool {
 /// Counts a message that these rules refuse.
 fn deny(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) {
     match rules.ruleset() {
-        rules::Ruleset::HttpResponse => accounting::denied_response(tx),
+        rules::RuleSetKind::HttpResponse => accounting::denied_response(tx),
         _ => accounting::denied(tx, proxy),
     }
 }
@@ -392,7 +392,7 @@ pub(crate) fn answered(tx: &mut Transaction, phase: Phase) {
 
 fn phase(rules: &RuleSet) -> Phase {
     match rules.ruleset() {
-        rules::Ruleset::HttpResponse => Phase::Headers,
+        rules::RuleSetKind::HttpResponse => Phase::Headers,
         _ => Phase::Request,
     }
 }
@@ -413,7 +413,7 @@ pub(crate) fn switch(tx: &mut Transaction, sections: &ProxyRef) -> Option<ProxyR
 
 /// The outer option: a rule applied. The inner one: its backend exists.
 fn switch_in(tx: &mut Transaction, section: &Rules) -> Option<Option<ProxyRef>> {
-    let (guards, mut lookout) = (section.switching_guards(), Lookout::default());
+    let (guards, mut lookout) = (section.switching_guards(), ConditionHits::default());
     for (index, line) in section.switching.iter().enumerate() {
         if guards.rule_out(index, &tx.view(), &mut lookout) {
             continue;

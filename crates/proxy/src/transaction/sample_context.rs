@@ -21,7 +21,7 @@ use sample::regex::effort;
 use sample::vars::VarState;
 use sample::{
     Bytes, Count, Facts, Hop, Missing, Name, Number, ServerCount, Side, TcpState, Text, TlsFact,
-    TransactionRecord, Value, VarName, Wall,
+    TransactionRecord, Value, VarName, WallTime,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -460,7 +460,7 @@ impl Facts for View<'_> {
         self.client.requests == 0
     }
 
-    fn wall(&self) -> Wall {
+    fn wall(&self) -> WallTime {
         wall(self.worker.thread.wall())
     }
 
@@ -668,6 +668,6 @@ fn queued(proxy: &Proxy) -> Option<i64> {
 }
 
 /// A date in nanoseconds since 1970 as logs split it.
-pub(crate) fn wall(nanos: u64) -> Wall {
-    Wall { secs: (nanos / 1_000_000_000) as i64, micros: (nanos / 1_000 % 1_000_000) as u32 }
+pub(crate) fn wall(nanos: u64) -> WallTime {
+    WallTime { secs: (nanos / 1_000_000_000) as i64, micros: (nanos / 1_000 % 1_000_000) as u32 }
 }

@@ -8,7 +8,7 @@ use std::any::Any;
 use std::cell::{Ref, RefCell};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
-use tls::{Conn, Fault, Reason, Scratch, Step, Wire};
+use tls::{Conn, HandshakeError, Reason, Scratch, Step, Wire};
 
 /// A connection. Dropping it closes it.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Transport {
     ///
     /// # Errors
     /// The handshake has failed.
-    pub(crate) fn handshake(&self) -> Result<Step, Fault> {
+    pub(crate) fn handshake(&self) -> Result<Step, HandshakeError> {
         match &self.secure {
             Some(secure) => {
                 let mut session = secure.session.borrow_mut();
@@ -78,7 +78,7 @@ impl Transport {
     ///
     /// # Errors
     /// It has.
-    pub(crate) fn find_client(&self) -> Result<(), Fault> {
+    pub(crate) fn find_client(&self) -> Result<(), HandshakeError> {
         let Some(secure) = &self.secure else { return Ok(()) };
         let mut session = secure.session.borrow_mut();
         match session.accepts() && !session.has_answered() && self.socket.has_ended() {
@@ -91,8 +91,8 @@ impl Transport {
     ///
     /// # Errors
     /// It could not be encrypted.
-    pub(crate) fn say_early(&self, words: &[u8]) -> Result<(), Fault> {
-        let Some(secure) = &self.secure else { return Err(Fault::new(Reason::Broken)) };
+    pub(crate) fn say_early(&self, words: &[u8]) -> Result<(), HandshakeError> {
+        let Some(secure) = &self.secure else { return Err(HandshakeError::new(Reason::Broken)) };
         let mut session = secure.session.borrow_mut();
         session.say_early(&mut Carrier(&self.socket), &secure.scratch, words)
     }

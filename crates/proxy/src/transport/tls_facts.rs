@@ -1,7 +1,7 @@
 //! Sessions of TLS as expressions see them. Never changes one.
 
 use sample::{Bytes, CertificateFact, NamePart, Offered, Owner, TlsFact, Value};
-use tls::{Conn, Fault, Offer, Shown};
+use tls::{CertificateFields, Conn, HandshakeError, Offer};
 
 /// What is known of a connection that was to be encrypted and is not.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,7 +28,7 @@ impl Failed {
     /// A failure of a session, if there was one.
     pub(crate) fn new(
         words: (u8, &'static str),
-        fault: Option<&Fault>,
+        fault: Option<&HandshakeError>,
         session: Option<&Conn>,
     ) -> Self {
         let state = session.map(|session| State {
@@ -39,7 +39,7 @@ impl Failed {
         Self {
             words,
             code: fault.map_or(0, |fault| fault.code.cast_signed()),
-            line: fault.map(Fault::line),
+            line: fault.map(HandshakeError::line),
             state: state.unwrap_or_default(),
         }
     }
@@ -127,7 +127,7 @@ fn offered(session: &Conn, part: Offered) -> Option<Value<'static>> {
     }
 }
 
-fn certificate(shown: &Shown, part: CertificateFact<'_>) -> Option<Value<'static>> {
+fn certificate(shown: &CertificateFields, part: CertificateFact<'_>) -> Option<Value<'static>> {
     match part {
         CertificateFact::Der => block(shown.der()?),
         CertificateFact::Sha1 => block(shown.sha1()?),

@@ -14,7 +14,7 @@ use crate::upstream::connect;
 use buf::Buf;
 use reactor::{Class, Tick, Urgency, Wake};
 use std::rc::Rc;
-use tls::{Fault, Reason, Step};
+use tls::{HandshakeError, Reason, Step};
 
 const HANDSHAKE: (u8, &str) = (34, "SSL handshake failure");
 const CONFIGURED: &str = "Server presented an SSL certificate different from the configured one";
@@ -26,7 +26,7 @@ const DRAINED: usize = 1 << 16;
 /// Why there is no session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Trouble {
-    Failed(Fault),
+    Failed(HandshakeError),
     Late,
     /// Nobody waits for it any more.
     Given(Failure),
@@ -219,10 +219,10 @@ pub(crate) fn begin(
     transport: &mut Transport,
     encryption: &Encryption,
     name: Option<&str>,
-) -> Result<(), Fault> {
+) -> Result<(), HandshakeError> {
     let alpn = encryption.alpn.as_deref();
     let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
-    let presence = presence.ok_or(Fault::new(Reason::TooMany))?;
+    let presence = presence.ok_or(HandshakeError::new(Reason::TooMany))?;
     let mut session = encryption.connector.connect(worker.thread.index, name, alpn)?;
     session.keep(Box::new(presence));
     transport.secure(session, &worker.tls);
@@ -236,10 +236,10 @@ fn begin_early(
     encryption: &Encryption,
     name: Option<&str>,
     words: &[u8],
-) -> Result<bool, Fault> {
+) -> Result<bool, HandshakeError> {
     let alpn = encryption.alpn.as_deref();
     let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
-    let presence = presence.ok_or(Fault::new(Reason::TooMany))?;
+    let presence = presence.ok_or(HandshakeError::new(Reason::TooMany))?;
     let (thread, now) = (&worker.thread, worker.thread.wall() / 1_000_000_000);
     let begun = encryption.connector.connect_early(thread.index, name, alpn, now);
     let (mut session, room) = begun?;
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn checks_tell_of_names_and_of_failures() {
-        let failed = |reason| Trouble::Failed(Fault::new(reason));
+        let failed = |reason| Trouble::Failed(HandshakeError::new(reason));
         for reason in [Reason::Closed, Reason::Certificate, Reason::Broken] {
             assert_eq!(failed(reason).of_check(true), HANDSHAKE.1);
         }

@@ -14,7 +14,7 @@ use crate::stats::counters::{Block, Event, Metric};
 use crate::transaction::http_rules;
 use crate::transaction::stages::balance_key;
 use crate::upstream::connect;
-use balance::{Algorithm, NoServer, Ticket, Wish};
+use balance::{Algorithm, NoServer, PickRequest, Ticket};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use stdx::Tick;
@@ -222,7 +222,7 @@ fn pick(
     }) {
         return Ok(Ticket::claim(&server.state));
     }
-    let wish = Wish { key, avoid, random: thread.prng(), now_ns: thread.nanos() };
+    let wish = PickRequest { key, avoid, random: thread.prng(), now_ns: thread.nanos() };
     back.balancer.pick(&wish)
 }
 
@@ -316,7 +316,7 @@ fn any_place(
     turn: Turn,
 ) -> Option<Claim> {
     let (thread, all) = (&tx.worker.thread, back(backend));
-    let wish = Wish { key: None, avoid, random: thread.prng(), now_ns: thread.nanos() };
+    let wish = PickRequest { key: None, avoid, random: thread.prng(), now_ns: thread.nanos() };
     let served = |mut claim: Claim| claim.try_serve().then_some(claim);
     let chosen = match all.balancer.pick(&wish) {
         Ok(ticket) => Claim::new(ticket, backend).and_then(served),

@@ -143,7 +143,7 @@ fn reply(input: &mut Input<'_, '_, '_>, default: u16) -> Result<Reply, ParseErro
 
 pub(super) fn deny(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     // A denied response becomes 502: the server's answer was not acceptable.
-    let default = if input.ruleset == crate::Ruleset::HttpResponse { 502 } else { 403 };
+    let default = if input.ruleset == crate::RuleSetKind::HttpResponse { 502 } else { 403 };
     Ok(Action::Control(Control::Deny(reply(input, default)?)))
 }
 
@@ -171,7 +171,7 @@ pub(super) fn parse_redirect(input: &mut Input<'_, '_, '_>) -> Result<Action, Pa
     let (redirect, used) =
         Redirect::parse(input.rest(), true, input.cx).map_err(|error| error.shifted(start))?;
     input.at += used;
-    if input.ruleset == crate::Ruleset::HttpResponse && !redirect.names_location() {
+    if input.ruleset == crate::RuleSetKind::HttpResponse && !redirect.names_location() {
         let message = "response only supports redirect type 'location'.";
         return Err(ParseError::new(start, message));
     }

@@ -2,7 +2,7 @@
 
 use super::{Action, Input, Outcome};
 use crate::context::{Context, Track, facts};
-use crate::kind::Ruleset;
+use crate::kind::RuleSetKind;
 use sample::{Expr, Missing, ParseError, TableUse, Type};
 use table::{DataType, SLOTS};
 
@@ -100,7 +100,7 @@ pub(super) fn track(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError>
         _ => None,
     };
     let table = input.cx.refer(name, TableUse::Track(slot, key.output()));
-    let session = matches!(input.ruleset, Ruleset::TcpConnection | Ruleset::TcpSession);
+    let session = matches!(input.ruleset, RuleSetKind::TcpConnection | RuleSetKind::TcpSession);
     Ok(Action::Counter(CounterEdit::Track(Track { slot, session, key, table })))
 }
 

@@ -3,7 +3,7 @@
 use super::header::with_value;
 use super::{Action, Input, Outcome};
 use crate::context::{Context, Family, facts};
-use crate::kind::Ruleset;
+use crate::kind::RuleSetKind;
 use sample::args::SetVar;
 use sample::vars::VarName;
 use sample::{
@@ -201,7 +201,7 @@ pub(super) fn capture(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseErro
         }
         return Ok(Action::Variable(VariableEdit::Capture(expr, number)));
     }
-    if !matches!(input.ruleset, Ruleset::HttpRequest | Ruleset::TcpRequest) {
+    if !matches!(input.ruleset, RuleSetKind::HttpRequest | RuleSetKind::TcpRequest) {
         return Err(
             input.fail("'len' is only possible for requests: declare a capture and name its 'id'")
         );

@@ -85,7 +85,7 @@ pub struct Received<'a> {
 
 /// The judgement on the received bytes.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Judgement {
+pub enum ExpectResult {
     /// More is needed.
     More,
     /// As expected; with what is worth telling.
@@ -113,13 +113,13 @@ impl Failure {
     }
 }
 
-impl From<Failure> for Judgement {
+impl From<Failure> for ExpectResult {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
-impl From<Unusable> for Judgement {
+impl From<Unusable> for ExpectResult {
     fn from(unusable: Unusable) -> Self {
         Failure::new(Status::L7Response, unusable.words()).into()
     }
@@ -174,7 +174,7 @@ impl Expect {
     }
 
     /// Judges what has come. `number` is that of the step.
-    pub fn judge(&self, got: Received<'_>, number: usize, facts: &dyn Facts) -> Judgement {
+    pub fn judge(&self, got: Received<'_>, number: usize, facts: &dyn Facts) -> ExpectResult {
         let judgement = self.look(got, number, facts);
         // Nothing follows from an expression that was given up, whether it is wanted or not.
         match effort::is_exhausted() {
@@ -183,7 +183,7 @@ impl Expect {
         }
     }
 
-    fn look(&self, got: Received<'_>, number: usize, facts: &dyn Facts) -> Judgement {
+    fn look(&self, got: Received<'_>, number: usize, facts: &dyn Facts) -> ExpectResult {
         if let Some(head) = facts.response().filter(|_| got.http) {
             return match self.pattern.is_in_head(head, facts) {
                 Ok(Some(found)) if found != self.negated => self.passed(facts),
@@ -193,12 +193,12 @@ impl Expect {
             };
         }
         if got.bytes.is_empty() {
-            return if got.ended { self.empty(number) } else { Judgement::More };
+            return if got.ended { self.empty(number) } else { ExpectResult::More };
         }
         if let Pattern::Protocol(protocol) = &self.pattern {
             return match protocol.look(got.bytes, got.ended) {
-                Finding::More => Judgement::More,
-                Finding::Passed(info) => Judgement::Passed(info),
+                Finding::More => ExpectResult::More,
+                Finding::Passed(info) => ExpectResult::Passed(info),
                 Finding::Failed { status, code, info } => {
                     Failure { code, ..Failure::new(status, info) }.into()
                 }
@@ -215,9 +215,9 @@ impl Expect {
         })
     }
 
-    fn judge_body(&self, got: Received<'_>, facts: &dyn Facts) -> Judgement {
+    fn judge_body(&self, got: Received<'_>, facts: &dyn Facts) -> ExpectResult {
         match (got.bytes.is_empty(), got.ended) {
-            (true, false) => Judgement::More,
+            (true, false) => ExpectResult::More,
             (true, true) => {
                 let info = "HTTP content check could not find a response body";
                 Failure::new(self.error.unwrap_or(Status::L7Response), info).into()
@@ -234,11 +234,11 @@ impl Expect {
         got: Received<'_>,
         facts: &dyn Facts,
         words: impl FnOnce(&Self, bool) -> String,
-    ) -> Judgement {
+    ) -> ExpectResult {
         // Longer texts need more; measured, whatever the manual says.
         let enough = self.min_recv.map(|min| self.pattern.len().map_or(min, |len| len.max(min)));
         if !got.ended && enough.is_some_and(|enough| got.bytes.len() < enough) {
-            return Judgement::More;
+            return ExpectResult::More;
         }
         let found = match self.pattern.is_in(got.bytes, facts) {
             Ok(found) => found,
@@ -246,7 +246,7 @@ impl Expect {
         };
         // A missing pattern may still arrive, for `expect` and for `expect !` alike.
         if !found && !got.ended && enough.is_none() {
-            return Judgement::More;
+            return ExpectResult::More;
         }
         match found != self.negated {
             true => self.passed(facts),
@@ -256,8 +256,8 @@ impl Expect {
         }
     }
 
-    fn passed(&self, facts: &dyn Facts) -> Judgement {
-        Judgement::Passed(self.on_success.as_ref().map(|format| written(format, facts)))
+    fn passed(&self, facts: &dyn Facts) -> ExpectResult {
+        ExpectResult::Passed(self.on_success.as_ref().map(|format| written(format, facts)))
     }
 
     fn failed(
@@ -265,14 +265,14 @@ impl Expect {
         usual: Status,
         facts: &dyn Facts,
         words: impl FnOnce() -> Vec<u8>,
-    ) -> Judgement {
+    ) -> ExpectResult {
         let told = self.on_error.as_ref().map(|format| written(format, facts));
         let info = told.unwrap_or_else(words);
         let failure = Failure::new(self.error.unwrap_or(usual), info);
         Failure { code: self.code(facts), ..failure }.into()
     }
 
-    fn empty(&self, number: usize) -> Judgement {
+    fn empty(&self, number: usize) -> ExpectResult {
         let status = self.error.unwrap_or(Status::L7Response);
         let info = format!("TCPCHK got an empty response at step {number}");
         Failure { empty: true, ..Failure::new(status, info) }.into()

@@ -76,12 +76,12 @@ fn judged(line: &str, bytes: &[u8], ended: bool) -> String {
     shown(expect.judge(got, 1, &world))
 }
 
-fn shown(judgement: Judgement) -> String {
+fn shown(judgement: ExpectResult) -> String {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     match judgement {
-        Judgement::More => "more".to_owned(),
-        Judgement::Passed(info) => format!("ok {}", info.map_or(String::new(), text)),
-        Judgement::Failed(it) => format!("{:?} {:?} {}", it.status, it.code, text(it.info)),
+        ExpectResult::More => "more".to_owned(),
+        ExpectResult::Passed(info) => format!("ok {}", info.map_or(String::new(), text)),
+        ExpectResult::Failed(it) => format!("{:?} {:?} {}", it.status, it.code, text(it.info)),
     }
 }
 

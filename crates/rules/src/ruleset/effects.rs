@@ -1,8 +1,8 @@
 //! Every action in every rule set that allows it: what changes because of it.
 
-use super::{Cursor, RuleSet, Ruleset};
+use super::{Cursor, RuleSet, RuleSetKind};
 use crate::testing::{Transaction, parse, with_parser};
-use Ruleset::{
+use RuleSetKind::{
     HttpAfterResponse, HttpRequest, HttpResponse, TcpConnection, TcpRequest, TcpResponse,
     TcpSession,
 };
@@ -11,17 +11,18 @@ use sample::Value;
 use sample::pattern::Dictionaries;
 use table::{DataType, Key, KeyKind, Settings, Table};
 
-const HTTP: &[Ruleset] = &[HttpRequest, HttpResponse, HttpAfterResponse];
-const MESSAGES: &[Ruleset] = &[HttpRequest, HttpResponse];
-const RESPONSES: &[Ruleset] = &[HttpResponse, HttpAfterResponse];
-const STREAMS: &[Ruleset] = &[TcpConnection, TcpSession, TcpRequest, TcpResponse];
-const ADDRESSES: &[Ruleset] = &[HttpRequest, TcpConnection, TcpSession, TcpRequest];
-const REQUESTS: &[Ruleset] = &[HttpRequest, TcpRequest];
-const CONTENTS: &[Ruleset] = &[HttpRequest, HttpResponse, TcpRequest, TcpResponse];
-const TRACKING: &[Ruleset] = &[HttpRequest, HttpResponse, TcpConnection, TcpSession, TcpRequest];
-const COUNTING: &[Ruleset] =
+const HTTP: &[RuleSetKind] = &[HttpRequest, HttpResponse, HttpAfterResponse];
+const MESSAGES: &[RuleSetKind] = &[HttpRequest, HttpResponse];
+const RESPONSES: &[RuleSetKind] = &[HttpResponse, HttpAfterResponse];
+const STREAMS: &[RuleSetKind] = &[TcpConnection, TcpSession, TcpRequest, TcpResponse];
+const ADDRESSES: &[RuleSetKind] = &[HttpRequest, TcpConnection, TcpSession, TcpRequest];
+const REQUESTS: &[RuleSetKind] = &[HttpRequest, TcpRequest];
+const CONTENTS: &[RuleSetKind] = &[HttpRequest, HttpResponse, TcpRequest, TcpResponse];
+const TRACKING: &[RuleSetKind] =
+    &[HttpRequest, HttpResponse, TcpConnection, TcpSession, TcpRequest];
+const COUNTING: &[RuleSetKind] =
     &[HttpRequest, HttpResponse, TcpConnection, TcpSession, TcpRequest, TcpResponse];
-const ALL: &[Ruleset] = &[
+const ALL: &[RuleSetKind] = &[
     HttpRequest,
     HttpResponse,
     HttpAfterResponse,
@@ -33,7 +34,7 @@ const ALL: &[Ruleset] = &[
 
 /// Rule sets, the lines of one, and what their effect contains that nothing else would bring.
 #[rustfmt::skip]
-const CASES: &[(&[Ruleset], &[&str], &str)] = &[
+const CASES: &[(&[RuleSetKind], &[&str], &str)] = &[
     (STREAMS, &["accept", "reject"], "allow;"), (MESSAGES, &["allow", "deny"], "allow;"), (RESPONSES, &["allow", "set-status 299"], "status 200;"),
     (STREAMS, &["reject"], "reject;"), (&[HttpRequest], &["reject"], "reject;"), (&[TcpResponse], &["close"], "close;"),
     (COUNTING, &["silent-drop"], "silentdrop;"), (&[TcpRequest], &["switch-mode http"], "switchmode("), (MESSAGES, &["deny"], "deny("), (&[HttpRequest], &["tarpit"], "tarpit("),
@@ -105,7 +106,7 @@ fn rows(files: &Dictionaries, name: &str) -> String {
 }
 
 /// The state after the rules have run, as text.
-fn effect(ruleset: Ruleset, lines: &[&str]) -> String {
+fn effect(ruleset: RuleSetKind, lines: &[&str]) -> String {
     let mut tx = transaction();
     let (rules, files) = with_parser(|cx| {
         let mut rules = RuleSet::new(ruleset);

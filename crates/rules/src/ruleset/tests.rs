@@ -1,11 +1,11 @@
 //! Every action, the order of rules, and what stops them.
 
-use super::{Cursor, Need, RuleSet, Ruleset, Verdict, parse_redirect};
+use super::{Cursor, Need, RuleSet, RuleSetKind, Verdict, parse_redirect};
 use crate::action::KEYWORDS;
 use crate::context::LogLevel;
 use crate::switching::parse_use_backend;
 use crate::testing::{Transaction, compile, parse, run, with_parser, words};
-use Ruleset::{
+use RuleSetKind::{
     HttpAfterResponse, HttpRequest, HttpResponse, TcpConnection, TcpRequest, TcpResponse,
 };
 use htx::Head;
@@ -560,7 +560,7 @@ fn every_action_is_known_and_tested() {
 proptest::proptest! {
     #[test]
     fn no_words_panic(action in 0usize..40, rest in proptest::collection::vec("(if|unless|TRUE|status|200|string|hdr|%\\[src\\]|location|code|\\PC{0,6})", 0..8), set in 0usize..7) {
-        let sets = [TcpConnection, Ruleset::TcpSession, TcpRequest, TcpResponse, HttpRequest, HttpResponse, HttpAfterResponse];
+        let sets = [TcpConnection, RuleSetKind::TcpSession, TcpRequest, TcpResponse, HttpRequest, HttpResponse, HttpAfterResponse];
         let keyword = &KEYWORDS[action % KEYWORDS.len()];
         let name = if keyword.args.starts_with('(') { format!("{}(txn.x)", keyword.name) } else { keyword.name.to_owned() };
         let words: Vec<&str> = std::iter::once(&*name).chain(rest.iter().map(String::as_str)).collect();

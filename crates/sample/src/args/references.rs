@@ -2,7 +2,7 @@
 
 use super::{Arg, Args};
 use crate::context::ParseContext;
-use crate::mention::{Mention, Wanted};
+use crate::mention::{NameReference, ReferenceTarget};
 use crate::tables::TableUse;
 
 impl Args {
@@ -34,17 +34,17 @@ impl ParseContext<'_> {
         for (at, kind) in types.enumerate() {
             let name = || args.some_text(at).map(Box::from);
             let wanted = match (kind, args.get(at)) {
-                ("backend", _) => Wanted::Backend(name()),
-                ("frontend", _) => Wanted::Frontend(name()),
+                ("backend", _) => ReferenceTarget::Backend(name()),
+                ("frontend", _) => ReferenceTarget::Frontend(name()),
                 ("server", Arg::Server(backend, server)) => {
-                    Wanted::Server(backend.clone(), server.clone())
+                    ReferenceTarget::Server(backend.clone(), server.clone())
                 }
                 ("user list", Arg::Text(list)) if !list.is_empty() => {
-                    Wanted::UserList(list.clone())
+                    ReferenceTarget::UserList(list.clone())
                 }
                 _ => continue,
             };
-            let mention = Mention { wanted, number: at + 1, keyword };
+            let mention = NameReference { wanted, number: at + 1, keyword };
             self.shared.mentions.borrow_mut().push(mention);
         }
     }

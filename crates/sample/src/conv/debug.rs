@@ -5,7 +5,7 @@ use crate::args::{Arg, Args};
 use crate::cast::write_int;
 use crate::context::ParseContext;
 use crate::facts::Facts;
-use crate::mention::{Mention, Wanted};
+use crate::mention::{NameReference, ReferenceTarget};
 use crate::value::{Type, Value};
 
 /// Where lines go that name no sink.
@@ -26,7 +26,11 @@ fn sink(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
         name => name,
     };
     if !SINKS.contains(&name) {
-        let mention = Mention { wanted: Wanted::Sink(name.into()), number: 2, keyword: "debug" };
+        let mention = NameReference {
+            wanted: ReferenceTarget::Sink(name.into()),
+            number: 2,
+            keyword: "debug",
+        };
         cx.shared.mentions.borrow_mut().push(mention);
     }
     args.0 = vec![Arg::Text(args.text(0).into()), Arg::Text(name.into())];

@@ -1,6 +1,6 @@
 //! The record of a transaction for log lines, filled in by the proxy as the transaction proceeds.
 
-use super::Wall;
+use super::WallTime;
 use std::net::SocketAddr;
 
 /// The transaction as logs see it. Times are milliseconds; -1 means the phase was not reached.
@@ -15,9 +15,9 @@ pub struct TransactionRecord {
     /// The server's end (`%si`, `%sp`).
     pub server: Option<SocketAddr>,
     /// When the connection was accepted (`%t`, `%T`, `%Tl`, `%Ts`, `%ms`).
-    pub accepted: Wall,
+    pub accepted: WallTime,
     /// When the request's first byte arrived (`%tr`, `%trg`, `%trl`).
-    pub requested: Wall,
+    pub requested: WallTime,
     /// `%Th`: handshakes of the connection.
     pub handshake_ms: i64,
     /// `%Ti`: idle before the request.
@@ -93,8 +93,8 @@ impl Default for TransactionRecord {
             frontend: None,
             backend_source: None,
             server: None,
-            accepted: Wall::default(),
-            requested: Wall::default(),
+            accepted: WallTime::default(),
+            requested: WallTime::default(),
             handshake_ms: 0,
             idle_ms: 0,
             request_ms: -1,

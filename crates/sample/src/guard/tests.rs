@@ -1,6 +1,6 @@
 //! A guard never rules out what would hold, and rules out what shares a test with others.
 
-use super::{Guards, Lookout};
+use super::{ConditionHits, ConditionIndex};
 use crate::acl::Answer;
 use crate::condition::Condition;
 use crate::pattern::Dictionary;
@@ -38,8 +38,8 @@ fn world(host: &str, path: &str) -> World {
 }
 
 fn ruled_out(conditions: &[Condition], world: &World) -> Vec<bool> {
-    let guards = Guards::new(conditions.iter().map(Some));
-    let mut lookout = Lookout::default();
+    let guards = ConditionIndex::new(conditions.iter().map(Some));
+    let mut lookout = ConditionHits::default();
     (0..conditions.len()).map(|rule| guards.rule_out(rule, world, &mut lookout)).collect()
 }
 
@@ -86,12 +86,12 @@ fn patterns_that_come_at_run_time_count() {
     let texts: Vec<String> = (0..4).map(|i| format!("if h{i}")).collect();
     let (conditions, dictionaries) = conditions(&texts);
     let message = world("new.example.com", "/");
-    let guards = Guards::new(conditions.iter().map(Some));
-    assert!(guards.rule_out(2, &message, &mut Lookout::default()));
+    let guards = ConditionIndex::new(conditions.iter().map(Some));
+    assert!(guards.rule_out(2, &message, &mut ConditionHits::default()));
     for dictionary in dictionaries {
         let _ = dictionary.add(None, b"new.example.com", b"");
     }
-    assert!(!guards.rule_out(2, &message, &mut Lookout::default()));
+    assert!(!guards.rule_out(2, &message, &mut ConditionHits::default()));
     assert_eq!(conditions[2].eval(&message), Answer::Yes);
 }
 

@@ -3,7 +3,7 @@
 use super::encode::Flags;
 use crate::calendar::Date;
 use crate::cast::{write_address, write_int, write_padded};
-use crate::facts::{Facts, Hop, Name, Number, Side, TlsFact, TransactionRecord, Wall};
+use crate::facts::{Facts, Hop, Name, Number, Side, TlsFact, TransactionRecord, WallTime};
 use crate::value::Value;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -176,7 +176,12 @@ enum Zone {
     Utc,
 }
 
-fn date(facts: &dyn Facts, out: &mut Vec<u8>, pick: fn(&TransactionRecord) -> Wall, zone: Zone) {
+fn date(
+    facts: &dyn Facts,
+    out: &mut Vec<u8>,
+    pick: fn(&TransactionRecord) -> WallTime,
+    zone: Zone,
+) {
     let wall = record(facts).map_or_else(|| facts.wall(), pick);
     let offset = if zone == Zone::Utc { 0 } else { facts.local_offset(wall.secs) };
     let date = Date::new(wall.secs, offset);

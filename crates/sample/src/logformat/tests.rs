@@ -1,7 +1,7 @@
 //! Every tag, the flags, the styles, and the built-in formats.
 
 use super::{CLF, DEFAULT_HTTP, DEFAULT_TCP, HTTP, HTTPS, LogFormat, LogStyle, TAGS, TCP};
-use crate::facts::Wall;
+use crate::facts::WallTime;
 use crate::place::{Place, Places};
 use crate::testing::{World, request, with_parser};
 use crate::value::Value;
@@ -25,8 +25,8 @@ fn logged() -> World {
     record.frontend = "127.0.0.1:80".parse().ok();
     record.backend_source = "10.0.0.1:1000".parse().ok();
     record.server = "10.0.0.2:8080".parse().ok();
-    record.accepted = Wall { secs: 784_111_777, micros: 5000 };
-    record.requested = Wall { secs: 784_111_778, micros: 6000 };
+    record.accepted = WallTime { secs: 784_111_777, micros: 5000 };
+    record.requested = WallTime { secs: 784_111_778, micros: 6000 };
     (record.handshake_ms, record.idle_ms, record.request_ms) = (1, 2, 3);
     (record.queue_ms, record.connect_ms, record.response_ms) = (4, 5, 6);
     (record.data_ms, record.active_ms, record.total_ms, record.user_ms) = (7, 8, 9, 10);

@@ -3,7 +3,7 @@
 //! Early data may be replayed by an attacker; the caller decides whether to act on it.
 
 use super::Conn;
-use crate::error::{Fault, Reason};
+use crate::error::{HandshakeError, Reason};
 use crate::replay;
 use crate::scratch::Scratch;
 use ffi::{Channel, Wire};
@@ -147,14 +147,14 @@ impl Conn {
         wire: &mut dyn Wire,
         scratch: &Scratch,
         bytes: &[u8],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), HandshakeError> {
         let mut rest = bytes;
         while !rest.is_empty() {
             let count = self.run(wire, scratch, |channel, wire| channel.write_early(wire, rest));
             match count {
                 Ok(count @ 1..) => rest = &rest[count..],
-                Ok(0) => return Err(Fault::new(Reason::Broken)),
-                Err(error) => return Err(Fault::of(&error)),
+                Ok(0) => return Err(HandshakeError::new(Reason::Broken)),
+                Err(error) => return Err(HandshakeError::of(&error)),
             }
         }
         Ok(())

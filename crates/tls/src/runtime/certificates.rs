@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A certificate, or one that is being put together.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct ShownCertificate {
     /// Whether the certificate is in use.
     pub status: Status,
     /// Itself; `None` if it is empty.
@@ -47,12 +47,12 @@ impl Runtime {
     }
 
     /// The committed content of a certificate.
-    pub fn certificate(&self, name: &str) -> Option<Shown> {
+    pub fn certificate(&self, name: &str) -> Option<ShownCertificate> {
         if !self.store.has(name) {
             return None;
         }
         let Some(certificate) = self.store.certificate(name) else {
-            return Some(Shown {
+            return Some(ShownCertificate {
                 status: Status::Empty,
                 certificate: None,
                 chain: Vec::new(),
@@ -65,7 +65,7 @@ impl Runtime {
     }
 
     /// The content of a certificate in the open transaction.
-    pub fn drafted_certificate(&self, name: &str) -> Option<Shown> {
+    pub fn drafted_certificate(&self, name: &str) -> Option<ShownCertificate> {
         let ongoing = self.certificate.lock();
         let (_, draft) = ongoing.as_ref().filter(|(about, _)| about == name)?;
         let leaf = draft.leaf.as_ref()?;
@@ -243,9 +243,9 @@ impl Runtime {
     }
 }
 
-fn shown(status: Status, leaf: &X509, chain: &[X509], staple: Option<String>) -> Shown {
+fn shown(status: Status, leaf: &X509, chain: &[X509], staple: Option<String>) -> ShownCertificate {
     let chain = chain.iter().map(|link| Link::of(link)).collect();
-    Shown { status, certificate: Some(Details::of(leaf)), chain, staple }
+    ShownCertificate { status, certificate: Some(Details::of(leaf)), chain, staple }
 }
 
 fn id_of(staple: &Staple) -> String {

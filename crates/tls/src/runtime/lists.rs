@@ -2,7 +2,7 @@
 
 use super::{Bound, Runtime};
 use crate::certificate_table::CertificateTable;
-use crate::crt_list::{self, Listed, MISPLACED};
+use crate::crt_list::{self, CrtListEntry, MISPLACED};
 use crate::options::{Options, Verify};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ pub struct Entry {
     /// Its file.
     pub certificate: String,
     /// Its line.
-    pub listed: Arc<Listed>,
+    pub listed: Arc<CrtListEntry>,
 }
 
 /// A list, or a directory.
@@ -28,7 +28,7 @@ pub(super) struct List {
 
 /// Why a list is not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ListRefusal {
     /// There is no such list.
     NoList,
     /// More than one line was given.
@@ -69,24 +69,24 @@ impl Runtime {
     ///
     /// # Errors
     /// Nothing has been changed.
-    pub fn add_to_list(&self, name: &str, line: &str) -> Result<(String, usize), Refusal> {
+    pub fn add_to_list(&self, name: &str, line: &str) -> Result<(String, usize), ListRefusal> {
         let name = plain(name);
         let mut lists = self.lists.lock();
-        let list = lists.get_mut(name).ok_or(Refusal::NoList)?;
+        let list = lists.get_mut(name).ok_or(ListRefusal::NoList)?;
         if line.trim_end().contains('\n') {
-            return Err(Refusal::Lines);
+            return Err(ListRefusal::Lines);
         }
         let listed = crt_list::parse_entry(line)
             .and_then(|it| if it.misplaced { Err(MISPLACED.to_owned()) } else { Ok(it) })
-            .map_err(|error| Refusal::Line(format!("parsing [CLI:1]: {error}")))?;
+            .map_err(|error| ListRefusal::Line(format!("parsing [CLI:1]: {error}")))?;
         let listed = self.place(name, list, listed)?;
         let certificate = match self.store.certificate(&listed.path) {
             Some(certificate) => certificate,
-            None if self.store.has(&listed.path) => return Err(Refusal::Empty(listed.path)),
-            None => return Err(Refusal::NoCertificate(listed.path)),
+            None if self.store.has(&listed.path) => return Err(ListRefusal::Empty(listed.path)),
+            None => return Err(ListRefusal::NoCertificate(listed.path)),
         };
         if list.directory && list.entries.iter().any(|it| it.certificate == certificate.name) {
-            return Err(Refusal::Exists);
+            return Err(ListRefusal::Exists);
         }
         let listed = Arc::new(listed);
         let users = self.acceptors().filter(|acceptor| acceptor.takes(name));
@@ -95,8 +95,8 @@ impl Runtime {
             let ground = acceptor.ground(&self.store);
             let table = acceptor.table();
             let terms = table.terms(&acceptor.settings().options, &listed, ground);
-            let terms = terms.map_err(Refusal::Line)?;
-            CertificateTable::admit(&terms, &certificate).map_err(Refusal::Line)?;
+            let terms = terms.map_err(ListRefusal::Line)?;
+            CertificateTable::admit(&terms, &certificate).map_err(ListRefusal::Line)?;
             made.push((acceptor, terms));
         }
         let places = made.len();
@@ -109,12 +109,17 @@ impl Runtime {
     }
 
     /// A new line of a list, with whole names in it.
-    fn place(&self, name: &str, list: &List, mut listed: Listed) -> Result<Listed, Refusal> {
+    fn place(
+        &self,
+        name: &str,
+        list: &List,
+        mut listed: CrtListEntry,
+    ) -> Result<CrtListEntry, ListRefusal> {
         let bases = &self.bases;
         if list.directory {
             let within = listed.path.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
             if !within {
-                return Err(Refusal::Elsewhere(listed.path));
+                return Err(ListRefusal::Elsewhere(listed.path));
             }
         } else {
             crate::within(&bases.certificates, &mut listed.path);
@@ -129,7 +134,7 @@ impl Runtime {
             let Some(file) = file else { continue };
             crate::within(&bases.authorities, file);
             if self.store.authorities(file).is_none() {
-                return Err(Refusal::Line(format!("'{keyword}' : unable to load {file}")));
+                return Err(ListRefusal::Line(format!("'{keyword}' : unable to load {file}")));
             }
         }
         listed.list = (name.to_owned(), list.last.saturating_add(1));
@@ -146,12 +151,12 @@ impl Runtime {
         name: &str,
         certificate: &str,
         line: Option<u32>,
-    ) -> Result<String, Refusal> {
+    ) -> Result<String, ListRefusal> {
         let name = plain(name);
         let mut lists = self.lists.lock();
-        let list = lists.get_mut(name).ok_or(Refusal::NoList)?;
+        let list = lists.get_mut(name).ok_or(ListRefusal::NoList)?;
         if !self.store.has(certificate) {
-            return Err(Refusal::NoCertificate(certificate.to_owned()));
+            return Err(ListRefusal::NoCertificate(certificate.to_owned()));
         }
         let fits = |entry: &Entry| {
             entry.certificate == certificate && line.is_none_or(|line| entry.listed.list.1 == line)
@@ -163,10 +168,14 @@ impl Runtime {
                 let entries = list.entries.iter().filter(|it| it.certificate == certificate);
                 let lines: Vec<_> = entries.map(|it| it.listed.list.1).collect();
                 let missing = lines.is_empty();
-                return Err(if missing { Refusal::NotThere } else { Refusal::WrongLine(lines) });
+                return Err(if missing {
+                    ListRefusal::NotThere
+                } else {
+                    ListRefusal::WrongLine(lines)
+                });
             }
             [line] => line,
-            _ => return Err(Refusal::Ambiguous(found)),
+            _ => return Err(ListRefusal::Ambiguous(found)),
         };
         let falls_back = |bound: &&Bound| {
             !bound.acceptor.settings().strict_sni
@@ -175,7 +184,7 @@ impl Runtime {
         let needed: Vec<String> =
             self.binds.iter().filter(falls_back).map(|bound| bound.place.clone()).collect();
         if !needed.is_empty() {
-            return Err(Refusal::Default(needed));
+            return Err(ListRefusal::Default(needed));
         }
         for acceptor in self.acceptors() {
             acceptor.table_mut().remove(name, line, certificate);

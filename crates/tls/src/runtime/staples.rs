@@ -22,7 +22,7 @@ pub struct ShownStaple {
 
 /// Why an answer is not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refusal {
+pub enum StapleRefusal {
     /// It is not written in base64.
     Encoding,
     /// It is not one that is shown.
@@ -58,15 +58,15 @@ impl Runtime {
     ///
     /// # Errors
     /// It cannot be shown.
-    pub fn set_staple(&self, text: &str) -> Result<(), Refusal> {
-        let der = decode(text).ok_or(Refusal::Encoding)?;
-        let response = staple::read(&der).map_err(Refusal::Unfit)?;
-        let mut result = Err(Refusal::Unfit(Unfit::Foreign));
+    pub fn set_staple(&self, text: &str) -> Result<(), StapleRefusal> {
+        let der = decode(text).ok_or(StapleRefusal::Encoding)?;
+        let response = staple::read(&der).map_err(StapleRefusal::Unfit)?;
+        let mut result = Err(StapleRefusal::Unfit(Unfit::Foreign));
         for own in self.all_staples().values().flatten() {
             match own.take(&response, &der) {
                 Ok(()) => result = Ok(()),
                 Err(Unfit::Foreign) => {}
-                Err(unfit) => result = result.or(Err(Refusal::Unfit(unfit))),
+                Err(unfit) => result = result.or(Err(StapleRefusal::Unfit(unfit))),
             }
         }
         result

@@ -3,8 +3,8 @@
 use super::pair::{Made, Memory, Pair, bind, connector, ecdsa, make, rsa, trusting};
 use crate::runtime::{Bases, Bound, ListRefusal, Refusal, StapleRefusal, Status, Unfit};
 use crate::{
-    Acceptor, BindSettings, Connector, Defaults, Listed, Options, Purpose, Runtime, ServerSettings,
-    Store, Verify,
+    Acceptor, BindSettings, Connector, CrtListEntry, Defaults, Options, Purpose, Runtime,
+    ServerSettings, Store, Verify,
 };
 use std::sync::Arc;
 
@@ -270,13 +270,13 @@ fn a_session_does_not_go_where_certificates_are_asked_for() {
     let ca = make(&["ca"], ecdsa(), None);
     let made = make(&["a"], ecdsa(), None);
     let files = Memory::default().with("a.pem", made.pem()).with("ca.pem", ca.certificate());
-    let open = Listed { path: "a.pem".to_owned(), ..Listed::default() };
+    let open = CrtListEntry { path: "a.pem".to_owned(), ..CrtListEntry::default() };
     let options = Options {
         verify: Some(Verify::Required),
         ca_file: Some("ca.pem".to_owned()),
         ..Options::default()
     };
-    let closed = Listed { options, filters: vec!["b".to_owned()], ..open.clone() };
+    let closed = CrtListEntry { options, filters: vec!["b".to_owned()], ..open.clone() };
     let settings = BindSettings { certificates: vec![open, closed], ..Default::default() };
     let it = line(settings, &files);
     let client = connector(trusting(), &Memory::default()).unwrap();

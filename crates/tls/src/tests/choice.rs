@@ -1,7 +1,7 @@
 //! Tests of the choice of certificate, version and protocol.
 
 use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, joined, make, rsa, trusting};
-use crate::{Acceptor, BindSettings, Listed, Options, Reason, ServerSettings, Version};
+use crate::{Acceptor, BindSettings, CrtListEntry, Options, Reason, ServerSettings, Version};
 
 /// The common name of the certificate that a client gets.
 fn shown(acceptor: &Acceptor, client: ServerSettings, name: Option<&str>) -> Option<String> {
@@ -127,7 +127,7 @@ fn a_directory_is_all_its_certificates() {
 fn protocols_are_chosen_by_the_server() {
     let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
     let mut options = Options::default();
-    crate::Given::find("alpn").unwrap().read(&mut options, "h2,http/1.1").unwrap();
+    crate::OptionKeyword::find("alpn").unwrap().read(&mut options, "h2,http/1.1").unwrap();
     let acceptor = acceptor(bind(&["a.pem"], options), &files).unwrap();
     let connector = connector(trusting(), &files).unwrap();
     for (offered, chosen) in [
@@ -218,7 +218,7 @@ fn mistakes_are_told_in_known_words() {
         ("verify", "required", "verify is enabled but no CA file specified"),
     ] {
         let mut options = Options::default();
-        crate::Given::find(option).unwrap().read(&mut options, value).unwrap();
+        crate::OptionKeyword::find(option).unwrap().read(&mut options, value).unwrap();
         let told = acceptor(bind(&["a.pem"], options), &files).unwrap_err();
         assert_eq!(told, [message]);
     }
@@ -227,10 +227,10 @@ fn mistakes_are_told_in_known_words() {
         ["no SSL certificate specified"]
     );
     let list = BindSettings {
-        certificates: vec![Listed {
+        certificates: vec![CrtListEntry {
             path: "no.pem".into(),
             list: ("l".into(), 3),
-            ..Listed::default()
+            ..CrtListEntry::default()
         }],
         ..BindSettings::default()
     };

@@ -1,8 +1,8 @@
 //! A client and a server whose records pass through queues.
 
 use crate::{
-    Acceptor, BindSettings, Conn, Connector, Defaults, Extras, Fault, Files, Listed, Options,
-    Scratch, ServerSettings, Step, Store, Wire,
+    Acceptor, BindSettings, Conn, Connector, CrtListEntry, Defaults, Extras, Files, HandshakeError,
+    Options, Scratch, ServerSettings, Step, Store, Wire,
 };
 use openssl::asn1::Asn1Time;
 use openssl::bn::BigNum;
@@ -120,7 +120,7 @@ pub(crate) fn make_for(
 
 /// A bind line with these certificates.
 pub(crate) fn bind(names: &[&str], options: Options) -> BindSettings {
-    let listed = |name: &&str| Listed { path: (*name).to_owned(), ..Listed::default() };
+    let listed = |name: &&str| CrtListEntry { path: (*name).to_owned(), ..CrtListEntry::default() };
     BindSettings { certificates: names.iter().map(listed).collect(), options, ..Default::default() }
 }
 
@@ -195,7 +195,7 @@ impl Pair {
     }
 
     /// Both handshakes, to their ends.
-    pub(crate) fn shake(&mut self) -> (Result<(), Fault>, Result<(), Fault>) {
+    pub(crate) fn shake(&mut self) -> (Result<(), HandshakeError>, Result<(), HandshakeError>) {
         let (mut client, mut server) = (None, None);
         for _ in 0..20 {
             if client.is_none() {
@@ -223,7 +223,7 @@ impl Pair {
         over(self.server_handshake()).is_some_and(|end| end.is_ok())
     }
 
-    pub(crate) fn server_handshake(&mut self) -> Result<Step, Fault> {
+    pub(crate) fn server_handshake(&mut self) -> Result<Step, HandshakeError> {
         self.server.handshake(&mut Ends(&mut self.up, &mut self.down), &self.scratch)
     }
 
@@ -235,7 +235,7 @@ impl Pair {
         self.client.recv(&mut Ends(&mut self.down, &mut self.up), &self.scratch, buffer)
     }
 
-    pub(crate) fn client_say_early(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    pub(crate) fn client_say_early(&mut self, bytes: &[u8]) -> Result<(), HandshakeError> {
         self.client.say_early(&mut Ends(&mut self.down, &mut self.up), &self.scratch, bytes)
     }
 
@@ -257,7 +257,7 @@ impl Pair {
     }
 }
 
-fn over(step: Result<Step, Fault>) -> Option<Result<(), Fault>> {
+fn over(step: Result<Step, HandshakeError>) -> Option<Result<(), HandshakeError>> {
     match step {
         Ok(Step::Done) => Some(Ok(())),
         Ok(_) => None,

@@ -3,7 +3,7 @@
 use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, make, make_for, trusting};
 use crate::authority::Purpose;
 use crate::store::{Extras, Store};
-use crate::{Connector, Given, Ignored, Options, Reason, ServerSettings, Version};
+use crate::{Connector, Ignored, OptionKeyword, Options, Reason, ServerSettings, Version};
 
 /// An authority, and files with a server's and a client's certificate that it has signed.
 fn files() -> Memory {
@@ -22,7 +22,7 @@ fn files() -> Memory {
 fn options(given: &[(&str, &str)]) -> Options {
     let mut options = Options::default();
     for (name, value) in given {
-        Given::find(name).unwrap().read(&mut options, value).unwrap();
+        OptionKeyword::find(name).unwrap().read(&mut options, value).unwrap();
     }
     options
 }

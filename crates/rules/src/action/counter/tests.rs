@@ -1,6 +1,6 @@
 //! Tracking, counting and tagging, and `stick` rules.
 
-use crate::Ruleset::{self, HttpRequest, HttpResponse, TcpConnection, TcpRequest};
+use crate::RuleSetKind::{self, HttpRequest, HttpResponse, TcpConnection, TcpRequest};
 use crate::sticking::parse_stick;
 use crate::testing::{Transaction, parse, run, with_parser, words};
 use sample::TableUse;
@@ -80,7 +80,7 @@ fn what_the_session_tracks_goes_before() {
 #[test]
 fn mistakes_are_told() {
     #[rustfmt::skip]
-    let cases: &[(Ruleset, &str, usize, &str)] = &[
+    let cases: &[(RuleSetKind, &str, usize, &str)] = &[
         (HttpRequest, "track-sc0", 0, "missing fetch method"), (HttpRequest, "track-sc0 src table", 2, "missing table name"),
         (HttpRequest, "track-sc3 src", 0, "3 track-sc number exceeding 2 (MAX_SESS_STKCTR-1) value"), (HttpRequest, "track-scx src", 0, "Wrong track-sc number 'x'."),
         (HttpRequest, "track-sc0 src table t foo", 4, "'http-request track-sc0' expects either 'if' or 'unless' followed by a condition but found 'foo'"),

@@ -1,7 +1,7 @@
 //! What is hashed, as measured with HAProxy 2.6. Never opens a connection.
 
 use super::*;
-use balance::{Algorithm, Balancer, HashMethod, ServerSettings, Wish};
+use balance::{Algorithm, Balancer, HashMethod, PickRequest, ServerSettings};
 use htx::Version;
 use stdx::Prng;
 
@@ -151,7 +151,7 @@ fn chosen(algorithm: &str, kind: &str) -> Vec<usize> {
     let choose = |it: keys::Request| {
         let hash = hash_of(&hashing, &it).filter(|_| has_key(&it));
         let key = hash.map(|hash| mix(&hashing, hash));
-        let wish = Wish { key, avoid: None, random: &random, now_ns: 0 };
+        let wish = PickRequest { key, avoid: None, random: &random, now_ns: 0 };
         balancer.pick(&wish).expect("all servers are up").server().slot() + 1
     };
     keys::requests(10_000).map(choose).collect()
