@@ -19,7 +19,7 @@ use crate::{
     PickRequest, Server, ServerSettings, Ticket, Transition, Verdict,
     algo::{self, Built, Chooser, Member},
     index::LoadIndex,
-    names::Names,
+    name_table::Names,
     weight::MAX_WEIGHT,
 };
 

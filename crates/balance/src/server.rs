@@ -12,8 +12,8 @@ use stdx::Mutex;
 
 use crate::{
     Admin, AgentRecord, CheckResult, Health, Load, OpState, PastCheck, health::Intervals,
-    history::History, index::LoadIndex, latency::Latency, names::Names, observe::Seen,
-    observe::Watch, state::State, weight,
+    history::History, index::LoadIndex, latency::Latency, name_table::Names, state::State,
+    traffic_errors::Seen, traffic_errors::Watch, weight,
 };
 
 /// The server that this one tracks, by name.

@@ -11,8 +11,8 @@ mod uri;
 mod variable;
 
 use crate::context::Context;
-use crate::kind::RuleSetKind;
 use crate::redirect::Redirect;
+use crate::rule_set_kind::RuleSetKind;
 use crate::verdict::{Need, Verdict};
 use sample::{ParseError, Parser, Side, closest};
 use std::str::FromStr;

@@ -5,15 +5,14 @@
 //! [`switching`] (`use_backend`). Manual section 4.
 #![forbid(unsafe_code)]
 
-pub mod account;
 pub mod action;
 pub mod check;
 mod context;
 mod crypt;
 pub mod error_file;
-mod kind;
 pub mod redirect;
 pub mod reply;
+mod rule_set_kind;
 mod ruleset;
 mod section;
 mod service;
@@ -21,15 +20,15 @@ pub mod sticking;
 pub mod switching;
 #[cfg(test)]
 mod testing;
+pub mod userlist;
 mod verdict;
 
-pub use account::{Password, User, UserList};
 pub use action::Action;
 pub use context::{Context, Family, Limit, LogLevel};
 pub use error_file::ErrorFile;
-pub use kind::RuleSetKind;
 pub use redirect::Redirect;
 pub use reply::{ErrorAnswer, ErrorFiles, NoErrorFiles, Rendered, Reply};
+pub use rule_set_kind::RuleSetKind;
 pub use ruleset::{
     Rule, RuleSet, parse_http_after_response, parse_http_request, parse_http_response,
     parse_redirect, parse_tcp_connection, parse_tcp_request, parse_tcp_response, parse_tcp_session,
@@ -38,4 +37,5 @@ pub use section::{Persistence, Rules, Selection, Switching};
 pub use service::Service;
 pub use sticking::{StickRule, parse_stick};
 pub use switching::{BackendName, UseBackend, parse_use_backend, parse_use_server};
+pub use userlist::{Password, User, UserList};
 pub use verdict::{Cursor, Need, Spoken, Verdict};

@@ -2,8 +2,8 @@
 
 use crate::action::{self, Action, Outcome};
 use crate::context::{Context, facts};
-use crate::kind::RuleSetKind;
 use crate::redirect::Redirect;
+use crate::rule_set_kind::RuleSetKind;
 use crate::verdict::{Cursor, Need, Verdict};
 use sample::regex::effort;
 use sample::{Answer, Condition, ConditionHits, ConditionIndex, Facts, ParseError, Parser};

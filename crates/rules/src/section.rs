@@ -1,7 +1,7 @@
 //! All rules of one section of the configuration.
 
 use crate::action::{Action, Control};
-use crate::kind::RuleSetKind;
+use crate::rule_set_kind::RuleSetKind;
 use crate::ruleset::{Rule, RuleSet};
 use crate::sticking::StickRule;
 use crate::switching::UseBackend;

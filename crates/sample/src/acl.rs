@@ -8,12 +8,12 @@ use crate::context::ParseContext;
 use crate::error::ParseError;
 use crate::expr::{Expr, keyword_end};
 use crate::facts::Facts;
-use crate::mention::{NameReference, ReferenceTarget};
+use crate::name_reference::{NameReference, ReferenceTarget};
 use crate::pattern::number::Operator;
 use crate::pattern::{Match, View};
 use crate::place::Places;
 use crate::value::{Missing, Type};
-use crate::{fetch, known};
+use crate::{fetch, known_keywords};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -68,7 +68,10 @@ impl Test {
             Some((name, ..)) => {
                 return Err(ParseError::new(
                     0,
-                    format!("ACL keyword '{name}' is not implemented yet{}", known::reason(name)),
+                    format!(
+                        "ACL keyword '{name}' is not implemented yet{}",
+                        known_keywords::reason(name)
+                    ),
                 ));
             }
             None => Expr::parse_word(word, cx).map_err(|error| in_acl(error, word, keyword))?,
@@ -170,7 +173,11 @@ fn in_acl(error: ParseError, word: &str, keyword: &str) -> ParseError {
     if error.offset > 0 || !error.message.starts_with("unknown fetch method") {
         return error;
     }
-    let names = DERIVED.iter().map(|entry| entry.0).chain(known::fetches()).chain(known::acls());
+    let names = DERIVED
+        .iter()
+        .map(|entry| entry.0)
+        .chain(known_keywords::fetches())
+        .chain(known_keywords::acls());
     let hint = crate::error::hint(keyword, names);
     let message = format!("unknown fetch method '{keyword}' in ACL expression '{word}'{hint}");
     ParseError { message, ..error }

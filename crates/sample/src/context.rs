@@ -1,7 +1,7 @@
 //! The context in which expressions are parsed: the section, its line, and the state that all
 //! parsers of one configuration share.
 
-use crate::mention::NameReference;
+use crate::name_reference::NameReference;
 use crate::pattern::PatternFiles;
 use crate::place::Places;
 use crate::tables::{TableMention, TableNames, TableRef, TableUse};

@@ -23,7 +23,7 @@ pub mod variable;
 use crate::args::{Args, PrepareFn};
 use crate::facts::Facts;
 use crate::value::{Type, Value};
-use crate::{error, known};
+use crate::{error, known_keywords};
 use stdx::is_ignored;
 
 /// Converts a value that already has the type the converter asks for; nothing makes the expression
@@ -123,10 +123,13 @@ pub fn find(name: &str) -> Option<&'static Converter> {
 
 /// The message about a converter that [`find`] does not know.
 pub(crate) fn unknown(name: &str) -> String {
-    if known::converters().any(|known| known == name) || name.starts_with("lua.") {
-        return format!("converter '{name}' is not implemented yet{}", known::reason(name));
+    if known_keywords::converters().any(|known| known == name) || name.starts_with("lua.") {
+        return format!(
+            "converter '{name}' is not implemented yet{}",
+            known_keywords::reason(name)
+        );
     }
-    let hint = error::hint(name, all().map(|conv| conv.name).chain(known::converters()));
+    let hint = error::hint(name, all().map(|conv| conv.name).chain(known_keywords::converters()));
     format!("unknown converter '{name}'{hint}")
 }
 

@@ -21,7 +21,7 @@ use crate::args::{Arg, Args, PrepareFn};
 use crate::facts::{Count, Facts, Hop, Name, Number, ServerCount, Text, TlsFact};
 use crate::place::{Place, Places};
 use crate::value::{Missing, Outcome, Type, Value};
-use crate::{error, known};
+use crate::{error, known_keywords};
 use stdx::is_ignored;
 
 /// Evaluates a fetch.
@@ -234,10 +234,13 @@ pub fn find(name: &str) -> Option<&'static Fetch> {
 
 /// The message about a fetch that [`find`] does not know.
 pub(crate) fn unknown(name: &str) -> String {
-    if known::fetches().any(|known| known == name) || name.starts_with("lua.") {
-        return format!("fetch method '{name}' is not implemented yet{}", known::reason(name));
+    if known_keywords::fetches().any(|known| known == name) || name.starts_with("lua.") {
+        return format!(
+            "fetch method '{name}' is not implemented yet{}",
+            known_keywords::reason(name)
+        );
     }
-    let hint = error::hint(name, all().map(|fetch| fetch.name).chain(known::fetches()));
+    let hint = error::hint(name, all().map(|fetch| fetch.name).chain(known_keywords::fetches()));
     format!("unknown fetch method '{name}'{hint}")
 }
 

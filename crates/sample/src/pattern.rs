@@ -10,19 +10,19 @@ mod background;
 mod dictionary;
 mod edition;
 mod file;
-mod gathering;
 mod index;
 mod layer;
 mod nets;
 pub(crate) mod number;
 mod rows;
+mod shared_index;
 mod table;
 mod view;
 
 pub use background::set_background_priority;
 pub use dictionary::{Dictionary, Refusal, RowVisitor, Totals, let_rules_add, rows_refused};
 pub use file::{Dictionaries, LateDictionary, PatternFiles};
-pub(crate) use gathering::Gathering;
+pub(crate) use shared_index::SharedIndex;
 pub use view::{Sighting, View};
 
 use crate::value::Type;

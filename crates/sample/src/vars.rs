@@ -7,9 +7,9 @@ use std::sync::Arc;
 use stdx::RwLock;
 use stdx::is_ignored;
 
-mod room;
+mod limits;
 
-pub use room::VarLimits;
+pub use limits::VarLimits;
 
 /// The life time of a variable (manual section 7.3.1, `set-var`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -183,14 +183,14 @@ impl VarStore {
     /// The memory of one variable; 0 if it does not exist.
     fn size_of(&self, name: &VarName) -> usize {
         self.known().map_or(0, |it| {
-            find(&it.entries.borrow(), name).map_or(0, |entry| room::size(entry.value.as_ref()))
+            find(&it.entries.borrow(), name).map_or(0, |entry| limits::size(entry.value.as_ref()))
         })
     }
 }
 
 impl Store {
     fn size(&self) -> usize {
-        self.entries.borrow().iter().map(|entry| room::size(entry.value.as_ref())).sum()
+        self.entries.borrow().iter().map(|entry| limits::size(entry.value.as_ref())).sum()
     }
 
     fn release(&self) {
@@ -213,7 +213,7 @@ pub struct SharedVars {
     entries: RwLock<Vec<Variable>>,
     /// How much the variables of the process may take; set while nothing runs yet.
     pub limits: VarLimits,
-    total: room::Total,
+    total: limits::Total,
 }
 
 impl SharedVars {
@@ -235,12 +235,12 @@ impl SharedVars {
     /// Sets or unsets the variable; what there is no room for is unset.
     pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
         let mut entries = self.entries.write();
-        let found = find(&entries, name).map(|entry| room::size(entry.value.as_ref()));
+        let found = find(&entries, name).map(|entry| limits::size(entry.value.as_ref()));
         let before = found.unwrap_or(0);
-        if self.admits(before, room::size(value.as_ref())) {
+        if self.admits(before, limits::size(value.as_ref())) {
             store(&mut entries, name, value);
         } else if found.is_some() {
-            self.admits(before, room::size(None));
+            self.admits(before, limits::size(None));
             store(&mut entries, name, None);
         }
     }
@@ -302,7 +302,7 @@ impl Variables {
             Some(value) if self.admits(store, name, &value) => store.set(name, Some(value)),
             _ if store.state(name) == VarState::Absent => {}
             _ => {
-                self.process.admits(store.size_of(name), room::size(None));
+                self.process.admits(store.size_of(name), limits::size(None));
                 store.set(name, None);
             }
         }

@@ -2,7 +2,7 @@
 use crate::cx::Cx;
 use crate::diag::Place;
 use crate::line::{Args, Parsed};
-use rules::account::is_supported;
+use rules::userlist::is_supported;
 use rules::{Password, User, UserList};
 
 /// A list while its lines are read.

@@ -2,7 +2,7 @@
 
 use super::{Action, Input, Outcome};
 use crate::context::{Context, Track, facts};
-use crate::kind::RuleSetKind;
+use crate::rule_set_kind::RuleSetKind;
 use sample::{Expr, Missing, ParseError, TableUse, Type};
 use table::{DataType, SLOTS};
 

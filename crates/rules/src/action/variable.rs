@@ -3,7 +3,7 @@
 use super::header::with_value;
 use super::{Action, Input, Outcome};
 use crate::context::{Context, Family, facts};
-use crate::kind::RuleSetKind;
+use crate::rule_set_kind::RuleSetKind;
 use sample::args::SetVar;
 use sample::vars::VarName;
 use sample::{

@@ -2,7 +2,7 @@
 
 use super::{Acl, Answer, DERIVED, PREDEFINED};
 use crate::testing::{World, request, response, with_parser};
-use crate::{fetch, known};
+use crate::{fetch, known_keywords};
 
 fn eval(line: &str, world: &World) -> Result<Answer, String> {
     with_parser(|cx| {
@@ -216,12 +216,12 @@ fn bad_lines_say_why() {
 #[test]
 fn derived_and_predefined_names_are_complete() {
     let mut derived: Vec<&str> = DERIVED.iter().map(|entry| entry.0).collect();
-    let mut known: Vec<&str> = known::acls().collect();
+    let mut known: Vec<&str> = known_keywords::acls().collect();
     derived.sort_unstable();
     known.sort_unstable();
     assert_eq!(derived, known);
     for (name, fetch, _) in DERIVED {
-        assert!(known::fetches().any(|known| known == *fetch), "{name} names {fetch}");
+        assert!(known_keywords::fetches().any(|known| known == *fetch), "{name} names {fetch}");
     }
     let world = World {
         request: Some(request("POST", "/a", &[("Content-Length", "3")])),

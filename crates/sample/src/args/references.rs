@@ -2,7 +2,7 @@
 
 use super::{Arg, Args};
 use crate::context::ParseContext;
-use crate::mention::{NameReference, ReferenceTarget};
+use crate::name_reference::{NameReference, ReferenceTarget};
 use crate::tables::TableUse;
 
 impl Args {

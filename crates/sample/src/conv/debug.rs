@@ -5,7 +5,7 @@ use crate::args::{Arg, Args};
 use crate::cast::write_int;
 use crate::context::ParseContext;
 use crate::facts::Facts;
-use crate::mention::{NameReference, ReferenceTarget};
+use crate::name_reference::{NameReference, ReferenceTarget};
 use crate::value::{Type, Value};
 
 /// Where lines go that name no sink.

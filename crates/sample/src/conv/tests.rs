@@ -163,8 +163,8 @@ fn every_converter_has_a_case_and_one_entry() {
             });
         assert!(covered, "{} has no case", conv.name);
         assert_eq!(all().filter(|other| other.name == conv.name).count(), 1, "{}", conv.name);
-        let known = crate::known::converters().any(|name| name == conv.name);
-        assert!(known || crate::known::is_of_third(conv.name), "{}", conv.name);
+        let known = crate::known_keywords::converters().any(|name| name == conv.name);
+        assert!(known || crate::known_keywords::is_of_third(conv.name), "{}", conv.name);
     }
 }
 

@@ -253,8 +253,8 @@ fn every_fetch_has_a_case_and_one_entry() {
         });
         assert!(covered, "{} has no case", fetch.name);
         assert_eq!(all().filter(|other| other.name == fetch.name).count(), 1, "{}", fetch.name);
-        let known = crate::known::fetches().any(|name| name == fetch.name);
-        assert!(known || crate::known::is_of_third(fetch.name), "{}", fetch.name);
+        let known = crate::known_keywords::fetches().any(|name| name == fetch.name);
+        assert!(known || crate::known_keywords::is_of_third(fetch.name), "{}", fetch.name);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::layer::{Found, Layer, shape};
 use super::rows::{Order, Rows};
-use super::{Gathering, Match, Use};
+use super::{Match, SharedIndex, Use};
 use crate::regex::Regex;
 use crate::value::{Type, Value};
 use arc_swap::ArcSwap;
@@ -74,13 +74,13 @@ impl View {
 
     /// An index that can take its patterns and those of others like it; none when they are no texts
     /// to be compared.
-    pub(crate) fn gathering(&self) -> Option<Gathering> {
-        Gathering::like(self.first.index(), self.to.ignore_case)
+    pub(crate) fn gathering(&self) -> Option<SharedIndex> {
+        SharedIndex::like(self.first.index(), self.to.ignore_case)
     }
 
     /// Puts the patterns of the configuration into `gathering` for `owner`; false when that cannot
     /// be, or when there are others by now.
-    pub(crate) fn gather(&self, owner: u32, gathering: &mut Gathering) -> bool {
+    pub(crate) fn gather(&self, owner: u32, gathering: &mut SharedIndex) -> bool {
         gathering.add(self.first.index(), owner) && !self.has_changed()
     }
 

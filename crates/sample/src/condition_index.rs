@@ -8,7 +8,7 @@
 use crate::acl::Test;
 use crate::condition::Condition;
 use crate::facts::Facts;
-use crate::pattern::{Gathering, View};
+use crate::pattern::{SharedIndex, View};
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ struct GuardedRule {
 struct GuardGroup {
     /// The test of its first rule, whose sample all of them look at.
     test: Arc<Test>,
-    patterns: Gathering,
+    patterns: SharedIndex,
 }
 
 /// The results of the guards for the current message. An edit of the message has to clear them.

@@ -1,4 +1,4 @@
-//! Patterns of several views in one index, each with the number of whoever it belongs to.
+//! An index of the patterns of several views; a match yields the number of the owner of each pattern.
 
 use super::index::{Index, with_text};
 use super::table::Table;
@@ -15,23 +15,23 @@ enum Part {
 /// Texts of one match method and their owners. Looked up, it yields all the owners of patterns that
 /// match.
 #[derive(Debug)]
-pub(crate) struct Gathering {
+pub(crate) struct SharedIndex {
     part: Part,
     texts: Table,
     /// Lengths of the texts, for parts.
     lengths: Vec<usize>,
 }
 
-impl Gathering {
+impl SharedIndex {
     /// An empty one for patterns such as those of `index`, if they are texts to be compared.
-    pub(super) fn like(index: &Index, ignore_case: bool) -> Option<Gathering> {
+    pub(super) fn like(index: &Index, ignore_case: bool) -> Option<SharedIndex> {
         let part = match index {
             Index::Exact { hex: false, .. } => Part::Whole,
             Index::Edges { at_end: false, .. } => Part::Start,
             Index::Edges { at_end: true, .. } => Part::End,
             _ => return None,
         };
-        Some(Gathering { part, texts: Table::new(ignore_case), lengths: Vec::new() })
+        Some(SharedIndex { part, texts: Table::new(ignore_case), lengths: Vec::new() })
     }
 
     /// Adds the patterns of `index` for `owner`; false when there are too many.
