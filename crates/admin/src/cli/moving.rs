@@ -105,7 +105,7 @@ pub(super) fn name(call: &Call<'_>, target: &Target) -> Reply {
         return tell(&format!("invalid fqdn '{given}' {BY}"));
     }
     let now = target.server().location.now();
-    let now = now.host.as_deref().unwrap_or_default();
+    let now = now.host.as_deref().unwrap_or("(null)");
     if now.eq_ignore_ascii_case(given) {
         return tell(&format!("no need to change the FDQN {BY}"));
     }

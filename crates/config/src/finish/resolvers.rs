@@ -47,8 +47,9 @@ pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) 
             complain(cx, &wanted.place, message, &wanted.value, shared);
             continue;
         };
-        // Nobody asks for an address that is no name, but the section must be there all the same.
-        let Some(host) = &server.host else { continue };
+        // A server with an address has no name to be resolved until a command gives it one.
+        let inet = matches!(server.address.address, crate::model::Address::Ip(_));
+        let Some(host) = server.host.as_deref().or(inet.then_some("")) else { continue };
         server.resolve = Some(Arc::new(dns::ResolveSettings {
             resolvers,
             name: host.to_ascii_lowercase(),

@@ -143,7 +143,7 @@ fn a_server_names_a_section_and_says_what_it_likes() {
         (b.service, b.shares, b.keeps_weight, b.family),
         (true, true, true, dns::RecordType::V6)
     );
-    assert_eq!(all[2].resolve, None, "an address needs no name server");
+    assert_eq!(&*of(2).name, "", "a command may give it a name");
     assert!(!of(3).shares);
     let unknown = format!("{SECTION}backend b\n server s a.test:80 init-addr none resolvers z\n");
     let message = "backend 'b', server 's': unable to find required resolvers 'z'";

@@ -72,7 +72,9 @@ impl Keeper {
         for proxy in shared.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
             for (slot, server) in proxy.back.iter().flat_map(|back| &back.servers).enumerate() {
                 let own = server.settings.resolve.as_ref();
-                if let Some(resolve) = own.filter(|it| it.resolvers == self.resolver) {
+                if let Some(resolve) =
+                    own.filter(|it| it.resolvers == self.resolver && !it.name.is_empty())
+                {
                     let guest = Guest { backend: proxy.index, slot };
                     let now = self.now();
                     self.searches.take_in(guest, &resolve.name, resolve.kind(), now);

@@ -236,10 +236,12 @@ fn occupy(worker: &Worker, room: &Room, service: &SrvRecord) {
     weigh(worker, room, service);
 }
 
-/// A server has another name from now on; its address stays until that resolves.
+/// A server has another name from now on; its address stays until that resolves. A first name is
+/// no change that a state file reports, as with HAProxy.
 pub(super) fn rename(worker: &Worker, room: &Room, name: &str) {
+    let first = room.server().is_some_and(|server| server.location.now().host.is_none());
     events::relocate(worker, &room.proxy, room.slot, |place| place.host = Some(name.into()));
-    if let Some(back) = room.back() {
+    if let Some(back) = room.back().filter(|_| !first) {
         let set = Admin::FQDN_CHANGED;
         back.balancer.set_admin(room.slot, set, Admin::default(), worker.millis());
     }

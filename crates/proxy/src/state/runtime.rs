@@ -581,7 +581,9 @@ impl Server {
     /// Whether another server may take its place once it is deleted.
     pub(crate) fn is_renewable(&self) -> bool {
         let alone = self.settings.balance.track.is_none() && self.followers.is_empty();
-        self.settings.words.is_some() && self.settings.resolve.is_none() && alone
+        let named = self.settings.resolve.as_ref().is_some_and(|it| !it.name.is_empty());
+        let named = named || self.location.now().host.is_some();
+        self.settings.words.is_some() && !named && alone
     }
 
     /// Idle connections that may be shared, of all threads and of none.

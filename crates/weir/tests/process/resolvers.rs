@@ -420,8 +420,24 @@ fn a_command_gives_a_server_another_name() {
     ] {
         assert_eq!(weir.cli(&format!("set server b/s fqdn {name}")).trim(), answer);
     }
-    assert!(weir.cli("set server b/t fqdn other.test").contains("no resolution is configured"));
     assert_eq!(state(&weir, "s", &fields), "127.0.0.2 other.test 64");
+}
+
+#[test]
+fn a_command_gives_a_server_with_an_address_a_name() {
+    let (dns, log) = (NameServer::new(), LogReceiver::new());
+    dns.say("app.test A", Says::Records(&["127.0.0.2"]));
+    let back = " server s 127.0.0.1:80\n server t /none.sock\n";
+    let weir = setup(&dns, &log, "", "", back).start();
+    let fields = ["srv_addr", "srv_fqdn", "srv_admin_state"];
+    assert_eq!(state(&weir, "s", &fields), "127.0.0.1 - 0");
+    let by = "by 'stats socket command'";
+    let told = format!("b/s changed its FQDN from (null) to app.test {by}");
+    assert_eq!(weir.cli("set server b/s fqdn app.test").trim(), told);
+    wait_for(&weir, "s", &fields, "127.0.0.2 app.test 0");
+    let told = format!("b/s changed its FQDN from app.test to none.test {by}");
+    assert_eq!(weir.cli("set server b/s fqdn none.test").trim(), told);
+    assert!(weir.cli("set server b/t fqdn app.test").contains("no resolution is configured"));
 }
 
 /// A server's place as a service tells it, and why it rests.
