@@ -1,10 +1,10 @@
 //! What every parser of a line may reach: environment, files, names, diagnostics. Never the objects being built.
 use crate::addr::{self, Resolver};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::dump::Listing;
 use crate::env::Environment;
 use crate::features::Features;
 use crate::line::{Args, Fault};
-use crate::listing::Listing;
 use crate::source::Files;
 use sample::pattern::PatternFiles;
 use sample::vars::SharedVars;

@@ -8,7 +8,7 @@ use crate::model::{
     LogStyle, LogTarget, Mailers, Mode, Program, ProxyKind, Resolvers, Ring, Rules, ServerOptions,
     StatsPage,
 };
-use crate::parse::DraftUserList;
+use rules::UserList;
 use rules::check::{RequestLine, Script, Step};
 use sample::{AclTable, Captures, NeededCapture};
 use std::collections::HashMap;
@@ -39,6 +39,22 @@ pub(crate) struct Draft {
 pub(crate) struct DraftLogForward {
     pub(crate) section: LogForward,
     pub(crate) logs: Vec<DraftLog>,
+}
+
+/// A list while its lines are read.
+pub(crate) struct DraftUserList {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) list: UserList,
+    /// Groups with the users that their lines name.
+    pub(crate) groups: Vec<Group>,
+}
+
+/// One `group` line.
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) users: Vec<String>,
+    pub(crate) place: Place,
 }
 
 /// What kind of section a draft is.

@@ -2,9 +2,10 @@
 use crate::cx::{Cx, Setup};
 use crate::diag::Diagnostics;
 use crate::draft::Draft;
+use crate::dump::Listing;
 use crate::model::Model;
 use crate::source::Source;
-use crate::{finish, parse, point};
+use crate::{point, reader, validate};
 use stdx::is_ignored;
 
 /// What loading gave.
@@ -80,9 +81,25 @@ pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
     let mut draft = Draft::default();
     draft.global.tls.trusts_servers = trusts_servers;
     for source in sources {
-        parse::file(&mut draft, &mut cx, source);
+        reader::file(&mut draft, &mut cx, source);
     }
-    let model = finish::model(draft, &mut cx);
+    let model = validate::model(draft, &mut cx);
     point::point(&mut cx.diagnostics, sources);
     Loaded { model, diagnostics: cx.diagnostics }
+}
+
+/// The lines that count, after comments, conditions and variables: sections at the margin, the rest
+/// behind a tab, words quoted where they must be. Read again, it is the same configuration.
+///
+/// With a key, it can be shown to others: secrets are left out with the rest of their line, and of
+/// the words that remain, those that neither the language nor arithmetic knows stand as six
+/// hexadecimal digits, the same ones for the same word and key.
+pub fn listing(sources: &[Source], setup: Setup<'_>, key: Option<u32>) -> String {
+    let mut cx = Cx::new(setup);
+    cx.listing = Some(Listing { key, text: String::new() });
+    let mut draft = Draft::default();
+    for source in sources {
+        reader::file(&mut draft, &mut cx, source);
+    }
+    cx.listing.map_or_else(String::new, |listing| listing.text)
 }

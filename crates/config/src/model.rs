@@ -50,6 +50,7 @@ pub use proxy::{
 pub use resolvers::{InitAddr, NameServer, ResolveOptions, Resolvers};
 pub use ring::{LogForward, Ring, RingServer};
 pub use rules::{Captured, Formats};
+pub(crate) use server::constant;
 pub use server::{Observe, OnError, Server, ServerOptions, Websocket};
 pub use threads::{MAX_GROUPS, MAX_THREADS, PER_GROUP, Seat, ThreadSet, Threads};
 

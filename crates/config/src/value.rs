@@ -135,6 +135,11 @@ pub(crate) fn numbers(text: &str, most: u16) -> Result<Vec<u16>, String> {
     Ok((low as u16..=high as u16).collect())
 }
 
+/// Whether a character may be in the name of a proxy, a server or an ACL (section 4).
+pub(crate) fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

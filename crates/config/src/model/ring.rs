@@ -31,6 +31,13 @@ pub struct Ring {
     pub(crate) default_format: bool,
 }
 
+impl Ring {
+    /// The size of a ring without `size`, in bytes: that of a buffer.
+    pub(crate) const SIZE: usize = 16_384;
+    /// The longest message without `maxlen`, in bytes.
+    pub(crate) const MAX_LEN: usize = 1_024;
+}
+
 /// A server that gets the messages of a ring over TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingServer {

@@ -168,3 +168,15 @@ impl Default for ServerOptions {
         }
     }
 }
+
+/// The text in `str(text)`.
+pub(crate) fn constant(expression: &str) -> Option<&str> {
+    expression.strip_prefix("str(")?.strip_suffix(')')
+}
+
+impl ServerOptions {
+    /// The name that it is asked by, where that has to be a constant (`sni`).
+    pub fn server_name(&self) -> Option<&str> {
+        constant(&self.tls.sni.as_ref()?.written.0)
+    }
+}

@@ -18,12 +18,12 @@ pub(super) fn id(args: Args<'_>, other: &str) -> Parsed<u32> {
 }
 
 /// `user`: the number of an account.
-pub(super) fn user(cx: &Cx<'_>, args: Args<'_>) -> Parsed<u32> {
+pub(crate) fn user(cx: &Cx<'_>, args: Args<'_>) -> Parsed<u32> {
     account(cx, args, "/etc/passwd", "user")
 }
 
 /// `group`: the number of a group.
-pub(super) fn group(cx: &Cx<'_>, args: Args<'_>) -> Parsed<u32> {
+pub(crate) fn group(cx: &Cx<'_>, args: Args<'_>) -> Parsed<u32> {
     account(cx, args, "/etc/group", "group")
 }
 

@@ -157,7 +157,7 @@ pub(crate) const OPTIONS: &[Entry] = &[
 
 /// Who listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
+pub(crate) enum Use {
     /// A proxy.
     Proxy,
     /// The runtime API.
@@ -169,7 +169,7 @@ pub(super) enum Use {
 }
 
 /// The listeners of one line: argument 1 is the list of addresses, options follow.
-pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: Use) -> Parsed {
+pub(crate) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: Use) -> Parsed {
     let list = args.need(
         1,
         "'bind' expects {<path>|[addr1]:port1[-end1]}{,[addr]:port[-end]}... as arguments.",
@@ -270,7 +270,7 @@ fn options(cx: &mut Cx<'_>, args: Args<'_>, context: &str) -> Parsed<BindOptions
 }
 
 /// The entry of a word.
-pub(super) fn find(name: &str) -> Option<&'static Entry> {
+pub(crate) fn find(name: &str) -> Option<&'static Entry> {
     Keyword::find(OPTIONS, name).or_else(|| Keyword::find(tls::BIND, name))
 }
 

@@ -147,7 +147,7 @@ pub(super) fn errorfile(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>)
 }
 
 /// A line of an `http-errors` section (section 3.8).
-pub(super) fn section_line(section: &mut HttpErrors, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+pub(crate) fn section_line(section: &mut HttpErrors, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let name = args.text(0);
     if name != "errorfile" {
         let unknown = format!("unknown keyword '{name}' in 'http-errors' section");

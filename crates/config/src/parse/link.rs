@@ -90,7 +90,7 @@ pub(super) fn dispatch(cx: &Cx<'_>, args: Args<'_>) -> Parsed<Address> {
 }
 
 /// A line of a `namespace_list` section.
-pub(super) fn namespaces(global: &mut Global, cx: &Cx<'_>, args: Args<'_>) -> Parsed {
+pub(crate) fn namespaces(global: &mut Global, cx: &Cx<'_>, args: Args<'_>) -> Parsed {
     match args.text(0) {
         "namespace" => {
             let name = args.need(1, "'namespace' expects a name as argument.")?;
@@ -107,7 +107,7 @@ pub(super) fn namespaces(global: &mut Global, cx: &Cx<'_>, args: Args<'_>) -> Pa
 }
 
 /// The name of a namespace, the word behind the keyword, if there is one.
-pub(super) fn namespace(cx: &Cx<'_>, args: Args<'_>, name: &str) -> Parsed {
+pub(crate) fn namespace(cx: &Cx<'_>, args: Args<'_>, name: &str) -> Parsed {
     match cx.files.has_namespace(name) {
         true => Ok(()),
         false => Err(args.fault(1, format!("Cannot open namespace '{name}'."))),
@@ -115,7 +115,7 @@ pub(super) fn namespace(cx: &Cx<'_>, args: Args<'_>, name: &str) -> Parsed {
 }
 
 /// The source that `word` stands behind.
-pub(super) fn behind<'s>(
+pub(crate) fn behind<'s>(
     source: &'s mut Option<Source>,
     args: Args<'_>,
     word: &str,
@@ -125,7 +125,7 @@ pub(super) fn behind<'s>(
 }
 
 /// `interface <name>` behind a source.
-pub(super) fn interface(source: &mut Source, args: Args<'_>) -> Parsed {
+pub(crate) fn interface(source: &mut Source, args: Args<'_>) -> Parsed {
     let name = args.need(1, "missing interface name.")?;
     if name.len() > 15 {
         return Err(args.fault(1, "'interface' : interface name too long (max 15)"));

@@ -51,13 +51,13 @@ pub(super) fn proxy(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> 
 
 /// `log global`: the targets of `global`, by reference. A list has them once, as in HAProxy, also
 /// when `defaults` has named them already.
-pub(super) fn add_global(logs: &mut Vec<DraftLog>) {
+pub(crate) fn add_global(logs: &mut Vec<DraftLog>) {
     if !logs.iter().any(|log| matches!(log, DraftLog::Global)) {
         logs.push(DraftLog::Global);
     }
 }
 
-pub(super) fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogTarget> {
+pub(crate) fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogTarget> {
     let text = args.need(1, expected)?;
     let address = address(cx, args, text)?;
     let mut target = LogTarget {
@@ -145,8 +145,8 @@ fn implicit_ring(cx: &Cx<'_>, args: Args<'_>, address: Address) -> Arc<str> {
             place.file, place.line
         ),
         format: LogTransport::Local,
-        max_len: super::ring::MAX_LEN,
-        size: super::ring::SIZE,
+        max_len: Ring::MAX_LEN,
+        size: Ring::SIZE,
         backing_file: None,
         servers: vec![server],
         connect: Some(1_000),
@@ -182,7 +182,7 @@ fn format(args: Args<'_>, n: usize) -> Parsed<LogTransport> {
 }
 
 /// The envelope of this name.
-pub(super) fn transport(name: &str) -> Option<LogTransport> {
+pub(crate) fn transport(name: &str) -> Option<LogTransport> {
     Some(match name {
         "local" => LogTransport::Local,
         "rfc3164" => LogTransport::Rfc3164,

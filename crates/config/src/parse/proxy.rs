@@ -1,7 +1,7 @@
 //! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2). Never resolves a reference.
 use super::values::{self, limit_at, log_tag, text};
 use super::{
-    balance, bind, check, http, language, link, log, mailers, option, removed, server, stats,
+    balance, bind, check, email_alert, http, language, link, log, option, removed, server, stats,
     stick_table, timeout,
 };
 use crate::cx::{Cx, Prefix};
@@ -129,7 +129,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "{ from <emailaddr> | level <level> | mailers <mailersect> | myhostname <hostname> | to <emailaddr> }",
         Places::ALL,
         "Sends mails about servers.",
-        mailers::alert,
+        email_alert::alert,
     ),
     entry("enabled", "", Places::ALL, "Puts the proxy back into service.", |p, _, a| {
         a.no_more_than(0).map(|()| p.settings.disabled = false)
@@ -694,7 +694,7 @@ fn http_reuse(args: Args<'_>) -> Parsed<HttpReuse> {
 }
 
 /// Whether `no` and `default` may stand before this keyword.
-pub(super) fn takes_prefix(name: &str) -> bool {
+pub(crate) fn takes_prefix(name: &str) -> bool {
     matches!(
         name,
         "option"

@@ -19,7 +19,7 @@ use stdx::leading_number;
 
 /// What one line fills: options, and the number that only servers may have.
 pub(crate) struct Filling {
-    pub(super) options: ServerOptions,
+    pub(crate) options: ServerOptions,
     id: Option<u32>,
     /// Whether the section is in HTTP mode.
     http: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Filling {
 
 impl Filling {
     /// No presets at all, as for servers outside of proxies.
-    pub(super) fn bare() -> Self {
+    pub(crate) fn bare() -> Self {
         Self { options: ServerOptions::default(), id: None, http: false }
     }
 
@@ -151,7 +151,7 @@ pub(crate) const OPTIONS: &[Entry] = &[
         delay(a).map(|t| s.options.check.inter = t)
     }),
     entry("log-proto", "<logproto>", "How a ring sends its messages.", |_, cx, a| {
-        super::ring::octet_count(a)?;
+        octet_count(a)?;
         cx.warn(a, 0, "'log-proto' has no effect outside 'ring' sections");
         Ok(())
     }),
@@ -351,7 +351,7 @@ pub(crate) const OPTIONS: &[Entry] = &[
 ];
 
 /// A `server` line.
-pub(super) fn server(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+pub(crate) fn server(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let expected = "'server' expects <name> and <addr>[:<port>] as arguments.";
     let name = args.need(1, expected)?;
     args.need(2, expected)?;
@@ -445,7 +445,7 @@ fn define(
 /// The name behind the keyword.
 fn sound_name(args: Args<'_>) -> Parsed<&str> {
     let name = args.text(1);
-    match name.char_indices().find(|(_, c)| !super::section::name_char(*c)) {
+    match name.char_indices().find(|(_, c)| !crate::value::is_name_char(*c)) {
         None => Ok(name),
         Some((at, c)) => {
             let message = format!("character '{c}' is not permitted in server name '{name}'.");
@@ -535,7 +535,7 @@ fn options(
 }
 
 /// The entry of a word.
-pub(super) fn find(name: &str) -> Option<&'static Entry> {
+pub(crate) fn find(name: &str) -> Option<&'static Entry> {
     Keyword::find(OPTIONS, name).or_else(|| Keyword::find(tls::SERVER, name))
 }
 
@@ -686,4 +686,16 @@ fn resolve_options(args: Args<'_>, to: &mut ResolveOptions) -> Parsed {
         }
     }
     Ok(())
+}
+
+/// `log-proto { legacy | octet-count }`: whether messages go behind their length.
+pub(crate) fn octet_count(args: Args<'_>) -> Parsed<bool> {
+    match args.text(1) {
+        "legacy" => Ok(false),
+        "octet-count" => Ok(true),
+        other => Err(args.fault(
+            1,
+            format!("'log-proto' expects one of 'legacy' or 'octet-count' but got '{other}'."),
+        )),
+    }
 }

@@ -113,7 +113,7 @@ pub(crate) const VERBS: &[Entry] = &[
 ];
 
 fn node_char(c: char) -> bool {
-    c != ':' && super::section::name_char(c)
+    c != ':' && crate::value::is_name_char(c)
 }
 
 /// A name without a colon has an empty password. Of two lines about one user the first counts.

@@ -17,7 +17,7 @@ pub(super) fn integer(args: Args<'_>, range: RangeInclusive<u32>) -> Parsed<u32>
 }
 
 /// The integer at argument `n`, within bounds; what does not belong to it is ignored and told.
-pub(super) fn number_at(args: Args<'_>, n: usize, range: RangeInclusive<u32>) -> Parsed<u32> {
+pub(crate) fn number_at(args: Args<'_>, n: usize, range: RangeInclusive<u32>) -> Parsed<u32> {
     within(args, n, args.leading(n), range)
 }
 
@@ -122,7 +122,7 @@ pub(super) fn seconds_at(args: Args<'_>, n: usize, subject: &str) -> Parsed<u32>
 }
 
 /// The time at argument `n`, in ms.
-pub(super) fn time_at(args: Args<'_>, n: usize, unit: Unit, subject: &str) -> Parsed<u64> {
+pub(crate) fn time_at(args: Args<'_>, n: usize, unit: Unit, subject: &str) -> Parsed<u64> {
     let given = args.text(n);
     noted(args, n, value::time(given, unit))
         .map_err(|e| args.fault_at(n, e.offset(), e.message(given, subject)))

@@ -20,7 +20,7 @@ const MODEL: &str = "crates/config/src/model";
 const READERS: &[&str] = &[
     "crates/weir/src/",
     "crates/admin/src/",
-    "crates/config/src/finish",
+    "crates/config/src/validate",
     "crates/config/src/load.rs",
     MODEL,
 ];

@@ -1,38 +1,18 @@
 //! The configuration as it was understood, one line per statement (`-dC`). Never shows what a key hides.
 
-use crate::cx::{Cx, Setup};
-use crate::draft::Draft;
 use crate::known;
 use crate::line::Args;
 use crate::model::{FACILITIES, LEVELS};
-use crate::parse;
-use crate::source::Source;
 use sample::hash::xxh32;
 use sample::word;
 use std::fmt::Write as _;
-
-/// The lines that count, after comments, conditions and variables: sections at the margin, the rest
-/// behind a tab, words quoted where they must be. Read again, it is the same configuration.
-///
-/// With a key, it can be shown to others: secrets are left out with the rest of their line, and of
-/// the words that remain, those that neither the language nor arithmetic knows stand as six
-/// hexadecimal digits, the same ones for the same word and key.
-pub fn listing(sources: &[Source], setup: Setup<'_>, key: Option<u32>) -> String {
-    let mut cx = Cx::new(setup);
-    cx.listing = Some(Listing { key, text: String::new() });
-    let mut draft = Draft::default();
-    for source in sources {
-        parse::file(&mut draft, &mut cx, source);
-    }
-    cx.listing.map_or_else(String::new, |listing| listing.text)
-}
 
 /// The text as it grows.
 #[derive(Debug)]
 pub(crate) struct Listing {
     /// What names are hashed with.
-    key: Option<u32>,
-    text: String,
+    pub(crate) key: Option<u32>,
+    pub(crate) text: String,
 }
 
 /// Lines that hold secrets: their first words, and how many words may be shown.
@@ -157,6 +137,7 @@ const GLUE: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::listing;
     use crate::source::Source;
     use crate::tests::setup;
     use proptest::prelude::*;

@@ -1,13 +1,24 @@
 //! The lines that open sections (sections 3 and 4): names, `from`, inheritance. Never parses what is inside.
 use crate::cx::Cx;
-use crate::draft::{Draft, DraftKind, DraftLogForward, DraftProxy, Settings};
+use crate::draft::{Draft, DraftKind, DraftLogForward, DraftProxy, DraftUserList, Settings};
 use crate::line::{Args, Parsed};
 use crate::model::{
     At, HttpErrors, LogForward, LogTransport, Mailers, Program, ProxyKind, Resolvers, Ring,
 };
-use crate::parse::DraftUserList;
+use crate::value::is_name_char;
 use std::sync::Arc;
 use stdx::is_ignored;
+
+pub(crate) mod error_recovery;
+pub(crate) mod log_forward;
+pub(crate) mod mailers;
+pub(crate) mod program;
+pub(crate) mod resolvers;
+pub(crate) mod ring;
+pub(crate) mod userlist;
+
+pub(crate) use resolvers::parse_system;
+pub(crate) use userlist::resolve as resolve_userlist;
 
 /// The section in which lines stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +54,9 @@ pub(crate) enum Section {
 /// Sections of HAProxy 2.7 that are not implemented yet.
 const OTHERS: [&str; 3] = ["cache", "fcgi-app", "peers"];
 
-/// Whether a character may be in the name of a proxy, a server or an ACL (section 4).
-pub(super) fn name_char(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':')
-}
-
 /// Opens the section that the line names; `None` if it names none. Faults do not keep the section
 /// from opening, so that its lines are judged too.
-pub(super) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option<Section> {
+pub(crate) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option<Section> {
     let kind = match args.text(0) {
         name if is_ignored("section", name) => return Some(Section::Skipped),
         "global" => {
@@ -146,7 +152,7 @@ fn mailers(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
 
 fn resolvers(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
     let name = only_name(cx, args, "missing name for resolvers section.");
-    if let Some((at, c)) = name.char_indices().find(|(_, c)| !name_char(*c)) {
+    if let Some((at, c)) = name.char_indices().find(|(_, c)| !is_name_char(*c)) {
         let message = format!("character '{c}' is not permitted in 'resolvers' name '{name}'.");
         cx.alert(args, args.fault_at(1, at, message));
     }
@@ -178,7 +184,7 @@ fn program(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
 
 fn ring(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
     let name = told(cx, args, args.need(1, "missing ring name.")).unwrap_or("");
-    if let Some((at, c)) = name.char_indices().find(|(_, c)| !name_char(*c)) {
+    if let Some((at, c)) = name.char_indices().find(|(_, c)| !is_name_char(*c)) {
         let message = format!("invalid ring name '{name}' (character '{c}' is not permitted).");
         cx.alert(args, args.fault_at(1, at, message));
     }
@@ -191,8 +197,8 @@ fn ring(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
         place: args.place().clone(),
         description: name.to_owned(),
         format: LogTransport::Local,
-        max_len: super::ring::MAX_LEN,
-        size: super::ring::SIZE,
+        max_len: Ring::MAX_LEN,
+        size: Ring::SIZE,
         backing_file: None,
         servers: Vec::new(),
         connect: None,
@@ -207,7 +213,7 @@ const LOG_CLIENTS: u32 = 10;
 
 fn log_forward(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
     let name = only_name(cx, args, "missing name for log-forward section.");
-    if let Some((at, c)) = name.char_indices().find(|(_, c)| !name_char(*c)) {
+    if let Some((at, c)) = name.char_indices().find(|(_, c)| !is_name_char(*c)) {
         let message = format!("character '{c}' is not permitted in 'log-forward' name '{name}'.");
         cx.alert(args, args.fault_at(1, at, message));
     }
@@ -276,7 +282,7 @@ fn only_name<'l>(cx: &mut Cx<'_>, args: Args<'l>, missing: &str) -> &'l str {
 fn name(args: Args<'_>) -> Parsed<&str> {
     let keyword = args.text(0);
     let name = args.need(1, format!("'{keyword}' expects an <id> argument"))?;
-    match name.char_indices().find(|(_, c)| !name_char(*c)) {
+    match name.char_indices().find(|(_, c)| !is_name_char(*c)) {
         None => Ok(name),
         Some((at, c)) => Err(args.fault_at(
             1,

@@ -1,6 +1,6 @@
 //! Lines that declare a scope: `[name]` alone. As with HAProxy 2.6 they mean nothing; never a section.
-use super::section::name_char;
 use crate::lex::LexError;
+use crate::value::is_name_char;
 
 /// Whether the line declares a scope, or what is wrong with it. Looks at the line as it stands:
 /// quotes have no meaning there.
@@ -11,7 +11,7 @@ pub(super) fn declares(line: &str) -> Result<bool, LexError> {
         let message = format!("character '{c}' is not permitted {place}.");
         Err(LexError { at, message })
     };
-    let len = inner.find(|c| !name_char(c)).unwrap_or(inner.len());
+    let len = inner.find(|c| !is_name_char(c)).unwrap_or(inner.len());
     let Some(end) = inner[len..].chars().next().filter(|_| len > 0 || !inner.starts_with(']'))
     else {
         return Err(LexError { at: start, message: "empty scope name is forbidden.".to_owned() });

@@ -1,28 +1,13 @@
 //! `userlist` sections (section 3.4): users, groups, passwords. Never verifies a password.
 use crate::cx::Cx;
 use crate::diag::Place;
+use crate::draft::{DraftUserList, Group};
 use crate::line::{Args, Parsed};
 use rules::userlist::is_supported;
 use rules::{Password, User, UserList};
 
-/// A list while its lines are read.
-pub(crate) struct DraftUserList {
-    pub(crate) name: String,
-    pub(crate) place: Place,
-    pub(crate) list: UserList,
-    /// Groups with the users that their lines name.
-    pub(crate) groups: Vec<Group>,
-}
-
-/// One `group` line.
-pub(crate) struct Group {
-    name: String,
-    users: Vec<String>,
-    place: Place,
-}
-
 /// One line of a `userlist` section.
-pub(super) fn line(list: &mut DraftUserList, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+pub(crate) fn line(list: &mut DraftUserList, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     match args.text(0) {
         "user" => user(list, cx, args),
         "group" => group(list, cx, args),

@@ -1,8 +1,8 @@
 //! What a proof makes of a line: the word that it wants ignored is taken out. Never acts in a release build.
-use super::section::Section;
-use super::{bind, server};
 use crate::keyword::Keyword;
 use crate::lex::Word;
+use crate::parse::{bind, server};
+use crate::section::Section;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use stdx::mutation::ignored_keyword;

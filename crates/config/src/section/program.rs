@@ -1,14 +1,14 @@
 //! `program` sections (section 3.7). Never starts one.
-use super::accounts;
 use crate::cx::{Cx, Prefix};
 use crate::line::{Args, Parsed};
 use crate::model::Program;
+use crate::parse;
 
 /// The keywords of the section.
 const KEYWORDS: [&str; 4] = ["command", "group", "option", "user"];
 
 /// One line of a `program` section.
-pub(super) fn line(program: &mut Program, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+pub(crate) fn line(program: &mut Program, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     match args.text(0) {
         "command" => {
             args.need(
@@ -22,11 +22,11 @@ pub(super) fn line(program: &mut Program, cx: &mut Cx<'_>, args: Args<'_>) -> Pa
             Ok(())
         }
         "user" => {
-            program.uid = Some(accounts::user(cx, args)?);
+            program.uid = Some(parse::user(cx, args)?);
             args.no_more_than(1)
         }
         "group" => {
-            program.gid = Some(accounts::group(cx, args)?);
+            program.gid = Some(parse::group(cx, args)?);
             args.no_more_than(1)
         }
         "option" => option(program, cx, args),

@@ -4,7 +4,7 @@ use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
 use crate::model::{Resolvers, Rules};
-use crate::parse::parse_system;
+use crate::section::parse_system;
 use rules::action::VariableEdit;
 use std::sync::Arc;
 

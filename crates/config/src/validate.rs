@@ -1,7 +1,9 @@
 //! Drafts into the model: references resolved, numbers given, settings judged together. Never reads text.
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
-use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
+use crate::draft::{
+    Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy, DraftUserList,
+};
 use crate::model::{
     At, Balance, Check, Disguise, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport,
     MAX_THREADS, Mailers, Mode, Model, PER_GROUP, Process, Program, Protocol, Proxy, ProxyKind,
@@ -27,7 +29,7 @@ pub(crate) mod tls;
 mod track;
 mod tracking;
 
-use crate::parse::{DraftUserList, resolve_userlist};
+use crate::section::resolve_userlist;
 use rules::{BackendName, UserList};
 
 /// The model, unless anything forbids it. What is wrong is added to the diagnostics.

@@ -1,13 +1,13 @@
 //! What a wrong line was to define: it is there all the same, so that only its own mistake is told and not every line
 //! that speaks of it. Never says anything itself, and never makes a configuration good.
-use super::proxy;
 use crate::cx::Cx;
 use crate::draft::DraftProxy;
 use crate::lex::Word;
 use crate::line::{Args, Line};
+use crate::parse::proxy;
 
 /// Defines in a section what the line would have.
-pub(super) fn define(section: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) {
+pub(crate) fn define(section: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) {
     let Some(words) = instead(section, args) else { return };
     let words = words.into_iter().map(Word::plain).collect();
     let line = Line::new(words, "", args.place().clone());

@@ -1,19 +1,19 @@
 //! Servers that an operator adds while the program runs (management.txt 9.3, `add server`): the words of a `server`
 //! line, without presets. Never adds one.
-use super::server;
 use crate::addr::{Family, Resolver};
 use crate::cx::{Cx, LocalPeer, Setup};
 use crate::diag::Place;
 use crate::draft::{DraftKind, DraftProxy, Settings};
 use crate::env::Environment;
 use crate::features::Features;
-use crate::finish::tls::connector;
-use crate::finish::{is_usable, missing_port, unspoken_by_checks};
 use crate::keyword::Keyword;
 use crate::lex::Word;
 use crate::line::Line;
 use crate::model::{InitAddr, Mode, ProxyKind, Server, ServerPort, TlsProcess};
+use crate::parse::server;
 use crate::source::{Disk, Files as _};
+use crate::validate::tls::connector;
+use crate::validate::{is_usable, missing_port, unspoken_by_checks};
 use rules::check::StepPorts;
 use std::io;
 use std::net::IpAddr;

@@ -1,15 +1,13 @@
 //! `resolvers` sections (section 5.3.2). Never asks a name server.
-use super::link;
-use super::ring::constant;
-use super::server::{Filling, OPTIONS};
-use super::tls;
-use super::values::time_at;
 use crate::addr;
 use crate::cx::Cx;
 use crate::keyword::Keyword;
 use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{NameServer, Resolvers, ServerOptions};
+use crate::model::{NameServer, Resolvers, ServerOptions, constant};
+use crate::parse::server::{Filling, OPTIONS};
+use crate::parse::values::time_at;
+use crate::parse::{link, tls};
 use crate::value::{self, Unit};
 use std::net::{IpAddr, SocketAddr};
 
@@ -28,7 +26,7 @@ const KEYWORDS: [&str; 7] = [
 const SYSTEM: &str = "/etc/resolv.conf";
 
 /// One line of a `resolvers` section.
-pub(super) fn line(section: &mut Resolvers, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+pub(crate) fn line(section: &mut Resolvers, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     match args.text(0) {
         "accepted_payload_size" => payload(section, args),
         "hold" => hold(section, args),

@@ -1,26 +1,21 @@
 //! `ring` sections (section 3.9). Never holds a message.
-use super::server::Filling;
-use super::values::time_at;
-use super::{log, tls};
 use crate::addr;
 use crate::cx::Cx;
 use crate::keyword::Keyword;
 use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{Address, Ring, RingServer, ServerOptions, ServerPort};
+use crate::model::{Address, Ring, RingServer, ServerPort, constant};
+use crate::parse::server::{Filling, octet_count};
+use crate::parse::values::time_at;
+use crate::parse::{log, tls};
 use crate::value::{self, Unit};
-
-/// The size of a ring unless told, in bytes: that of a buffer.
-pub(super) const SIZE: usize = 16_384;
-/// The longest message unless told, in bytes.
-pub(super) const MAX_LEN: usize = 1_024;
 
 /// The keywords of the section.
 const KEYWORDS: [&str; 7] =
     ["backing-file", "description", "format", "maxlen", "server", "size", "timeout"];
 
 /// One line of a `ring` section.
-pub(super) fn line(ring: &mut Ring, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+pub(crate) fn line(ring: &mut Ring, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     match args.text(0) {
         "backing-file" => {
             let path = args.need(1, "'backing-file' expects <path> as an argument.")?;
@@ -45,9 +40,10 @@ pub(super) fn line(ring: &mut Ring, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
         "server" => server(ring, cx, args),
         "size" => {
             let size = bytes(args)?;
-            if size < SIZE {
+            if size < Ring::SIZE {
                 let message = format!(
-                    "ignoring new size '{size}' that is smaller than the usual size '{SIZE}' for ring '{}'.",
+                    "ignoring new size '{size}' that is smaller than the usual size '{}' for ring '{}'.",
+                    Ring::SIZE,
                     ring.name
                 );
                 cx.warn(args, 1, message);
@@ -132,28 +128,4 @@ fn server(ring: &mut Ring, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let name = name.to_owned();
     ring.servers.push(RingServer { name, address, counts, options, tls: None, place });
     Ok(())
-}
-
-/// The text in `str(text)`.
-pub(super) fn constant(expression: &str) -> Option<&str> {
-    expression.strip_prefix("str(")?.strip_suffix(')')
-}
-
-impl ServerOptions {
-    /// The name that it is asked by, where that has to be a constant (`sni`).
-    pub fn server_name(&self) -> Option<&str> {
-        constant(&self.tls.sni.as_ref()?.written.0)
-    }
-}
-
-/// `log-proto { legacy | octet-count }`: whether messages go behind their length.
-pub(super) fn octet_count(args: Args<'_>) -> Parsed<bool> {
-    match args.text(1) {
-        "legacy" => Ok(false),
-        "octet-count" => Ok(true),
-        other => Err(args.fault(
-            1,
-            format!("'log-proto' expects one of 'legacy' or 'octet-count' but got '{other}'."),
-        )),
-    }
 }

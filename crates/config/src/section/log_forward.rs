@@ -1,17 +1,17 @@
 //! `log-forward` sections (section 3.10). Never receives a message.
-use super::values::{number_at, time_at};
-use super::{bind, log};
 use crate::cx::Cx;
 use crate::draft::{DraftLog, DraftLogForward};
 use crate::line::{Args, Parsed};
 use crate::model::{Address, Bind, BindAddress};
+use crate::parse::values::{number_at, time_at};
+use crate::parse::{bind, log};
 use crate::value::Unit;
 
 /// The keywords of the section.
 const KEYWORDS: [&str; 6] = ["backlog", "bind", "dgram-bind", "log", "maxconn", "timeout"];
 
 /// One line of a `log-forward` section.
-pub(super) fn line(section: &mut DraftLogForward, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+pub(crate) fn line(section: &mut DraftLogForward, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let own = &mut section.section;
     match args.text(0) {
         "backlog" => {

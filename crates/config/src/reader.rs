@@ -1,0 +1,241 @@
+//! Lines into drafts, section by section, by explicit keyword tables. Never resolves a reference: `finish` does.
+use crate::cx::{Cx, Prefix};
+use crate::diag::{Diagnostic, Place, Severity};
+use crate::directive::Blocks;
+use crate::draft::{Draft, DraftProxy};
+use crate::lex::{self, LexError, Surroundings};
+use crate::line::{Args, Line, Parsed};
+use crate::parse::{catastrophic, global, http, link, proxy};
+use crate::section::{
+    self, Section, error_recovery, log_forward, mailers, program, resolvers, ring, userlist,
+};
+use crate::source::Source;
+
+mod ignore;
+mod scope;
+
+/// Lines between two reports of progress.
+const PROGRESS: usize = 1 << 14;
+
+/// Reads one file into the draft. Mistakes are reported and the next line goes on.
+pub(crate) fn file(draft: &mut Draft, cx: &mut Cx<'_>, source: &Source) {
+    let mut reader =
+        Reader { draft, cx, source, section: Section::Outside, blocks: Blocks::default() };
+    let mut done = 0;
+    for (index, raw) in source.text.split_inclusive('\n').enumerate() {
+        reader.raw_line(raw, index as u32 + 1);
+        done += raw.len();
+        if index % PROGRESS == PROGRESS - 1 {
+            reader.cx.files.progress(&source.name, done, source.text.len());
+        }
+    }
+    for diagnostic in std::mem::take(&mut reader.blocks).unterminated() {
+        reader.cx.diagnostics.push(diagnostic);
+    }
+}
+
+struct Reader<'r, 'c> {
+    draft: &'r mut Draft,
+    cx: &'r mut Cx<'c>,
+    source: &'r Source,
+    section: Section,
+    blocks: Blocks,
+}
+
+impl Reader<'_, '_> {
+    fn raw_line(&mut self, raw: &str, number: u32) {
+        let place = Place::new(&self.source.name, number);
+        let bare = raw.strip_suffix('\n');
+        let text = bare.unwrap_or(raw);
+        let words = {
+            let around = Surroundings {
+                env: &self.cx.env,
+                file: &self.source.name,
+                line: number,
+                section: self.section_name(),
+            };
+            match scope::declares(text) {
+                Ok(true) => Ok(Vec::new()),
+                Ok(false) => lex::split(text, &around).and_then(|words| self.check_encoding(words)),
+                Err(error) => Err(error),
+            }
+        };
+        let words = words.map(|words| ignore::without(words, self.section));
+        match words {
+            Ok(words) if words.is_empty() => {}
+            Ok(words) => self.line(&Line::new(words, text, place.clone())),
+            Err(error) => self.lex_error(error, text, &place),
+        }
+        if bare.is_none() && !text.is_empty() {
+            let message = "Missing LF on last line, file might have been truncated";
+            let error = LexError {
+                at: text.len(),
+                message: format!("{message} at position {}.", text.len() + 1),
+            };
+            self.lex_error(error, text, &place);
+        }
+    }
+
+    /// Replaced bytes are fine in comments only.
+    fn check_encoding<'a>(
+        &self,
+        words: Vec<lex::Word<'a>>,
+    ) -> Result<Vec<lex::Word<'a>>, LexError> {
+        let broken = words.iter().find(|word| self.source.lossy && word.text.contains('\u{fffd}'));
+        match broken {
+            None => Ok(words),
+            Some(word) => Err(LexError {
+                at: word.start,
+                message: "word is not valid UTF-8; write such bytes as \\xNN".to_owned(),
+            }),
+        }
+    }
+
+    fn lex_error(&mut self, error: LexError, text: &str, place: &Place) {
+        self.cx.diagnostics.push(Diagnostic {
+            severity: Severity::Alert,
+            place: Some(place.clone()),
+            column: error.at as u32 + 1,
+            len: 1,
+            message: error.message,
+            suggestion: None,
+            area: None,
+            source: Some(text.to_owned()),
+        });
+    }
+
+    /// What `.SECTION` expands to.
+    fn section_name(&self) -> &str {
+        match self.section {
+            Section::Outside | Section::Skipped => "",
+            Section::Global => "global",
+            Section::Namespaces => "",
+            Section::HttpErrors(at) => &self.draft.http_errors[at].name,
+            Section::UserList(at) => &self.draft.userlists[at].name,
+            Section::Mailers(at) => &self.draft.mailers[at].name,
+            Section::Resolvers(at) => &self.draft.resolvers[at].name,
+            Section::Ring(at) => &self.draft.rings[at].name,
+            Section::Program(at) => &self.draft.programs[at].value.name,
+            Section::LogForward(at) => &self.draft.log_forwards[at].section.name,
+            Section::Defaults(at) if self.draft.defaults[at].name.is_empty() => "defaults",
+            Section::Defaults(at) => &self.draft.defaults[at].name,
+            Section::Proxy(at) => &self.draft.proxies[at].name,
+        }
+    }
+
+    fn line(&mut self, line: &Line<'_>) {
+        let args = line.args();
+        if args.text(0).starts_with('.') {
+            match self.blocks.directive(line, &self.cx.env, &self.cx.features) {
+                Ok(None) => {}
+                Ok(Some((severity, fault))) => {
+                    self.cx.diagnostics.push(line.diagnostic(severity, fault));
+                }
+                Err(fault) => self.cx.alert(args, fault),
+            }
+        } else if self.blocks.active() {
+            let done = self.statement(args);
+            // Words that no parser sees must not vanish, nor must their absence be explained by
+            // what is wrong without them.
+            let done = match args.empty_before_others() {
+                None => done,
+                Some(fault) => Err((args, fault)),
+            };
+            for (word, message) in self.cx.odd_ports.take() {
+                args.note(args.find(0, &word).0, message);
+            }
+            for pattern in sample::regex::take_catastrophic() {
+                args.note(args.find(0, &pattern).0, catastrophic(&pattern));
+            }
+            match done {
+                Ok(()) => self.tell_notes(line),
+                Err((args, fault)) => self.cx.alert(args, fault),
+            }
+        }
+    }
+
+    /// What the line has of oddities.
+    fn tell_notes(&mut self, line: &Line<'_>) {
+        for note in line.notes() {
+            self.cx.diagnostics.push(line.diagnostic(Severity::Warning, note));
+        }
+    }
+
+    /// A line that is not a directive: a section, or a keyword of the current one.
+    fn statement<'l>(&mut self, args: Args<'l>) -> Result<(), (Args<'l>, crate::line::Fault)> {
+        let opened = section::open(self.draft, self.cx, args);
+        if let Some(listing) = &mut self.cx.listing {
+            match opened {
+                Some(_) => listing.section(args),
+                None => listing.statement(args),
+            }
+        }
+        if let Some(section) = opened {
+            self.section = section;
+            return Ok(());
+        }
+        let (prefix, args) = prefixed(args).map_err(|fault| (args, fault))?;
+        self.cx.prefix = prefix;
+        let parsed = match self.section {
+            Section::Outside => {
+                let message = format!("unknown keyword '{}' out of section.", args.text(0));
+                let nearest = crate::suggest::nearest(args.text(0), crate::known::names("section"));
+                match crate::known::is_later("section", args.text(0)) {
+                    true => Err(args.fault(0, crate::known::later(args.text(0)))),
+                    false => Err(args.fault(0, message).suggest(nearest)),
+                }
+            }
+            Section::Skipped => Ok(()),
+            Section::HttpErrors(at) => {
+                http::section_line(&mut self.draft.http_errors[at], self.cx, args)
+            }
+            Section::UserList(at) => userlist::line(&mut self.draft.userlists[at], self.cx, args),
+            Section::Resolvers(at) => resolvers::line(&mut self.draft.resolvers[at], self.cx, args),
+            Section::Ring(at) => ring::line(&mut self.draft.rings[at], self.cx, args),
+            Section::Program(at) => {
+                program::line(&mut self.draft.programs[at].value, self.cx, args)
+            }
+            Section::LogForward(at) => {
+                log_forward::line(&mut self.draft.log_forwards[at], self.cx, args)
+            }
+            Section::Mailers(at) => mailers::line(&mut self.draft.mailers[at], self.cx, args),
+            Section::Namespaces => link::namespaces(&mut self.draft.global, self.cx, args),
+            Section::Global => {
+                if args.text(0) == "stats" {
+                    let before = self.draft.proxies.len();
+                    self.draft.before_stats.get_or_insert(before);
+                }
+                global::line(&mut self.draft.global, self.cx, args)
+            }
+            Section::Defaults(at) => proxy_line(&mut self.draft.defaults[at], self.cx, args),
+            Section::Proxy(at) => proxy_line(&mut self.draft.proxies[at], self.cx, args),
+        };
+        self.cx.prefix = Prefix::None;
+        parsed.map_err(|fault| (args, fault))
+    }
+}
+
+/// A line of a proxy. What it was to define is there even if it is wrong.
+fn proxy_line(section: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let parsed = proxy::line(section, cx, args);
+    if parsed.is_err() {
+        error_recovery::define(section, cx, args);
+    }
+    parsed
+}
+
+/// Cuts `no` or `default` off.
+fn prefixed(args: Args<'_>) -> Parsed<(Prefix, Args<'_>)> {
+    let prefix = match args.text(0) {
+        "no" => Prefix::No,
+        "default" => Prefix::Default,
+        _ => return Ok((Prefix::None, args)),
+    };
+    if !proxy::takes_prefix(args.text(1)) {
+        return Err(args.fault(
+            0,
+            "negation/default currently supported only for options, log, busy-polling, set-dumpable, strict-limits, insecure-fork-wanted and numa-cpu-mapping.",
+        ));
+    }
+    Ok((prefix, args.from(1)))
+}
