@@ -11,7 +11,7 @@ use crate::model::{
 use rules::UserList;
 use rules::check::{RequestLine, Script, Step};
 use sample::{AclTable, Captures, NeededCapture};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::mem::Discriminant;
 use std::sync::Arc;
 
@@ -23,7 +23,9 @@ pub(crate) struct Draft {
     pub(crate) before_stats: Option<usize>,
     pub(crate) http_errors: Vec<HttpErrors>,
     pub(crate) userlists: Vec<DraftUserList>,
-    pub(crate) mailers: Vec<Mailers>,
+    /// Userlists by name, once all lines are read.
+    pub(crate) complete_userlists: BTreeMap<String, UserList>,
+    pub(crate) mailers: Vec<Arc<Mailers>>,
     pub(crate) resolvers: Vec<Resolvers>,
     pub(crate) rings: Vec<Ring>,
     pub(crate) log_forwards: Vec<DraftLogForward>,

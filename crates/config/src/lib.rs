@@ -2,13 +2,14 @@
 //!
 //! Two storeys: [`load`] cuts text into words with spans and fills drafts by explicit tables of
 //! sections and keywords; then references are resolved and the [`model`] comes out, or alerts do.
-//! Reading order: `source` (files), `lex` (words), `cond` and `directive` (`.if`), `line` (arguments
-//! and faults), `parse` (keywords), `section` (kinds of sections), `reader` (lines of a file),
-//! `validate` (references), `load`, `model`.
+//! Reading order: `source` (files), `lex` (words), `cond` and `directive` (`.if`), `line`
+//! (arguments and faults), `parse` (keywords), `section` (kinds of sections), `reader` (lines of a
+//! file), `validate` (references), `build` (the order of all checks), `load`, `model`.
 #![forbid(unsafe_code)]
 
 mod addr;
 mod area;
+mod build;
 mod cond;
 mod cx;
 mod diag;
@@ -51,6 +52,6 @@ pub use lex::{MAX_LINE, Spanned, words};
 pub use load::{Loaded, Verdict, listing, load};
 pub use model::Model;
 pub use output::{Format, document};
-pub use reference::{KeywordDoc, keywords, known_names};
+pub use reference::{KeywordDoc, SectionDoc, keywords, known_names, sections};
 pub use render::{Style, line, one, report, report_before_quiet};
 pub use source::{Disk, Files, MAX_FILE, MAX_READ, Source, collect};

@@ -5,7 +5,7 @@ use crate::draft::Draft;
 use crate::dump::Listing;
 use crate::model::Model;
 use crate::source::Source;
-use crate::{point, reader, validate};
+use crate::{build, point, reader};
 use stdx::is_ignored;
 
 /// What loading gave.
@@ -83,7 +83,7 @@ pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
     for source in sources {
         reader::file(&mut draft, &mut cx, source);
     }
-    let model = validate::model(draft, &mut cx);
+    let model = build::model(draft, &mut cx);
     point::point(&mut cx.diagnostics, sources);
     Loaded { model, diagnostics: cx.diagnostics }
 }

@@ -1,14 +1,12 @@
-//! Lines into drafts, section by section, by explicit keyword tables. Never resolves a reference: `finish` does.
+//! Reads the lines of one file into drafts, section by section.
 use crate::cx::{Cx, Prefix};
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::directive::Blocks;
-use crate::draft::{Draft, DraftProxy};
+use crate::draft::Draft;
 use crate::lex::{self, LexError, Surroundings};
 use crate::line::{Args, Line, Parsed};
-use crate::parse::{catastrophic, global, http, link, proxy};
-use crate::section::{
-    self, Section, error_recovery, log_forward, mailers, program, resolvers, ring, userlist,
-};
+use crate::parse::{catastrophic, proxy};
+use crate::section::{self, Section};
 use crate::source::Source;
 
 mod ignore;
@@ -19,8 +17,7 @@ const PROGRESS: usize = 1 << 14;
 
 /// Reads one file into the draft. Mistakes are reported and the next line goes on.
 pub(crate) fn file(draft: &mut Draft, cx: &mut Cx<'_>, source: &Source) {
-    let mut reader =
-        Reader { draft, cx, source, section: Section::Outside, blocks: Blocks::default() };
+    let mut reader = Reader { draft, cx, source, section: None, blocks: Blocks::default() };
     let mut done = 0;
     for (index, raw) in source.text.split_inclusive('\n').enumerate() {
         reader.raw_line(raw, index as u32 + 1);
@@ -38,7 +35,8 @@ struct Reader<'r, 'c> {
     draft: &'r mut Draft,
     cx: &'r mut Cx<'c>,
     source: &'r Source,
-    section: Section,
+    /// The open section; `None` before the first one.
+    section: Option<Section>,
     blocks: Blocks,
 }
 
@@ -104,23 +102,9 @@ impl Reader<'_, '_> {
         });
     }
 
-    /// What `.SECTION` expands to.
+    /// The text that `.SECTION` stands for.
     fn section_name(&self) -> &str {
-        match self.section {
-            Section::Outside | Section::Skipped => "",
-            Section::Global => "global",
-            Section::Namespaces => "",
-            Section::HttpErrors(at) => &self.draft.http_errors[at].name,
-            Section::UserList(at) => &self.draft.userlists[at].name,
-            Section::Mailers(at) => &self.draft.mailers[at].name,
-            Section::Resolvers(at) => &self.draft.resolvers[at].name,
-            Section::Ring(at) => &self.draft.rings[at].name,
-            Section::Program(at) => &self.draft.programs[at].value.name,
-            Section::LogForward(at) => &self.draft.log_forwards[at].section.name,
-            Section::Defaults(at) if self.draft.defaults[at].name.is_empty() => "defaults",
-            Section::Defaults(at) => &self.draft.defaults[at].name,
-            Section::Proxy(at) => &self.draft.proxies[at].name,
-        }
+        self.section.map_or("", |section| section.title(self.draft))
     }
 
     fn line(&mut self, line: &Line<'_>) {
@@ -163,65 +147,26 @@ impl Reader<'_, '_> {
 
     /// A line that is not a directive: a section, or a keyword of the current one.
     fn statement<'l>(&mut self, args: Args<'l>) -> Result<(), (Args<'l>, crate::line::Fault)> {
-        let opened = section::open(self.draft, self.cx, args);
+        let opened = Section::open(self.draft, self.cx, args);
         if let Some(listing) = &mut self.cx.listing {
             match opened {
                 Some(_) => listing.section(args),
                 None => listing.statement(args),
             }
         }
-        if let Some(section) = opened {
-            self.section = section;
+        if opened.is_some() {
+            self.section = opened;
             return Ok(());
         }
         let (prefix, args) = prefixed(args).map_err(|fault| (args, fault))?;
         self.cx.prefix = prefix;
         let parsed = match self.section {
-            Section::Outside => {
-                let message = format!("unknown keyword '{}' out of section.", args.text(0));
-                let nearest = crate::suggest::nearest(args.text(0), crate::known::names("section"));
-                match crate::known::is_later("section", args.text(0)) {
-                    true => Err(args.fault(0, crate::known::later(args.text(0)))),
-                    false => Err(args.fault(0, message).suggest(nearest)),
-                }
-            }
-            Section::Skipped => Ok(()),
-            Section::HttpErrors(at) => {
-                http::section_line(&mut self.draft.http_errors[at], self.cx, args)
-            }
-            Section::UserList(at) => userlist::line(&mut self.draft.userlists[at], self.cx, args),
-            Section::Resolvers(at) => resolvers::line(&mut self.draft.resolvers[at], self.cx, args),
-            Section::Ring(at) => ring::line(&mut self.draft.rings[at], self.cx, args),
-            Section::Program(at) => {
-                program::line(&mut self.draft.programs[at].value, self.cx, args)
-            }
-            Section::LogForward(at) => {
-                log_forward::line(&mut self.draft.log_forwards[at], self.cx, args)
-            }
-            Section::Mailers(at) => mailers::line(&mut self.draft.mailers[at], self.cx, args),
-            Section::Namespaces => link::namespaces(&mut self.draft.global, self.cx, args),
-            Section::Global => {
-                if args.text(0) == "stats" {
-                    let before = self.draft.proxies.len();
-                    self.draft.before_stats.get_or_insert(before);
-                }
-                global::line(&mut self.draft.global, self.cx, args)
-            }
-            Section::Defaults(at) => proxy_line(&mut self.draft.defaults[at], self.cx, args),
-            Section::Proxy(at) => proxy_line(&mut self.draft.proxies[at], self.cx, args),
+            None => Err(section::outside(args)),
+            Some(section) => section.line(self.draft, self.cx, args),
         };
         self.cx.prefix = Prefix::None;
         parsed.map_err(|fault| (args, fault))
     }
-}
-
-/// A line of a proxy. What it was to define is there even if it is wrong.
-fn proxy_line(section: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let parsed = proxy::line(section, cx, args);
-    if parsed.is_err() {
-        error_recovery::define(section, cx, args);
-    }
-    parsed
 }
 
 /// Cuts `no` or `default` off.

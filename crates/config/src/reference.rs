@@ -2,12 +2,13 @@
 use crate::keyword::{Keyword, Places};
 use crate::known;
 use crate::parse::{bind, global, option, proxy, server, stats, timeout, tls, tls_global};
+use crate::section::{Lines, SECTIONS};
 
 /// One implemented keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeywordDoc {
-    /// The table that it is in: `global`, `proxy`, `option`, `timeout`, `stats`, `bind` or
-    /// `server`.
+    /// The table that it is in: `global`, `proxy`, `option`, `timeout`, `stats`, `bind`, `server`,
+    /// or the name of a section that has keywords of its own.
     pub class: &'static str,
     /// The word.
     pub name: &'static str,
@@ -23,6 +24,31 @@ pub struct KeywordDoc {
     pub doc: &'static str,
 }
 
+/// One kind of section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SectionDoc {
+    /// The keyword that opens it, which is the class of its own keywords too.
+    pub name: &'static str,
+    /// Its content, in a sentence.
+    pub doc: &'static str,
+    /// Whether it has keywords of its own, which [`keywords`] lists.
+    pub has_keywords: bool,
+}
+
+/// All implemented kinds of sections, alphabetical.
+pub fn sections() -> Vec<SectionDoc> {
+    let implemented = SECTIONS.iter().filter(|kind| !matches!(kind.lines, Lines::Unread));
+    let mut all: Vec<SectionDoc> = implemented
+        .map(|kind| SectionDoc {
+            name: kind.name,
+            doc: kind.doc,
+            has_keywords: !kind.keywords().is_empty(),
+        })
+        .collect();
+    all.sort_by_key(|section| section.name);
+    all
+}
+
 /// All implemented keywords, table by table, alphabetical in each.
 pub fn keywords() -> Vec<KeywordDoc> {
     let mut all = Vec::new();
@@ -35,6 +61,9 @@ pub fn keywords() -> Vec<KeywordDoc> {
     all.extend(stats::VERBS.iter().map(|k| doc("stats", k)));
     all.extend(bind::OPTIONS.iter().chain(tls::BIND).map(|k| doc("bind", k)));
     all.extend(server::OPTIONS.iter().chain(tls::SERVER).map(|k| doc("server", k)));
+    for kind in SECTIONS {
+        all.extend(kind.keywords().iter().map(|k| doc(kind.name, k)));
+    }
     // Words of TLS have tables of their own.
     for class in all.chunk_by_mut(|one, next| one.class == next.class) {
         class.sort_by_key(|keyword| keyword.name);
@@ -82,6 +111,7 @@ mod tests {
         ("global", "tune.why"),
         ("option", "accept-unsafe-violations-in-http-request"),
         ("option", "accept-unsafe-violations-in-http-response"),
+        ("resolvers", "honor-ttl"),
     ];
 
     /// Beginnings of global keywords that HAProxy has in its third version.

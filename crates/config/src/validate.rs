@@ -1,13 +1,11 @@
-//! Drafts into the model: references resolved, numbers given, settings judged together. Never reads text.
+//! Checks and completes drafts: references are resolved, numbers given, settings judged together.
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
-use crate::draft::{
-    Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy, DraftUserList,
-};
+use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
-    At, Balance, Check, Disguise, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport,
-    MAX_THREADS, Mailers, Mode, Model, PER_GROUP, Process, Program, Protocol, Proxy, ProxyKind,
-    Resolvers, Rules, SendHostname, Server, ServerPort, Source, Threads, Tune,
+    At, Balance, Check, Disguise, ErrorReply, LogStyle, LogTarget, LogTransport, MAX_THREADS, Mode,
+    PER_GROUP, Process, Protocol, Proxy, ProxyKind, Rules, SendHostname, Server, ServerPort,
+    Source, Threads, Tune,
 };
 use rules::check::StepPorts;
 use rules::{RuleSet, RuleSetKind};
@@ -29,14 +27,15 @@ pub(crate) mod tls;
 mod track;
 mod tracking;
 
-use crate::section::resolve_userlist;
-use rules::{BackendName, UserList};
+use self::tls::TlsContext;
+use rules::BackendName;
 
-/// The model, unless anything forbids it. What is wrong is added to the diagnostics.
-pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
-    retired::forget(&mut draft, cx);
-    default_transports(&mut draft);
-    number_proxies(&mut draft, cx);
+/// Completes what needs no other section: numbers, threads, names, states. The certificates of
+/// proxies are loaded with it.
+pub(crate) fn prepare(draft: &mut Draft, cx: &mut Cx<'_>) -> TlsContext {
+    retired::forget(draft, cx);
+    default_transports(draft);
+    number_proxies(draft, cx);
     seat_threads(&mut draft.global.process, cx);
     if let Err(told) = crate::parse::read_header_case(&mut draft.global.header_case, cx) {
         cx.diagnostics.push(Diagnostic::general(Severity::Alert, told));
@@ -48,74 +47,55 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     for proxy in draft.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
         checks::external(proxy, &draft.global.process, cx);
     }
-    let store = tls::complete(
-        (&mut draft.proxies, &mut draft.rings, &mut draft.log_forwards),
-        &mut draft.resolvers,
-        &mut draft.global,
-        cx,
-    );
-    let userlists = userlists(std::mem::take(&mut draft.userlists), cx);
+    let context = TlsContext::new(&draft.global);
+    tls::proxies(&mut draft.proxies, &context, cx);
+    context
+}
+
+/// Completes the proxies, whose references to other sections are resolved.
+pub(crate) fn proxies(draft: &mut Draft, advise: bool, cx: &mut Cx<'_>) -> Vec<Proxy> {
     let inherited = std::mem::take(&mut draft.defaults);
     let names: Vec<Arc<str>> = inherited.iter().map(|draft| draft.name.clone()).collect();
     let inherited = inherited.into_iter().map(|d| shared_rules(d.rules)).collect();
-    let shared = Shared {
-        inherited,
-        kinds: draft.proxies.iter().map(Summary::of).collect(),
-        backs: std::mem::take(&mut draft.backs),
-        global_logs: draft.global.logs.clone(),
-        cookie_len: draft.global.tune.cookie_len,
-        http_errors: std::mem::take(&mut draft.http_errors),
-        resolvers: resolvers::complete(std::mem::take(&mut draft.resolvers), cx),
-        mailers: std::mem::take(&mut draft.mailers).into_iter().map(Arc::new).collect(),
-        threads: draft.global.process.threads.clone(),
-        advise: !cx.diagnostics.failed(),
-    };
+    let proxies = std::mem::take(&mut draft.proxies);
+    let shared =
+        Shared { inherited, kinds: proxies.iter().map(Summary::of).collect(), draft, advise };
     sections_of_defaults(&names, &shared, cx);
-    let retired = retired::names(&draft);
-    let stick_tables = draft.proxies.iter_mut().filter_map(|proxy| proxy.stick_table.take());
-    let stick_tables = stick_tables.collect();
-    let mut proxies: Vec<Proxy> =
-        draft.proxies.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect();
-    warn_of_unused_mailers(&proxies, &shared, cx);
-    if draft.global.process.noreuseport {
-        warn_of_shards(&proxies, cx);
-    }
-    warn_of_expressions(cx);
-    let tables = tables::collect(stick_tables, &retired, cx);
-    mentions::mark(&mut proxies, cx);
-    mentions::check(&proxies, &userlists, &draft.rings, cx);
-    number_listeners_of_runtime(&mut draft.global.stats.sockets);
-    draft.global.rings = rings::complete(draft.rings, &draft.global.log_send_hostname, cx);
-    let programs = programs(draft.programs, cx);
-    let log_forwards = rings::forwards(draft.log_forwards, &shared.global_logs);
-    (!cx.diagnostics.failed()).then(|| Model {
-        global: draft.global,
-        http_errors: shared.http_errors,
-        resolvers: shared.resolvers,
-        log_forwards,
-        programs,
-        userlists,
-        variables: Arc::new(std::mem::take(&mut cx.variables)),
-        proxies,
-        dictionaries: Arc::new(cx.patterns.finish()),
-        tables,
-        env: std::mem::take(&mut cx.env),
-        store,
-    })
+    proxies.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect()
 }
 
-/// Sections that no enabled proxy sends mail through, the last one first as in HAProxy.
-fn warn_of_unused_mailers(proxies: &[Proxy], shared: &Shared, cx: &mut Cx<'_>) {
-    // Where a line is wrong, it may be the one that uses the section.
-    if !shared.advise {
-        return;
+/// Stick tables, and what looks up names in all sections. The tables are in order of declaration.
+pub(crate) fn references(
+    draft: &mut Draft,
+    proxies: &mut [Proxy],
+    stick_tables: StickTables,
+    cx: &mut Cx<'_>,
+) -> Vec<table::Settings> {
+    if draft.global.process.noreuseport {
+        warn_of_shards(proxies, cx);
     }
-    let alerts = || proxies.iter().filter_map(|proxy| proxy.common.email_alert.as_ref());
-    let unused =
-        |section: &&Arc<Mailers>| !alerts().any(|alert| Arc::ptr_eq(&alert.mailers, section));
-    for section in shared.mailers.iter().rev().filter(unused) {
-        let message = format!("Removing incomplete section 'mailers {}'.", section.name);
-        cx.diagnostics.push(Diagnostic::general(Severity::Warning, message));
+    warn_of_expressions(cx);
+    let tables = tables::collect(stick_tables.settings, &stick_tables.retired, cx);
+    mentions::mark(proxies, cx);
+    mentions::check(proxies, &draft.complete_userlists, &draft.rings, cx);
+    let rings = std::mem::take(&mut draft.rings);
+    draft.global.rings = rings::complete(rings, &draft.global.log_send_hostname, cx);
+    tables
+}
+
+/// The stick tables of all proxies.
+pub(crate) struct StickTables {
+    settings: Vec<At<table::Settings>>,
+    /// Names of sections that are out of service.
+    retired: HashSet<Arc<str>>,
+}
+
+impl StickTables {
+    /// Takes them out of the proxies.
+    pub(crate) fn take(draft: &mut Draft) -> Self {
+        let retired = retired::names(draft);
+        let settings = draft.proxies.iter_mut().filter_map(|proxy| proxy.stick_table.take());
+        Self { settings: settings.collect(), retired }
     }
 }
 
@@ -136,7 +116,7 @@ fn warn_of_shards(proxies: &[Proxy], cx: &mut Cx<'_>) {
 }
 
 /// The sections that rules of `defaults` sections of these names name.
-fn sections_of_defaults(names: &[Arc<str>], shared: &Shared, cx: &mut Cx<'_>) {
+fn sections_of_defaults(names: &[Arc<str>], shared: &Shared<'_>, cx: &mut Cx<'_>) {
     for (name, rules) in names.iter().zip(&shared.inherited) {
         let Some(rules) = rules else { continue };
         sections_of_rules(name, rules, shared, cx);
@@ -159,34 +139,13 @@ fn check_error_files(tune: &Tune, cx: &mut Cx<'_>) {
     }
 }
 
-/// The programs, each of which has a command.
-fn programs(drafts: Vec<At<Program>>, cx: &mut Cx<'_>) -> Vec<Program> {
-    let has_command = |draft: &At<Program>| {
-        if draft.value.command.is_empty() {
-            let message = format!(
-                "The program section '{}' lacks a command to launch (declared at {}).",
-                draft.value.name, draft.place
-            );
-            cx.diagnostics.push(Diagnostic::about(Severity::Alert, &draft.place, message));
-        }
-    };
-    drafts.iter().for_each(has_command);
-    drafts.into_iter().map(|draft| draft.value).collect()
-}
-
 /// What one proxy needs to know of the others.
-struct Shared {
+struct Shared<'d> {
     /// The rules of each `defaults` section, if it has any.
     inherited: Vec<Option<Arc<Rules>>>,
     kinds: Vec<Summary>,
-    backs: HashMap<Arc<str>, usize>,
-    global_logs: Vec<LogTarget>,
-    /// `tune.http.cookielen`.
-    cookie_len: u32,
-    http_errors: Vec<HttpErrors>,
-    mailers: Vec<Arc<Mailers>>,
-    resolvers: Vec<Resolvers>,
-    threads: Threads,
+    /// All other sections.
+    draft: &'d Draft,
     /// False after errors: a line that failed must not be reported as missing too.
     advise: bool,
 }
@@ -206,20 +165,6 @@ impl Cx<'_> {
     fn about(&mut self, severity: Severity, place: &Place, message: String) {
         self.diagnostics.push(Diagnostic::about(severity, place, message));
     }
-}
-
-/// The lists by name.
-fn userlists(drafts: Vec<DraftUserList>, cx: &mut Cx<'_>) -> BTreeMap<String, UserList> {
-    let mut lists = BTreeMap::new();
-    for draft in drafts {
-        let name = draft.name.clone();
-        let (list, faults) = resolve_userlist(draft);
-        for (place, message) in faults {
-            cx.about(Severity::Alert, &place, message);
-        }
-        lists.insert(name, list);
-    }
-    lists
 }
 
 /// Targets without `format` follow `log-send-hostname`.
@@ -326,12 +271,8 @@ impl ProxyNumbers {
     }
 }
 
-fn number_listeners_of_runtime(sockets: &mut [crate::model::Bind]) {
-    number(sockets.iter_mut().map(|bind| &mut bind.id));
-}
-
 /// Zeros become the next free number, in order.
-fn number<'a>(ids: impl Iterator<Item = &'a mut u32>) {
+pub(crate) fn number<'a>(ids: impl Iterator<Item = &'a mut u32>) {
     let mut ids: Vec<&mut u32> = ids.collect();
     let taken: HashSet<u32> = ids.iter().map(|id| **id).collect();
     let mut next = 1;
@@ -347,7 +288,7 @@ fn number<'a>(ids: impl Iterator<Item = &'a mut u32>) {
     }
 }
 
-fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Proxy> {
+fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option<Proxy> {
     let DraftKind::Proxy(kind) = draft.kind else { return None };
     let inherited_rules = draft.parent.and_then(|at| shared.inherited[at].clone());
     let inherited = inherited_rules.as_deref();
@@ -360,7 +301,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
             backends::hasty(&draft, cx);
             backends::shadowed(&draft, cx);
             check_sides(&draft, kind, cx);
-            check_logs(&draft, &shared.global_logs, cx);
+            check_logs(&draft, &shared.draft.global.logs, cx);
             check_timeouts(&draft, cx);
             tracking::check(&draft, cx);
             advice::unparsed(&draft, cx);
@@ -372,7 +313,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     check_page(&draft, cx);
     select_servers(&mut draft, cx);
     if shared.advise {
-        check_threads(&draft, &shared.threads, cx);
+        check_threads(&draft, &shared.draft.global.process.threads, cx);
     }
     backends::resolve(&mut draft, shared, cx);
     error_replies(&mut draft, shared, cx);
@@ -380,13 +321,13 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     resolvers::rules(&draft.name, &draft.rules, shared, cx);
     let email_alert = checks::email_alert(&draft, shared, cx);
     let http = draft.settings.mode == Mode::Http;
-    let formats = formats::compile(&draft, &shared.global_logs, cx);
-    let captured = formats::captured(&mut draft, shared.cookie_len, cx);
+    let formats = formats::compile(&draft, &shared.draft.global.logs, cx);
+    let captured = formats::captured(&mut draft, shared.draft.global.tune.cookie_len, cx);
     let direct = backends::direct(&draft, cx);
     let rules = if http || switches { draft.rules } else { without_http(draft.rules) };
     let settings = draft.settings;
     let mut common = settings.common;
-    common.logs = logs(settings.logs, &shared.global_logs);
+    common.logs = logs(settings.logs, &shared.draft.global.logs);
     common.stats = settings.stats;
     for name in common.stats.iter_mut().flat_map(|page| &mut page.scope).filter(|it| *it == ".") {
         *name = draft.name.to_string();
@@ -441,7 +382,7 @@ fn select_servers(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
 
 /// Error replies of a proxy: later lines go before earlier ones, and those of the section before
 /// those that it inherits.
-fn error_replies(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
+fn error_replies(draft: &mut DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) {
     let own = std::mem::take(&mut draft.settings.errors);
     let mut replies = BTreeMap::new();
     let mut level = Some(&own);
@@ -463,7 +404,7 @@ fn error_replies(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
 }
 
 /// The `http-errors` sections that rules name must be there, and should have what is asked for.
-fn sections_of_rules(proxy: &str, rules: &Rules, shared: &Shared, cx: &mut Cx<'_>) {
+fn sections_of_rules(proxy: &str, rules: &Rules, shared: &Shared<'_>, cx: &mut Cx<'_>) {
     for rule in rules.sets().into_iter().flat_map(|set| set.rules()) {
         let rules::Action::Control(control) = rule.action() else { continue };
         let Some(reply) = control.reply() else { continue };
@@ -471,7 +412,7 @@ fn sections_of_rules(proxy: &str, rules: &Rules, shared: &Shared, cx: &mut Cx<'_
         let (file, line) = rule.place();
         let place = Place { file: file.into(), line };
         let status = reply.key();
-        match shared.http_errors.iter().find(|section| *section.name == *name) {
+        match shared.draft.http_errors.iter().find(|section| *section.name == *name) {
             Some(section) if section.files.contains_key(&status) => {}
             Some(_) => {
                 let message = format!(
@@ -492,11 +433,11 @@ fn sections_of_rules(proxy: &str, rules: &Rules, shared: &Shared, cx: &mut Cx<'_
 fn error_files(
     line: &DraftErrorFiles,
     draft: &DraftProxy,
-    shared: &Shared,
+    shared: &Shared<'_>,
     cx: &mut Cx<'_>,
     replies: &mut BTreeMap<u16, ErrorReply>,
 ) {
-    let Some(section) = shared.http_errors.iter().find(|s| *s.name == *line.section) else {
+    let Some(section) = shared.draft.http_errors.iter().find(|s| *s.name == *line.section) else {
         let message = format!(
             "Proxy '{}': unable to find required http-errors section '{}'.",
             draft.name, line.section
@@ -527,7 +468,7 @@ fn without_http(mut rules: Rules) -> Rules {
 }
 
 /// `log global` becomes the global targets.
-fn logs(own: Vec<DraftLog>, global: &[LogTarget]) -> Vec<LogTarget> {
+pub(crate) fn logs(own: Vec<DraftLog>, global: &[LogTarget]) -> Vec<LogTarget> {
     let mut logs = Vec::new();
     for log in own {
         match log {

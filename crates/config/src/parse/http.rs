@@ -5,9 +5,7 @@ use crate::cx::Cx;
 use crate::diag::Severity;
 use crate::draft::{DraftError, DraftErrorFiles, DraftProxy};
 use crate::line::{Args, Parsed};
-use crate::model::{
-    Cookie, CookieMode, ErrorReply, ForwardFor, HeaderNames, HttpErrors, Network, RetryOn,
-};
+use crate::model::{Cookie, CookieMode, ErrorReply, ForwardFor, HeaderNames, Network, RetryOn};
 use crate::{known, value};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -146,20 +144,8 @@ pub(super) fn errorfile(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>)
     Ok(())
 }
 
-/// A line of an `http-errors` section (section 3.8).
-pub(crate) fn section_line(section: &mut HttpErrors, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let name = args.text(0);
-    if name != "errorfile" {
-        let unknown = format!("unknown keyword '{name}' in 'http-errors' section");
-        return Err(known::fault(args, 0, "http-errors", name, unknown));
-    }
-    let (status, bytes) = error_file(cx, args)?;
-    section.files.insert(status, bytes);
-    Ok(())
-}
-
 /// The status and the content of an `errorfile` line.
-fn error_file(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<(u16, Arc<[u8]>)> {
+pub(crate) fn error_file(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<(u16, Arc<[u8]>)> {
     let status = error_status(args, "<file>")?;
     let name = args.text(2);
     let bytes = cx

@@ -5,7 +5,7 @@ use crate::addr;
 use crate::cx::Cx;
 use crate::draft::DraftProxy;
 use crate::line::{Args, Parsed};
-use crate::model::{Address, Announce, Disguise, Global, ServerPort, Source};
+use crate::model::{Address, Announce, Disguise, ServerPort, Source};
 use crate::value::{self, Unit};
 
 /// `proxy-v2-options <option>[,<option>]*`
@@ -86,23 +86,6 @@ pub(super) fn dispatch(cx: &Cx<'_>, args: Args<'_>) -> Parsed<Address> {
             Err(told(format!("missing port specification in '{given}'")))
         }
         _ => Err(told(format!("port offset not permitted here in '{given}'"))),
-    }
-}
-
-/// A line of a `namespace_list` section.
-pub(crate) fn namespaces(global: &mut Global, cx: &Cx<'_>, args: Args<'_>) -> Parsed {
-    match args.text(0) {
-        "namespace" => {
-            let name = args.need(1, "'namespace' expects a name as argument.")?;
-            args.no_more_than(1)?;
-            namespace(cx, args, name)?;
-            global.process.namespaces.push(name.to_owned());
-            Ok(())
-        }
-        name => {
-            let unknown = format!("unknown keyword '{name}' in 'namespace_list' section");
-            Err(crate::known::fault(args, 0, "namespace_list", name, unknown))
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 use crate::keyword::Keyword;
 use crate::lex::Word;
 use crate::parse::{bind, server};
-use crate::section::Section;
+use crate::section::{Lines, Section};
 use std::borrow::Cow;
 use std::net::IpAddr;
 use stdx::mutation::ignored_keyword;
@@ -83,7 +83,7 @@ const ROWS: &[Row] = &[
 ];
 
 /// The words of a line without what is to be ignored.
-pub(super) fn without(words: Vec<Word<'_>>, section: Section) -> Vec<Word<'_>> {
+pub(super) fn without(words: Vec<Word<'_>>, section: Option<Section>) -> Vec<Word<'_>> {
     match ignored_keyword() {
         // The table has a hyphen in `option httplog clf`.
         Some((class, "httplog-clf")) => without_name(words, class, "httplog clf"),
@@ -94,12 +94,14 @@ pub(super) fn without(words: Vec<Word<'_>>, section: Section) -> Vec<Word<'_>> {
 }
 
 /// Whether lines of a section can have names of a class.
-fn fits(class: &str, section: Section) -> bool {
-    match section {
-        Section::Global => !matches!(class, "cfg-proxy" | "option" | "timeout") && !is_own(class),
-        Section::Defaults(_) | Section::Proxy(_) => class != "cfg-global" && !is_own(class),
-        Section::Outside | Section::Skipped => false,
-        _ => is_own(class) || matches!(class, "errorfile-code" | "server-option"),
+fn fits(class: &str, section: Option<Section>) -> bool {
+    match section.map(|section| section.kind.lines) {
+        Some(Lines::Global(_)) => {
+            !matches!(class, "cfg-proxy" | "option" | "timeout") && !is_own(class)
+        }
+        Some(Lines::Proxy(_)) => class != "cfg-global" && !is_own(class),
+        Some(Lines::Own(_)) => is_own(class) || matches!(class, "errorfile-code" | "server-option"),
+        Some(Lines::Unread) | None => false,
     }
 }
 

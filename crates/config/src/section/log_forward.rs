@@ -1,59 +1,127 @@
-//! `log-forward` sections (section 3.10). Never receives a message.
+//! `log-forward` sections (section 3.10).
+use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, odd_char, only_name, own};
 use crate::cx::Cx;
-use crate::draft::{DraftLog, DraftLogForward};
+use crate::draft::{Draft, DraftLog, DraftLogForward};
+use crate::keyword::Keyword;
 use crate::line::{Args, Parsed};
-use crate::model::{Address, Bind, BindAddress};
+use crate::model::{Address, Bind, BindAddress, LogForward};
 use crate::parse::values::{number_at, time_at};
 use crate::parse::{bind, log};
+use crate::validate::tls::{TlsContext, listeners};
+use crate::validate::{logs, number};
 use crate::value::Unit;
 
-/// The keywords of the section.
-const KEYWORDS: [&str; 6] = ["backlog", "bind", "dgram-bind", "log", "maxconn", "timeout"];
+pub(super) const KIND: SectionKind = SectionKind {
+    name: "log-forward",
+    doc: "Receives log messages and forwards them.",
+    open,
+    title: |draft, index| &draft.log_forwards[index].section.name,
+    lines: Lines::Own(KEYWORDS),
+    unknown: Some(|word| format!("unknown keyword '{word}' in log-forward section.")),
+    tls: certificates,
+    finish,
+    ..PLAIN
+};
 
-/// One line of a `log-forward` section.
-pub(crate) fn line(section: &mut DraftLogForward, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let own = &mut section.section;
-    match args.text(0) {
-        "backlog" => {
-            own.backlog = number_at(args, 1, 0..=i32::MAX as u32)?;
-            args.no_more_than(1)
-        }
-        "bind" => bind::lines(&mut own.binds, cx, args, bind::Use::Logs),
-        "dgram-bind" => {
-            bind::lines(&mut own.datagrams, cx, args, bind::Use::Datagrams)?;
-            let pair = |bind: &Bind| matches!(bind.address, BindAddress::At(Address::Pair(_)));
-            match own.datagrams.iter().any(pair) {
-                true => Err(args.fault(1, "'dgram-bind' : a pair takes no datagrams.")),
-                false => Ok(()),
-            }
-        }
-        "log" => {
-            if args.get(1) == Some("global") {
-                args.from(1).no_more_than(0)?;
-                log::add_global(&mut section.logs);
-                return Ok(());
-            }
-            let expected = "log : expects <address> and <facility> or global as arguments";
-            section.logs.push(DraftLog::Target(log::target(cx, args, expected)?));
-            Ok(())
-        }
-        "maxconn" => {
-            own.maxconn = number_at(args, 1, 0..=i32::MAX as u32)?;
-            args.no_more_than(1)
-        }
-        "timeout" => {
-            if args.text(1) != "client" {
-                return Err(args.fault(1, "'timeout' in log-forward section expects 'client'."));
-            }
-            args.need(2, "'timeout client' expects <time> as argument.")?;
-            args.from(1).no_more_than(1)?;
-            let time = time_at(args, 2, Unit::Milliseconds, "argument to <timeout client>.")?;
-            own.client = (time > 0).then_some(time);
-            Ok(())
-        }
-        other => {
-            let unknown = format!("unknown keyword '{other}' in log-forward section.");
-            Err(args.fault(0, unknown).suggest(crate::suggest::nearest(other, KEYWORDS)))
-        }
+const KEYWORDS: &[Keyword<ReadLine>] = &[
+    own("backlog", "<conns>", "Connections that wait to be accepted.", |d, at, _, a| {
+        d.log_forwards[at].section.backlog = number_at(a, 1, 0..=i32::MAX as u32)?;
+        a.no_more_than(1)
+    }),
+    own("bind", "<addr> [param*]", "Accepts connections that bring messages.", |d, at, cx, a| {
+        bind::lines(&mut d.log_forwards[at].section.binds, cx, a, bind::Use::Logs)
+    }),
+    own("dgram-bind", "<addr> [param*]", "Receives messages in datagrams.", |d, at, cx, a| {
+        datagrams(&mut d.log_forwards[at].section, cx, a)
+    }),
+    own("log", "global | <address> ...", "Where messages are forwarded to.", |d, at, cx, a| {
+        target(&mut d.log_forwards[at], cx, a)
+    }),
+    own("maxconn", "<conns>", "Connections at the same time.", |d, at, _, a| {
+        d.log_forwards[at].section.maxconn = number_at(a, 1, 0..=i32::MAX as u32)?;
+        a.no_more_than(1)
+    }),
+    own("timeout", "client <time>", "How long a connection may be silent.", |d, at, _, a| {
+        timeout(&mut d.log_forwards[at].section, a)
+    }),
+];
+
+/// Connections at the same time without `maxconn`.
+const MAX_CONNECTIONS: u32 = 10;
+
+fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
+    let name = only_name(cx, args, "missing name for log-forward section.");
+    if let Some((at, c)) = odd_char(name) {
+        let message = format!("character '{c}' is not permitted in 'log-forward' name '{name}'.");
+        cx.alert(args, args.fault_at(1, at, message));
+    }
+    let mut known = draft.log_forwards.iter().map(|first| &first.section);
+    if let Some(first) = known.find(|first| *first.name == *name) {
+        let message = format!(
+            "log-forward section '{name}' has the same name as another log-forward section declared at {}.",
+            first.place
+        );
+        cx.alert(args, args.fault(1, message));
+    }
+    let section = LogForward {
+        name: name.into(),
+        place: args.place().clone(),
+        binds: Vec::new(),
+        datagrams: Vec::new(),
+        logs: Vec::new(),
+        maxconn: MAX_CONNECTIONS,
+        backlog: 0,
+        client: None,
+    };
+    draft.log_forwards.push(DraftLogForward { section, logs: Vec::new() });
+    draft.log_forwards.len() - 1
+}
+
+fn datagrams(section: &mut LogForward, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    bind::lines(&mut section.datagrams, cx, args, bind::Use::Datagrams)?;
+    let pair = |bind: &Bind| matches!(bind.address, BindAddress::At(Address::Pair(_)));
+    match section.datagrams.iter().any(pair) {
+        true => Err(args.fault(1, "'dgram-bind' : a pair takes no datagrams.")),
+        false => Ok(()),
+    }
+}
+
+fn target(draft: &mut DraftLogForward, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    if args.get(1) == Some("global") {
+        args.from(1).no_more_than(0)?;
+        log::add_global(&mut draft.logs);
+        return Ok(());
+    }
+    let expected = "log : expects <address> and <facility> or global as arguments";
+    draft.logs.push(DraftLog::Target(log::target(cx, args, expected)?));
+    Ok(())
+}
+
+/// `timeout client <time>`
+fn timeout(section: &mut LogForward, args: Args<'_>) -> Parsed {
+    if args.text(1) != "client" {
+        return Err(args.fault(1, "'timeout' in log-forward section expects 'client'."));
+    }
+    args.need(2, "'timeout client' expects <time> as argument.")?;
+    args.from(1).no_more_than(1)?;
+    let time = time_at(args, 2, Unit::Milliseconds, "argument to <timeout client>.")?;
+    section.client = (time > 0).then_some(time);
+    Ok(())
+}
+
+fn certificates(draft: &mut Draft, context: &TlsContext, cx: &mut Cx<'_>) {
+    for draft in &mut draft.log_forwards {
+        let owner = format!("Log-forward '{}'", draft.section.name);
+        listeners(&mut draft.section.binds, &owner, context, cx);
+    }
+}
+
+/// Sets the log targets that hold for each section, and the numbers of its listeners.
+fn finish(draft: &mut Draft, _: &Finished<'_>, _: &mut Cx<'_>) {
+    for forward in &mut draft.log_forwards {
+        let section = &mut forward.section;
+        section.logs = logs(std::mem::take(&mut forward.logs), &draft.global.logs);
+        number(section.binds.iter_mut().map(|bind| &mut bind.id));
+        number(section.datagrams.iter_mut().map(|bind| &mut bind.id));
     }
 }

@@ -1,21 +1,62 @@
 //! `mailers` sections (section 3.6).
+use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, only_name, own};
 use crate::addr;
 use crate::cx::Cx;
+use crate::diag::{Diagnostic, Severity};
+use crate::draft::Draft;
+use crate::keyword::Keyword;
 use crate::line::{Args, Parsed};
 use crate::model::{Mailer, Mailers};
 use crate::parse::values::time_at;
 use crate::value::Unit;
+use std::sync::Arc;
 
-/// One line of a `mailers` section.
-pub(crate) fn line(section: &mut Mailers, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    match args.text(0) {
-        "mailer" => mailer(section, cx, args),
-        "timeout" => timeout(section, args),
-        other => {
-            let unknown = format!("unknown keyword '{other}' in 'mailers' section");
-            let nearest = crate::suggest::nearest(other, ["mailer", "timeout"]);
-            Err(args.fault(0, unknown).suggest(nearest))
-        }
+pub(super) const KIND: SectionKind = SectionKind {
+    name: "mailers",
+    doc: "Mail servers that take alerts about servers.",
+    open,
+    title: |draft, index| &draft.mailers[index].name,
+    lines: Lines::Own(KEYWORDS),
+    finish: warn_of_unused,
+    ..PLAIN
+};
+
+const KEYWORDS: &[Keyword<ReadLine>] = &[
+    own("mailer", "<name> <address>", "A mail server.", |d, at, cx, a| {
+        mailer(Arc::make_mut(&mut d.mailers[at]), cx, a)
+    }),
+    own("timeout", "mail <time>", "How long the delivery of a mail may take.", |d, at, _, a| {
+        timeout(Arc::make_mut(&mut d.mailers[at]), a)
+    }),
+];
+
+fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
+    let name = only_name(cx, args, "missing name for mailers section.");
+    if let Some(first) = draft.mailers.iter().find(|first| *first.name == *name) {
+        let message = format!(
+            "mailers section '{name}' has the same name as another mailers section declared at {}.",
+            first.place
+        );
+        cx.alert(args, args.fault(1, message));
+    }
+    let place = args.place().clone();
+    let section = Mailers { name: name.into(), place, timeout: 10_000, mailers: Vec::new() };
+    draft.mailers.push(Arc::new(section));
+    draft.mailers.len() - 1
+}
+
+/// Warns of sections that no enabled proxy sends mail through, the last one first as in HAProxy.
+fn warn_of_unused(draft: &mut Draft, finished: &Finished<'_>, cx: &mut Cx<'_>) {
+    // Where a line is wrong, it may be the one that uses the section.
+    if !finished.advise {
+        return;
+    }
+    let alerts = || finished.proxies.iter().filter_map(|proxy| proxy.common.email_alert.as_ref());
+    let unused =
+        |section: &&Arc<Mailers>| !alerts().any(|alert| Arc::ptr_eq(&alert.mailers, section));
+    for section in draft.mailers.iter().rev().filter(unused) {
+        let message = format!("Removing incomplete section 'mailers {}'.", section.name);
+        cx.diagnostics.push(Diagnostic::general(Severity::Warning, message));
     }
 }
 

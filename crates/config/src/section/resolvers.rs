@@ -1,6 +1,9 @@
-//! `resolvers` sections (section 5.3.2). Never asks a name server.
+//! `resolvers` sections (section 5.3.2).
+use super::{Lines, PLAIN, ReadLine, SectionKind, odd_char, only_name, own};
 use crate::addr;
 use crate::cx::Cx;
+use crate::diag::{Diagnostic, Place, Severity};
+use crate::draft::Draft;
 use crate::keyword::Keyword;
 use crate::known;
 use crate::line::{Args, Parsed};
@@ -8,59 +11,113 @@ use crate::model::{NameServer, Resolvers, ServerOptions, constant};
 use crate::parse::server::{Filling, OPTIONS};
 use crate::parse::values::time_at;
 use crate::parse::{link, tls};
+use crate::validate::tls::name_servers;
 use crate::value::{self, Unit};
 use std::net::{IpAddr, SocketAddr};
 
-/// The keywords of the section.
-const KEYWORDS: [&str; 7] = [
-    "accepted_payload_size",
-    "hold",
-    "honor-ttl",
-    "nameserver",
-    "parse-resolv-conf",
-    "resolve_retries",
-    "timeout",
+pub(super) const KIND: SectionKind = SectionKind {
+    name: "resolvers",
+    doc: "Name servers, and how they are asked.",
+    open,
+    title: |draft, index| &draft.resolvers[index].name,
+    lines: Lines::Own(KEYWORDS),
+    removed: &[(
+        "resolution_pool_size",
+        "'resolution_pool_size' directive is not supported anymore (it never appeared in a stable release).",
+    )],
+    tls: |draft, context, cx| {
+        draft.resolvers.iter_mut().for_each(|section| name_servers(section, context, cx));
+    },
+    complete,
+    ..PLAIN
+};
+
+const KEYWORDS: &[Keyword<ReadLine>] = &[
+    own("accepted_payload_size", "<nb>", "The longest answer, in bytes.", |d, at, _, a| {
+        payload(&mut d.resolvers[at], a)
+    }),
+    own("hold", "<status> <period>", "How long an answer is kept.", |d, at, _, a| {
+        hold(&mut d.resolvers[at], a)
+    }),
+    own("honor-ttl", "", "Keeps answers no longer than they say.", |d, at, _, a| {
+        d.resolvers[at].dns.honours_ttl = true;
+        a.ignores_behind(0);
+        Ok(())
+    }),
+    own("nameserver", "<name> <address>[:port] [param*]", "A name server.", |d, at, cx, a| {
+        nameserver(&mut d.resolvers[at], cx, a)
+    }),
+    own("parse-resolv-conf", "", "Takes the name servers of the system.", |d, at, cx, a| {
+        system_servers(&mut d.resolvers[at], cx, a)
+    }),
+    own("resolve_retries", "<nb>", "How often a question is repeated.", |d, at, _, a| {
+        retries(&mut d.resolvers[at], a)
+    }),
+    own("timeout", "{ resolve | retry } <time>", "Times between questions.", |d, at, _, a| {
+        timeout(&mut d.resolvers[at], a)
+    }),
 ];
 
 /// Where the system keeps its name servers.
 const SYSTEM: &str = "/etc/resolv.conf";
 
-/// One line of a `resolvers` section.
-pub(crate) fn line(section: &mut Resolvers, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    match args.text(0) {
-        "accepted_payload_size" => payload(section, args),
-        "hold" => hold(section, args),
-        "honor-ttl" => {
-            section.dns.honours_ttl = true;
-            args.ignores_behind(0);
-            Ok(())
-        }
-        "nameserver" => nameserver(section, cx, args),
-        "parse-resolv-conf" => {
-            args.ignores_behind(0);
-            let found = of_system(cx, args)
-                .ok_or_else(|| args.fault(0, format!("failed to open {SYSTEM}.")))?;
-            for nameserver in found {
-                add(section, args, nameserver)?;
-            }
-            Ok(())
-        }
-        "resolve_retries" => {
-            let given = args.need(1, "'resolve_retries' expects <nb> as argument.")?;
-            let number = value::number(given).filter(|count| (1..=1_000).contains(count));
-            let message = "'resolve_retries' expects an integer from 1 to 1000.";
-            section.dns.retries = number.ok_or_else(|| args.fault(1, message))?;
-            args.ignores_behind(1);
-            Ok(())
-        }
-        "timeout" => timeout(section, args),
-        "resolution_pool_size" => Err(args.fault(
-            0,
-            "'resolution_pool_size' directive is not supported anymore (it never appeared in a stable release).",
-        )),
-        other => {
-            let unknown = format!("unknown keyword '{other}' in 'resolvers' section");
-            Err(args.fault(0, unknown).suggest(crate::suggest::nearest(other, KEYWORDS)))
+fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
+    let name = only_name(cx, args, "missing name for resolvers section.");
+    if let Some((at, c)) = odd_char(name) {
+        let message = format!("character '{c}' is not permitted in 'resolvers' name '{name}'.");
+        cx.alert(args, args.fault_at(1, at, message));
+    }
+    if let Some(first) = draft.resolvers.iter().find(|first| *first.name == *name) {
+        let message = format!(
+            "resolvers '{name}' has same name as another resolvers (declared at {}).",
+            first.place
+        );
+        cx.alert(args, args.fault(1, message));
+    }
+    let (place, dns) = (args.place().clone(), dns::Settings::default());
+    draft.resolvers.push(Resolvers { name: name.into(), place, nameservers: Vec::new(), dns });
+    draft.resolvers.len() - 1
+}
+
+/// `parse-resolv-conf`
+fn system_servers(section: &mut Resolvers, cx: &Cx<'_>, args: Args<'_>) -> Parsed {
+    args.ignores_behind(0);
+    let found =
+        of_system(cx, args).ok_or_else(|| args.fault(0, format!("failed to open {SYSTEM}.")))?;
+    found.into_iter().try_for_each(|nameserver| add(section, args, nameserver))
+}
+
+/// `resolve_retries <nb>`
+fn retries(section: &mut Resolvers, args: Args<'_>) -> Parsed {
+    let given = args.need(1, "'resolve_retries' expects <nb> as argument.")?;
+    let number = value::number(given).filter(|count| (1..=1_000).contains(count));
+    let message = "'resolve_retries' expects an integer from 1 to 1000.";
+    section.dns.retries = number.ok_or_else(|| args.fault(1, message))?;
+    args.ignores_behind(1);
+    Ok(())
+}
+
+/// Warns of sections without name servers, and adds one called `default` that the system's settings
+/// make.
+fn complete(draft: &mut Draft, cx: &mut Cx<'_>) {
+    let sections = &mut draft.resolvers;
+    // Where a line is wrong, it may be the one that names a server.
+    let whole = !cx.diagnostics.failed();
+    for section in sections.iter().filter(|section| whole && section.nameservers.is_empty()) {
+        let message = format!(
+            "resolvers '{}' [{}] has no nameservers configured!",
+            section.name, section.place
+        );
+        cx.diagnostics.push(Diagnostic::general(Severity::Warning, message));
+    }
+    if sections.iter().all(|section| &*section.name != "default")
+        && let Ok(text) = cx.read(SYSTEM, "")
+    {
+        let place = Place { file: SYSTEM.into(), line: 0 };
+        let nameservers = parse_system(&String::from_utf8_lossy(&text), &place);
+        if !nameservers.is_empty() {
+            let dns = dns::Settings::default();
+            sections.push(Resolvers { name: "default".into(), place, nameservers, dns });
         }
     }
 }
@@ -188,7 +245,7 @@ fn of_system(cx: &Cx<'_>, args: Args<'_>) -> Option<Vec<NameServer>> {
 }
 
 /// What a file like /etc/resolv.conf names (resolv.conf(5)).
-pub(crate) fn parse_system(text: &str, place: &crate::diag::Place) -> Vec<NameServer> {
+pub(crate) fn parse_system(text: &str, place: &Place) -> Vec<NameServer> {
     let nameserver = |text: &str| {
         // A link-local address may name its interface behind a percent sign.
         let ip: IpAddr = text.split('%').next()?.parse().ok()?;

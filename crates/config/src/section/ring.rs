@@ -1,63 +1,106 @@
-//! `ring` sections (section 3.9). Never holds a message.
+//! `ring` sections (section 3.9).
+use super::{Lines, PLAIN, ReadLine, SectionKind, odd_char, own, reported};
 use crate::addr;
 use crate::cx::Cx;
+use crate::draft::Draft;
 use crate::keyword::Keyword;
 use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{Address, Ring, RingServer, ServerPort, constant};
+use crate::model::{Address, LogTransport, Ring, RingServer, ServerPort, constant};
 use crate::parse::server::{Filling, octet_count};
 use crate::parse::values::time_at;
 use crate::parse::{log, tls};
+use crate::validate::tls::ring_servers;
 use crate::value::{self, Unit};
 
-/// The keywords of the section.
-const KEYWORDS: [&str; 7] =
-    ["backing-file", "description", "format", "maxlen", "server", "size", "timeout"];
+pub(super) const KIND: SectionKind = SectionKind {
+    name: "ring",
+    doc: "A ring of log messages in memory.",
+    open,
+    title: |draft, index| &draft.rings[index].name,
+    lines: Lines::Own(KEYWORDS),
+    unknown: Some(|word| format!("unknown statement '{word}'.")),
+    tls: |draft, context, cx| {
+        draft.rings.iter_mut().for_each(|ring| ring_servers(ring, context, cx));
+    },
+    ..PLAIN
+};
 
-/// One line of a `ring` section.
-pub(crate) fn line(ring: &mut Ring, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    match args.text(0) {
-        "backing-file" => {
-            let path = args.need(1, "'backing-file' expects <path> as an argument.")?;
-            ring.backing_file = Some(path.into());
-            args.no_more_than(1)
-        }
-        "description" => {
-            ring.description = args.need(1, "missing ring description text.")?.to_owned();
-            args.no_more_than(1)
-        }
-        "format" => {
-            let name = args.need(1, "unknown format ''.")?;
-            let unknown = || args.fault(1, format!("unknown format '{name}'."));
-            ring.format = log::transport(name).ok_or_else(unknown)?;
-            ring.default_format = false;
-            args.no_more_than(1)
-        }
-        "maxlen" => {
-            ring.max_len = bytes(args)?;
-            Ok(())
-        }
-        "server" => server(ring, cx, args),
-        "size" => {
-            let size = bytes(args)?;
-            if size < Ring::SIZE {
-                let message = format!(
-                    "ignoring new size '{size}' that is smaller than the usual size '{}' for ring '{}'.",
-                    Ring::SIZE,
-                    ring.name
-                );
-                cx.warn(args, 1, message);
-                return Ok(());
-            }
-            ring.size = size;
-            Ok(())
-        }
-        "timeout" => timeout(ring, args),
-        other => {
-            let nearest = crate::suggest::nearest(other, KEYWORDS);
-            Err(args.fault(0, format!("unknown statement '{other}'.")).suggest(nearest))
-        }
+const KEYWORDS: &[Keyword<ReadLine>] = &[
+    own("backing-file", "<path>", "The file that has a copy of the ring.", |d, at, _, a| {
+        let path = a.need(1, "'backing-file' expects <path> as an argument.")?;
+        d.rings[at].backing_file = Some(path.into());
+        a.no_more_than(1)
+    }),
+    own("description", "<text>", "What `show events` says of the ring.", |d, at, _, a| {
+        d.rings[at].description = a.need(1, "missing ring description text.")?.to_owned();
+        a.no_more_than(1)
+    }),
+    own("format", "<format>", "The envelope of messages.", |d, at, _, a| {
+        format(&mut d.rings[at], a)
+    }),
+    own("maxlen", "<length>", "The longest message, in bytes.", |d, at, _, a| {
+        d.rings[at].max_len = bytes(a)?;
+        Ok(())
+    }),
+    own("server", "<name> <address> [param*]", "Sends all messages there.", |d, at, cx, a| {
+        server(&mut d.rings[at], cx, a)
+    }),
+    own("size", "<size>", "The size of the ring, in bytes.", |d, at, cx, a| {
+        size(&mut d.rings[at], cx, a)
+    }),
+    own("timeout", "{ connect | server } <time>", "Timeouts of servers.", |d, at, _, a| {
+        timeout(&mut d.rings[at], a)
+    }),
+];
+
+fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
+    let name = reported(cx, args, args.need(1, "missing ring name.")).unwrap_or("");
+    if let Some((at, c)) = odd_char(name) {
+        let message = format!("invalid ring name '{name}' (character '{c}' is not permitted).");
+        cx.alert(args, args.fault_at(1, at, message));
     }
+    let built_in = ["stdout", "stderr", "buf0"].contains(&name);
+    if built_in || draft.rings.iter().any(|first| *first.name == *name) {
+        cx.alert(args, args.fault(1, format!("sink named '{name}' already exists.")));
+    }
+    draft.rings.push(Ring {
+        name: name.into(),
+        place: args.place().clone(),
+        description: name.to_owned(),
+        format: LogTransport::Local,
+        max_len: Ring::MAX_LEN,
+        size: Ring::SIZE,
+        backing_file: None,
+        servers: Vec::new(),
+        connect: None,
+        server: None,
+        default_format: true,
+    });
+    draft.rings.len() - 1
+}
+
+fn format(ring: &mut Ring, args: Args<'_>) -> Parsed {
+    let name = args.need(1, "unknown format ''.")?;
+    let unknown = || args.fault(1, format!("unknown format '{name}'."));
+    ring.format = log::transport(name).ok_or_else(unknown)?;
+    ring.default_format = false;
+    args.no_more_than(1)
+}
+
+fn size(ring: &mut Ring, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let size = bytes(args)?;
+    if size < Ring::SIZE {
+        let message = format!(
+            "ignoring new size '{size}' that is smaller than the usual size '{}' for ring '{}'.",
+            Ring::SIZE,
+            ring.name
+        );
+        cx.warn(args, 1, message);
+        return Ok(());
+    }
+    ring.size = size;
+    Ok(())
 }
 
 fn bytes(args: Args<'_>) -> Parsed<usize> {

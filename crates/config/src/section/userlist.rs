@@ -1,22 +1,45 @@
-//! `userlist` sections (section 3.4): users, groups, passwords. Never verifies a password.
+//! `userlist` sections (section 3.4): users, groups, passwords.
+use super::{Lines, PLAIN, ReadLine, SectionKind, only_name, own};
 use crate::cx::Cx;
-use crate::diag::Place;
-use crate::draft::{DraftUserList, Group};
+use crate::diag::{Diagnostic, Place, Severity};
+use crate::draft::{Draft, DraftUserList, Group};
+use crate::keyword::Keyword;
 use crate::line::{Args, Parsed};
 use rules::userlist::is_supported;
 use rules::{Password, User, UserList};
 
-/// One line of a `userlist` section.
-pub(crate) fn line(list: &mut DraftUserList, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    match args.text(0) {
-        "user" => user(list, cx, args),
-        "group" => group(list, cx, args),
-        other => {
-            let unknown = format!("unknown keyword '{other}' in 'userlist' section");
-            let nearest = crate::suggest::nearest(other, ["group", "user"]);
-            Err(args.fault(0, unknown).suggest(nearest))
-        }
+pub(super) const KIND: SectionKind = SectionKind {
+    name: "userlist",
+    doc: "Users, their passwords and groups.",
+    open,
+    title: |draft, index| &draft.userlists[index].name,
+    lines: Lines::Own(KEYWORDS),
+    complete,
+    ..PLAIN
+};
+
+const KEYWORDS: &[Keyword<ReadLine>] = &[
+    own("group", "<name> [users <user>,...]", "A group of users.", |d, at, cx, a| {
+        group(&mut d.userlists[at], cx, a)
+    }),
+    own(
+        "user",
+        "<name> [password <hash> | insecure-password <text>] [groups <group>,...]",
+        "A user.",
+        |d, at, cx, a| user(&mut d.userlists[at], cx, a),
+    ),
+];
+
+fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
+    let name = only_name(cx, args, "'userlist' expects <name> as arguments.");
+    if let Some(at) = draft.userlists.iter().position(|first| first.name == name) {
+        cx.warn(args, 1, format!("ignoring duplicated userlist '{name}'."));
+        return at;
     }
+    let place = args.place().clone();
+    let list = Default::default();
+    draft.userlists.push(DraftUserList { name: name.into(), place, list, groups: Vec::new() });
+    draft.userlists.len() - 1
 }
 
 fn group(list: &mut DraftUserList, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
@@ -90,9 +113,21 @@ fn names(text: &str) -> Vec<String> {
     text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
+/// Makes the lists, in which groups and users refer to each other.
+fn complete(draft: &mut Draft, cx: &mut Cx<'_>) {
+    for list in std::mem::take(&mut draft.userlists) {
+        let name = list.name.clone();
+        let (list, faults) = resolve(list);
+        for (place, message) in faults {
+            cx.diagnostics.push(Diagnostic::about(Severity::Alert, &place, message));
+        }
+        draft.complete_userlists.insert(name, list);
+    }
+}
+
 /// Groups and users refer to each other in both directions; what does not exist is reported as
 /// message and place.
-pub(crate) fn resolve(draft: DraftUserList) -> (UserList, Vec<(Place, String)>) {
+fn resolve(draft: DraftUserList) -> (UserList, Vec<(Place, String)>) {
     let DraftUserList { name: list_name, place, mut list, groups } = draft;
     let mut faults = Vec::new();
     list.groups = groups.iter().map(|group| group.name.clone()).collect();

@@ -121,7 +121,7 @@ fn parameters_are_about_connections() {
 fn the_systems_name_servers_are_understood() {
     let text = "# nameserver 9.9.9.9\nsearch x\nnameserver 1.2.3.4\n nameserver\tfe80::1%eth0\nnameserver x\n";
     let place = crate::diag::Place { file: "f".into(), line: 1 };
-    let found = crate::section::parse_system(text, &place);
+    let found = crate::section::resolvers::parse_system(text, &place);
     let shown: Vec<String> = found.iter().map(|it| format!("{} {}", it.name, it.address)).collect();
     assert_eq!(shown, ["1.2.3.4 1.2.3.4:53", "fe80::1%eth0 [fe80::1]:53"]);
 }

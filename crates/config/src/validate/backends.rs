@@ -8,7 +8,7 @@ use rules::BackendName;
 use std::sync::Arc;
 
 /// Resolves all fixed names of a proxy. Those that do not exist or cannot be used are alerts.
-pub(super) fn resolve(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
+pub(super) fn resolve(draft: &mut DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) {
     let wanted = draft.settings.default_backend.take();
     if !draft.has_frontend() || draft.settings.disabled {
         return;
@@ -94,18 +94,18 @@ struct Kind {
 
 fn find(
     draft: &DraftProxy,
-    shared: &Shared,
+    shared: &Shared<'_>,
     cx: &mut Cx<'_>,
     name: &str,
     place: &Place,
     kind: &Kind,
 ) -> Option<usize> {
-    let Some(index) = shared.backs.get(name).copied() else {
+    let Some(index) = shared.draft.backs.get(name).copied() else {
         let message =
             format!("Proxy '{}': unable to find required {}: '{name}'.", draft.name, kind.keyword);
         let mut diagnostic = Diagnostic::about(Severity::Alert, place, message);
         diagnostic.suggestion =
-            crate::suggest::nearest(name, shared.backs.keys().map(|name| &**name));
+            crate::suggest::nearest(name, shared.draft.backs.keys().map(|name| &**name));
         cx.diagnostics.push(diagnostic);
         return None;
     };

@@ -105,7 +105,7 @@ pub(super) fn unused(draft: &DraftProxy, cx: &mut Cx<'_>) {
 /// The mails of a section, if it has said all that they need.
 pub(super) fn email_alert(
     draft: &DraftProxy,
-    shared: &Shared,
+    shared: &Shared<'_>,
     cx: &mut Cx<'_>,
 ) -> Option<EmailAlert> {
     let mail = &draft.settings.mail;
@@ -121,10 +121,11 @@ pub(super) fn email_alert(
         cx.about(Severity::Warning, &draft.place, message);
         return None;
     };
-    let Some(mailers) = shared.mailers.iter().find(|section| *section.name == *wanted.value) else {
+    let Some(mailers) = shared.draft.mailers.iter().find(|section| *section.name == *wanted.value)
+    else {
         let message = format!("Proxy '{}': unable to find mailers '{}'.", draft.name, wanted.value);
         let mut alert = crate::diag::Diagnostic::about(Severity::Alert, &wanted.place, message);
-        let names = shared.mailers.iter().map(|section| &*section.name);
+        let names = shared.draft.mailers.iter().map(|section| &*section.name);
         alert.suggestion = crate::suggest::nearest(&wanted.value, names);
         cx.diagnostics.push(alert);
         return None;

@@ -1,44 +1,19 @@
-//! `resolvers` sections, and who names them. Never resolves a name.
+//! The `resolvers` sections that servers and rules name.
 use super::Shared;
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
-use crate::model::{Resolvers, Rules};
-use crate::section::parse_system;
+use crate::model::Rules;
 use rules::action::VariableEdit;
 use std::sync::Arc;
 
-/// The sections of the file, and one called `default` that the system's settings make.
-pub(super) fn complete(mut sections: Vec<Resolvers>, cx: &mut Cx<'_>) -> Vec<Resolvers> {
-    // Where a line is wrong, it may be the one that names a server.
-    let whole = !cx.diagnostics.failed();
-    for section in sections.iter().filter(|section| whole && section.nameservers.is_empty()) {
-        let message = format!(
-            "resolvers '{}' [{}] has no nameservers configured!",
-            section.name, section.place
-        );
-        cx.diagnostics.push(Diagnostic::general(Severity::Warning, message));
-    }
-    if sections.iter().all(|section| &*section.name != "default")
-        && let Ok(text) = cx.read("/etc/resolv.conf", "")
-    {
-        let place = Place { file: "/etc/resolv.conf".into(), line: 0 };
-        let nameservers = parse_system(&String::from_utf8_lossy(&text), &place);
-        if !nameservers.is_empty() {
-            let dns = dns::Settings::default();
-            sections.push(Resolvers { name: "default".into(), place, nameservers, dns });
-        }
-    }
-    sections
-}
-
 /// The sections that servers name.
-pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
+pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) {
     let (word, proxy) = (draft.word(), draft.name.clone());
     for server in &mut draft.settings.back.servers {
         let options = &server.options.resolve;
         let Some(wanted) = &options.resolvers else { continue };
-        let found = shared.resolvers.iter().position(|it| *it.name == *wanted.value);
+        let found = shared.draft.resolvers.iter().position(|it| *it.name == *wanted.value);
         let Some(resolvers) = found else {
             let message = format!(
                 "{word} '{proxy}', server '{}': unable to find required resolvers '{}'",
@@ -63,13 +38,13 @@ pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) 
 }
 
 /// The sections that `do-resolve` rules name.
-pub(super) fn rules(proxy: &str, rules: &Rules, shared: &Shared, cx: &mut Cx<'_>) {
+pub(super) fn rules(proxy: &str, rules: &Rules, shared: &Shared<'_>, cx: &mut Cx<'_>) {
     for rule in rules.sets().into_iter().flat_map(|set| set.rules()) {
         let rules::Action::Variable(VariableEdit::Resolve(resolve)) = rule.action() else {
             continue;
         };
         let name = resolve.resolvers();
-        if shared.resolvers.iter().any(|it| *it.name == *name) {
+        if shared.draft.resolvers.iter().any(|it| *it.name == *name) {
             continue;
         }
         let message = format!(
@@ -80,9 +55,9 @@ pub(super) fn rules(proxy: &str, rules: &Rules, shared: &Shared, cx: &mut Cx<'_>
     }
 }
 
-fn complain(cx: &mut Cx<'_>, place: &Place, message: String, name: &str, shared: &Shared) {
+fn complain(cx: &mut Cx<'_>, place: &Place, message: String, name: &str, shared: &Shared<'_>) {
     let mut alert = Diagnostic::about(Severity::Alert, place, message);
-    let names = shared.resolvers.iter().map(|section| &*section.name);
+    let names = shared.draft.resolvers.iter().map(|section| &*section.name);
     alert.suggestion = crate::suggest::nearest(name, names);
     cx.diagnostics.push(alert);
 }

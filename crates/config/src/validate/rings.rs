@@ -1,8 +1,7 @@
-//! `ring` and `log-forward` sections, and the log lines that name rings. Never opens anything.
+//! The rings that log lines name.
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Severity};
-use crate::draft::DraftLogForward;
-use crate::model::{LogForward, LogTarget, LogTransport, Ring, SendHostname};
+use crate::model::{LogTransport, Ring, SendHostname};
 
 /// The ring that is there without a section.
 const OWN: &str = "buf0";
@@ -32,16 +31,4 @@ pub(super) fn complete(
         cx.diagnostics.push(told);
     }
     rings
-}
-
-/// The sections with the log lines that hold for them.
-pub(super) fn forwards(drafts: Vec<DraftLogForward>, global: &[LogTarget]) -> Vec<LogForward> {
-    let finish = |draft: DraftLogForward| {
-        let mut section = draft.section;
-        section.logs = super::logs(draft.logs, global);
-        super::number(section.binds.iter_mut().map(|bind| &mut bind.id));
-        super::number(section.datagrams.iter_mut().map(|bind| &mut bind.id));
-        section
-    };
-    drafts.into_iter().map(finish).collect()
 }

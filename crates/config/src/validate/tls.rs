@@ -2,7 +2,7 @@
 //! opens a socket.
 use crate::cx::Cx;
 use crate::diag::{Place, Severity};
-use crate::draft::{DraftKind, DraftLogForward, DraftProxy};
+use crate::draft::DraftProxy;
 use crate::model::{Bind, Global, Resolvers, Ring, Server, ServerOptions, TlsProcess};
 use crate::source::Files;
 use rules::check::{Step, StepAction};
@@ -11,37 +11,33 @@ use std::path::Path;
 use std::sync::Arc;
 use tls::{Acceptor, BindSettings, Connector, ServerSettings, Store, within};
 
-/// Reads what enabled proxies and runtime sockets need of TLS.
-pub(super) fn complete(
-    (proxies, rings, logs): (&mut [DraftProxy], &mut [Ring], &mut [DraftLogForward]),
-    resolvers: &mut [Resolvers],
-    global: &mut Global,
-    cx: &mut Cx<'_>,
-) -> Arc<Store> {
-    let mut process = global.tls.clone();
-    process.defaults.threads = global.process.threads.count().max(1);
-    let store = Arc::new(store(&process));
+/// The settings and the store that all lines with certificates share.
+pub(crate) struct TlsContext {
+    process: TlsProcess,
+    pub(crate) store: Arc<Store>,
+}
+
+impl TlsContext {
+    /// What `global` says.
+    pub(crate) fn new(global: &Global) -> Self {
+        let mut process = global.tls.clone();
+        process.defaults.threads = global.process.threads.count().max(1);
+        let store = Arc::new(store(&process));
+        Self { process, store }
+    }
+}
+
+/// Loads certificates and authorities of the listeners and servers of enabled proxies.
+pub(super) fn proxies(proxies: &mut [DraftProxy], context: &TlsContext, cx: &mut Cx<'_>) {
     for proxy in proxies.iter_mut().filter(|proxy| !proxy.settings.disabled) {
         if proxy.has_frontend() {
             let name = format!("Proxy '{}'", proxy.name);
-            listeners(&mut proxy.settings.front.binds, &name, &process, &store, cx);
+            listeners(&mut proxy.settings.front.binds, &name, context, cx);
         }
-        if matches!(proxy.kind, DraftKind::Proxy(kind) if kind.has_backend()) {
-            servers(proxy, &process, &store, cx);
+        if proxy.has_backend() {
+            servers(proxy, context, cx);
         }
     }
-    for draft in logs {
-        let name = format!("Log-forward '{}'", draft.section.name);
-        listeners(&mut draft.section.binds, &name, &process, &store, cx);
-    }
-    for ring in rings {
-        ring_servers(ring, &process, &store, cx);
-    }
-    for section in resolvers {
-        name_servers(section, &process, &store, cx);
-    }
-    listeners(&mut global.stats.sockets, "Proxy 'GLOBAL'", &process, &store, cx);
-    store
 }
 
 /// What certificates share. Whether texts are good was seen when their lines were read.
@@ -54,13 +50,9 @@ fn store(process: &TlsProcess) -> Store {
     store
 }
 
-fn listeners(
-    binds: &mut [Bind],
-    owner: &str,
-    process: &TlsProcess,
-    store: &Store,
-    cx: &mut Cx<'_>,
-) {
+/// Makes the acceptors of listeners. `owner` is what messages call their section.
+pub(crate) fn listeners(binds: &mut [Bind], owner: &str, context: &TlsContext, cx: &mut Cx<'_>) {
+    let TlsContext { process, store } = context;
     for bind in binds.iter().filter(|bind| !bind.options.tls.enabled) {
         for error in errors_of_files(&bind.options.tls.settings, process, store, cx.files) {
             let text = format!("'bind {}' : {error}", bind.written);
@@ -201,7 +193,8 @@ const CONTIGUOUS: &str = "Use only 'ssl-min-ver' and 'ssl-max-ver' to fix.";
 /// What the acceptor says of a line without certificates.
 const NO_CERTIFICATE: &str = "no SSL certificate specified";
 
-fn servers(proxy: &mut DraftProxy, process: &TlsProcess, store: &Store, cx: &mut Cx<'_>) {
+fn servers(proxy: &mut DraftProxy, context: &TlsContext, cx: &mut Cx<'_>) {
+    let TlsContext { process, store } = context;
     let backend = proxy.name.clone();
     let checks = &proxy.settings.check;
     let asks = |step: &Arc<Step>| matches!(&step.action, StepAction::Connect(it) if it.ssl);
@@ -222,7 +215,9 @@ fn servers(proxy: &mut DraftProxy, process: &TlsProcess, store: &Store, cx: &mut
     }
 }
 
-fn ring_servers(ring: &mut Ring, process: &TlsProcess, store: &Store, cx: &mut Cx<'_>) {
+/// Makes the connectors of a ring's servers.
+pub(crate) fn ring_servers(ring: &mut Ring, context: &TlsContext, cx: &mut Cx<'_>) {
+    let TlsContext { process, store } = context;
     for server in &mut ring.servers {
         let of = (&*ring.name, &*server.name);
         match connector(&server.options, false, of, process, store, &Disk(cx.files)) {
@@ -235,7 +230,9 @@ fn ring_servers(ring: &mut Ring, process: &TlsProcess, store: &Store, cx: &mut C
     }
 }
 
-fn name_servers(section: &mut Resolvers, process: &TlsProcess, store: &Store, cx: &mut Cx<'_>) {
+/// Makes the connectors of name servers.
+pub(crate) fn name_servers(section: &mut Resolvers, context: &TlsContext, cx: &mut Cx<'_>) {
+    let TlsContext { process, store } = context;
     for server in &mut section.nameservers {
         let Some(options) = &server.options else { continue };
         let of = (&*section.name, &*server.name);

@@ -21,6 +21,7 @@ const READERS: &[&str] = &[
     "crates/weir/src/",
     "crates/admin/src/",
     "crates/config/src/validate",
+    "crates/config/src/build.rs",
     "crates/config/src/load.rs",
     MODEL,
 ];

@@ -1,0 +1,41 @@
+//! `http-errors` sections (section 3.8).
+use super::{Lines, PLAIN, ReadLine, SectionKind, only_name, own};
+use crate::cx::Cx;
+use crate::draft::Draft;
+use crate::keyword::Keyword;
+use crate::line::Args;
+use crate::model::HttpErrors;
+use crate::parse::http::error_file;
+
+pub(super) const KIND: SectionKind = SectionKind {
+    name: "http-errors",
+    doc: "Error replies that proxies and rules name together.",
+    open,
+    title: |draft, index| &draft.http_errors[index].name,
+    lines: Lines::Own(KEYWORDS),
+    ..PLAIN
+};
+
+const KEYWORDS: &[Keyword<ReadLine>] = &[own(
+    "errorfile",
+    "<code> <file>",
+    "The file that is sent for a status.",
+    |draft, index, cx, args| {
+        let (status, bytes) = error_file(cx, args)?;
+        draft.http_errors[index].files.insert(status, bytes);
+        Ok(())
+    },
+)];
+
+fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
+    let name = only_name(cx, args, "missing name for http-errors section.");
+    if let Some(first) = draft.http_errors.iter().find(|first| *first.name == *name) {
+        let message =
+            format!("http-errors section '{name}' already exists (declared at {}).", first.place);
+        cx.alert(args, args.fault(1, message));
+    }
+    let place = args.place().clone();
+    let files = Default::default();
+    draft.http_errors.push(HttpErrors { name: name.into(), place, files });
+    draft.http_errors.len() - 1
+}
