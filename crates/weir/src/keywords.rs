@@ -177,7 +177,12 @@ fn configuration(out: &mut String) {
             line(out, format_args!("\t{} {}{star}", ruleset.keyword(), action.name));
         }
     }
-    line(out, format_args!("userlist\n\tgroup\n\tuser"));
+    for section in config::sections().iter().filter(|section| section.has_keywords) {
+        line(out, format_args!("{}", section.name));
+        for keyword in keywords.iter().filter(|keyword| keyword.class == section.name) {
+            line(out, format_args!("\t{}", keyword.name));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -201,6 +206,8 @@ mod tests {
             "\n\ttcp-request connection accept\n",
             "\n\thttp-request set-var*\n",
             "\n\thttp-response return\n",
+            "\nring\n\tbacking-file\n\tdescription\n",
+            "\nuserlist\n\tgroup\n\tuser\n",
             "# List of registered CLI keywords:\n_getsocks [WORKER] \n_signal [WORKER] \nabort ssl ca-file [WORKER] \n",
             "# List of registered sample converter functions:\nadd(string): sint => sint\n",
             "\nbytes(integer[,integer]): bin => bin\n",
@@ -225,7 +232,7 @@ mod tests {
     #[test]
     fn what_does_not_work_is_not_listed() {
         let all = dump("all");
-        for absent in ["lua-load", "deflate", "spoe-agent"] {
+        for absent in ["lua-load", "deflate", "spoe-agent", "fcgi-app"] {
             assert!(!all.contains(absent), "{absent}");
         }
     }

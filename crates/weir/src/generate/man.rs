@@ -78,6 +78,13 @@ pub(super) fn configuration() -> String {
             page.entry(word.trim_start(), keyword.arguments, &text(keyword));
         }
     }
+    for section in config::sections().iter().filter(|section| section.has_keywords) {
+        page.subsection(&format!("Section {}", section.name));
+        page.paragraph(section.doc);
+        for keyword in keywords.iter().filter(|keyword| keyword.class == section.name) {
+            page.entry(keyword.name, keyword.arguments, keyword.doc);
+        }
+    }
     page.section("Actions");
     for keyword in action::KEYWORDS {
         page.entry(keyword.name, keyword.args, keyword.doc);
