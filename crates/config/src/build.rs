@@ -1,5 +1,5 @@
 //! Builds the model from the drafts: the order in which sections and proxies are completed and checked.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::Draft;
 use crate::model::Model;
 use crate::section::{Finished, SECTIONS};

@@ -37,7 +37,7 @@ pub(crate) struct Blocks {
 }
 
 /// What the directive wants to be told.
-pub(crate) type Told = Option<(Severity, Fault)>;
+pub(crate) type DirectiveMessage = Option<(Severity, Fault)>;
 
 const DIRECTIVES: [&str; 8] =
     [".alert", ".diag", ".elif", ".else", ".endif", ".if", ".notice", ".warning"];
@@ -54,7 +54,7 @@ impl Blocks {
         line: &Line<'_>,
         env: &Environment,
         features: &Features<'_>,
-    ) -> Parsed<Told> {
+    ) -> Parsed<DirectiveMessage> {
         let args = line.args();
         match args.text(0) {
             skipped @ (".if" | ".elif" | ".else" | ".endif")

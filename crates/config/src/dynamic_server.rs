@@ -1,7 +1,7 @@
 //! Servers that an operator adds while the program runs (management.txt 9.3, `add server`): the words of a `server`
 //! line, without presets. Never adds one.
 use crate::addr::{Family, Resolver};
-use crate::cx::{Cx, LocalPeer, Setup};
+use crate::context::{Cx, LocalPeer, Setup};
 use crate::diag::Place;
 use crate::draft::{DraftKind, DraftProxy, Settings};
 use crate::env::Environment;
@@ -34,9 +34,9 @@ impl Resolver for NoNames {
 }
 
 /// Files that have been loaded; that of `@system-ca` always counts as one.
-struct Loaded;
+struct LoadedFiles;
 
-impl tls::Files for Loaded {
+impl tls::Files for LoadedFiles {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         if path == Path::new(SYSTEM_AUTHORITIES) { Disk.read(path) } else { NoFiles.read(path) }
     }
@@ -101,7 +101,8 @@ pub fn dynamic_server(
         return Err("'layer7' can only be used in http proxies.".to_owned());
     }
     let mut server = draft.settings.back.servers.pop().ok_or("no server")?;
-    let made = connector(&server.options, host.encrypts, (backend, name), process, store, &Loaded)?;
+    let made =
+        connector(&server.options, host.encrypts, (backend, name), process, store, &LoadedFiles)?;
     server.tls = made.map(Arc::new);
     judge(host, server)
 }

@@ -68,4 +68,4 @@ impl Places {
 }
 
 /// A parser that fills `T`.
-pub(crate) type Fill<T> = fn(&mut T, &mut crate::cx::Cx<'_>, Args<'_>) -> Parsed;
+pub(crate) type Fill<T> = fn(&mut T, &mut crate::context::Cx<'_>, Args<'_>) -> Parsed;

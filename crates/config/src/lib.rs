@@ -9,9 +9,10 @@
 
 mod addr;
 mod area;
+mod blame_column;
 mod build;
 mod cond;
-mod cx;
+mod context;
 mod diag;
 mod directive;
 mod draft;
@@ -27,7 +28,6 @@ mod load;
 pub mod model;
 mod output;
 mod parse;
-mod point;
 mod reader;
 mod reference;
 mod render;
@@ -43,7 +43,7 @@ mod value;
 pub use addr::{Family, Resolver, SystemResolver};
 pub use area::area;
 pub use cond::check_condition;
-pub use cx::{LocalPeer, Setup};
+pub use context::{LocalPeer, Setup};
 pub use diag::{Diagnostic, Diagnostics, Place, Severity};
 pub use dynamic_server::{Host, dynamic_server};
 pub use env::Environment;

@@ -1,11 +1,11 @@
 //! The way from sources to a model, and what the outcome means for the process. Never exits by itself.
-use crate::cx::{Cx, Setup};
+use crate::context::{Cx, Setup};
 use crate::diag::Diagnostics;
 use crate::draft::Draft;
 use crate::dump::Listing;
 use crate::model::Model;
 use crate::source::Source;
-use crate::{build, point, reader};
+use crate::{blame_column, build, reader};
 use stdx::is_ignored;
 
 /// What loading gave.
@@ -84,7 +84,7 @@ pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
         reader::file(&mut draft, &mut cx, source);
     }
     let model = build::model(draft, &mut cx);
-    point::point(&mut cx.diagnostics, sources);
+    blame_column::find(&mut cx.diagnostics, sources);
     Loaded { model, diagnostics: cx.diagnostics }
 }
 

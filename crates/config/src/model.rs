@@ -37,7 +37,7 @@ pub use http::{
     ConnectionMode, Cookie, CookieMode, ErrorReply, ForwardFor, HeaderNames, HttpErrors, HttpReuse,
     Network, Redispatch, RetryOn, StatsPage,
 };
-pub use link::{Announce, Disguise, KeepAlive, Link, Source};
+pub use link::{Announce, ConnectSource, Disguise, KeepAlive, Link};
 pub use listener::{Bind, BindOptions, Level, Protocol, SeverityOutput, UnixAccess};
 pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};

@@ -8,7 +8,6 @@ mod cpu_map;
 mod email_alert;
 mod environment;
 pub(crate) mod global;
-mod hints;
 pub(crate) mod http;
 mod language;
 pub(crate) mod link;
@@ -26,6 +25,7 @@ pub(crate) mod tls;
 pub(crate) mod tls_global;
 pub(crate) mod values;
 mod variable;
+mod without_effect;
 
 pub(crate) use accounts::{group, user};
 pub(crate) use case::read as read_header_case;

@@ -1,5 +1,5 @@
 //! Reads the lines of one file into drafts, section by section.
-use crate::cx::{Cx, Prefix};
+use crate::context::{Cx, Prefix};
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::directive::Blocks;
 use crate::draft::Draft;

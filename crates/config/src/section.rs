@@ -1,5 +1,5 @@
 //! Kinds of sections (sections 3 and 4): one row each, in one table, which the reader, the model and the references use.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::Draft;
 use crate::keyword::{Keyword, Places};
 use crate::line::{Args, Fault, Parsed};

@@ -17,7 +17,7 @@ pub(crate) enum Broken {
 }
 
 /// The lines about servers, and what is wrong with others.
-pub(crate) fn lines(text: &str) -> (Vec<Line<'_>>, Vec<Broken>) {
+pub(crate) fn lines(text: &str) -> (Vec<StateLine<'_>>, Vec<Broken>) {
     let mut all = text.lines();
     if all.next() != Some("1") {
         return (Vec::new(), vec![Broken::Version]);
@@ -29,7 +29,7 @@ pub(crate) fn lines(text: &str) -> (Vec<Line<'_>>, Vec<Broken>) {
             0 => {}
             _ if text.starts_with('#') => {}
             count if count < LEAST => broken.push(Broken::Line(place + 1)),
-            _ => lines.push(Line { words }),
+            _ => lines.push(StateLine { words }),
         }
     }
     (lines, broken)
@@ -37,7 +37,7 @@ pub(crate) fn lines(text: &str) -> (Vec<Line<'_>>, Vec<Broken>) {
 
 /// One line, by columns.
 #[derive(Clone, Debug)]
-pub(crate) struct Line<'t> {
+pub(crate) struct StateLine<'t> {
     words: Vec<&'t str>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Saved {
     pub(crate) service: Option<String>,
 }
 
-impl<'t> Line<'t> {
+impl<'t> StateLine<'t> {
     pub(crate) fn backend(&self) -> &'t str {
         self.words[1]
     }
@@ -168,7 +168,7 @@ mod tests {
         let with = |column: usize, word: &str| {
             let mut words: Vec<&str> = LINE.split(' ').collect();
             words[column] = word;
-            let line = Line { words };
+            let line = StateLine { words };
             line.read().err()
         };
         for (column, word, name) in [

@@ -1,6 +1,6 @@
 //! Whole configurations: keywords, models, diagnostics, bounds. Never reads a real file.
 use crate::addr::{Family, Resolver};
-use crate::cx::{LocalPeer, Setup};
+use crate::context::{LocalPeer, Setup};
 use crate::diag::{Diagnostic, Severity};
 use crate::env::Environment;
 use crate::features::Features;

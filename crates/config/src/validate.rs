@@ -1,25 +1,25 @@
 //! Checks and completes drafts: references are resolved, numbers given, settings judged together.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
-    At, Balance, Check, Disguise, ErrorReply, LogStyle, LogTarget, LogTransport, MAX_THREADS, Mode,
-    PER_GROUP, Process, Protocol, Proxy, ProxyKind, Rules, SendHostname, Server, ServerPort,
-    Source, Threads, Tune,
+    At, Balance, Check, ConnectSource, Disguise, ErrorReply, LogStyle, LogTarget, LogTransport,
+    MAX_THREADS, Mode, PER_GROUP, Process, Protocol, Proxy, ProxyKind, Rules, SendHostname, Server,
+    ServerPort, Threads, Tune,
 };
 use rules::check::StepPorts;
 use rules::{RuleSet, RuleSetKind};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-mod advice;
 mod backends;
 mod checks;
+mod disabled_proxies;
 mod formats;
-mod mentions;
+mod lints;
+mod named_objects;
 mod names;
 mod resolvers;
-mod retired;
 mod rings;
 mod states;
 mod tables;
@@ -33,7 +33,7 @@ use rules::BackendName;
 /// Completes what needs no other section: numbers, threads, names, states. The certificates of
 /// proxies are loaded with it.
 pub(crate) fn prepare(draft: &mut Draft, cx: &mut Cx<'_>) -> TlsContext {
-    retired::forget(draft, cx);
+    disabled_proxies::forget(draft, cx);
     default_transports(draft);
     number_proxies(draft, cx);
     seat_threads(&mut draft.global.process, cx);
@@ -41,7 +41,7 @@ pub(crate) fn prepare(draft: &mut Draft, cx: &mut Cx<'_>) -> TlsContext {
         cx.diagnostics.push(Diagnostic::general(Severity::Alert, told));
     }
     check_error_files(&draft.global.tune, cx);
-    advice::backends(&draft.proxies, cx);
+    lints::backends(&draft.proxies, cx);
     states::load(&mut draft.proxies, &draft.global, cx);
     track::resolve(&mut draft.proxies, cx);
     for proxy in draft.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
@@ -76,8 +76,8 @@ pub(crate) fn references(
     }
     warn_of_expressions(cx);
     let tables = tables::collect(stick_tables.settings, &stick_tables.retired, cx);
-    mentions::mark(proxies, cx);
-    mentions::check(proxies, &draft.complete_userlists, &draft.rings, cx);
+    named_objects::mark(proxies, cx);
+    named_objects::check(proxies, &draft.complete_userlists, &draft.rings, cx);
     let rings = std::mem::take(&mut draft.rings);
     draft.global.rings = rings::complete(rings, &draft.global.log_send_hostname, cx);
     tables
@@ -93,7 +93,7 @@ pub(crate) struct StickTables {
 impl StickTables {
     /// Takes them out of the proxies.
     pub(crate) fn take(draft: &mut Draft) -> Self {
-        let retired = retired::names(draft);
+        let retired = disabled_proxies::names(draft);
         let settings = draft.proxies.iter_mut().filter_map(|proxy| proxy.stick_table.take());
         Self { settings: settings.collect(), retired }
     }
@@ -304,9 +304,9 @@ fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option
             check_logs(&draft, &shared.draft.global.logs, cx);
             check_timeouts(&draft, cx);
             tracking::check(&draft, cx);
-            advice::unparsed(&draft, cx);
-            advice::rules(&draft, cx);
-            advice::acls(&draft, cx);
+            lints::unparsed(&draft, cx);
+            lints::rules(&draft, cx);
+            lints::acls(&draft, cx);
         }
     }
     duplicate_ids(&draft, cx);
@@ -653,7 +653,7 @@ fn unheard_options(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
 
 /// Addresses of clients that only headers tell.
 fn unheard_sources(draft: &DraftProxy, cx: &mut Cx<'_>) {
-    let header = |source: &Option<Source>| match source.as_ref().map(|it| &it.disguise) {
+    let header = |source: &Option<ConnectSource>| match source.as_ref().map(|it| &it.disguise) {
         Some(Disguise::Header(name, _)) => Some(name.clone()),
         _ => None,
     };

@@ -8,7 +8,7 @@ pub struct Link {
     /// `send-proxy` and its family.
     pub announce: Announce,
     /// `source`, `interface`, `usesrc`; that of the backend when not set.
-    pub source: Option<Source>,
+    pub source: Option<ConnectSource>,
     /// `tcp-ut`, ms; 0 for the system's.
     pub tcp_ut: u32,
     /// `tfo`
@@ -61,7 +61,7 @@ impl Announce {
 
 /// Where connections come from (`source`, `interface`, `usesrc`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Source {
+pub struct ConnectSource {
     /// The address; `None` leaves it to the system.
     pub address: Option<IpAddr>,
     /// The ports taken in turn, both included; `None` leaves them to the system.

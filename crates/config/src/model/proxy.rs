@@ -1,8 +1,8 @@
 //! Frontends, backends and listens (section 4). Never holds running state.
 use super::{
-    Address, Balance, Bind, BindAddress, Captured, ConnectionMode, Cookie, EmailAlert, ErrorReply,
-    Formats, ForwardFor, HashType, HeaderNames, HealthCheck, HttpReuse, KeepAlive, LogStyle,
-    LogTarget, Redispatch, RetryOn, Rules, Server, Source, StatsPage,
+    Address, Balance, Bind, BindAddress, Captured, ConnectSource, ConnectionMode, Cookie,
+    EmailAlert, ErrorReply, Formats, ForwardFor, HashType, HeaderNames, HealthCheck, HttpReuse,
+    KeepAlive, LogStyle, LogTarget, Redispatch, RetryOn, Rules, Server, StatsPage,
 };
 use crate::diag::Place;
 use sample::Expr;
@@ -260,7 +260,7 @@ pub struct Back {
     /// `tcp-response inspect-delay`, ms.
     pub tcp_response_inspect_delay: Option<u64>,
     /// `source`: where connections to servers come from.
-    pub source: Option<Source>,
+    pub source: Option<ConnectSource>,
     /// `option srvtcpka` and its family.
     pub keep_alive: KeepAlive,
     /// `option tcp-smart-connect`.

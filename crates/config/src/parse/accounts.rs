@@ -1,5 +1,5 @@
 //! `user`, `group`, `uid`, `gid`: names and numbers of accounts. Never changes any identity.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::line::{Args, Parsed};
 use crate::value;
 use std::path::Path;

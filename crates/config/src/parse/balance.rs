@@ -1,6 +1,6 @@
 //! `balance`, `hash-type` and `hash-balance-factor` (section 4.2). Never hashes anything.
 use super::language::with_parser;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::Severity;
 use crate::draft::{DraftKind, DraftProxy};
 use crate::line::{Args, Parsed};

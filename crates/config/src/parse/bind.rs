@@ -2,7 +2,7 @@
 use super::values::{digits_at, number_at};
 use super::{accounts, link, threads, tls};
 use crate::addr;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
@@ -12,19 +12,19 @@ use crate::model::{MAX_THREADS, Protocol, SeverityOutput, ThreadSet};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-type Entry = Keyword<Fill<BindOptions>>;
+type BindOption = Keyword<Fill<BindOptions>>;
 
 const fn entry(
     name: &'static str,
     arguments: &'static str,
     doc: &'static str,
     parse: Fill<BindOptions>,
-) -> Entry {
+) -> BindOption {
     Keyword { name, arguments, places: Places::WORD, doc, parse }
 }
 
 /// All implemented options, alphabetical. Argument 0 is the option, 1 its value.
-pub(crate) const OPTIONS: &[Entry] = &[
+pub(crate) const OPTIONS: &[BindOption] = &[
     entry("accept-netscaler-cip", "<magic number>", "Expects NetScaler headers.", |o, _, a| {
         let given = a.need(1, "'accept-netscaler-cip' : missing value")?;
         let magic = a.leading(1).filter(|magic| *magic > 0);
@@ -270,7 +270,7 @@ fn options(cx: &mut Cx<'_>, args: Args<'_>, context: &str) -> Parsed<BindOptions
 }
 
 /// The entry of a word.
-pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+pub(crate) fn find(name: &str) -> Option<&'static BindOption> {
     Keyword::find(OPTIONS, name).or_else(|| Keyword::find(tls::BIND, name))
 }
 

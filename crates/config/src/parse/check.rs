@@ -1,7 +1,7 @@
 //! `option httpchk`, `option tcp-check` and the options for well-known protocols; `http-check` and
 //! `tcp-check` lines (section 4.2). Never sends a check.
 use super::language::with_parser;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::{CheckMethod, DraftCheck, DraftProxy};
 use crate::known;
 use crate::line::{Args, Parsed};

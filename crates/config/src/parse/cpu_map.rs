@@ -1,5 +1,5 @@
 //! `cpu-map` (section 3.1). Never asks the machine how many CPUs it has.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::line::{Args, Parsed};
 use crate::model::{CpuMap, Global, PER_GROUP};
 use crate::value;

@@ -1,5 +1,5 @@
 //! `email-alert` lines (section 4.2).
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::DraftProxy;
 use crate::line::{Args, Parsed};
 use crate::model::{At, LEVELS, LogLevel};

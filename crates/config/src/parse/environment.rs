@@ -1,5 +1,5 @@
 //! `setenv`, `presetenv`, `unsetenv`, `resetenv`, `localpeer` (section 3.1): effective from the next line on. Never touches the process.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::line::{Args, Parsed};
 use crate::model::Global;
 

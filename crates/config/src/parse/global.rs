@@ -1,24 +1,24 @@
 //! Keywords of the `global` section (section 3). Never starts anything.
 use super::values::{digits_at, flag, integer, log_tag, on_off, text, time};
 use super::{
-    accounts, bind, case, cpu_map, environment, hints, log, stats_socket, threads, tls_global,
-    variable,
+    accounts, bind, case, cpu_map, environment, log, stats_socket, threads, tls_global, variable,
+    without_effect,
 };
-use crate::cx::{Cx, DefaultPath, Prefix};
+use crate::context::{Cx, DefaultPath, Prefix};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Fault, Parsed};
 use crate::model::{CloseSpread, Global, Profiling, SendHostname};
 use crate::value;
 use std::path::Path;
 
-type Entry = Keyword<Fill<Global>>;
+type GlobalKeyword = Keyword<Fill<Global>>;
 
 const fn entry(
     name: &'static str,
     arguments: &'static str,
     doc: &'static str,
     parse: Fill<Global>,
-) -> Entry {
+) -> GlobalKeyword {
     Keyword { name, arguments, places: Places::GLOBAL, doc, parse }
 }
 
@@ -29,7 +29,7 @@ fn h2(args: Args<'_>, expected: &str, range: std::ops::RangeInclusive<u32>) -> R
 }
 
 /// All implemented keywords of `global`, alphabetical.
-pub(crate) const KEYWORDS: &[Entry] = &[
+pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     entry("anonkey", "<key>", "What names are hashed with in the anonymized mode.", |g, _, a| {
         a.no_more_than(1)?;
         digits_at(a, 1, 0..=u32::MAX).map(|key| g.anon_key = key)
@@ -179,9 +179,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("node", "<name>", "Names this instance.", |g, _, a| {
         node(a).map(|name| g.node = Some(name))
     }),
-    entry("noepoll", "", "Has no effect.", |_, cx, a| hints::no_epoll(cx, a)),
+    entry("noepoll", "", "Has no effect.", |_, cx, a| without_effect::no_epoll(cx, a)),
     entry("noevports", "", "Does not use event ports.", |_, _, a| a.no_more_than(0)),
-    entry("nogetaddrinfo", "", "Has no effect.", |_, cx, a| hints::no_getaddrinfo(cx, a)),
+    entry("nogetaddrinfo", "", "Has no effect.", |_, cx, a| without_effect::no_getaddrinfo(cx, a)),
     entry("nokqueue", "", "Does not use kqueue.", |_, _, a| a.no_more_than(0)),
     entry("nopoll", "", "Does not use poll.", |_, _, a| a.no_more_than(0)),
     entry("noreuseport", "", "Shares no address with others.", |g, _, a| {
@@ -190,7 +190,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("nosplice", "", "Moves nothing through pipes.", |g, _, a| {
         flag(a, &mut g.process.nosplice)
     }),
-    entry("numa-cpu-mapping", "", "Has no effect.", |_, cx, a| hints::numa(cx, a)),
+    entry("numa-cpu-mapping", "", "Has no effect.", |_, cx, a| without_effect::numa(cx, a)),
     entry("pidfile", "<pidfile>", "Writes the process id to a file.", |g, _, a| {
         text(a, "a file name as an argument.").map(|file| g.process.pidfile = Some(file.into()))
     }),
@@ -276,9 +276,11 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.bufsize", "<number>", "Sets the size of buffers.", |g, _, a| {
         positive(a).map(|n| g.tune.bufsize = Some(n))
     }),
-    entry("tune.fail-alloc", "<percent>", "Has no effect.", |_, cx, a| hints::fail_alloc(cx, a)),
+    entry("tune.fail-alloc", "<percent>", "Has no effect.", |_, cx, a| {
+        without_effect::fail_alloc(cx, a)
+    }),
     entry("tune.fd.edge-triggered", "{ on | off }", "Is always on.", |_, cx, a| {
-        hints::edge_triggered(cx, a)
+        without_effect::edge_triggered(cx, a)
     }),
     entry("tune.glitches.kill.cpu-usage", "<percent>", "Tolerates glitches below.", |g, _, a| {
         integer(a, 0..=100).map(|n| g.tune.h2.kill_cpu_usage = n)
@@ -342,7 +344,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         on_off(a).map(|on| g.tune.idle_pool_shared = Some(on))
     }),
     entry("tune.idletimer", "<time>", "When a paused transfer begins anew.", |g, _, a| {
-        hints::idle_timer(a).map(|pause| g.tls.defaults.pause = pause)
+        without_effect::idle_timer(a).map(|pause| g.tls.defaults.pause = pause)
     }),
     entry("tune.listener.multi-queue", "{ on | off }", "Spreads clients by load.", |g, _, a| {
         on_off(a).map(|on| g.tune.multi_queue = Some(on))
@@ -373,7 +375,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         room(a).map(|n| g.tune.unsent_server = unsent(n))
     }),
     entry("tune.pattern.cache-size", "<number>", "Has no effect.", |_, cx, a| {
-        hints::pattern_cache(cx, a)
+        without_effect::pattern_cache(cx, a)
     }),
     entry("tune.pipesize", "<number>", "Sets the size of pipes.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.pipe_size = n)
@@ -396,7 +398,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.rcvbuf.server", "<number>", "Sets the system's buffers of servers.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.rcvbuf_server = n)
     }),
-    entry("tune.recv_enough", "<bytes>", "Has no effect.", |_, cx, a| hints::recv_enough(cx, a)),
+    entry("tune.recv_enough", "<bytes>", "Has no effect.", |_, cx, a| {
+        without_effect::recv_enough(cx, a)
+    }),
     entry("tune.runqueue-depth", "<number>", "Bounds the tasks run between polls.", |g, _, a| {
         or_default(a).map(|n| g.tune.runqueue_depth = n)
     }),

@@ -1,7 +1,7 @@
 //! `cookie`, `errorfile`, `errorloc*`, `option forwardfor` (section 4.2). Never looks at a message.
 use super::language;
 use super::values::seconds_at;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::Severity;
 use crate::draft::{DraftError, DraftErrorFiles, DraftProxy};
 use crate::line::{Args, Parsed};

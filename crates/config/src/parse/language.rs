@@ -5,7 +5,7 @@ use super::option;
 use super::proxy::allowed;
 use super::values::{digits_at, noted, number_at};
 use crate::addr::Family;
-use crate::cx::{Cx, Mentioned};
+use crate::context::{Cx, Mentioned};
 use crate::diag::{Diagnostic, Severity};
 use crate::draft::{DraftKind, DraftProxy, Kept};
 use crate::keyword::Places as Sections;

@@ -2,10 +2,10 @@
 //! probes (section 4.2). Never connects.
 use super::values::{self, noted, seconds_at};
 use crate::addr;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::DraftProxy;
 use crate::line::{Args, Parsed};
-use crate::model::{Address, Announce, Disguise, ServerPort, Source};
+use crate::model::{Address, Announce, ConnectSource, Disguise, ServerPort};
 use crate::value::{self, Unit};
 
 /// `proxy-v2-options <option>[,<option>]*`
@@ -34,16 +34,16 @@ pub(super) fn proxy_v2_options(announce: &mut Announce, args: Args<'_>) -> Parse
 }
 
 /// `source <addr>[:<port>[-<port>]]`
-pub(super) fn source(cx: &Cx<'_>, args: Args<'_>) -> Parsed<Source> {
+pub(super) fn source(cx: &Cx<'_>, args: Args<'_>) -> Parsed<ConnectSource> {
     let given = args.need(1, "'source' expects <addr>[:<port>[-<port>]], and optionally 'usesrc' <addr>, and 'interface' <name> as argument.")?;
     let told = |e: String| args.fault(1, format!("'source {given}' : {e}"));
     let (ip, ports) = addr::source(&cx.address(given), cx.names).map_err(told)?;
     let address = ip.filter(|ip| !ip.is_unspecified());
-    Ok(Source { address, ports, ..Source::default() })
+    Ok(ConnectSource { address, ports, ..ConnectSource::default() })
 }
 
 /// `usesrc { <addr>[:<port>] | client | clientip | hdr_ip(<hdr>[,<occ>]) }` behind a source.
-pub(super) fn usesrc(source: &mut Source, cx: &Cx<'_>, args: Args<'_>) -> Parsed {
+pub(super) fn usesrc(source: &mut ConnectSource, cx: &Cx<'_>, args: Args<'_>) -> Parsed {
     let given = args.need(
         1,
         "'usesrc' expects <addr>[:<port>], 'client', 'clientip', or 'hdr_ip(name,#)' as argument.",
@@ -99,16 +99,16 @@ pub(crate) fn namespace(cx: &Cx<'_>, args: Args<'_>, name: &str) -> Parsed {
 
 /// The source that `word` stands behind.
 pub(crate) fn behind<'s>(
-    source: &'s mut Option<Source>,
+    source: &'s mut Option<ConnectSource>,
     args: Args<'_>,
     word: &str,
-) -> Parsed<&'s mut Source> {
+) -> Parsed<&'s mut ConnectSource> {
     let message = format!("'{word}' only allowed after a 'source' statement.");
     source.as_mut().ok_or_else(|| args.fault(0, message))
 }
 
 /// `interface <name>` behind a source.
-pub(crate) fn interface(source: &mut Source, args: Args<'_>) -> Parsed {
+pub(crate) fn interface(source: &mut ConnectSource, args: Args<'_>) -> Parsed {
     let name = args.need(1, "missing interface name.")?;
     if name.len() > 15 {
         return Err(args.fault(1, "'interface' : interface name too long (max 15)"));

@@ -1,6 +1,6 @@
 //! `log` lines of `global` and proxies (section 4.2). Never sends a message.
 use crate::addr::{self, SocketKind};
-use crate::cx::{Cx, Prefix};
+use crate::context::{Cx, Prefix};
 use crate::draft::{DraftLog, DraftProxy};
 use crate::line::{Args, Parsed};
 use crate::model::{

@@ -1,7 +1,7 @@
 //! `option` lines (section 4.2). Never decides what an option means at run time.
 use super::proxy::{allowed, wanted};
-use super::{check, hints, http, removed};
-use crate::cx::{Cx, Prefix};
+use super::{check, http, removed, without_effect};
+use crate::context::{Cx, Prefix};
 use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
@@ -161,7 +161,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "http-no-delay",
         Places::ALL,
         "Sends what there is at once, as is always done.",
-        |_, cx, a| hints::no_delay(cx, a),
+        |_, cx, a| without_effect::no_delay(cx, a),
     ),
     switch(
         "http-pretend-keepalive",

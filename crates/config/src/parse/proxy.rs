@@ -4,14 +4,14 @@ use super::{
     balance, bind, check, email_alert, http, language, link, log, option, removed, server, stats,
     stick_table, timeout,
 };
-use crate::cx::{Cx, Prefix};
+use crate::context::{Cx, Prefix};
 use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{At, HttpReuse, LoadState, Mode};
 
-type Entry = Keyword<Fill<DraftProxy>>;
+type ProxyKeyword = Keyword<Fill<DraftProxy>>;
 
 const fn entry(
     name: &'static str,
@@ -19,12 +19,12 @@ const fn entry(
     places: Places,
     doc: &'static str,
     parse: Fill<DraftProxy>,
-) -> Entry {
+) -> ProxyKeyword {
     Keyword { name, arguments, places, doc, parse }
 }
 
 /// All implemented keywords, alphabetical.
-pub(crate) const KEYWORDS: &[Entry] = &[
+pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
     entry(
         "acl",
         "<aclname> <criterion> [flags] [operator] [<value>] ...",

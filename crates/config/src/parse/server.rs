@@ -3,7 +3,7 @@ use super::http;
 use super::link;
 use super::tls;
 use super::values::{self, limit_at, limit_or_zero, time_at};
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::Severity;
 use crate::draft::{DraftKind, DraftProxy, NamedServers};
 use crate::keyword::{Fill, Keyword, Places};
@@ -38,19 +38,19 @@ impl Filling {
     }
 }
 
-type Entry = Keyword<Fill<Filling>>;
+type ServerOption = Keyword<Fill<Filling>>;
 
 const fn entry(
     name: &'static str,
     arguments: &'static str,
     doc: &'static str,
     parse: Fill<Filling>,
-) -> Entry {
+) -> ServerOption {
     Keyword { name, arguments, places: Places::WORD, doc, parse }
 }
 
 /// All implemented options, alphabetical. Argument 0 is the option, 1 its value.
-pub(crate) const OPTIONS: &[Entry] = &[
+pub(crate) const OPTIONS: &[ServerOption] = &[
     entry("addr", "<ipv4|ipv6>", "Address to check.", |s, cx, a| {
         let given = a.need(1, "'addr' expects <ipv4|ipv6> as argument.")?;
         // A port may follow, which `port` goes before wherever it stands.
@@ -535,7 +535,7 @@ fn options(
 }
 
 /// The entry of a word.
-pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+pub(crate) fn find(name: &str) -> Option<&'static ServerOption> {
     Keyword::find(OPTIONS, name).or_else(|| Keyword::find(tls::SERVER, name))
 }
 

@@ -2,21 +2,21 @@
 use super::language;
 use super::proxy::allowed;
 use super::values::seconds_at;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::DraftProxy;
 use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::StatsPage;
 
-type Entry = Keyword<Fill<DraftProxy>>;
+type StatsVerb = Keyword<Fill<DraftProxy>>;
 
 const fn entry(
     name: &'static str,
     arguments: &'static str,
     doc: &'static str,
     parse: Fill<DraftProxy>,
-) -> Entry {
+) -> StatsVerb {
     Keyword { name, arguments, places: Places::ALL, doc, parse }
 }
 
@@ -30,7 +30,7 @@ fn page(proxy: &mut DraftProxy) -> &mut StatsPage {
 }
 
 /// All implemented verbs, alphabetical. Argument 0 is `stats`, argument 1 the verb.
-pub(crate) const VERBS: &[Entry] = &[
+pub(crate) const VERBS: &[StatsVerb] = &[
     Keyword {
         places: Places::SIDES,
         ..entry(

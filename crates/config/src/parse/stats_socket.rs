@@ -1,7 +1,7 @@
 //! `stats socket`, `stats timeout`, `stats maxconn` of the `global` section. Never opens a socket.
 use super::bind;
 use super::values::{number_at, time_at};
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::line::{Args, Parsed};
 use crate::model::StatsSettings;
 use crate::value::Unit;

@@ -1,6 +1,6 @@
 //! `stick-table` lines (section 4.2). Never makes a table: the running process does.
 use super::values::noted;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::DraftProxy;
 use crate::line::{Args, Fault, Parsed};
 use crate::model::At;
@@ -8,7 +8,7 @@ use crate::value::{self, Unit, ValueError};
 use table::{DataKind, DataType, KeyKind, MAX_ARRAY, ServerKey, Settings};
 
 /// What a line has said so far.
-struct Line {
+struct TableLine {
     settings: Settings,
     has_type: bool,
 }
@@ -16,7 +16,7 @@ struct Line {
 /// `stick-table`
 pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let settings = Settings::new(proxy.name.clone(), KeyKind::Ip, 0);
-    let mut line = Line { settings, has_type: false };
+    let mut line = TableLine { settings, has_type: false };
     let mut n = 1;
     while let Some(word) = args.get(n) {
         n = match word {
@@ -81,7 +81,7 @@ fn overridden(settings: &Settings, args: Args<'_>) -> Parsed {
     Ok(())
 }
 
-impl Line {
+impl TableLine {
     fn kind(&mut self, args: Args<'_>, n: usize) -> Parsed<usize> {
         let word = args.text(n);
         let kind = match word {

@@ -1,7 +1,7 @@
 //! `timeout` lines of proxies (section 4.2). Never starts a timer.
 use super::proxy::allowed;
 use super::values::time_at;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::DraftProxy;
 use crate::keyword::Places;
 use crate::line::{Args, Parsed};

@@ -1,7 +1,7 @@
 //! TLS on `bind` and `server` lines (sections 5.1 and 5.2). Never reads a certificate.
 use super::language::with_parser;
 use super::server::Filling;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::DraftProxy;
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};

@@ -1,21 +1,21 @@
 //! TLS in the `global` section (sections 3.1 and 3.2). Never reads a certificate.
-use super::hints;
 use super::values::{integer, noted, text};
-use crate::cx::Cx;
+use super::without_effect;
+use crate::context::Cx;
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
 use crate::model::Global;
 use std::path::Path;
 use tls::{Extras, OptionKeyword, Options};
 
-type Entry = Keyword<Fill<Global>>;
+type TlsGlobalKeyword = Keyword<Fill<Global>>;
 
 const fn entry(
     name: &'static str,
     arguments: &'static str,
     doc: &'static str,
     parse: Fill<Global>,
-) -> Entry {
+) -> TlsGlobalKeyword {
     Keyword { name, arguments, places: Places::GLOBAL, doc, parse }
 }
 
@@ -30,7 +30,7 @@ fn base(to: &mut Option<String>, args: Args<'_>) -> Parsed {
 }
 
 /// Keywords of `global`, alphabetical.
-pub(crate) const KEYWORDS: &[Entry] = &[
+pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
     entry("ca-base", "<dir>", "Says where names of authorities start.", |g, _, a| {
         base(&mut g.tls.ca_base, a)
     }),
@@ -86,7 +86,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("ssl-mode-async", "", "Has no effect.", |_, cx, a| {
         a.no_more_than(0)?;
         let why = "no engine that works asynchronously can be loaded";
-        hints::idle(cx, a, why);
+        without_effect::idle(cx, a, why);
         Ok(())
     }),
     entry("ssl-propquery", "<query>", "Which providers are preferred.", |_, _, a| {
@@ -154,7 +154,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     }),
     entry("tune.ssl.force-private-cache", "", "Has no effect.", |_, cx, a| {
         a.no_more_than(0)?;
-        hints::idle(cx, a, "sessions are remembered within one process in any case");
+        without_effect::idle(cx, a, "sessions are remembered within one process in any case");
         Ok(())
     }),
     entry("tune.ssl.hard-maxrecord", "<number>", "Most bytes of a record.", |g, _, a| {

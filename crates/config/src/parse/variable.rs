@@ -1,7 +1,7 @@
 //! `set-var` and `set-var-fmt` of `global` (section 3.1): variables of the process that exist from the start. Never
 //! evaluates what needs a transaction.
 use crate::addr::Family;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::line::{Args, Parsed};
 use crate::model::Global;
 use sample::args::SetVar;
@@ -17,7 +17,7 @@ pub(super) fn set(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
         let mut used = 0;
         let expr = Expr::parse(words, &mut used, parser)?;
         match words.get(used) {
-            None => Ok(Source::Expression(expr)),
+            None => Ok(ValueSource::Expression(expr)),
             Some(extra) => Err(ParseError::new(used, format!("unexpected argument '{extra}'"))),
         }
     })
@@ -25,13 +25,13 @@ pub(super) fn set(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
 
 pub(super) fn set_format(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     store(cx, args, |words, parser| match words {
-        [text] => LogFormat::parse(text, LogStyle::Header, parser).map(Source::Format),
+        [text] => LogFormat::parse(text, LogStyle::Header, parser).map(ValueSource::Format),
         _ => Err(ParseError::new(0, "expects exactly 1 argument <format>")),
     })
 }
 
 /// Where the value comes from.
-enum Source {
+enum ValueSource {
     Expression(Expr),
     Format(LogFormat),
 }
@@ -39,7 +39,7 @@ enum Source {
 fn store(
     cx: &mut Cx<'_>,
     args: Args<'_>,
-    parse: impl FnOnce(&[&str], &ParseContext<'_>) -> Result<Source, ParseError>,
+    parse: impl FnOnce(&[&str], &ParseContext<'_>) -> Result<ValueSource, ParseError>,
 ) -> Parsed {
     let (keyword, name) = (args.text(0), args.need(1, "expects a variable name and a value")?);
     let target = SetVar::parse(name.split(','));
@@ -67,12 +67,12 @@ fn store(
         .map_err(|e| args.fault_at(2 + e.word, e.offset, format!("'{keyword}': {}", e.message)))?;
     let facts = &cx.variables;
     match source {
-        Source::Expression(expr) => {
+        ValueSource::Expression(expr) => {
             if let Ok(value) = expr.eval(facts) {
                 target.store(facts, &value);
             }
         }
-        Source::Format(format) => {
+        ValueSource::Format(format) => {
             let mut text = Vec::new();
             format.write(facts, &mut text);
             target.store(facts, &Value::str(&text));

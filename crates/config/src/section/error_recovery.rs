@@ -1,6 +1,6 @@
 //! What a wrong line was to define: it is there all the same, so that only its own mistake is told and not every line
 //! that speaks of it. Never says anything itself, and never makes a configuration good.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::DraftProxy;
 use crate::lex::Word;
 use crate::line::{Args, Line};

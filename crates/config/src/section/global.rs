@@ -1,6 +1,6 @@
 //! The `global` section (section 3): all of them are one.
 use super::{Lines, PLAIN, SectionKind};
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::Draft;
 use crate::line::{Args, Parsed};
 use crate::parse::global;

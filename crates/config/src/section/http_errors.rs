@@ -1,6 +1,6 @@
 //! `http-errors` sections (section 3.8).
 use super::{Lines, PLAIN, ReadLine, SectionKind, only_name, own};
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::Draft;
 use crate::keyword::Keyword;
 use crate::line::Args;

@@ -1,6 +1,6 @@
 //! `log-forward` sections (section 3.10).
 use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, odd_char, only_name, own};
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::{Draft, DraftLog, DraftLogForward};
 use crate::keyword::Keyword;
 use crate::line::{Args, Parsed};

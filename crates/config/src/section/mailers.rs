@@ -1,7 +1,7 @@
 //! `mailers` sections (section 3.6).
 use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, only_name, own};
 use crate::addr;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::{Diagnostic, Severity};
 use crate::draft::Draft;
 use crate::keyword::Keyword;

@@ -1,6 +1,6 @@
 //! `program` sections (section 3.7).
 use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, own, reported};
-use crate::cx::{Cx, Prefix};
+use crate::context::{Cx, Prefix};
 use crate::diag::{Diagnostic, Severity};
 use crate::draft::Draft;
 use crate::keyword::Keyword;

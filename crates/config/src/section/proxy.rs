@@ -1,6 +1,6 @@
 //! `defaults`, `frontend`, `backend` and `listen` sections (section 4): names, `from`, inheritance.
 use super::{Lines, PLAIN, SectionKind, error_recovery, odd_char, reported};
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::{Draft, DraftKind, DraftProxy, Settings};
 use crate::line::{Args, Parsed};
 use crate::model::ProxyKind;

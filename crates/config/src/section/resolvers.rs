@@ -1,7 +1,7 @@
 //! `resolvers` sections (section 5.3.2).
 use super::{Lines, PLAIN, ReadLine, SectionKind, odd_char, only_name, own};
 use crate::addr;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::Draft;
 use crate::keyword::Keyword;

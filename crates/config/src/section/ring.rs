@@ -1,7 +1,7 @@
 //! `ring` sections (section 3.9).
 use super::{Lines, PLAIN, ReadLine, SectionKind, odd_char, own, reported};
 use crate::addr;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::Draft;
 use crate::keyword::Keyword;
 use crate::known;

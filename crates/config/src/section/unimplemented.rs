@@ -1,6 +1,6 @@
 //! Sections of HAProxy 2.7 that are not implemented yet: each is an error, and its lines are not judged.
 use super::{PLAIN, SectionKind};
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::Draft;
 use crate::line::Args;
 

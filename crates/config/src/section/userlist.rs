@@ -1,6 +1,6 @@
 //! `userlist` sections (section 3.4): users, groups, passwords.
 use super::{Lines, PLAIN, ReadLine, SectionKind, only_name, own};
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftUserList, Group};
 use crate::keyword::Keyword;

@@ -318,7 +318,7 @@ fn peers_have_a_local_name() {
     let text = "global\n localpeer ours\n description \"$HAPROXY_LOCALPEER\"\n";
     let description = |given: &str, fixed: bool, text: &str| {
         let local_peer = LocalPeer { name: given, fixed };
-        let sources = [crate::source::Source::new("a.cfg", text)];
+        let sources = [Source::new("a.cfg", text)];
         let loaded = load(&sources, Setup { local_peer, ..setup() });
         let told = loaded.diagnostics.of(Severity::Warning).collect::<Vec<_>>();
         assert_eq!(told.len(), usize::from(fixed), "{told:?}");

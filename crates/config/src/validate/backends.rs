@@ -1,6 +1,6 @@
 //! `default_backend` and `use_backend` names into indices. Never chooses a backend.
 use super::Shared;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
 use crate::model::{Direct, Mode};

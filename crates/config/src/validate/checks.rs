@@ -1,6 +1,6 @@
 //! What sections say about checks and about mails on their results, put together. Never reads text.
 use super::Shared;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::Severity;
 use crate::draft::{CheckMethod, DraftCheck, DraftProxy};
 use crate::model::{EmailAlert, HealthCheck, LogLevel, Process};

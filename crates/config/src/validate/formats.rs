@@ -1,6 +1,6 @@
 //! Log formats and captures of frontends, compiled once the mode is known. Never writes a log.
 use crate::addr::Family;
-use crate::cx::{Cx, Mentioned};
+use crate::context::{Cx, Mentioned};
 use crate::diag::{Diagnostic, Severity};
 use crate::draft::{DraftLog, DraftProxy, Kept};
 use crate::model::{Captured, Formats, LogStyle, LogTarget, Mode};

@@ -1,7 +1,7 @@
 //! First addresses of servers that are given by name (section 5.2 `init-addr`). Never asks a name server while the
 //! configuration is known to be wrong: its mistakes are told at once.
 use crate::addr::Family;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::Severity;
 use crate::draft::{DraftProxy, NamedServers, UnknownAddress};
 use crate::model::{Address, InitAddr, ResolveOptions};

@@ -1,6 +1,6 @@
 //! The `resolvers` sections that servers and rules name.
 use super::Shared;
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
 use crate::model::Rules;

@@ -1,5 +1,5 @@
 //! The rings that log lines name.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::{Diagnostic, Severity};
 use crate::model::{LogTransport, Ring, SendHostname};
 

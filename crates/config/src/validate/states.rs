@@ -3,17 +3,17 @@
 //!
 //! Names decide which line is whose. Addresses are taken only for names of hosts, and only where
 //! `init-addr` lets them (`last`).
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::{Diagnostic, Severity};
 use crate::draft::DraftProxy;
 use crate::model::{Address, Global, LoadState, Server, ServerPort};
-use crate::state_file::{self, Broken, Late, Line, Saved};
+use crate::state_file::{self, Broken, Late, Saved, StateLine};
 use balance::{Admin, Restored};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Lines by server.
-type Lines<'t> = HashMap<&'t str, &'t Line<'t>>;
+/// StateLines by server.
+type StateLines<'t> = HashMap<&'t str, &'t StateLine<'t>>;
 
 /// Has names looked up, takes over what the files say, and tells of addresses that nobody knows.
 pub(super) fn load(proxies: &mut [DraftProxy], global: &Global, cx: &mut Cx<'_>) {
@@ -22,14 +22,14 @@ pub(super) fn load(proxies: &mut [DraftProxy], global: &Global, cx: &mut Cx<'_>)
     // Read even if nobody asks for it: a file that is missing is told in any case.
     let text = path.and_then(|name| {
         let path = place(global, name);
-        let told = |what: Told| match what {
-            Told::Open(error) => {
+        let told = |what: StateFileFault| match what {
+            StateFileFault::Open(error) => {
                 format!("config: Can't open global server state file '{path}': {error}")
             }
-            Told::Version => {
+            StateFileFault::Version => {
                 format!("config: Can't get version of the global server state file '{path}'.")
             }
-            Told::Line(line) => {
+            StateFileFault::Line(line) => {
                 format!("config: corrupted global server state file '{path}' at line {line}.")
             }
         };
@@ -57,7 +57,7 @@ pub(super) fn load(proxies: &mut [DraftProxy], global: &Global, cx: &mut Cx<'_>)
 }
 
 /// What can be wrong with a file.
-enum Told {
+enum StateFileFault {
     Open(String),
     Version,
     Line(usize),
@@ -68,12 +68,14 @@ fn local(proxy: &mut DraftProxy, global: &Global, cx: &mut Cx<'_>) {
     let name = proxy.settings.back.state_file.clone().unwrap_or_else(|| proxy.name.to_string());
     let path = place(global, &name);
     let context = format!("Proxy '{}'", proxy.name);
-    let told = |what: Told| match what {
-        Told::Open(error) => format!("{context}: Can't open server state file '{path}': {error}."),
-        Told::Version => {
+    let told = |what: StateFileFault| match what {
+        StateFileFault::Open(error) => {
+            format!("{context}: Can't open server state file '{path}': {error}.")
+        }
+        StateFileFault::Version => {
             format!("{context}: Can't get version of the server state file '{path}'.")
         }
-        Told::Line(line) => {
+        StateFileFault::Line(line) => {
             format!("{context}: corrupted server state file '{path}' at line {line}.")
         }
     };
@@ -92,7 +94,7 @@ fn place(global: &Global, name: &str) -> String {
 }
 
 /// The text of a file; what is wrong with it is told.
-fn read(path: &str, told: &dyn Fn(Told) -> String, cx: &mut Cx<'_>) -> Option<String> {
+fn read(path: &str, told: &dyn Fn(StateFileFault) -> String, cx: &mut Cx<'_>) -> Option<String> {
     let mut warn = |what| {
         cx.diagnostics.push(Diagnostic::general(Severity::Warning, told(what)));
     };
@@ -101,21 +103,21 @@ fn read(path: &str, told: &dyn Fn(Told) -> String, cx: &mut Cx<'_>) -> Option<St
         Err(error) => {
             let text = error.to_string();
             let text = text.split(" (os error").next().unwrap_or_default().to_owned();
-            warn(Told::Open(text));
+            warn(StateFileFault::Open(text));
             return None;
         }
     };
     let text = String::from_utf8_lossy(&bytes).into_owned();
     for broken in state_file::lines(&text).1 {
         warn(match broken {
-            Broken::Version => Told::Version,
-            Broken::Line(line) => Told::Line(line),
+            Broken::Version => StateFileFault::Version,
+            Broken::Line(line) => StateFileFault::Line(line),
         });
     }
     Some(text)
 }
 
-fn apply(proxy: &mut DraftProxy, lines: &Lines<'_>, cx: &mut Cx<'_>) {
+fn apply(proxy: &mut DraftProxy, lines: &StateLines<'_>, cx: &mut Cx<'_>) {
     let backend = proxy.name.clone();
     for server in &mut proxy.settings.back.servers {
         let Some(line) = lines.get(&*server.name) else { continue };
@@ -183,7 +185,7 @@ fn take_place(server: &mut Server, saved: &Saved) {
 }
 
 /// Where checks and agents go.
-fn take_checks(server: &mut Server, line: &Line<'_>) -> Result<(), String> {
+fn take_checks(server: &mut Server, line: &StateLine<'_>) -> Result<(), String> {
     let check = &server.options.check;
     let (port, addr) = (line.late(Late::CheckPort), line.late(Late::CheckAddr));
     if !check.enabled {

@@ -1,5 +1,5 @@
 //! Stick tables by number, and the places that name them. Never makes a table.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::model::At;
 use sample::{TableMention, TableUse, tables};

@@ -1,6 +1,6 @@
 //! Certificates, authorities and what lines make of them: read and judged before anything listens. Never
 //! opens a socket.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::{Place, Severity};
 use crate::draft::DraftProxy;
 use crate::model::{Bind, Global, Resolvers, Ring, Server, ServerOptions, TlsProcess};
@@ -88,7 +88,7 @@ pub(crate) fn listeners(binds: &mut [Bind], owner: &str, context: &TlsContext, c
             settings.generates = Some(sign);
         }
         warn_of_line(bind, owner, &settings, cx);
-        let made = Acceptor::new(settings, process.defaults, store, &Disk(cx.files));
+        let made = Acceptor::new(settings, process.defaults, store, &TlsFiles(cx.files));
         warn_of_files(store, owner, &bind.place, cx);
         match made {
             Ok(acceptor) => {
@@ -118,7 +118,7 @@ fn errors_of_files(
     store: &Store,
     files: &dyn Files,
 ) -> Vec<String> {
-    let files = Disk(files);
+    let files = TlsFiles(files);
     let trust = load_trust(&settings.options, process, store, &files);
     let mut errors: Vec<String> = trust.err().into_iter().collect();
     if !settings.certificates.is_empty() {
@@ -203,7 +203,7 @@ fn servers(proxy: &mut DraftProxy, context: &TlsContext, cx: &mut Cx<'_>) {
         let of = (&*backend, &*server.name);
         let steps = steps && server.options.check.enabled;
         warn_of_versions(server, &backend, process, cx);
-        let made = connector(&server.options, steps, of, process, store, &Disk(cx.files));
+        let made = connector(&server.options, steps, of, process, store, &TlsFiles(cx.files));
         warn_of_files(store, &format!("'server {backend}/{}' ", server.name), &server.place, cx);
         match made {
             Ok(made) => server.tls = made.map(Arc::new),
@@ -220,7 +220,7 @@ pub(crate) fn ring_servers(ring: &mut Ring, context: &TlsContext, cx: &mut Cx<'_
     let TlsContext { process, store } = context;
     for server in &mut ring.servers {
         let of = (&*ring.name, &*server.name);
-        match connector(&server.options, false, of, process, store, &Disk(cx.files)) {
+        match connector(&server.options, false, of, process, store, &TlsFiles(cx.files)) {
             Ok(made) => server.tls = made.map(Arc::new),
             Err(error) => {
                 let text = format!("'server {}/{}' : {error}", ring.name, server.name);
@@ -236,7 +236,7 @@ pub(crate) fn name_servers(section: &mut Resolvers, context: &TlsContext, cx: &m
     for server in &mut section.nameservers {
         let Some(options) = &server.options else { continue };
         let of = (&*section.name, &*server.name);
-        match connector(options, false, of, process, store, &Disk(cx.files)) {
+        match connector(options, false, of, process, store, &TlsFiles(cx.files)) {
             Ok(made) => server.tls = made.filter(|_| options.tls.enabled).map(Arc::new),
             Err(error) => {
                 let text = format!("'nameserver {}' : {error}", server.name);
@@ -326,9 +326,9 @@ fn authorities(options: &mut tls::Options, process: &TlsProcess) {
 }
 
 /// The files of the configuration, as TLS reads them.
-struct Disk<'a>(&'a dyn Files);
+struct TlsFiles<'a>(&'a dyn Files);
 
-impl tls::Files for Disk<'_> {
+impl tls::Files for TlsFiles<'_> {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         self.0.read(path)
     }

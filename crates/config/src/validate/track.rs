@@ -1,11 +1,11 @@
 //! `track`: the servers that others follow (section 5.2). Never follows one.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::Severity;
 use crate::draft::DraftProxy;
 use std::sync::Arc;
 
 /// Backend and server, as indices.
-type At = (usize, usize);
+type ServerIndex = (usize, usize);
 
 /// Resolves what servers track, and marks those that rules or other servers name.
 pub(super) fn resolve(proxies: &mut [DraftProxy], cx: &mut Cx<'_>) {
@@ -49,9 +49,9 @@ fn mark(proxy: &mut DraftProxy) {
 }
 
 /// The server that one follows directly; the chain must end at one that is checked.
-fn tracked(proxies: &[DraftProxy], from: At) -> Result<At, String> {
+fn tracked(proxies: &[DraftProxy], from: ServerIndex) -> Result<ServerIndex, String> {
     let first = step(proxies, from)?;
-    let on_404 = |(index, _): At| proxies[index].settings.check.disable_on_404;
+    let on_404 = |(index, _): ServerIndex| proxies[index].settings.check.disable_on_404;
     if on_404(first) != on_404(from) {
         let (proxy, server) = (&proxies[first.0], &proxies[first.0].settings.back.servers[first.1]);
         return Err(format!(
@@ -62,7 +62,7 @@ fn tracked(proxies: &[DraftProxy], from: At) -> Result<At, String> {
     if proxies[from.0].settings.back.servers[from.1].options.check.enabled {
         return Err("unable to enable checks and tracking at the same time!".to_owned());
     }
-    let name = |(index, slot): At| {
+    let name = |(index, slot): ServerIndex| {
         let proxy = &proxies[index];
         format!("{}/{}", proxy.name, proxy.settings.back.servers[slot].name)
     };
@@ -91,7 +91,7 @@ fn tracked(proxies: &[DraftProxy], from: At) -> Result<At, String> {
     }
 }
 
-fn step(proxies: &[DraftProxy], (index, slot): At) -> Result<At, String> {
+fn step(proxies: &[DraftProxy], (index, slot): ServerIndex) -> Result<ServerIndex, String> {
     let given = &proxies[index].settings.back.servers[slot].options.track;
     let given = given.as_deref().unwrap_or_default();
     let (backend, server) = given.split_once('/').unwrap_or((&proxies[index].name, given));

@@ -1,5 +1,5 @@
 //! `tcp-request content` rules that track or capture, and run too late or too early for what they look at. Never tracks anything.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::{Place as Line, Severity};
 use crate::draft::DraftProxy;
 use crate::model::Mode;

@@ -3,15 +3,14 @@
 
 use super::listeners::Opener;
 use config::model::{
-    self, Address, Announce, Back, Global, Protocol, Server, ServerOptions, ServerPort, Source,
-    Websocket,
+    self, Address, Announce, Back, ConnectSource, Global, Protocol, Server, ServerOptions,
+    ServerPort, Websocket,
 };
-use proxy::settings;
 use proxy::settings::{
-    Disguise, Encryption, Follows, Link, Ports, ServerName, Speech, Speeches, Switch, Values,
+    self, Disguise, Encryption, Follows, Link, Ports, ServerName, Speech, Speeches, Switch, Values,
     Version,
 };
-use reactor::{ConnectOptions, KeepAlive, SystemBuffers};
+use reactor::{Dial, KeepAlive, SystemBuffers};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,15 +28,15 @@ pub(super) fn fixed_encryption(
 /// What sections say of the connections to all servers of a backend, also to those that come later.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Base {
-    source: Option<Source>,
+    source: Option<ConnectSource>,
     /// Without the source.
-    dial: ConnectOptions,
+    dial: Dial,
     never_local: bool,
 }
 
 impl Base {
     pub(super) fn of(back: &Back, global: &Global) -> Self {
-        let dial = ConnectOptions {
+        let dial = Dial {
             keep_alive: probes(back.keep_alive),
             buffers: SystemBuffers {
                 receive: global.tune.rcvbuf_server,
@@ -46,7 +45,7 @@ impl Base {
             },
             resets: back.nolinger,
             patient: back.smart_connect,
-            ..ConnectOptions::default()
+            ..Dial::default()
         };
         let never_local = global.process.pp2_never_send_local;
         Self { source: back.source.clone(), dial, never_local }
@@ -58,8 +57,8 @@ impl Base {
         Link { dial: self.dial(source), ..from(source) }
     }
 
-    fn dial(&self, source: Option<&Source>) -> ConnectOptions {
-        ConnectOptions {
+    fn dial(&self, source: Option<&ConnectSource>) -> Dial {
+        Dial {
             source: source.and_then(|source| source.address).map(|ip| SocketAddr::new(ip, 0)),
             interface: source.and_then(|source| source.interface.as_deref()).map(Into::into),
             ..self.dial.clone()
@@ -78,7 +77,7 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
     let source = options.link.source.as_ref().or(base.source.as_ref());
     let follows_namespace = options.link.namespace.as_deref() == Some("*");
     let namespace = options.link.namespace.as_deref().filter(|_| !follows_namespace);
-    let dial = ConnectOptions {
+    let dial = Dial {
         namespace: namespace.map(|name| opener.namespace(name)).transpose()?,
         user_timeout_ms: options.link.tcp_ut,
         ..base.dial(source)
@@ -88,7 +87,7 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
     let announced = (asked.any() && same) || options.check.send_proxy;
     let check_link = Link {
         announce: announced.then(|| announce(asked, never_local)),
-        dial: ConnectOptions { patient: false, ..dial.clone() },
+        dial: Dial { patient: false, ..dial.clone() },
         socks4: options.link.socks4.filter(|_| options.check.via_socks4),
         encryption: check_encryption(server, same),
         ..Link::default()
@@ -96,7 +95,7 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
     let link = Link {
         announce: asked.any().then(|| announce(asked, never_local)),
         // A check wants to know whether the server is there, so it does not begin with data.
-        dial: ConnectOptions { fast_open: options.link.tfo, ..dial },
+        dial: Dial { fast_open: options.link.tfo, ..dial },
         socks4: options.link.socks4,
         follows: follows(server),
         follows_namespace,
@@ -107,7 +106,7 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
 }
 
 /// What of a source changes with each connection.
-fn from(source: Option<&Source>) -> Link {
+fn from(source: Option<&ConnectSource>) -> Link {
     Link {
         disguise: source.map(disguise).unwrap_or_default(),
         ports: source.and_then(|source| source.ports).map(|(low, high)| Ports::new(low, high)),
@@ -115,7 +114,7 @@ fn from(source: Option<&Source>) -> Link {
     }
 }
 
-fn disguise(source: &Source) -> Disguise {
+fn disguise(source: &ConnectSource) -> Disguise {
     match &source.disguise {
         model::Disguise::None => Disguise::None,
         model::Disguise::Address(address) => Disguise::Address(*address),

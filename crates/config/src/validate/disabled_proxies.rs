@@ -1,6 +1,6 @@
 //! Sections that are out of service (`disabled`): as with HAProxy, what can be wrong with them only when everything is
 //! read does not count. Never touches one in service.
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::draft::{Draft, DraftError, DraftFormats, DraftMail};
 use crate::model::Rules;
 use std::collections::HashSet;

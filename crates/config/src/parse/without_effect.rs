@@ -1,7 +1,7 @@
 //! Keywords about HAProxy's own machinery that change nothing here. Never silent where an operator
 //! might count on an effect.
 use super::values::{integer, on_off, time};
-use crate::cx::{Cx, Prefix};
+use crate::context::{Cx, Prefix};
 use crate::line::{Args, Parsed};
 
 /// Warns that the keyword has no effect, and why.

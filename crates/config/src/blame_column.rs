@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Gives each message that has a line but no column the word of the line that it quotes, or the
 /// first one.
-pub(crate) fn point(diagnostics: &mut Diagnostics, sources: &[Source]) {
+pub(crate) fn find(diagnostics: &mut Diagnostics, sources: &[Source]) {
     for source in sources {
         let mut blind: BTreeMap<usize, Vec<&mut Diagnostic>> = BTreeMap::new();
         for diagnostic in diagnostics.iter_mut().filter(|d| d.column == 0 && d.source.is_none()) {

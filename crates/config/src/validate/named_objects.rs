@@ -1,5 +1,5 @@
 //! Proxies, servers, userlists and rings that expressions name: they must be there. Never changes an expression.
-use crate::cx::{Cx, Mentioned};
+use crate::context::{Cx, Mentioned};
 use crate::diag::Diagnostic;
 use crate::model::{Proxy, Ring};
 use crate::suggest::nearest;

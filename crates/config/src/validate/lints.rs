@@ -1,7 +1,7 @@
 //! Advice about what is legal and cannot be meant: rules that never run or never match, backends and ACLs
 //! that nobody uses. Never refuses anything.
 
-use crate::cx::Cx;
+use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
 use crate::model::{Balance, Mode};
