@@ -1,4 +1,4 @@
-//! Address syntax of `bind`, `server`, `log` and `stats socket` (sections 4.2 and 11). Never opens a socket.
+//! Address syntax of `bind`, `server`, `log` and `stats socket` (sections 4.2 and 11).
 use crate::model::{Address, BindAddress, ServerAddress, ServerPort};
 use crate::value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};

@@ -1,4 +1,4 @@
-//! What a name of HAProxy waits for when it is not implemented yet. Data and its look-up only; never a parser.
+//! The area of work that a name of HAProxy belongs to while it is not implemented.
 
 /// `class/name area` per line; the first line that fits counts.
 const AREAS: &str = include_str!("../../../docs/compat/areas.txt");

@@ -1,5 +1,5 @@
-//! Columns for messages about names that are looked up once everything is read: by then only file and line are known.
-//! Never changes what a message says.
+//! Finds the column of a name in diagnostics that know only a file and a line, because the name was
+//! looked up at the end.
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::source::Source;
 use std::collections::BTreeMap;

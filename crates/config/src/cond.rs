@@ -1,4 +1,4 @@
-//! Conditional expressions of `.if`, `.elif` and `-cc` (section 2.4). Never has an effect: text and facts in, truth out.
+//! Conditional expressions of `.if`, `.elif` and `-cc` (section 2.4).
 use crate::env::Environment;
 use crate::features::Features;
 use crate::lex::{self, Surroundings};

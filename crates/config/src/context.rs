@@ -1,4 +1,4 @@
-//! What every parser of a line may reach: environment, files, names, diagnostics. Never the objects being built.
+//! The context of every parser of a line: environment, files, names, diagnostics.
 use crate::addr::{self, Resolver};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::dump::Listing;

@@ -1,4 +1,4 @@
-//! Diagnostics as data: what is wrong, where, how bad, and what was probably meant. Never prints anything.
+//! Diagnostics as data: what is wrong, where, how bad, and what was probably meant.
 use std::sync::Arc;
 
 /// How bad a diagnostic is, in HAProxy's words and order.

@@ -1,4 +1,4 @@
-//! `.if` blocks and `.notice`-like messages (section 2.4): which lines count. Never parses the lines that count.
+//! `.if` blocks and `.notice`-like messages (section 2.4): which lines are read.
 use crate::cond;
 use crate::diag::{Diagnostic, Severity};
 use crate::env::Environment;

@@ -1,4 +1,4 @@
-//! Objects while their lines are read: names not resolved yet, inheritance by copy. Never seen outside this crate.
+//! Objects while their lines are read: names are not resolved yet, settings of `defaults` are copied.
 use crate::addr::Family;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;

@@ -1,4 +1,4 @@
-//! The configuration as it was understood, one line per statement (`-dC`). Never shows what a key hides.
+//! The configuration as it was understood, one line per statement (`-dC`).
 
 use crate::known;
 use crate::line::Args;

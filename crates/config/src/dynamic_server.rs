@@ -1,5 +1,5 @@
-//! Servers that an operator adds while the program runs (management.txt 9.3, `add server`): the words of a `server`
-//! line, without presets. Never adds one.
+//! Servers that an operator adds while the program runs (management.txt 9.3, `add server`): the
+//! words of a `server` line, without presets.
 use crate::addr::{Family, Resolver};
 use crate::context::{Cx, LocalPeer, Setup};
 use crate::diag::Place;

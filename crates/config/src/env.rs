@@ -1,4 +1,4 @@
-//! The environment that a configuration sees and edits. Never touches the environment of the process.
+//! The environment that a configuration sees and edits.
 use std::collections::BTreeMap;
 
 /// Variables by name; `setenv` and its family act on this copy at the line where they stand

@@ -1,4 +1,4 @@
-//! What the program that loads a configuration says of itself, for conditions. Never read from anywhere else.
+//! Version and features of the program that loads a configuration, for conditions.
 use std::cmp::Ordering;
 
 /// Facts that `.if` and `-cc` may ask for (section 2.4).

@@ -1,4 +1,4 @@
-//! The shape of all keyword tables: one entry per user-visible word. Never a parser of its own.
+//! The shape of all keyword tables: one entry per user-visible word.
 use crate::line::{Args, Parsed};
 
 /// One keyword.

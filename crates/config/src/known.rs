@@ -1,4 +1,4 @@
-//! Every configuration name of HAProxy 2.7, implemented here or not. Data only; never a parser.
+//! Every configuration name of HAProxy 2.7, implemented here or not.
 use crate::area::area;
 use crate::line::{Args, Fault};
 use crate::suggest;

@@ -1,4 +1,4 @@
-//! One line of text into words with spans (section 2.2 and 2.3 of the manual). Never looks at what the words mean.
+//! One line of text into words with spans (section 2.2 and 2.3 of the manual).
 use crate::env::Environment;
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! A line cut into words, and what parsers need of it: arguments, and faults that point at a word. Never knows a keyword.
+//! A line cut into words: its arguments, and faults that point at a word.
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
 use std::cell::RefCell;

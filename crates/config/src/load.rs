@@ -1,4 +1,4 @@
-//! The way from sources to a model, and what the outcome means for the process. Never exits by itself.
+//! Loads a configuration from its files, and says which exit code of `-c` the outcome has.
 use crate::context::{Cx, Setup};
 use crate::diag::Diagnostics;
 use crate::draft::Draft;

@@ -1,4 +1,4 @@
-//! The validated configuration: plain immutable data with every reference resolved. Never parses and never acts.
+//! The validated configuration: plain immutable data with every reference resolved.
 use crate::diag::Place;
 use crate::env::Environment;
 use ::rules::UserList;

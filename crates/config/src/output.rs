@@ -1,4 +1,4 @@
-//! Diagnostics for programs: JSON for editors, SARIF 2.1.0 for code scanners. Never prints anything.
+//! Diagnostics for programs: JSON for editors, SARIF 2.1.0 for code scanners.
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::render::told;
 use std::fmt::Write as _;

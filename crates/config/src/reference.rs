@@ -1,4 +1,4 @@
-//! All implemented keywords as data, for the reference page and the coverage report. Never parses.
+//! All implemented keywords as data, for the reference page and the coverage report.
 use crate::keyword::{Keyword, Places};
 use crate::known;
 use crate::parse::{bind, global, option, proxy, server, stats, timeout, tls, tls_global};

@@ -1,4 +1,4 @@
-//! Diagnostics as text: HAProxy's own line first and a caret after it, or a coloured frame for a terminal. Never decides anything.
+//! Diagnostics as text: HAProxy's own line first and a caret after it, or a coloured frame for a terminal.
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 

@@ -1,4 +1,4 @@
-//! The files of a configuration: names given with `-f`, directories, and their text. Never interprets the text.
+//! The files of a configuration: names given with `-f`, directories, and their text.
 use crate::diag::{Diagnostic, Severity};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
-//! The text of a server-state file (management.txt 9.3, `show servers state`, format 1). Never reads a file and
-//! never changes a server.
+//! The text of a server-state file (management.txt 9.3, `show servers state`, format 1).
 
 use balance::{Admin, CheckStatus, OpState};
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! The closest known word to a mistyped one. Never proposes the word itself.
+//! The closest known word to a mistyped one.
 
 /// The candidate nearest to `word`, when it is near enough to be worth proposing.
 pub(crate) fn nearest<'a>(

@@ -1,4 +1,4 @@
-//! Whole configurations: keywords, models, diagnostics, bounds. Never reads a real file.
+//! Whole configurations: keywords, models, diagnostics, bounds.
 use crate::addr::{Family, Resolver};
 use crate::context::{LocalPeer, Setup};
 use crate::diag::{Diagnostic, Severity};

@@ -1,4 +1,4 @@
-//! Numbers, times and sets as HAProxy writes them (section 2.5). Never knows which keyword asked.
+//! Numbers, times and sets as HAProxy writes them (section 2.5).
 
 /// The longest time that HAProxy's timers hold, in ms, or in seconds where those are its unit.
 const MOST: u64 = i32::MAX as u64;

@@ -1,4 +1,4 @@
-//! Address forms, good and bad. Never asks a real resolver.
+//! Address forms, good and bad.
 use super::*;
 use proptest::prelude::*;
 

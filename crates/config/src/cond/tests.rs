@@ -1,4 +1,4 @@
-//! Truth and errors of conditional expressions, the exit codes of `-cc` included. Never reads a file.
+//! Truth and errors of conditional expressions, the exit codes of `-cc` included.
 use super::*;
 use proptest::prelude::*;
 

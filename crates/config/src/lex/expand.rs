@@ -1,4 +1,4 @@
-//! Environment and pseudo variables inside double quotes (section 2.3). Never called outside them.
+//! Environment and pseudo variables inside double quotes (section 2.3).
 use super::{LexError, Lexer, MAX_LINE};
 use stdx::is_ignored;
 

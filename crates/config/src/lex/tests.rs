@@ -1,4 +1,4 @@
-//! What the lexer makes of HAProxy's quoting, escaping and expansion. Never reads a file.
+//! Tests of quoting, escaping and expansion.
 use super::*;
 use proptest::prelude::*;
 

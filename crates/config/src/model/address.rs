@@ -1,4 +1,4 @@
-//! Addresses to bind and to connect to. Never opens anything.
+//! Addresses to bind and to connect to.
 use std::net::SocketAddr;
 use std::path::PathBuf;
 

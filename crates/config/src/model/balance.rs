@@ -1,4 +1,4 @@
-//! How a backend chooses servers (section 4.2 `balance`, `hash-type`). Never chooses one.
+//! How a backend chooses servers (section 4.2 `balance`, `hash-type`).
 use sample::Expr;
 use std::sync::Arc;
 

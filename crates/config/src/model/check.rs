@@ -1,4 +1,4 @@
-//! Health checks (sections 4.2 and 5.2). Never sends one.
+//! Health checks (sections 4.2 and 5.2).
 
 use rules::check::Script;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Process-wide settings (section 3). Never a default of the machine: `None` means "not set".
+//! Process-wide settings (section 3); `None` means "not set".
 use super::{At, Bind, LogTarget, Ring, ThreadSet, Threads, TlsProcess, UnixAccess};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;

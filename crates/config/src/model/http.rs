@@ -1,4 +1,4 @@
-//! HTTP settings of a proxy (section 4.2). Never looks at a message.
+//! HTTP settings of a proxy (section 4.2).
 use crate::diag::Place;
 use std::collections::BTreeMap;
 use std::net::IpAddr;

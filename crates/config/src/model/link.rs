@@ -1,4 +1,4 @@
-//! How connections to a server are made, and what they begin with (section 5.2). Never makes one.
+//! How connections to a server are made, and what they begin with (section 5.2).
 
 use std::net::{IpAddr, SocketAddr};
 

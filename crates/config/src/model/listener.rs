@@ -1,4 +1,4 @@
-//! What a proxy or the runtime API listens on (sections 4.2 `bind` and 5.1). Never opens a socket.
+//! Listeners of proxies and of the runtime API (sections 4.2 `bind` and 5.1).
 use super::{BindAddress, ThreadSet, TlsBind};
 use crate::diag::Place;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Where logs go and in which envelope (section 4.2 `log`). Never formats a message.
+//! Where logs go and in which envelope (section 4.2 `log`).
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;

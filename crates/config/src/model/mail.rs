@@ -1,4 +1,4 @@
-//! Mails about servers (sections 3.6 and 4.2 `email-alert`). Never sends one.
+//! Mails about servers (sections 3.6 and 4.2 `email-alert`).
 use super::LogLevel;
 use crate::diag::Place;
 use std::net::SocketAddr;

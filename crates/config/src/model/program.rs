@@ -1,4 +1,4 @@
-//! Programs that a master starts beside its workers (section 3.7). Never starts one.
+//! Programs that a master starts beside its workers (section 3.7).
 use std::sync::Arc;
 
 /// A `program` section.

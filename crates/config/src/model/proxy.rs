@@ -1,4 +1,4 @@
-//! Frontends, backends and listens (section 4). Never holds running state.
+//! Frontends, backends and listens (section 4).
 use super::{
     Address, Balance, Bind, BindAddress, Captured, ConnectSource, ConnectionMode, Cookie,
     EmailAlert, ErrorReply, Formats, ForwardFor, HashType, HeaderNames, HealthCheck, HttpReuse,

@@ -1,4 +1,4 @@
-//! Names that are resolved while the process serves (sections 5.2 and 5.3). Never resolves one.
+//! Names that are resolved while the process serves (sections 5.2 and 5.3).
 use super::{At, Network, ServerOptions};
 use crate::diag::Place;
 use std::net::{IpAddr, SocketAddr};

@@ -1,4 +1,4 @@
-//! `ring` and `log-forward` sections (sections 3.9 and 3.10). Never holds a message.
+//! `ring` and `log-forward` sections (sections 3.9 and 3.10).
 use super::{Address, Bind, LogTarget, LogTransport, ServerOptions};
 use crate::diag::Place;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Compiled formats and captures of one proxy (sections 4.2 and 8.2). Never evaluates any.
+//! Compiled formats and captures of one proxy (sections 4.2 and 8.2).
 use sample::LogFormat;
 
 /// Compiled formats of a frontend.

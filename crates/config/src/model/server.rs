@@ -1,4 +1,4 @@
-//! Servers of a backend (sections 4.2 `server` and 5.2). Never holds running state.
+//! Servers of a backend (sections 4.2 `server` and 5.2).
 use super::{Check, Link, Protocol, ResolveOptions, ServerAddress, TlsServer};
 use crate::diag::Place;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Sets of threads, and which thread belongs to which group (section 3.1). Never starts one.
+//! Sets of threads, and which thread belongs to which group (section 3.1).
 use std::collections::BTreeMap;
 
 /// Most threads of one group.

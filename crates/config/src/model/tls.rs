@@ -1,4 +1,4 @@
-//! What lines say of TLS (sections 3.2, 5.1 and 5.2). Never a session.
+//! TLS settings of lines (sections 3.2, 5.1 and 5.2).
 use sample::Expr;
 use std::sync::Arc;
 

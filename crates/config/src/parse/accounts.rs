@@ -1,4 +1,4 @@
-//! `user`, `group`, `uid`, `gid`: names and numbers of accounts. Never changes any identity.
+//! `user`, `group`, `uid`, `gid`: names and numbers of accounts.
 use crate::context::Cx;
 use crate::line::{Args, Parsed};
 use crate::value;

@@ -1,4 +1,4 @@
-//! `balance`, `hash-type` and `hash-balance-factor` (section 4.2). Never hashes anything.
+//! `balance`, `hash-type` and `hash-balance-factor` (section 4.2).
 use super::language::with_parser;
 use crate::context::Cx;
 use crate::diag::Severity;

@@ -1,4 +1,4 @@
-//! `bind` lines and the options after their address (sections 4.2 and 5.1). Never opens a socket.
+//! `bind` lines and the options after their address (sections 4.2 and 5.1).
 use super::values::{digits_at, number_at};
 use super::{accounts, link, threads, tls};
 use crate::addr;

@@ -1,5 +1,4 @@
 //! `h1-case-adjust` and its file (section 3.1): header names for peers that tell upper from lower case.
-//! Never looks at a message.
 use crate::context::Cx;
 use crate::line::{Args, Parsed};
 use crate::model::{At, Global, HeaderCase};

@@ -1,5 +1,5 @@
 //! `option httpchk`, `option tcp-check` and the options for well-known protocols; `http-check` and
-//! `tcp-check` lines (section 4.2). Never sends a check.
+//! `tcp-check` lines (section 4.2).
 use super::language::with_parser;
 use crate::context::Cx;
 use crate::draft::{CheckMethod, DraftCheck, DraftProxy};

@@ -1,4 +1,4 @@
-//! `cpu-map` (section 3.1). Never asks the machine how many CPUs it has.
+//! `cpu-map` (section 3.1).
 use crate::context::Cx;
 use crate::line::{Args, Parsed};
 use crate::model::{CpuMap, Global, PER_GROUP};

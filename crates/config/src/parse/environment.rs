@@ -1,4 +1,4 @@
-//! `setenv`, `presetenv`, `unsetenv`, `resetenv`, `localpeer` (section 3.1): effective from the next line on. Never touches the process.
+//! `setenv`, `presetenv`, `unsetenv`, `resetenv`, `localpeer` (section 3.1): effective from the next line on.
 use crate::context::Cx;
 use crate::line::{Args, Parsed};
 use crate::model::Global;

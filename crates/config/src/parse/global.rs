@@ -1,4 +1,4 @@
-//! Keywords of the `global` section (section 3). Never starts anything.
+//! Keywords of the `global` section (section 3).
 use super::values::{digits_at, flag, integer, log_tag, on_off, text, time};
 use super::{
     accounts, bind, case, cpu_map, environment, log, stats_socket, threads, tls_global, variable,

@@ -1,4 +1,4 @@
-//! `cookie`, `errorfile`, `errorloc*`, `option forwardfor` (section 4.2). Never looks at a message.
+//! `cookie`, `errorfile`, `errorloc*`, `option forwardfor` (section 4.2).
 use super::language;
 use super::values::seconds_at;
 use crate::context::Cx;

@@ -1,6 +1,6 @@
-//! Lines in the language of samples and rules: ACLs, rule sets, formats, captures (sections 7 and 8.2). The language is
-//! parsed by `sample` and `rules`; here words get their context and errors their place. Never
-//! evaluates anything.
+//! Lines in the language of samples and rules: ACLs, rule sets, formats, captures (sections 7 and
+//! 8.2). The language is parsed by `sample` and `rules`; here words get their context and errors
+//! their place.
 use super::option;
 use super::proxy::allowed;
 use super::values::{digits_at, noted, number_at};

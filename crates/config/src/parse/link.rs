@@ -1,5 +1,5 @@
-//! How connections to servers are made: options of `server` lines (section 5.2), `source` and keep-alive
-//! probes (section 4.2). Never connects.
+//! How connections to servers are made: options of `server` lines (section 5.2), `source` and
+//! keep-alive probes (section 4.2).
 use super::values::{self, noted, seconds_at};
 use crate::addr;
 use crate::context::Cx;

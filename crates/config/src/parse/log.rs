@@ -1,4 +1,4 @@
-//! `log` lines of `global` and proxies (section 4.2). Never sends a message.
+//! `log` lines of `global` and proxies (section 4.2).
 use crate::addr::{self, SocketKind};
 use crate::context::{Cx, Prefix};
 use crate::draft::{DraftLog, DraftProxy};

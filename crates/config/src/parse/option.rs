@@ -1,4 +1,4 @@
-//! `option` lines (section 4.2). Never decides what an option means at run time.
+//! `option` lines (section 4.2).
 use super::proxy::{allowed, wanted};
 use super::{check, http, removed, without_effect};
 use crate::context::{Cx, Prefix};

@@ -1,4 +1,4 @@
-//! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2). Never resolves a reference.
+//! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2).
 use super::values::{self, limit_at, log_tag, text};
 use super::{
     balance, bind, check, email_alert, http, language, link, log, option, removed, server, stats,

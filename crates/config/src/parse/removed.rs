@@ -1,4 +1,4 @@
-//! Keywords that once existed in proxies: HAProxy's hints for them, all fatal. Data only; never a parser.
+//! Keywords that once existed in proxies: HAProxy's hints for them, all fatal.
 
 /// The hint for a removed keyword with the argument that it was given.
 pub(super) fn keyword(name: &str, argument: &str) -> Option<String> {

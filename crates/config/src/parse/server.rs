@@ -1,4 +1,4 @@
-//! `server` and `default-server` lines (sections 4.2 and 5.2). Never connects.
+//! `server` and `default-server` lines (sections 4.2 and 5.2).
 use super::http;
 use super::link;
 use super::tls;

@@ -1,4 +1,4 @@
-//! `stats` lines of proxies (section 4.2): the statistics page. Never renders it.
+//! `stats` lines of proxies (section 4.2): the statistics page.
 use super::language;
 use super::proxy::allowed;
 use super::values::seconds_at;

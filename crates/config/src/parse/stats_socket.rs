@@ -1,4 +1,4 @@
-//! `stats socket`, `stats timeout`, `stats maxconn` of the `global` section. Never opens a socket.
+//! `stats socket`, `stats timeout`, `stats maxconn` of the `global` section.
 use super::bind;
 use super::values::{number_at, time_at};
 use crate::context::Cx;

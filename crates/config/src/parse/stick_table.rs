@@ -1,4 +1,4 @@
-//! `stick-table` lines (section 4.2). Never makes a table: the running process does.
+//! `stick-table` lines (section 4.2).
 use super::values::noted;
 use crate::context::Cx;
 use crate::draft::DraftProxy;

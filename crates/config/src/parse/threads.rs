@@ -1,5 +1,4 @@
-//! `nbthread`, `thread-groups`, `thread-group`, and sets of threads (section 3.1). Never asks the
-//! machine how many processors it has.
+//! `nbthread`, `thread-groups`, `thread-group`, and sets of threads (section 3.1).
 use crate::context::Cx;
 use crate::line::{Args, Parsed};
 use crate::model::{Global, MAX_GROUPS, MAX_THREADS, PER_GROUP, ThreadSet};

@@ -1,4 +1,4 @@
-//! `timeout` lines of proxies (section 4.2). Never starts a timer.
+//! `timeout` lines of proxies (section 4.2).
 use super::proxy::allowed;
 use super::values::time_at;
 use crate::context::Cx;

@@ -1,4 +1,4 @@
-//! TLS on `bind` and `server` lines (sections 5.1 and 5.2). Never reads a certificate.
+//! TLS on `bind` and `server` lines (sections 5.1 and 5.2).
 use super::language::with_parser;
 use super::server::Filling;
 use crate::context::Cx;

@@ -1,4 +1,4 @@
-//! TLS in the `global` section (sections 3.1 and 3.2). Never reads a certificate.
+//! TLS in the `global` section (sections 3.1 and 3.2).
 use super::values::{integer, noted, text};
 use super::without_effect;
 use crate::context::Cx;

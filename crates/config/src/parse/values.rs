@@ -1,4 +1,4 @@
-//! Arguments that many keywords share: flags, numbers, times, texts. Never knows which keyword asked.
+//! Arguments that many keywords share: flags, numbers, times, texts.
 use crate::line::{Args, Parsed};
 use crate::value::{self, Timed, Unit, ValueError};
 use std::ops::RangeInclusive;

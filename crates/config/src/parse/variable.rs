@@ -1,5 +1,4 @@
-//! `set-var` and `set-var-fmt` of `global` (section 3.1): variables of the process that exist from the start. Never
-//! evaluates what needs a transaction.
+//! `set-var` and `set-var-fmt` of `global` (section 3.1): variables of the process that exist from the start.
 use crate::addr::Family;
 use crate::context::Cx;
 use crate::line::{Args, Parsed};

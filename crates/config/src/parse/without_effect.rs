@@ -1,5 +1,4 @@
-//! Keywords about HAProxy's own machinery that change nothing here. Never silent where an operator
-//! might count on an effect.
+//! Keywords about HAProxy's own machinery that have no effect here; a warning says so where one could count on it.
 use super::values::{integer, on_off, time};
 use crate::context::{Cx, Prefix};
 use crate::line::{Args, Parsed};

@@ -1,4 +1,4 @@
-//! What a proof makes of a line: the word that it wants ignored is taken out. Never acts in a release build.
+//! The hook of mutation proofs: takes the word that a proof wants ignored out of a line, in debug builds.
 use crate::keyword::Keyword;
 use crate::lex::Word;
 use crate::parse::{bind, server};

@@ -1,5 +1,4 @@
-//! What a wrong line was to define: it is there all the same, so that only its own mistake is told and not every line
-//! that speaks of it. Never says anything itself, and never makes a configuration good.
+//! Defines the object of a wrong line all the same, so that lines that name it are not reported too.
 use crate::context::Cx;
 use crate::draft::DraftProxy;
 use crate::lex::Word;

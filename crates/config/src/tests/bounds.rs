@@ -1,4 +1,4 @@
-//! Bounds and arbitrary input: nothing panics, nothing grows without limit. Never a check of wording.
+//! Bounds and arbitrary input: nothing panics, nothing grows without limit.
 use super::*;
 use proptest::prelude::*;
 

@@ -1,5 +1,4 @@
-//! Checks by programs, and mails about servers: what is needed for them, and what is said without it. Never about
-//! scripts of checks.
+//! Checks by programs, and mails about servers: what is needed for them, and what is said without it.
 use super::*;
 use crate::model::{HealthCheck, LogLevel};
 

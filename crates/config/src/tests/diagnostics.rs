@@ -1,4 +1,4 @@
-//! What is shown: lines in HAProxy's shape, columns, carets, suggestions. Never the wording of single keywords.
+//! What is shown: lines in HAProxy's shape, columns, carets, suggestions.
 use super::*;
 use crate::render::{Style, report};
 

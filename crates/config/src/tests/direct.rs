@@ -1,4 +1,4 @@
-//! Backends without a choice of servers, and header names in their own case: what is taken, and what is said. Never a whole section about anything else.
+//! Backends without a choice of servers, and header names in their own case: what is taken, and what is said.
 use super::*;
 use crate::model::{Address, Direct};
 

@@ -1,4 +1,4 @@
-//! Each keyword: a line that works and what it sets, a line that does not and what is said. Never more than one keyword.
+//! Each keyword: a line that works and what it sets, a line that does not and what is said.
 use super::*;
 use crate::model::*;
 

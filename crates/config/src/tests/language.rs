@@ -1,4 +1,4 @@
-//! ACLs, rules, formats and captures inside a configuration: where they land and where errors point. Never evaluates any.
+//! ACLs, rules, formats and captures inside a configuration: where they land and where errors point.
 use super::*;
 use crate::diag::Diagnostics;
 

@@ -1,4 +1,4 @@
-//! What stands behind numbers and ports, or instead of them, and how it is told. Never a timer: those have units.
+//! What stands behind numbers and ports, or instead of them, and how it is told.
 use super::{back, front, listen, loaded, messages, model, server};
 use crate::diag::Severity;
 use crate::model::{Address, BindAddress, Model, ServerPort};

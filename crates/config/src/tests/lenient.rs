@@ -1,5 +1,5 @@
-//! Lines that HAProxy takes although they say more, or less, than they should: they run here too, with a warning of
-//! what does not count. Never what is refused by both.
+//! Lines that HAProxy takes although they say more, or less, than they should: they run here too,
+//! with a warning of what does not count.
 use super::{back, front, listen, loaded, messages, model, server};
 use crate::diag::Severity;
 use crate::model::Model;

@@ -1,4 +1,4 @@
-//! `program` sections. Never starts one.
+//! `program` sections.
 use super::*;
 
 #[test]

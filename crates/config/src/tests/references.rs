@@ -1,4 +1,4 @@
-//! What is judged once everything is read: names, numbers, references, modes. Never one keyword alone.
+//! What is judged once everything is read: names, numbers, references, modes.
 use super::*;
 use crate::load::Verdict;
 

@@ -1,4 +1,4 @@
-//! `resolvers` sections, servers that are given by name, templates. Never resolves a name.
+//! `resolvers` sections, servers that are given by name, templates.
 use super::*;
 use crate::model::{Address, NameServer, Server};
 

@@ -1,4 +1,4 @@
-//! `ring` and `log-forward` sections, and who names them. Never opens a socket.
+//! `ring` and `log-forward` sections, and who names them.
 use super::*;
 use crate::model::{Address, LogAddress, LogTransport};
 

@@ -1,4 +1,4 @@
-//! The traps of the configuration language (defaults, prefixes, order, empty arguments). Never a single keyword's detail.
+//! The traps of the configuration language (defaults, prefixes, order, empty arguments).
 use super::*;
 use crate::model::{HealthCheck, Mode};
 

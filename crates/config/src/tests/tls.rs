@@ -1,4 +1,4 @@
-//! Words of TLS: each changes what the model holds. Never reads a certificate.
+//! Words of TLS: each changes what the model holds.
 use super::*;
 use crate::model::*;
 

@@ -1,4 +1,4 @@
-//! Lines that are right and cannot do what they say where they stand: each has its warning. Never a mistake.
+//! Lines that are right and cannot do what they say where they stand: each has its warning.
 use super::messages;
 use crate::diag::Severity;
 

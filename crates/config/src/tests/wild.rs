@@ -1,4 +1,4 @@
-//! What configurations of the wild do that manuals do not show. Never a copy of one of them.
+//! What configurations of the wild do that manuals do not show.
 use super::*;
 
 const TIMES: &str =

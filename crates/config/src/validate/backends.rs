@@ -1,4 +1,4 @@
-//! `default_backend` and `use_backend` names into indices. Never chooses a backend.
+//! `default_backend` and `use_backend` names into indices.
 use super::Shared;
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};

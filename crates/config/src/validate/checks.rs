@@ -1,4 +1,4 @@
-//! What sections say about checks and about mails on their results, put together. Never reads text.
+//! Health checks and mails about them, put together from the lines of a section.
 use super::Shared;
 use crate::context::Cx;
 use crate::diag::Severity;

@@ -1,5 +1,4 @@
-//! Sections that are out of service (`disabled`): as with HAProxy, what can be wrong with them only when everything is
-//! read does not count. Never touches one in service.
+//! Disabled proxies: as with HAProxy, references and rules in them are not checked once everything is read.
 use crate::context::Cx;
 use crate::draft::{Draft, DraftError, DraftFormats, DraftMail};
 use crate::model::Rules;

@@ -1,4 +1,4 @@
-//! Log formats and captures of frontends, compiled once the mode is known. Never writes a log.
+//! Log formats and captures of frontends, compiled once the mode is known.
 use crate::addr::Family;
 use crate::context::{Cx, Mentioned};
 use crate::diag::{Diagnostic, Severity};

@@ -1,5 +1,4 @@
-//! Advice about what is legal and cannot be meant: rules that never run or never match, backends and ACLs
-//! that nobody uses. Never refuses anything.
+//! Warnings about lines that are legal and have no effect: rules that never match, backends and ACLs without users.
 
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};

@@ -1,4 +1,4 @@
-//! Proxies, servers, userlists and rings that expressions name: they must be there. Never changes an expression.
+//! Proxies, servers, userlists and rings that expressions name must exist.
 use crate::context::{Cx, Mentioned};
 use crate::diag::Diagnostic;
 use crate::model::{Proxy, Ring};

@@ -1,5 +1,4 @@
-//! First addresses of servers that are given by name (section 5.2 `init-addr`). Never asks a name server while the
-//! configuration is known to be wrong: its mistakes are told at once.
+//! First addresses of servers given by name (section 5.2 `init-addr`); none is looked up after an alert.
 use crate::addr::Family;
 use crate::context::Cx;
 use crate::diag::Severity;

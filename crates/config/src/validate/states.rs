@@ -1,5 +1,5 @@
-//! What a process before has left of the servers (section 3.1 `server-state-file`, section 4.2
-//! `load-server-state-from-file`): files read, and their lines taken over. Never changes a file.
+//! Server-state files (section 3.1 `server-state-file`, section 4.2 `load-server-state-from-file`)
+//! applied to servers.
 //!
 //! Names decide which line is whose. Addresses are taken only for names of hosts, and only where
 //! `init-addr` lets them (`last`).

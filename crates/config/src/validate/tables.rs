@@ -1,4 +1,4 @@
-//! Stick tables by number, and the places that name them. Never makes a table.
+//! Stick tables by number, and the rules that name them.
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::model::At;

@@ -1,5 +1,4 @@
-//! Certificates, authorities and what lines make of them: read and judged before anything listens. Never
-//! opens a socket.
+//! Certificates and authorities of `bind` and `server` lines, loaded and checked before anything listens.
 use crate::context::Cx;
 use crate::diag::{Place, Severity};
 use crate::draft::DraftProxy;

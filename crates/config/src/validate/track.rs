@@ -1,4 +1,4 @@
-//! `track`: the servers that others follow (section 5.2). Never follows one.
+//! `track`: the servers that others follow (section 5.2).
 use crate::context::Cx;
 use crate::diag::Severity;
 use crate::draft::DraftProxy;

@@ -1,4 +1,4 @@
-//! `tcp-request content` rules that track or capture, and run too late or too early for what they look at. Never tracks anything.
+//! Warnings about `tcp-request content` rules that track or capture too early or too late for their samples.
 use crate::context::Cx;
 use crate::diag::{Place as Line, Severity};
 use crate::draft::DraftProxy;
