@@ -147,7 +147,7 @@ pub(crate) struct OddPort {
     pub(crate) message: String,
 }
 
-/// What is odd about the port of an IP address: HAProxy takes the digits that it begins with.
+/// Text behind the port of an IP address: HAProxy takes the digits that it begins with.
 pub(crate) fn odd_port(text: &str) -> Option<OddPort> {
     let (_, kind, rest) = prefix(text);
     if !matches!(kind, Scheme::Inet(_) | Scheme::Unsupported(_)) || rest.parse::<Ipv6Addr>().is_ok()

@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What this instance is called among its peers.
+/// The name of this instance among its peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalPeer<'a> {
     /// Its name: the host's, unless somebody says otherwise.
@@ -24,11 +24,11 @@ pub struct LocalPeer<'a> {
     pub fixed: bool,
 }
 
-/// What a caller gives to [`load`](crate::load).
+/// The arguments of [`load`](crate::load).
 pub struct Setup<'a> {
     /// The environment at start.
     pub env: Environment,
-    /// What the program says of itself.
+    /// Version and features of the program.
     pub features: Features<'a>,
     /// The file system.
     pub files: &'a dyn Files,

@@ -47,7 +47,7 @@ pub struct Diagnostic {
     pub column: u32,
     /// Length in bytes of the blamed words in the source line, at least 1 when `column` is not 0.
     pub len: u32,
-    /// What is wrong, without place and without suggestion.
+    /// The message, without place and without suggestion.
     pub message: String,
     /// The closest known word, when one is close enough.
     pub suggestion: Option<String>,

@@ -36,7 +36,7 @@ pub(crate) struct Blocks {
     open: Vec<Block>,
 }
 
-/// What the directive wants to be told.
+/// The message of a directive.
 pub(crate) type DirectiveMessage = Option<(Severity, Fault)>;
 
 const DIRECTIVES: [&str; 8] =

@@ -59,7 +59,7 @@ pub(crate) struct Group {
     pub(crate) place: Place,
 }
 
-/// What kind of section a draft is.
+/// The kind of section that a draft is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DraftKind {
     Defaults,
@@ -90,13 +90,13 @@ pub(crate) struct DraftProxy {
     pub(crate) stick_table: Option<At<table::Settings>>,
     /// The `defaults` section that it took its settings from.
     pub(crate) parent: Option<usize>,
-    /// Who took settings from this `defaults` section.
+    /// Proxies that took settings from this `defaults` section.
     pub(crate) heirs: Heirs,
-    /// What is wrong with expressions that count only while the section is in service.
+    /// Mistakes in expressions that count only while the section is enabled.
     pub(crate) late: Vec<Diagnostic>,
     /// Servers that are given by name, and not looked up so far.
     pub(crate) named: Vec<NamedServers>,
-    /// What there is to say of servers whose address is not known, unless a state file knows it.
+    /// Messages about servers whose address is not known, unless a state file knows it.
     pub(crate) unknown_addresses: Vec<UnknownAddress>,
 }
 
@@ -114,11 +114,11 @@ pub(crate) struct NamedServers {
 pub(crate) struct UnknownAddress {
     /// Which ones.
     pub(crate) servers: std::ops::Range<usize>,
-    /// What is said.
+    /// The message.
     pub(crate) diagnostic: Diagnostic,
 }
 
-/// Who takes settings from a `defaults` section.
+/// Kinds of proxies that take settings from a `defaults` section.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Heirs {
     pub(crate) front: bool,
@@ -135,7 +135,7 @@ pub(crate) struct Kept {
     place: Place,
 }
 
-/// What a section takes from its `defaults` by copy.
+/// Settings that a section copies from its `defaults`.
 #[derive(Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) mode: Mode,
@@ -198,7 +198,7 @@ pub(crate) enum DraftLog {
     Target(LogTarget),
 }
 
-/// What a section says about checks.
+/// Lines of a section about checks.
 #[derive(Clone, Default)]
 pub(crate) struct DraftCheck {
     pub(crate) method: CheckMethod,

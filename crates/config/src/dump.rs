@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// The text as it grows.
 #[derive(Debug)]
 pub(crate) struct Listing {
-    /// What names are hashed with.
+    /// The key that names are hashed with.
     pub(crate) key: Option<u32>,
     pub(crate) text: String,
 }

@@ -63,7 +63,7 @@ pub struct Host<'a> {
 /// so far.
 ///
 /// # Errors
-/// What is wrong, in one line.
+/// The mistake, in one line.
 pub fn dynamic_server(
     host: &Host<'_>,
     name: &str,
@@ -95,7 +95,7 @@ pub fn dynamic_server(
             None => message.to_owned(),
         }
     })?;
-    // What a line of the configuration is only warned of is refused here.
+    // A line of the configuration is only warned of this; here it is refused.
     let observes = words.windows(2).any(|it| it == ["observe", "layer7"]);
     if observes && !host.http {
         return Err("'layer7' can only be used in http proxies.".to_owned());

@@ -11,7 +11,7 @@ pub(crate) struct Keyword<F: 'static> {
     pub(crate) places: Places,
     /// One sentence for the reference page.
     pub(crate) doc: &'static str,
-    /// What it does.
+    /// Its parser.
     pub(crate) parse: F,
 }
 

@@ -12,7 +12,7 @@ pub(crate) const MAX_WORDS: usize = 64;
 /// Bytes that a line may have, before and after expansion.
 pub const MAX_LINE: usize = 1 << 20;
 
-/// What expansion sees of the outside: variables, and where the line stands.
+/// Variables and the place of the line, for expansion.
 pub(crate) struct Surroundings<'a> {
     pub(crate) env: &'a Environment,
     pub(crate) file: &'a str,

@@ -11,11 +11,11 @@ pub(crate) struct Line<'a> {
     pub(crate) words: Vec<Word<'a>>,
     pub(crate) raw: &'a str,
     pub(crate) place: Place,
-    /// What is odd and harmless: warned of if the line counts.
+    /// Harmless oddities, reported as warnings if the line is read.
     notes: RefCell<Vec<Fault>>,
 }
 
-/// What a parser says.
+/// The result of a parser.
 pub(crate) type Parsed<T = ()> = Result<T, Fault>;
 
 /// A mistake in a line: what and at which word.
@@ -56,7 +56,7 @@ impl<'a> Line<'a> {
 }
 
 impl Line<'_> {
-    /// What has been found odd so far, each once.
+    /// The oddities found so far, each once.
     pub(crate) fn notes(&self) -> Vec<Fault> {
         self.notes.take()
     }

@@ -8,7 +8,7 @@ use crate::source::Source;
 use crate::{blame_column, build, reader};
 use stdx::is_ignored;
 
-/// What loading gave.
+/// The result of loading.
 #[derive(Debug)]
 pub struct Loaded {
     /// The model; `None` when there are alerts.
@@ -17,7 +17,7 @@ pub struct Loaded {
     pub diagnostics: Diagnostics,
 }
 
-/// What the outcome means for `-c`, and for starting.
+/// The meaning of the outcome for `-c`, and for starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Good, and something listens.

@@ -138,7 +138,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// What the line has of oddities.
+    /// Reports the notes of a line as warnings.
     fn tell_notes(&mut self, line: &Line<'_>) {
         for note in line.notes() {
             self.cx.diagnostics.push(line.diagnostic(Severity::Warning, note));

@@ -20,7 +20,7 @@ pub struct KeywordDoc {
     pub in_frontends: bool,
     /// Acts in sections with a server side.
     pub in_backends: bool,
-    /// What it does, in a sentence.
+    /// Its effect, in a sentence.
     pub doc: &'static str,
 }
 

@@ -85,7 +85,7 @@ pub(crate) enum Lines {
     Unread,
 }
 
-/// What is known when all proxies are complete.
+/// The state when all proxies are complete.
 pub(crate) struct Finished<'a> {
     pub(crate) proxies: &'a [Proxy],
     /// False after errors: a line that failed must not be reported as missing too.

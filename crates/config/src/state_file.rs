@@ -40,7 +40,7 @@ pub(crate) struct StateLine<'t> {
     words: Vec<&'t str>,
 }
 
-/// What it says, as far as the line has it.
+/// Its fields, as far as the line has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Saved {
     pub(crate) address: Option<IpAddr>,
@@ -75,10 +75,10 @@ impl<'t> StateLine<'t> {
         (word != "-" && word != "0").then_some(word)
     }
 
-    /// What it says.
+    /// Its fields.
     ///
     /// # Errors
-    /// What makes no sense, in HAProxy's words.
+    /// The mistake, in HAProxy's words.
     pub(crate) fn read(&self) -> Result<Saved, String> {
         let mut wrong = Vec::new();
         let words = &self.words;

@@ -139,7 +139,7 @@ fn check_error_files(tune: &Tune, cx: &mut Cx<'_>) {
     }
 }
 
-/// What one proxy needs to know of the others.
+/// The other sections, for the references of one proxy.
 struct Shared<'d> {
     /// The rules of each `defaults` section, if it has any.
     inherited: Vec<Option<Arc<Rules>>>,
@@ -540,7 +540,7 @@ fn unheard_cookies(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
-/// What needs HTTP mode and does not have it.
+/// Warns of settings that need HTTP mode in a proxy without it.
 fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
     check_protocols(draft, cx);
     if draft.settings.mode == Mode::Http {
@@ -753,7 +753,7 @@ fn check_page(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
-/// What servers need and do not have.
+/// Alerts about servers without a port for their checks.
 fn check_servers(draft: &DraftProxy, cx: &mut Cx<'_>) {
     // The records of a service tell addresses and ports.
     let is_host = |server: &&Server| !server.host.as_ref().is_some_and(|it| it.starts_with('_'));
@@ -781,7 +781,7 @@ fn check_servers(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
-/// What is wrong with the protocol of a server's checks; `http` tells whether they are HTTP checks.
+/// The mistake in the protocol of a server's checks; `http` tells whether they are HTTP checks.
 pub(crate) fn unspoken_by_checks(check: &Check, http: bool) -> Option<String> {
     let protocol = check.protocol.filter(|_| check.enabled)?;
     let suits = (protocol == Protocol::None) != http;
@@ -796,7 +796,7 @@ pub(crate) fn unspoken_by_checks(check: &Check, http: bool) -> Option<String> {
     }
 }
 
-/// What is wrong with the check of a server that has no port; nothing if its script has.
+/// The mistake in the check of a server without a port; `None` if its script has one.
 pub(crate) fn missing_port(ports: StepPorts) -> Option<&'static str> {
     match ports {
         StepPorts::Named => None,

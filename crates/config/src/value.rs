@@ -3,7 +3,7 @@
 /// The longest time that HAProxy's timers hold, in ms, or in seconds where those are its unit.
 const MOST: u64 = i32::MAX as u64;
 
-/// What is wrong with a time.
+/// Mistakes in a time.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ValueError {
     /// An unexpected character at this byte.

@@ -2,7 +2,7 @@
 use super::{LexError, Lexer, MAX_LINE};
 use stdx::is_ignored;
 
-/// What stands between `$` and the end of the reference.
+/// The text between `$` and the end of the reference.
 struct Reference<'a> {
     name: &'a str,
     default: Option<&'a str>,

@@ -141,7 +141,7 @@ pub struct Process {
     pub thread_groups: u16,
     /// `thread-group`: the threads of each group that has such a line.
     pub thread_group: BTreeMap<u16, ThreadSet>,
-    /// What follows from these: all threads with their groups.
+    /// The result of these: all threads with their groups.
     pub threads: Threads,
     /// `cpu-map` lines in order; later ones replace earlier ones where they overlap.
     pub cpu_map: Vec<CpuMap>,

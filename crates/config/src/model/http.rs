@@ -122,7 +122,7 @@ impl Network {
     }
 }
 
-/// Who sets the persistence cookie.
+/// The side that sets the persistence cookie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CookieMode {
     /// The server.
@@ -141,7 +141,7 @@ pub enum CookieMode {
 pub struct Cookie {
     /// Name of the cookie.
     pub name: String,
-    /// Who sets it.
+    /// The side that sets it.
     pub mode: CookieMode,
     /// `indirect`: hidden from servers, and not set again when the client has it.
     pub indirect: bool,

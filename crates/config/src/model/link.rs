@@ -19,7 +19,7 @@ pub struct Link {
     pub socks4: Option<SocketAddr>,
 }
 
-/// What a PROXY protocol header is asked to be: `send-proxy*` and `proxy-v2-options`.
+/// Version and contents of the PROXY protocol header: `send-proxy*` and `proxy-v2-options`.
 ///
 /// Each keyword sets what it names, and its `no-` form clears just that, so that what is left may
 /// be odd: any of these without version 2 gives a header of version 1.
@@ -72,10 +72,10 @@ pub struct ConnectSource {
     pub disguise: Disguise,
 }
 
-/// Whose address connections pretend to come from (`usesrc`).
+/// The foreign address that connections come from (`usesrc`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Disguise {
-    /// Nobody's.
+    /// None.
     #[default]
     None,
     /// This one's.

@@ -16,7 +16,7 @@ pub struct Bind {
     pub place: Place,
     /// Everything after the address.
     pub options: Arc<BindOptions>,
-    /// What its connections are encrypted with.
+    /// The TLS side of its connections.
     pub tls: Option<Arc<tls::Acceptor>>,
 }
 

@@ -26,7 +26,7 @@ pub struct NameServer {
     pub address: SocketAddr,
     /// Whether it is asked over TCP.
     pub stream: bool,
-    /// What its line says of connections: `source`, `maxconn`, TLS (section 5.2).
+    /// Options of its connections: `source`, `maxconn`, TLS (section 5.2).
     pub options: Option<Box<ServerOptions>>,
     /// Its side of TLS, if the line says anything of it.
     pub tls: Option<Arc<tls::Connector>>,
@@ -34,7 +34,7 @@ pub struct NameServer {
     pub place: Place,
 }
 
-/// What a `server` line says about its name.
+/// Options of a `server` line about its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolveOptions {
     /// `resolvers`: the name of a section.

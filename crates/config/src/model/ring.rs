@@ -48,7 +48,7 @@ pub struct RingServer {
     /// `log-proto octet-count`: each message goes behind its length (RFC 6587, section 3.4.1)
     /// instead of before a newline.
     pub counts: bool,
-    /// What its line says of TLS (section 5.2).
+    /// TLS options of its line (section 5.2).
     pub options: ServerOptions,
     /// Its side of TLS, if the connection is encrypted.
     pub tls: Option<Arc<tls::Connector>>,

@@ -4,7 +4,7 @@ use sample::LogFormat;
 /// Compiled formats of a frontend.
 #[derive(Debug, Default)]
 pub struct Formats {
-    /// What `log-format` or the predefined format writes; `None` without log target.
+    /// The compiled `log-format` or predefined format; `None` without log target.
     pub log: Option<LogFormat>,
     /// `error-log-format`: for connections that fail before there is a request.
     pub error: Option<LogFormat>,
@@ -19,7 +19,7 @@ pub struct Formats {
     pub unique_id: Option<LogFormat>,
 }
 
-/// What a frontend captures for its logs.
+/// Captures of a frontend, for its logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
     /// Slots of the request: `capture request header`, `declare capture request`, rules.

@@ -28,11 +28,11 @@ pub struct Server {
     pub tracked: Option<(Arc<str>, Arc<str>)>,
     /// Whether rules or other servers name it.
     pub referenced: bool,
-    /// What its connections are encrypted with.
+    /// The TLS side of its connections.
     pub tls: Option<Arc<tls::Connector>>,
     /// Whether the address of a state file goes before what was found (`init-addr`).
     pub last_address: bool,
-    /// What a state file says of it.
+    /// Its state in a state file.
     pub restored: Option<balance::Restored>,
     /// The host that it stands for, if it serves as a part of a service.
     pub serves_as: Option<String>,
@@ -101,10 +101,10 @@ pub struct ServerOptions {
     pub tls: TlsServer,
 }
 
-/// What is spoken with a server for websockets (`ws`).
+/// The protocol spoken with a server for websockets (`ws`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Websocket {
-    /// What is spoken otherwise, but HTTP/1 where the server may choose.
+    /// The protocol of other requests, but HTTP/1 where the server may choose.
     #[default]
     Auto,
     /// HTTP/1.
@@ -113,7 +113,7 @@ pub enum Websocket {
     H2,
 }
 
-/// What is looked at to tell a server's health from its traffic (`observe`).
+/// The traffic that a server's health is judged by (`observe`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observe {
     /// Whether connections stand.
@@ -122,7 +122,7 @@ pub enum Observe {
     Layer7,
 }
 
-/// What follows from too many errors in a row (`on-error`).
+/// The reaction to too many errors in a row (`on-error`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OnError {
     /// The next check comes earlier; so it does with the others.

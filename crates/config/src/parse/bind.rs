@@ -155,7 +155,7 @@ pub(crate) const OPTIONS: &[BindOption] = &[
     }),
 ];
 
-/// Who listens.
+/// The kind of section that a line is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// A proxy.

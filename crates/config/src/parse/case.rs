@@ -38,7 +38,7 @@ fn add(to: &mut HeaderCase, name: &str, written: &str) -> Result<(), String> {
 /// Reads the file, if one is named.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The mistake in it.
 pub(crate) fn read(case: &mut HeaderCase, cx: &Cx<'_>) -> Result<(), String> {
     let Some(At { value: name, place }) = case.file.clone() else { return Ok(()) };
     let context = format!("h1-headers-case-adjust-file '{name}' :");

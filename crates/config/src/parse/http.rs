@@ -151,7 +151,7 @@ pub(crate) fn error_file(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<(u16, Arc<[u
     let bytes = cx
         .read(name, &args.place().file)
         .map_err(|_| args.fault(2, format!("errorfile : error opening file '{name}'.")))?;
-    // What is too long is known when all of `global` has been read.
+    // The longest file allowed is known when all of `global` has been read.
     let message = format!("errorfile : custom message file '{name}' too long.");
     cx.error_files.push((bytes.len(), args.diagnostic(Severity::Alert, args.fault(2, message))));
     rules::ErrorFile::parse(&bytes)
@@ -243,7 +243,7 @@ pub(super) fn originalto(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>)
     Ok(())
 }
 
-/// What both options share; only one of them knows `if-none`.
+/// The arguments of both options; only one of them knows `if-none`.
 fn forward(args: Args<'_>, header: &str, knows_if_none: bool) -> Parsed<ForwardFor> {
     let name = args.text(0);
     let mut forward = ForwardFor { except: None, header: header.to_owned(), if_none: false };

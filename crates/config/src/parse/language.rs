@@ -21,7 +21,7 @@ use sample::{
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-/// What the statistics page calls its realm unless told.
+/// The realm of the statistics page by default.
 const STATS_REALM: &str = "HAProxy Statistics";
 
 /// Where the formats of error replies are evaluated: an error may come at any time of a request.
@@ -292,7 +292,7 @@ fn in_rule(fault: Fault, proxy: &DraftProxy, what: &str) -> Fault {
     fault.within(&format!("error detected in {word} '{name}' while parsing {what}"))
 }
 
-/// What some actions need besides a rule set that knows them.
+/// Needs of some actions besides a rule set that knows them.
 fn may_stand_here(
     proxy: &DraftProxy,
     cx: &Cx<'_>,
@@ -450,7 +450,7 @@ impl Rank {
         }
     }
 
-    /// What its rules are called, with an article.
+    /// The name of its rules, with an article.
     fn name(self) -> &'static str {
         match self {
             Self::Connection => "a 'tcp-request connection'",

@@ -17,7 +17,7 @@ use crate::{addr, known};
 use std::sync::Arc;
 use stdx::leading_number;
 
-/// What one line fills: options, and the number that only servers may have.
+/// The options of one line, and the number that only servers may have.
 pub(crate) struct Filling {
     pub(crate) options: ServerOptions,
     id: Option<u32>,

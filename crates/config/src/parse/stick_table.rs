@@ -7,7 +7,7 @@ use crate::model::At;
 use crate::value::{self, Unit, ValueError};
 use table::{DataKind, DataType, KeyKind, MAX_ARRAY, ServerKey, Settings};
 
-/// What a line has said so far.
+/// The arguments of a line read so far.
 struct TableLine {
     settings: Settings,
     has_type: bool,

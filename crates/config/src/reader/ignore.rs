@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use stdx::mutation::ignored_keyword;
 
-/// What becomes of a line that has the name.
+/// The change of a line that has the name.
 enum How {
     /// It goes: the name stands right behind the words given.
     Line,

@@ -11,7 +11,7 @@ pub(crate) fn define(section: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) 
     let words = words.into_iter().map(Word::plain).collect();
     let line = Line::new(words, "", args.place().clone());
     let told = std::mem::take(&mut cx.diagnostics);
-    // What is wrong here too, the line has been told of.
+    // Mistakes of this line were reported with the wrong one.
     let _ = proxy::line(section, cx, line.args());
     cx.diagnostics = told;
 }

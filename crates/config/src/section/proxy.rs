@@ -19,7 +19,7 @@ pub(super) const DEFAULTS: SectionKind = SectionKind {
     ..PLAIN
 };
 
-/// What the three kinds of proxies share.
+/// The fields that the three kinds of proxies share.
 const PROXY: SectionKind = SectionKind {
     title: |draft, index| &draft.proxies[index].name,
     lines: Lines::Proxy(|draft, index, cx, args| line(&mut draft.proxies[index], cx, args)),

@@ -196,7 +196,7 @@ fn nameserver(section: &mut Resolvers, cx: &mut Cx<'_>, args: Args<'_>) -> Parse
     add(section, args, NameServer { name, address, stream, options, tls: None, place })
 }
 
-/// What is said of connections, from the third argument on.
+/// Parameters of connections, from the third argument on.
 fn parameters(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<ServerOptions> {
     let mut filling = Filling::bare();
     let mut n = 3;
@@ -244,7 +244,7 @@ fn of_system(cx: &Cx<'_>, args: Args<'_>) -> Option<Vec<NameServer>> {
     Some(parse_system(&String::from_utf8_lossy(&text), args.place()))
 }
 
-/// What a file like /etc/resolv.conf names (resolv.conf(5)).
+/// Name servers in a file like /etc/resolv.conf (resolv.conf(5)).
 pub(crate) fn parse_system(text: &str, place: &Place) -> Vec<NameServer> {
     let nameserver = |text: &str| {
         // A link-local address may name its interface behind a percent sign.

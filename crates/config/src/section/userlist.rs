@@ -79,7 +79,7 @@ fn user(list: &mut DraftUserList, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     parsed
 }
 
-/// What a `user` line says.
+/// The account of a `user` line.
 fn account(name: &str, args: Args<'_>) -> Parsed<User> {
     let mut user = User::default();
     let mut n = 2;

@@ -32,7 +32,7 @@ pub(super) fn health_check(check: DraftCheck) -> HealthCheck {
     HealthCheck::Script(Arc::new(script))
 }
 
-/// What the steps of a section's checks leave open about ports.
+/// The ports that steps of a section's checks leave open.
 pub(super) fn ports(check: &DraftCheck) -> StepPorts {
     match &check.method {
         CheckMethod::Tcp => StepPorts::of(&check.tcp),

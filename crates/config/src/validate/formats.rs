@@ -52,7 +52,7 @@ pub(super) fn logs_somewhere(draft: &DraftProxy, global: &[LogTarget]) -> bool {
 /// Bytes of a captured cookie without `tune.http.cookielen`.
 const COOKIE_LEN: usize = 63;
 
-/// What the proxy captures. Cookies are cut to `cookie_len` bytes, 0 standing for the default.
+/// The captures of the proxy. Cookies are cut to `cookie_len` bytes, 0 standing for the default.
 pub(super) fn captured(draft: &mut DraftProxy, cookie_len: u32, cx: &mut Cx<'_>) -> Captured {
     let most = if cookie_len == 0 { COOKIE_LEN } else { cookie_len as usize };
     let mut cookie = draft.captured_cookie.take();

@@ -57,7 +57,7 @@ struct Named<'m> {
     rings: &'m [Ring],
 }
 
-/// What is wrong, and the nearest name.
+/// The message, and the nearest name.
 type Missing = (String, Option<String>);
 
 impl Named<'_> {

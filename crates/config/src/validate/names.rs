@@ -41,13 +41,13 @@ fn look_up(proxy: &mut DraftProxy, named: NamedServers, cx: &mut Cx<'_>) {
     }
 }
 
-/// What was found of the first address of a server.
+/// The result of the look-up of a server's first address.
 struct First {
     /// The address; without one it has to do without for now.
     ip: Option<IpAddr>,
     /// Whether that of a state file goes first.
     last: bool,
-    /// What there is to say.
+    /// The message about it.
     said: Option<(Severity, String)>,
 }
 

@@ -56,7 +56,7 @@ pub(super) fn load(proxies: &mut [DraftProxy], global: &Global, cx: &mut Cx<'_>)
     proxies.iter_mut().for_each(|proxy| tell_unknown(proxy, cx));
 }
 
-/// What can be wrong with a file.
+/// Mistakes in a state file.
 enum StateFileFault {
     Open(String),
     Version,

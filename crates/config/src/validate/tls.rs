@@ -17,7 +17,7 @@ pub(crate) struct TlsContext {
 }
 
 impl TlsContext {
-    /// What `global` says.
+    /// The context that `global` makes.
     pub(crate) fn new(global: &Global) -> Self {
         let mut process = global.tls.clone();
         process.defaults.threads = global.process.threads.count().max(1);
@@ -39,7 +39,7 @@ pub(super) fn proxies(proxies: &mut [DraftProxy], context: &TlsContext, cx: &mut
     }
 }
 
-/// What certificates share. Whether texts are good was seen when their lines were read.
+/// The store that certificates share. Its texts were checked when their lines were read.
 fn store(process: &TlsProcess) -> Store {
     let mut store = Store::new(process.extras);
     store.set_dh(process.dh_file.as_deref(), process.default_dh);
@@ -135,14 +135,14 @@ fn at(bind: &Bind) -> String {
     format!("bind '{}' at [{}:{}]", bind.written, bind.place.file, bind.place.line)
 }
 
-/// What was passed over in directories that a line names.
+/// Warns of files passed over in directories that a line names.
 fn warn_of_files(store: &Store, owner: &str, place: &Place, cx: &mut Cx<'_>) {
     for note in store.take_notes() {
         cx.about(Severity::Warning, place, format!("{owner}: {note}"));
     }
 }
 
-/// What does not work of the certificates that a line has.
+/// Warns of certificates of a line that do not work.
 fn warn_of_acceptor(acceptor: &Acceptor, bind: &Bind, owner: &str, cx: &mut Cx<'_>) {
     let mut warn = |text| cx.about(Severity::Warning, &bind.place, format!("{owner}: {text}"));
     if acceptor.settings().generates.is_none() && acceptor.certificates().is_empty() {
@@ -152,7 +152,7 @@ fn warn_of_acceptor(acceptor: &Acceptor, bind: &Bind, owner: &str, cx: &mut Cx<'
     acceptor.complaints().into_iter().for_each(warn);
 }
 
-/// What a line says that nobody listens to.
+/// Warns of TLS versions of a line that have no effect.
 fn warn_of_line(bind: &Bind, owner: &str, settings: &BindSettings, cx: &mut Cx<'_>) {
     let at = at(bind);
     let mut warn = |text| cx.about(Severity::Warning, &bind.place, format!("{owner}: {text}"));
@@ -168,7 +168,7 @@ fn warn_of_line(bind: &Bind, owner: &str, settings: &BindSettings, cx: &mut Cx<'
     }
 }
 
-/// What the versions of a server line leave open.
+/// Warns of gaps in the TLS versions of a server line.
 fn warn_of_versions(server: &Server, backend: &str, process: &TlsProcess, cx: &mut Cx<'_>) {
     let (options, name) = (&server.options, &server.name);
     let owner = format!("'server {backend}/{name}'");
@@ -189,7 +189,7 @@ fn warn_of_versions(server: &Server, backend: &str, process: &TlsProcess, cx: &m
 
 const CONTIGUOUS: &str = "Use only 'ssl-min-ver' and 'ssl-max-ver' to fix.";
 
-/// What the acceptor says of a line without certificates.
+/// The acceptor's error about a line without certificates.
 const NO_CERTIFICATE: &str = "no SSL certificate specified";
 
 fn servers(proxy: &mut DraftProxy, context: &TlsContext, cx: &mut Cx<'_>) {
