@@ -21,7 +21,7 @@ const NOTHING: &str = "none/none";
 
 /// Where tests are looked for: those that see the most come first.
 const PLACES: [&str; 8] = [
-    "crates/weir/tests/",
+    "crates/acceptance/tests/",
     "crates/proxy/",
     "crates/rules/",
     "crates/sample/",

@@ -1,6 +1,7 @@
 //! The keys and the hash types of the golden vectors. Never hashes one.
 //!
-//! Shared with the test that measures a running program (`crates/weir/tests/process/balancing.rs`).
+//! Shared with the test that measures a running program
+//! (`crates/acceptance/tests/process/balancing.rs`).
 
 /// `balance` lines, and what they are called in the table.
 pub(crate) const ALGORITHMS: [(&str, &str); 12] = [

@@ -1,7 +1,7 @@
 //! The program as its users meet it: processes, sockets, signals and log lines. Never calls into the
 //! program's own code.
 //!
-//! `WEIR_TEST_PROGRAM=/usr/sbin/haproxy cargo test -p weir --test process` runs the same tests
+//! `WEIR_TEST_PROGRAM=/usr/sbin/haproxy cargo test -p acceptance` runs the same tests
 //! against HAProxy, to measure what it does.
 
 mod support;

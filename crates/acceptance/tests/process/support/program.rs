@@ -17,7 +17,7 @@ static STARTING: Mutex<()> = Mutex::new(());
 /// The program under test.
 pub(crate) fn program() -> PathBuf {
     let other = std::env::var_os("WEIR_TEST_PROGRAM");
-    other.map_or_else(|| env!("CARGO_BIN_EXE_weir").into(), PathBuf::from)
+    other.map_or_else(|| env!("CARGO_BIN_EXE_weir-under-test").into(), PathBuf::from)
 }
 
 /// Whether the program under test was built on this TLS library.
