@@ -81,7 +81,7 @@ fn outgrown(tree: &Tree, kind: &str, long: &[(String, usize)]) -> Vec<Finding> {
 }
 
 fn unreadable(tree: &Tree) -> Vec<Finding> {
-    let message = "an entry is `file|function|crate NAME SIZE # why`";
+    let message = "an entry is `file|function|crate|cycle|prose|names NAME SIZE # why`";
     let lines = tree.exceptions.unreadable.iter();
     lines.map(|line| finding(exceptions::PATH, *line, message)).collect()
 }

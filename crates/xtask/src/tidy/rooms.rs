@@ -5,32 +5,27 @@
 
 use std::collections::BTreeSet;
 
-use super::exceptions::{self, Entry};
 use super::imports::Imports;
+use super::ratchet::Ratchet;
 use super::tree::Tree;
-use super::{Finding, Rule, finding};
+use super::{Finding, Rule};
 
 pub(super) const RULE: Rule =
     Rule { name: "rooms", summary: "imports between rooms of a crate run in no circle", check };
 
+pub(super) const RATCHET: Ratchet = Ratchet {
+    kind: "cycle",
+    count: |tree, name| rooms_of(&largest_cycle(tree, name)),
+    free: |_, _| 0,
+};
+
 fn check(tree: &Tree) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut sizes = Vec::new();
-    for name in tree.crates() {
-        let cycle = largest_cycle(tree, name);
-        let rooms = rooms_of(&cycle);
-        sizes.push((name.to_owned(), rooms));
-        let tolerated = tree.exceptions.size("cycle", name).unwrap_or(0);
-        if rooms > tolerated {
-            let message = format!(
-                "{rooms} rooms name each other in a circle, {tolerated} are tolerated: move types down or calls up ({})",
-                cycle.join(" ")
-            );
-            findings.push(finding(&format!("crates/{name}/src"), 0, message));
-        }
-    }
-    findings.extend(outgrown(tree, &sizes));
-    findings
+    RATCHET.check(tree, |name, rooms, tolerated| {
+        format!(
+            "{rooms} rooms name each other in a circle, {tolerated} are tolerated: move types down or calls up ({})",
+            largest_cycle(tree, name).join(" ")
+        )
+    })
 }
 
 /// The files of the largest circle that passes through more than one room of a crate.
@@ -49,18 +44,4 @@ pub(super) fn rooms_of(files: &[String]) -> usize {
 /// The room of a module: the first part of its path.
 fn room(module: &[String]) -> String {
     module.first().cloned().unwrap_or_default()
-}
-
-/// The list must follow what shrinks.
-fn outgrown(tree: &Tree, sizes: &[(String, usize)]) -> Vec<Finding> {
-    let is_stale = |entry: &&Entry| {
-        let size = sizes.iter().find(|(name, _)| *name == entry.name).map(|(_, size)| *size);
-        size.is_none_or(|size| size < entry.size)
-    };
-    let message = |entry: &Entry| {
-        let text =
-            format!("the circle of `{}` is smaller now: lower or remove its entry", entry.name);
-        finding(exceptions::PATH, entry.line, text)
-    };
-    tree.exceptions.of("cycle").filter(is_stale).map(message).collect()
 }

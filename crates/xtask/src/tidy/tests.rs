@@ -1,7 +1,7 @@
 //! Plants one violation of every rule in a clean tree and sees exactly that rule find it.
 
 use super::tree::{Package, Tree};
-use super::{RULES, violations};
+use super::{RULES, ratchet, violations};
 
 const STRICTNESS: &str = "| class | section | Weir | tests |\n|---|---|---|---|\n\
     | LF | RFC 9112 2.2 | taken | `crates/mux/src/tests.rs::a_lf_is_taken` |\n";
@@ -84,6 +84,18 @@ const PLANTS: &[Plant] = &[
         tree.put("crates/htx/src/b.rs", "//! Two.\nuse crate::a as other;\n");
     }),
     ("rooms", |tree| tree.put("crates/xtask/tidy.list", "cycle htx 2\n")),
+    ("type-names", |tree| {
+        tree.put("crates/htx/src/a.rs", "//! One.\npub(crate) struct Place;\n");
+        tree.put("crates/htx/src/b.rs", "//! Two.\nenum Place {}\n");
+    }),
+    ("type-names", |tree| {
+        tree.put("crates/xtask/tidy.list", "names htx 2\n");
+        tree.put("crates/htx/src/a.rs", "//! One.\nstruct Place<T>(T);\nmod b { struct Place; }\n");
+    }),
+    ("type-names", |tree| tree.put("crates/xtask/tidy.list", "names gone 1\n")),
+    ("prose", |tree| in_wire(tree, "/// Who waits is told.\nfn f() {}")),
+    ("prose", |tree| tree.put("crates/htx/tests/a.rs", "//! Never judges.\n")),
+    ("prose", |tree| tree.put("crates/xtask/tidy.list", "prose htx 1\n")),
     ("unsafe", |tree| in_wire(tree, "fn f() { unsafe { g() } }")),
     ("unsafe", |tree| tree.put("crates/wire/src/lib.rs", "//! Codecs.\n")),
     ("runtimes", |tree| tree.packages.push(package("tokio", "MIT", true))),
@@ -91,6 +103,7 @@ const PLANTS: &[Plant] = &[
     ("features", |tree| in_wire(tree, "#[cfg(not(aws_lc))]\nfn f() {}")),
     ("headers", |tree| tree.put("crates/wire/src/h1.rs", "fn f() {}\n")),
     ("headers", |tree| tree.put("crates/wire/tests/h1.rs", "\n//! Late.\n")),
+    ("headers", |tree| tree.put("crates/wire/src/h1.rs", "//! heads\n\nfn f() {}\n")),
     ("file-length", |tree| in_wire(tree, &"fn f() {}\n".repeat(1000))),
     ("file-length", |tree| {
         tree.put("crates/xtask/tidy.list", "file crates/wire/src/lib.rs 1200\n")
@@ -200,6 +213,39 @@ fn imports_within_a_room_may_run_in_a_circle() {
     tree.put("crates/htx/src/a/b.rs", "//! Two.\nuse super::A;\nuse crate::c;\n");
     tree.put("crates/htx/src/c.rs", "//! Three.\n#[cfg(test)]\nuse crate::a::A;\n");
     assert_eq!(violations(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn names_of_tests_and_of_traits_may_repeat() {
+    let mut tree = clean();
+    tree.put("crates/htx/src/a.rs", "//! One.\nstruct A;\nimpl I for A {\n    type B = u8;\n}\n");
+    tree.put("crates/htx/src/b.rs", "//! Two.\n#[cfg(test)]\nmod tests {\n    struct A;\n}\n");
+    tree.put(
+        "crates/htx/src/c.rs",
+        "//! Three.\nimpl I for C {\n    type B = u8;\n}\ntype B = u8;\n",
+    );
+    tree.put("crates/htx/src/tests.rs", "//! Four.\nstruct A;\n");
+    assert_eq!(violations(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn one_comment_line_of_fifty_may_begin_anyhow() {
+    let mut tree = clean();
+    in_wire(&mut tree, &format!("{}// What it is.", "// A line.\n".repeat(48)));
+    assert_eq!(violations(&tree), Vec::<String>::new());
+    in_wire(&mut tree, &format!("{}// What it is.\n// Nobody", "// A line.\n".repeat(48)));
+    assert_eq!(violations(&tree).len(), 1);
+}
+
+#[test]
+fn the_ratchet_lowers_and_removes_entries() {
+    let mut tree = clean();
+    tree.put("crates/htx/src/a.rs", "//! What it is.\nstruct A;\n");
+    tree.put("crates/htx/src/b.rs", "//! Two.\nstruct A;\n");
+    let list = "# head\nnames htx 12 # why\nprose htx 1\nprose wire 3\nfile a.rs 1200\n";
+    tree.put("crates/xtask/tidy.list", list);
+    let lowered = ratchet::lowered_list(&tree, list);
+    assert_eq!(lowered, "# head\nnames htx 1 # why\nprose htx 1\nfile a.rs 1200\n");
 }
 
 #[test]
