@@ -50,7 +50,7 @@ fn a_request_is_traced_into_a_ring() {
         found.unwrap_or_else(|| panic!("no {words}: {lines:#?}")).clone()
     };
     let head = about("H1 request headers received");
-    assert!(head.starts_with("00|h1|1|receive.rs:"), "{head}");
+    assert!(head.starts_with("00|h1|1|read_request.rs:"), "{head}");
     assert!(head.contains("] H1 request headers received : [F] fe=web - conn=0."), "{head}");
     assert!(head.ends_with(" - \"GET /one HTTP/1.1\""), "{head}");
     assert!(about("H1 response headers received").contains(": [B] fe=web be=a srv=s"));
@@ -77,7 +77,7 @@ fn malformed_requests_and_all_there_is_are_told() {
     let body = "POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\nx-odd: a\u{e9}b\r\n\r\nabc";
     assert_eq!(weir.web().ask(body).status(), 200);
     let told = lines(&weir, "] stream ended").join("\n");
-    for words in ["\n\tcontent-length: 3\n", "\n\tx-odd: a\\xc3\\xa9b\n", "|h1|4|exchange.rs:"] {
+    for words in ["\n\tcontent-length: 3\n", "\n\tx-odd: a\\xc3\\xa9b\n", "|h1|4|forward.rs:"] {
         assert!(told.contains(words), "{words}: {told}");
     }
     // Counted once: what came is the request, what went is the response.
@@ -88,7 +88,7 @@ fn malformed_requests_and_all_there_is_are_told() {
     client.send("GET / nonsense\r\n\r\n");
     client.rest();
     let told = lines(&weir, "state=PR").join("\n");
-    assert!(told.contains("|h1|0|receive.rs:"), "{told}");
+    assert!(told.contains("|h1|0|read_request.rs:"), "{told}");
     assert!(told.contains("] H1 request malformed, cut off or late : [F] fe=web"), "{told}");
     assert!(told.contains("] stream failed : fe=web - status=0 state=PR"), "{told}");
 }
@@ -115,7 +115,7 @@ fn refusals_failures_and_bytes_are_told() {
         settings.iter().for_each(|it| tell(&weir, &[&format!("trace {source} {it}")]));
     }
     weir.connect("shut").expect_end();
-    lines(&weir, "|session|0|gate.rs:");
+    lines(&weir, "|session|0|session_rules.rs:");
     let told = lines(&weir, "] connection ended : fe=shut").join("\n");
     assert!(told.contains("] refused by a rule : fe=shut"), "{told}");
     assert!(!told.contains("new session"), "{told}");
