@@ -46,4 +46,4 @@ mod why;
 
 pub use line::{Command, Line, Parser as LineParser};
 pub use session::serve;
-pub use table::commands;
+pub(crate) use table::commands;

@@ -13,7 +13,13 @@ mod settings;
 pub mod stats;
 #[cfg(test)]
 mod testing;
+mod web;
 
-pub use cli::{Command, Line, LineParser, commands, serve};
+pub use cli::{Command, Line, LineParser, serve};
 pub use page::Pages;
 pub use settings::{CliSocket, Handed, Level, MakeServer, Settings, SeverityOutput};
+
+/// The words of every command, those of the master included.
+pub fn commands() -> impl Iterator<Item = &'static str> {
+    cli::commands().chain(master::commands())
+}

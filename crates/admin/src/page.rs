@@ -16,10 +16,10 @@ mod tests;
 use crate::prometheus;
 use crate::settings::Settings;
 use crate::stats::{self, Filter, Listing, Look, json};
-use htx::{Head, Method, Version};
+use crate::web::response;
+use htx::{Head, Method};
 use proxy::settings::StatsPage;
 use proxy::state::services::{Answer, Body, Pieces, Service, Services, Visit};
-pub(crate) use query::decode;
 use query::{Format, Query};
 use std::sync::Arc;
 use tables::Tables;
@@ -91,14 +91,6 @@ impl Pages {
         let mut tables = Tables::new(&self.settings, page, query, who);
         Box::new(move |worker, out| tables.next(worker, out))
     }
-}
-
-pub(crate) fn response(status: u16, reason: &str, content_type: &str) -> Head {
-    let mut head = Head::default();
-    head.set_response(Version::Http11, status, reason.as_bytes());
-    head.push(b"cache-control", b"no-cache");
-    head.push(b"content-type", content_type.as_bytes());
-    head
 }
 
 /// Back to the page, which says how the change went.

@@ -14,8 +14,8 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use crate::page::response;
 use crate::settings::Settings;
+use crate::web::response;
 use htx::Head;
 use proxy::Worker;
 use proxy::state::services::{Answer, Body};

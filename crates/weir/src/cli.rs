@@ -8,7 +8,6 @@
 #[cfg(test)]
 mod tests;
 
-use crate::generate;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
@@ -41,6 +40,14 @@ impl Action {
     fn is_complete(&self) -> bool {
         matches!(self, Self::Version | Self::BuildOptions | Self::MemoryHelp | Self::Generate(_))
     }
+}
+
+/// The documents that `--generate` can make, as the usage text shows them.
+const GENERATED: &str = "{weir.8|weir.cfg.5|bash|fish}";
+
+/// The name of a document that can be generated.
+pub(crate) fn generated(name: &str) -> Option<&'static str> {
+    GENERATED.trim_matches(['{', '}']).split('|').find(|known| *known == name)
 }
 
 /// What becomes of the processes that this one replaces.
@@ -176,7 +183,7 @@ const FLAGS: &[Flag] = &[
     Flag { name: "-q", value: "", help: "quiet mode: doesn't display messages", apply: Some(|o, _| on(&mut o.quiet)) },
     Flag { name: "-c", value: "", help: "check mode: only checks config files and exits", apply: Some(|o, _| action(o, Action::Check)) },
     Flag { name: "--output", value: "{json|sarif}", help: "with -c: writes messages for programs to the standard output", apply: Some(output) },
-    Flag { name: "--generate", value: generate::NAMES, help: "writes a man page or a shell's completion and exits", apply: Some(generation) },
+    Flag { name: "--generate", value: GENERATED, help: "writes a man page or a shell's completion and exits", apply: Some(generation) },
     Flag { name: "-cc", value: "<condition>", help: "evaluates a condition and exits", apply: Some(condition) },
     Flag { name: "-n", value: "<maxconn>", help: "sets the maximum total number of connections", apply: Some(|o, w| limit(&mut o.maxconn, w)) },
     Flag { name: "-m", value: "<megs>", help: "limits the usable amount of memory (in MB)", apply: Some(|o, w| limit(&mut o.memory_mib, w)) },
@@ -350,8 +357,8 @@ fn output(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError
 
 fn generation(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
     let value = words.value()?;
-    let make = value.to_str().and_then(generate::find);
-    action(options, Action::Generate(make.ok_or_else(|| words.bad(generate::NAMES, value))?))
+    let name = value.to_str().and_then(generated);
+    action(options, Action::Generate(name.ok_or_else(|| words.bad(GENERATED, value))?))
 }
 
 fn debug(options: &mut Options, _: &mut Words<'_>) -> Result<(), UsageError> {

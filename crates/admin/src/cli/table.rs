@@ -55,8 +55,8 @@ pub(super) enum Mode {
 use Level::{Admin, Operator, User};
 
 /// The words of every command.
-pub fn commands() -> impl Iterator<Item = &'static str> {
-    COMMANDS.iter().map(|entry| entry.words).chain(crate::master::commands())
+pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().map(|entry| entry.words)
 }
 
 /// The commands, in the order of help.

@@ -1,6 +1,6 @@
 //! `stats auth`: Basic authentication of a page (RFC 7617). Never keeps a password.
 
-use super::response;
+use crate::web::response;
 use htx::Head;
 use proxy::settings::StatsPage;
 use proxy::state::services::{Answer, Body};

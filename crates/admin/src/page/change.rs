@@ -3,7 +3,7 @@
 //! A form names one backend, servers of it and what to do with them, as HAProxy's does. How it went
 //! is told by the address that the client is sent to.
 
-use super::query::decode;
+use crate::web::decode;
 use balance::{Admin, Change};
 use htx::Head;
 use proxy::servers::events;

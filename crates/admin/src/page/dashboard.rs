@@ -11,9 +11,8 @@ mod history;
 mod top;
 mod writer;
 
-use super::query::decode;
-use super::response;
 use crate::settings::Settings;
+use crate::web::{decode, response};
 use figures::Figures;
 use history::History;
 use htx::Head;

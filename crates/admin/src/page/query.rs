@@ -3,6 +3,7 @@
 
 use super::change::Outcome;
 use crate::stats::{Look, States};
+use crate::web::decode;
 
 /// How the figures are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -69,28 +70,6 @@ impl Format {
 fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let rest = &text[text.find(name)? + name.len()..];
     rest.split([';', '?', '&', '/']).next()
-}
-
-/// Decodes `%41` and `+`.
-pub(crate) fn decode(text: &str) -> String {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16);
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        rest = after;
-        match (byte, after) {
-            (b'+', _) => bytes.push(b' '),
-            (b'%', [high, low, after @ ..]) => match (digit(high), digit(low)) {
-                (Some(high), Some(low)) => {
-                    bytes.push((high * 16 + low) as u8);
-                    rest = after;
-                }
-                _ => bytes.push(b'%'),
-            },
-            (other, _) => bytes.push(*other),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

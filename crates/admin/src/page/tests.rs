@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing;
+use htx::Version;
 use proxy::Shared;
 use proxy::Worker;
 use std::rc::Rc;

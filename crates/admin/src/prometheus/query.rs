@@ -1,6 +1,6 @@
 //! What a request asks the exporter for: `?scope=<scope>&no-maint`. Never answers.
 
-use crate::page::decode;
+use crate::web::decode;
 
 /// What metrics are about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
