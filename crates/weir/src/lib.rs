@@ -16,7 +16,7 @@ mod version;
 use boot::Leading;
 use cli::{Action, Options};
 use config::{Environment, Features, LocalPeer, Setup, Severity, Style, Verdict};
-use master::record::Record;
+use master::master_state::Record;
 use progress::Watched;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};

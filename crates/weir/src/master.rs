@@ -7,8 +7,8 @@
 //! started belongs to `boot::lead`.
 
 pub(crate) mod delivery;
+pub(crate) mod master_state;
 pub(crate) mod program;
-pub(crate) mod record;
 pub(crate) mod watch;
 
 use sys::signal;

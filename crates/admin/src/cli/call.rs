@@ -1,7 +1,9 @@
 //! What a command gets and what it gives back. Never runs one.
 
 use super::events::Follow;
-use super::{collect, configured, ending, profiling, sessions, system, tasks, why};
+use super::{
+    ask_workers, configuration_lists, profiling, sessions, shutdown_sessions, system, tasks, why,
+};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use proxy::state::anon::Anon;
 use proxy::state::runtime::{Back, Front, Proxy, Server};
@@ -146,7 +148,7 @@ impl Later {
         match self {
             Self::Lines(say) => {
                 let settings = settings.clone();
-                let answers = collect::all(worker, move |asked| {
+                let answers = ask_workers::all(worker, move |asked| {
                     let mut text = String::new();
                     say(asked, &settings, &mut text);
                     text
@@ -154,12 +156,12 @@ impl Later {
                 answers.await.concat()
             }
             Self::ServersConn(proxies, anon) => {
-                let idle = collect::all(worker, Worker::idle_counts).await;
-                configured::connections(&proxies, &idle, anon)
+                let idle = ask_workers::all(worker, Worker::idle_counts).await;
+                configuration_lists::connections(&proxies, &idle, anon)
             }
             Self::Why(asked, anon) => {
                 let wanted = asked.clone();
-                let known = collect::all(worker, move |it| wanted.of(it)).await;
+                let known = ask_workers::all(worker, move |it| wanted.of(it)).await;
                 let (shared, offset) = (&worker.shared, worker.local_offset());
                 why::Page { shared, anon, offset }.render(&asked, known)
             }
@@ -171,20 +173,20 @@ impl Later {
                 String::new()
             }
             Self::Descriptor(number) => {
-                collect::all(worker, move |asked| system::only(asked, number)).await.concat()
+                ask_workers::all(worker, move |asked| system::only(asked, number)).await.concat()
             }
-            Self::Pools => system::render_pools(collect::all(worker, Worker::pools).await),
+            Self::Pools => system::render_pools(ask_workers::all(worker, Worker::pools).await),
             Self::Tasks => {
-                let known = collect::all(worker, tasks::of).await;
+                let known = ask_workers::all(worker, tasks::of).await;
                 tasks::render(worker.shared.settings.threads, known.concat())
             }
             Self::Profile(wanted) => {
-                let known = collect::all(worker, profiling::of).await;
+                let known = ask_workers::all(worker, profiling::of).await;
                 profiling::render(&worker.shared, wanted, known.concat())
             }
             Self::End(which) => {
                 let end = move |asked: &Worker| asked.end_streams(which, Cause::Killed);
-                ending::told(which, collect::all(worker, end).await.iter().sum())
+                shutdown_sessions::told(which, ask_workers::all(worker, end).await.iter().sum())
             }
         }
     }

@@ -4,7 +4,7 @@
 //! [`proxy::servers::events`].
 
 use super::call::{Call, Reply, Severity, Target};
-use super::moving;
+use super::server_address;
 use balance::{Admin, Change, MAX_WEIGHT};
 use proxy::servers::events;
 use proxy::servers::events::Cause;
@@ -138,7 +138,7 @@ fn change_agent(call: &Call<'_>, target: &Target) -> Reply {
 
 /// `agent-addr <addr> [port <port>]`.
 fn move_agent(call: &Call<'_>, agent: &Agent) -> Reply {
-    let ip = match moving::ip(call.word(4)) {
+    let ip = match server_address::ip(call.word(4)) {
         Ok(ip) => ip,
         Err(reply) => return reply,
     };
@@ -155,8 +155,8 @@ fn move_agent(call: &Call<'_>, agent: &Agent) -> Reply {
 
 /// A port that an agent can be asked at.
 fn agent_port(given: &str) -> Result<u16, Reply> {
-    match moving::port(given)? {
-        0 => Err(moving::invalid_port()),
+    match server_address::port(given)? {
+        0 => Err(server_address::invalid_port()),
         port => Ok(port),
     }
 }
@@ -205,11 +205,11 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         "weight" => change_weight(call, &target, 4),
         "state" => change_state(call, &target),
         "health" => change_health(call, &target),
-        "fqdn" => moving::name(call, &target),
+        "fqdn" => server_address::name(call, &target),
         "agent" | "agent-addr" | "agent-port" | "agent-send" => change_agent(call, &target),
-        "addr" => moving::address(call, &target),
-        "check-addr" => moving::check_address(call, &target),
-        "check-port" => moving::check_port(call, &target),
+        "addr" => server_address::address(call, &target),
+        "check-addr" => server_address::check_address(call, &target),
+        "check-port" => server_address::check_port(call, &target),
         "ssl" => switch_tls(call, &target),
         _ => Reply::error(USAGE),
     }

@@ -4,8 +4,8 @@
 //! connection closes. One that has closed its own side still gets all answers. Input without a
 //! newline at its end is dropped.
 
+use super::ask_workers;
 use super::call::{Call, Reply, State};
-use super::collect;
 use super::events::Follow;
 use super::handover;
 use super::line::{Command, Line, Parser};
@@ -223,7 +223,7 @@ impl Session {
             while let Some(place) = from {
                 let wanted = page.wanted;
                 let ask = move |asked: &Worker| wanted.of(asked, list(asked, place));
-                let told = collect::one(&self.worker, thread, ask).await;
+                let told = ask_workers::one(&self.worker, thread, ask).await;
                 self.channel.output.extend_from_slice(page.render(&told).as_bytes());
                 from = told.next;
                 self.rest().await?;

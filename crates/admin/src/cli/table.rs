@@ -2,9 +2,10 @@
 
 use super::call::{Call, Reply, Severity, State};
 use super::{
-    activity, anon, authorities, certificates, configured, cookies, crt_lists, debug, dynamic,
-    ending, errors, events, handover, help, known, limits, own, patterns, profiling, resolvers,
-    servers, sessions, show, staples, system, tables, tasks, ticket_keys, trace, variables, why,
+    activity, anon, authorities, certificates, configuration_lists, cookies, crt_lists, debug,
+    dynamic, errors, events, handover, help, limits, not_implemented, patterns, profiling,
+    resolvers, servers, session_commands, sessions, show, shutdown_sessions, staples, system,
+    tables, tasks, ticket_keys, trace, variables, why,
 };
 use crate::settings::Level;
 use stdx::is_ignored;
@@ -63,7 +64,7 @@ pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Entry] = &[
     entry("_getsocks", "", Admin, "", handover::ask),
-    entry("_signal", "<number>", Admin, "", own::signal),
+    entry("_signal", "<number>", Admin, "", session_commands::signal),
     entry("abort ssl ca-file", "<cafile>", Admin, "abort a transaction for a CA file", authorities::abort),
     entry("abort ssl cert", "<certfile>", Admin, "abort a transaction for a certificate file", certificates::abort),
     entry("abort ssl crl-file", "<crlfile>", Admin, "abort a transaction for a CRL file", authorities::abort),
@@ -98,8 +99,8 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("enable frontend", "<frontend>", Admin, "re-enable specific frontend", limits::enable_frontend),
     entry("enable health", "", Admin, "enable health checks", servers::enable_health),
     entry("enable server", " (DEPRECATED)", Admin, "enable a disabled server (use 'set server' instead)", servers::enable),
-    entry("experimental-mode", "[on|off]", Admin, "show or toggle access to experimental commands", own::experimental),
-    entry("expert-mode", "[on|off]", Admin, "show or toggle access to expert commands", own::expert),
+    entry("experimental-mode", "[on|off]", Admin, "show or toggle access to experimental commands", session_commands::experimental),
+    entry("expert-mode", "[on|off]", Admin, "show or toggle access to expert commands", session_commands::expert),
     entry("get acl", "<acl> <value>", User, "report the patterns matching a sample for an ACL", patterns::get),
     entry("get map", "<acl> <value>", User, "report the keys and values matching a sample for a map", patterns::get),
     entry("get var", "<name>", Operator, "retrieve contents of a process-wide variable", variables::get),
@@ -107,7 +108,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("new ssl ca-file", "<cafile>", Admin, "create a new CA file to be used in a crt-list", authorities::new),
     entry("new ssl cert", "<certfile>", Admin, "create a new certificate file to be used in a crt-list or a directory", certificates::new),
     entry("new ssl crl-file", "<crlfile>", Admin, "create a new CRL file to be used in a crt-list", authorities::new),
-    entry("operator", "", User, "lower the level of the current CLI session to operator", own::operator),
+    entry("operator", "", User, "lower the level of the current CLI session to operator", session_commands::operator),
     entry("prepare acl", "<acl>", Operator, "prepare a new version for atomic ACL replacement", patterns::prepare),
     entry("prepare map", "<acl>", Operator, "prepare a new version for atomic map replacement", patterns::prepare),
     expert("debug dev check", "", "check an invariant", debug::check),
@@ -128,24 +129,24 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("set profiling", "<what> {auto|on|off}", Admin, "enable/disable resource profiling (tasks,memory)", profiling::set),
     entry("set rate-limit", "<setting> <value>", Admin, "change a rate limiting value", limits::rate_limit),
     entry("set server", "<bk>/<srv> [opts]", Admin, "change a server's state, weight or health", servers::set),
-    entry("set severity-output", "[none|number|string]", User, "set presence of severity level in feedback information", own::severity),
+    entry("set severity-output", "[none|number|string]", User, "set presence of severity level in feedback information", session_commands::severity),
     entry("set ssl ca-file", "<cafile> <payload>", Admin, "replace a CA file", authorities::set),
     entry("set ssl cert", "<certfile> <payload>", Admin, "replace a certificate file", certificates::set),
     entry("set ssl crl-file", "<crlfile> <payload>", Admin, "replace a CRL file", authorities::set),
     entry("set ssl ocsp-response", "<resp|payload>", Admin, "update a certificate's OCSP Response from a base64-encode DER", staples::set),
     entry("set ssl tls-key", "[id|file] <key>", Admin, "set the next TLS key for the <id> or <file> listener to <key>", ticket_keys::set),
     entry("set table", "<table> key <k> [data.* <v>]*", Operator, "update or create a table entry's data", tables::set),
-    entry("set timeout", "[cli] <delay>", User, "change a timeout setting", own::timeout),
+    entry("set timeout", "[cli] <delay>", User, "change a timeout setting", session_commands::timeout),
     entry("set var", "<name> [fmt|expr] {<fmt>|<expr>}", Operator, "set variable from an expression/format", variables::set),
     entry("set weight", "<bk>/<srv>  (DEPRECATED)", Admin, "change a server's weight (use 'set server' instead)", servers::set_weight),
     entry("set why", "{on|off}", Admin, "remember transactions for 'show why', or not", why::set),
     entry("show acl", "[@<ver>] <acl>]", User, "report available acls or dump an acl's contents", patterns::show),
     entry("show activity", "[-1|0|thread_num]", User, "show per-thread activity stats (for support/developers)", activity::show),
     entry("show anon", "", User, "display the current state of anonymized mode", anon::show),
-    entry("show backend", "", User, "list backends in the current running config", configured::backends),
-    entry("show cli level", "", User, "display the level of the current CLI session", own::level),
-    entry("show cli sockets", "", User, "dump list of cli sockets", configured::sockets),
-    entry("show env", "[var]", Operator, "dump environment variables known to the process", configured::environment),
+    entry("show backend", "", User, "list backends in the current running config", configuration_lists::backends),
+    entry("show cli level", "", User, "display the level of the current CLI session", session_commands::level),
+    entry("show cli sockets", "", User, "dump list of cli sockets", configuration_lists::sockets),
+    entry("show env", "[var]", Operator, "dump environment variables known to the process", configuration_lists::environment),
     entry("show errors", "[<px>] [request|response]", Operator, "report last request and/or response errors for each proxy", errors::show),
     entry("show events", "[<sink>] [-w] [-n]", Operator, "show event sink state", events::show),
     entry("show fd", "[num]", Operator, "dump list of file descriptors in use or a specific one", system::descriptors),
@@ -156,8 +157,8 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show profiling", "[<what>|<#lines>|<opts>]*", Admin, "show profiling state (all,status,tasks,memory)", profiling::show),
     entry("show resolvers", "[id]", User, "dumps counters from all resolvers section and associated name servers", resolvers::show),
     entry("show schema json", "", User, "report schema used for stats", show::schema),
-    entry("show servers conn", "[<backend>]", User, "dump server connections status (all or for a single backend)", configured::servers_conn),
-    entry("show servers state", "[<backend>]", User, "dump volatile server information (all or for a single backend)", configured::servers_state),
+    entry("show servers conn", "[<backend>]", User, "dump server connections status (all or for a single backend)", configuration_lists::servers_conn),
+    entry("show servers state", "[<backend>]", User, "dump volatile server information (all or for a single backend)", configuration_lists::servers_state),
     entry("show sess", "[id]", Operator, "report the list of current sessions or dump this exact session", sessions::show),
     entry("show ssl ca-file", "[<cafile>[:<index>]]", Operator, "display the SSL CA files used in memory, or the details of a <cafile>, or a single certificate of index <index> of a CA file <cafile>", authorities::show),
     entry("show ssl cert", "[<certfile>]", Operator, "display the SSL certificates used in memory, or the details of a file", certificates::show),
@@ -175,13 +176,13 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show version", "", User, "show version of the current process", show::version),
     entry("show why", "[errors|last [error]|<id>]", Operator, "tell what became of transactions (id: number or unique id)", why::show),
     entry("shutdown frontend", "<frontend>", Admin, "stop a specific frontend", limits::shutdown_frontend),
-    entry("shutdown session", "[id]", Admin, "kill a specific session", ending::one),
-    entry("shutdown sessions server", "<bk>/<srv>", Admin, "kill sessions on a server", ending::of_server),
+    entry("shutdown session", "[id]", Admin, "kill a specific session", shutdown_sessions::one),
+    entry("shutdown sessions server", "<bk>/<srv>", Admin, "kill sessions on a server", shutdown_sessions::of_server),
     entry("trace", "[<module>|0] [cmd [args...]]", Operator, "manage live tracing (empty to list, 0 to stop all)", trace::set),
-    entry("user", "", User, "lower the level of the current CLI session to user", own::user),
+    entry("user", "", User, "lower the level of the current CLI session to user", session_commands::user),
     entry("help", "[<command>]", User, "list matching or all commands", help::run),
-    entry("prompt", "", User, "toggle interactive mode with prompt", own::prompt),
-    entry("quit", "", User, "disconnect", own::quit),
+    entry("prompt", "", User, "toggle interactive mode with prompt", session_commands::prompt),
+    entry("quit", "", User, "disconnect", session_commands::quit),
 ];
 
 impl Entry {
@@ -205,7 +206,7 @@ impl Entry {
 pub(super) fn run(call: &mut Call<'_>) -> Reply {
     let matches = |entry: &&Entry| entry.matches(call.words).is_some();
     let found = COMMANDS.iter().filter(matches).max_by_key(|entry| entry.words.len());
-    let not_yet = known::find(call.words);
+    let not_yet = not_implemented::find(call.words);
     match (found, not_yet) {
         (Some(entry), not_yet) if not_yet.is_none_or(|it| it.len() < entry.words.len()) => {
             if entry.level > call.state.level {

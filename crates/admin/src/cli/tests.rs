@@ -1,7 +1,7 @@
 //! Commands, and sessions over real sockets on one thread. Never part of the product.
 
 use super::call::{Call, Reply, State};
-use super::{known, table};
+use super::{not_implemented, table};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use crate::testing;
 use proptest::prelude::*;
@@ -588,10 +588,10 @@ fn unknown_commands_get_suggestions() {
 #[test]
 fn a_command_works_or_is_announced_as_missing() {
     for entry in table::COMMANDS {
-        assert!(!known::NOT_YET.contains(&entry.words), "{}", entry.words);
+        assert!(!not_implemented::NOT_YET.contains(&entry.words), "{}", entry.words);
     }
     let bench = Bench::new();
-    for name in known::NOT_YET {
+    for name in not_implemented::NOT_YET {
         let text = format!("The command '{name}' is not implemented yet.\n\n");
         assert_eq!(bench.run(name), text);
     }

@@ -7,7 +7,7 @@ use super::socket_files::SocketFiles;
 use super::start::{self, Place, Prepared};
 use super::{console, takeover};
 use crate::cli::Options;
-use crate::master::record::{Child, Record};
+use crate::master::master_state::{Child, Record};
 use crate::master::watch::{self, End, Orders, say};
 use crate::master::{delivery, program};
 use admin::master::Kind;

@@ -5,7 +5,7 @@
 //! takes the number over its socket pair instead and raises the signal itself, which is always
 //! permitted.
 
-use super::record::Child;
+use super::master_state::Child;
 use std::io::ErrorKind;
 use sys::signal;
 

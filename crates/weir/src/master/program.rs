@@ -1,6 +1,6 @@
 //! Programs of `program` sections (configuration manual, section 3.7). Never waits for one.
 
-use super::record::Record;
+use super::master_state::Record;
 use super::watch;
 use admin::master::Kind;
 use config::Model;

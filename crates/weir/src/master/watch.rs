@@ -1,7 +1,7 @@
 //! The master at rest: waits for signals, for processes that end, and for commands. Never reads a
 //! configuration.
 
-use super::record::{Child, Record, now};
+use super::master_state::{Child, Record, now};
 use admin::CliSocket;
 use admin::master::{self, Kind, Process, Supervisor};
 use reactor::os::Os;
