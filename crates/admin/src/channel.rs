@@ -1,5 +1,4 @@
-//! A client of a runtime socket as bytes in and out, and the door that clients come in through. Never
-//! knows a command.
+//! A client of a runtime socket as bytes in and out, and the door that clients come in through.
 
 use proxy::transport::socket::Transport;
 use reactor::{Handle, Listener, Socket, Thread};
@@ -14,7 +13,7 @@ const RETRY_MS: u32 = 100;
 const LINGER_MS: u32 = 1_000;
 /// Most bytes of a line, and of a payload.
 pub(crate) const LONGEST: usize = 1 << 20;
-/// What a client is told, last of all, whose payload is longer.
+/// The last message to a client whose payload is longer.
 pub(crate) const PAYLOAD_TOO_LONG: &[u8] = b"The payload is too long.\n\n";
 
 /// A client.
@@ -194,7 +193,7 @@ pub(crate) async fn accept_all(
             thread.scheduler().wait(deadline).await;
         }
     }
-    // Who had come before it was over is not turned away.
+    // Clients that connected before the end are still served.
     while !full()
         && let Ok((socket, _)) = listener.accept()
     {

@@ -1,4 +1,4 @@
-//! The runtime API: commands over a runtime socket (management.txt 9.3). Never serves traffic.
+//! The runtime API: commands over a runtime socket (management.txt 9.3).
 //!
 //! Reading order: [`line`] (what was typed), [`table`] (which command it is), [`call`] (what a
 //! command gets and gives), then one file per family of commands; [`session`] is the conversation

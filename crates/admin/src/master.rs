@@ -1,5 +1,5 @@
-//! The master's own runtime socket (management.txt 9.4): what it knows of its processes, and a way to
-//! the runtime socket of each. Never starts or ends a process: the [`Supervisor`] does.
+//! The master's own runtime socket (management.txt 9.4): what it knows of its processes, and a way
+//! to the runtime socket of each.
 
 mod processes;
 mod relay;
@@ -13,7 +13,7 @@ pub use table::commands;
 use reactor::Handle;
 use std::io;
 
-/// Who looks after the processes.
+/// The object that manages the processes.
 pub trait Supervisor {
     /// All of them, itself first.
     fn processes(&self) -> Vec<Process>;
@@ -21,7 +21,7 @@ pub trait Supervisor {
     fn failed_reloads(&self) -> u32;
     /// Its version.
     fn version(&self) -> &str;
-    /// What was said of the configuration the last time that it was read.
+    /// The messages about the configuration when it was last read.
     fn startup_logs(&self) -> &str;
     /// The addresses of its own sockets, with their levels.
     fn sockets(&self) -> Vec<crate::CliSocket>;

@@ -1,4 +1,4 @@
-//! The statistics page: answers requests under `stats uri`. Never serves traffic.
+//! The statistics page: answers requests under `stats uri`.
 //!
 //! What the address asks for is understood in [`query`], who may see it in [`auth`], what it looks
 //! like in [`html`], and what its forms do in [`change`]; the figures are those of `show stat`.

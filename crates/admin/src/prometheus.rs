@@ -1,5 +1,4 @@
 //! `prometheus-exporter`: the figures of the statistics in Prometheus' text format, version 0.0.4.
-//! Never gathers by itself: values are those of `show info` and `show stat`.
 //!
 //! Metrics have HAProxy's names, types, labels and order, so that rules and dashboards made for it
 //! work; the texts after `# HELP` are those of our own tables. A value that there is none of is
@@ -24,7 +23,7 @@ use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 use stdx::mutation::{self, ignored_keyword};
 
-/// What Prometheus reads.
+/// The content type that Prometheus reads.
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 
 /// Answers a request for the metrics; what its query does not understand is ignored, save scopes
@@ -46,7 +45,7 @@ struct Report {
     stage: Stage,
 }
 
-/// What the next piece is about.
+/// The subject of the next piece.
 enum Stage {
     Process,
     Rows(Box<rows::Cursor>),

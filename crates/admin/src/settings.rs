@@ -1,11 +1,11 @@
-//! What the boot tells runtime sockets and pages. Never parses a configuration.
+//! The settings that the boot gives to runtime sockets and pages.
 
 use proxy::state::runtime::Proxy;
 use sample::pattern::Dictionaries;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-/// What a runtime socket lets its users do (management.txt 9.3, `level`).
+/// The rights of a runtime socket's users (management.txt 9.3, `level`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Level {
     /// Looks at what is not sensitive.
@@ -45,7 +45,7 @@ pub enum SeverityOutput {
 pub struct CliSocket {
     /// Its address with the prefix of its family, such as `unix@/run/weir.sock`.
     pub address: String,
-    /// What it allows.
+    /// The level that it allows.
     pub level: Level,
     /// How its sessions show severities at first.
     pub severity: SeverityOutput,
@@ -53,7 +53,7 @@ pub struct CliSocket {
     pub exposes: bool,
     /// Whether a master is at its other end: it outlives the soft stop.
     pub of_master: bool,
-    /// What goes before the first command.
+    /// The headers and handshakes before the first command.
     pub preamble: proxy::settings::Preamble,
     /// Its sessions at once; 0 for no limit of its own.
     pub maxconn: u32,
@@ -68,24 +68,24 @@ pub struct Handed {
     pub handle: reactor::Handle,
 }
 
-/// What all runtime sockets and pages share.
+/// The settings that all runtime sockets and pages share.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The version shown.
     pub version: String,
     /// The date of the version, `YYYY/MM/DD`.
     pub date: String,
-    /// What was said of the configuration at the start.
+    /// The messages about the configuration at the start.
     pub startup_logs: String,
     /// All runtime sockets.
     pub sockets: Vec<CliSocket>,
-    /// What `_getsocks` hands over.
+    /// The sockets that `_getsocks` hands over.
     pub handed: Vec<Handed>,
     /// Milliseconds that a session may be silent (`stats timeout`); `None` for ever.
     pub timeout_ms: Option<u32>,
     /// Sessions at once on all sockets but a master's (`stats maxconn`).
     pub max_sessions: usize,
-    /// What names are hashed with in the anonymized mode (`anonkey`); 0 for a key of its own.
+    /// The key that hashes names in the anonymized mode (`anonkey`); 0 for a key of its own.
     pub anon_key: Arc<AtomicU32>,
     /// Descriptors that the process may open.
     pub max_files: u64,

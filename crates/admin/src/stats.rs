@@ -1,4 +1,4 @@
-//! The statistics of proxies and of the process as typed values. Never renders them.
+//! The statistics of proxies and of the process as typed values.
 //!
 //! [`Walk`] and [`info::all`] gather, [`csv`], [`typed`] and [`json`] write, [`Listing`] does both.
 
@@ -135,7 +135,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The client side of a proxy.
@@ -178,7 +178,7 @@ impl Kind {
 /// The statistics of one object.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What it is about.
+    /// The subject of the row.
     pub kind: Kind,
     /// Number of the proxy.
     pub proxy: u32,
@@ -187,7 +187,7 @@ pub struct Row {
     /// Slot of the server; 0 for anything else.
     pub slot: usize,
     values: Vec<Value>,
-    /// What modules tell; empty unless it was asked for.
+    /// The figures of modules; empty unless they were asked for.
     modules: Vec<Value>,
 }
 
@@ -220,7 +220,7 @@ impl Row {
         &self.values
     }
 
-    /// What modules tell, in the order of [`modules::columns`]; nothing unless it was asked for.
+    /// The figures of modules, in the order of [`modules::columns`]; nothing unless asked for.
     pub fn modules(&self) -> &[Value] {
         &self.modules
     }
@@ -382,7 +382,7 @@ impl Walk {
         self.slot == 0
     }
 
-    /// What a row of the last step is about; `None` if it has gone since.
+    /// The subject of a row of the last step; `None` if it has gone since.
     pub(crate) fn subject<'a>(&'a self, shared: &'a Shared, row: &Row) -> Option<Subject<'a>> {
         let proxy = &shared.proxies[self.last];
         let (kind, back) = (row.kind, proxy.back.as_ref());

@@ -1,4 +1,4 @@
-//! A small proxy to look at, on a real thread. Never part of the product.
+//! A small proxy to look at, on a real thread.
 
 use crate::settings::{CliSocket, Level, Settings};
 use balance::{CheckResult, CheckStatus, ServerSettings};

@@ -1,5 +1,4 @@
 //! The command line: HAProxy's flags to plain options (management manual, section 3).
-//! Never opens a file and never acts: the caller does what the options say.
 //!
 //! A flag is recognised by the longest name in [`FLAGS`] that begins its word, and the rest of the
 //! word is left out, as HAProxy does: `-dWx` is `-dW`, `-n5 7` is `-n 7`, any unknown `-d...` is
@@ -13,7 +12,7 @@ use std::fmt;
 use std::path::PathBuf;
 use stdx::is_ignored;
 
-/// What the process is asked to do.
+/// The task of the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Load the configuration and serve.
@@ -50,7 +49,7 @@ pub(crate) fn generated(name: &str) -> Option<&'static str> {
     GENERATED.trim_matches(['{', '}']).split('|').find(|known| *known == name)
 }
 
-/// What becomes of the processes that this one replaces.
+/// The fate of the processes that this one replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Farewell {
     /// `-sf`: they finish running requests first (SIGUSR1).
@@ -62,7 +61,7 @@ pub(crate) enum Farewell {
 /// The command line, understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// What to do.
+    /// The task of the process.
     pub(crate) action: Action,
     /// `-f` and `--`: configuration files and directories, in order.
     pub(crate) sources: Vec<PathBuf>,
@@ -120,7 +119,7 @@ pub(crate) struct Options {
     pub(crate) no_splice: bool,
     /// `-sf`, `-st`: processes to tell when this one serves.
     pub(crate) old_pids: Vec<i32>,
-    /// What to tell them.
+    /// The signal for them.
     pub(crate) farewell: Option<Farewell>,
     /// Flags that were accepted and have no effect, with the reason. Not warnings of the
     /// configuration: `-dW` does not count them.
@@ -159,7 +158,7 @@ pub(crate) struct Flag {
     pub(crate) name: &'static str,
     /// How its value is written in the usage text; empty when it has none.
     pub(crate) value: &'static str,
-    /// What it does.
+    /// Its description in the usage text.
     pub(crate) help: &'static str,
     /// Takes the flag and its value into the options; none while it is not implemented.
     apply: Option<Apply>,
@@ -219,7 +218,7 @@ struct Words<'a> {
     rest: std::slice::Iter<'a, OsString>,
     /// The flag being applied, for errors.
     flag: &'static str,
-    /// What follows the flag's name within its word.
+    /// The rest of the word after the flag's name.
     suffix: &'a str,
 }
 
@@ -416,7 +415,7 @@ const MEMORY_WORDS: &[&str] = &[
     "tag",
 ];
 
-/// What `-dMhelp` prints.
+/// The output of `-dMhelp`.
 pub(crate) const MEMORY_HELP: &str = "\
 -dM and its options debug the memory pools of a program written in C. Memory is safe here by the
 language's rules: the options are checked, and have no effect.

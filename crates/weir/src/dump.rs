@@ -1,5 +1,4 @@
-//! What operators are told of proxies and servers when a signal asks for it, in HAProxy's words. Never
-//! changes a state.
+//! The reports on proxies and servers that a signal asks for, in HAProxy's words.
 
 use proxy::Worker;
 use proxy::logging::log;

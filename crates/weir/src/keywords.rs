@@ -1,5 +1,5 @@
-//! `-dK`: what this build understands, in HAProxy's layout (management manual, section 3), for tools that compare such lists.
-//! Never lists a name that does not work.
+//! `-dK`: what this build understands, in HAProxy's layout (management manual, section 3), for
+//! tools that compare such lists.
 
 use std::fmt::Write as _;
 

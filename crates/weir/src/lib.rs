@@ -254,7 +254,7 @@ fn nothing_to_serve(pid: u32) -> String {
     alert
 }
 
-/// What a check says last, on the standard output.
+/// The last message of a check, on the standard output.
 fn conclude(verdict: Verdict, warnings: usize, quiet: bool) {
     let Some(message) = verdict.message().filter(|_| !quiet) else { return };
     let warned = if warnings > 0 { "Warnings were found.\n" } else { "" };

@@ -1,5 +1,5 @@
 //! The master: it watches over the processes that serve, and becomes itself anew to read a changed
-//! configuration (management.txt, sections 3, 4 and 9.4). Never serves traffic.
+//! configuration (management.txt, sections 3, 4 and 9.4).
 //!
 //! Reading order: [`record`] is what it knows, and what it tells itself across a reload; [`watch`]
 //! waits for signals, ends of processes and commands; [`delivery`] sends signals; [`program`]

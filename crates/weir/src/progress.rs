@@ -1,4 +1,4 @@
-//! What a long start looks like on a terminal: the file at hand and how far it is. Never shown elsewhere.
+//! The progress of a long start on a terminal: the current file and its position.
 
 use config::{Disk, Files};
 use std::io::{self, IsTerminal, Write};

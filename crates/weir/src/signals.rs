@@ -1,4 +1,4 @@
-//! What signals mean, on the first thread. Never handles one inside a signal handler.
+//! The handling of signals, on the first thread.
 //!
 //! As HAProxy does: SIGUSR1 is the soft stop, SIGTERM and SIGINT stop at once, SIGHUP tells the
 //! states of all servers, SIGTTOU pauses the listeners, SIGTTIN resumes them, SIGPIPE is ignored
@@ -63,7 +63,7 @@ pub(crate) fn raise(number: i32) -> std::io::Result<()> {
     }
 }
 
-/// What happens next without a signal.
+/// The next event that needs no signal.
 #[derive(Clone, Copy)]
 enum Next {
     Nothing,

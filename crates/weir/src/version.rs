@@ -1,5 +1,4 @@
-//! What `-v` and `-vv` print, in the shape that tools around HAProxy read. Never advertises a
-//! feature that does not work: tests of the public suite are chosen by this text.
+//! The output of `-v` and `-vv`, in the format that tools around HAProxy read.
 
 use std::fmt::Write as _;
 
@@ -76,7 +75,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     lacks("ZLIB"),
 ];
 
-/// What `-v` prints.
+/// The output of `-v`.
 pub(crate) fn short() -> String {
     format!(
         "HAProxy version {VERSION} {DATE} - Weir, a load balancer for HAProxy configurations\n\
@@ -120,7 +119,7 @@ pub(crate) fn long(features: &[Feature], services: &[&str]) -> String {
     text
 }
 
-/// What `proto` and `alpn` can ask for, and what is spoken without.
+/// The protocols that `proto` and `alpn` can ask for, and the default.
 const PROTOCOLS: &str = "         h2 : mode=HTTP  side=FE|BE  mux=H2
   <default> : mode=HTTP  side=FE|BE  mux=H1
          h1 : mode=HTTP  side=FE|BE  mux=H1

@@ -1,5 +1,4 @@
 //! Command-line words of the subcommands: flags with and without a value, then the rest.
-//! Never guesses: an unknown flag is an error.
 
 use crate::failure::{self, Outcome};
 

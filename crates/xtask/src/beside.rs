@@ -1,4 +1,4 @@
-//! HAProxy and Weir side by side: which programs, and how one of them is started and asked. Never compares.
+//! HAProxy and Weir side by side: which programs, and how one of them is started and asked.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -66,7 +66,7 @@ impl Program {
         Ok(program)
     }
 
-    /// What the runtime socket answers.
+    /// The answer of the runtime socket.
     pub(crate) fn ask(&self, command: &str) -> Outcome<String> {
         let mut stream = self.connect("cli")?;
         self.said(stream.write_all(format!("{command}\n").as_bytes()))?;
@@ -75,7 +75,7 @@ impl Program {
         self.rest(stream)
     }
 
-    /// What comes back over one of the sockets until it is closed.
+    /// The bytes from one of the sockets until it is closed.
     pub(crate) fn talk(&self, socket: &str, text: &str) -> Outcome<String> {
         let mut stream = self.connect(socket)?;
         self.said(stream.write_all(text.as_bytes()))?;

@@ -1,5 +1,4 @@
 //! `cargo xtask ci`: what the continuous integration adds to `cargo xtask test`.
-//! Never measures: shared machines are too noisy for figures.
 
 use crate::failure::{self, Outcome};
 use crate::steps::{self, Steps};

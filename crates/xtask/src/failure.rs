@@ -1,8 +1,8 @@
-//! Why a subcommand failed, in one line for a person. Never carries a backtrace.
+//! Why a subcommand failed, in one line for a person.
 
 use std::fmt;
 
-/// What every subcommand returns.
+/// The result of every subcommand.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 /// Whose fault it is decides the exit status: 1 for a failed check, 2 for a wrong command line

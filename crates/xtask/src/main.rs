@@ -1,4 +1,4 @@
-//! The workshop entrance: tests, house checks, benchmarks. Never part of the product.
+//! The workshop entrance: tests, house checks, benchmarks.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -1,5 +1,4 @@
 //! `cargo xtask soak`: what takes minutes rather than seconds, and looks further with each run.
-//! Never part of `cargo xtask test`.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,4 @@
 //! Runs the steps of a check one after the other, with a line and a time for each.
-//! Never hides a step's own output and never goes on after a failure.
 
 use std::process::Command;
 use std::time::Duration;

@@ -1,5 +1,4 @@
 //! `cargo xtask test`: formatting, house checks, lints and every test of the workspace.
-//! Never needs more than the Rust toolchain and a C compiler.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

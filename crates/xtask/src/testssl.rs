@@ -1,5 +1,4 @@
-//! `cargo xtask testssl`: what testssl.sh finds at a default `ssl` bind of HAProxy and of Weir. Never
-//! judges what both have.
+//! `cargo xtask testssl`: what testssl.sh finds at a default `ssl` bind of HAProxy and of Weir.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -90,7 +89,7 @@ fn findings(files: &Files, name: &str, binary: &Path, port: u16) -> Outcome<BTre
     Err(failure::check(format!("testssl did not come to an end with {name}")))
 }
 
-/// What testssl.sh writes about a port, into this file.
+/// The findings of testssl.sh about a port, written into this file.
 fn look(found: &Path, port: u16) -> Outcome<String> {
     // Its exit status counts findings.
     let mut command = Command::new(tools::TESTSSL.program);
@@ -103,7 +102,7 @@ fn look(found: &Path, port: u16) -> Outcome<String> {
         .map_err(|error| failure::machine(format!("{}: {error}", found.display())))
 }
 
-/// What is wrong, from the file of testssl.sh: each value stands on its own line.
+/// The faults in the file of testssl.sh: each value has its own line.
 fn read(text: &str) -> BTreeSet<Finding> {
     let value = |line: &str, name: &str| {
         let (own, value) = line.trim().split_once(':')?;

@@ -1,4 +1,4 @@
-//! Programs that are looked up in the search path. Never installs anything.
+//! Programs that are looked up in the search path.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ pub(crate) fn require(tools: &[Tool]) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    //! What is there is found; what is missing is named with its package.
+    //! Installed tools are found; missing ones are named with their package.
     use super::*;
 
     #[test]

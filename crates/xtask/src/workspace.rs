@@ -1,4 +1,4 @@
-//! Where the workspace is and how its cargo is called. Never changes a file.
+//! Where the workspace is and how its cargo is called.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Which server a request goes to: the same as with HAProxy, key by key. Never looks at loads.
+//! Which server a request goes to: the same as with HAProxy, key by key.
 
 use crate::support::{Client, Origin, Running, Setup, program};
 use std::fmt::Write as _;

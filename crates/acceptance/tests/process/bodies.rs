@@ -1,4 +1,4 @@
-//! Payload in every framing, both ways. Never about how connections end.
+//! Payload in every framing, both ways.
 
 use crate::support::{LogReceiver, Message, Origin, Running, Setup, pass, reply, shape};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Bytes of a configuration that are no text (configuration manual, section 2.2) come out as they went in. Never
-//! about what a configuration may not say.
+//! Bytes of a configuration that are no text (configuration manual, section 2.2) come out as they
+//! went in.
 
 use crate::support::{Origin, Running, Setup, serve_forever};
 use std::io::{Read as _, Write as _};

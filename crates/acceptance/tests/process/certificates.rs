@@ -1,5 +1,4 @@
-//! Certificates, authorities and lists that an operator changes while the program runs. Never writes a
-//! file after the start.
+//! Certificates, authorities and lists that an operator changes while the program runs.
 
 use crate::support::{Identity, LogReceiver, Running, Secure, Setup, eventually, is_built_on};
 use std::net::SocketAddr;
@@ -38,7 +37,7 @@ fn shown(address: SocketAddr, name: &str) -> String {
     Secure::connect(address, name).peer()
 }
 
-/// What a command is answered, with the empty line at its end.
+/// The answer to a command, with the empty line at its end.
 fn ask(weir: &Running, command: &str) -> String {
     weir.cli(command) + "\n\n"
 }

@@ -1,5 +1,4 @@
-//! What checks say: every status in its place in the statistics, and programs of the operator's. Never about
-//! what becomes of a server.
+//! Results of checks: every status in its place in the statistics, and programs of the operator's.
 
 use crate::support::{Origin, Running, Setup, eventually, run};
 use std::collections::BTreeMap;
@@ -135,7 +134,7 @@ fn a_server_says_ini_before_its_first_check_and_checked_when_its_agent_has_no_wo
     });
 }
 
-/// What the environment of a program must be, by name.
+/// The expected environment of a program, by name.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("HAPROXY_PROXY_ADDR", "127.0.0.1"),
     ("HAPROXY_PROXY_ID", "7"),

@@ -1,5 +1,5 @@
 //! What decides about single requests besides the rules of their section: accounts, the choice of a
-//! server, persistence and its exceptions, the monitor. Never how servers share the load.
+//! server, persistence and its exceptions, the monitor.
 
 use crate::support::{Origin, Running, Setup};
 

@@ -1,4 +1,4 @@
-//! Flags and exit statuses: what operators and service files rely on. Never sends a request.
+//! Flags and exit statuses: what operators and service files rely on.
 
 use crate::support::{Directory, Setup, eventually, program, run};
 use std::net::TcpListener;

@@ -1,5 +1,4 @@
-//! What is counted and where: listeners of their own, transfers that last, the process. Never how
-//! it is written.
+//! Counters and their places: listeners with rows of their own, long transfers, the process.
 
 use crate::support::{Origin, Running, Setup, eventually};
 use std::sync::Mutex;
@@ -195,7 +194,7 @@ fn responses_that_end_early_count_as_failed() {
             if peer.request().is_some() {
                 peer.send(&answer);
                 if !next.is_empty() {
-                    // What is broken behind a head that has come is no bad head.
+                    // A body that is broken after a complete head is not a bad head.
                     let _ = told.lock().expect("nothing panics with it").recv();
                     peer.send(&next);
                     while peer.request().is_some() {}
@@ -207,7 +206,7 @@ fn responses_that_end_early_count_as_failed() {
         let mut client = weir.web();
         client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
         client.head();
-        // Nobody waits for it where the origin just closes.
+        // No task waits for it where the origin just closes.
         let _ = tell.send(());
         client.rest();
         eventually("it is counted", || (weir.stat("app", "s", "eresp") == "1").then_some(()));

@@ -1,10 +1,10 @@
-//! The dashboard in a real browser. Never its looks: somebody has to look at those.
+//! The dashboard in a real browser.
 
 use crate::support::master::Master;
 use crate::support::{Browser, Origin, Setup, eventually, stat_of};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// What the line of a server is marked with.
+/// The attribute that marks the line of a server.
 const LINE: &str = "document.querySelector('tbody tr')?.className";
 /// The curve of requests per second.
 const CURVE: &str = "document.querySelector('#overview path')?.getAttribute('d').length > 12";

@@ -1,5 +1,4 @@
-//! Many clients: what they cost, and what happens when there are too few descriptors for them. Never
-//! about speed.
+//! Many clients: what they cost, and what happens when there are too few descriptors for them.
 
 use crate::support::{Client, Origin, Setup, eventually, pass};
 use std::time::Duration;

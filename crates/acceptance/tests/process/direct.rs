@@ -1,5 +1,5 @@
-//! Requests that go to no server in particular (`dispatch`, `option transparent`), and connections that
-//! belong to one client. Never about servers that an algorithm chooses.
+//! Requests that go to no server in particular (`dispatch`, `option transparent`), and connections
+//! that belong to one client.
 
 use crate::support::{Client, LogReceiver, Origin, Running, Setup, shape};
 

@@ -1,4 +1,4 @@
-//! Servers that an operator adds, follows, moves and deletes. Never restarts the program.
+//! Servers that an operator adds, follows, moves and deletes.
 
 use crate::support::{
     Client, LogReceiver, Origin, Running, Setup, eventually, reply, serve_forever,

@@ -1,5 +1,5 @@
-//! Requests that go to servers before handshakes are over: which do, and what happens to those that are
-//! too early. Never about clients alone: see `tls_keys`.
+//! Requests that go to servers before handshakes are over: which do, and what happens to those that
+//! are too early.
 
 use crate::support::{
     Eager, EarlyOrigin, Identity, LogReceiver, Running, Secure, Setup, eventually,

@@ -1,4 +1,4 @@
-//! Peers that misbehave while a request is under way: replies, log lines, counters. Never about time.
+//! Peers that misbehave while a request is under way: replies, log lines, counters.
 
 use crate::support::{LogReceiver, Origin, Running, Setup, eventually, pass, reply, shape};
 use std::sync::{Arc, Barrier};

@@ -1,5 +1,4 @@
-//! Calls between a client and a server of gRPC as others have written them (Python's grpcio). Never about
-//! frames.
+//! Calls between a client and a server of gRPC as others have written them (Python's grpcio).
 
 use crate::support::{Identity, Setup};
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -1,11 +1,11 @@
-//! Header names for peers that tell upper from lower case. Never about what headers say.
+//! Header names for peers that tell upper from lower case.
 
 use crate::support::{LogReceiver, Message, Origin, Setup};
 
 const GLOBAL: &str = "h1-case-adjust content-length Content-Length\n    \
                       h1-case-adjust-file <dir>/names";
 
-/// What a server and a client are sent with these options.
+/// The heads that a server and a client receive with these options.
 fn exchange(front: &str, back: &str) -> [Message; 2] {
     let origin =
         Origin::answering("HTTP/1.1 200 OK\r\nX-REQUEST-Id: 7\r\nContent-Length: 2\r\n\r\nok");

@@ -1,5 +1,4 @@
-//! Health checks against origins by script: states, log lines, and where requests go. Never about
-//! exact moments.
+//! Health checks against origins by script: states, log lines, and where requests go.
 
 use crate::support::{LogReceiver, Origin, Running, Setup, eventually, pass, reply, serve_forever};
 use std::net::TcpListener;

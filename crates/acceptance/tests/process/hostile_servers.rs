@@ -1,5 +1,5 @@
-//! Servers that speak HTTP/2 in every way that they should not, and in the odd ones that they may: the
-//! classes of h2spec (generic, http2, hpack) turned round. Never about clients.
+//! Servers that speak HTTP/2 in every way that they should not, and in the odd ones that they may:
+//! the classes of h2spec (generic, http2, hpack) turned round.
 //!
 //! A server is told what a client would be told, and the client of the request learns that its
 //! server has failed, or gets its answer from another connection where the request is known not to
@@ -50,7 +50,7 @@ const FRAME_SIZE_ERROR: u32 = 6;
 const COMPRESSION_ERROR: u32 = 9;
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-/// What the server is told.
+/// The code that the server receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Nothing,
@@ -64,7 +64,7 @@ enum Told {
     Either(u32),
 }
 
-/// What becomes of the request.
+/// The outcome of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Got {
     /// It is answered with 200 by this connection.
@@ -165,7 +165,7 @@ impl Server {
         }
     }
 
-    /// What it is told before its PING is answered.
+    /// The frames that it receives before its PING is answered.
     fn told(&mut self) -> Told {
         let mut told = Told::Nothing;
         while let Some((kind, flags, _, payload)) = self.try_frame() {
@@ -182,7 +182,7 @@ impl Server {
     }
 }
 
-/// What servers were told, by number of the case.
+/// The codes that servers received, by number of the case.
 type Reports = Mutex<Vec<Option<Told>>>;
 
 fn serve(mut server: Server, attempts: &[AtomicUsize], reports: &Reports) {
@@ -252,7 +252,7 @@ fn every_class_has_its_answer() {
         };
         let agrees = match case.told {
             Told::Either(code) => [Told::GoAway(code), Told::Reset(code)].contains(&told),
-            // Who still sends much gets a reset under what it was told.
+            // A server that still sends much is reset while it reads.
             exact => exact == told || (case.class == "abuse" && told == Told::Farewell),
         };
         let fits = got == case.got || (case.got == Got::Cut && got == Got::Failed);

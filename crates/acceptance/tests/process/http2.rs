@@ -1,4 +1,4 @@
-//! HTTP/2 as the configuration asks for it. Never about what streams do: the crates below test that.
+//! HTTP/2 as the configuration asks for it.
 
 use crate::support::{
     Client, Identity, LogReceiver, Message, Origin, Peer, Setup, Talker, eventually, shape,
@@ -535,13 +535,13 @@ fn small_answers_overtake_a_large_one() {
         large += if (kind, stream) == (0, 1) { payload.len() } else { 0 };
         small += usize::from(kind == 0 && stream > 1 && flags & 1 != 0);
     }
-    // What the sockets on the way hold is before them, and no more than that.
+    // The buffers of the sockets on the way hold the bytes before them, and no more than that.
     assert!(large < LARGE / 2, "{large} bytes");
 }
 
 #[test]
 fn streams_that_a_kept_connection_fails() {
-    // What is answered with 502 could have been looked at, and would do harm twice.
+    // A request that is answered with 502 may have been processed, and must not run twice.
     const GET: u8 = 0x82;
     const POST: u8 = 0x83;
     let cases = [

@@ -1,4 +1,4 @@
-//! Limits, privileges and the end of a process as `global` sets them. Never about traffic alone.
+//! Limits, privileges and the end of a process as `global` sets them.
 
 use crate::support::{LogReceiver, Origin, Running, Setup, eventually, pass, run};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How long connections live, on both sides. Never looks at payload.
+//! How long connections live, on both sides.
 
 use crate::support::{
     Client, LogReceiver, Origin, Running, Setup, eventually, reply, serve_forever, shape,
@@ -599,7 +599,7 @@ fn servers_are_not_left_with_ends_that_hold_ports() {
     let ask: fn(Client) = |mut client| drop(client.get("/"));
     let reset = Some(std::io::ErrorKind::ConnectionReset);
     let kind = |end: std::io::Result<usize>| end.err().map(|error| error.kind());
-    // Nobody uses it after its client, and none is kept.
+    // The connection is not used after its client, and none is kept.
     let none_kept = "    default-server pool-purge-delay 0\n";
     assert_eq!(kind(end_seen(none_kept, whole, ask)), reset);
     // The server takes too long.

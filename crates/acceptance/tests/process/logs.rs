@@ -1,4 +1,4 @@
-//! Where log lines go and what they say. Never about failures, which have lines of their own.
+//! Where log lines go and what they say.
 
 use crate::support::{LogReceiver, Origin, Setup, eventually, nobody, reply, shape};
 use std::io::Read as _;
@@ -193,7 +193,7 @@ fn a_target_that_is_gone_disturbs_nobody() {
     }
 }
 
-/// What the TLS fields say of a connection without TLS was measured.
+/// The values of TLS fields for a connection without TLS were measured with HAProxy.
 #[test]
 fn httpslog_tells_of_tls_too() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());

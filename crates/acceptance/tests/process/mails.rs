@@ -1,4 +1,4 @@
-//! Mails about servers, as a mailer by script hears them. Never about the words for each change.
+//! Mails about servers, as a mailer by script hears them.
 
 use crate::support::{Origin, Setup, eventually, pass};
 use std::sync::{Arc, Mutex};

@@ -131,7 +131,7 @@ fn a_response_that_comes_with_broken_chunks_is_a_502() {
     assert_eq!(shape(&log.line()), "web app/s 502 PH-- \"GET / HTTP/1.1\"");
 }
 
-/// What is refused by default and let through by the options of the manual, section 4.2.
+/// Messages that are refused by default and accepted with the options of the manual, section 4.2.
 #[test]
 fn options_let_malformed_messages_through() {
     let origin =

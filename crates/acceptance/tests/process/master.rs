@@ -1,4 +1,4 @@
-//! A master and what it watches over: reloads, signals, ends of processes. Never about its commands.
+//! A master and what it watches over: reloads, signals, ends of processes.
 
 use crate::support::master::{Master, children, descriptors};
 use crate::support::{Origin, PATIENCE, Setup, eventually, reply};
@@ -152,7 +152,7 @@ fn a_broken_configuration_leaves_the_worker() {
     assert!(master.cli("show startup-logs").contains("unknown keyword 'bogus'"));
     assert_eq!(master.cli("prompt"), "master[ReloadFailed]>");
     assert_eq!(master.running.web().get("/").text(), "hello");
-    // What cannot be opened is as bad as what cannot be read.
+    // A file that cannot be opened is as bad as one that cannot be read.
     write(&good.replace("unix@", "unix@/nowhere/"));
     assert_eq!(master.cli("reload"), "Loading failure!");
     assert!(master.cli("show proc").contains(" 2 [failed: 2] "));

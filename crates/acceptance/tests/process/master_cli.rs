@@ -1,4 +1,4 @@
-//! The master's runtime socket. Never about what a worker's command does.
+//! The master's runtime socket.
 
 use crate::support::master::Master;
 use crate::support::{PATIENCE, Setup};

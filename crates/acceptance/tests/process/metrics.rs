@@ -1,4 +1,4 @@
-//! The Prometheus exporter over HTTP. Never the whole list of metrics.
+//! The Prometheus exporter over HTTP.
 
 use crate::support::{Origin, Setup, eventually};
 

@@ -1,5 +1,4 @@
-//! Names that are resolved by a name server of the field, Debian's `dnsmasq`. Never about exact moments; skipped where it
-//! is not installed.
+//! Names that are resolved by a name server of the field, Debian's `dnsmasq`.
 
 use crate::support::{Directory, LogReceiver, Running, Setup, eventually, stat_of};
 use std::net::{SocketAddr, UdpSocket};
@@ -180,7 +179,7 @@ fn a_template_takes_many_addresses_over_tcp_and_the_records_of_a_service() {
     eventually("the place of the service", || {
         (places(&weir)[100..] == ["127.0.2.7 64", "- 32"]).then_some(())
     });
-    // Who has an address that is still good keeps it, and the others rest.
+    // A server whose address is still valid keeps it; the others have none.
     let before = places(&weir);
     let kept = |place: &&String| place.split(' ').next().is_some_and(is_low);
     dns.know(&some(1..51));

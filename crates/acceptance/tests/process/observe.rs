@@ -1,5 +1,5 @@
-//! Servers whose health shows in their traffic (`observe`), and sessions that end with their server.
-//! Never about exact moments.
+//! Servers whose health shows in their traffic (`observe`), and sessions that end with their
+//! server.
 
 use crate::support::{
     Client, LogReceiver, Origin, Running, Setup, eventually, reply, serve_forever, shape,

@@ -1,5 +1,5 @@
 //! What goes before the first byte at listeners that belong to no proxy: runtime sockets and
-//! `log-forward` sections. Never frontends, which have tests of their own.
+//! `log-forward` sections.
 
 use crate::support::{
     Eager, Identity, LogReceiver, PATIENCE, Running, Secure, Setup, eventually, hear, run,
@@ -18,7 +18,7 @@ fn netscaler() -> Vec<u8> {
     [&1234_u32.to_be_bytes()[..], &40_u32.to_be_bytes(), &headers].concat()
 }
 
-/// Who signs, the server and a client.
+/// The authority, the server and a client.
 struct People {
     authority: Identity,
     server: Identity,
@@ -133,7 +133,7 @@ fn a_handshake_with_a_runtime_socket_takes_no_longer_than_a_command() {
     assert_eq!(ask(&mut connect(address), "PROXY ").expect("an end"), "");
 }
 
-/// Whoever overhears early words can say them again (RFC 8446 section 8).
+/// Early data can be replayed by an eavesdropper (RFC 8446 section 8).
 #[test]
 fn commands_wait_for_the_end_of_their_handshake() {
     let people = People::new();
@@ -196,7 +196,7 @@ fn announced(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// What a master says whose command socket has these options.
+/// The messages of a master whose command socket has these options.
 fn refused_master(options: &str) -> String {
     let setup = Setup::new("global\n");
     let file = setup.path("weir.cfg");

@@ -1,4 +1,4 @@
-//! What packages are made of: pages, completions, the unit, readiness. Never installs anything.
+//! The contents of packages: pages, completions, the unit, readiness.
 
 use crate::support::{Setup, program, run};
 use std::io::Write as _;
@@ -12,7 +12,7 @@ fn generated(kind: &str) -> String {
     String::from_utf8(output.stdout).expect("a text")
 }
 
-/// What a checker says of a text, empty if it is content; `None` if it is not there.
+/// The messages of a checker about a text; `None` if the checker is not installed.
 fn checked(checker: &[&str], text: &str) -> Option<String> {
     let mut child = Command::new(checker[0])
         .args(&checker[1..])

@@ -1,5 +1,5 @@
-//! Whatever clients and servers speak, clear or encrypted, requests and answers mean the same: one table
-//! of behaviours for every pairing. Never about one version alone.
+//! Whatever clients and servers speak, clear or encrypted, requests and answers mean the same: one
+//! table of behaviours for every pairing.
 //!
 //! A frontend passes everything to another one of the same program, over what the pairing says;
 //! that one has a scripted origin of HTTP/1 behind it.
@@ -14,7 +14,7 @@ struct Side {
     encrypted: bool,
 }
 
-/// What a pairing runs on.
+/// The protocols and encryption of a pairing.
 struct Bench {
     front: Side,
     weir: Running,
@@ -58,7 +58,7 @@ impl Bench {
     }
 }
 
-/// What the origin does, by path; `false` ends the connection.
+/// The origin's behaviour by path; `false` ends the connection.
 fn answer(client: &mut Client, request: Message) -> bool {
     let whole = |client: &mut Client| client.finish(request.clone(), false);
     let version = request.header("x-version").unwrap_or_default().to_owned();

@@ -1,9 +1,9 @@
-//! Requests that insist on a server, and servers that clients are sent to. Never about what cookies look like.
+//! Requests that insist on a server, and servers that clients are sent to.
 
 use crate::support::{LogReceiver, Origin, Setup, reply, shape};
 use std::net::SocketAddr;
 
-/// Nobody listens there.
+/// A port that is closed.
 fn nowhere() -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address")

@@ -1,5 +1,4 @@
-//! PROXY protocol and NetScaler headers, received and sent. Never the codecs themselves, which have tests
-//! of their own.
+//! PROXY protocol and NetScaler headers, received and sent.
 
 use crate::support::{
     Client, Identity, LogReceiver, Origin, PATIENCE, Running, Secure, Setup, eventually, reply,
@@ -46,7 +45,7 @@ fn receiver(log: &LogReceiver) -> Running {
     .start()
 }
 
-/// What an answer tells: source, destination, real source, whether a header came.
+/// The fields of an answer: source, destination, real source, whether a header came.
 fn told(client: &mut Client) -> [String; 4] {
     let answer = client.get("/");
     ["src", "dst", "fc_src", "rcvd"].map(|name| answer.header(name).unwrap_or("").to_owned())
@@ -248,7 +247,7 @@ fn servers_are_told_whom_a_connection_is_for() {
     }
 }
 
-/// What servers are told of a client with a certificate and of one without, with these options.
+/// The headers about a client with a certificate and one without, with these options.
 #[test]
 fn servers_are_told_how_a_client_is_encrypted() {
     let (origin, authority) = (echo(), Identity::new("authority", None));
@@ -341,7 +340,7 @@ fn sessions_in_tcp_mode_are_announced_before_anybody_speaks() {
     assert_eq!(client.rest(), V1.as_bytes());
 }
 
-/// What the first check of a backend says: the header, and what comes behind it.
+/// The bytes of a backend's first check: the header, and the data after it.
 fn first_check(back: &str) -> (String, Vec<u8>, u16) {
     let (sender, seen) = std::sync::mpsc::channel();
     let sender = std::sync::Mutex::new(sender);

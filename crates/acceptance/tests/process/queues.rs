@@ -1,5 +1,4 @@
 //! Requests that wait for a server: limits that move, queues that are full, servers that go away.
-//! Never about how long exactly.
 
 use crate::support::{Client, LogReceiver, Origin, Running, Setup, eventually, reply, shape};
 use std::sync::mpsc::{Sender, channel};

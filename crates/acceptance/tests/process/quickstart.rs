@@ -1,4 +1,4 @@
-//! The example that the README begins with. Never another configuration than that file.
+//! The example that the README begins with.
 
 use crate::support::{Running, Setup, eventually, stat_of};
 use std::collections::BTreeMap;

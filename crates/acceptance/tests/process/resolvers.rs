@@ -1,4 +1,4 @@
-//! Names that are resolved while the program serves, against a name server by script. Never about exact moments.
+//! Names that are resolved while the program serves, against a name server by script.
 
 use crate::support::{
     Identity, LogReceiver, NameServer, Origin, Running, Says, Setup, eventually, pass,

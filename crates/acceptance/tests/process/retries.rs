@@ -1,5 +1,4 @@
 //! Requests that are sent once more: after which failures, where to, how often, and when not.
-//! Never about reaching a server at all: see `failures` and `servers`.
 
 use crate::http2::{PREFACE, SETTINGS, frame};
 use crate::support::{Client, LogReceiver, Origin, Running, Setup, Talker, reply, shape};

@@ -1,4 +1,4 @@
-//! Rings, their servers, and logs of others that are passed on. Never the words of a log line.
+//! Rings, their servers, and logs of others that are passed on.
 
 use crate::support::{self, LogReceiver, PATIENCE, Running, Setup, eventually};
 use std::io::{Read as _, Write as _};
@@ -22,7 +22,7 @@ const RINGS: &str = "ring near\n    description \"close by\"\n    format raw\n  
                      ring far\n    format rfc5424\n    timeout connect 2s\n    timeout server 2s\n    \
                      server s <far>";
 
-/// What a stream says up to a text.
+/// The bytes of a stream up to a text.
 fn hear(stream: &mut TcpStream, until: &str) -> String {
     stream.set_read_timeout(Some(PATIENCE)).expect("a stream");
     support::hear(stream, until)

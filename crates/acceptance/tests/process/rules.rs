@@ -1,5 +1,4 @@
-//! Rules on real requests: deny, return, redirect, headers, backends, error files. Never the language
-//! behind them, which has tests of its own.
+//! Rules on real requests: deny, return, redirect, headers, backends, error files.
 
 use crate::support::{Directory, LogReceiver, Message, Origin, Running, Setup, run, shape};
 

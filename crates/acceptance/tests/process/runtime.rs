@@ -1,5 +1,4 @@
-//! The runtime socket: what commands answer, and what they do to traffic. Never the whole list of
-//! commands.
+//! The runtime socket: what commands answer, and what they do to traffic.
 
 use crate::support::{Origin, Running, Setup, eventually, stat_of};
 use std::io::{Read as _, Write as _};
@@ -23,7 +22,7 @@ fn answers(weir: &Running, count: usize) -> String {
     answers.concat()
 }
 
-/// What a client gets that belongs to server `a`.
+/// The response to a client that belongs to server `a`.
 fn persistent(weir: &Running) -> String {
     weir.web().ask("GET / HTTP/1.1\r\nHost: test\r\nCookie: SRV=one\r\n\r\n").text()
 }
@@ -311,7 +310,7 @@ fn cookies_are_computed_with_another_key() {
     weir.cli("set dynamic-cookie-key backend app one");
     assert_eq!(cookie().as_ref(), Some(&first));
     assert_eq!(weir.cli("disable dynamic-cookie backend app"), "");
-    // Nobody is to come back, as measured.
+    // No client is expected again, as measured.
     let gone = "SRV=; Expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/";
     assert_eq!(cookie().as_deref(), Some(gone));
     assert_eq!(weir.cli("enable dynamic-cookie backend app"), "");

@@ -1,5 +1,4 @@
-//! Which server a request goes to: algorithms, persistence, backups, queues, redispatch. Never about
-//! health checks.
+//! Which server a request goes to: algorithms, persistence, backups, queues, redispatch.
 
 use crate::support::{LogReceiver, Origin, Setup, eventually, reply, shape};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What signals do to a process that serves. Never about files.
+//! The effects of signals on a process that serves.
 
 use crate::support::{Client, Origin, Running, Setup, eventually, reply};
 use std::net::{TcpListener, TcpStream};

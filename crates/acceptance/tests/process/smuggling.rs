@@ -1,15 +1,15 @@
-//! Requests that two programs might read differently (RFC 9112 section 11.2): each is refused, or reaches
-//! the server as one message with one length. Never about the words of a refusal.
+//! Requests that two programs might read differently (RFC 9112 section 11.2): each is refused, or
+//! reaches the server as one message with one length.
 //!
 //! Behind every request stands another client's, over the same server connections: its answer is
 //! the one to its own request, whatever came before.
 
 use crate::support::{Message, Origin, Running, Setup, reply, serve_forever};
 
-/// What an attacker wants the server to read as a request of its own.
+/// The request that an attacker hides in another one.
 const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 enum Fate {
     /// No server hears of it, and the client gets this status.

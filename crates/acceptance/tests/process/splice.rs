@@ -1,4 +1,4 @@
-//! Payload that goes through pipes of the system. Never about how fast that is.
+//! Payload that goes through pipes of the system.
 
 use crate::support::{Client, LogReceiver, Origin, Running, Setup, reply};
 
@@ -39,7 +39,7 @@ fn info(weir: &Running, field: &str) -> u64 {
     line.and_then(|value| value.parse().ok()).expect("a figure")
 }
 
-/// What the pipes have moved when a body went up and one came down.
+/// The bytes that pipes have moved for a request body and a response body.
 fn moved(global: &str, options: &str, framing: &'static str) -> u64 {
     let origin = origin(framing);
     let weir = Setup::http(options, "    server s <origin>")

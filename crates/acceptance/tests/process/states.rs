@@ -1,5 +1,5 @@
-//! Servers that go on where a process before has left them (`server-state-file`), and dumps that both
-//! Weir and HAProxy understand. Never about exact moments.
+//! Servers that go on where a process before has left them (`server-state-file`), and dumps that
+//! both Weir and HAProxy understand.
 
 use crate::support::{Origin, Running, Setup, eventually, program, run};
 use std::path::Path;
@@ -39,7 +39,7 @@ fn dump(weir: &Running) -> Vec<String> {
     text.lines().skip(2).map(timeless).collect()
 }
 
-/// What operators may do to servers before the process is replaced.
+/// The changes that operators make to servers before the process is replaced.
 const CHANGES: [&str; 8] = [
     "set server bk/plain weight 5",
     "set server bk/plain state drain",

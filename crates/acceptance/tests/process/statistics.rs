@@ -1,4 +1,4 @@
-//! The statistics page: where it is, who may see it, what it shows. Never its looks.
+//! The statistics page: where it is, who may see it, what it shows.
 
 use crate::support::{LogReceiver, Message, Origin, Running, Setup, eventually};
 use std::net::TcpListener;

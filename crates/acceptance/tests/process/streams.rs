@@ -1,5 +1,5 @@
 //! Streams of HTTP/2 clients: what they count for, how long their connection waits, what may be in
-//! them. Never about frames: the crates below test those.
+//! them.
 
 use crate::support::{
     Client, LogReceiver, Origin, Running, Setup, Talker, eventually, pass, reply, serve_forever,
@@ -231,7 +231,7 @@ fn what_is_refused_leaves_a_line_whatever_lines_are_left_out() {
     }
 }
 
-/// What a client does not wait for any more has no status and no bytes, as with HAProxy.
+/// An aborted request has no status and no bytes in the log, as with HAProxy.
 #[test]
 fn a_stream_that_its_client_resets_has_no_answer() {
     let log = LogReceiver::new();

@@ -1,5 +1,5 @@
 //! Decisions of `docs/http1-strictness.md` that take a whole program: limits, names, early answers.
-//! What the grammar alone decides is tested where it is parsed.
+//! Decisions of the grammar alone are tested where it is parsed.
 
 use crate::support::{LogReceiver, Origin, Running, Setup, shape};
 

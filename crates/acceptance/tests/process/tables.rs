@@ -2,7 +2,7 @@
 
 use crate::support::{Client, Origin, Running, Setup, eventually, reply, serve_forever};
 
-/// What counts connections and requests.
+/// The rules that count connections and requests.
 const COUNTERS: &str = "conn_cnt,conn_cur,sess_cnt,http_req_cnt,http_err_cnt,http_fail_cnt";
 
 /// The one entry of a table, without what changes from run to run.
@@ -70,7 +70,7 @@ fn sessions_and_streams_are_counted_at_their_moments() {
     );
     client.close();
     becomes(&weir, "conns", &conns.replace("use=1", "use=0").replace("conn_cur=1", "conn_cur=0"));
-    // What was never understood is an error of the session.
+    // A request that cannot be parsed is an error of the session.
     weir.web().send("GET / HTTP/1.1\r\nbad : x\r\n\r\n");
     becomes(
         &weir,
@@ -122,7 +122,7 @@ fn clients_are_sent_to_the_server_that_a_table_remembers() {
     {
         assert!(listing.contains(line), "{listing}");
     }
-    // Who is out of service keeps nobody.
+    // A server that is out of service is not persistent.
     weir.cli("disable server app/b");
     assert_ne!(get("/?user=u2"), "b");
 }

@@ -1,4 +1,4 @@
-//! Threads, their settings, and what the runtime socket tells of them. Never a measurement of speed.
+//! Threads, their settings, and what the runtime socket tells of them.
 
 use crate::support::{Origin, Running, Setup, eventually, program};
 

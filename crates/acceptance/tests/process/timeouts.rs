@@ -1,4 +1,4 @@
-//! Peers that are too slow: replies and log lines. Never about how long exactly.
+//! Peers that are too slow: replies and log lines.
 
 use crate::support::{LogReceiver, Moment, Origin, Setup, eventually, pass, reply, shape};
 use std::time::Duration;

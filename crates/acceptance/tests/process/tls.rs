@@ -1,4 +1,4 @@
-//! TLS between clients, the program and servers. Never looks at records.
+//! TLS between clients, the program and servers.
 
 use crate::support::{
     Client, Identity, LogReceiver, Moment, Origin, Running, Secure, Setup, eventually, is_built_on,
@@ -11,7 +11,7 @@ use std::io::{Read as _, Write as _};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What every configuration here begins with: an authority, a server's and a client's certificate.
+/// The beginning of every configuration here: an authority, a server's and a client's certificate.
 fn setup(sections: &str) -> Setup {
     let authority = Identity::new("authority", None);
     let server = Identity::new("a.test", Some(&authority));

@@ -1,4 +1,4 @@
-//! Key exchange, chains and certificates that are made while clients wait. Never looks at records.
+//! Key exchange, chains and certificates that are made while clients wait.
 
 use crate::support::{
     Eager, Identity, Origin, PATIENCE, Plain, Running, Secure, Setup, is_built_on,
@@ -12,7 +12,7 @@ use openssl::ssl::{SslConnectorBuilder, SslContext, SslMethod, SslVersion};
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 
-/// What every configuration here begins with, and what is said in its global section.
+/// The beginning of every configuration here, with the given lines in `global`.
 fn setup(global: &str, sections: &str) -> Setup {
     Setup::new(&format!(
         "global\n    stats socket <dir>/cli level admin\n    ca-base <dir>\n    crt-base <dir>\n    \
@@ -165,7 +165,7 @@ backend app
     assert!(!client.ask_early("/early"), "nobody has allowed it");
 }
 
-/// Who sends again what a client has said early is not heard (RFC 8446 section 8).
+/// Replayed early data is rejected (RFC 8446 section 8).
 #[test]
 fn what_clients_ask_early_is_heard_once() {
     let origin = Origin::saying("hello");
@@ -282,7 +282,7 @@ fn tickets_are_good_wherever_their_keys_are() {
     }
 }
 
-/// What the origin says on a connection that goes on with the last session, for this name.
+/// The origin's answer on a connection that resumes the last session, for this name.
 fn answer(weir: &Running, sessions: &Resumer, name: &str) -> Option<String> {
     let mut ssl = sessions.begin(0, b"any").expect("a session");
     ssl.set_connect_state();

@@ -1,4 +1,4 @@
-//! What expressions know of TLS sessions, offers and certificates. Never looks at records.
+//! Samples of TLS sessions, client hellos and certificates.
 
 use crate::support::{Identity, LogReceiver, Running, Secure, Setup, is_built_on};
 use openssl::nid::Nid;

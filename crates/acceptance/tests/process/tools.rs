@@ -17,7 +17,7 @@ fn tool(name: &str, package: &str) -> Option<PathBuf> {
     found
 }
 
-/// What a command makes of an input.
+/// The output of a command for an input.
 fn feed(command: &mut Command, input: &str) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the tool starts");
@@ -48,7 +48,7 @@ fn halog_reads_the_log() {
     let mut client = weir.web();
     (0..4).for_each(|_| assert_eq!(client.get("/a").status(), 200));
     assert_eq!(client.get("/no").status(), 403);
-    // What a syslog daemon puts before it.
+    // The prefix that a syslog daemon adds.
     let file = (0..5).map(|_| format!("Nov 22 03:24:13 host haproxy[7]: {}\n", log.line()));
     let file: String = file.collect();
     let ask = |flag: &str| {

@@ -1,4 +1,4 @@
-//! Traces of the running program, as the runtime API starts and shows them. Never the words of its help.
+//! Traces of the running program, as the runtime API starts and shows them.
 
 use crate::support::{Origin, Running, Setup, eventually};
 use std::net::TcpListener;

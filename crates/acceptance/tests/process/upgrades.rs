@@ -1,5 +1,5 @@
-//! Clients that begin in TCP mode and go on in HTTP mode, and how TCP sessions without a server end. Never
-//! about what a session in TCP mode carries.
+//! Clients that begin in TCP mode and go on in HTTP mode, and how TCP sessions without a server
+//! end.
 
 use crate::support::{LogReceiver, Moment, Origin, Running, Setup};
 use std::time::Duration;

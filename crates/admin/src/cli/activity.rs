@@ -1,4 +1,4 @@
-//! `show activity`: what each thread's loop has done so far. Never asks a thread: counters are read.
+//! `show activity`: what each thread's loop has done so far.
 //!
 //! First the lines of HAProxy in its order, then our own. Lines for what Weir does not have stay at
 //! zero, so that tools find them: each thread accepts for itself (no accept queue), memory that
@@ -25,7 +25,7 @@ enum First {
     Maximum,
 }
 
-/// What the values of one thread are taken from.
+/// The source of the values of one thread.
 struct Source<'a> {
     activity: &'a Activity,
     shared: &'a Shared,

@@ -1,5 +1,4 @@
-//! `set anon` and `show anon`: whether a session sees names as hashes (management.txt 9.3). Never hashes
-//! anything itself.
+//! `set anon` and `show anon`: whether a session sees names as hashes (management.txt 9.3).
 
 use super::call::{Call, Reply, Severity};
 use crate::settings::Level;

@@ -1,4 +1,4 @@
-//! Asks every worker's own thread and waits for the answers. Never blocks a thread.
+//! Asks every worker's own thread and waits for the answers.
 
 use proxy::Worker;
 use reactor::{Mailbox, TaskId, Wake};
@@ -38,7 +38,7 @@ pub(super) async fn all<T: Default + Send + 'static>(
     some(worker, 0..worker.shared.settings.threads, ask).await
 }
 
-/// What one worker says, by thread.
+/// The answer of one worker, by thread.
 pub(super) async fn one<T: Default + Send + 'static>(
     worker: &Rc<Worker>,
     thread: usize,

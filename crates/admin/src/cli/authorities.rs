@@ -1,5 +1,5 @@
-//! `show|new|set|add|commit|abort|del ssl ca-file`, and the same for `crl-file` (management.txt 9.3). Never
-//! judges a certificate.
+//! `show|new|set|add|commit|abort|del ssl ca-file`, and the same for `crl-file` (management.txt
+//! 9.3).
 
 use super::call::{Call, Reply};
 use super::certificates::{aborted, committed, deleted, describe, listing, said, why};
@@ -7,15 +7,15 @@ use std::fmt::Write as _;
 use tls::runtime::{Content, Refusal, Status};
 use tls::{Purpose, Revocations};
 
-/// What a command is about.
+/// The subject of a command.
 #[derive(Clone, Copy)]
 struct Kind {
     purpose: Purpose,
-    /// What the third word of the command is.
+    /// The third word of the command.
     word: &'static str,
-    /// What such a file is called.
+    /// The name of such a file.
     name: &'static str,
-    /// What is in it.
+    /// Its contents.
     contents: &'static str,
 }
 
@@ -24,7 +24,7 @@ const CRL: Kind =
     Kind { purpose: Purpose::Revocation, word: "crl-file", name: "CRL", contents: "CRLs" };
 
 impl Kind {
-    /// What the third word of a command names.
+    /// The kind of file that the third word of a command names.
     fn of(call: &Call<'_>) -> Self {
         if call.word(2) == CRL.word { CRL } else { CA }
     }
@@ -76,7 +76,7 @@ fn all(call: &Call<'_>, kind: Kind) -> String {
     listing(runtime.ongoing_authorities(kind.purpose).map(written), names) + header
 }
 
-/// What is in a file, or the one with this number.
+/// The contents of a file, or the one with this number.
 fn text(kind: Kind, name: &str, content: &Content, index: Option<usize>) -> String {
     let wanted = |at: usize| index.is_none_or(|index| index == at + 1);
     let mut out = format!("Filename: {name}\nStatus: {}\n", content.status.name());

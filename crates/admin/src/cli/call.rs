@@ -1,4 +1,4 @@
-//! What a command gets and what it gives back. Never runs one.
+//! The arguments and the reply of a command.
 
 use super::events::Follow;
 use super::{
@@ -43,12 +43,12 @@ impl Severity {
     }
 }
 
-/// What a session remembers from one command to the next.
+/// The state of a session between two commands.
 #[derive(Debug)]
 pub(super) struct State {
-    /// What it may do now; it can only be lowered.
+    /// Its level now, which can only be lowered.
     pub(super) level: Level,
-    /// What its socket permits.
+    /// The level of its socket.
     pub(super) offered: Level,
     /// Whether a prompt is shown and the connection stays open.
     pub(super) interactive: bool,
@@ -85,7 +85,7 @@ impl State {
     }
 }
 
-/// What a command gets.
+/// The arguments of a command.
 pub(super) struct Call<'a> {
     pub(super) worker: &'a Rc<Worker>,
     pub(super) settings: &'a Settings,
@@ -96,7 +96,7 @@ pub(super) struct Call<'a> {
     pub(super) payload: Option<&'a str>,
 }
 
-/// What a command gives back.
+/// The reply of a command.
 pub(super) enum Reply {
     /// It is done, and there is nothing to say.
     Done,
@@ -108,11 +108,11 @@ pub(super) enum Reply {
     Bare(Severity, String),
     /// Lines of output, more than should be made in one go.
     Pieces(Pieces),
-    /// What every worker's own thread has to be asked for.
+    /// The answer of every worker's own thread.
     Later(Later),
     /// `show sess`
     Streams(sessions::Page),
-    /// What is in a ring, and perhaps what comes.
+    /// The messages of a ring, and perhaps those that follow.
     Follow(Follow),
     /// The listening sockets; nothing follows.
     HandOver,

@@ -1,4 +1,4 @@
-//! `show|new|set|commit|abort|del ssl cert` (management.txt 9.3). Never judges a certificate.
+//! `show|new|set|commit|abort|del ssl cert` (management.txt 9.3).
 
 use super::call::{Call, Reply, Severity};
 use std::fmt::Write as _;
@@ -63,7 +63,7 @@ fn text(shown: &ShownCertificate) -> String {
     out
 }
 
-/// What a certificate says of itself.
+/// The fields of a certificate.
 pub(super) fn describe(details: &Details, out: &mut String) {
     let (start, end) = &details.period;
     let Link { subject, issuer } = &details.names;
@@ -135,7 +135,7 @@ pub(super) fn commit(call: &mut Call<'_>) -> Reply {
     committed(name, call.settings.tls.commit_certificate(name))
 }
 
-/// What a commit has come to.
+/// The answer to a commit.
 pub(super) fn committed(name: &str, result: Result<usize, Refusal>) -> Reply {
     match result {
         Ok(places) => Reply::Dump(format!("Committing {name}{}\nSuccess!\n", ".".repeat(places))),
@@ -155,7 +155,7 @@ pub(super) fn abort(call: &mut Call<'_>) -> Reply {
     aborted(name, call.settings.tls.abort_certificate(name))
 }
 
-/// What giving up has come to.
+/// The answer to an abort.
 pub(super) fn aborted(name: &str, result: Result<(), Refusal>) -> Reply {
     match result {
         Ok(()) => said(format!("Transaction aborted for certificate '{name}'!")),

@@ -1,4 +1,4 @@
-//! Lists of what is configured and the state it is in. Never changes anything.
+//! Lists of what is configured and the state it is in.
 
 use super::call::{Call, Later, Reply};
 use proxy::state::anon::Anon;

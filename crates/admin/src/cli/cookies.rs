@@ -1,5 +1,5 @@
-//! Cookies computed from the addresses of servers (configuration manual, section 4.2 `dynamic-cookie-key`). Never
-//! sets one.
+//! Cookies computed from the addresses of servers (configuration manual, section 4.2
+//! `dynamic-cookie-key`).
 
 use super::call::{Call, Reply};
 use proxy::state::runtime::{Back, Proxy};

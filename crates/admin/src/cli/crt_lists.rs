@@ -1,4 +1,4 @@
-//! `show|add|del ssl crt-list` (management.txt 9.3). Never chooses a certificate.
+//! `show|add|del ssl crt-list` (management.txt 9.3).
 
 use super::call::{Call, Reply};
 use super::certificates::said;

@@ -1,4 +1,4 @@
-//! `debug dev`: what helps to test tools and alarms (management.txt 9.3). Never touches the memory of the process.
+//! `debug dev`: what helps to test tools and alarms (management.txt 9.3).
 //!
 //! All of it needs `expert-mode on`. What HAProxy offers to write into its memory, to send signals
 //! to its threads or to crash is not here.

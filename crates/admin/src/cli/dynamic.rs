@@ -1,4 +1,4 @@
-//! `add server` and `del server` (management.txt 9.3). Never decides whether a server may come or go.
+//! `add server` and `del server` (management.txt 9.3).
 
 use super::call::{Call, Reply, Severity};
 use proxy::servers::add_delete;

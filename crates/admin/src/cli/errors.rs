@@ -1,4 +1,5 @@
-//! `show errors`: the last messages that were refused, with the place that is wrong (management.txt 9.3). Never keeps one.
+//! `show errors`: the last messages that were refused, with the place that is wrong (management.txt
+//! 9.3).
 
 use super::call::{Call, Reply};
 use proxy::state::last_invalid::Invalid;

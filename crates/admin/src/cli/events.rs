@@ -1,11 +1,11 @@
-//! `show events`: what is in the rings, and what comes (management.txt 9.3). Never writes to one.
+//! `show events`: what is in the rings, and what comes (management.txt 9.3).
 
 use super::call::{Call, Reply};
 use proxy::state::ring::Ring;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// What is read of a ring.
+/// The part of a ring that is read.
 pub(super) struct Follow {
     pub(super) ring: Arc<Ring>,
     /// Goes on until the client says something.

@@ -1,5 +1,4 @@
-//! `_getsocks`: the listening sockets go to a process that takes over (management.txt 3, `-x`). Never stops
-//! listening.
+//! `_getsocks`: the listening sockets go to a process that takes over (management.txt 3, `-x`).
 //!
 //! The answer is made of messages, each with some sockets as ancillary data and one line per socket
 //! that names it; after the last one the connection closes. HAProxy's own format is not documented;

@@ -1,4 +1,4 @@
-//! `help`, and what is said about commands that do not exist. Never runs a command.
+//! `help`, and what is said about commands that do not exist.
 
 use super::call::{Call, Reply, Severity, State};
 use super::table::{COMMANDS, Entry};
@@ -7,10 +7,10 @@ use super::table::{COMMANDS, Entry};
 const WIDTH: usize = 40;
 /// Most commands that a misspelt one is likened to.
 const SUGGESTIONS: usize = 5;
-/// What every list ends with.
+/// The commands at the end of every list.
 const BASICS: [&str; 3] = ["help", "prompt", "quit"];
 
-/// What is said of a command.
+/// The help about a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doc {
     pub(crate) words: &'static str,
@@ -35,7 +35,7 @@ pub(super) fn unknown(call: &Call<'_>) -> Reply {
     Reply::Message(Severity::Info, suggestion(call.words, everything(call.state)))
 }
 
-/// What is said when these words call no command.
+/// The answer to words that call no command.
 pub(crate) fn suggestion(words: &[String], there: Vec<Doc>) -> String {
     let found = if words.is_empty() { Vec::new() } else { alike(words, there.clone()) };
     let mut text = String::new();
@@ -53,7 +53,7 @@ pub(crate) fn suggestion(words: &[String], there: Vec<Doc>) -> String {
 /// ones.
 fn everything(state: &State) -> Vec<Doc> {
     let others = COMMANDS.iter().filter(|entry| !BASICS.contains(&entry.words));
-    // What begins with an underscore is for programs.
+    // Commands that begin with an underscore are for programs.
     let shown = others.filter(|entry| entry.is_there(state) && !entry.words.starts_with('_'));
     shown.map(doc).collect()
 }

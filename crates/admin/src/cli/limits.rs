@@ -1,4 +1,4 @@
-//! Commands about frontends, limits and counters. Never touches a connection.
+//! Commands about frontends, limits and counters.
 
 use super::call::{Call, Reply, front};
 use crate::settings::Level;
@@ -98,7 +98,7 @@ pub(super) fn rate_limit(call: &mut Call<'_>) -> Reply {
     }
 }
 
-/// What is said to whoever names none of the limits.
+/// The answer when no limit is named.
 const RATE_LIMITS: &str = "\
     'set rate-limit' only supports :\n   \
     - 'connections global' to set the per-process maximum connection rate\n   \

@@ -1,4 +1,4 @@
-//! What an operator typed: lines, commands, words, payloads. Never knows a command.
+//! The parser of an operator's input: lines, commands, words, payloads.
 //!
 //! A line ends with a newline, `;` separates commands on it, blanks separate words, and a backslash
 //! takes the next character as it is. ` <<` at the end of a line announces a payload: the lines up
@@ -15,7 +15,7 @@ pub struct Command {
     pub payload: Option<String>,
 }
 
-/// What a line turned out to be.
+/// The meaning of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Line {
     /// Commands, ready to run.

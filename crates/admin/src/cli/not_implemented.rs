@@ -1,4 +1,4 @@
-//! Commands of HAProxy 2.7 that are not implemented yet. Never runs one.
+//! Commands of HAProxy 2.7 that are not implemented yet.
 //!
 //! An entry moves from here into the table of commands when it works; a test holds that no command
 //! is in both.

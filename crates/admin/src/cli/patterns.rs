@@ -1,4 +1,4 @@
-//! Commands about the patterns of ACLs and maps (management.txt 9.3: `add acl` to `show map`). Never reads a file.
+//! Commands about the patterns of ACLs and maps (management.txt 9.3: `add acl` to `show map`).
 
 use super::call::{Call, Reply, Severity};
 use sample::pattern::{Dictionary, Refusal, Sighting, View};
@@ -16,7 +16,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What the second word of the command says.
+    /// The second word of the command.
     fn of(call: &Call<'_>) -> Kind {
         if call.word(1) == "acl" { Kind::Acl } else { Kind::Map }
     }
@@ -58,7 +58,7 @@ fn version(call: &Call<'_>) -> (Option<u32>, usize) {
     }
 }
 
-/// What a command is about in a dictionary.
+/// The subject of a command in a dictionary.
 enum About<'a> {
     Key(&'a str),
     /// A row by its number.
@@ -84,7 +84,7 @@ impl<'a> About<'a> {
     }
 }
 
-/// What is said of [`About::Malformed`].
+/// The message about [`About::Malformed`].
 const MALFORMED: &str = "Malformed identifier. Please use #<id> or <file>.";
 
 /// `show acl|map`
@@ -186,7 +186,7 @@ fn describe(
     out.push('\n');
 }
 
-/// What a change has to say.
+/// The answer to a change.
 fn done(kind: Kind, result: Result<(), Refusal>, no_entry: &str) -> Reply {
     match result {
         Ok(()) => Reply::Done,

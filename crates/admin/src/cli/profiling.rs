@@ -1,4 +1,4 @@
-//! `set profiling` and `show profiling`: what tasks cost, by function and caller. Never measures.
+//! `set profiling` and `show profiling`: what tasks cost, by function and caller.
 
 use super::call::{Call, Later, Reply};
 use proxy::{Shared, Worker};
@@ -24,7 +24,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
     Reply::Done
 }
 
-/// What `show profiling` is asked for.
+/// The arguments of `show profiling`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Wanted {
     status: bool,
@@ -71,7 +71,7 @@ fn wanted(words: &[String]) -> Option<Wanted> {
     Some(wanted)
 }
 
-/// What one thread knows.
+/// The totals of one thread.
 pub(super) fn of(worker: &Worker) -> Vec<ProfileEntry> {
     worker.thread.scheduler().profile()
 }

@@ -1,4 +1,4 @@
-//! `show resolvers`: what name servers have said. Never asks one.
+//! `show resolvers`: what name servers have said.
 
 use super::call::{Call, Reply};
 use crate::stats::{Look, Tags, Value, json, typed};

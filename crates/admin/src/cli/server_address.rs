@@ -1,4 +1,4 @@
-//! `set server <srv> addr`, `fqdn`, `check-addr` and `check-port` (management.txt 9.3). Never connects anywhere.
+//! `set server <srv> addr`, `fqdn`, `check-addr` and `check-port` (management.txt 9.3).
 
 use super::call::{Call, Reply, Severity, Target};
 use proxy::servers::events;
@@ -6,7 +6,7 @@ use reactor::Address;
 use std::net::{IpAddr, SocketAddr};
 use stdx::is_ignored;
 
-/// Who asks, as messages say it.
+/// The origin of a change, as messages name it.
 const BY: &str = "by 'stats socket command'";
 /// Why the port of a server cannot become one relative to the client's: a check needs one port.
 const NO_MAP: &str = ", can't change <port> to port map because it is incompatible with current \

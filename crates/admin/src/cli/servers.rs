@@ -1,4 +1,4 @@
-//! Commands that change or look at one server. Never decides about health.
+//! Commands that change or look at one server.
 //!
 //! What a change means for queues, connections and logs is the business of
 //! [`proxy::servers::events`].

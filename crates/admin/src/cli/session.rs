@@ -1,4 +1,4 @@
-//! The conversation on a runtime socket: reads lines, sends answers. Never knows a command.
+//! The conversation on a runtime socket: reads lines, sends answers.
 //!
 //! A client that is not interactive gets the answers to everything that has arrived, then the
 //! connection closes. One that has closed its own side still gets all answers. Input without a
@@ -39,7 +39,7 @@ pub fn serve<'a>(
     let all = Room::new(settings.max_sessions);
     for (handle, socket) in sockets {
         let rooms = match socket.of_master {
-            // Whoever is on the others does not lock it out.
+            // Sessions on the other sockets do not lock it out.
             true => [Room::new(settings.max_sessions)].into(),
             false => [all.clone(), Room::of_socket(socket.maxconn)].into(),
         };

@@ -1,4 +1,4 @@
-//! Commands about the session itself. Never looks at the proxy.
+//! Commands about the session itself.
 
 use super::call::{Call, Reply, Severity};
 use crate::settings::{Level, SeverityOutput};

@@ -1,4 +1,4 @@
-//! `show sess`: the streams of all threads, a line each or one at length (management.txt 9.3). Never touches one.
+//! `show sess`: the streams of all threads, a line each or one at length (management.txt 9.3).
 //!
 //! The lines are HAProxy's: who, from where, where to, since when, over which descriptors, what its
 //! task has used (nanoseconds only while tasks are profiled) and when it wakes up by itself. What
@@ -90,7 +90,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     })
 }
 
-/// What is told of the streams of all threads.
+/// The answer about the streams of all threads.
 pub(super) struct Page {
     shared: Arc<Shared>,
     anon: Anon,
@@ -102,7 +102,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// What is told of these.
+    /// The lines about these streams.
     pub(super) fn render(&mut self, told: &Told) -> String {
         let mut out = String::new();
         for (stream, ends) in &told.streams {
@@ -119,7 +119,7 @@ impl Page {
         out
     }
 
-    /// What is told after all streams.
+    /// The lines after all streams.
     pub(super) fn end(&self) -> &'static str {
         match self.wanted {
             Wanted::One(_) if !self.found => "Session not found.\n",

@@ -1,4 +1,4 @@
-//! Commands that report what runs. Never changes anything.
+//! Commands that report what runs.
 
 use super::call::{Call, Reply, Severity};
 use super::resolvers;

@@ -1,4 +1,4 @@
-//! `shutdown session` and `shutdown sessions server` (management.txt 9.3). Never waits for a stream to be gone.
+//! `shutdown session` and `shutdown sessions server` (management.txt 9.3).
 
 use super::call::{Call, Later, Reply};
 use proxy::state::stream_list::Which;
@@ -12,7 +12,7 @@ pub(super) fn one(call: &mut Call<'_>) -> Reply {
     }
 }
 
-/// What is said of how many streams were meant.
+/// The message for the number of streams that were ended.
 pub(super) fn told(which: Which, ended: usize) -> String {
     match (which, ended) {
         (Which::Number(_), 0) => "No such session (use 'show sess').\n".to_owned(),

@@ -1,4 +1,4 @@
-//! `show|set ssl ocsp-response` and `show ssl providers` (management.txt 9.3). Never asks an authority.
+//! `show|set ssl ocsp-response` and `show ssl providers` (management.txt 9.3).
 
 use super::call::{Call, Reply};
 use super::certificates::said;

@@ -1,4 +1,4 @@
-//! What the process holds of the system: descriptors, memory, libraries. Never changes any of it.
+//! The process's share of the system: descriptors, memory, libraries.
 
 use super::call::{Call, Later, Reply};
 use crate::settings::Settings;

@@ -1,4 +1,4 @@
-//! All implemented commands, one entry each. Never runs more than the one that was called.
+//! All implemented commands, one entry each.
 
 use super::call::{Call, Reply, Severity, State};
 use super::{
@@ -16,13 +16,13 @@ pub(super) struct Entry {
     pub(super) words: &'static str,
     /// Its arguments, as help shows them.
     pub(super) args: &'static str,
-    /// Who may call it.
+    /// The level that may call it.
     pub(super) level: Level,
     /// The mode of the session that it needs, if any.
     pub(super) mode: Option<Mode>,
-    /// What help says.
+    /// Its help text.
     pub(super) doc: &'static str,
-    /// What it does.
+    /// The function that runs it.
     pub(super) run: fn(&mut Call<'_>) -> Reply,
 }
 

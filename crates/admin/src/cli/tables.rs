@@ -1,4 +1,4 @@
-//! Commands about stick tables. Never holds a table's lock while it writes.
+//! Commands about stick tables.
 
 use super::call::{Call, Reply};
 use crate::settings::Level;
@@ -16,7 +16,7 @@ const SORTED: usize = 256;
 /// Entries that a listing takes out at most because their time is over.
 const EXPIRED: usize = 256;
 
-/// What a filter compares with, by its operator.
+/// The comparison of a filter, by its operator.
 type Compare = fn(&u64, &u64) -> bool;
 
 const OPERATORS: &[(&str, Compare)] = &[
@@ -77,7 +77,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     Reply::Dump(out)
 }
 
-/// What `clear table` takes.
+/// The arguments of `clear table`.
 const CLEARED: &str = "Required arguments: <table> \"data.<store_data_type>\" <operator> <value> or <table> key <key>";
 
 /// `clear table <table> [<filter>]*`
@@ -291,7 +291,7 @@ fn listing(table: &Arc<Table>, filters: Vec<Filter>, now: u64) -> Reply {
 }
 
 fn title(table: &Table, now: u64, out: &mut String) {
-    // What nobody finds any more is not counted either.
+    // Entries that have expired meanwhile are not counted either.
     table.expire(now, EXPIRED);
     // Writing to a string cannot fail.
     let _ = writeln!(

@@ -1,4 +1,4 @@
-//! `show tasks` and `show threads`: what waits for its turn, and what runs. Never changes a queue.
+//! `show tasks` and `show threads`: what waits for its turn, and what runs.
 
 use super::activity;
 use super::call::{Call, Later, Reply};
@@ -11,7 +11,7 @@ pub(super) fn tasks(_: &mut Call<'_>) -> Reply {
     Reply::Later(Later::Tasks)
 }
 
-/// What is queued on one thread.
+/// The queued tasks of one thread.
 pub(super) fn of(worker: &Worker) -> Vec<QueuedTasks> {
     worker.thread.scheduler().queued()
 }

@@ -1,4 +1,4 @@
-//! Commands, and sessions over real sockets on one thread. Never part of the product.
+//! Commands, and sessions over real sockets on one thread.
 
 use super::call::{Call, Reply, State};
 use super::{not_implemented, table};

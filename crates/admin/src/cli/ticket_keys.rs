@@ -1,4 +1,4 @@
-//! `show tls-keys` and `set ssl tls-key` (management.txt 9.3). Never reads a file.
+//! `show tls-keys` and `set ssl tls-key` (management.txt 9.3).
 
 use super::call::{Call, Reply};
 use super::certificates::said;

@@ -1,5 +1,5 @@
-//! `trace` and `show trace`: what is watched as it happens, and where that goes (management.txt 9.3).
-//! Never tells of anything itself.
+//! `trace` and `show trace`: what is watched as it happens, and where that goes (management.txt
+//! 9.3).
 
 use super::call::{Call, Reply, Severity};
 use super::events::STREAMS;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const STATES: &str = "Supported trace sources and states (.=stopped, w=waiting, R=running) :\n";
 
-/// What can be done with a source.
+/// The actions on a source.
 #[rustfmt::skip]
 const KEYWORDS: [(&str, &str); 8] = [
     ("event", "list/enable/disable source-specific event reporting"),

@@ -1,5 +1,4 @@
-//! `get var` and `set var` (management.txt 9.3): variables of the process. Never sees those of a
-//! connection.
+//! `get var` and `set var` (management.txt 9.3): variables of the process.
 
 use super::call::{Call, Reply};
 use sample::args::SetVar;

@@ -1,5 +1,5 @@
 //! `show why`: what became of transactions, in plain sentences, from what the threads remember of
-//! them. Never remembers anything itself.
+//! them.
 
 use super::call::{Call, Later, Reply};
 use proxy::Shared;
@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Transactions in a list.
 const LISTED: usize = 20;
 
-/// What is asked for.
+/// The transactions that are asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Asked {
     /// A line for each of the last ones, or of the last that failed.

@@ -1,9 +1,9 @@
-//! `show proc`: what runs, since when, and how many reloads it has seen. Never asks the system.
+//! `show proc`: what runs, since when, and how many reloads it has seen.
 
 use super::Supervisor;
 use std::fmt::Write as _;
 
-/// What a process is.
+/// The kind of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The one that looks after the others.
@@ -19,7 +19,7 @@ pub enum Kind {
 pub struct Process {
     /// Its number.
     pub pid: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// The name of a program.
     pub name: String,

@@ -1,4 +1,4 @@
-//! A command on its way to a worker and its answer on the way back. Never understands either.
+//! A command on its way to a worker and its answer on the way back.
 
 use super::session::State;
 use crate::channel::{Channel, LONGEST};
@@ -10,7 +10,7 @@ use std::io::{self, IoSlice};
 /// Bytes of an answer that are passed on in one go.
 const BATCH: usize = 16 * 1024;
 
-/// What the worker is sent: first what the session may do, without an answer.
+/// The text for the worker: first the session's level, without an answer.
 pub(super) fn request(command: &Command, state: &State) -> String {
     let mut text = String::new();
     if state.expert {

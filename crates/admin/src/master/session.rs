@@ -1,5 +1,4 @@
-//! The conversation on the master's socket: which process a command is for. Never knows what a worker's
-//! command does.
+//! The conversation on the master's socket: which process a command is for.
 
 use super::table::{self, Answer};
 use super::{Kind, Supervisor, relay};
@@ -17,10 +16,10 @@ const FULL: usize = 64 * 1024;
 /// Sessions at once.
 const SESSIONS: usize = 100;
 
-/// What a session remembers from one command to the next.
+/// The state of a session between two commands.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// What it may do; it can only be lowered.
+    /// Its level, which can only be lowered.
     pub(super) level: Level,
     /// Whether a prompt is shown and the connection stays open.
     pub(super) interactive: bool,

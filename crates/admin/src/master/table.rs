@@ -1,4 +1,4 @@
-//! The commands that the master itself answers. Never runs one of a worker.
+//! The commands that the master itself answers.
 
 use super::Supervisor;
 use super::processes;
@@ -38,7 +38,7 @@ pub fn commands() -> impl Iterator<Item = &'static str> {
     ["mcli-debug-mode", "reload", "show proc"].into_iter()
 }
 
-/// What a command gives.
+/// The answer to a command.
 pub(super) enum Answer {
     /// Text, with its newlines.
     Text(String),
@@ -97,7 +97,7 @@ fn environment(wanted: &str) -> String {
     if text.is_empty() && !wanted.is_empty() { "Variable not found\n".to_owned() } else { text }
 }
 
-/// What the system knows of the descriptors.
+/// The system's view of the descriptors.
 fn descriptors() -> String {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return String::new() };
     let line = |entry: std::fs::DirEntry| {

@@ -1,4 +1,4 @@
-//! `stats auth`: Basic authentication of a page (RFC 7617). Never keeps a password.
+//! `stats auth`: Basic authentication of a page (RFC 7617).
 
 use crate::web::response;
 use htx::Head;
@@ -6,7 +6,7 @@ use proxy::settings::StatsPage;
 use proxy::state::services::{Answer, Body};
 use stdx::base64::{self, Padding};
 
-/// What HAProxy calls its realm.
+/// The name of HAProxy's realm.
 const REALM: &str = "HAProxy Statistics";
 const BODY: &str = "<html><body><h1>401 Unauthorized</h1>\n\
                     You need a valid user and password to access this content.\n\

@@ -1,4 +1,4 @@
-//! Changes that the forms of the page ask for (`stats admin`). Never decides who may ask.
+//! Changes that the forms of the page ask for (`stats admin`).
 //!
 //! A form names one backend, servers of it and what to do with them, as HAProxy's does. How it went
 //! is told by the address that the client is sent to.
@@ -59,12 +59,12 @@ impl Outcome {
         }
     }
 
-    /// What the word in an address means.
+    /// The outcome that a word in an address stands for.
     pub(super) fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.word() == word)
     }
 
-    /// What the page says about it.
+    /// The page's sentence about it.
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Done => "Action processed successfully.",
@@ -89,7 +89,7 @@ impl Outcome {
     }
 }
 
-/// What can be done with a server.
+/// The actions on a server.
 type Deed = fn(&Worker, &Arc<Proxy>, &Back, usize) -> bool;
 
 /// All actions: their name in a form, what the page calls them, and what they do. An action tells
@@ -151,7 +151,7 @@ const OLD_ACTIONS: &[(&str, Deed)] = &[
     }),
 ];
 
-/// What an action of this name does.
+/// The action with this name.
 fn deed(name: &str) -> Option<Deed> {
     let known = ACTIONS.iter().map(|(known, _, deed)| (known, deed));
     let mut all = known.chain(OLD_ACTIONS.iter().map(|(known, deed)| (known, deed)));
@@ -193,7 +193,7 @@ fn force_agent(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize, up: boo
     listened_to
 }
 
-/// What a form says.
+/// The fields of a form.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Form {
     backend: String,

@@ -1,5 +1,4 @@
-//! The dashboard at `<stats uri>/ui`: live charts in the browser. Never asks anything outside for
-//! anything.
+//! The dashboard at `<stats uri>/ui`: live charts in the browser.
 //!
 //! Six addresses: the document, its style, its script, what was drawn before it was opened
 //! ([`history`]), the figures as JSON ([`figures`]) that the script asks for about once a second,

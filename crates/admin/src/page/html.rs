@@ -1,4 +1,4 @@
-//! The page in HTML: one table per proxy, one row per object. Never gathers.
+//! The page in HTML: one table per proxy, one row per object.
 //!
 //! It stands alone: no script, no font and no picture from anywhere.
 
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 const STYLE: &str = include_str!("style.css");
 
-/// What a page is made for.
+/// The request and settings that a page is made for.
 pub(super) struct View<'a> {
     pub(super) worker: &'a Worker,
     pub(super) settings: &'a Settings,
@@ -255,7 +255,7 @@ fn throttle(row: &Row, cell: &mut Cell) {
     }
 }
 
-/// What stands before the proxies.
+/// The part of the page before the proxies.
 pub(super) fn begin(view: &View<'_>, out: &mut String) {
     top(view, out);
     process(view, out);
@@ -264,7 +264,7 @@ pub(super) fn begin(view: &View<'_>, out: &mut String) {
     out.push_str("<main id=\"proxies\">\n");
 }
 
-/// What stands behind them.
+/// The part of the page after the proxies.
 pub(super) fn end(view: &View<'_>, out: &mut String) {
     out.push_str("</main>\n");
     bottom(view, out);
@@ -398,7 +398,7 @@ fn legend(out: &mut String) {
     out.push_str("</div>\n");
 }
 
-/// What stands before the rows of a proxy; all of them, at least one, are given.
+/// The part before the rows of a proxy; all of them, at least one, are given.
 pub(super) fn begin_table(view: &View<'_>, rows: &[Row], out: &mut String) {
     let Some(first) = rows.first() else { return };
     let name = first.get(Field::Pxname).text();
@@ -438,7 +438,7 @@ pub(super) fn write_rows(rows: &[Row], changes: bool, out: &mut String) {
     }
 }
 
-/// What stands behind the rows of a proxy.
+/// The part after the rows of a proxy.
 pub(super) fn end_table(view: &View<'_>, proxy: u32, changes: bool, out: &mut String) {
     out.push_str("</tbody>\n</table>\n</div>\n");
     if changes {
@@ -447,7 +447,7 @@ pub(super) fn end_table(view: &View<'_>, proxy: u32, changes: bool, out: &mut St
     out.push_str("</section>\n");
 }
 
-/// What can be done with the servers that are ticked.
+/// The actions on the ticked servers.
 ///
 /// The number of the backend, as in HAProxy's form, holds for this process alone, so that the form
 /// names the process too.
@@ -468,7 +468,7 @@ fn actions(view: &View<'_>, proxy: u32, out: &mut String) {
     );
 }
 
-/// What modules tell, a tooltip for each.
+/// The figures of modules, a tooltip for each.
 fn extra(row: &Row, out: &mut String) {
     let mut values = row.modules().iter();
     for module in MODULES.iter().filter(|_| !row.modules().is_empty()) {

@@ -1,5 +1,4 @@
-//! What the address of a page asks for: HAProxy's words after `;`. Never fails: what is not
-//! understood is ignored.
+//! The options in the address of a page: HAProxy's words after `;`.
 
 use super::change::Outcome;
 use crate::stats::{Look, States};

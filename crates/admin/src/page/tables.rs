@@ -1,4 +1,4 @@
-//! The page in HTML, in pieces. Never holds more rows than those of one proxy.
+//! The page in HTML, in pieces.
 
 use super::html::{self, View};
 use super::query::Query;
@@ -23,9 +23,9 @@ pub(super) struct Tables {
     stage: Stage,
 }
 
-/// What the next piece is about.
+/// The subject of the next piece.
 enum Stage {
-    /// What stands before all rows.
+    /// The part before all rows.
     Begin,
     /// More rows of a proxy, behind those that are gathered so far.
     Rows(Vec<Row>),

@@ -1,4 +1,4 @@
-//! The page as a client sees it. Never part of the product.
+//! The page as a client sees it.
 
 use super::*;
 use crate::testing;

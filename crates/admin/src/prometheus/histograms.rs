@@ -1,8 +1,8 @@
 //! Histograms of how long things took, by frontend, backend and server: metrics that HAProxy does
-//! not have, named `weir_*`. Never counts anything itself.
+//! not have, named `weir_*`.
 //!
 //! Edges are powers of two of microseconds, from 64 us to 67 s, where the counts below are exact.
-//! What has no sample yet is left out, so that silent servers cost nothing.
+//! Histograms without a sample are left out, so that silent servers cost nothing.
 
 use super::{begin_as, labelled};
 use crate::stats::Kind;
@@ -103,7 +103,7 @@ fn all(shared: &Shared, kind: Kind) -> Vec<(usize, usize)> {
     counted.flatten().collect()
 }
 
-/// What is measured, and its labels.
+/// The measured subject, and its labels.
 struct Object<'a> {
     proxy: &'a str,
     server: Option<&'a str>,

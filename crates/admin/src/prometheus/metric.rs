@@ -1,5 +1,5 @@
-//! Metrics of proxies, listeners and servers: which there are, and how each is made of a row of `show stat`.
-//! Never gathers rows.
+//! Metrics of proxies, listeners and servers: which there are, and how each is made of a row of
+//! `show stat`.
 
 use crate::stats::field::Field;
 use Field::*;
@@ -37,7 +37,7 @@ pub(super) struct Metric {
     pub(super) source: Source,
 }
 
-/// What an object must have for a metric to say something about it.
+/// The property that an object needs for a metric to apply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Needs {
     Nothing,
@@ -50,7 +50,7 @@ pub(super) enum Needs {
 }
 
 impl Metric {
-    /// What it needs.
+    /// The property that it needs.
     pub(super) fn needs(&self) -> Needs {
         match self.source {
             Responses | Number(Intercepted) => Needs::Http,
@@ -61,7 +61,7 @@ impl Metric {
         }
     }
 
-    /// What it says.
+    /// Its description.
     pub(super) fn help(&self) -> &'static str {
         match self.source {
             Number(field) | Milliseconds(field) => field.column().doc,

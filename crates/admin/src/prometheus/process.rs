@@ -1,4 +1,4 @@
-//! Metrics of the process: the values of `show info`. Never of proxies.
+//! Metrics of the process: the values of `show info`.
 
 use super::{begin, sample};
 use crate::settings::Settings;

@@ -1,8 +1,8 @@
-//! What a request asks the exporter for: `?scope=<scope>&no-maint`. Never answers.
+//! The parameters of a request to the exporter: `?scope=<scope>&no-maint`.
 
 use crate::web::decode;
 
-/// What metrics are about.
+/// The scopes of metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Scope {
     Global,
@@ -30,7 +30,7 @@ impl Scope {
     }
 }
 
-/// What one request wants.
+/// The parameters of one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Query {
     scopes: u8,

@@ -1,5 +1,4 @@
-//! Metrics of frontends, listeners, backends and servers: one block per metric, a line per object. Never
-//! chooses metrics.
+//! Metrics of frontends, listeners, backends and servers: one block per metric, a line per object.
 
 use super::metric::{
     BACKEND, FRONTEND, LISTENER, Metric, Needs, OUTCOMES, SERVER, SERVER_STATES, Source,
@@ -36,7 +35,7 @@ const STEP: usize = 128;
 pub(super) struct Cursor {
     scopes: [bool; SCOPES.len()],
     filter: Filter,
-    /// What is left to gather; nothing is written before all rows are there.
+    /// The steps left; nothing is written before all rows are gathered.
     walk: Option<Walk>,
     rows: Vec<Row>,
     /// Scope, metric in it, row.

@@ -1,4 +1,4 @@
-//! Metrics of stick tables. Never of their entries.
+//! Metrics of stick tables.
 
 use super::{begin, sample};
 use proxy::Shared;

@@ -1,4 +1,4 @@
-//! The exporter against the names that HAProxy has. Never over a socket.
+//! The exporter against the names that HAProxy has.
 
 use super::answer;
 use crate::testing;
@@ -27,7 +27,7 @@ fn ask_of(shared: &Arc<Shared>, uri: &str) -> (u16, String) {
     (answer.head.status(), String::from_utf8(body).unwrap())
 }
 
-/// What stands before the value in each line of a metric.
+/// The part before the value in each line of a metric.
 fn lines<'a>(text: &'a str, metric: &str) -> BTreeMap<&'a str, &'a str> {
     let lines = text.lines().filter_map(|line| line.rsplit_once(' '));
     let name = |what: &str| what.split('{').next() == Some(metric);

@@ -1,4 +1,4 @@
-//! The row of a proxy's server side. Never renders.
+//! The row of a proxy's server side.
 
 use super::field::Field;
 use super::front::{COMPRESSION, RESPONSES, sums, zeros};

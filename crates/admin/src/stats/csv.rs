@@ -1,4 +1,4 @@
-//! `show stat` as CSV: management.txt 9.1. Never gathers.
+//! `show stat` as CSV: management.txt 9.1.
 
 use super::field::COLUMNS;
 use super::{Row, Value, modules};

@@ -1,4 +1,4 @@
-//! The columns of `show stat`, in order: management.txt 9.1, tags of 9.2. Never holds a value.
+//! The columns of `show stat`, in order: management.txt 9.1, tags of 9.2.
 
 use super::{Kind, Tags};
 
@@ -118,9 +118,9 @@ pub enum Field {
     CompRsp,
     /// Seconds since the last session.
     Lastsess,
-    /// What the last check received, or why it failed.
+    /// The last response to a check, or the reason of its failure.
     LastChk,
-    /// What the last agent check received, or why it failed.
+    /// The last response to an agent check, or the reason of its failure.
     LastAgt,
     /// Average milliseconds in queues over the last 1024 requests.
     Qtime,
@@ -136,9 +136,9 @@ pub enum Field {
     AgentCode,
     /// Milliseconds that the last agent check took.
     AgentDuration,
-    /// What check_status means.
+    /// The meaning of check_status.
     CheckDesc,
-    /// What agent_status means.
+    /// The meaning of agent_status.
     AgentDesc,
     /// Successful checks needed to come up.
     CheckRise,
@@ -210,14 +210,14 @@ pub enum Field {
     AggServerCheckStatus,
 }
 
-/// What is fixed about a column.
+/// The fixed properties of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     /// Its name, as in the header.
     pub name: &'static str,
     /// Origin, nature and scope.
     pub tags: Tags,
-    /// What it says.
+    /// Its description.
     pub doc: &'static str,
 }
 
@@ -225,7 +225,7 @@ pub struct Column {
 pub const COUNT: usize = Field::AggServerCheckStatus as usize + 1;
 
 impl Field {
-    /// What is fixed about it.
+    /// Its fixed properties.
     pub fn column(self) -> &'static Column {
         &COLUMNS[self as usize]
     }

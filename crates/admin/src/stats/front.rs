@@ -1,4 +1,4 @@
-//! The row of a proxy's client side. Never renders.
+//! The row of a proxy's client side.
 
 use super::field::Field;
 use super::{Clock, Kind, Row, is_http, mode};
@@ -33,7 +33,7 @@ pub(super) const RESPONSES: &[(Field, Metric)] = &[
     (Field::HrspOther, Metric::StatusOther),
 ];
 
-/// What compression would count.
+/// The counters of compression.
 pub(super) const COMPRESSION: [Field; 4] =
     [Field::CompIn, Field::CompOut, Field::CompByp, Field::CompRsp];
 

@@ -1,4 +1,4 @@
-//! The values of `show info`, in order: management.txt 9.3. Never renders more than the plain form.
+//! The values of `show info`, in order: management.txt 9.3.
 
 use super::typed::end;
 use super::{Clock, Tags, Value};
@@ -22,11 +22,11 @@ pub struct Item {
     pub tags: Tags,
     /// The value.
     pub value: Value,
-    /// What it says.
+    /// Its description.
     pub doc: &'static str,
 }
 
-/// What values are made of.
+/// The source of values.
 struct Source<'a> {
     worker: &'a Worker,
     settings: &'a Settings,
@@ -439,7 +439,7 @@ const ENTRIES: &[Entry] = &[
     ),
 ];
 
-/// What no part of the process counts.
+/// A value that no part of the process counts.
 fn none(_: &Source<'_>) -> Value {
     Value::U32(0)
 }

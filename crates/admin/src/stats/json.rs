@@ -1,4 +1,4 @@
-//! `show stat json` and `show info json`. Never gathers.
+//! `show stat json` and `show info json`.
 
 /// The schema of what is written here, in HAProxy's words, for tools that check against it.
 pub const SCHEMA: &str = include_str!("schema.json");

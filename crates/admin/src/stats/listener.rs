@@ -1,4 +1,4 @@
-//! The row of a listener, which there is with `option socket-stats`. Never renders.
+//! The row of a listener, which there is with `option socket-stats`.
 
 use super::field::Field;
 use super::front::sums;

@@ -1,4 +1,4 @@
-//! Rows of `show stat` in pieces, in each of its formats. Never holds more rows than those of one step.
+//! Rows of `show stat` in pieces, in each of its formats.
 
 use super::{Clock, Filter, Walk, csv, json, typed};
 use proxy::Worker;

@@ -1,4 +1,4 @@
-//! The columns behind HAProxy's fixed ones: those of its modules, then Weir's own. Never counts.
+//! The columns behind HAProxy's fixed ones: those of its modules, then Weir's own.
 //!
 //! In CSV they stand behind the `-` that closes the fixed columns, as HAProxy's modules do, so that
 //! tools find by name or by position what they know.
@@ -22,7 +22,7 @@ pub struct Module {
     fill: fn(&Subject<'_>, &mut Vec<Value>),
 }
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Debug)]
 pub(crate) struct Subject<'a> {
     pub(crate) proxy: &'a Proxy,
@@ -121,7 +121,7 @@ fn h1(it: &Subject<'_>, values: &mut Vec<Value>) {
     values.extend(numbers.map(Value::U64));
 }
 
-/// What is counted of clients, less the share of HTTP/2.
+/// The counters of clients, less the share of HTTP/2.
 fn h1_front(proxy: &Proxy, front: &Front) -> [u64; 8] {
     let (counters, h2) = (&front.counters, &proxy.h2.front);
     let sum = |metric| counters.sum(metric);
@@ -141,7 +141,7 @@ fn h1_front(proxy: &Proxy, front: &Front) -> [u64; 8] {
     ]
 }
 
-/// What is counted of servers, those that are gone included, less the share of HTTP/2.
+/// The counters of servers, deleted ones included, less the share of HTTP/2.
 fn h1_back(proxy: &Proxy, back: &Back) -> [u64; 8] {
     let mut all = [0; 6];
     let servers = (0..back.servers.slots()).map(|slot| &back.servers[slot]);
@@ -174,7 +174,7 @@ fn h1_back(proxy: &Proxy, back: &Back) -> [u64; 8] {
     ]
 }
 
-/// What has begun and not ended.
+/// The number begun and not ended.
 fn open(counters: &Counters, begun: Metric, ended: Metric) -> u64 {
     counters.since_start(begun).saturating_sub(counters.since_start(ended))
 }

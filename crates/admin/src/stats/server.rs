@@ -1,4 +1,4 @@
-//! The row of a server. Never renders.
+//! The row of a server.
 
 use super::field::Field;
 use super::front::{RESPONSES, sums};
@@ -101,7 +101,7 @@ fn status(server: &Server) -> String {
     }
 }
 
-/// What checks found; their last outcome is not shown during maintenance.
+/// The results of checks; their last outcome is not shown during maintenance.
 fn checks(row: &mut Row, server: &Server, clock: Clock) {
     let state = &server.state;
     row.set(Field::Hanafail, state.is_observed().then(|| state.alarms()));

@@ -1,4 +1,4 @@
-//! Golden tests of the formats. Never part of the product.
+//! Golden tests of the formats.
 //!
 //! `stat.csv` was compared field by field with what HAProxy 2.6 answers for the same configuration.
 

@@ -1,4 +1,4 @@
-//! Where the histograms of a row are kept. Never counts.
+//! Where the histograms of a row are kept.
 
 use super::Kind;
 use super::modules::Subject;

@@ -1,4 +1,4 @@
-//! `show stat typed` and `show info typed`: management.txt 9.2. Never gathers.
+//! `show stat typed` and `show info typed`: management.txt 9.2.
 
 use super::info::Item;
 use super::{Kind, Row};

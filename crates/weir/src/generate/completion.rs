@@ -1,4 +1,4 @@
-//! Completions for shells. Never run anything but the shell's own words.
+//! Completions for shells.
 
 use crate::cli::{self, Flag};
 use std::fmt::Write as _;

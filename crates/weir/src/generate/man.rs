@@ -1,4 +1,4 @@
-//! The man pages: the command, and the configuration. Never says more than the tables do.
+//! The man pages: the command, and the configuration.
 
 use super::roff::Page;
 use crate::cli;

@@ -1,4 +1,4 @@
-//! The little of roff that man pages need (man(7)). Never lets a text become a request.
+//! The little of roff that man pages need (man(7)).
 
 /// A page under construction.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! What a master knows of itself and its processes, also as text: it is told to the program that it becomes.
-//! Never starts or ends a process.
+//! What a master knows of itself and its processes, also as text: it is told to the program that it
+//! becomes.
 
 use super::delivery;
 use admin::master::{Kind, Process};
@@ -78,7 +78,7 @@ impl Record {
         Ok(Self { program, directory, started: now(), ..Self::default() })
     }
 
-    /// What this process was before it became the program that it is, if it was a master.
+    /// The state that this process had as a master before it executed the program again.
     pub(crate) fn inherited() -> Option<Self> {
         let text = std::env::var(STATE).ok()?;
         let path = |name: &str| std::env::var_os(name).map(PathBuf::from);

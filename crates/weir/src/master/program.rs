@@ -1,4 +1,4 @@
-//! Programs of `program` sections (configuration manual, section 3.7). Never waits for one.
+//! Programs of `program` sections (configuration manual, section 3.7).
 
 use super::master_state::Record;
 use super::watch;

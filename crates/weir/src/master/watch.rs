@@ -1,5 +1,4 @@
-//! The master at rest: waits for signals, for processes that end, and for commands. Never reads a
-//! configuration.
+//! The master at rest: waits for signals, for processes that end, and for commands.
 
 use super::master_state::{Child, Record, now};
 use admin::CliSocket;
@@ -16,7 +15,7 @@ use sys::signal;
 /// Events taken from the system at once.
 const EVENTS: usize = 64;
 
-/// What ends the watch.
+/// The event that ends the watch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     /// All processes have ended: the status to exit with.
@@ -25,14 +24,14 @@ pub(crate) enum End {
     Reload,
 }
 
-/// What a watch goes by, beside the record.
+/// The inputs of a watch, beside the master's state.
 #[derive(Default)]
 pub(crate) struct Orders {
     /// Nothing is said but alerts.
     pub(crate) quiet: bool,
-    /// What was said of the configuration.
+    /// The messages about the configuration.
     pub(crate) startup_logs: String,
-    /// Who wants to be told.
+    /// The service manager that is notified.
     pub(crate) manager: Option<ServiceManager>,
 }
 

@@ -1,5 +1,5 @@
-//! `bench abuse`: clients that live on what HTTP/2 allows them to ask for nothing, what it costs, and
-//! what another client waits meanwhile. Never judges what the attackers are told.
+//! `bench abuse`: clients that live on what HTTP/2 allows them to ask for nothing, what it costs,
+//! and what another client waits meanwhile.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -35,14 +35,14 @@ const EVERY: Duration = Duration::from_millis(5);
 /// Pace of the client that behaves.
 const STEP: Duration = Duration::from_millis(2);
 
-/// What one attack came to.
+/// The result of one attack.
 #[derive(Default)]
 struct Sent {
     frames: u64,
     connections: u64,
 }
 
-/// What the client that behaves has waited, in milliseconds.
+/// The waits of the measured client, in milliseconds.
 struct Waited {
     half: f64,
     most: f64,
@@ -60,7 +60,7 @@ struct Round {
     waited: Waited,
 }
 
-/// What all rounds have in common.
+/// The settings that all rounds share.
 struct Siege {
     files: Files,
     length: Duration,
@@ -117,7 +117,7 @@ impl Siege {
         Ok(Round { sent, used, grown: most.saturating_sub(resident), waited: waited? })
     }
 
-    /// What the client that behaves waits.
+    /// The waits of the measured client.
     fn ask(&self, proxy: &Process) -> Outcome<Waited> {
         let worked = || proxy.worked().unwrap_or_default();
         let (mut waited, mut work) =
@@ -163,7 +163,7 @@ fn configuration(port: u16) -> String {
 /// One connection of an attacker.
 struct Connection {
     stream: TcpStream,
-    /// What was made and not sent yet.
+    /// The frames that were made and not sent yet.
     pending: Vec<u8>,
     /// Units so far.
     units: u32,

@@ -1,4 +1,4 @@
-//! What attackers of HTTP/2 send, frame by frame. Never reads an answer.
+//! The frames that attackers of HTTP/2 send.
 
 /// One way of asking for much with little.
 pub(super) struct Attack {
@@ -147,7 +147,7 @@ fn last_stream(unit: u32, out: &mut Vec<u8>) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    //! What is sent is frames, as many as are said.
+    //! Attacks send frames, as many as announced.
     use super::*;
 
     #[test]

@@ -1,7 +1,7 @@
 //! Processors that never halt while something is measured. A virtual processor that halts is given
 //! away, and what wakes it waits until it is given back: on a shared machine with nothing else
 //! running, 1 % of all sleeps of a millisecond ended more than four too late, and a tenth of one
-//! with this. Never takes time that anything else wants.
+//! with this.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! What a check costs without a proxy: connect, send, receive, close. The floor of `bench checks` on the
-//! machine of the day. Never judges an answer.
+//! What a check costs without a proxy: connect, send, receive, close. The floor of `bench checks`
+//! on the machine of the day.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::failure::{self, Outcome};
 
-/// What a bare loop needs for a check.
+/// The cost of a check in a bare loop.
 pub(super) struct Bare {
     /// CPU microseconds.
     pub(super) cost: f64,

@@ -1,5 +1,5 @@
-//! `bench certificates`: how long a proxy with thousands of certificates takes to start, what memory
-//! they need, and what it takes to replace one of them. Never looks at how clients choose.
+//! `bench certificates`: how long a proxy with thousands of certificates takes to start, what
+//! memory they need, and what it takes to replace one of them.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -32,7 +32,7 @@ const REPLACED: usize = 100;
 /// How long a start may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What was there once a proxy accepted.
+/// The state of the process once a proxy accepted.
 struct Started {
     seconds: f64,
     cpu: f64,

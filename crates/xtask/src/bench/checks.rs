@@ -1,5 +1,4 @@
 //! `bench checks`: what health checks on many threads cost, and what they do to other requests.
-//! Never counts the CPU of requests as that of checks: one is measured after the other.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -33,7 +32,7 @@ const ORIGIN: u16 = 19101;
 
 const REQUEST: &[u8] = b"GET /;csv HTTP/1.1\r\nHost: x\r\n\r\n";
 
-/// What ends an answer in chunks.
+/// The end of a chunked answer.
 const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
 
 /// Checks of the bare loop that the figures are held against.
@@ -42,7 +41,7 @@ const BARE_CHECKS: usize = 800;
 /// Between two requests, so that each finds a proxy at rest.
 const BREATH: Duration = Duration::from_micros(500);
 
-/// What is measured, as the command line says.
+/// The measurement that the command line describes.
 struct Plan {
     threads: u32,
     servers: u32,
@@ -50,7 +49,7 @@ struct Plan {
     seconds: u32,
 }
 
-/// What one run measured.
+/// The figures of one run.
 struct Measured {
     /// Of one core, while nothing but checks ran.
     percent: f64,

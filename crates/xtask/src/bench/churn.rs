@@ -1,6 +1,5 @@
-//! `bench churn`: a load while origins are killed and started again all the time. Looks for requests
-//! that fail, memory that grows and descriptors that stay. Never leaves a request without a server
-//! that could take it.
+//! `bench churn`: a load while origins are killed and started again all the time. Looks for
+//! requests that fail, memory that grows and descriptors that stay.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -94,7 +93,7 @@ fn measure(
     let text = String::from_utf8_lossy(&output.stdout);
     let counted = load::read(&text).ok_or_else(|| failure::check("no load result"))?;
     drop(origins);
-    // Whoever still has a connection of theirs learns that it is gone.
+    // Clients with a connection to it learn that it is gone.
     clock::pause(Duration::from_secs(2));
     Ok((counted, samples, proxy.descriptors()?.saturating_sub(idle)))
 }

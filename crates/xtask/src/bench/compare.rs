@@ -31,7 +31,7 @@ const FIRST_PORT: u16 = 18001;
 /// The median CPU of each binary by name, none where every run failed.
 type Medians = Vec<(String, Option<f64>)>;
 
-/// What one run measured.
+/// The figures of one run.
 struct Measured {
     /// CPU microseconds per request.
     cpu: f64,

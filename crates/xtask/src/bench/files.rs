@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::failure::{self, Outcome};
 
-/// What key a certificate has.
+/// The kind of key that a certificate has.
 #[derive(Clone, Copy)]
 pub(crate) enum Key {
     P256,

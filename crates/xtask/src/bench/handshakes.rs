@@ -1,5 +1,5 @@
-//! `bench handshakes`: what plain requests wait while handshakes take all the time there is, and what a
-//! resumed session costs. Never looks at answers.
+//! `bench handshakes`: what plain requests wait while handshakes take all the time there is, and
+//! what a resumed session costs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ const FIRST_PORT: u16 = 19101;
 /// Between an answer and the next question of the client that waits.
 const REST: Duration = Duration::from_millis(1);
 
-/// What is measured: the name, and `tune.sched.low-latency`.
+/// The measured settings: the name, and `tune.sched.low-latency`.
 const MODES: [(&str, &str); 2] = [("default", "off"), ("low-latency", "on")];
 
 /// Versions whose sessions are resumed, as `openssl s_time` has them.
@@ -186,7 +186,7 @@ fn urgent() -> Outcome {
     }
 }
 
-/// What the client waited.
+/// The waits of the client.
 fn waits(latencies: &mut Latencies) -> String {
     let [half, most, rare, all] = [500, 990, 999, 1_000].map(|share| latencies.ms(share));
     format!(
@@ -197,7 +197,7 @@ fn waits(latencies: &mut Latencies) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! What `openssl s_time` prints.
+    //! The output of `openssl s_time`.
     use super::*;
 
     #[test]

@@ -1,5 +1,4 @@
 //! Benchmarks that need no other process: bench targets of the crate `bench`, run by cargo.
-//! Never measures anything itself.
 
 use crate::failure::{self, Outcome};
 use crate::workspace;

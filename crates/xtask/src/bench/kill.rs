@@ -26,7 +26,7 @@ const FIRST_PORT: u16 = 18901;
 /// The two origins; the second one is killed.
 const ORIGINS: [u16; 2] = [19011, 19012];
 
-/// What the log of one run told.
+/// The log of one run, counted.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Story {
     /// Requests logged.
@@ -40,7 +40,7 @@ struct Story {
     down: bool,
 }
 
-/// What the proxies go through.
+/// The course of the benchmark.
 struct Load {
     connections: u32,
     seconds: u32,
@@ -48,7 +48,7 @@ struct Load {
     retry: bool,
 }
 
-/// What one run measured.
+/// The figures of one run.
 struct Measured {
     counted: Counted,
     story: Story,

@@ -1,6 +1,6 @@
-//! `bench large`: the largest answers of the runtime socket, asked for again and again while clients
-//! are served: how long clients wait that ask as fast as they can, and one that asks at a steady
-//! pace beside them. Never looks at what the answers say but for their size.
+//! `bench large`: the largest answers of the runtime socket, asked for again and again while
+//! clients are served: how long clients wait that ask as fast as they can, and one that asks at a
+//! steady pace beside them.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -37,10 +37,10 @@ const TOGETHER: u32 = 300;
 /// How often the client asks whose waiting is told.
 const PACE: Duration = Duration::from_millis(1);
 
-/// What is asked for, under load; nothing at first.
+/// The command under load; nothing at first.
 const QUESTIONS: [&str; 3] = ["", "show table t", "show sess"];
 
-/// What the answers to one question were.
+/// The answers to one command.
 #[derive(Debug, Default)]
 struct Answers {
     count: u32,

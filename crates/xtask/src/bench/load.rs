@@ -6,7 +6,7 @@ use std::process::Command;
 use super::process;
 use crate::failure::{self, Outcome};
 
-/// What a load generator counted.
+/// The counts of a load generator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) requests: u64,
@@ -30,7 +30,7 @@ impl Counted {
         units.iter().find_map(read).unwrap_or(f64::NAN)
     }
 
-    /// What went wrong, empty when nothing did.
+    /// The errors, empty when there are none.
     pub(super) fn note(&self) -> String {
         let mut words = Vec::new();
         if self.bad_status > 0 {

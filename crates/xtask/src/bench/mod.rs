@@ -1,5 +1,4 @@
 //! `cargo xtask bench`: the same configuration, origin and load for every proxy, side by side.
-//! Never judges: it prints figures, and `docs/performance.md` says what they should be.
 
 mod abuse;
 mod attacks;

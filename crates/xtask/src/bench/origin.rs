@@ -1,4 +1,4 @@
-//! The web server behind the proxies: nginx on processor 1. Never logs.
+//! The web server behind the proxies: nginx on processor 1.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

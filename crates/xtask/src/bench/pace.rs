@@ -1,5 +1,5 @@
 //! Clients that are in no hurry: one asks at a steady pace, whatever the answers take, so that what
-//! others would have waited counts, too; one rests after each answer. Never goes as fast as it can.
+//! others would have waited counts, too; one rests after each answer.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::failure::{self, Outcome};
 
-/// What the requests of one client took, from the moment that each was due.
+/// The durations of one client's requests, from the moment that each was due.
 #[derive(Debug, Default)]
 pub(super) struct Latencies(Vec<Duration>);
 

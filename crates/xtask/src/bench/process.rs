@@ -1,5 +1,4 @@
-//! A started process: pinned, measured through /proc, and stopped when dropped. Never outlives the
-//! thread that has started it.
+//! A started process: pinned, measured through /proc, and stopped when dropped.
 
 use std::fs::File;
 use std::net::TcpStream;

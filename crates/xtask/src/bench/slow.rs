@@ -1,5 +1,5 @@
 //! `bench slow`: thousands of clients that send or read a little now and then (slowhttptest), and
-//! what others wait for their answers meanwhile. Never tells what the slow ones got.
+//! what others wait for their answers meanwhile.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -53,11 +53,11 @@ const STEP: Duration = Duration::from_millis(1);
 /// How long the slow clients may take until they are all there.
 const ARRIVAL: Duration = Duration::from_secs(60);
 
-/// What one run measured.
+/// The figures of one run.
 struct Measured {
-    /// What the client that behaves waited, half, 99 % and all of the times, in milliseconds.
+    /// The measured client's waits: p50, p99 and longest, in milliseconds.
     waits: [f64; 3],
-    /// What of 99 % and of all of it was the proxy's work.
+    /// The proxy's work in p99 and in the longest wait.
     work: [f64; 2],
     /// Descriptors that the proxy had open for the slow clients.
     open: f64,
@@ -67,7 +67,7 @@ struct Measured {
     memory: f64,
 }
 
-/// What all runs have in common.
+/// The settings that all runs share.
 struct Siege {
     files: Files,
     slow: u32,
@@ -125,7 +125,7 @@ fn show(name: &str, attack: Option<&Attack>, measured: &[Measured]) {
 }
 
 impl Siege {
-    /// What the client that behaves waits beside slow ones, or beside nobody.
+    /// The waits of the measured client beside slow ones, or alone.
     fn measure(&self, subject: &Subject, attack: Option<&Attack>) -> Outcome<Measured> {
         let text = configuration(self.port, self.slow + 1_000);
         let proxy = subject.start(&self.files, self.port, text)?;

@@ -1,5 +1,5 @@
 //! `bench streams`: HTTP/2 with more and more streams on one connection, and the run that others
-//! publish. Never over TLS: `compare` has that.
+//! publish.
 
 use super::files::Files;
 use super::process::{self, Process};

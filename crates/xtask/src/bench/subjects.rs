@@ -21,7 +21,7 @@ pub(super) const TRAINED: Flag = args::switch("--trained");
 pub(super) struct Subject {
     pub(super) name: String,
     pub(super) binary: PathBuf,
-    /// What its configuration has in `global` beside what the others have.
+    /// The lines in `global` that only its configuration has.
     pub(super) line: Option<String>,
 }
 
@@ -169,7 +169,7 @@ fn relay() -> Outcome<Subject> {
 
 #[cfg(test)]
 mod tests {
-    //! What the command line says of a subject.
+    //! The subjects of a command line.
     use super::*;
 
     #[test]

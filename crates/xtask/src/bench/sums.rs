@@ -1,4 +1,4 @@
-//! The arithmetic of benchmarks: medians and quantiles. Never measures anything.
+//! The arithmetic of benchmarks: medians and quantiles.
 
 /// The middle value, or the mean of the middle two.
 pub(super) fn median(mut values: Vec<f64>) -> f64 {

@@ -1,4 +1,4 @@
-//! The workloads of `bench compare` for a build that notes where it goes. Never measures.
+//! The workloads of `bench compare` for a build that notes where it goes.
 
 use std::path::Path;
 use std::time::Duration;

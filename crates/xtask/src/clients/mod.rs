@@ -1,5 +1,5 @@
-//! `cargo xtask clients`: TLS clients of several libraries before Weir, with and without a certificate of
-//! their own, and with sessions that are resumed. Never measures.
+//! `cargo xtask clients`: TLS clients of several libraries before Weir, with and without a
+//! certificate of their own, and with sessions that are resumed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -69,7 +69,7 @@ const CLIENTS: &[Client] = &[
     },
 ];
 
-/// What a client is asked to do.
+/// The request that a client makes.
 #[derive(Clone, Copy)]
 struct Case {
     version: &'static str,
@@ -87,7 +87,7 @@ const CASES: [Case; 6] = [
 ];
 
 impl Case {
-    /// What weir answers to the first and to the second request.
+    /// The answers of weir to the first and to the second request.
     fn answers(self) -> String {
         let seen = if self.certificate { "1 client" } else { "0 -" };
         let taken = if self.early { "Early data was accepted\n" } else { "" };
@@ -136,7 +136,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
 }
 
-/// What a client got, if that is not what it should have.
+/// The answer to a client, if it is not the expected one.
 fn ask(client: &Client, script: &Path, case: Case, directory: &Path) -> Outcome<Option<String>> {
     let own = if case.certificate { directory.join("client.pem") } else { PathBuf::new() };
     let (program, words) = client.words.split_first().unwrap_or((&client.program, &[]));

@@ -1,4 +1,4 @@
-//! What a name waits for, from the same table that the program reads. Never names an area by itself.
+//! The area that a missing name belongs to, from the table that the program reads.
 
 /// The table below the root.
 pub(crate) const PATH: &str = "docs/compat/areas.txt";

@@ -1,4 +1,4 @@
-//! The test binaries of the workspace, and single tests in them. Never judges a result.
+//! The test binaries of the workspace, and single tests in them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(super) struct Binaries {
     root: PathBuf,
     built: BTreeMap<String, PathBuf>,
-    /// What each has listed.
+    /// The tests that each has listed.
     listed: Mutex<BTreeMap<PathBuf, Vec<String>>>,
 }
 

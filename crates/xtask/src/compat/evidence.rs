@@ -1,4 +1,4 @@
-//! What a test function says: its text, and that of the tables and helpers of its file that it names.
+//! The text of a test function, and of the tables and helpers of its file that it names.
 //! Good enough for code that rustfmt has laid out; never a full parser.
 
 use std::path::Path;
@@ -106,7 +106,7 @@ fn is_test(lines: &[&str], at: usize) -> bool {
     attributes.any(|line| line == "#[test]")
 }
 
-/// What stands in the files that a text includes.
+/// The text of the files that a text includes.
 fn included(text: &str, path: &Path) -> String {
     let parts = text.split("include_str!(\"").skip(1);
     let files = parts.filter_map(|part| part.split('"').next());

@@ -1,5 +1,5 @@
-//! `docs/compat/tests.tsv`: which test would fail if a name were ignored; and the list of names that
-//! have none yet, which may only shrink. Never runs a test.
+//! `docs/compat/tests.tsv`: which test would fail if a name were ignored; and the list of names
+//! that have none yet, which may only shrink.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -140,7 +140,7 @@ impl Sources<'_> {
 }
 
 impl Link {
-    /// What is wrong with it.
+    /// The fault of the link.
     fn fault(&self, works: &BTreeSet<(&str, &str)>, sources: &mut Sources<'_>) -> Option<String> {
         let Self { class, name, file, function } = self;
         let at = format!("{class} {name}");

@@ -1,9 +1,9 @@
-//! One line of configuration for each name, all in one file, and what the program says to each line.
-//! Never takes a class for granted: what has no line here is answered by the running program.
+//! One line of configuration for each name, all in one file, and what the program says to each
+//! line.
 
 use super::table::Name;
 
-/// What the program makes of a name.
+/// The program's verdict on a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It works.
@@ -217,7 +217,7 @@ fn line(shape: &Shape, name: &Name) -> String {
     format!("{}{word}{}", shape.before, shape.behind)
 }
 
-/// What an opened block needs behind it.
+/// The lines that an opened block needs after it.
 fn closing(name: &str) -> Option<String> {
     let opens = [".if"].contains(&name) || super::PREDICATES.contains(&name);
     opens.then(|| ".endif".to_owned())

@@ -1,5 +1,5 @@
-//! The proof that every linked test notices when its name is ignored, and the search for tests that do.
-//! Never links a test that passes without its name.
+//! The proof that every linked test notices when its name is ignored, and the search for tests that
+//! do.
 
 use std::path::Path;
 use std::sync::Mutex;

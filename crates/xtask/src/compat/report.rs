@@ -1,4 +1,4 @@
-//! `docs/compat.md`: counts by class, and every name that does not work with its reason. Never runs anything.
+//! `docs/compat.md`: counts by class, and every name that does not work with its reason.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Names that only a running program can show: commands, fields, flags. Never changes what it runs.
+//! Names that only a running program can show: commands, fields, flags.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use crate::failure::{self, Outcome};
 /// How long the program may take to answer on its socket.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a running program says of itself.
+/// The facts that a running program prints about itself.
 pub(crate) struct Facts {
     usage: String,
     /// Commands, as `help` shows them and, with those that it hides, as `-dKcli` lists them.
@@ -25,7 +25,7 @@ pub(crate) struct Facts {
     environment: String,
     /// The sources of traces.
     traces: String,
-    /// What `set server b/s <field>` says, by field.
+    /// The answer to `set server b/s <field>`, by field.
     fields: Vec<(String, String)>,
 }
 
@@ -82,7 +82,7 @@ fn await_socket(said: Option<ChildStderr>) -> Outcome {
     }
 }
 
-/// What the program prints.
+/// The output of the program.
 fn said_by(program: &Path, arguments: &[&str]) -> Outcome<String> {
     let output = Command::new(program).args(arguments).output();
     let output = output.map_err(|error| failure::machine(error.to_string()))?;
@@ -112,7 +112,7 @@ fn command(socket: &Path, line: &str) -> Outcome<String> {
 }
 
 impl Facts {
-    /// What the program makes of a name, if it can show it.
+    /// The program's verdict on a name, if it can show it.
     pub(crate) fn verdict(&self, name: &Name, links: &Links) -> Option<Verdict> {
         let word = name.name.as_str();
         let there = match name.class.as_str() {

@@ -1,4 +1,4 @@
-//! The names of HAProxy 2.7, class by class, as committed beside the report. Never judges one.
+//! The names of HAProxy 2.7, class by class, as committed beside the report.
 
 /// One name of one class.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -330,7 +330,7 @@ pub(super) const COMMANDS: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    //! What works is compared.
+    //! Commands that work are compared.
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! The intended differences between answers: what is levelled before answers are compared. Never more than fifteen.
+//! The intended differences between answers: what is levelled before answers are compared.
 
 /// One intended difference.
 pub(super) struct Rule {

@@ -1,5 +1,5 @@
-//! `cargo xtask console`: the same commands on the runtime sockets of HAProxy and of Weir, side by side.
-//! Never measures.
+//! `cargo xtask console`: the same commands on the runtime sockets of HAProxy and of Weir, side by
+//! side.
 
 mod commands;
 mod intended;

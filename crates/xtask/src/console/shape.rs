@@ -1,4 +1,4 @@
-//! What is left of an answer when numbers, addresses and names of the run are taken out. Never knows a command.
+//! An answer without the numbers, addresses and names of the run.
 
 /// Texts that belong to a run: each is replaced by the word beside it.
 pub(super) type Own = Vec<(String, &'static str)>;

@@ -1,4 +1,4 @@
-//! One program at work: its configuration, its traffic, its runtime socket. Never compares.
+//! One program at work: its configuration, its traffic, its runtime socket.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -52,14 +52,14 @@ impl Stage {
         Ok(())
     }
 
-    /// What the runtime socket answers. `DIRECTORY` and `PEM` stand for what belongs to this run.
+    /// The answer of the runtime socket. `DIRECTORY` and `PEM` stand for the paths of this run.
     pub(super) fn ask(&self, command: &str) -> Outcome<String> {
         let place = self.program.directory.display().to_string();
         let command = command.replace("DIRECTORY", &place).replace("PEM", &self.certificate);
         self.program.ask(&command)
     }
 
-    /// What belongs to this run.
+    /// The text with the paths of this run.
     pub(super) fn own(&self) -> Own {
         let version = self.ask("show version").unwrap_or_default().trim().to_owned();
         let mut own = vec![(self.program.directory.display().to_string(), "DIRECTORY")];
@@ -85,7 +85,7 @@ fn origin() -> Outcome<u16> {
             let bad = request[..count].starts_with(b"GET /bad");
             let line = if bad { "no colon" } else { "X-Y: z" };
             let text = format!("HTTP/1.1 200 OK\r\n{line}\r\nContent-Length: 2\r\n\r\nok");
-            // Whoever left needs no answer.
+            // A client that has left needs no answer.
             let _ = stream.write_all(text.as_bytes());
         }
     });

@@ -1,5 +1,5 @@
-//! The differences that are intended. Each is a class of `docs/http1-strictness.md`, where its reason
-//! stands. Never excuses a valid message.
+//! The differences that are intended. Each is a class of `docs/http1-strictness.md`, where its
+//! reason stands.
 
 use super::exchange::Exchange;
 use super::play::Seen;
@@ -60,7 +60,7 @@ impl Case<'_> {
         start.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty())
     }
 
-    /// What follows its head.
+    /// The bytes after its head.
     fn body(&self) -> &[u8] {
         let end = self.spoilt.windows(4).position(|four| four == b"\r\n\r\n");
         end.map_or(&[], |at| &self.spoilt[at + 4..])

@@ -1,4 +1,4 @@
-//! What is sent in one exchange, by the client and by the origin. Never holds what came of it.
+//! The bytes that the client and the origin send in one exchange.
 
 /// One client connection and what the origin says to its requests.
 #[derive(Clone, Debug)]
@@ -6,7 +6,7 @@ pub(super) struct Exchange {
     pub(super) number: usize,
     /// Index into [`super::setup::VARIANTS`].
     pub(super) variant: usize,
-    /// What the client sends, with a pause before each piece but the first.
+    /// The client's bytes, with a pause before each piece but the first.
     pub(super) client: Vec<Vec<u8>>,
     /// Whether the client then ends its side of the stream.
     pub(super) half_close: bool,
@@ -14,16 +14,16 @@ pub(super) struct Exchange {
     pub(super) answers: Vec<Answer>,
     /// Methods of the requests, in order: what the answers' lengths depend on.
     pub(super) methods: Vec<String>,
-    /// What is malformed, on either side; nothing in a valid exchange.
+    /// The malformation, on either side; nothing in a valid exchange.
     pub(super) flaws: Vec<String>,
     /// The message that is, and whether it is an answer.
     pub(super) spoilt: (Vec<u8>, bool),
 }
 
-/// What the origin does about one request.
+/// The origin's reaction to one request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answer {
-    /// What it sends, with a pause before each piece but the first.
+    /// The origin's bytes, with a pause before each piece but the first.
     pub(super) pieces: Vec<Vec<u8>>,
     /// It does not wait for the request's body.
     pub(super) early: bool,

@@ -1,5 +1,4 @@
 //! Ways to spoil a message: every class of `docs/http1-strictness.md`, and bytes changed by chance.
-//! Never spoils twice at once.
 
 use super::exchange::{Exchange, Message};
 use super::rng::Rng;

@@ -1,5 +1,4 @@
 //! Generates exchanges from a seed: valid messages of every form, some of them spoilt afterwards.
-//! Never talks to anybody.
 
 use super::exchange::{Answer, Exchange, Message};
 use super::flaws;
@@ -47,7 +46,7 @@ pub(super) fn exchange(seed: u64, number: usize) -> Exchange {
         exchange.client.last_mut().expect("one piece at least").extend(request.bytes());
         exchange.methods.push(method);
         exchange.answers.push(answer);
-        // What follows is sent at once (a pipeline), or when the answer may have come.
+        // The next request is sent at once (a pipeline), or when the answer may have come.
         if !last && rng.chance(60) {
             exchange.client.push(Vec::new());
         }

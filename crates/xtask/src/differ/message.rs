@@ -1,5 +1,4 @@
-//! Reads what proxies send into messages, so that chunk boundaries do not count. Never shares code
-//! with the product: it must not have the same mistakes.
+//! Reads what proxies send into messages, so that chunk boundaries do not count.
 
 use super::exchange::shown;
 use super::generate::NUMBER;
@@ -42,7 +41,7 @@ impl Message {
     }
 }
 
-/// Whose messages they are.
+/// The sender of the messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Requests,

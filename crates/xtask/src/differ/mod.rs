@@ -1,5 +1,5 @@
-//! `cargo xtask differ`: the same generated exchanges through HAProxy and through Weir, side by side.
-//! Never measures.
+//! `cargo xtask differ`: the same generated exchanges through HAProxy and through Weir, side by
+//! side.
 
 mod classes;
 mod exchange;

@@ -1,4 +1,4 @@
-//! Plays one exchange with one proxy, being client and origin at once, and records both. Never judges.
+//! Plays one exchange with one proxy, being client and origin at once, and records both.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -14,23 +14,23 @@ use crate::failure::{self, Outcome};
 const PAUSE: Duration = Duration::from_millis(25);
 /// Between two looks at all sockets.
 const LOOK: Duration = Duration::from_micros(300);
-/// What may still be on its way when the client's connection is over.
+/// The time that bytes may need after the client's connection has ended.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// What came of an exchange.
+/// The outcome of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// What the client got.
+    /// The bytes that the client received.
     pub(super) answers: Vec<Message>,
     /// Whether the client's connection was closed.
     pub(super) closed: bool,
-    /// What the origin got, over all its connections in order.
+    /// The bytes that the origin received, over all its connections in order.
     pub(super) requests: Vec<Message>,
 }
 
 /// Plays it; when nothing has moved for `quiet`, it is over.
 pub(super) fn play(lane: &Lane, exchange: &Exchange, quiet: Duration) -> Outcome<Seen> {
-    // What the last exchange left behind does not belong to this one.
+    // Leftovers of the previous exchange do not belong to this one.
     while lane.origin.accept().is_ok() {}
     let client = lane
         .connect(exchange.variant)
@@ -184,7 +184,7 @@ impl End {
         match self.stream.write(&piece[self.written..]) {
             Ok(count) => self.written += count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
-            // Nobody listens any more.
+            // The receiver is gone.
             Err(_) => self.pieces.clear(),
         }
         if self.pieces.first().is_some_and(|piece| piece.len() == self.written) {

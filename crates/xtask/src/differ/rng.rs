@@ -1,4 +1,4 @@
-//! Chance from a seed: the same seed gives the same exchanges. Never used where chance has to be good.
+//! Chance from a seed: the same seed gives the same exchanges.
 
 /// A generator of 64-bit numbers (splitmix64).
 #[derive(Clone, Debug)]

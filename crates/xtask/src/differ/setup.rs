@@ -1,4 +1,4 @@
-//! The configuration that both proxies run, and their processes. Never plays an exchange.
+//! The configuration that both proxies run, and their processes.
 
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(super) struct Proxy {
     _process: Process,
 }
 
-/// What one of the threads that play exchanges talks to.
+/// The peers of one of the threads that play exchanges.
 pub(super) struct Lane {
     pub(super) name: &'static str,
     fronts: Vec<PathBuf>,

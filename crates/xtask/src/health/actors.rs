@@ -1,4 +1,4 @@
-//! Whom a proxy deals with: origins that may fail in every way, an agent, a mail server, a log. Never judges.
+//! Whom a proxy deals with: origins that may fail in every way, an agent, a mail server, a log.
 //!
 //! Their threads end with the process.
 
@@ -21,11 +21,11 @@ pub(super) enum Manner {
     Strange,
     /// Closes without an answer.
     Mute,
-    /// Nobody listens.
+    /// The port is closed.
     Closed,
 }
 
-/// What an actor shares with its thread.
+/// The state that an actor shares with its thread.
 type Shared<T> = Arc<Mutex<T>>;
 
 fn locked<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {

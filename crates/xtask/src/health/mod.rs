@@ -1,4 +1,4 @@
-//! `cargo xtask health`: the same troubles of the same servers, before HAProxy and before Weir. Never measures.
+//! `cargo xtask health`: the same troubles of the same servers, before HAProxy and before Weir.
 
 mod actors;
 mod plan;
@@ -86,7 +86,7 @@ fn compare([haproxy, weir]: [PathBuf; 2], verbose: bool) -> Outcome {
     }
 }
 
-/// What both have seen of a step, once nothing happens any more with either.
+/// The observations of both for a step, once nothing happens any more with either.
 fn settled(stages: &[Stage; 2]) -> Outcome<[Seen; 2]> {
     let (start, mut calm) = (clock::now(), clock::now());
     let mut before = [stages[0].pulse()?, stages[1].pulse()?];

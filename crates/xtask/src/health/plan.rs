@@ -1,4 +1,4 @@
-//! The script: a configuration, and what befalls its servers. Never looks at what comes of it.
+//! The script: a configuration, and what befalls its servers.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ const RAW: usize = 1;
 const WATCHED: usize = 2;
 const SPARE: usize = 3;
 
-/// What befalls them.
+/// The trouble that they have.
 pub(super) const STEPS: &[Step] = &[
     Step::Origin(WEB, Manner::Status(200)),
     Step::Origin(WEB, Manner::Status(500)),

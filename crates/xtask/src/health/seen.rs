@@ -1,6 +1,6 @@
-//! What is left of states, figures, logs and mails when times, ports and dates are taken out. Never asks for any.
+//! States, figures, logs and mails without times, ports and dates.
 
-/// What a program has done in one step, and how its servers are after it.
+/// The log lines of a program in one step, and the state of its servers after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) states: Vec<String>,
@@ -23,7 +23,7 @@ pub(super) const INTENDED: &[Rule] = &[];
 /// Columns of `show servers state` that are of this run: since when, and ports.
 const OF_THE_RUN: [&str; 3] = ["srv_time_since_last_change", "srv_port", "srv_agent_port"];
 
-/// What stands before the time that a check took.
+/// The text before the duration of a check.
 const DURATION: &str = "check duration: ";
 
 /// Columns of `show stat` that are compared: all about checks but how long anything took.
@@ -143,7 +143,7 @@ fn plain(text: &str, ports: &[u16]) -> String {
     })
 }
 
-/// What only one side has, `-` HAProxy's, `+` Weir's.
+/// The lines that only one side has, `-` HAProxy's, `+` Weir's.
 pub(super) fn difference([haproxy, weir]: &[Seen; 2]) -> String {
     let mut out = String::new();
     for (what, left, right) in [
@@ -166,7 +166,7 @@ pub(super) fn difference([haproxy, weir]: &[Seen; 2]) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! What is of the run goes, all else stays.
+    //! Values of the run are removed, all else stays.
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! One program before its actors. Never compares.
+//! One program before its actors.
 
 use std::path::Path;
 use std::time::Duration;
@@ -60,7 +60,7 @@ impl Stage {
         Ok((self.log.count(), self.mails.count(), states))
     }
 
-    /// What has happened since the last time, and how things are now.
+    /// The events since the last call, and the present state.
     pub(super) fn take(&self) -> Outcome<Seen> {
         let ports: Vec<u16> = self.origins.iter().map(Origin::port).collect();
         let mut shown = self.servers()?;

@@ -1,5 +1,5 @@
-//! What compilers are told so that a program counts which ways it takes, and then is laid out by that. Never runs
-//! a build.
+//! What compilers are told so that a program counts which ways it takes, and then is laid out by
+//! that.
 //!
 //! Libraries in C (TLS, memory, regular expressions) are half of the program's own time. Their
 //! compiler counts by itself, in files of its own, if it is GCC: those of others would need the
@@ -23,11 +23,11 @@ pub(super) struct Flags {
     /// What rustc is told, a flag in each line: it stays where it is, so that cargo builds in the
     /// same directories both times. The counts of C code are found by where it was built.
     file: PathBuf,
-    /// What Rust code has counted: each run,
+    /// The counts of Rust code: each run,
     pub(super) runs: PathBuf,
     /// and all of them.
     pub(super) merged: PathBuf,
-    /// What C code has counted.
+    /// The counts of C code.
     c: PathBuf,
     /// Whether it can.
     c_counts: bool,
@@ -121,7 +121,7 @@ fn names_gcc(about: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! What compilers say, and are told.
+    //! The flags for compilers, and their output.
     use super::*;
 
     #[test]

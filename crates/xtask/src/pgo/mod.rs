@@ -1,5 +1,4 @@
 //! `cargo xtask pgo`: a release build that knows which of its branches are taken.
-//! Never changes the sources, and never touches the plain release build.
 
 mod flags;
 
@@ -61,7 +60,7 @@ enum Library {
 }
 
 impl Library {
-    /// What cargo is asked for.
+    /// The arguments for cargo.
     fn features(self) -> &'static [&'static str] {
         match self {
             Self::OpenSsl => &[],
@@ -69,7 +68,7 @@ impl Library {
         }
     }
 
-    /// What the program is called.
+    /// The name of the program.
     fn program(self) -> &'static str {
         match self {
             Self::OpenSsl => "weir",
@@ -95,7 +94,7 @@ fn train(root: &Path, library: Library, seconds: u32) -> Outcome<PathBuf> {
 struct Build<'a> {
     root: &'a Path,
     library: Library,
-    /// What everything is built in.
+    /// The directory that everything is built in.
     directory: PathBuf,
     /// The machine's own target, named so that flags are not for build scripts.
     host: String,
@@ -162,7 +161,7 @@ impl<'a> Build<'a> {
     }
 }
 
-/// What rustc answers.
+/// The output of rustc.
 fn ask(root: &Path, arguments: &[&str]) -> Outcome<String> {
     let program = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(program)

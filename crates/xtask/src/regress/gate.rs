@@ -1,4 +1,4 @@
-//! Whether a test may run with a binary, by the test's tags. Never runs anything.
+//! Whether a test may run with a binary, by the test's tags.
 
 use super::probe::Facts;
 use super::suite::Tag;

@@ -1,5 +1,4 @@
 //! `cargo xtask regress`: runs a checkout of HAProxy's public regression suite against a binary.
-//! Never holds a test itself and never changes the checkout.
 
 mod gate;
 mod probe;

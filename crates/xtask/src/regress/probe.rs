@@ -1,4 +1,4 @@
-//! What a binary says about itself with `-dM -vv`, read the way the suite's script reads it.
+//! The output of a binary for `-dM -vv`, read as the suite's script reads it.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use crate::failure::{self, Outcome};
 /// Arguments that every instance under test gets.
 pub(crate) const ARGUMENTS: &str = "-dM";
 
-/// What decides which tests may run.
+/// The facts that decide which tests may run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) version: String,
@@ -49,7 +49,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// What follows the last ` : ` or ` = ` of a line.
+/// The text after the last ` : ` or ` = ` of a line.
 fn after_last_separator(line: &str) -> &str {
     let ends = [" : ", " = "].iter().filter_map(|mark| line.rfind(mark).map(|at| at + mark.len()));
     ends.max().map_or(line, |at| &line[at..])

@@ -1,8 +1,8 @@
-//! What came of a run: a line per test as it ends, then lists and totals.
+//! The results of a run: a line per test as it ends, then lists and totals.
 
 use crate::failure::{self, Outcome};
 
-/// What came of one test.
+/// The result of one test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ending {
     Passed,
@@ -11,7 +11,7 @@ pub(crate) enum Ending {
     Skipped,
 }
 
-/// What came of all tests.
+/// The results of all tests.
 #[derive(Default)]
 pub(crate) struct Report {
     /// Path, outcome, and the reason of a failure.

@@ -1,4 +1,4 @@
-//! Runs chosen tests, several at once, one varnishtest process each. Never retries a test.
+//! Runs chosen tests, several at once, one varnishtest process each.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +27,7 @@ const SKIPPED: i32 = 77;
 /// A test and its place in the run, which names its directory.
 type Numbered<'a> = (usize, &'a String);
 
-/// What every test of a run shares.
+/// The settings that every test of a run shares.
 pub(crate) struct Setting<'a> {
     suite: &'a Suite,
     program: &'a Path,

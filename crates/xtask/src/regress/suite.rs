@@ -1,4 +1,4 @@
-//! The files of the suite and the tags that they carry. Never judges them.
+//! The files of the suite and the tags that they carry.
 
 use std::path::{Path, PathBuf};
 
@@ -83,7 +83,7 @@ fn tags(text: &str) -> Vec<Tag> {
 
 #[cfg(test)]
 mod tests {
-    //! What counts as a tag.
+    //! The syntax of a tag.
     use super::*;
 
     #[test]

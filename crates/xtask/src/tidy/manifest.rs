@@ -1,6 +1,6 @@
 //! The dependency names of a `Cargo.toml`. Reads only what the walls need; never resolves.
 
-/// What a section of a manifest declares.
+/// The kind of a dependency, by its section of the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Linked into the crate, or into its build script.

@@ -32,7 +32,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with a row.
+/// The faults of a row.
 fn faults(tree: &Tree, row: &str) -> impl Iterator<Item = String> {
     let cells: Vec<&str> = row.trim_matches('|').split(" |").map(str::trim).collect();
     let mut faults = Vec::new();

@@ -1,5 +1,4 @@
 //! The tree that the house rules look at: text files, packages and the list of exceptions.
-//! Never runs a rule.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -96,7 +96,7 @@ const UNREACHABLE: &[(&[&str], &[&str], &str)] = &[
 /// Crates from outside that make system calls.
 const KERNEL_CRATES: &[&str] = &["libc", "mio", "nix", "polling", "rustix", "socket2"];
 
-/// What no other crate may depend on, tests included.
+/// Crates that no other crate may depend on, tests included.
 const TOPS: &[&str] = &["weir", "acceptance", "parser-properties", "bench", "xtask"];
 
 fn manifests(tree: &Tree) -> BTreeMap<&str, Vec<Dependency>> {

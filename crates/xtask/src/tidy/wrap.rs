@@ -1,5 +1,4 @@
 //! `cargo xtask tidy --wrap`: breaks comments that are wider than the house allows.
-//! Never touches code, tables, code blocks, or the first line of a file.
 
 use super::columns::COLUMNS;
 use super::scan;
@@ -40,7 +39,7 @@ pub(super) fn wrapped(text: &str) -> String {
 struct Comment<'a> {
     /// Indentation and marker.
     prefix: &'a str,
-    /// What follows the marker.
+    /// The text after the marker.
     text: &'a str,
 }
 

@@ -1,5 +1,4 @@
-//! Frames of every type, right and wrong: h2spec's generic/3, http2/3.5, 4, 5.5 and 6. Never about
-//! what a stream may be sent when.
+//! Frames of every type, right and wrong: h2spec's generic/3, http2/3.5, 4, 5.5 and 6.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Header blocks: h2spec's generic/5 and hpack. Never about what the fields mean.
+//! Header blocks: h2spec's generic/5 and hpack.
 
 use super::*;
 

@@ -1,5 +1,4 @@
-//! Frames that come when they must not: h2spec's generic/2, http2/5.1, 5.3 and 5.4. Never about what is
-//! in a header list.
+//! Frames that come when they must not: h2spec's generic/2, http2/5.1, 5.3 and 5.4.
 
 use super::*;
 

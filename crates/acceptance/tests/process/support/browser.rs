@@ -1,5 +1,4 @@
-//! A real browser without a window: Chromium, spoken to over its debugging pipe. Never more than the
-//! few commands that tests need.
+//! A real browser without a window: Chromium, spoken to over its debugging pipe.
 
 use super::{Directory, Moment, pass};
 use std::io::{BufRead as _, BufReader, Write as _};

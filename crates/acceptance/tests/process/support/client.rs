@@ -1,4 +1,4 @@
-//! One end of a connection, by hand. Never sends a byte that the test did not write.
+//! One end of a connection, by hand.
 
 use super::{Message, PATIENCE};
 use std::io::{ErrorKind, Read as _, Write as _};

@@ -1,4 +1,4 @@
-//! A directory of a test's own, gone with it. Never outside of the system's place for such.
+//! A directory of a test's own, gone with it.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! A name server by script, over UDP and TCP on one port. Never says what the test has not put into its zone.
+//! A name server by script, over UDP and TCP on one port.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What it says to one question.
+/// The answer to one question.
 #[derive(Clone)]
 pub(crate) enum Says {
     /// These records: addresses, `cname NAME`, or `srv WEIGHT PORT TARGET [ADDRESS]`.

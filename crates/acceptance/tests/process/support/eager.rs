@@ -1,4 +1,4 @@
-//! Both sides of what is said before handshakes are over. Never verifies who it talks to.
+//! Both sides of what is said before handshakes are over.
 
 use super::{Identity, Message, PATIENCE, Running, reply};
 use ffi::{Channel, Resumer, Wire};

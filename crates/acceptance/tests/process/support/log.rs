@@ -1,4 +1,4 @@
-//! A receiver of log datagrams. Never loses one: the next line is waited for.
+//! A receiver of log datagrams.
 
 use super::PATIENCE;
 use std::net::{SocketAddr, UdpSocket};
@@ -41,7 +41,7 @@ impl LogReceiver {
         }
     }
 
-    /// What comes within a span, which may be nothing.
+    /// The lines that arrive within a span, which may be none.
     pub(crate) fn lines_for(&self, span: Duration) -> Vec<String> {
         self.0.set_read_timeout(Some(span)).expect("a UDP socket");
         let mut lines = Vec::new();

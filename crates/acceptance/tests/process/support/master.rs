@@ -1,4 +1,4 @@
-//! A master with its own runtime socket, and what the system knows of processes. Never leaves one behind.
+//! A master with its own runtime socket, and what the system knows of processes.
 
 use super::{PATIENCE, Running, Setup, eventually};
 use std::io::{Read as _, Write as _};
@@ -29,7 +29,7 @@ impl Master {
         self.running.path(name)
     }
 
-    /// What the master's socket answers to a line, without the empty line at its end.
+    /// The answer of the master's socket to a line, without the empty line at its end.
     pub(crate) fn cli(&self, line: &str) -> String {
         self.raw(line).trim_end().to_owned()
     }
@@ -81,7 +81,7 @@ impl Drop for Master {
 }
 
 impl Master {
-    /// What it answers if it is there.
+    /// The answer, if the socket is there.
     fn cli_now(&self, line: &str) -> String {
         let mut answer = String::new();
         if let Ok(mut stream) = UnixStream::connect(self.path("master")) {

@@ -1,5 +1,5 @@
-//! Messages as the tests see them: as plain as possible, so that the tests share no mistake with the
-//! program. Never judges one.
+//! Messages as the tests see them: as plain as possible, so that the tests share no mistake with
+//! the program.
 
 /// A message taken from a connection.
 #[derive(Clone, Debug, Default)]

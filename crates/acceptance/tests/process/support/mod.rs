@@ -1,5 +1,4 @@
-//! What the tests are written with: the program, clients, origins, log receivers. Never decides what is
-//! right.
+//! The helpers of the tests: the program, clients, origins, log receivers.
 //!
 //! Everything that waits does so for an event, for at most [`PATIENCE`].
 
@@ -58,7 +57,7 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
     }
 }
 
-/// What a peer says up to a text.
+/// The bytes from a peer up to a text.
 pub(crate) fn hear(stream: &mut impl std::io::Read, until: &str) -> String {
     let mut heard = Vec::new();
     while !heard.ends_with(until.as_bytes()) {

@@ -1,11 +1,11 @@
-//! Origins by script: each connection is handed to the test's own function. Never answers by itself.
+//! Origins by script: each connection is handed to the test's own function.
 
 use super::{Client, Message, eventually};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// What an origin has seen.
+/// The requests that an origin has received.
 #[derive(Default)]
 struct Seen {
     connections: AtomicUsize,

@@ -1,4 +1,4 @@
-//! The program as a child process, with sockets and files of its own. Never leaves one behind.
+//! The program as a child process, with sockets and files of its own.
 
 use super::{Client, Directory, LogReceiver, Origin, eventually};
 use std::collections::BTreeMap;
@@ -255,12 +255,12 @@ impl Running {
         self.directory.path(name)
     }
 
-    /// What it has written to its standard error so far.
+    /// The text on its standard error so far.
     pub(crate) fn errors(&self) -> String {
         self.errors.lock().expect("nothing panics with it").clone()
     }
 
-    /// What it has written to its standard output so far.
+    /// The text on its standard output so far.
     pub(crate) fn output(&self) -> String {
         self.output.lock().expect("nothing panics with it").clone()
     }
@@ -285,7 +285,7 @@ impl Running {
         self.child.try_wait().expect("a child").is_none()
     }
 
-    /// What the runtime socket answers, without the empty line at its end.
+    /// The answer of the runtime socket, without the empty line at its end.
     pub(crate) fn cli(&self, command: &str) -> String {
         let path = self.path("cli");
         let mut stream = eventually("the runtime socket", || UnixStream::connect(&path).ok());

@@ -1,4 +1,4 @@
-//! Clients that encrypt, and certificates made on the spot. Never a secret that outlives its test.
+//! Clients that encrypt, and certificates made on the spot.
 
 use super::PATIENCE;
 use openssl::asn1::Asn1Time;

@@ -1,4 +1,4 @@
-//! Clients that say the same in either version of HTTP, clear or encrypted. Never judges an answer.
+//! Clients that say the same in either version of HTTP, clear or encrypted.
 
 use super::{PATIENCE, Secure};
 use htx::{Fields, Head, Version};
@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpStream};
 trait Wire: Read + Write {}
 impl<T: Read + Write> Wire for T {}
 
-/// What a client has heard.
+/// The answer that a client has received.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     /// The statuses of interim answers.
@@ -261,7 +261,7 @@ impl Talker {
             self.out.extend_from_slice(conn.output());
             conn.advance_output(usize::MAX);
         }
-        // Who has answered early may have closed already.
+        // A server that has answered early may have closed already.
         let _ = self.wire.write_all(&self.out);
         self.out.clear();
     }

@@ -1,4 +1,4 @@
-//! Answers of any size come in small pieces, each in a turn of its own. Never part of the product.
+//! Answers of any size come in small pieces, each in a turn of its own.
 
 use super::*;
 use ::table::{DataType, KeyKind};

@@ -1,5 +1,5 @@
 //! The figures of the dashboard: one object per row of `show stat`, with histograms and the last
-//! checks. Never averages: sums and counts since the start leave the window to the browser.
+//! checks.
 
 use super::super::change::identity;
 use super::writer::Json;
@@ -67,7 +67,7 @@ pub(super) struct Figures {
     stage: Stage,
 }
 
-/// What the next piece is about.
+/// The subject of the next piece.
 #[derive(Clone, Copy)]
 enum Stage {
     Process,

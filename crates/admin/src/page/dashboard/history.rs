@@ -1,4 +1,4 @@
-//! The history of the charts as JSON, a proxy per piece. Never samples.
+//! The history of the charts as JSON, a proxy per piece.
 
 use super::writer::Json;
 use proxy::settings::StatsPage;

@@ -1,4 +1,4 @@
-//! Top talkers: the entries of a stick table with the most of what it counts. Never changes a table.
+//! Top talkers: the entries of a stick table with the most of what it counts.
 
 use super::writer::Json;
 use proxy::Worker;
@@ -67,7 +67,7 @@ fn busiest(json: &mut Json, table: &Table, now: u64) {
     });
 }
 
-/// What an entry counts: numbers that are not arrays.
+/// The counters of an entry: numbers that are not arrays.
 fn columns(table: &Table) -> impl Iterator<Item = DataType> {
     let kept = DataType::TABLE.iter().filter(|(data, _, kind)| {
         *kind != DataKind::Text && !data.is_array() && table.stored(*data).is_some()

@@ -1,4 +1,4 @@
-//! A writer of JSON (RFC 8259) that knows where commas go. Never reads.
+//! A writer of JSON (RFC 8259) that knows where commas go.
 
 use crate::stats::Value;
 use std::fmt::{Display, Write as _};
