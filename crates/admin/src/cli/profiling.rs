@@ -245,7 +245,8 @@ mod tests {
             tasks(wanted(&words(options)).unwrap(), known(), &mut out);
             out.lines().skip(2).map(str::to_owned).collect::<Vec<_>>()
         };
-        let line = "  proxy::frontend::client::run         5   500.0ns   100.0ns      -         -   ";
+        let line =
+            "  proxy::frontend::client::run         5   500.0ns   100.0ns      -         -   ";
         let by = format!(" <- {}:{} io", place.file(), place.line());
         assert_eq!(text("")[0], format!("{line}{by}"));
         assert!(text("")[1].starts_with("  admin::converse                   4   50.00ns "));

@@ -10,7 +10,7 @@ use proxy::settings::{
     self, Disguise, Encryption, Follows, Link, Ports, ServerName, Speech, Speeches, Switch, Values,
     Version,
 };
-use reactor::{Dial, KeepAlive, SystemBuffers};
+use reactor::{ConnectOptions, KeepAlive, SystemBuffers};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ pub(super) fn fixed_encryption(
 pub(super) struct Base {
     source: Option<ConnectSource>,
     /// Without the source.
-    dial: Dial,
+    dial: ConnectOptions,
     never_local: bool,
 }
 
 impl Base {
     pub(super) fn of(back: &Back, global: &Global) -> Self {
-        let dial = Dial {
+        let dial = ConnectOptions {
             keep_alive: probes(back.keep_alive),
             buffers: SystemBuffers {
                 receive: global.tune.rcvbuf_server,
@@ -45,7 +45,7 @@ impl Base {
             },
             resets: back.nolinger,
             patient: back.smart_connect,
-            ..Dial::default()
+            ..ConnectOptions::default()
         };
         let never_local = global.process.pp2_never_send_local;
         Self { source: back.source.clone(), dial, never_local }
@@ -57,8 +57,8 @@ impl Base {
         Link { dial: self.dial(source), ..from(source) }
     }
 
-    fn dial(&self, source: Option<&ConnectSource>) -> Dial {
-        Dial {
+    fn dial(&self, source: Option<&ConnectSource>) -> ConnectOptions {
+        ConnectOptions {
             source: source.and_then(|source| source.address).map(|ip| SocketAddr::new(ip, 0)),
             interface: source.and_then(|source| source.interface.as_deref()).map(Into::into),
             ..self.dial.clone()
@@ -77,7 +77,7 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
     let source = options.link.source.as_ref().or(base.source.as_ref());
     let follows_namespace = options.link.namespace.as_deref() == Some("*");
     let namespace = options.link.namespace.as_deref().filter(|_| !follows_namespace);
-    let dial = Dial {
+    let dial = ConnectOptions {
         namespace: namespace.map(|name| opener.namespace(name)).transpose()?,
         user_timeout_ms: options.link.tcp_ut,
         ..base.dial(source)
@@ -87,7 +87,7 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
     let announced = (asked.any() && same) || options.check.send_proxy;
     let check_link = Link {
         announce: announced.then(|| announce(asked, never_local)),
-        dial: Dial { patient: false, ..dial.clone() },
+        dial: ConnectOptions { patient: false, ..dial.clone() },
         socks4: options.link.socks4.filter(|_| options.check.via_socks4),
         encryption: check_encryption(server, same),
         ..Link::default()
@@ -95,7 +95,7 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
     let link = Link {
         announce: asked.any().then(|| announce(asked, never_local)),
         // A check wants to know whether the server is there, so it does not begin with data.
-        dial: Dial { fast_open: options.link.tfo, ..dial },
+        dial: ConnectOptions { fast_open: options.link.tfo, ..dial },
         socks4: options.link.socks4,
         follows: follows(server),
         follows_namespace,
