@@ -1,6 +1,5 @@
-//! Names that are resolved while the process serves (configuration manual, section 5.3): what threads share of a
-//! `resolvers` section. Never waits for a name server, and never decides what an answer means:
-//! `dns` does.
+//! Names that are resolved while the process serves (configuration manual, section 5.3): what
+//! threads share of a `resolvers` section.
 //!
 //! Each section has one task, its `keeper`, on one thread. Others leave orders for it: a request
 //! that waits for a name, a server whose checks found nobody. Answers reach servers through
@@ -12,8 +11,7 @@ mod query_table;
 mod resolver_task;
 mod server_binding;
 
-use crate::state::resolver::Order;
-use crate::state::resolver::Resolver;
+use crate::state::resolver::{Order, Resolver};
 use crate::state::runtime::Shared;
 use crate::state::worker::Worker;
 use reactor::Class;

@@ -1,5 +1,4 @@
 //! Health checks: when they run, on which thread, and what one exchange with a server is.
-//! Never decides what a result means for the server: that is `balance`'s.
 //!
 //! A check that sleeps is a [`Record`] in the store of some thread. One checker task per thread
 //! sleeps until the next is due, takes those due at about the same time as one batch, and gives the

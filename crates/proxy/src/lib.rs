@@ -1,16 +1,21 @@
 //! The data plane: listeners, connections, transactions, server pools, health checks and logs.
 //!
-//! A folder is a room; a room imports from the rooms below it. From the bottom: [`settings`],
-//! [`stats`], [`thread`], [`transport`], [`state`], [`logging`], [`telemetry`], [`servers`],
-//! [`health`], [`discovery`], `upstream`, [`transaction`], [`frontend`], `log_forward`, `run`.
+//! A folder is a room, and imports between rooms run in one direction. From the bottom:
+//! [`settings`] (the configuration as data), [`stats`] (counters, records of transactions),
+//! [`thread`] (memory that a thread reuses), [`transport`] (sockets, codecs, forwarding), [`state`]
+//! (the running process, proxies, servers, clients, transactions), `io` (handshakes and I/O that
+//! need a thread's state), [`logging`], [`telemetry`], [`servers`] (changes of a server's state),
+//! [`discovery`], [`health`], `upstream` (the way to a server), [`transaction`] (the life of a
+//! request), [`frontend`] (clients), `log_forward`, [`run`] (start and upkeep).
 #![forbid(unsafe_code)]
 
 pub mod discovery;
 pub mod frontend;
 pub mod health;
+pub mod io;
 mod log_forward;
 pub mod logging;
-mod run;
+pub mod run;
 pub mod servers;
 pub mod settings;
 pub mod state;

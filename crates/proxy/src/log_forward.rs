@@ -1,5 +1,5 @@
-//! `log-forward` sections (configuration manual, section 3.10): log messages of others, received and sent on.
-//! Never writes one of its own.
+//! `log-forward` sections (configuration manual, section 3.10): log messages of others, received
+//! and sent on.
 //!
 //! A section runs on one thread: its connections count against one limit, and its messages keep
 //! their order.

@@ -1,6 +1,5 @@
 //! Changes of a server's state: up and down, maintenance, slow start, tracking, servers that come and go.
 
-pub mod add_delete;
 pub mod events;
 pub(crate) mod slow_start;
 pub mod track;

@@ -1,5 +1,5 @@
 //! What the data plane is told at start: plain immutable data, filled by the boot from whatever
-//! configuration there is. Never parses and never validates.
+//! configuration there is.
 //!
 //! Times are milliseconds; an absent time is "no limit".
 

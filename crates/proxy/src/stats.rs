@@ -3,3 +3,4 @@
 pub mod counters;
 pub mod latency;
 pub mod tls;
+pub mod transaction_log;

@@ -6,4 +6,5 @@ pub mod flight_recorder;
 pub(crate) mod h2_byte_count;
 pub mod history;
 pub mod last_invalid;
+pub(crate) mod sample_context;
 pub mod trace;

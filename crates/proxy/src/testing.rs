@@ -1,5 +1,5 @@
-//! A small world for tests: workers on real sockets inside one test, scripted origins, a log target.
-//! Never part of the product.
+//! A small world for tests: workers on real sockets inside one test, scripted origins, a log
+//! target.
 //!
 //! Nothing here waits for luck: a test turns its threads until what it expects has happened, and
 //! fails when that takes longer than [`PATIENCE`]. Origins are threads of their own, so they may

@@ -1,15 +1,21 @@
 //! The life of one request or TCP stream, from its first byte to its log line.
 
 pub(crate) mod body_buffer;
+pub(crate) mod connect;
+pub(crate) mod early_data;
+pub(crate) mod first_bytes;
 pub(crate) mod forward;
+pub(crate) mod h2_acquire;
 pub(crate) mod http_rules;
 pub(crate) mod local_response;
 pub mod password_worker;
 pub(crate) mod read_request;
+pub(crate) mod retry;
 pub(crate) mod route;
 pub(crate) mod run;
-pub(crate) mod sample_context;
+pub(crate) mod splicing;
 pub(crate) mod stages;
 pub(crate) mod switch_mode;
 pub(crate) mod tcp;
 pub(crate) mod tcp_content_rules;
+pub(crate) mod tls_wait;

@@ -9,7 +9,7 @@ use proxy::state::anon::Anon;
 use proxy::state::runtime::{Back, Front, Proxy, Server};
 use proxy::state::services::Pieces;
 use proxy::state::stream_list::Which;
-use proxy::state::transaction_log::Cause;
+use proxy::stats::transaction_log::Cause;
 use proxy::{Shared, Worker};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -175,7 +175,7 @@ impl Later {
             Self::Descriptor(number) => {
                 ask_workers::all(worker, move |asked| system::only(asked, number)).await.concat()
             }
-            Self::Pools => system::render_pools(ask_workers::all(worker, Worker::pools).await),
+            Self::Pools => system::render_pools(ask_workers::all(worker, Worker::pool_uses).await),
             Self::Tasks => {
                 let known = ask_workers::all(worker, tasks::of).await;
                 tasks::render(worker.shared.settings.threads, known.concat())
@@ -279,7 +279,7 @@ impl Call<'_> {
         };
         let by_id = server.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
         let is = |it: &Server| Some(it.state.id()) == by_id;
-        let named = |back| proxy::servers::add_delete::named(back, server);
+        let named = |back| proxy::run::server_add_delete::named(back, server);
         let slot = |back| named(back).or_else(|| by_id.and(back.servers.slot_of(is)));
         match proxy.back.as_ref().and_then(slot) {
             Some(slot) => Ok(Target { proxy, slot }),

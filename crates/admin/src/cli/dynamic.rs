@@ -1,7 +1,7 @@
 //! `add server` and `del server` (management.txt 9.3).
 
 use super::call::{Call, Reply, Severity};
-use proxy::servers::add_delete;
+use proxy::run::server_add_delete;
 use proxy::settings;
 use proxy::state::runtime::Proxy;
 use proxy::state::server_register::Refusal;
@@ -17,14 +17,14 @@ pub(super) fn add(call: &mut Call<'_>) -> Reply {
     let unknown = || Reply::error("No such backend.").bare();
     let Some(proxy) = call.backend(backend) else { return unknown() };
     let Some(back) = &proxy.back else { return unknown() };
-    if !add_delete::takes_servers(back.balancer.algorithm()) {
+    if !server_add_delete::takes_servers(back.balancer.algorithm()) {
         return refused(&proxy, Refusal::Static);
     }
     let made = (call.settings.server.0)(&proxy, name, &call.words[3..]);
     let made = made.map(|server| settings::Server { words: words(call), ..server });
     let added = made.and_then(|server| {
         let server = leads(call, server)?;
-        add_delete::add(call.worker, &proxy, server).map_err(|refusal| text(&proxy, refusal))
+        server_add_delete::add(call.worker, &proxy, server).map_err(|refusal| text(&proxy, refusal))
     });
     // A server in the place of a deleted one has its side of TLS, too.
     let settings = |slot: usize| Some(&back.servers.get(slot)?.settings);
@@ -82,7 +82,7 @@ pub(super) fn del(call: &mut Call<'_>) -> Reply {
         Err(reply) => return reply.bare(),
     };
     let connector = target.server().settings.connector.clone();
-    match add_delete::delete(call.worker, &target.proxy, target.slot) {
+    match server_add_delete::delete(call.worker, &target.proxy, target.slot) {
         Ok(()) => {
             connector.iter().for_each(|connector| call.settings.tls.forget(connector));
             Reply::Bare(Severity::Info, "Server deleted.".to_owned())

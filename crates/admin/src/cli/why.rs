@@ -4,8 +4,9 @@
 use super::call::{Call, Later, Reply};
 use proxy::Shared;
 use proxy::state::anon::Anon;
-use proxy::state::flight_recorder::{Chooser, Flight};
-use proxy::state::transaction_log::{Cause, Phase};
+use proxy::state::flight_recorder::Flight;
+use proxy::stats::transaction_log::Chooser;
+use proxy::stats::transaction_log::{Cause, Phase};
 use sample::calendar::Date;
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -130,7 +130,7 @@ pub(super) const ACTIONS: &[(&str, &str, Deed)] = &[
     }),
     ("shutdown", "Kill Sessions", |worker, proxy, _, slot| {
         let which = Which::Server(proxy.index, slot);
-        stream_list::end_all(&worker.shared, which, proxy::state::transaction_log::Cause::Killed);
+        stream_list::end_all(&worker.shared, which, proxy::stats::transaction_log::Cause::Killed);
         true
     }),
 ];

@@ -1,4 +1,4 @@
-//! `do-resolve`: a request that waits for the address of a name. Never asks a name server itself.
+//! `do-resolve`: a request that waits for the address of a name.
 
 pub(crate) use crate::state::lookup::Ask;
 use crate::state::queue::Waiter;

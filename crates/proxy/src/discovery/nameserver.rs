@@ -1,11 +1,11 @@
-//! The ways to one name server: a datagram socket that stays, and streams where an answer did not fit or the
-//! server speaks nothing else. Never reads a message.
+//! The ways to one name server: a datagram socket that stays, and streams where an answer did not
+//! fit or the server speaks nothing else.
 
+use crate::io::byte_client::{Line, Trouble};
+use crate::io::tls_handshake;
 use crate::settings;
 use crate::state::resolver::{Counters, count};
 use crate::state::worker::Worker;
-use crate::transport::byte_client::{Line, Trouble};
-use crate::transport::tls_handshake;
 use reactor::{Address, Class, Socket, TaskId, Tick, Wake};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

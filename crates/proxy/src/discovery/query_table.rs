@@ -1,5 +1,5 @@
-//! The names that a keeper resolves: found by name, by question, by server and by the time when they need
-//! attention. Never asks, and never decides what an answer means.
+//! The names that a keeper resolves: found by name, by question, by server and by the time when
+//! they need attention.
 
 use crate::discovery::server_binding::Guest;
 use crate::state::lookup::Ask;

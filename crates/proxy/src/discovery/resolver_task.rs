@@ -1,5 +1,5 @@
-//! The task of a `resolvers` section: asks when names fall due, hears what name servers say, tells who waits. Never
-//! waits for anything but the next of these.
+//! The task of a `resolvers` section: asks when names fall due, hears what name servers say, tells
+//! who waits.
 
 use super::nameserver::{Inbox, NameServer};
 use crate::discovery::query_table::{Search, Searches};

@@ -1,4 +1,4 @@
-//! What an answer does to the servers that live by a name: addresses, maintenance, weights. Never asks.
+//! What an answer does to the servers that live by a name: addresses, maintenance, weights.
 
 use crate::logging::log;
 use crate::servers::events;

@@ -1,74 +1,34 @@
 //! Connections from clients that speak HTTP/2: reads, writes, and starts a transaction for each
-//! stream. Never looks into a request.
+//! stream.
 
-use crate::frontend::client::idle_deadline;
+use crate::io::h2_pump::{Pump, Turn};
 use crate::state::client::Client;
 use crate::state::client_h2::Front;
 use crate::state::transaction::{Arrival, Parts};
 use crate::state::worker::Worker;
 use crate::telemetry::trace::points as trace;
 use crate::transaction::run;
+use crate::transaction::tls_wait;
 use crate::transport::codec::Machine;
-use crate::transport::h2::pump::{Pump, Turn};
 use crate::transport::h2::{Half, Session};
 use crate::transport::socket::Transport;
-use crate::transport::tls_handshake;
 use buf::Buf;
 use mux::Side;
 use mux::h2::{H2Conn, Key};
 use reactor::{Class, Tick};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::io;
 use std::pin::pin;
 use std::rc::Rc;
-use wire::h2::PREFACE;
 
 /// How long a client may take to learn that its connection ends, in milliseconds. What it asks for
 /// until then is served (RFC 9113 section 6.8).
 const ANNOUNCEMENT_MS: u32 = 1_000;
 
-/// Whether what has come of a connection may be the beginning of HTTP/2.
-pub(crate) fn may_begin(client: &Client) -> bool {
-    let settings = client.proxy.settings.front.as_ref();
-    let clear = client.session().is_none();
-    let upgrades = clear && settings.is_some_and(|front| !front.disable_h2_upgrade);
-    upgrades && begins(client.input.data())
-}
-
-/// Whether all that there is agrees with the preface.
-fn begins(input: &[u8]) -> bool {
-    let count = input.len().min(PREFACE.len());
-    count > 0 && input[..count] == PREFACE[..count]
-}
-
-/// Waits until it is clear whether a connection begins with the preface of HTTP/2.
-pub(crate) async fn recognize(client: &mut Client) -> bool {
-    let deadline = idle_deadline(client);
-    let thread = client.worker.thread.clone();
-    while begins(client.input.data()) {
-        if client.input.len() >= PREFACE.len() {
-            return true;
-        }
-        match client.read() {
-            Ok(1..) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-                    return false;
-                }
-                client.socket.want_read();
-                thread.scheduler().wait(deadline).await;
-            }
-            _ => return false,
-        }
-    }
-    false
-}
-
 /// Serves a client's connection until it is over. What has come of it stands in its input.
 pub(crate) async fn run(mut client: Box<Client>) {
     let early = client.session().is_some_and(|session| session.is_early());
-    if early && !Box::pin(tls_handshake::end_of(&client)).await {
+    if early && !Box::pin(tls_wait::end_of(&client)).await {
         return;
     }
     let worker = client.worker.clone();

@@ -1,4 +1,4 @@
-//! Lines of what is refused before there is a transaction. Never decides what is refused.
+//! Lines of what is refused before there is a transaction.
 //!
 //! These are streams whose requests cannot be understood, and connections that break the protocol
 //! or try our patience.
@@ -8,8 +8,8 @@
 
 use crate::logging::log;
 use crate::state::client::Client;
+use crate::state::figures::wall;
 use crate::telemetry::accounting;
-use crate::transaction::sample_context::wall;
 use mux::h2::Counters;
 use sample::TransactionRecord;
 use std::sync::atomic::Ordering::Relaxed;

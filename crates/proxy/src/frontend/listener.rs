@@ -1,4 +1,4 @@
-//! Listeners of one thread: accept clients within the limits. Never reads from one.
+//! Listeners of one thread: accept clients within the limits.
 //!
 //! At a limit (`maxconn` of the process, the frontend or the bind line, `maxsslconn`,
 //! `tune.ssl.max-handshakes`) or without descriptors a listener pauses: clients wait in the

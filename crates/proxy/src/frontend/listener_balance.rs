@@ -1,4 +1,4 @@
-//! Clients go to a thread that has few (`tune.listener.multi-queue`). Never moves one that is served already.
+//! Clients go to a thread that has few (`tune.listener.multi-queue`).
 //!
 //! The system wakes whichever thread sleeps, so threads that are woken first would get most. Each
 //! client that is accepted is given to another thread, drawn by lot, if that one has clearly fewer.

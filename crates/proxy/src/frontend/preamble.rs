@@ -1,7 +1,6 @@
-//! What a connection that somebody has opened to us begins with before its first byte: PROXY protocol and
-//! NetScaler headers, then the handshake of TLS. One way for the listeners of proxies, of
-//! `log-forward` sections and of runtime sockets.
-//! Never guesses: a listener, or a rule, says that one is expected (manual sections 5.1 and 4.2).
+//! What a connection that somebody has opened to us begins with before its first byte: PROXY
+//! protocol and NetScaler headers, then the handshake of TLS. One way for the listeners of proxies,
+//! of `log-forward` sections and of runtime sockets.
 //!
 //! The addresses that a header names hold for everything that comes after it. Who breaks the
 //! protocol is closed without a word; clients of a proxy are logged, with the address that the
@@ -10,13 +9,13 @@
 use crate::frontend::client;
 use crate::frontend::handshake_limit::HandshakePlace;
 use crate::frontend::session_rules;
+use crate::io::tls_handshake;
 use crate::settings::{Expected, Preamble};
 use crate::state::client::Client;
 use crate::state::client_cold_state::Told;
 use crate::state::worker::Worker;
 use crate::transport::channel::Link;
 use crate::transport::socket::Transport;
-use crate::transport::tls_handshake;
 use buf::Buf;
 use header::{Kind, Problem};
 use reactor::{Namespace, Socket, Tick, Urgency};
@@ -28,16 +27,6 @@ use wire::proxy_protocol::Addresses;
 
 mod header;
 mod report;
-
-/// The network namespace that a client comes from, if not that of the process: as its PROXY
-/// protocol header says, otherwise that of the listener. (As measured.)
-pub(crate) fn namespace(client: &Client) -> Option<&Arc<Namespace>> {
-    let told = client.rare.told.as_ref().and_then(|told| told.namespace.as_ref());
-    told.or_else(|| {
-        let front = client.proxy.settings.front.as_ref()?;
-        front.binds.get(client.bind as usize)?.namespace.as_ref()
-    })
-}
 
 /// Why a connection is given up.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,4 +1,4 @@
-//! The rules that a connection passes before anything is read from it. Never waits.
+//! The rules that a connection passes before anything is read from it.
 //!
 //! `tcp-request connection` rules go first, then what the connection has to begin with
 //! ([`crate::frontend::preamble`]), then the rules of `tcp-request session` (manual section 4): a
@@ -8,8 +8,8 @@ use crate::frontend::listener;
 use crate::state::client::Client;
 use crate::state::request_buffers::{Notes, Workspace};
 use crate::stats::counters::Metric;
+use crate::telemetry::sample_context::View;
 use crate::telemetry::trace::points as trace;
-use crate::transaction::sample_context::View;
 use rules::{Cursor, RuleSet, Rules, Verdict};
 use sample::regex::effort;
 use table::DataType;

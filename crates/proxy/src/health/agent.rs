@@ -1,17 +1,16 @@
 //! An agent check under way: connects to the agent of a server, reads one line, does what it says.
-//! Never judges the server by the connection (configuration manual, `agent-check`).
 
 use super::checker::Checker;
 use super::rule;
 use crate::health::check_run::{Subject, Turn, Underway};
 use crate::health::result;
+use crate::io::byte_client::{Line, Trouble};
 use crate::logging::log;
 use crate::logging::mail;
 use crate::servers::events;
 use crate::servers::events::Cause;
 use crate::state::check_record::Record;
 use crate::state::worker::Worker;
-use crate::transport::byte_client::{Line, Trouble};
 use balance::{Admin, Change, CheckResult, CheckStatus, MAX_WEIGHT};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,4 +1,4 @@
-//! A batch of checks under way: one task for all of them. Never decides where it runs.
+//! A batch of checks under way: one task for all of them.
 //!
 //! All requests go out before the first answer is looked for, so a server's machine is roused once,
 //! and answers that are there by then cost no wake-up here. What is still missing is waited for by

@@ -1,5 +1,5 @@
-//! One check that runs, whatever it does: what it is about, how its result is told, and that it sleeps
-//! again afterwards. Never connects.
+//! One check that runs, whatever it does: what it is about, how its result is told, and that it
+//! sleeps again afterwards.
 
 use super::checker::Checker;
 use crate::discovery;

@@ -1,5 +1,4 @@
-//! The checker of one thread: sleeps until checks are due, and keeps or gives away the batch. Never waits
-//! for a server.
+//! The checker of one thread: sleeps until checks are due, and keeps or gives away the batch.
 
 use super::agent;
 use super::external;

@@ -1,5 +1,4 @@
-//! A check by a program of the operator's (`option external-check`): starts it, hears how it ended. Never
-//! waits for it in a way that holds the thread, and never longer than the interval.
+//! A check by a program of the operator's (`option external-check`): starts it, hears how it ended.
 
 use super::checker::Checker;
 use crate::health::check_run::{Subject, Turn, Underway};

@@ -1,4 +1,4 @@
-//! One check: connects, sends, looks at the answer, closes. Never waits itself, and keeps nothing of it.
+//! One check: connects, sends, looks at the answer, closes.
 //!
 //! Each step is tried first and waited for only if it has to be. A connection without a request
 //! ends with a reset before the server's program hears of it; after a response the connection is

@@ -1,5 +1,4 @@
-//! The response to a request of a scripted check: its head, and its body as far as it has come. Never
-//! reads a connection.
+//! The response to a request of a scripted check: its head, and its body as far as it has come.
 
 use htx::{Head, HeaderId};
 use wire::h1::{ChunkDecoder, HeadKind, HeadParser, Limits};

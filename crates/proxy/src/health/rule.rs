@@ -1,5 +1,4 @@
-//! The rules of the checker as pure functions: when a check is due, and when it moves. Never looks at
-//! a clock, a thread or a server.
+//! The rules of the checker as pure functions: when a check is due, and when it moves.
 
 use crate::state::runtime::Proxy;
 

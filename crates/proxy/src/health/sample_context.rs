@@ -1,8 +1,8 @@
-//! A scripted check as expressions and formats see it. Never sends anything.
+//! A scripted check as expressions and formats see it.
 
 use crate::state::runtime::{Proxy, Server};
 use crate::state::worker::Worker;
-use crate::transaction::sample_context;
+use crate::telemetry::sample_context;
 use crate::transport::tls_facts;
 use htx::Head;
 use sample::vars::VarState;

@@ -1,5 +1,4 @@
-//! A scripted check under way: step by step, in a task of its own. Never decides what a result means
-//! for the server.
+//! A scripted check under way: step by step, in a task of its own.
 
 use super::checker::Checker;
 use super::reply::{Malformed, Reply};
@@ -9,13 +8,13 @@ use super::stream::Talk;
 use crate::health::check_run::{Subject, Turn, Underway};
 use crate::health::result;
 use crate::health::sample_context::Scene;
+use crate::io::byte_client::{Line, Trouble};
+use crate::io::tls_handshake;
 use crate::settings;
 use crate::settings::{Announce, Encryption, ServerName, Switch, Version};
 use crate::state::check_record::Record;
 use crate::state::worker::Worker;
-use crate::transport::byte_client::{Line, Trouble};
-use crate::transport::tls_handshake;
-use crate::upstream::connect_plan;
+use crate::transport::proxy_v2_tls;
 use balance::{CheckResult, CheckStatus};
 use htx::Head;
 use mux::Side;
@@ -206,7 +205,7 @@ impl<'a> Play<'a> {
         if let Some(announce) = announce {
             let mut header = Vec::new();
             let ends = self.line.local().zip(address.inet());
-            connect_plan::introduce_self(announce, ends, &mut header);
+            proxy_v2_tls::introduce_self(announce, ends, &mut header);
             self.put(&header).await?;
         }
         if let Some(encryption) = self.encryption(connect) {

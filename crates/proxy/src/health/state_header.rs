@@ -1,4 +1,4 @@
-//! What `http-check send-state` tells a server about itself. Never sends it.
+//! What `http-check send-state` tells a server about itself.
 
 use crate::health::check_run::Subject;
 use crate::state::worker::Worker;

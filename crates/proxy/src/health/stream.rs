@@ -1,5 +1,4 @@
-//! HTTP/2 as a check speaks it: one request at a time, and the response to it. Never touches a
-//! connection and never judges what it hears.
+//! HTTP/2 as a check speaks it: one request at a time, and the response to it.
 
 use super::reply::Reply;
 use htx::Head;

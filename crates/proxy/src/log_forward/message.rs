@@ -1,5 +1,5 @@
-//! A log message of somebody else: what it is made of, and the same in another envelope (RFC 3164, RFC 5424).
-//! Never sends it.
+//! A log message of somebody else: what it is made of, and the same in another envelope (RFC 3164,
+//! RFC 5424).
 //!
 //! A message that is neither is a text. As HAProxy does, the word behind the date of an RFC 3164
 //! message is taken for the host, whatever it is: senders that leave the host out keep their tag

@@ -1,4 +1,4 @@
-//! Log lines on their way out: filter, envelope, datagram. Never waits, and never formats what a line says.
+//! Log lines on their way out: filter, envelope, datagram.
 //!
 //! Envelopes are those of the manual's `log` keyword (section 4.2); every message ends with a
 //! newline.

@@ -1,14 +1,14 @@
-//! Mails about servers (configuration manual, section 3.6): a queue per mailer, and the conversation by SMTP.
-//! Never waits where something has happened, and never tries a mail twice.
+//! Mails about servers (configuration manual, section 3.6): a queue per mailer, and the
+//! conversation by SMTP.
 //!
 //! The first mail of an empty queue starts a task on the thread that has it; the task ends with the
 //! last mail.
 
+use crate::io::byte_client::{Line, Trouble};
 use crate::settings::Mail;
 use crate::state::mail_queue::LONGEST;
 use crate::state::runtime::Proxy;
 use crate::state::worker::Worker;
-use crate::transport::byte_client::{Line, Trouble};
 use reactor::{Address, Class};
 use sample::calendar::Date;
 use std::net::SocketAddr;

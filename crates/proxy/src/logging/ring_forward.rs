@@ -1,11 +1,10 @@
-//! Messages of rings on their way to servers over TCP: one task per server, on one thread. Never drops a message
-//! that a server has not taken.
+//! Messages of rings on their way to servers over TCP: one task per server, on one thread.
 
+use crate::io::tls_handshake;
 use crate::settings::{RingServer, ServerName};
 use crate::state::ring::{Framing, Tap};
 use crate::state::worker::Worker;
 use crate::transport::socket::Transport;
-use crate::transport::tls_handshake;
 use reactor::{Class, ConnectOptions, Socket};
 use std::io::{self, IoSlice};
 use std::rc::Rc;

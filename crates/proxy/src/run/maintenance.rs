@@ -1,6 +1,5 @@
 //! One task per thread that tends idle connections, does the thread's part of shared work and
-//! answers questions; one task of the process that measures its memory. Never serves a request, and
-//! never has a timer without a reason.
+//! answers questions; one task of the process that measures its memory.
 
 use crate::settings::memory::Budget;
 use crate::state::worker::Worker;

@@ -1,15 +1,21 @@
 //! Builds the state of the process and starts the tasks of each thread.
 
+use crate::discovery;
+use crate::frontend::h2_refusal;
 use crate::frontend::listener;
+use crate::health;
+use crate::log_forward;
 use crate::logging::ring_forward;
-use crate::run::{maintenance, table_expiry};
-use crate::servers::{events, track};
+use crate::run::maintenance;
+use crate::run::table_expiry;
+use crate::servers::events;
+use crate::servers::track;
 use crate::settings;
 use crate::state::runtime::Shared;
 use crate::state::services::Services;
-use crate::state::worker::Worker;
+use crate::state::worker::{Hooks, Worker};
 use crate::telemetry::history;
-use crate::{discovery, health, log_forward};
+use crate::telemetry::trace::points as trace;
 use reactor::{Class, Thread};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,10 +30,15 @@ pub fn build(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u6
     shared
 }
 
+const HOOKS: Hooks = Hooks {
+    session_ended: |client| trace::client(client, &trace::SESSION_END),
+    h2_refused: h2_refusal::report,
+};
+
 /// Starts what a thread runs: maintenance, listeners, health checks, resolvers, rings that are
 /// forwarded and log forwarders.
 pub fn start(thread: &Rc<Thread>, shared: &Arc<Shared>, services: Box<dyn Services>) -> Rc<Worker> {
-    let worker = Worker::new(thread, shared, services);
+    let worker = Worker::new(thread, shared, services, HOOKS);
     let keeper = thread.scheduler().spawn(Class::Normal, maintenance::run(worker.clone()));
     worker.idle.set_keeper(keeper);
     shared.introduce(&worker, keeper);

@@ -1,5 +1,4 @@
-//! Takes entries of stick tables out whose time is over. Never holds a thread for long, and never has
-//! a timer for a table without entries.
+//! Takes entries of stick tables out whose time is over.
 //!
 //! One job per table that holds something, in the work that threads share: the first entry of a
 //! table that nobody tends starts it, and it ends when the table is empty.

@@ -1,5 +1,4 @@
-//! HTTP/2 from a client's point of view, on real sockets, with servers that speak HTTP/1. Never
-//! looks into a machine of the proxy's.
+//! HTTP/2 from a client's point of view, on real sockets, with servers that speak HTTP/1.
 
 mod again;
 mod crowd;

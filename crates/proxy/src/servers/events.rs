@@ -1,5 +1,5 @@
-//! What follows when a server's state changes, whoever changed it: queues are called, idle connections
-//! dropped, operators told. Never decides about health.
+//! What follows when a server's state changes, whoever changed it: queues are called, idle
+//! connections dropped, operators told.
 //!
 //! Checks call [`server_changed`]; commands call [`set_admin`], [`force_health`] and
 //! [`set_weight`], which change the server and then do the same. Levels and words are HAProxy's, as
@@ -13,8 +13,8 @@ use crate::state::runtime::{Back, Proxy, Server, Shared};
 use crate::state::server_address::Place;
 use crate::state::stream_list;
 use crate::state::stream_list::Which;
-use crate::state::transaction_log::Cause as End;
 use crate::state::worker::Worker;
+use crate::stats::transaction_log::Cause as End;
 use balance::notice::{self, Sessions};
 use balance::{Admin, Change, OpState};
 use std::sync::atomic::Ordering::Relaxed;

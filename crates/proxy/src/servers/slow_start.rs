@@ -1,4 +1,4 @@
-//! Slow starts of servers move on by themselves, whether the servers are checked or not. Never begins one.
+//! Slow starts of servers move on by themselves, whether the servers are checked or not.
 
 use crate::state::runtime::{Proxy, Shared};
 use crate::state::worker::Worker;

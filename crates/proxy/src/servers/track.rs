@@ -1,4 +1,4 @@
-//! Servers that follow another one (`track`): whatever becomes of it becomes of them. Never checks anything.
+//! Servers that follow another one (`track`): whatever becomes of it becomes of them.
 //!
 //! Those that began to follow last are told first, as HAProxy does. Chains end: the configuration
 //! has no loops, and a server that is added follows only one that was there from the start.

@@ -1,5 +1,5 @@
-//! The anonymized mode: names and addresses as hashes, so that dumps and traces can be shown to others
-//! (management.txt 9.3 `set anon`). Never reversible: 24 bits are left of each.
+//! The anonymized mode: names and addresses as hashes, so that dumps and traces can be shown to
+//! others (management.txt 9.3 `set anon`).
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

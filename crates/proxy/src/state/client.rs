@@ -2,16 +2,14 @@
 
 use crate::settings::Mode;
 use crate::state::client_cold_state::Rare;
+use crate::state::client_h2;
 use crate::state::client_h2::Front;
 use crate::state::private_pool::Own;
-use crate::state::runtime::Proxy;
-use crate::state::runtime::ProxyRef;
+use crate::state::runtime::{Proxy, ProxyRef};
 use crate::state::server_connection::ServerConn;
 use crate::state::thread_handle::ServerRef;
 use crate::state::worker::Worker;
-use crate::stats::counters::Block;
-use crate::stats::counters::Gauge;
-use crate::telemetry::trace::points as trace;
+use crate::stats::counters::{Block, Gauge};
 use crate::transport::channel::Link;
 use crate::transport::codec::Machine;
 use crate::transport::h2::Stream;
@@ -134,7 +132,7 @@ impl Client {
     pub(crate) fn of_stream(front: &Rc<Front>, key: Key, number: u32) -> Self {
         let connection = front.client();
         let (last, variables) = front.lend();
-        let stream = Stream::of_client(front, key);
+        let stream = Stream::new(front.clone(), key);
         Self {
             worker: connection.worker.clone(),
             mux: Machine::H2(stream.half()),
@@ -277,7 +275,7 @@ impl Client {
 
     /// Takes a connection to a server that only this client may use, on whichever stream.
     pub(crate) fn take_own(&mut self, server: &ServerRef, key: u64) -> Option<Box<ServerConn>> {
-        match self.socket.front() {
+        match client_h2::front_of(&self.socket) {
             Some(front) => front.own().take(server, key),
             None => self.own.take(server, key),
         }
@@ -285,7 +283,7 @@ impl Client {
 
     /// Lays such a connection down, with at most `limit` of them.
     pub(crate) fn put_own(&mut self, connection: Box<ServerConn>, limit: u32) {
-        match self.socket.front() {
+        match client_h2::front_of(&self.socket) {
             Some(front) => front.own().put(connection, limit),
             None => self.own.put(connection, limit),
         }
@@ -340,11 +338,11 @@ fn gauges<'a>(
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if let Some(front) = self.socket.front() {
+        if let Some(front) = client_h2::front_of(&self.socket) {
             front.take_back(self);
             return self.end_link();
         }
-        trace::client(self, &trace::SESSION_END);
+        (self.worker.hooks.session_ended)(self);
         let worker = &self.worker;
         worker.clients.set(worker.clients.get() - 1);
         worker.shared.loads.leave(worker.thread.index);
@@ -377,4 +375,12 @@ impl Client {
         }
         self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
     }
+}
+
+pub(crate) fn idle_deadline(client: &Client) -> Option<Tick> {
+    let timeouts = &client.proxy.settings.timeouts;
+    let first = client.requests == 0;
+    let keep_alive = client.rare.keep_alive.or(timeouts.http_keep_alive).filter(|_| !first);
+    let span = keep_alive.or(timeouts.http_request).or(timeouts.client)?;
+    Some(Tick::from_nanos(client.since).plus_ms(span))
 }

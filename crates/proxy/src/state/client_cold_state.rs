@@ -1,6 +1,7 @@
-//! What only few clients have, for one word of those that have nothing. Never looks at what it keeps.
+//! What only few clients have, for one word of those that have nothing.
 
 use crate::settings::Expected;
+use crate::state::client::Client;
 use reactor::Namespace;
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -83,4 +84,14 @@ pub(crate) struct Told {
     pub(crate) unique_id: Option<Box<[u8]>>,
     /// The network namespace that it comes from, if it is known here.
     pub(crate) namespace: Option<Arc<Namespace>>,
+}
+
+/// The network namespace that a client comes from, if not that of the process: as its PROXY
+/// protocol header says, otherwise that of the listener. (As measured.)
+pub(crate) fn namespace(client: &Client) -> Option<&Arc<Namespace>> {
+    let told = client.rare.told.as_ref().and_then(|told| told.namespace.as_ref());
+    told.or_else(|| {
+        let front = client.proxy.settings.front.as_ref()?;
+        front.binds.get(client.bind as usize)?.namespace.as_ref()
+    })
 }

@@ -1,15 +1,17 @@
 //! A client's HTTP/2 connection.
 
-use crate::frontend::h2_refusal;
-use crate::state::client::Client;
-use crate::state::client::Last;
+use crate::state::client::{Client, Last};
 use crate::state::private_pool::Own;
-use crate::transport::h2::Session;
+use crate::transport::channel::Link;
+use crate::transport::h2::{Session, StreamCarrier};
+use crate::transport::socket::Transport;
 use mux::h2::H2Conn;
 use reactor::Tick;
+use std::any::Any;
 use std::cell::Cell;
 use std::cell::RefCell;
 use std::cell::RefMut;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
@@ -83,7 +85,7 @@ impl Front {
             self.client.count_many(DataType::GLITCH, counters.glitches.into());
         }
         if counters.refused > 0 || counters.connection_errors > 0 {
-            h2_refusal::report(&self.client, &counters);
+            (self.client.worker.hooks.h2_refused)(&self.client, &counters);
         }
     }
 
@@ -107,3 +109,34 @@ impl Front {
 /// with more at a time lets others go first: whoever asks a hundred questions at once has no claim
 /// to a hundred turns before somebody with one.
 const URGENT: u32 = 8;
+
+impl StreamCarrier for Front {
+    fn session(&self) -> &Rc<Session> {
+        &self.session
+    }
+
+    fn transport(&self) -> Option<&Transport> {
+        self.client.socket.transport()
+    }
+
+    fn local_address(&self) -> Option<SocketAddr> {
+        self.client.local()
+    }
+
+    fn stream_opened(&self) {
+        self.open_stream();
+    }
+
+    fn stream_closed(&self) {
+        self.close_stream();
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
+    }
+}
+
+/// The client's HTTP/2 connection that this is a stream of, if it is one.
+pub(crate) fn front_of(link: &Link) -> Option<Rc<Front>> {
+    link.carrier_of_stream()?.clone().into_any().downcast().ok()
+}

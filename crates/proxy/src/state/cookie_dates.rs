@@ -1,5 +1,4 @@
-//! The dates in a persistence cookie: when it was last seen, and when first (`maxidle`, `maxlife`). Never
-//! exact: a date counts spans of four seconds.
+//! The dates in a persistence cookie: when it was last seen, and when first (`maxidle`, `maxlife`).
 //!
 //! As measured: `value|last` or `value|last|first`, each five digits of base 64.
 

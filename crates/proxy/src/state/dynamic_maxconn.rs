@@ -1,5 +1,5 @@
 //! Connection limits of servers that move: between `minconn` and `maxconn` with the load of the
-//! backend, and upwards during a slow start (manual section 5.2). Never counts a connection.
+//! backend, and upwards during a slow start (manual section 5.2).
 
 use crate::settings;
 use crate::state::runtime::{Back, Proxy, Server};

@@ -1,7 +1,6 @@
 //! The last transactions of a thread, and the last that failed, as records of fixed size.
 
-use crate::state::transaction_log::Cause;
-use crate::state::transaction_log::Phase;
+use crate::stats::transaction_log::{Cause, Chooser, Phase};
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -54,22 +53,6 @@ impl Text {
         }
         self.len = at as u8;
     }
-}
-
-/// Who chose the server.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Chooser {
-    /// The balancing algorithm, or the connection that was there already.
-    #[default]
-    Algorithm,
-    /// `use-server`.
-    Rule,
-    /// The client's persistence cookie.
-    Cookie,
-    /// A `stick` rule.
-    Table,
-    /// The proxy names one address (`dispatch`, `option transparent`).
-    Address,
 }
 
 /// One transaction. Moments are nanoseconds on one clock, 0 for those not reached.

@@ -1,4 +1,4 @@
-//! Idle server connections of one thread, ready for the next request. Never opens one.
+//! Idle server connections of one thread, ready for the next request.
 //!
 //! An idle connection is data, not a task. Its socket is owned by the thread's housekeeper, which
 //! drops it when the server closes it. Newest first: the oldest are those that a purge finds

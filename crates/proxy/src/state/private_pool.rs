@@ -1,4 +1,4 @@
-//! Idle server connections that belong to one client, because nobody else may use them. Never opens one.
+//! Idle server connections that belong to one client, because nobody else may use them.
 
 use crate::state::server_connection::ServerConn;
 use crate::state::thread_handle::ServerRef;

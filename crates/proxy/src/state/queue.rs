@@ -1,4 +1,4 @@
-//! Requests that wait for a free server. Never decides which server serves them.
+//! Requests that wait for a free server.
 //!
 //! A queue is a short-locked list of waiting tasks, by class and then oldest first
 //! (`set-priority-*`). Whoever frees a place calls the first waiter that was not called yet; the

@@ -1,4 +1,4 @@
-//! The pooled memory of a transaction, so that it allocates nothing in steady state. Never shared.
+//! The pooled memory of a transaction, so that it allocates nothing in steady state.
 //!
 //! Two parts. [`Notes`] stay with the transaction from its first byte to its line in the log.
 //! [`Workspace`] holds what moving bytes needs: heads and outgoing bytes; a transaction that only
@@ -9,11 +9,13 @@ use crate::state::credentials::Credentials;
 use crate::state::flight_recorder::Text;
 use crate::state::lookup::Lookups;
 use crate::state::sticking::Pending;
-use crate::state::transaction_log::Journal;
 use crate::state::worker::Worker;
+use crate::stats::transaction_log::Journal;
 use crate::transport::forwarder::Flow;
 use crate::transport::tls_facts::Failed;
 use htx::Head;
+use mux::BodyKind;
+use sample::Side;
 use sample::{TransactionRecord, Variables};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
@@ -53,7 +55,7 @@ pub(crate) struct Notes {
     pub(crate) journal: Journal,
     /// Method and URI, for the recorder; begun anew by each transaction.
     pub(crate) line: Text,
-    /// The head of the request, as [`crate::upstream::retry::stash_head`] has laid it by; or of
+    /// The head of the request, as [`crate::transaction::retry::stash_head`] has laid it by; or of
     /// another one.
     pub(crate) request: Head,
     /// Whether any of the following is in use; what nobody touched need not be cleared.
@@ -169,4 +171,80 @@ impl DerefMut for Lease {
     fn deref_mut(&mut self) -> &mut Workspace {
         self.0.as_mut().expect("a transaction that runs holds its workspace")
     }
+}
+
+/// How far looks at a body have come, while what is received stays where it is: what has been read
+/// is not read again when more of it comes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    /// Where the next chunk begins.
+    pub(crate) at: usize,
+    /// Bytes of payload before that.
+    pub(crate) payload: usize,
+}
+
+/// What is there of a body that stands untouched at the front of `input`.
+pub(crate) fn untouched<'n>(notes: &'n Notes, side: Side, input: &'n [u8]) -> Option<&'n [u8]> {
+    match notes.journal.ahead[side as usize]? {
+        BodyKind::None => Some(&[]),
+        BodyKind::Length(length) => {
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            Some(&input[..input.len().min(length)])
+        }
+        BodyKind::Chunked => Some(notes.decoded[side as usize].get_or_init(|| {
+            let mut body = Vec::new();
+            chunks(input, &mut body, &mut Seen::default());
+            body
+        })),
+        BodyKind::UntilClose => Some(input),
+        BodyKind::Tunnel => None,
+    }
+}
+
+/// What is known of chunks that stand untouched at the front of `input`.
+pub(crate) fn seen_chunks(notes: &Notes, side: Side, input: &[u8]) -> Option<Chunks> {
+    let chunked = notes.journal.ahead[side as usize] == Some(BodyKind::Chunked);
+    chunked.then(|| chunks(input, &mut Vec::new(), &mut Seen::default()))
+}
+
+/// The payload of chunks (RFC 9112 section 7.1). Malformed ones end it: whoever forwards them says
+/// what is wrong.
+pub(crate) fn chunks(input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) -> Chunks {
+    let end_of_line = |rest: &[u8]| memchr::memchr(b'\n', rest);
+    let until = |missing| Chunks { missing, ..Chunks::default() };
+    loop {
+        let at = seen.at;
+        let left = &input[at..];
+        let Some(end) = end_of_line(left) else { return until(0) };
+        let digits = left[..end].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let size = std::str::from_utf8(&left[..digits]).ok();
+        let size = size.and_then(|text| usize::from_str_radix(text, 16).ok());
+        let whole = Chunks { complete: true, missing: 0, trailers: at + end + 1 };
+        let Some(size) = size else { return Chunks { trailers: input.len(), ..whole } };
+        let rest = &left[end + 1..];
+        if size == 0 {
+            return if ends_trailers(rest) { whole } else { until(0) };
+        }
+        body.extend_from_slice(&rest[..rest.len().min(size)]);
+        let Some(next) = rest.get(size..) else { return until(size - rest.len()) };
+        let Some(behind) = end_of_line(next) else { return until(0) };
+        *seen = Seen { at: at + end + 1 + size + behind + 1, payload: body.len() };
+    }
+}
+
+/// Whether the empty line behind the trailers is there.
+fn ends_trailers(trailers: &[u8]) -> bool {
+    let mut lines = trailers.split_inclusive(|byte| *byte == b'\n');
+    lines.any(|line| line == b"\r\n" || line == b"\n")
+}
+
+/// What is known of chunks beside their payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Chunks {
+    /// All is there.
+    pub(crate) complete: bool,
+    /// Bytes of the last chunk that are announced and not there.
+    pub(crate) missing: usize,
+    /// Where the trailers begin, once all is there.
+    pub(crate) trailers: usize,
 }

@@ -1,9 +1,9 @@
 //! A connection slot of a server that a stream holds.
 
-use crate::state::thread_handle::ProxyRef;
-use crate::state::thread_handle::ServerRef;
+use crate::state::runtime::{Back, Proxy};
+use crate::state::thread_handle::{LocalProxy, ProxyRef, ServerRef};
 use crate::state::transaction::Transaction;
-use crate::upstream::reservation::back;
+use crate::stats::counters::{Block, Metric};
 use balance::Ticket;
 
 /// A claim on a server. Its drop gives the place to the next in the queue.
@@ -99,4 +99,14 @@ impl Drop for Claim {
         drop(self.ticket.take());
         self.leave();
     }
+}
+
+pub(crate) fn back(proxy: &Proxy) -> &Back {
+    proxy.back.as_ref().expect("only proxies with a server side are routed to")
+}
+
+/// Counts on the claimed server, if there is one, and on its backend.
+pub(crate) fn count_both(claim: Option<&Claim>, backend: &LocalProxy, metric: Metric) {
+    let blocks = [claim.map(|claim| claim.server().block()), backend.back_block()];
+    blocks.into_iter().flatten().for_each(|block: &Block| block.count(metric));
 }

@@ -1,5 +1,5 @@
-//! Rings: the last messages of whoever writes to them, for readers at their own pace (configuration manual, section 3.9).
-//! Never waits, and never takes more memory than its size.
+//! Rings: the last messages of whoever writes to them, for readers at their own pace (configuration
+//! manual, section 3.9).
 //!
 //! Messages stand one behind the other, each behind its length, and the oldest give way. What a
 //! server has still to get does not: while there is no room for it, a new message is dropped and

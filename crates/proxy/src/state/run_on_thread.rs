@@ -1,5 +1,4 @@
 //! Questions that only a worker's own thread can answer, such as what its streams do.
-//! Never used on the data path.
 
 use crate::state::runtime::Shared;
 use crate::state::worker::Worker;

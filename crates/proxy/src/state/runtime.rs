@@ -1,9 +1,8 @@
-//! The running objects that all threads share: proxies, servers, the process. Never per connection.
+//! The running objects that all threads share: proxies, servers, the process.
 //!
 //! What is written per request: the gauges of the frontend and backend in use, the load of the
 //! server, and nothing else; counters live in per-thread blocks ([`crate::stats::counters`]).
 
-use crate::servers::track;
 use crate::settings;
 use crate::state::availability::Availability;
 use crate::state::dynamic_maxconn;
@@ -22,6 +21,7 @@ use crate::state::server_register::Register;
 use crate::state::soft_stop::Stopping;
 pub use crate::state::thread_handle::ProxyRef;
 use crate::state::trace::Traces;
+use crate::state::tracking;
 use crate::state::worker::Worker;
 use crate::stats::counters::{Block, Counters, Gauge};
 use crate::stats::latency::Span;
@@ -93,7 +93,7 @@ pub struct Shared {
     /// threads.
     pub(crate) way_hasher: std::hash::RandomState,
     /// The pipes that payload goes through.
-    pub pipes: crate::transport::splice::Pipes,
+    pub pipes: Arc<crate::transport::splice::Pipes>,
     /// The stick tables, by the index that rules name.
     pub tables: Vec<Arc<Table>>,
     /// The `proc` variables.
@@ -498,7 +498,7 @@ pub struct Server {
     /// Its connection limit, which may move.
     pub limit: Limit,
     /// The servers that track it.
-    pub(crate) followers: AppendList<track::At>,
+    pub(crate) followers: AppendList<tracking::At>,
     /// Whether records of its checks and of its agent's are about, of which there is one at most.
     pub(crate) recorded: [AtomicBool; 2],
     /// Whether it has been deleted.

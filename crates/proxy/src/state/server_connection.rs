@@ -1,4 +1,4 @@
-//! A connection to a server: data that moves between the pool and transactions. Never a task.
+//! A connection to a server: data that moves between the pool and transactions.
 
 use crate::state::pool::Parked;
 use crate::state::server_h2::Trunk;
@@ -68,7 +68,7 @@ impl ServerConn {
 
     /// A stream of a connection that carries others too.
     pub(crate) fn of_stream(trunk: &Rc<Trunk>, stream: Key) -> Self {
-        let stream = Stream::of_server(trunk, stream);
+        let stream = Stream::new(trunk.clone(), stream);
         let machine = Machine::H2(stream.half());
         let mut this = Self::new(Link::Stream(stream), machine, trunk.server(), trunk.target);
         this.requests = trunk.count_request();

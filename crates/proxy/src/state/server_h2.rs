@@ -2,25 +2,24 @@
 
 use crate::settings::Reuse;
 use crate::state::server_connection::Target;
-use crate::state::thread_handle::LocalServer;
-use crate::state::thread_handle::ProxyRef;
-use crate::state::thread_handle::ServerRef;
+use crate::state::thread_handle::{LocalProxy, LocalServer, ProxyRef, ServerRef};
 use crate::state::worker::Worker;
 use crate::transport::channel::Link;
-use crate::transport::h2::Session;
+use crate::transport::h2::{Session, StreamCarrier};
 use crate::transport::socket::Transport;
-use crate::upstream::connect::reuse_policy;
 use mux::Side;
 use mux::h2::H2Conn;
 use mux::h2::Key;
 use reactor::TaskId;
 use reactor::Tick;
 use reactor::Wake;
+use std::any::Any;
 use std::cell::Cell;
 use std::cell::OnceCell;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 /// The scheme of requests that name none, as those of HTTP/1: as HAProxy has it, whatever the
@@ -330,5 +329,39 @@ impl Trunks {
         if let Some(list) = self.standing.borrow_mut().get_mut(&place(&trunk.server)) {
             list.retain(|it| !Rc::ptr_eq(it, trunk));
         }
+    }
+}
+
+/// When a request to a server may use an idle connection. One to no server in particular is its
+/// client's own.
+pub(crate) fn reuse_policy(backend: &LocalProxy, server: &ServerRef) -> Reuse {
+    let settings = backend.settings.back.as_ref().filter(|_| !server.is_direct());
+    settings.map_or(Reuse::Never, |back| back.reuse)
+}
+
+impl StreamCarrier for Trunk {
+    fn session(&self) -> &Rc<Session> {
+        &self.session
+    }
+
+    fn transport(&self) -> Option<&Transport> {
+        Trunk::transport(self)
+    }
+
+    fn local_address(&self) -> Option<SocketAddr> {
+        Trunk::transport(self)?.socket().local_address()
+    }
+
+    fn stream_opened(&self) {
+        self.stats().open_stream();
+    }
+
+    fn stream_closed(&self) {
+        self.stats().close_stream();
+        self.rest();
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
     }
 }

@@ -1,4 +1,4 @@
-//! The servers of a backend, some of which may come and go while the program runs. Never balances.
+//! The servers of a backend, some of which may come and go while the program runs.
 //!
 //! A server keeps its slot for good. One that is deleted is gone for everybody who looks; its
 //! memory stays, because a transaction may still hold it, and becomes that of a

@@ -1,8 +1,7 @@
 //! Names and numbers of a backend's servers, held while servers are added or deleted.
 
 use crate::settings;
-use crate::state::runtime::Back;
-use crate::state::runtime::Server;
+use crate::state::runtime::{Back, Server};
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::sync::Arc;

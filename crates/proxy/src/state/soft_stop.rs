@@ -1,5 +1,4 @@
-//! The soft stop: announced, then begun, then each client connection's moment to end. Never stops
-//! anything by itself.
+//! The soft stop: announced, then begun, then each client connection's moment to end.
 
 use crate::settings::soft_stop::Spread;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

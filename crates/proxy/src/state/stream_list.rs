@@ -1,5 +1,5 @@
 //! The streams that a thread serves, as `show sess` lists them, and their ends from outside
-//! (management.txt 9.3). Never reads or writes for one.
+//! (management.txt 9.3).
 //!
 //! A stream is listed from the moment at which its request is understood, in TCP mode from its
 //! start: connections that wait for a request are not streams. Places are reused, so that listing
@@ -10,8 +10,8 @@ pub mod http;
 use self::http::{Http, Message};
 use crate::state::client::Client;
 use crate::state::runtime::Shared;
-use crate::state::transaction_log::Cause;
 use crate::state::worker::Worker;
+use crate::stats::transaction_log::Cause;
 use crate::transport::channel::Link;
 use reactor::{TaskId, Tick, Wake};
 use sched::Usage;

@@ -1,5 +1,4 @@
-//! A thread's own handles on proxies and servers, with its counters at hand. Never shared: cloning one
-//! touches nothing that another thread writes.
+//! A thread's own handles on proxies and servers, with its counters at hand.
 
 use crate::state::runtime::{Proxy, Server};
 use crate::state::server_list::Servers;

@@ -3,8 +3,7 @@
 pub mod place;
 pub mod state;
 pub mod words;
-use crate::state::trace::state::Phase;
-use crate::state::trace::state::State;
+use crate::state::trace::state::{Phase, State};
 use crate::state::trace::words::Source;
 use std::sync::Mutex;
 use std::sync::MutexGuard;

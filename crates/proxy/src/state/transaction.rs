@@ -1,8 +1,8 @@
 //! One request or TCP stream: the data that its stages work on.
 
 use crate::state::client::Client;
-use crate::state::request_buffers::Lease;
-use crate::state::request_buffers::Notes;
+use crate::state::cookie_dates::Dates;
+use crate::state::request_buffers::{Lease, Notes};
 use crate::state::reservation::Claim;
 use crate::state::runtime::ProxyRef;
 use crate::state::server_connection::ServerConn;
@@ -10,7 +10,6 @@ use crate::state::services::Pieces;
 use crate::state::stream_list::Listed;
 use crate::state::worker::Worker;
 use crate::thread::future_pool::SeatPool;
-use crate::transaction::stages::cookie::Dates;
 use htx::Fields;
 use htx::Head;
 use mux::BodyKind;

@@ -1,5 +1,6 @@
-//! What all tasks of one thread share: its reactor, its pools, the process. Never crosses a thread.
+//! What all tasks of one thread share: its reactor, its pools, the process.
 
+use crate::state::client::Client;
 use crate::state::credentials::Verifier;
 use crate::state::flight_recorder::Recorder;
 use crate::state::listening::PausedListeners;
@@ -14,6 +15,8 @@ use crate::state::transaction::Seats;
 use crate::stats::counters::Block;
 use crate::thread::buffers::{Buffers, PoolUse};
 use crate::thread::memory::Level;
+use crate::transport::forwarder::Pools;
+use crate::transport::splice::PipePool;
 use mux::h2::flood::TurnLimits;
 use mux::{Side, h1, h2};
 use reactor::Thread;
@@ -32,9 +35,18 @@ const KEEP: usize = 256;
 /// Free notes that it keeps: as many as requests that are under way.
 const KEEP_NOTES: usize = 1_024;
 
+/// What is reported at the end of a client's connection, by rooms above this one.
+pub(crate) struct Hooks {
+    /// A client's session has ended.
+    pub(crate) session_ended: fn(&Client),
+    /// A client's HTTP/2 connection had streams refused or was ended by an error.
+    pub(crate) h2_refused: fn(&Client, &h2::Counters),
+}
+
 /// One thread's share of the proxy.
 pub struct Worker {
     own: Weak<Self>,
+    pub(crate) hooks: Hooks,
     /// The reactor.
     pub thread: Rc<Thread>,
     /// The process.
@@ -47,7 +59,7 @@ pub struct Worker {
     pub services: Box<dyn Services>,
     pub(crate) idle: IdlePool,
     /// Its free pipes.
-    pub(crate) pipes: crate::transport::splice::Shelf,
+    pub(crate) pipes: Rc<PipePool>,
     pub(crate) seats: Seats,
     pub(crate) streams: Streams,
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
@@ -105,11 +117,13 @@ impl Worker {
         thread: &Rc<Thread>,
         shared: &Arc<Shared>,
         services: Box<dyn Services>,
+        hooks: Hooks,
     ) -> Rc<Self> {
         let settings = &shared.settings;
         let handle = |proxy: &Arc<Proxy>| LocalProxy::new(proxy.clone(), thread.index);
         Rc::new_cyclic(|own| Self {
             own: own.clone(),
+            hooks,
             thread: thread.clone(),
             shared: shared.clone(),
             proxies: shared.proxies.iter().map(handle).collect(),
@@ -120,7 +134,7 @@ impl Worker {
                 settings.threads,
             ),
             services,
-            pipes: Default::default(),
+            pipes: PipePool::new(thread, settings.splice, &shared.pipes),
             idle: IdlePool::new(shared),
             seats: Seats::default(),
             streams: Streams::default(),
@@ -170,7 +184,7 @@ impl Worker {
     }
 
     /// What this thread keeps for use again.
-    pub fn pools(&self) -> Vec<PoolUse> {
+    pub fn pool_uses(&self) -> Vec<PoolUse> {
         let kept = |name, size, kept| PoolUse { name, size, allocated: kept, used: 0 };
         let workspaces = self.workspaces.borrow().len();
         let mut pools = self.buffers.pools().to_vec();
@@ -256,6 +270,12 @@ impl Worker {
     /// The proxy with a server side that has this name.
     pub fn backend(&self, name: &str) -> Option<&ProxyRef> {
         self.proxies.iter().find(|proxy| proxy.back.is_some() && proxy.name() == name)
+    }
+
+    /// What forwarding takes from the thread.
+    #[inline]
+    pub(crate) fn pools(&self) -> Pools<'_> {
+        Pools { buffers: &self.buffers, pipes: &self.pipes }
     }
 
     /// Gives a buffer back to the pool that it came from.

@@ -1,5 +1,4 @@
 //! Traffic counters: one block per thread, written by its owner alone, summed by whoever reads.
-//! Never a shared counter on the data path.
 
 use crate::stats::latency::Latencies;
 use std::sync::atomic::{

@@ -1,20 +1,22 @@
-//! What statistics and logs learn of transactions. Never changes what happens to them.
+//! What statistics and logs learn of transactions.
 
 use crate::logging::log;
 use crate::settings::Mode;
 use crate::state::client::Client;
+pub(crate) use crate::state::figures::blamed;
+use crate::state::figures::wall;
 use crate::state::request_buffers::Notes;
 use crate::state::reservation::Claim;
 use crate::state::runtime::{Proxy, ProxyRef};
 use crate::state::thread_handle::LocalProxy;
 pub(crate) use crate::state::transaction::Entered;
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Journal, Phase};
 use crate::stats::counters::{Block, Event, Metric};
 use crate::stats::latency::Span;
+use crate::stats::transaction_log::{Cause, Journal, Phase};
 use crate::telemetry::flight_recorder;
+use crate::telemetry::sample_context::View;
 use crate::telemetry::trace::points as trace;
-use crate::transaction::sample_context::{View, wall};
 use htx::HeaderId;
 use rules::RuleSet;
 use sample::regex::effort;
@@ -148,17 +150,6 @@ pub(crate) fn response_received(tx: &mut Transaction) {
         let block = claim.server().block();
         block.count(Metric::of_status(status));
         block.count(Metric::Requests);
-    }
-}
-
-/// What a response of a server counts as in stick tables: an error of the client, a failure of the
-/// server, or nothing.
-pub(crate) fn blamed(status: u16) -> &'static [DataType] {
-    match status {
-        400..500 => DataType::ERROR,
-        501 | 505 => &[],
-        500..600 => DataType::FAILURE,
-        _ => &[],
     }
 }
 

@@ -1,5 +1,4 @@
-//! `option contstats`: takes long transfers into the counters while they last. Never wakes a transfer
-//! that stands still.
+//! `option contstats`: takes long transfers into the counters while they last.
 
 use crate::state::transaction::Transaction;
 use crate::telemetry::accounting;

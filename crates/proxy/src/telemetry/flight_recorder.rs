@@ -1,14 +1,12 @@
-//! The flight recorder: what became of the last transactions of a thread, for `show why`. Never
-//! decides anything, and never waits for anybody.
+//! The flight recorder: what became of the last transactions of a thread, for `show why`.
 //!
 //! Each thread writes into its own two rings: one of all transactions, one of those that failed, so
 //! that failures stay while others pass. Records have a fixed size; texts are cut.
 
-use crate::state::flight_recorder::Flight;
-use crate::state::flight_recorder::Text;
+use crate::state::flight_recorder::{Flight, Text};
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::Journal;
 use crate::state::worker::Worker;
+use crate::stats::transaction_log::Journal;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Remembers how a request began; its head may be gone when it ends.
@@ -92,7 +90,8 @@ impl Worker {
 mod tests {
     use super::*;
     use crate::settings::Mode;
-    use crate::state::flight_recorder::{Chooser, KEPT, TEXT};
+    use crate::state::flight_recorder::{KEPT, TEXT};
+    use crate::stats::transaction_log::Chooser;
     use crate::testing;
     use crate::testing::{Origin, World};
     use std::io::{Read, Write};

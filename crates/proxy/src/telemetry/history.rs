@@ -1,5 +1,4 @@
-//! What the dashboard's charts draw, of the last minutes, for those who open it later. Never sampled
-//! unless there is a page to show it on.
+//! What the dashboard's charts draw, of the last minutes, for those who open it later.
 //!
 //! One point per second: of the whole process, and of the first [`PROXIES`] proxies. A point of a
 //! proxy takes 40 bytes, so 600 of each take 770 kB; what percentiles are computed from takes at
@@ -16,7 +15,8 @@ pub(crate) fn keep(shared: &Arc<Shared>) {
     if shared.history.seconds > 0 {
         let mut sampler = Sampler::new(shared);
         let (due, work) = (sampler.due(), &shared.work);
-        let job = move |worker: &crate::Worker, now| sampler.step(&worker.shared, now);
+        let job =
+            move |worker: &crate::state::worker::Worker, now| sampler.step(&worker.shared, now);
         let _ = work.add(0, work.all_threads(), due, Box::new(job));
     }
 }

@@ -1,5 +1,5 @@
-//! The last invalid request of each frontend and the last invalid response of each backend, as `show errors` shows
-//! them (management.txt 9.3). Never judges one.
+//! The last invalid request of each frontend and the last invalid response of each backend, as
+//! `show errors` shows them (management.txt 9.3).
 //!
 //! A copy is made only when a message is refused: at most one buffer per side of a proxy is kept.
 

@@ -1,5 +1,4 @@
-//! A thread's buffers, and how many of them there may be. Never lets those that wait for one lock
-//! each other out: what ends a transaction may use the reserve.
+//! A thread's buffers, and how many of them there may be.
 
 use crate::settings::memory::Limit;
 use buf::{Buf, Levels, Pool};

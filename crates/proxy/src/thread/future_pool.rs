@@ -1,5 +1,4 @@
 //! The pool of transaction futures: pinned places that are refilled without allocating.
-//! Never knows what a transaction does.
 
 use pin_project_lite::pin_project;
 use std::cell::RefCell;

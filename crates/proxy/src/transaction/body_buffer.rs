@@ -1,11 +1,11 @@
-//! The body of a message as far as it has been received, for rules that look at it. Never takes a byte of it away:
-//! what was looked at goes on afterwards.
+//! The body of a message as far as it has been received, for rules that look at it.
 
-use crate::state::request_buffers::Notes;
+use crate::state::request_buffers::Seen;
+use crate::state::request_buffers::chunks;
 use crate::state::runtime::Proxy;
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::stats::counters::Metric;
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::read_request;
 use mux::{BodyKind, h1};
 use sample::Side;
@@ -128,16 +128,6 @@ fn is_over(tx: &Transaction, deadline: Option<Tick>) -> bool {
     deadline.is_some_and(|deadline| deadline.is_due(tx.worker.thread.tick()))
 }
 
-/// How far looks at a body have come, while what is received stays where it is: what has been read
-/// is not read again when more of it comes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    /// Where the next chunk begins.
-    at: usize,
-    /// Bytes of payload before that.
-    payload: usize,
-}
-
 /// Takes note of the body as far as it is there; whether that is at least so much, or enough.
 fn look(
     tx: &mut Transaction,
@@ -196,30 +186,6 @@ pub(crate) fn pass_on(tx: &mut Transaction, side: Side) {
     tx.notes.journal.ahead[side as usize] = None;
 }
 
-/// What is there of a body that stands untouched at the front of `input`.
-pub(crate) fn untouched<'n>(notes: &'n Notes, side: Side, input: &'n [u8]) -> Option<&'n [u8]> {
-    match notes.journal.ahead[side as usize]? {
-        BodyKind::None => Some(&[]),
-        BodyKind::Length(length) => {
-            let length = usize::try_from(length).unwrap_or(usize::MAX);
-            Some(&input[..input.len().min(length)])
-        }
-        BodyKind::Chunked => Some(notes.decoded[side as usize].get_or_init(|| {
-            let mut body = Vec::new();
-            chunks(input, &mut body, &mut Seen::default());
-            body
-        })),
-        BodyKind::UntilClose => Some(input),
-        BodyKind::Tunnel => None,
-    }
-}
-
-/// What is known of chunks that stand untouched at the front of `input`.
-pub(crate) fn seen_chunks(notes: &Notes, side: Side, input: &[u8]) -> Option<Chunks> {
-    let chunked = notes.journal.ahead[side as usize] == Some(BodyKind::Chunked);
-    chunked.then(|| chunks(input, &mut Vec::new(), &mut Seen::default()))
-}
-
 /// A client that waits to be told to send its body is told so.
 fn encourage(tx: &mut Transaction) {
     if tx.request_body.is_empty() || !h1::expects_continue(&tx.space.request) {
@@ -253,48 +219,6 @@ fn peek(kind: BodyKind, input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) -> bo
             false
         }
     }
-}
-
-/// What is known of chunks beside their payload.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Chunks {
-    /// All is there.
-    pub(crate) complete: bool,
-    /// Bytes of the last chunk that are announced and not there.
-    pub(crate) missing: usize,
-    /// Where the trailers begin, once all is there.
-    pub(crate) trailers: usize,
-}
-
-/// The payload of chunks (RFC 9112 section 7.1). Malformed ones end it: whoever forwards them says
-/// what is wrong.
-fn chunks(input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) -> Chunks {
-    let end_of_line = |rest: &[u8]| memchr::memchr(b'\n', rest);
-    let until = |missing| Chunks { missing, ..Chunks::default() };
-    loop {
-        let at = seen.at;
-        let left = &input[at..];
-        let Some(end) = end_of_line(left) else { return until(0) };
-        let digits = left[..end].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-        let size = std::str::from_utf8(&left[..digits]).ok();
-        let size = size.and_then(|text| usize::from_str_radix(text, 16).ok());
-        let whole = Chunks { complete: true, missing: 0, trailers: at + end + 1 };
-        let Some(size) = size else { return Chunks { trailers: input.len(), ..whole } };
-        let rest = &left[end + 1..];
-        if size == 0 {
-            return if ends_trailers(rest) { whole } else { until(0) };
-        }
-        body.extend_from_slice(&rest[..rest.len().min(size)]);
-        let Some(next) = rest.get(size..) else { return until(size - rest.len()) };
-        let Some(behind) = end_of_line(next) else { return until(0) };
-        *seen = Seen { at: at + end + 1 + size + behind + 1, payload: body.len() };
-    }
-}
-
-/// Whether the empty line behind the trailers is there.
-fn ends_trailers(trailers: &[u8]) -> bool {
-    let mut lines = trailers.split_inclusive(|byte| *byte == b'\n');
-    lines.any(|line| line == b"\r\n" || line == b"\n")
 }
 
 #[cfg(test)]

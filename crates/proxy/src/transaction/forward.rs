@@ -1,9 +1,8 @@
 //! Request and response on their way through: both directions of a transaction at once.
-//! Never chooses a server and never sends a request again: it says when.
 
 use crate::settings::RetryOn;
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::telemetry::contstats::Meter;
 use crate::telemetry::h2_byte_count;
@@ -11,18 +10,18 @@ use crate::telemetry::last_invalid;
 use crate::telemetry::trace::points as trace;
 use crate::thread::buffers::Claim;
 use crate::transaction::body_buffer;
+use crate::transaction::connect::Reason;
 use crate::transaction::http_rules;
+use crate::transaction::retry;
+use crate::transaction::splicing;
 use crate::transaction::stages::checkcache;
 use crate::transaction::stages::cookie;
 use crate::transaction::stages::header_case;
 use crate::transaction::stages::sticking;
-use crate::transaction::stages::traffic_health;
 use crate::transaction::tcp_content_rules;
 use crate::transport::forwarder::{Ends, Fault, Step};
-use crate::transport::splice;
 use crate::transport::splice::Splicing;
-use crate::upstream::connect::Reason;
-use crate::upstream::retry;
+use crate::upstream::traffic_health;
 use balance::Sign;
 use buf::Buf;
 use mux::BodyKind;
@@ -106,7 +105,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
         minds_close: minds_close(tx),
         up: Step::AwaitsDestination,
         down: Step::AwaitsSource,
-        splicing: splice::of(tx),
+        splicing: splicing::of(tx),
         claim: Claim::default(),
         client_seen: now,
         server_seen: now,
@@ -180,7 +179,7 @@ impl Exchange {
         let from = (&client.socket, &mut client.mux);
         let mut ends =
             Ends { from, to: server.ends(), need: Urgency::Ordinary, splicing: self.splicing[0] };
-        let result = space.up.step(&tx.worker, &mut client.input, &mut ends);
+        let result = space.up.step(tx.worker.pools(), &mut client.input, &mut ends);
         let now = tx.worker.thread.tick();
         if space.up.sent != before.0 {
             self.server_seen = now;
@@ -262,7 +261,7 @@ impl Exchange {
         let (input, from) = server.input_and_ends();
         let to = (&client.socket, &mut client.mux);
         let mut ends = Ends { from, to, need: Urgency::Urgent, splicing: self.splicing[1] };
-        let result = space.down.step(&tx.worker, input, &mut ends);
+        let result = space.down.step(tx.worker.pools(), input, &mut ends);
         let now = tx.worker.thread.tick();
         if space.down.sent != before.0 {
             self.client_seen = now;

@@ -1,4 +1,4 @@
-//! Rules applied to a transaction, and what follows from their verdicts. Never evaluates one by itself.
+//! Rules applied to a transaction, and what follows from their verdicts.
 //!
 //! Order (manual section 4): `http-request` rules, statistics page and `redirect` rules of the
 //! frontend, then those of the backend; `http-response` rules of the backend, then of the frontend;
@@ -9,18 +9,16 @@ use crate::logging::log;
 use crate::settings::Mode;
 use crate::state::runtime::{ProxyRef, RulesAtHand};
 use crate::state::services::{Answer, Body};
-pub(crate) use crate::state::transaction::Pause;
-pub(crate) use crate::state::transaction::Persistence;
-pub(crate) use crate::state::transaction::Progress;
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
+pub(crate) use crate::state::transaction::{Pause, Persistence, Progress};
 use crate::stats::counters::Metric;
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::transaction::body_buffer;
 use crate::transaction::local_response;
 use crate::transaction::password_worker;
 use crate::transaction::stages::header_case;
-use crate::transport::tls_handshake;
+use crate::transaction::tls_wait;
 use buf::Buf;
 use htx::Version;
 use mux::BodyKind;
@@ -179,7 +177,7 @@ async fn patiently(
             Need::Body { span, at_least } => {
                 Box::pin(body_buffer::wait(tx, Some(span), at_least)).await?;
             }
-            Need::Handshake => Box::pin(tls_handshake::end(tx)).await?,
+            Need::Handshake => Box::pin(tls_wait::end(tx)).await?,
             Need::Turn => Box::pin(take_turns(tx)).await,
             Need::Bytes => {
                 Box::pin(password_worker::run(tx)).await;

@@ -1,15 +1,15 @@
-//! Answers that the proxy gives by itself. Never decides that one is due.
+//! Answers that the proxy gives by itself.
 
 use crate::settings::ErrorReply;
 use crate::state::runtime::{Proxy, ProxyRef, Shared};
 use crate::state::services::Pieces;
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::telemetry::h2_byte_count;
+use crate::telemetry::sample_context::View;
 use crate::telemetry::trace::points as trace;
 use crate::transaction::http_rules;
-use crate::transaction::sample_context::View;
 use crate::transaction::stages::header_case;
 use htx::Head;
 use mux::BodyKind;

@@ -1,10 +1,7 @@
-//! Passwords whose hashes take milliseconds: verified on a thread beside, while the transaction waits. Never on the
-//! thread that serves, unless somebody asks who cannot wait: a response rule, or what chooses a
-//! server.
+//! Passwords whose hashes take milliseconds: verified on a thread beside, while the transaction
+//! waits.
 
-use crate::state::credentials::Job;
-use crate::state::credentials::PENDING;
-use crate::state::credentials::RIGHT;
+use crate::state::credentials::{Job, PENDING, RIGHT};
 use crate::state::queue::Waiter;
 use crate::state::transaction::Transaction;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Receiving the head of a request. Never looks at what it says.
+//! Receiving the head of a request.
 
 use crate::state::transaction::{Arrival, Transaction};
-use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::h2_byte_count;
 use crate::telemetry::last_invalid;
 use crate::telemetry::trace::points as trace;

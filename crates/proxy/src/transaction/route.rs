@@ -1,11 +1,10 @@
 //! Where a request goes: rules of the frontend, choice of the backend, rules of the backend.
-//! Never talks to a server.
 
 use crate::settings::Mode;
 use crate::state::runtime::{Proxy, ProxyRef};
 use crate::state::services::Visit;
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::transaction::body_buffer;
 use crate::transaction::http_rules;

@@ -1,5 +1,4 @@
-//! The life of one HTTP request, top to bottom. Never borrows from its connection: it owns its parts and
-//! hands them back.
+//! The life of one HTTP request, top to bottom.
 
 use crate::settings::Mode;
 use crate::state::client::Last;
@@ -8,16 +7,12 @@ use crate::state::request_buffers::Lease;
 use crate::state::runtime::ProxyRef;
 use crate::state::stream_list::Listed;
 use crate::state::stream_list::http::Http;
-use crate::state::transaction::Arrival;
-use crate::state::transaction::Haste;
-use crate::state::transaction::Interim;
-use crate::state::transaction::Outcome;
-use crate::state::transaction::Parts;
-use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Journal, Phase};
+use crate::state::transaction::{Arrival, Haste, Interim, Outcome, Parts, Transaction};
+use crate::stats::transaction_log::{Cause, Failure, Journal, Phase};
 use crate::telemetry::accounting;
 use crate::telemetry::flight_recorder;
 use crate::telemetry::trace::points as trace;
+use crate::transaction::connect;
 use crate::transaction::forward;
 use crate::transaction::http_rules;
 use crate::transaction::local_response;
@@ -25,11 +20,10 @@ use crate::transaction::read_request;
 use crate::transaction::route;
 use crate::transaction::route::Route;
 use crate::transaction::stages::cookie::Dates;
-use crate::transaction::stages::traffic_health;
 use crate::transaction::tcp_content_rules;
 use crate::transport::socket::Transport;
 use crate::transport::tls_facts::Failed;
-use crate::upstream::connect;
+use crate::upstream::traffic_health;
 use mux::BodyKind;
 use stdx::prefetch;
 use table::DataType;

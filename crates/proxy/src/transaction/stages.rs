@@ -1,6 +1,6 @@
 //! Features that act on a request or response at one stage each.
 
-pub(crate) mod balance_key;
+pub(crate) mod body_for_balance;
 pub(crate) mod checkcache;
 pub(crate) mod cookie;
 pub(crate) mod header_case;
@@ -8,4 +8,3 @@ pub(crate) mod rdp_cookie;
 pub(crate) mod rewrite;
 pub(crate) mod server_redirect;
 pub(crate) mod sticking;
-pub(crate) mod traffic_health;

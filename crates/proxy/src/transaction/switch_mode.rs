@@ -1,17 +1,16 @@
-//! Sessions that begin in TCP mode and go on in HTTP mode (manual section 4). Never goes back.
+//! Sessions that begin in TCP mode and go on in HTTP mode (manual section 4).
 //!
 //! The first request of a client that speaks HTTP/1 belongs to the session: what rules have left in
 //! variables and counters stays. A session whose client speaks HTTP/2 vanishes, because it is none
 //! of the streams.
 
-use crate::frontend::client;
-use crate::frontend::h2_connection;
 use crate::settings::Mode;
 use crate::state::client::Client;
 use crate::state::runtime::ProxyRef;
 use crate::state::transaction::{Arrival, Outcome, Transaction};
-use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
+use crate::transaction::first_bytes;
 use crate::transaction::read_request;
 use crate::transaction::route;
 use crate::transport::codec::Machine;
@@ -56,9 +55,9 @@ pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
 async fn speaks_h2(client: &mut Client) -> bool {
     if client.input.is_empty() {
         // That none come is for the first request to tell.
-        client::first_bytes(client).await;
+        first_bytes::first_bytes(client).await;
     }
-    h2_connection::recognize(client).await
+    first_bytes::recognize(client).await
 }
 
 /// The first request. Of one that goes to its backend directly, no rule of the frontend is looked

@@ -1,7 +1,7 @@
-//! Sessions of proxies in TCP mode: bytes both ways until both sides have said all. Never looks at them.
+//! Sessions of proxies in TCP mode: bytes both ways until both sides have said all.
 //!
 //! Choice of the server, queues and retries are those of every transaction
-//! ([`crate::upstream::connect`]); what is different is how a connection is known to stand, and
+//! ([`crate::transaction::connect`]); what is different is how a connection is known to stand, and
 //! that nothing is understood.
 
 mod pipe;
@@ -11,21 +11,23 @@ mod tests;
 use crate::settings::Mode;
 use crate::state::client::Client;
 use crate::state::transaction::{Arrival, Outcome, Parts, Transaction};
-use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::state::worker::Worker;
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::telemetry::contstats::Meter;
 use crate::telemetry::trace::points as trace;
 use crate::thread::buffers::Claim;
+use crate::transaction::connect;
 use crate::transaction::route;
+use crate::transaction::splicing;
 use crate::transaction::stages::sticking;
 use crate::transaction::switch_mode;
 use crate::transaction::switch_mode::Upgrade;
 use crate::transaction::tcp_content_rules;
 use crate::transaction::tcp_content_rules::{Inspection, Passed};
 use crate::transport::channel::Link;
-use crate::transport::splice;
-use crate::upstream::connect;
+pub(crate) use crate::upstream::client_presence::gather;
+use crate::upstream::client_presence::is_transient;
 use buf::Buf;
 use pipe::{Fault, Pipe, Step};
 use reactor::{Class, Tick, Urgency};
@@ -101,19 +103,6 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     result.map(|()| Course::Over)
 }
 
-/// How far reading from a client has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Gathered {
-    /// More may come; the task is woken then.
-    Some,
-    /// The buffer is full.
-    Full,
-    /// The client has said all.
-    All,
-    /// The connection is broken.
-    Broken,
-}
-
 /// Waits for a buffer for what the client has sent, if there is none.
 pub(crate) async fn await_buffer(tx: &mut Transaction, deadline: Option<Tick>) {
     let (client, buffers) = (&mut tx.client, &tx.worker.buffers);
@@ -121,46 +110,6 @@ pub(crate) async fn await_buffer(tx: &mut Transaction, deadline: Option<Tick>) {
         return;
     }
     client.input = buffers.take(Urgency::Ordinary, deadline).await.unwrap_or_else(Buf::empty);
-}
-
-/// Reads what the client sends while there is no server yet.
-pub(crate) fn gather(tx: &mut Transaction) -> Gathered {
-    let client = &mut tx.client;
-    let gathered = loop {
-        if !client.socket.is_readable() {
-            client.socket.want_read();
-            break Gathered::Some;
-        }
-        if client.input.capacity() == 0 {
-            // Without a buffer it is not read now; who has to have it waits for one before.
-            let Some(fresh) = tx.worker.buffers.try_take(Urgency::Ordinary) else {
-                break Gathered::Some;
-            };
-            client.input = fresh;
-        }
-        if client.input.room() == 0 {
-            break Gathered::Full;
-        }
-        match client.socket.recv(client.input.space()) {
-            Ok(0) => break Gathered::All,
-            Ok(count) => client.input.filled(count),
-            Err(error) if is_transient(&error) => {}
-            Err(_) => break Gathered::Broken,
-        }
-    };
-    if client.input.is_empty() {
-        tx.worker.release(std::mem::replace(&mut client.input, Buf::empty()));
-    }
-    gathered
-}
-
-/// Reads what the client sends. `true`: it has left and wants nothing.
-pub(crate) fn has_left(tx: &mut Transaction) -> bool {
-    match gather(tx) {
-        Gathered::Some | Gathered::Full => false,
-        Gathered::All => tx.client.input.is_empty(),
-        Gathered::Broken => true,
-    }
 }
 
 /// Writes the first bytes to a server; an empty write tells as well whether the connection stands.
@@ -175,10 +124,6 @@ pub(crate) fn greet(tx: &mut Transaction, to: &Link) -> io::Result<bool> {
         Err(error) if is_transient(&error) => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-fn is_transient(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 /// Both directions of a session.
@@ -202,7 +147,7 @@ impl Relay {
     fn new(tx: &mut Transaction) -> Self {
         let now = tx.worker.thread.tick();
         let input = std::mem::replace(&mut tx.client.input, Buf::empty());
-        let splicing = splice::of(tx);
+        let splicing = splicing::of(tx);
         let up = Pipe::new(input, tx.space.up.sent, Urgency::Ordinary, splicing[0]);
         let down = Pipe::new(Buf::empty(), 0, Urgency::Urgent, splicing[1]);
         let inspection = Inspection::begin(tx);
@@ -278,7 +223,7 @@ impl Relay {
         }
         let input = tx.server.as_mut().map(|server| server.take_input());
         self.down =
-            Pipe::new(input.unwrap_or_else(Buf::empty), 0, Urgency::Urgent, splice::of(tx)[1]);
+            Pipe::new(input.unwrap_or_else(Buf::empty), 0, Urgency::Urgent, splicing::of(tx)[1]);
         if let tcp_content_rules::Decision::Close = decision {
             self.up.end();
             self.down.end();

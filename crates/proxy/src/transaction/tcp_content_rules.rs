@@ -1,4 +1,4 @@
-//! `tcp-request content` and `tcp-response content`: rules that may wait for bytes. Never forwards any.
+//! `tcp-request content` and `tcp-response content`: rules that may wait for bytes.
 //!
 //! The rules are looked at from the first one on whenever something has arrived, until one decides,
 //! or until nothing can change any more: the delay is over, the buffer is full, or the peer has
@@ -9,13 +9,13 @@ use crate::discovery::lookup;
 use crate::settings::{Mode, RetryOn};
 use crate::state::runtime::{Proxy, ProxyRef};
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::stats::counters::Metric;
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::transaction::http_rules;
+use crate::transaction::retry;
 use crate::transaction::tcp;
-use crate::transaction::tcp::Gathered;
-use crate::upstream::retry;
+use crate::upstream::client_presence::Gathered;
 use mux::{Side, h1};
 use rules::action::Control;
 use rules::{Action, Cursor, RuleSet, Rules, Spoken, Verdict};

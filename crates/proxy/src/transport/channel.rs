@@ -1,11 +1,9 @@
-//! What a message travels on: a connection of its own, or a stream that shares one. Never looks at
-//! what travels.
+//! What a message travels on: a connection of its own, or a stream that shares one.
 //!
 //! A transaction has one on either side. Whatever it is, reading and writing it, waiting for it and
 //! closing it look the same.
 
-use crate::state::client_h2::Front;
-use crate::transport::h2::Stream;
+use crate::transport::h2::{Stream, StreamCarrier};
 use crate::transport::socket::Transport;
 use mux::h2::Ready;
 use reactor::{Handle, Socket, TaskId, TcpInfo, Thread};
@@ -23,11 +21,11 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    /// The client's connection that it is a stream of, if it is one.
-    pub(crate) fn front(&self) -> Option<Rc<Front>> {
+    /// The connection that it is a stream of, if it is one.
+    pub(crate) fn carrier_of_stream(&self) -> Option<&Rc<dyn StreamCarrier>> {
         match self {
             Self::Socket(_) => None,
-            Self::Stream(stream) => stream.front().cloned(),
+            Self::Stream(stream) => Some(stream.carrier()),
         }
     }
 

@@ -1,5 +1,5 @@
-//! How messages are read and written on a [`crate::transport::channel::Link`], whatever the version of HTTP. Never
-//! touches bytes itself: the machines in `mux` do.
+//! How messages are read and written on a [`crate::transport::channel::Link`], whatever the version
+//! of HTTP.
 
 use crate::transport::h2::Half;
 use htx::{Fields, Head, Version};

@@ -1,19 +1,19 @@
-//! One direction of a transaction: payload from one connection to the other. Never parses a head and
-//! never waits: it says what it waits for.
+//! One direction of a transaction: payload from one connection to the other.
 //!
 //! Payload is not copied: it goes out of the buffer that it was received into, in one vectored
 //! write with the framing around it.
 
-use crate::state::worker::Worker;
+use crate::thread::buffers::Buffers;
 use crate::transport::channel::Link;
 use crate::transport::codec::Machine;
 use crate::transport::splice;
-use crate::transport::splice::{Lane, Splicing};
+use crate::transport::splice::{Lane, PipePool, Splicing};
 use buf::Buf;
 use htx::Fields;
 use mux::h1::Eof;
 use reactor::Urgency;
 use std::io::{self, IoSlice};
+use std::rc::Rc;
 
 /// Reads of one step, after which others have their turn.
 const READS: u32 = 16;
@@ -26,6 +26,22 @@ const COPIED: usize = 2_048;
 
 /// Small pieces that have been received together are gathered up to this, and written together.
 const GATHERED: usize = 4_096;
+
+/// What forwarding takes from its thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Pools<'a> {
+    pub(crate) buffers: &'a Buffers,
+    pub(crate) pipes: &'a Rc<PipePool>,
+}
+
+impl Pools<'_> {
+    /// Gives a buffer back to the pool that it came from.
+    fn release(self, buffer: Buf) {
+        if buffer.capacity() > 0 {
+            self.buffers.give(buffer);
+        }
+    }
+}
 
 /// Bytes to be written, whose memory is kept for the next ones.
 #[derive(Debug, Default)]
@@ -187,7 +203,7 @@ impl Flow {
     /// Reads, frames and writes until one of the ends has to be waited for.
     pub(crate) fn step(
         &mut self,
-        worker: &Worker,
+        pools: Pools<'_>,
         input: &mut Buf,
         ends: &mut Ends<'_>,
     ) -> Result<Step, Fault> {
@@ -208,9 +224,9 @@ impl Flow {
                 continue;
             }
             reads += 1;
-            let awaited = match self.splices(worker, input, ends) {
-                true => self.refill_lane(worker, input, ends)?,
-                false => self.refill(worker, input, ends)?,
+            let awaited = match self.splices(pools, input, ends) {
+                true => self.refill_lane(pools, input, ends)?,
+                false => self.refill(pools, input, ends)?,
             };
             if let Some(awaited) = awaited {
                 self.lane = None;
@@ -351,19 +367,19 @@ impl Flow {
 
     /// Whether what comes next goes through a pipe: there is more of it than a buffer holds, it is
     /// framed already, and nobody wants to see it. Takes a pipe.
-    fn splices(&mut self, worker: &Worker, input: &Buf, ends: &Ends<'_>) -> bool {
+    fn splices(&mut self, pools: Pools<'_>, input: &Buf, ends: &Ends<'_>) -> bool {
         let wanted = match ends.splicing {
             Splicing::Never => return false,
             Splicing::Bulk => self.filled,
             Splicing::Always => true,
         };
         let bare = ends.from.0.bare().is_some() && ends.to.0.bare().is_some();
-        let much = ends.from.1.payload_left() > worker.buffers.size() as u64;
+        let much = ends.from.1.payload_left() > pools.buffers.size() as u64;
         let unseen = input.is_empty() && self.keep.is_none() && !self.discards;
         if !wanted || !bare || !much || !unseen || ends.to.1.frames_payload() {
             return false;
         }
-        self.lane = self.lane.take().or_else(|| Lane::take(worker));
+        self.lane = self.lane.take().or_else(|| Lane::take(pools.pipes));
         self.lane.is_some()
     }
 
@@ -371,7 +387,7 @@ impl Flow {
     #[inline(never)]
     fn refill_lane(
         &mut self,
-        worker: &Worker,
+        pools: Pools<'_>,
         input: &mut Buf,
         ends: &mut Ends<'_>,
     ) -> Result<Option<Step>, Fault> {
@@ -383,7 +399,7 @@ impl Flow {
             Ok(count) => {
                 let count = count as u64;
                 self.read += count;
-                self.filled = 2 * count > worker.buffers.size() as u64;
+                self.filled = 2 * count > pools.buffers.size() as u64;
                 self.received = ends.from.1.skip_payload(count);
                 if self.received {
                     from.recheck_readable();
@@ -392,7 +408,7 @@ impl Flow {
                 Ok(None)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Ok(Some(Self::wait(worker, input)))
+                Ok(Some(Self::wait(pools, input)))
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
             Err(error) if splice::is_unable(&error) => {
@@ -431,14 +447,14 @@ impl Flow {
     /// Reads more from the source, unless something has to be waited for.
     fn refill(
         &mut self,
-        worker: &Worker,
+        pools: Pools<'_>,
         input: &mut Buf,
         ends: &mut Ends<'_>,
     ) -> Result<Option<Step>, Fault> {
         if !ends.from.0.is_readable() {
-            return Ok(Some(Self::wait(worker, input)));
+            return Ok(Some(Self::wait(pools, input)));
         }
-        if !self.make_room(worker, input, ends) {
+        if !self.make_room(pools, input, ends) {
             return Ok(Some(Step::AwaitsBuffer));
         }
         loop {
@@ -447,13 +463,13 @@ impl Flow {
             match ends.from.0.recv(space) {
                 Ok(0) => return self.end_of_stream(ends).map(|()| None),
                 Ok(count) => {
-                    self.filled = count == room || count > worker.buffers.size();
+                    self.filled = count == room || count > pools.buffers.size();
                     self.read += count as u64;
                     input.filled(count);
                     return Ok(None);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Ok(Some(Self::wait(worker, input)));
+                    return Ok(Some(Self::wait(pools, input)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(Fault::Read(error)),
@@ -462,9 +478,9 @@ impl Flow {
     }
 
     /// There is nothing to read now, and nothing to keep a buffer for while waiting.
-    fn wait(worker: &Worker, input: &mut Buf) -> Step {
+    fn wait(pools: Pools<'_>, input: &mut Buf) -> Step {
         if input.is_empty() {
-            worker.release(std::mem::replace(input, Buf::empty()));
+            pools.release(std::mem::replace(input, Buf::empty()));
         }
         Step::AwaitsSource
     }
@@ -481,15 +497,15 @@ impl Flow {
 
     /// Makes free space, in a bigger buffer if the source has filled this one and has more.
     /// `false`: there is no buffer.
-    fn make_room(&mut self, worker: &Worker, input: &mut Buf, ends: &Ends<'_>) -> bool {
-        let ordinary = worker.buffers.size();
+    fn make_room(&mut self, pools: Pools<'_>, input: &mut Buf, ends: &Ends<'_>) -> bool {
+        let ordinary = pools.buffers.size();
         let has_more = ends.from.1.payload_left() > ordinary as u64;
         let pays = self.filled && input.capacity() <= ordinary && has_more;
-        if pays && let Some(mut bigger) = worker.buffers.take_bulk() {
+        if pays && let Some(mut bigger) = pools.buffers.take_bulk() {
             bigger.append(input.data());
-            worker.release(std::mem::replace(input, bigger));
+            pools.release(std::mem::replace(input, bigger));
         } else if input.capacity() == 0 {
-            let Some(fresh) = worker.buffers.try_take(ends.need) else { return false };
+            let Some(fresh) = pools.buffers.try_take(ends.need) else { return false };
             *input = fresh;
         }
         if input.room() == 0 {

@@ -1,4 +1,4 @@
-//! A connection as bytes travel on it: in the clear, or through TLS. Never looks at what travels.
+//! A connection as bytes travel on it: in the clear, or through TLS.
 //!
 //! Both look the same to those who read and write. In the clear there is one test of a pointer more
 //! than with the socket itself; what TLS takes lies apart.

@@ -1,17 +1,15 @@
-//! Payload that goes through pipes of the system instead of buffers (`option splice-auto` and its family).
-//! Never looks at it.
+//! Payload that goes through pipes of the system instead of buffers (`option splice-auto` and its
+//! family).
 //!
 //! Pipes are few (`maxpipes`) and kept by the thread that opened them: a direction takes one when
 //! it has something to move, and gives it back when it has moved all. Without one bytes are copied.
 
-use crate::settings::splice::Wishes;
-use crate::state::runtime::ProxyRef;
-use crate::state::transaction::Transaction;
-use crate::state::worker::Worker;
-use reactor::{Pipe, Socket};
+use crate::settings::splice::Limits as PipeLimits;
+use reactor::{Pipe, Socket, Thread};
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Free pipes that a thread keeps.
@@ -28,23 +26,6 @@ pub(crate) enum Splicing {
     Bulk,
     /// Whenever there is more than a buffer holds.
     Always,
-}
-
-/// What both directions of a transaction do: towards the server, towards the client.
-pub(crate) fn of(tx: &Transaction) -> [Splicing; 2] {
-    if tx.worker.shared.settings.splice.pipes == 0 {
-        return [Splicing::Never; 2];
-    }
-    let (front, side): (&ProxyRef, &ProxyRef) = (&tx.client.proxy, tx.side());
-    let (front, back) = (front.settings.splice, side.settings.splice);
-    let either = |wish: fn(Wishes) -> bool| wish(front) || wish(back);
-    let auto = either(|it| it.auto);
-    let decide = |always| match (always, auto) {
-        (true, _) => Splicing::Always,
-        (false, true) => Splicing::Bulk,
-        (false, false) => Splicing::Never,
-    };
-    [decide(either(|it| it.request)), decide(either(|it| it.response))]
 }
 
 /// Whether a socket is of a kind that no pipe can be filled from.
@@ -74,38 +55,50 @@ impl Pipes {
 }
 
 /// The free pipes of a thread.
-#[derive(Debug, Default)]
-pub(crate) struct Shelf(RefCell<Vec<Pipe>>);
+#[derive(Debug)]
+pub(crate) struct PipePool {
+    thread: Rc<Thread>,
+    limits: PipeLimits,
+    free: RefCell<Vec<Pipe>>,
+    process: Arc<Pipes>,
+}
+
+impl PipePool {
+    pub(crate) fn new(thread: &Rc<Thread>, limits: PipeLimits, process: &Arc<Pipes>) -> Rc<Self> {
+        let (thread, process) = (thread.clone(), process.clone());
+        Rc::new(Self { thread, limits, free: RefCell::default(), process })
+    }
+
+    /// A new pipe, unless the process has as many as it may.
+    fn open(&self) -> Option<Pipe> {
+        let count = |now: u32| (now < self.limits.pipes).then_some(now + 1);
+        self.process.open.fetch_update(Relaxed, Relaxed, count).ok()?;
+        let opened = Pipe::open(&self.thread, self.limits.size as usize);
+        if opened.is_err() {
+            self.process.open.fetch_sub(1, Relaxed);
+        }
+        opened.ok()
+    }
+}
 
 /// A pipe in use by one direction.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    worker: Rc<Worker>,
+    pool: Rc<PipePool>,
     pipe: Option<Pipe>,
     moved: u64,
 }
 
 impl Lane {
     /// Takes a pipe, if there is one to be had.
-    pub(crate) fn take(worker: &Worker) -> Option<Self> {
-        let free = worker.pipes.0.borrow_mut().pop();
+    pub(crate) fn take(pool: &Rc<PipePool>) -> Option<Self> {
+        let free = pool.free.borrow_mut().pop();
         let pipe = match free {
             Some(pipe) => pipe,
-            None => Self::open(worker)?,
+            None => pool.open()?,
         };
-        worker.shared.pipes.used.fetch_add(1, Relaxed);
-        Some(Self { worker: worker.handle()?, pipe: Some(pipe), moved: 0 })
-    }
-
-    fn open(worker: &Worker) -> Option<Pipe> {
-        let (limits, pipes) = (worker.shared.settings.splice, &worker.shared.pipes);
-        let count = |now: u32| (now < limits.pipes).then_some(now + 1);
-        pipes.open.fetch_update(Relaxed, Relaxed, count).ok()?;
-        let opened = Pipe::open(&worker.thread, limits.size as usize);
-        if opened.is_err() {
-            pipes.open.fetch_sub(1, Relaxed);
-        }
-        opened.ok()
+        pool.process.used.fetch_add(1, Relaxed);
+        Some(Self { pool: pool.clone(), pipe: Some(pipe), moved: 0 })
     }
 
     fn pipe(&mut self) -> &mut Pipe {
@@ -143,14 +136,14 @@ impl Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        let pipes = &self.worker.shared.pipes;
-        pipes.used.fetch_sub(1, Relaxed);
-        pipes.bytes.fetch_add(self.moved, Relaxed);
+        let process = &self.pool.process;
+        process.used.fetch_sub(1, Relaxed);
+        process.bytes.fetch_add(self.moved, Relaxed);
         let Some(pipe) = self.pipe.take() else { return };
-        let mut free = self.worker.pipes.0.borrow_mut();
+        let mut free = self.pool.free.borrow_mut();
         match pipe.held() == 0 && free.len() < KEEP {
             true => free.push(pipe),
-            false => drop(pipes.open.fetch_sub(1, Relaxed)),
+            false => drop(process.open.fetch_sub(1, Relaxed)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions of TLS as expressions see them. Never changes one.
+//! Sessions of TLS as expressions see them.
 
 use sample::{Bytes, CertificateFact, NamePart, Offered, Owner, TlsFact, Value};
 use tls::{CertificateFields, Conn, HandshakeError, Offer};

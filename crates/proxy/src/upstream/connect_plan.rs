@@ -1,23 +1,22 @@
 //! How a request's connection to its server begins, and which idle connections began the same way.
-//! Never chooses a server.
 //!
 //! A connection that says whose it is (PROXY protocol) serves only requests that would say the
 //! same: the key of what was said goes with it.
 
-use crate::frontend::preamble;
 use crate::settings;
 use crate::settings::{
-    Announce, Disguise, Encryption, Follows, Mode, Ports, ServerName, Speech, Values, Version,
+    Announce, Disguise, Encryption, Follows, Mode, Ports, ServerName, Speech, Version,
 };
+use crate::state::client_cold_state;
 use crate::state::runtime::Server;
 use crate::state::server_address::Place;
 use crate::state::server_connection::Target;
-use crate::state::transaction::Transaction;
-use crate::state::transaction::Words;
-use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::state::transaction::{Transaction, Words};
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transport::channel::Link;
-use crate::transport::tls_handshake;
-use crate::upstream::proxy_v2_tls::Told;
+use crate::transport::proxy_v2_tls::Told;
+use crate::transport::proxy_v2_tls::header;
+use crate::upstream::tls_connect;
 use reactor::{Address, ConnectOptions, Socket, Thread};
 use sample::{Facts, Hop, Text, TlsFact, Value};
 use std::hash::{BuildHasher as _, Hash, RandomState};
@@ -25,7 +24,7 @@ use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 use stdx::Tick;
-use wire::proxy_protocol::{self, ProxyHeader, ProxyTls};
+use wire::proxy_protocol::{self, ProxyHeader};
 use wire::socks4;
 
 /// How a connection begins.
@@ -75,7 +74,7 @@ impl Way {
             }
             _ => None,
         };
-        let namespace = preamble::namespace(&tx.client).cloned();
+        let namespace = client_cold_state::namespace(&tx.client).cloned();
         let facts = tx.view();
         if let Some(announce) = link.announce {
             let ends = facts.source().zip(facts.destination());
@@ -199,7 +198,7 @@ impl Way {
             None => Ok(Words::Unsaid),
             Some((encryption, name)) => {
                 let with = (encryption, name.as_deref());
-                Box::pin(tls_handshake::connect(tx, link, with, deadline, early)).await
+                Box::pin(tls_connect::connect(tx, link, with, deadline, early)).await
             }
         }
     }
@@ -325,7 +324,7 @@ async fn wait(
     if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
         return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
     }
-    crate::upstream::connect::stay(tx, Phase::Connect)?;
+    crate::upstream::client_presence::stay(tx, Phase::Connect)?;
     want(socket);
     thread.scheduler().wait(deadline).await;
     Ok(())
@@ -360,28 +359,6 @@ fn introduce(
             proxy_protocol::encode_v2(&header, out);
         }
     }
-}
-
-/// Writes the header of a connection that is made for nobody, such as a health check's; its own
-/// ends are these.
-pub(crate) fn introduce_self(
-    announce: Announce,
-    ends: Option<(SocketAddr, SocketAddr)>,
-    out: &mut Vec<u8>,
-) {
-    match announce {
-        Announce::V1 => proxy_protocol::encode_v1(ends, out),
-        Announce::V2(values) => {
-            let ends = ends.filter(|_| values.never_local);
-            proxy_protocol::encode_v2(&ProxyHeader { ends, ..header(values, None) }, out);
-        }
-    }
-}
-
-/// What clear connections have to say of encryption is that there is none.
-fn header(values: Values, told: Option<&Told>) -> ProxyHeader<'_> {
-    let tls = values.tls.then(|| told.map_or_else(ProxyTls::default, Told::tls));
-    ProxyHeader { checksum: values.checksum, tls, ..ProxyHeader::default() }
 }
 
 #[cfg(test)]

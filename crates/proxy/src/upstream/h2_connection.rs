@@ -1,14 +1,13 @@
-//! Connections to servers that speak HTTP/2: one task and many requests each. Never chooses a
-//! server.
+//! Connections to servers that speak HTTP/2: one task and many requests each.
 //!
 //! A thread's trunks stay with it. Who may use one is what `http-reuse` says (manual section 4.2):
 //! while a stream is under way and the policy is `safe`, those of the same client alone.
 
+use crate::io::h2_pump::{Pump, Turn};
 use crate::state::server_h2::Trunk;
 use crate::state::server_h2::place;
 use crate::state::worker::Worker;
 use crate::transport::channel::Link;
-use crate::transport::h2::pump::{Pump, Turn};
 use crate::transport::socket::Transport;
 use buf::Buf;
 use mux::h2::H2Conn;

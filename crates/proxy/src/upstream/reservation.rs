@@ -1,27 +1,23 @@
-//! A request's claim on a server: the choice, and the wait for a place on it. Never connects.
+//! A request's claim on a server: the choice, and the wait for a place on it.
 
 use crate::settings;
 use crate::state::client::Last;
 use crate::state::dynamic_maxconn;
-use crate::state::flight_recorder::Chooser;
 use crate::state::queue::{Order, Place, Queue, Turn, Waiter};
 use crate::state::reservation::Claim;
+use crate::state::reservation::back;
+use crate::state::reservation::count_both;
 use crate::state::runtime::{Back, Proxy, Server};
 use crate::state::thread_handle::{LocalServer, ProxyRef};
-use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::state::transaction::{Persistence, Transaction};
 use crate::stats::counters::{Block, Event, Metric};
-use crate::transaction::http_rules;
-use crate::transaction::stages::balance_key;
-use crate::upstream::connect;
+use crate::stats::transaction_log::{Cause, Chooser, Failure, Phase};
+use crate::upstream::balance_key;
+use crate::upstream::client_presence;
 use balance::{Algorithm, NoServer, PickRequest, Ticket};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use stdx::Tick;
-
-pub(crate) fn back(proxy: &Proxy) -> &Back {
-    proxy.back.as_ref().expect("only proxies with a server side are routed to")
-}
 
 /// What there is for a request at once.
 pub(crate) enum Found {
@@ -109,14 +105,14 @@ pub(crate) async fn wait(
             Found::Place => return Ok(()),
             Found::Nothing => Some(called(tx, backend, avoid, deadline).await?),
             Found::Server(mut claim) => {
-                let forced = tx.persistence == http_rules::Persistence::Forced;
+                let forced = tx.persistence == Persistence::Forced;
                 if !has_full_queue(claim.server()) || forced {
                     wait_for_server(tx, &mut claim, deadline).await?.then_some(claim)
                 } else {
                     // Whoever is bound to the server goes elsewhere; the others wait for any.
                     let bound = tx.wanted.take().is_some();
                     if bound {
-                        connect::count_both(Some(&claim), backend, Metric::Redispatches);
+                        count_both(Some(&claim), backend, Metric::Redispatches);
                         tx.notes.journal.redispatched = true;
                     }
                     drop(claim);
@@ -247,7 +243,7 @@ fn stays<'a>(
 /// `force-persist`).
 pub(crate) fn insists(tx: &Transaction, slot: usize) -> bool {
     let settings = tx.side().settings.back.as_ref();
-    let forced = tx.persistence == http_rules::Persistence::Forced;
+    let forced = tx.persistence == Persistence::Forced;
     tx.wanted == Some(slot) && (forced || settings.is_some_and(|back| back.persists))
 }
 
@@ -381,7 +377,7 @@ impl<'a> Waiting<'a> {
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Queue));
         }
-        connect::stay(tx, Phase::Queue)?;
+        client_presence::stay(tx, Phase::Queue)?;
         if tx.client.input.capacity() > 0 && tx.worker.buffers.is_crowded(true) {
             tx.worker.shared.memory.count_request();
             return Err(Failure::new(503, Cause::Resource, Phase::Queue));

@@ -1,4 +1,4 @@
-//! Taking an idle connection over from the thread that has it. Never takes one by force.
+//! Taking an idle connection over from the thread that has it.
 //!
 //! The thread that needs a connection leaves a question with the one that has the most. That one
 //! parks a connection in its next turn and wakes the asker, which finds it with the server. Who is

@@ -6,8 +6,9 @@ use config::model::{
     self, Address, Announce, Back, ConnectSource, Global, Protocol, Server, ServerOptions,
     ServerPort, Websocket,
 };
+use proxy::settings;
 use proxy::settings::{
-    self, Disguise, Encryption, Follows, Link, Ports, ServerName, Speech, Speeches, Switch, Values,
+    Disguise, Encryption, Follows, Link, Ports, ServerName, Speech, Speeches, Switch, Values,
     Version,
 };
 use reactor::{ConnectOptions, KeepAlive, SystemBuffers};

@@ -1,5 +1,5 @@
-//! Frontends that give their ports up for a while (`disable frontend`, SIGTTOU; management.txt, section 4). Never ends a
-//! connection.
+//! Frontends that give their ports up for a while (`disable frontend`, SIGTTOU; management.txt,
+//! section 4).
 //!
 //! The sockets stay, so that they can listen again without the privileges that binding them took;
 //! meanwhile another process can listen at their ports. Clients of unix sockets wait.

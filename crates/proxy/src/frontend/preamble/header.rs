@@ -1,5 +1,4 @@
-//! Headers that go before the first byte of a connection, and what can be wrong with them. Never reads a
-//! socket.
+//! Headers that go before the first byte of a connection, and what can be wrong with them.
 
 use wire::netscaler;
 use wire::proxy_protocol::{self, Addresses};

@@ -1,11 +1,11 @@
-//! The line of a client's connection that never became a session (manual sections 4.2 `error-log-format` and
-//! 8.2.5). Never judges what went wrong.
+//! The line of a client's connection that never became a session (manual sections 4.2
+//! `error-log-format` and 8.2.5).
 
 use crate::logging::log;
 use crate::settings::Front;
 use crate::state::client::Client;
+use crate::state::figures::wall;
 use crate::telemetry::accounting;
-use crate::transaction::sample_context::wall;
 use sample::calendar::Date;
 use std::fmt::Write as _;
 use std::net::SocketAddr;

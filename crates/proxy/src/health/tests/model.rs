@@ -1,5 +1,5 @@
-//! A model of threads that give checks to each other, to tell a rule that moves a check once from one
-//! that moves it again. Never runs a check.
+//! A model of threads that give checks to each other, to tell a rule that moves a check once from
+//! one that moves it again.
 
 use super::super::rule;
 use crate::health::store::Store;

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::settings::{Mode, Proxy as Settings};
-use crate::state::mail_queue::CAPACITY;
-use crate::state::mail_queue::Outbox;
+use crate::state::mail_queue::{CAPACITY, Outbox};
 use crate::testing;
 use crate::testing::World;
 use balance::CheckStatus;

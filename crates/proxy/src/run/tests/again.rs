@@ -1,5 +1,4 @@
-//! Servers that speak HTTP/2 and fail their streams: which requests go out again. Never about
-//! clients that are told to repeat them.
+//! Servers that speak HTTP/2 and fail their streams: which requests go out again.
 
 use crate::settings::{Mode, RetryOn, Reuse, Server, Speeches, Version as Spoken};
 use crate::stats::counters::Metric;

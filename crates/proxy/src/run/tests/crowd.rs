@@ -1,5 +1,4 @@
-//! Connections with a crowd of streams beside a client with one request. Never about time: what
-//! counts is how many tasks run before the one request is answered.
+//! Connections with a crowd of streams beside a client with one request.
 
 use super::Peer;
 use crate::settings::{Mode, Process, Reuse};

@@ -1,5 +1,4 @@
-//! Clients that go on sending after the proxy's last word. Never about time: what counts is how
-//! much they get rid of.
+//! Clients that go on sending after the proxy's last word.
 
 use crate::settings::Mode;
 use crate::testing;

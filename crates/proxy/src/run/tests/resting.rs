@@ -1,5 +1,5 @@
 //! Connections to servers that nobody has a stream of: how many are kept (manual section 5.2,
-//! `pool-max-conn`). Never about how long.
+//! `pool-max-conn`).
 
 use super::{answer, parrot};
 use crate::settings::{Mode, Reuse, Server, Speeches, Version as Spoken};

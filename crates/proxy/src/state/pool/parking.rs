@@ -1,11 +1,10 @@
-//! Idle connections of no thread: laid down with their server, for whoever lacks one. Never watched.
+//! Idle connections of no thread: laid down with their server, for whoever lacks one.
 //!
 //! Nobody hears when the server closes a parked connection; whoever takes one looks first, and the
 //! purges drop those that nobody takes.
 
 use super::Wanted;
-use crate::state::server_connection::ServerConn;
-use crate::state::server_connection::Target;
+use crate::state::server_connection::{ServerConn, Target};
 use crate::state::worker::Worker;
 use mux::h1;
 use reactor::{Handle, Socket};

@@ -1,4 +1,4 @@
-//! Tests of what threads do with idle connections. Never part of the product.
+//! Tests of what threads do with idle connections.
 
 use crate::settings::{Mode, Reuse};
 use crate::testing::*;

@@ -1,4 +1,4 @@
-//! What rings keep and what they lose. Never part of the product.
+//! What rings keep and what they lose.
 
 use super::*;
 use crate::testing;

@@ -1,4 +1,4 @@
-//! Where something has happened, for traces that stick to one place. Never says what.
+//! Where something has happened, for traces that stick to one place.
 
 use super::words::Criterion;
 

@@ -1,4 +1,4 @@
-//! What one source's trace is doing: stopped, waiting or running, and what moves it on. Never writes.
+//! What one source's trace is doing: stopped, waiting or running, and what moves it on.
 
 use super::place::{Key, Place};
 use super::words::{Criterion, Event, Level, Source, Verbosity};

@@ -1,4 +1,4 @@
-//! Tests of what logs learn of transactions. Never part of the product.
+//! Tests of what logs learn of transactions.
 
 use crate::settings::Mode;
 use crate::testing::*;

@@ -1,5 +1,5 @@
 //! Takes the points of the history, once a second and a few objects at a time, so that thousands of
-//! proxies or servers hold no thread. Never reads a clock.
+//! proxies or servers hold no thread.
 
 use crate::settings::Mode;
 use crate::state::history::{History, Track};

@@ -1,4 +1,4 @@
-//! The points at which something is told, and the calls that do it. Never formats while nobody watches.
+//! The points at which something is told, and the calls that do it.
 //!
 //! A call is one load and a branch where it stands; the rest is cold. Data is told of per step of
 //! an exchange, never per piece.

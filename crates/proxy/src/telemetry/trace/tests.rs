@@ -1,4 +1,4 @@
-//! Traces: what starts, pauses, stops and narrows one. Never a line's words.
+//! Traces: what starts, pauses, stops and narrows one.
 
 use crate::state::trace::Traces;
 use crate::state::trace::place::Place;

@@ -4,8 +4,8 @@
 use crate::logging::log::level;
 use crate::servers::events;
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::stats::counters::Metric;
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use htx::{Head, HeaderId, Method, list};
 

@@ -1,13 +1,13 @@
-//! Persistence by a cookie (manual section 4.2, `cookie`): the server that a client's cookie names, and what
-//! becomes of the cookie on its way back. Never balances.
+//! Persistence by a cookie (manual section 4.2, `cookie`): the server that a client's cookie names,
+//! and what becomes of the cookie on its way back.
 
 mod field;
 
 use crate::settings::{Cookie, CookieMode};
-pub(crate) use crate::state::cookie_dates::{self, Dates};
+pub(crate) use crate::state::cookie_dates;
+pub(crate) use crate::state::cookie_dates::Dates;
 use crate::state::runtime::{Back, Server};
-use crate::state::transaction::Persistence;
-use crate::state::transaction::Transaction;
+use crate::state::transaction::{Persistence, Transaction};
 use crate::transaction::stages::checkcache;
 use field::Edit;
 use htx::{Head, HeaderId, Method};

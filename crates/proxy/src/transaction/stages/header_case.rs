@@ -1,5 +1,4 @@
 //! Heads for peers that wrongly tell upper from lower case in header names (`h1-case-adjust`).
-//! Never decides a field.
 
 use crate::state::runtime::Proxy;
 use crate::state::worker::Worker;

@@ -1,13 +1,12 @@
 //! What happens to messages on their way besides the configured rules: forwarding headers, cookies.
-//! Never refuses a message.
 
 use crate::settings::{ForwardFor, HeaderNames, Proxy};
 use crate::state::runtime::ProxyRef;
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::stats::transaction_log::{Cause, Failure, Phase};
+use crate::transaction::early_data;
 use crate::transaction::stages::checkcache;
 use crate::transaction::stages::cookie;
-use crate::upstream::early_data;
 use htx::Head;
 use sample::Facts as _;
 use std::io::Write as _;

@@ -1,8 +1,8 @@
-//! Servers that clients are sent to themselves (`redir` on a server line). Never connects to one.
+//! Servers that clients are sent to themselves (`redir` on a server line).
 
 use crate::settings::Mode;
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::http_rules;
 use htx::target::Target;
 use htx::{Method, Version};

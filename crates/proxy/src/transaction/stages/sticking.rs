@@ -1,4 +1,4 @@
-//! `stick` rules applied: the server that a table remembers, and what a table is to remember. Never balances.
+//! `stick` rules applied: the server that a table remembers, and what a table is to remember.
 //!
 //! Keys are taken from the request before a server is chosen, and from the response when it is
 //! there. They are stored once it is known which server answered (manual section 4.2, `stick`).

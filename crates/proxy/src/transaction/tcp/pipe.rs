@@ -1,4 +1,4 @@
-//! One direction of a session: bytes from one socket to the other. Never waits: it says what it waits for.
+//! One direction of a session: bytes from one socket to the other.
 //!
 //! Bytes go out of the buffer that they were received into. There is a buffer only while there are
 //! bytes; a source that fills one gets a bigger one for the next read, and a small one again when
@@ -157,7 +157,7 @@ impl Pipe {
         if !wanted || !from.is_readable() || from.bare().is_none() || to.bare().is_none() {
             return false;
         }
-        self.lane = self.lane.take().or_else(|| Lane::take(worker));
+        self.lane = self.lane.take().or_else(|| Lane::take(&worker.pipes));
         self.lane.is_some()
     }
 

@@ -1,6 +1,7 @@
 //! Directions between sockets that keep messages apart, so that what is written together shows.
 
 use super::*;
+use crate::Worker;
 use crate::testing::World;
 use htx::Head;
 use mux::{BodyKind, HeadStep, Side, h1};
@@ -55,7 +56,7 @@ impl Upload {
             need: Urgency::Ordinary,
             splicing: Splicing::Never,
         };
-        self.flow.step(&self.world.workers[0], &mut self.input, &mut ends)
+        self.flow.step(self.world.workers[0].pools(), &mut self.input, &mut ends)
     }
 
     /// What has been written, behind the head: one text per write.

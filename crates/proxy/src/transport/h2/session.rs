@@ -1,4 +1,4 @@
-//! What the streams of one HTTP/2 connection share: its machine, and who drives it. Never waits.
+//! What the streams of one HTTP/2 connection share: its machine, and who drives it.
 
 use crate::transport::socket::Transport;
 use mux::h2::{H2Conn, Key};

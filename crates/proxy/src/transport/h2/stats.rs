@@ -1,5 +1,4 @@
-//! What the statistics module `h2` counts, per side of a proxy. Never per stream: a turn of a
-//! connection adds what has happened in it.
+//! What the statistics module `h2` counts, per side of a proxy.
 
 use mux::h2::Counters;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

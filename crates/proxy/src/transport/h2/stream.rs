@@ -1,14 +1,13 @@
 //! One stream as a transaction sees it: a link that payload travels on, and a machine for its
-//! messages. Never looks at other streams.
+//! messages.
 
 use super::Session;
-use crate::state::client_h2::Front;
-use crate::state::server_h2::Trunk;
 use crate::transport::socket::Transport;
 use htx::{Fields, Head};
 use mux::h2::{H2Conn, Key, Ready, StreamGone};
 use mux::{BodyKind, BodyStep, Eof, HeadStep, MessageError};
 use reactor::Wake;
+use std::any::Any;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -17,16 +16,23 @@ use std::rc::Rc;
 #[derive(Debug)]
 pub(crate) struct Stream {
     half: Half,
-    carrier: Carrier,
+    carrier: Rc<dyn StreamCarrier>,
 }
 
-/// The connection that a stream is of.
-#[derive(Debug)]
-enum Carrier {
-    /// A client's.
-    Front(Rc<Front>),
-    /// A server's.
-    Trunk(Rc<Trunk>),
+/// The connection that a stream is of: a client's or a server's.
+pub(crate) trait StreamCarrier: std::fmt::Debug {
+    /// The connection's protocol machine.
+    fn session(&self) -> &Rc<Session>;
+    /// What the connection travels on, once it is established.
+    fn transport(&self) -> Option<&Transport>;
+    /// Our address of the connection.
+    fn local_address(&self) -> Option<SocketAddr>;
+    /// One of its streams begins.
+    fn stream_opened(&self);
+    /// One of its streams has ended.
+    fn stream_closed(&self);
+    /// The connection itself, for those that know its type.
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
 }
 
 /// A stream as a machine; whoever has the link has the stream.
@@ -37,42 +43,26 @@ pub(crate) struct Half {
 }
 
 impl Stream {
-    /// A stream that a client has opened.
-    pub(crate) fn of_client(front: &Rc<Front>, key: Key) -> Self {
-        let half = Half { session: front.session.clone(), key };
-        front.open_stream();
-        Self { half, carrier: Carrier::Front(front.clone()) }
+    /// A stream of a connection.
+    pub(crate) fn new(carrier: Rc<dyn StreamCarrier>, key: Key) -> Self {
+        let half = Half { session: carrier.session().clone(), key };
+        carrier.stream_opened();
+        Self { half, carrier }
     }
 
-    /// A stream to a server.
-    pub(crate) fn of_server(trunk: &Rc<Trunk>, key: Key) -> Self {
-        let half = Half { session: trunk.session.clone(), key };
-        trunk.stats().open_stream();
-        Self { half, carrier: Carrier::Trunk(trunk.clone()) }
+    /// The connection that it is a stream of.
+    pub(crate) fn carrier(&self) -> &Rc<dyn StreamCarrier> {
+        &self.carrier
     }
 
-    /// The client's connection, if a client has opened it.
-    pub(crate) fn front(&self) -> Option<&Rc<Front>> {
-        match &self.carrier {
-            Carrier::Front(front) => Some(front),
-            Carrier::Trunk(_) => None,
-        }
-    }
-
-    /// What the connection travels on, once it stands.
+    /// What the connection travels on, once it is established.
     pub(crate) fn transport(&self) -> Option<&Transport> {
-        match &self.carrier {
-            Carrier::Front(front) => front.client().socket.transport(),
-            Carrier::Trunk(trunk) => trunk.transport(),
-        }
+        self.carrier.transport()
     }
 
     /// Our address of the connection.
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
-        match &self.carrier {
-            Carrier::Front(front) => front.client().local(),
-            Carrier::Trunk(trunk) => trunk.transport()?.socket().local_address(),
-        }
+        self.carrier.local_address()
     }
 
     /// The same stream as a machine.
@@ -158,13 +148,7 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.half.session.act(|mux| mux.release(self.half.key));
-        match &self.carrier {
-            Carrier::Front(front) => front.close_stream(),
-            Carrier::Trunk(trunk) => {
-                trunk.stats().close_stream();
-                trunk.rest();
-            }
-        }
+        self.carrier.stream_closed();
         if self.half.session.look(|mux| mux.streams() == 0) {
             // From now on the connection has a time to wait for the next one.
             self.half.session.nudge();

@@ -1,4 +1,4 @@
-//! Tests of waiting: who leaves a queue owes others the place that it was called for. Never about the order in it.
+//! Tests of waiting: who leaves a queue owes others the place that it was called for.
 
 use super::*;
 use crate::settings::Mode;

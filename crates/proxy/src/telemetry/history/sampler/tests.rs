@@ -1,4 +1,4 @@
-//! Points of the history, sampled by hand. Never part of the product.
+//! Points of the history, sampled by hand.
 
 use super::*;
 use crate::settings;

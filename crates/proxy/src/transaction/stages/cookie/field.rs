@@ -1,4 +1,4 @@
-//! Cookies inside a field's value (RFC 6265 section 4, RFC 2965 section 3). Never knows what one is worth.
+//! Cookies inside a field's value (RFC 6265 section 4, RFC 2965 section 3).
 
 /// What begins an attribute of the cookie before it (RFC 2965 section 3.3.4).
 const ATTRIBUTE: &[u8] = b"$";

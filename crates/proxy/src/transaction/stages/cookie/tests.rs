@@ -1,4 +1,4 @@
-//! Tests of how cookies are found, cleaned and cut, each as measured. Never part of the product.
+//! Tests of how cookies are found, cleaned and cut, each as measured.
 
 use super::field::{Edit, cleaned, edited, sets, values, without};
 use super::*;

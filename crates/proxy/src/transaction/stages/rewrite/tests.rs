@@ -1,4 +1,4 @@
-//! Tests of header rewriting. Never part of the product.
+//! Tests of header rewriting.
 
 use super::*;
 use htx::Version;

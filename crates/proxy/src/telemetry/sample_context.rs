@@ -1,17 +1,20 @@
-//! A transaction as expressions, rules and log formats see it. Never sends anything.
+//! A transaction as expressions, rules and log formats see it.
 
 use crate::settings::Mode;
-use crate::state::client::Client;
+pub(crate) use crate::state::client::Client;
+pub(crate) use crate::state::figures::count;
+pub(crate) use crate::state::figures::server_count;
+pub(crate) use crate::state::figures::wall;
 use crate::state::lookup::Wanted;
+use crate::state::request_buffers;
 use crate::state::request_buffers::{Notes, Workspace};
 use crate::state::reservation::Claim;
 use crate::state::runtime::{Proxy, ProxyRef};
 use crate::state::server_connection::ServerConn;
 use crate::state::transaction::Transaction;
 use crate::state::worker::Worker;
-use crate::stats::counters::{Event, Metric};
+use crate::stats::counters::Metric;
 use crate::telemetry::accounting;
-use crate::transaction::body_buffer;
 use crate::transport::socket::Transport;
 use crate::transport::tls_facts;
 use htx::{Head, HeaderId, Version};
@@ -104,78 +107,6 @@ fn span(timeout: Option<u32>) -> Option<i64> {
     Some(timeout.map_or(0, i64::from))
 }
 
-fn rate(worker: &Worker, proxy: &Proxy, event: Event, back: bool) -> Option<i64> {
-    let (second, ms) = (worker.second(), (worker.thread.wall() / 1_000_000) % 1000);
-    let counters =
-        if back { &proxy.back.as_ref()?.counters } else { &proxy.front.as_ref()?.counters };
-    Some(counters.rate(event, second, ms as u32).into())
-}
-
-/// A counter of a proxy.
-pub(crate) fn count(worker: &Worker, proxy: &Proxy, count: Count) -> Option<i64> {
-    let back = proxy.back.as_ref();
-    match count {
-        Count::BackendConnections => Some(back?.sessions.current().into()),
-        Count::BackendFree => free_places(proxy),
-        Count::BackendSessionRate => rate(worker, proxy, Event::Session, true),
-        Count::UsableServers => {
-            let usable = back?.balancer.usable();
-            let standing = if usable.active > 0 { usable.active } else { usable.backup };
-            Some(standing.into())
-        }
-        Count::Queue => Some(queued(proxy)?),
-        Count::AverageQueue => {
-            let usable = i64::from(back?.balancer.usable().active).max(1);
-            Some((queued(proxy)? + usable - 1) / usable)
-        }
-        Count::ConnectionSlots => free_places(proxy),
-        Count::FrontendConnections => Some(proxy.front.as_ref()?.connections.current().into()),
-        Count::FrontendRequestRate => rate(worker, proxy, Event::Request, false),
-        Count::FrontendSessionRate => rate(worker, proxy, Event::Session, false),
-    }
-}
-
-/// A counter of a server of a proxy.
-pub(crate) fn server_count(
-    worker: &Worker,
-    proxy: &Proxy,
-    count: ServerCount,
-    name: &str,
-) -> Option<i64> {
-    let back = proxy.back.as_ref()?;
-    let server = back.servers.iter().find(|server| server.state.name() == name)?;
-    let load = server.state.load();
-    Some(match count {
-        ServerCount::Connections => load.served().into(),
-        ServerCount::Free => match load.maxconn() {
-            0 => -1,
-            limit => limit.saturating_sub(load.served()).into(),
-        },
-        ServerCount::Up => server.state.accepts_persistent().into(),
-        ServerCount::Queue => server.queue.len().into(),
-        ServerCount::SessionRate => {
-            let ms = (worker.thread.wall() / 1_000_000 % 1000) as u32;
-            server.counters.rate(Event::Session, worker.second(), ms).into()
-        }
-        ServerCount::Weight => server.state.shown_weight().into(),
-        ServerCount::InitialWeight => server.settings.balance.weight.into(),
-        ServerCount::UserWeight => server.state.user_weight().into(),
-    })
-}
-
-/// Free places over the usable servers of a backend; -1 when one has no limit.
-fn free_places(proxy: &Proxy) -> Option<i64> {
-    let back = proxy.back.as_ref()?;
-    let mut free = 0;
-    for server in back.servers.iter().filter(|server| server.state.is_usable()) {
-        match server.state.load().maxconn() {
-            0 => return Some(-1),
-            limit => free += i64::from(limit.saturating_sub(server.state.load().served())),
-        }
-    }
-    Some(free)
-}
-
 impl View<'_> {
     /// What has been received of a side and not been passed on.
     fn received(&self, side: Side) -> &[u8] {
@@ -222,12 +153,13 @@ impl Facts for View<'_> {
 
     fn body(&self, side: Side) -> Option<&[u8]> {
         let waited_for = self.notes.bodies[side as usize].as_deref();
-        waited_for.or_else(|| body_buffer::untouched(self.notes, side, self.received(side)))
+        waited_for.or_else(|| request_buffers::untouched(self.notes, side, self.received(side)))
     }
 
     fn trailers(&self, side: Side) -> Option<&[u8]> {
         let received = self.received(side);
-        let seen = body_buffer::seen_chunks(self.notes, side, received).filter(|it| it.complete)?;
+        let seen =
+            request_buffers::seen_chunks(self.notes, side, received).filter(|it| it.complete)?;
         received.get(seen.trailers..)
     }
 
@@ -236,7 +168,7 @@ impl Facts for View<'_> {
         let announced = head.and_then(|head| head.first(HeaderId::ContentLength));
         let announced =
             announced.and_then(|text| std::str::from_utf8(text.value).ok()?.parse().ok());
-        let of_chunks = || body_buffer::seen_chunks(self.notes, side, self.received(side));
+        let of_chunks = || request_buffers::seen_chunks(self.notes, side, self.received(side));
         let known = || {
             // A chunk is announced by itself.
             let missing = of_chunks().map_or(0, |chunks| chunks.missing);
@@ -659,15 +591,4 @@ impl Context for View<'_> {
     fn give_scratch(&mut self, scratch: Vec<u8>) {
         self.worker.give_scratch(scratch);
     }
-}
-
-fn queued(proxy: &Proxy) -> Option<i64> {
-    let back = proxy.back.as_ref()?;
-    let servers: i64 = back.servers.iter().map(|server| i64::from(server.queue.len())).sum();
-    Some(servers + i64::from(back.queue.len()))
-}
-
-/// A date in nanoseconds since 1970 as logs split it.
-pub(crate) fn wall(nanos: u64) -> WallTime {
-    WallTime { secs: (nanos / 1_000_000_000) as i64, micros: (nanos / 1_000 % 1_000_000) as u32 }
 }

@@ -1,42 +1,47 @@
-//! From a backend to a server connection that has taken the request: reuse, new connections, retries.
-//! Never reads a response.
+//! From a backend to a server connection that has taken the request: reuse, new connections,
+//! retries.
 //!
 //! Nearly every request finds a server with room and a connection kept to it. That way has nothing
 //! to wait for ([`at_once`]); all others are one future beside it, made when needed.
 
 use crate::servers::events;
 use crate::settings::{Mode, RetryOn, Reuse, Version};
+use crate::state::client_h2;
 use crate::state::pool::Wanted;
 use crate::state::reservation::Claim;
+use crate::state::reservation::back;
+pub(crate) use crate::state::reservation::count_both;
 use crate::state::runtime::ProxyRef;
 use crate::state::server_address::Place;
 use crate::state::server_connection::ServerConn;
 use crate::state::server_h2::Making;
+use crate::state::server_h2::reuse_policy;
 use crate::state::thread_handle::{LocalProxy, ServerRef};
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
-use crate::stats::counters::{Block, Metric};
+use crate::stats::counters::Metric;
+use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::trace::points as trace;
 use crate::transaction::body_buffer;
+use crate::transaction::early_data;
+use crate::transaction::h2_acquire;
 use crate::transaction::http_rules;
-use crate::transaction::stages::balance_key;
+use crate::transaction::retry;
+use crate::transaction::stages::body_for_balance;
 use crate::transaction::stages::cookie;
 use crate::transaction::stages::header_case;
 use crate::transaction::stages::rdp_cookie;
 use crate::transaction::stages::rewrite;
 use crate::transaction::stages::server_redirect;
 use crate::transaction::stages::sticking;
-use crate::transaction::stages::traffic_health;
 use crate::transaction::tcp;
 use crate::transport::channel::Link;
-use crate::transport::codec::Machine;
+pub(crate) use crate::transport::codec::Machine;
+pub(crate) use crate::upstream::client_presence::stay;
 use crate::upstream::connect_plan::Way;
-use crate::upstream::early_data;
-use crate::upstream::h2_acquire;
 use crate::upstream::reservation;
-use crate::upstream::reservation::{Found, back, refused};
-use crate::upstream::retry;
+use crate::upstream::reservation::{Found, refused};
 use crate::upstream::takeover;
+use crate::upstream::traffic_health;
 use balance::{Algorithm, Sign};
 use mux::{Side, h1};
 use stdx::Tick;
@@ -63,8 +68,8 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     if backend.rules.sticking {
         sticking::request(tx, &backend);
     }
-    if balance_key::wants_body(tx, &backend) {
-        Box::pin(balance_key::await_body(tx, &backend)).await?;
+    if body_for_balance::wants_body(tx, &backend) {
+        Box::pin(body_for_balance::await_body(tx, &backend)).await?;
     }
     http_rules::afford(tx, Phase::Request)?;
     if tx.left {
@@ -109,7 +114,7 @@ pub(crate) enum Reason {
     Stale,
 }
 
-/// Sends a request again that a server has seen; see [`crate::upstream::retry`].
+/// Sends a request again that a server has seen; see [`crate::transaction::retry`].
 ///
 /// # Errors
 /// As [`run`].
@@ -191,12 +196,6 @@ async fn attempt(
 fn give_up(tx: &mut Transaction, backend: &ProxyRef, failure: Failure) -> Failure {
     count_both(tx.claim.as_ref(), backend, Metric::FailedConnections);
     failure
-}
-
-/// Counts on the claimed server, if there is one, and on its backend.
-pub(crate) fn count_both(claim: Option<&Claim>, backend: &LocalProxy, metric: Metric) {
-    let blocks = [claim.map(|claim| claim.server().block()), backend.back_block()];
-    blocks.into_iter().flatten().for_each(|block: &Block| block.count(metric));
 }
 
 /// Prepares another attempt: on another server if that is allowed now, otherwise on the same one,
@@ -281,26 +280,6 @@ async fn sleep(tx: &mut Transaction, ms: u32) -> Result<(), Failure> {
         thread.scheduler().wait(Some(until)).await;
     }
     Ok(())
-}
-
-/// Looks whether the client is still there, and has the task woken when it leaves.
-///
-/// # Errors
-/// It has left: nobody waits for a server any more.
-pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
-    let left = match tx.client.mode {
-        Mode::Tcp => tcp::has_left(tx),
-        Mode::Http => {
-            let settings = tx.side().settings.back.as_ref();
-            let matters = settings.is_some_and(|settings| settings.abort_on_close);
-            if matters {
-                tx.client.socket.want_close();
-            }
-            tx.client.socket.want_reset();
-            tx.client.socket.is_cancelled() || (matters && tx.client.socket.is_closed())
-        }
-    };
-    if left { Err(Failure::new(0, Cause::ClientAbort, phase)) } else { tx.go_on(503, phase) }
 }
 
 /// Gets a connection to the claimed server and sends the head of the request on it.
@@ -552,7 +531,7 @@ const LEFT: u32 = 4;
 /// has. Nor are connections to be opened for it that are closed after a request, because
 /// descriptors run short.
 fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
-    let streams = tx.client.socket.front().map_or(1, |front| front.under_way());
+    let streams = client_h2::front_of(&tx.client.socket).map_or(1, |front| front.under_way());
     let limit = server.state.load().maxconn();
     let roomy = limit == 0 || server.used.current().saturating_add(LEFT) < limit;
     // Where few may lie idle, those that are left would keep the next ones from being laid down.
@@ -561,13 +540,6 @@ fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     let keeps = keeps && !tx.worker.idle.is_short();
     let others = tx.worker.clients.get() > 1;
     if others && roomy && keeps { streams.saturating_sub(1).min(LEFT) as usize } else { 0 }
-}
-
-/// When a request to a server may use an idle connection. One to no server in particular is its
-/// client's own.
-pub(crate) fn reuse_policy(backend: &LocalProxy, server: &ServerRef) -> Reuse {
-    let settings = backend.settings.back.as_ref().filter(|_| !server.is_direct());
-    settings.map_or(Reuse::Never, |back| back.reuse)
 }
 
 /// An idle connection of another thread, or of none.

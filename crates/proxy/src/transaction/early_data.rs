@@ -1,5 +1,5 @@
-//! Requests that go to servers before handshakes are over (manual section 5.2, `allow-0rtt`; RFC 8470). Never
-//! says anything early that does harm when somebody records it and sends it again.
+//! Requests that go to servers before handshakes are over (manual section 5.2, `allow-0rtt`; RFC
+//! 8470).
 //!
 //! A request goes early when its client's has come so, or where `retry-on 0rtt-rejected` has it
 //! sent again if need be; it must be one that changes nothing, and have no body. Nothing is lost by
@@ -9,16 +9,15 @@ use crate::settings::RetryOn;
 use crate::state::reservation::Claim;
 use crate::state::runtime::ProxyRef;
 use crate::state::server_connection::ServerConn;
-use crate::state::transaction::Transaction;
-use crate::state::transaction::Words;
-use crate::state::transaction_log::{Cause, Failure, Phase};
+use crate::state::transaction::{Transaction, Words};
 use crate::stats::counters::Metric;
-use crate::transaction::stages::traffic_health;
+use crate::stats::transaction_log::{Cause, Failure, Phase};
+use crate::transaction::connect;
+use crate::transaction::retry;
+use crate::transaction::tls_wait;
 use crate::transport::tls_facts::Failed;
-use crate::transport::tls_handshake;
-use crate::upstream::connect;
 use crate::upstream::connect_plan::Way;
-use crate::upstream::retry;
+use crate::upstream::traffic_health;
 use balance::Sign;
 use htx::Head;
 use mux::BodyKind;
@@ -115,14 +114,14 @@ pub(crate) fn give_up(tx: &mut Transaction) {
 /// on the server: its client may take as long as it likes.
 ///
 /// # Errors
-/// As [`tls_handshake::end`].
+/// As [`tls_wait::end`].
 pub(crate) async fn settle(tx: &mut Transaction) -> Result<(), Failure> {
     if tx.haste.over {
         if came_early(tx) {
             tx.drop_server();
             tx.claim.iter_mut().for_each(Claim::step_back);
         }
-        Box::pin(tls_handshake::end(tx)).await?;
+        Box::pin(tls_wait::end(tx)).await?;
         if let Some(kept) = tx.kept.as_mut().filter(|_| tx.haste.told) {
             kept.head_mut().remove(HEADER);
         }

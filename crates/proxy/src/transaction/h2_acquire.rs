@@ -1,19 +1,19 @@
-//! Requests that find their stream to a server: of a connection that stands, or of a new one. Never
-//! chooses a server and never reads an answer.
+//! Requests that find their stream to a server: of a connection that stands, or of a new one.
 
 use crate::state::runtime::ProxyRef;
-use crate::state::server_connection::ServerConn;
-use crate::state::server_connection::Target;
+use crate::state::server_connection::{ServerConn, Target};
+use crate::state::server_h2::reuse_policy;
 use crate::state::server_h2::{Asker, Making, Trunk};
 use crate::state::thread_handle::ServerRef;
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
-use crate::transaction::stages::traffic_health;
+use crate::stats::transaction_log::{Cause, Failure, Phase};
+use crate::transaction::connect::{is_first, take};
 use crate::transport::channel::Link;
-use crate::upstream::connect::{is_first, reuse_policy, stay, take};
+use crate::upstream::client_presence::stay;
 use crate::upstream::connect_plan::Way;
 use crate::upstream::h2_connection;
 use crate::upstream::reservation::refused;
+use crate::upstream::traffic_health;
 use balance::Sign;
 use mux::h2::H2Conn;
 use std::rc::Rc;

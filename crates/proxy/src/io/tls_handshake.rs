@@ -1,16 +1,9 @@
-//! Handshakes of TLS on both sides: one heavy step at a time, so that other traffic goes first. Never
-//! touches records.
+//! Handshakes of TLS on both sides: one heavy step at a time, so that other traffic goes first.
 
 use crate::settings::Encryption;
-use crate::state::client::Client;
-use crate::state::transaction::Transaction;
-use crate::state::transaction::Words;
-use crate::state::transaction_log::{Cause, Failure, Phase};
 use crate::state::worker::Worker;
-use crate::transport::channel::Link;
+use crate::stats::transaction_log::Failure;
 use crate::transport::socket::Transport;
-use crate::transport::tls_facts::Failed;
-use crate::upstream::connect;
 use buf::Buf;
 use reactor::{Class, Tick, Urgency, Wake};
 use std::rc::Rc;
@@ -104,42 +97,10 @@ pub(crate) async fn answer(
 
 /// Streams share a connection: none of them could wait for the end of its handshake alone, so all
 /// that has come early waits.
-fn awaits_end(transport: &Transport, speaks_h2: bool) -> bool {
+pub(crate) fn awaits_end(transport: &Transport, speaks_h2: bool) -> bool {
     let session = transport.session();
     let streams = |session: &tls::Conn| speaks_h2 || session.alpn() == Some(b"h2");
     session.is_some_and(|session| session.is_early() && streams(&session))
-}
-
-/// Waits for the end of the handshake of a client whose first bytes turn out to begin streams (see
-/// [`awaits_end`]). `false`: it has failed.
-pub(crate) async fn end_of(client: &Client) -> bool {
-    let Link::Socket(transport) = &client.socket else { return true };
-    if !awaits_end(transport, true) {
-        return true;
-    }
-    let timeouts = &client.proxy.settings.timeouts;
-    let span = timeouts.http_request.or(timeouts.client);
-    let deadline = span.map(|span| client.worker.thread.tick().plus_ms(span));
-    run(transport, deadline, &mut || Ok(())).await.is_ok()
-}
-
-/// Waits for the end of the client's handshake, where the request has come before it
-/// (`http-request wait-for-handshake`).
-///
-/// # Errors
-/// It has failed, or takes longer than a request may.
-pub(crate) async fn end(tx: &mut Transaction) -> Result<(), Failure> {
-    let Link::Socket(transport) = &tx.client.socket else { return Ok(()) };
-    if !transport.session().is_some_and(|session| session.is_early()) {
-        return Ok(());
-    }
-    let timeouts = &tx.client.proxy.settings.timeouts;
-    let span = timeouts.http_request.or(timeouts.client);
-    let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
-    run(transport, deadline, &mut || Ok(())).await.map_err(|trouble| match trouble {
-        Trouble::Late => Failure::new(408, Cause::ClientTimeout, Phase::Request),
-        _ => Failure::new(400, Cause::ClientAbort, Phase::Request),
-    })
 }
 
 /// Reads what a client has sent whose handshake failed: what is left unread would turn the end of
@@ -156,63 +117,6 @@ fn drain(worker: &Worker, transport: &Transport) {
     worker.release(waste);
 }
 
-/// Makes the connection to a server an encrypted one, and says some words before, if they may be
-/// said so early.
-pub(crate) async fn connect(
-    tx: &mut Transaction,
-    link: &mut Link,
-    (encryption, name): (&Encryption, Option<&str>),
-    deadline: Option<Tick>,
-    early: &[u8],
-) -> Result<Words, Failure> {
-    let worker = tx.worker.clone();
-    let Link::Socket(transport) = link else { return Err(refused()) };
-    let begun = match early {
-        [] => begin(&worker, transport, encryption, name).map(|()| false),
-        early => begin_early(&worker, transport, encryption, name, early),
-    };
-    let said = begun.map_err(|fault| match fault.reason {
-        // No other server would do.
-        Reason::TooMany => Failure::new(500, Cause::Internal, Phase::Connect),
-        _ => refused(),
-    })?;
-    let mut stay = || connect::stay(tx, Phase::Connect);
-    let result = run(transport, deadline, &mut stay).await;
-    let resumed = is_resumed(transport);
-    if result.is_ok() {
-        worker.shared.tls.count_back(worker.millis(), resumed);
-    }
-    let server = tx.claim.as_ref().map(|claim| claim.server().block());
-    let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
-    let blocks = [server, back].into_iter().flatten();
-    blocks.for_each(|block| block.count_handshake(result.is_ok(), resumed));
-    tx.notes.used = true;
-    let session = transport.session();
-    let failed = |trouble| failed(trouble, name.is_some(), session.as_deref());
-    tx.notes.unsecured = result.as_ref().err().map(failed);
-    drop(session);
-    result.map_err(|trouble| match trouble {
-        Trouble::Given(failure) => failure,
-        Trouble::Late => Failure::new(503, Cause::ServerTimeout, Phase::Connect),
-        Trouble::Failed(_) => refused(),
-    })?;
-    let taken = || transport.session().is_some_and(|session| session.was_early_taken());
-    Ok(match said {
-        false => Words::Unsaid,
-        true if taken() => Words::Taken,
-        true => Words::Refused,
-    })
-}
-
-/// What is to be known of a failure once its connection is gone.
-fn failed(trouble: &Trouble, asked: bool, session: Option<&tls::Conn>) -> Box<Failed> {
-    let fault = match trouble {
-        Trouble::Failed(fault) => Some(fault).filter(|fault| fault.code != 0),
-        Trouble::Late | Trouble::Given(_) => None,
-    };
-    Box::new(Failed::new(trouble.of_server(asked), fault, session))
-}
-
 /// Begins a session with a server, without a word yet.
 pub(crate) fn begin(
     worker: &Worker,
@@ -227,28 +131,6 @@ pub(crate) fn begin(
     session.keep(Box::new(presence));
     transport.secure(session, &worker.tls);
     Ok(())
-}
-
-/// As [`begin`], with words that are said early if there is room for them. `true`: they are.
-fn begin_early(
-    worker: &Worker,
-    transport: &mut Transport,
-    encryption: &Encryption,
-    name: Option<&str>,
-    words: &[u8],
-) -> Result<bool, HandshakeError> {
-    let alpn = encryption.alpn.as_deref();
-    let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
-    let presence = presence.ok_or(HandshakeError::new(Reason::TooMany))?;
-    let (thread, now) = (&worker.thread, worker.thread.wall() / 1_000_000_000);
-    let begun = encryption.connector.connect_early(thread.index, name, alpn, now);
-    let (mut session, room) = begun?;
-    session.keep(Box::new(presence));
-    transport.secure(session, &worker.tls);
-    if words.len() > room {
-        return Ok(false);
-    }
-    transport.say_early(words).map(|()| true)
 }
 
 /// Whether the session goes on from an earlier one.
@@ -294,10 +176,6 @@ pub(crate) async fn run(
         }
         heavy = thread.scheduler().wait(deadline).await == Wake::IO;
     }
-}
-
-fn refused() -> Failure {
-    Failure::new(503, Cause::ServerAbort, Phase::Connect)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! A connection for something that says and hears more than once, and has a time for it: a check, a mail.
-//! Never knows what is said.
+//! A connection for something that says and hears more than once, and has a time for it: a check, a
+//! mail.
 //!
 //! What is received stays until somebody forgets it, up to the size of a buffer.
 
+use crate::io::tls_handshake;
 use crate::settings::{Encryption, ServerName};
 use crate::state::worker::Worker;
 use crate::transport::socket::Transport;
-use crate::transport::tls_handshake;
 use buf::Buf;
 use reactor::{Address, ConnectOptions, Socket, Tick};
 use std::cell::Ref;

@@ -1,8 +1,7 @@
-//! Between a socket and the machine of an HTTP/2 connection: bytes in, bytes out. Never knows which
-//! side the peer is on.
+//! Between a socket and the machine of an HTTP/2 connection: bytes in, bytes out.
 
-use super::Session;
 use crate::state::worker::Worker;
+use crate::transport::h2::Session;
 use crate::transport::socket::Transport;
 use buf::Buf;
 use mux::h2::{H2Conn, Key};

@@ -1,8 +1,11 @@
 //! What a PROXY protocol header tells of a client's session of TLS (proxy-protocol.txt, section
-//! 2.2.6). Never tells what its options do not ask for.
+//! 2.2.6).
 
-use crate::settings::Values;
+use crate::settings::{Announce, Values};
+use std::net::SocketAddr;
 use tls::{Conn, NamePart};
+use wire::proxy_protocol;
+use wire::proxy_protocol::ProxyHeader;
 use wire::proxy_protocol::ProxyTls;
 
 /// The values, as far as they are asked for.
@@ -50,4 +53,26 @@ impl Told {
             key: self.key.as_deref().map(str::as_bytes),
         }
     }
+}
+
+/// Writes the header of a connection that is made for nobody, such as a health check's; its own
+/// ends are these.
+pub(crate) fn introduce_self(
+    announce: Announce,
+    ends: Option<(SocketAddr, SocketAddr)>,
+    out: &mut Vec<u8>,
+) {
+    match announce {
+        Announce::V1 => proxy_protocol::encode_v1(ends, out),
+        Announce::V2(values) => {
+            let ends = ends.filter(|_| values.never_local);
+            proxy_protocol::encode_v2(&ProxyHeader { ends, ..header(values, None) }, out);
+        }
+    }
+}
+
+/// What clear connections have to say of encryption is that there is none.
+pub(crate) fn header(values: Values, told: Option<&Told>) -> ProxyHeader<'_> {
+    let tls = values.tls.then(|| told.map_or_else(ProxyTls::default, Told::tls));
+    ProxyHeader { checksum: values.checksum, tls, ..ProxyHeader::default() }
 }

@@ -1,5 +1,4 @@
-//! Tests of requests whose kept connection breaks before anything of them has left. Never part of the
-//! product.
+//! Tests of requests whose kept connection breaks before anything of them has left.
 
 use crate::settings::{Mode, RetryOn, Reuse};
 use crate::testing;

@@ -1,4 +1,4 @@
-//! The keys and the hash types of the golden vectors. Never hashes one.
+//! The keys and the hash types of the golden vectors.
 //!
 //! Shared with the test that measures a running program
 //! (`crates/acceptance/tests/process/balancing.rs`).

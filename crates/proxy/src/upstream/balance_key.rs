@@ -1,11 +1,9 @@
 //! The key that a hashing algorithm balances by, taken from a request (configuration manual,
-//! `balance`). Never chooses a server.
+//! `balance`).
 
 use crate::settings::{HashKey, Hashing, UriKey};
 use crate::state::runtime::Proxy;
 use crate::state::transaction::Transaction;
-use crate::state::transaction_log::Failure;
-use crate::transaction::body_buffer;
 use htx::{Head, Method, list};
 use sample::{Type, Value};
 
@@ -37,25 +35,6 @@ pub(crate) fn key(tx: &mut Transaction, backend: &Proxy) -> Option<u32> {
 
 fn mix(hashing: &Hashing, hash: u32) -> u32 {
     if hashing.avalanche { balance::hash::avalanche(hash) } else { hash }
-}
-
-/// Whether the body is needed: that of a POST whose query lacks the parameter (`check_post`).
-pub(crate) fn wants_body(tx: &Transaction, backend: &Proxy) -> bool {
-    let hashing = backend.settings.back.as_ref().and_then(|back| back.hashing.as_ref());
-    let Some(HashKey::UrlParam { name, check_post: true }) = hashing.map(|it| &it.key) else {
-        return false;
-    };
-    let request = &tx.space.request;
-    let lacks = request.method_id() == Method::Post && of_query(request.uri(), name).is_none();
-    lacks && tx.notes.bodies[0].is_none()
-}
-
-/// Waits for that body, as far as it fits into a buffer.
-///
-/// # Errors
-/// The client leaves, or takes longer than `timeout http-request`.
-pub(crate) async fn await_body(tx: &mut Transaction, backend: &Proxy) -> Result<(), Failure> {
-    body_buffer::wait_for_all(tx, backend).await
 }
 
 impl HashKey {
@@ -111,7 +90,7 @@ fn path_start(uri: &[u8]) -> Option<usize> {
 }
 
 /// A parameter of the query of a URI, as it stands there.
-fn of_query<'r>(uri: &'r [u8], name: &[u8]) -> Option<&'r [u8]> {
+pub(crate) fn of_query<'r>(uri: &'r [u8], name: &[u8]) -> Option<&'r [u8]> {
     let mark = uri.iter().position(|byte| *byte == b'?')?;
     parameter(&uri[mark + 1..], name)
 }

@@ -1,19 +1,16 @@
-//! Requests that can be sent once more although a server has seen them (`retry-on`). Never decides
-//! where they go.
+//! Requests that can be sent once more although a server has seen them (`retry-on`).
 //!
 //! The head is kept as the rules left it, and the payload as it passes. A request that grows beyond
 //! a buffer is not kept any longer, and so not sent again (manual section 4.2, `retry-on`).
 
 use crate::settings::RetryOn;
 use crate::state::server_connection::ServerConn;
-use crate::state::transaction::Interim;
-use crate::state::transaction::Kept;
-use crate::state::transaction::Transaction;
-use crate::state::transaction_log::{Cause, Failure, Phase};
-use crate::transaction::stages::traffic_health;
+use crate::state::transaction::{Interim, Kept, Transaction};
+use crate::stats::transaction_log::{Cause, Failure, Phase};
+use crate::transaction::early_data;
 use crate::transport::codec::Machine;
 use crate::transport::forwarder::Flow;
-use crate::upstream::early_data;
+use crate::upstream::traffic_health;
 use htx::{Fields, Head};
 use mux::{BodyKind, HeadStep, Side, h1};
 use wire::h1::Limits;

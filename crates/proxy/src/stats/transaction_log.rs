@@ -1,6 +1,5 @@
-//! What is remembered of a transaction for logs and statistics: moments, bytes, its end. Never writes.
+//! What is remembered of a transaction for logs and statistics: moments, bytes, its end.
 
-use crate::state::flight_recorder::Chooser;
 use mux::BodyKind;
 use std::sync::Arc;
 
@@ -209,4 +208,20 @@ impl Failure {
     pub(crate) fn blames_server(self) -> bool {
         !matches!(self.cause, Cause::ClientAbort | Cause::Down | Cause::Up | Cause::Killed)
     }
+}
+
+/// Who chose the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Chooser {
+    /// The balancing algorithm, or the connection that was there already.
+    #[default]
+    Algorithm,
+    /// `use-server`.
+    Rule,
+    /// The client's persistence cookie.
+    Cookie,
+    /// A `stick` rule.
+    Table,
+    /// The proxy names one address (`dispatch`, `option transparent`).
+    Address,
 }

@@ -1,5 +1,5 @@
-//! Servers that come and go while the program runs (management.txt 9.3, `add server`, `del server`).
-//! Never parses what an operator typed.
+//! Servers that come and go while the program runs (management.txt 9.3, `add server`, `del
+//! server`).
 
 use crate::health;
 use crate::servers::track;

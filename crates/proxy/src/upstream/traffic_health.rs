@@ -1,5 +1,5 @@
 //! What traffic tells about servers: how long they take (`balance peak-ewma`), and whether they are
-//! well (`observe`). Never looks at a message.
+//! well (`observe`).
 
 use crate::health;
 use crate::state::reservation::Claim;

@@ -1,0 +1,23 @@
+//! Whether the payload of a transaction goes through pipes.
+
+use crate::settings::splice::Wishes;
+use crate::state::runtime::ProxyRef;
+use crate::state::transaction::Transaction;
+use crate::transport::splice::Splicing;
+
+/// What both directions of a transaction do: towards the server, towards the client.
+pub(crate) fn of(tx: &Transaction) -> [Splicing; 2] {
+    if tx.worker.shared.settings.splice.pipes == 0 {
+        return [Splicing::Never; 2];
+    }
+    let (front, side): (&ProxyRef, &ProxyRef) = (&tx.client.proxy, tx.side());
+    let (front, back) = (front.settings.splice, side.settings.splice);
+    let either = |wish: fn(Wishes) -> bool| wish(front) || wish(back);
+    let auto = either(|it| it.auto);
+    let decide = |always| match (always, auto) {
+        (true, _) => Splicing::Always,
+        (false, true) => Splicing::Bulk,
+        (false, false) => Splicing::Never,
+    };
+    [decide(either(|it| it.request)), decide(either(|it| it.response))]
+}

@@ -1,0 +1,28 @@
+//! Waits for the part of a request's body that the balance algorithm hashes.
+
+use crate::settings::HashKey;
+use crate::state::runtime::Proxy;
+use crate::state::transaction::Transaction;
+use crate::stats::transaction_log::Failure;
+use crate::transaction::body_buffer;
+use crate::upstream::balance_key::of_query;
+use htx::Method;
+
+/// Whether the body is needed: that of a POST whose query lacks the parameter (`check_post`).
+pub(crate) fn wants_body(tx: &Transaction, backend: &Proxy) -> bool {
+    let hashing = backend.settings.back.as_ref().and_then(|back| back.hashing.as_ref());
+    let Some(HashKey::UrlParam { name, check_post: true }) = hashing.map(|it| &it.key) else {
+        return false;
+    };
+    let request = &tx.space.request;
+    let lacks = request.method_id() == Method::Post && of_query(request.uri(), name).is_none();
+    lacks && tx.notes.bodies[0].is_none()
+}
+
+/// Waits for that body, as far as it fits into a buffer.
+///
+/// # Errors
+/// The client leaves, or takes longer than `timeout http-request`.
+pub(crate) async fn await_body(tx: &mut Transaction, backend: &Proxy) -> Result<(), Failure> {
+    body_buffer::wait_for_all(tx, backend).await
+}

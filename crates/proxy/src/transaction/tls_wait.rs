@@ -1,0 +1,39 @@
+//! Waits for the end of a client's TLS handshake, where a request came before it.
+
+use crate::io::tls_handshake::{Trouble, awaits_end, run};
+use crate::state::client::Client;
+use crate::state::transaction::Transaction;
+use crate::stats::transaction_log::{Cause, Failure, Phase};
+use crate::transport::channel::Link;
+
+/// Waits for the end of the handshake of a client whose first bytes turn out to begin streams (see
+/// [`awaits_end`]). `false`: it has failed.
+pub(crate) async fn end_of(client: &Client) -> bool {
+    let Link::Socket(transport) = &client.socket else { return true };
+    if !awaits_end(transport, true) {
+        return true;
+    }
+    let timeouts = &client.proxy.settings.timeouts;
+    let span = timeouts.http_request.or(timeouts.client);
+    let deadline = span.map(|span| client.worker.thread.tick().plus_ms(span));
+    run(transport, deadline, &mut || Ok(())).await.is_ok()
+}
+
+/// Waits for the end of the client's handshake, where the request has come before it
+/// (`http-request wait-for-handshake`).
+///
+/// # Errors
+/// It has failed, or takes longer than a request may.
+pub(crate) async fn end(tx: &mut Transaction) -> Result<(), Failure> {
+    let Link::Socket(transport) = &tx.client.socket else { return Ok(()) };
+    if !transport.session().is_some_and(|session| session.is_early()) {
+        return Ok(());
+    }
+    let timeouts = &tx.client.proxy.settings.timeouts;
+    let span = timeouts.http_request.or(timeouts.client);
+    let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
+    run(transport, deadline, &mut || Ok(())).await.map_err(|trouble| match trouble {
+        Trouble::Late => Failure::new(408, Cause::ClientTimeout, Phase::Request),
+        _ => Failure::new(400, Cause::ClientAbort, Phase::Request),
+    })
+}

@@ -1,0 +1,85 @@
+//! Whether the client of a transaction still waits for its server.
+
+use crate::settings::Mode;
+use crate::state::transaction::Transaction;
+use crate::stats::transaction_log::{Cause, Failure, Phase};
+use buf::Buf;
+use reactor::Urgency;
+use std::io;
+
+/// Looks whether the client is still there, and has the task woken when it leaves.
+///
+/// # Errors
+/// It has left: nobody waits for a server any more.
+pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
+    let left = match tx.client.mode {
+        Mode::Tcp => has_left(tx),
+        Mode::Http => {
+            let settings = tx.side().settings.back.as_ref();
+            let matters = settings.is_some_and(|settings| settings.abort_on_close);
+            if matters {
+                tx.client.socket.want_close();
+            }
+            tx.client.socket.want_reset();
+            tx.client.socket.is_cancelled() || (matters && tx.client.socket.is_closed())
+        }
+    };
+    if left { Err(Failure::new(0, Cause::ClientAbort, phase)) } else { tx.go_on(503, phase) }
+}
+
+/// Reads what the client sends. `true`: it has left and wants nothing.
+pub(crate) fn has_left(tx: &mut Transaction) -> bool {
+    match gather(tx) {
+        Gathered::Some | Gathered::Full => false,
+        Gathered::All => tx.client.input.is_empty(),
+        Gathered::Broken => true,
+    }
+}
+
+/// How far reading from a client has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Gathered {
+    /// More may come; the task is woken then.
+    Some,
+    /// The buffer is full.
+    Full,
+    /// The client has said all.
+    All,
+    /// The connection is broken.
+    Broken,
+}
+
+/// Reads what the client sends while there is no server yet.
+pub(crate) fn gather(tx: &mut Transaction) -> Gathered {
+    let client = &mut tx.client;
+    let gathered = loop {
+        if !client.socket.is_readable() {
+            client.socket.want_read();
+            break Gathered::Some;
+        }
+        if client.input.capacity() == 0 {
+            // Without a buffer it is not read now; who has to have it waits for one before.
+            let Some(fresh) = tx.worker.buffers.try_take(Urgency::Ordinary) else {
+                break Gathered::Some;
+            };
+            client.input = fresh;
+        }
+        if client.input.room() == 0 {
+            break Gathered::Full;
+        }
+        match client.socket.recv(client.input.space()) {
+            Ok(0) => break Gathered::All,
+            Ok(count) => client.input.filled(count),
+            Err(error) if is_transient(&error) => {}
+            Err(_) => break Gathered::Broken,
+        }
+    };
+    if client.input.is_empty() {
+        tx.worker.release(std::mem::replace(&mut client.input, Buf::empty()));
+    }
+    gathered
+}
+
+pub(crate) fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

@@ -1,0 +1,97 @@
+//! The TLS handshake with a server.
+
+use crate::io::tls_handshake::{Trouble, begin, is_resumed, run};
+use crate::settings::Encryption;
+use crate::state::transaction::{Transaction, Words};
+use crate::state::worker::Worker;
+use crate::stats::transaction_log::{Cause, Failure, Phase};
+use crate::transport::channel::Link;
+use crate::transport::socket::Transport;
+use crate::transport::tls_facts::Failed;
+use crate::upstream::client_presence;
+use reactor::Tick;
+use tls::HandshakeError;
+use tls::Reason;
+
+/// Makes the connection to a server an encrypted one, and says some words before, if they may be
+/// said so early.
+pub(crate) async fn connect(
+    tx: &mut Transaction,
+    link: &mut Link,
+    (encryption, name): (&Encryption, Option<&str>),
+    deadline: Option<Tick>,
+    early: &[u8],
+) -> Result<Words, Failure> {
+    let worker = tx.worker.clone();
+    let Link::Socket(transport) = link else { return Err(refused()) };
+    let begun = match early {
+        [] => begin(&worker, transport, encryption, name).map(|()| false),
+        early => begin_early(&worker, transport, encryption, name, early),
+    };
+    let said = begun.map_err(|fault| match fault.reason {
+        // No other server would do.
+        Reason::TooMany => Failure::new(500, Cause::Internal, Phase::Connect),
+        _ => refused(),
+    })?;
+    let mut stay = || client_presence::stay(tx, Phase::Connect);
+    let result = run(transport, deadline, &mut stay).await;
+    let resumed = is_resumed(transport);
+    if result.is_ok() {
+        worker.shared.tls.count_back(worker.millis(), resumed);
+    }
+    let server = tx.claim.as_ref().map(|claim| claim.server().block());
+    let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
+    let blocks = [server, back].into_iter().flatten();
+    blocks.for_each(|block| block.count_handshake(result.is_ok(), resumed));
+    tx.notes.used = true;
+    let session = transport.session();
+    let failed = |trouble| failed(trouble, name.is_some(), session.as_deref());
+    tx.notes.unsecured = result.as_ref().err().map(failed);
+    drop(session);
+    result.map_err(|trouble| match trouble {
+        Trouble::Given(failure) => failure,
+        Trouble::Late => Failure::new(503, Cause::ServerTimeout, Phase::Connect),
+        Trouble::Failed(_) => refused(),
+    })?;
+    let taken = || transport.session().is_some_and(|session| session.was_early_taken());
+    Ok(match said {
+        false => Words::Unsaid,
+        true if taken() => Words::Taken,
+        true => Words::Refused,
+    })
+}
+
+/// What is to be known of a failure once its connection is gone.
+pub(crate) fn failed(trouble: &Trouble, asked: bool, session: Option<&tls::Conn>) -> Box<Failed> {
+    let fault = match trouble {
+        Trouble::Failed(fault) => Some(fault).filter(|fault| fault.code != 0),
+        Trouble::Late | Trouble::Given(_) => None,
+    };
+    Box::new(Failed::new(trouble.of_server(asked), fault, session))
+}
+
+/// As [`begin`], with words that are said early if there is room for them. `true`: they are.
+fn begin_early(
+    worker: &Worker,
+    transport: &mut Transport,
+    encryption: &Encryption,
+    name: Option<&str>,
+    words: &[u8],
+) -> Result<bool, HandshakeError> {
+    let alpn = encryption.alpn.as_deref();
+    let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
+    let presence = presence.ok_or(HandshakeError::new(Reason::TooMany))?;
+    let (thread, now) = (&worker.thread, worker.thread.wall() / 1_000_000_000);
+    let begun = encryption.connector.connect_early(thread.index, name, alpn, now);
+    let (mut session, room) = begun?;
+    session.keep(Box::new(presence));
+    transport.secure(session, &worker.tls);
+    if words.len() > room {
+        return Ok(false);
+    }
+    transport.say_early(words).map(|()| true)
+}
+
+fn refused() -> Failure {
+    Failure::new(503, Cause::ServerAbort, Phase::Connect)
+}
