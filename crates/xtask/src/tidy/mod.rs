@@ -2,6 +2,7 @@
 //! except that comments are wrapped and counts lowered when asked.
 
 mod bans;
+mod code_map;
 mod columns;
 mod documents;
 mod exceptions;
@@ -80,6 +81,7 @@ const RULES: &[Rule] = &[
     licences::RULE,
     versions::RULE,
     documents::RULE,
+    code_map::RULE,
     strictness::RULE,
     fields::RULE,
 ];

@@ -60,6 +60,13 @@ fn long_function(lines: usize) -> String {
     format!("fn long() {{\n{}}}\n", "    step();\n".repeat(lines - 2))
 }
 
+/// A code map with one row, and a file that rows may name.
+fn code_map(tree: &mut Tree, row: &str) {
+    let map = format!("the map of crates/\n\n### Where it happens\n\n{row}\n");
+    tree.put("ARCHITECTURE.md", &map);
+    tree.put("crates/proxy/src/run/start.rs", "//! Start.\nfn start() {}\n");
+}
+
 /// At least one violation of every rule.
 const PLANTS: &[Plant] = &[
     ("walls", |tree| tree.put("crates/htx/Cargo.toml", "[dependencies]\nwire.workspace = true\n")),
@@ -96,6 +103,9 @@ const PLANTS: &[Plant] = &[
     ("prose", |tree| in_wire(tree, "/// Who waits is told.\nfn f() {}")),
     ("prose", |tree| tree.put("crates/htx/tests/a.rs", "//! Never judges.\n")),
     ("prose", |tree| tree.put("crates/xtask/tidy.list", "prose htx 1\n")),
+    ("code-map", |tree| code_map(tree, "| a step | `run/gone.rs`: `start` |")),
+    ("code-map", |tree| code_map(tree, "| a step | `run/start.rs`: `stop` |")),
+    ("code-map", |tree| code_map(tree, "| a step | `walk/` |")),
     ("unsafe", |tree| in_wire(tree, "fn f() { unsafe { g() } }")),
     ("unsafe", |tree| tree.put("crates/wire/src/lib.rs", "//! Codecs.\n")),
     ("runtimes", |tree| tree.packages.push(package("tokio", "MIT", true))),
