@@ -98,7 +98,7 @@ pub struct Settings {
     /// Certificates and authorities, which change while the program runs.
     pub tls: Arc<tls::Runtime>,
     /// Some streams of a worker from a place on, for `show sess`.
-    pub streams: fn(&proxy::Worker, u32) -> proxy::state::stream_list::Part,
+    pub streams: fn(&proxy::Worker, u32) -> proxy::state::session::stream_list::Part,
     /// Raises a signal in this process, for a master that may not send it.
     pub raise: fn(i32) -> std::io::Result<()>,
     /// Makes the settings of a server that `add server` adds, from its backend, its name, and the

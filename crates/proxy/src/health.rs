@@ -31,8 +31,8 @@ mod stream;
 mod tests;
 
 use crate::servers::slow_start;
-pub use crate::state::check_inbox::Activity;
-use crate::state::check_inbox::Desk;
+pub use crate::state::backend::check_inbox::Activity;
+use crate::state::backend::check_inbox::Desk;
 use crate::state::runtime::{Proxy, Shared};
 use crate::state::worker::Worker;
 pub(crate) use check_run::tell;

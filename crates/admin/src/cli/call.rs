@@ -5,10 +5,10 @@ use super::{
     ask_workers, configuration_lists, profiling, sessions, shutdown_sessions, system, tasks, why,
 };
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
-use proxy::state::anon::Anon;
+use proxy::state::records::anon::Anon;
 use proxy::state::runtime::{Back, Front, Proxy, Server};
 use proxy::state::services::Pieces;
-use proxy::state::stream_list::Which;
+use proxy::state::session::stream_list::Which;
 use proxy::stats::transaction_log::Cause;
 use proxy::{Shared, Worker};
 use std::rc::Rc;

@@ -1,7 +1,7 @@
 //! Lists of what is configured and the state it is in.
 
 use super::call::{Call, Later, Reply};
-use proxy::state::anon::Anon;
+use proxy::state::records::anon::Anon;
 use proxy::state::runtime::{Proxy, Server};
 use reactor::Address;
 use std::fmt::Write as _;

@@ -3,8 +3,8 @@
 use super::call::{Call, Reply, Severity};
 use proxy::run::server_add_delete;
 use proxy::settings;
+use proxy::state::backend::server_register::Refusal;
 use proxy::state::runtime::Proxy;
-use proxy::state::server_register::Refusal;
 use std::net::SocketAddr;
 use std::sync::Arc;
 

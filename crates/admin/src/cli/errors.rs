@@ -2,7 +2,7 @@
 //! 9.3).
 
 use super::call::{Call, Reply};
-use proxy::state::last_invalid::Invalid;
+use proxy::state::records::last_invalid::Invalid;
 use proxy::state::runtime::Proxy;
 use sample::calendar::Date;
 use std::fmt::Write as _;

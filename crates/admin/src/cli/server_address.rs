@@ -151,8 +151,9 @@ pub(super) fn check_port(call: &Call<'_>, target: &Target) -> Reply {
     }
     match port(call.word(4)) {
         Ok(port) => {
-            let change =
-                |place: &mut proxy::state::server_address::Place| place.check_port = Some(port);
+            let change = |place: &mut proxy::state::backend::server_address::Place| {
+                place.check_port = Some(port)
+            };
             events::relocate(call.worker, &target.proxy, target.slot, change);
             Reply::Done
         }

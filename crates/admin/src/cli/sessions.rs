@@ -6,9 +6,9 @@
 //! every field.
 
 use super::call::{Call, Reply};
-use proxy::state::anon::Anon;
+use proxy::state::records::anon::Anon;
 use proxy::state::runtime::{Proxy, Server};
-use proxy::state::stream_list::{Listing, Part};
+use proxy::state::session::stream_list::{Listing, Part};
 use proxy::{Shared, Worker};
 use reactor::{Address, Handle};
 use sample::calendar::Date;

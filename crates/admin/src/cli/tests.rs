@@ -5,7 +5,7 @@ use super::{not_implemented, table};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use crate::testing;
 use proptest::prelude::*;
-use proxy::state::stream_list::http::{Http, Message, State as Stage};
+use proxy::state::session::stream_list::http::{Http, Message, State as Stage};
 use proxy::{Shared, Worker};
 use reactor::{Class, Handle};
 use std::cell::Cell;
@@ -709,8 +709,8 @@ fn more_sessions_than_allowed_wait() {
 #[test]
 fn every_thread_is_asked_for_its_streams() {
     let mut bench = Bench::new();
-    let streams = |worker: &Worker, _| proxy::state::stream_list::Part {
-        streams: vec![proxy::state::stream_list::Listing {
+    let streams = |worker: &Worker, _| proxy::state::session::stream_list::Part {
+        streams: vec![proxy::state::session::stream_list::Listing {
             number: 0x10 + worker.thread.index as u64,
             frontend: 0,
             backend: Some(1),

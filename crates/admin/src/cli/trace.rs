@@ -4,9 +4,9 @@
 use super::call::{Call, Reply, Severity};
 use super::events::STREAMS;
 use proxy::Shared;
-use proxy::state::anon::Anon;
-use proxy::state::trace::state::{Phase, State};
-use proxy::state::trace::words::{CRITERIA, Event, Level, Source, Verbosity};
+use proxy::state::records::anon::Anon;
+use proxy::state::records::trace::state::{Phase, State};
+use proxy::state::records::trace::words::{CRITERIA, Event, Level, Source, Verbosity};
 use std::fmt::Write as _;
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 
 use super::call::{Call, Later, Reply};
 use proxy::Shared;
-use proxy::state::anon::Anon;
-use proxy::state::flight_recorder::Flight;
+use proxy::state::records::anon::Anon;
+use proxy::state::records::flight_recorder::Flight;
 use proxy::stats::transaction_log::Chooser;
 use proxy::stats::transaction_log::{Cause, Phase};
 use sample::calendar::Date;

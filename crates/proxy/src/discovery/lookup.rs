@@ -1,9 +1,9 @@
 //! `do-resolve`: a request that waits for the address of a name.
 
-pub(crate) use crate::state::lookup::Ask;
-use crate::state::queue::Waiter;
+use crate::state::backend::queue::Waiter;
 use crate::state::resolver::Order;
-use crate::state::transaction::Transaction;
+pub(crate) use crate::state::session::lookup::Ask;
+use crate::state::session::transaction::Transaction;
 use std::sync::{Arc, Mutex};
 
 /// Waits until what was asked for is known. A keeper always answers: names are given up in the end.

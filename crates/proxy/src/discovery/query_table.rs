@@ -2,7 +2,7 @@
 //! they need attention.
 
 use crate::discovery::server_binding::Guest;
-use crate::state::lookup::Ask;
+use crate::state::session::lookup::Ask;
 use dns::{RecordType, Resolution, Settings};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Index;

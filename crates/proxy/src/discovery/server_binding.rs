@@ -2,8 +2,8 @@
 
 use crate::logging::log;
 use crate::servers::events;
+use crate::state::backend::server_address::Place;
 use crate::state::runtime::{Back, Proxy, Server};
-use crate::state::server_address::Place;
 use crate::state::worker::Worker;
 use balance::Admin;
 use dns::srv_assignment::{self, AssignedRecord};

@@ -4,9 +4,9 @@
 
 use crate::frontend::h2_connection;
 use crate::settings::{ConnectionMode, Mode};
-use crate::state::client::Client;
-pub(crate) use crate::state::private_pool::Own;
-use crate::state::transaction::{Arrival, Outcome, Parts};
+pub(crate) use crate::state::backend::private_pool::Own;
+use crate::state::session::client::Client;
+use crate::state::session::transaction::{Arrival, Outcome, Parts};
 use crate::transaction::first_bytes;
 pub(crate) use crate::transaction::first_bytes::first_bytes;
 use crate::transaction::first_bytes::skip_empty_lines;

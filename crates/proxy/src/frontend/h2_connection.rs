@@ -2,9 +2,9 @@
 //! stream.
 
 use crate::io::h2_pump::{Pump, Turn};
-use crate::state::client::Client;
-use crate::state::client_h2::Front;
-use crate::state::transaction::{Arrival, Parts};
+use crate::state::session::client::Client;
+use crate::state::session::client_h2::Front;
+use crate::state::session::transaction::{Arrival, Parts};
 use crate::state::worker::Worker;
 use crate::telemetry::trace::points as trace;
 use crate::transaction::run;

@@ -7,8 +7,8 @@
 //! as few, and nothing is kept for them.
 
 use crate::logging::log;
-use crate::state::client::Client;
 use crate::state::figures::wall;
+use crate::state::session::client::Client;
 use crate::telemetry::accounting;
 use mux::h2::Counters;
 use sample::TransactionRecord;

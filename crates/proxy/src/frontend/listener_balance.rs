@@ -5,8 +5,8 @@
 
 use crate::frontend::listener;
 use crate::settings::Bind;
-use crate::state::client;
-use crate::state::client::Client;
+use crate::state::session::client;
+use crate::state::session::client::Client;
 use crate::state::worker::Worker;
 use reactor::{Handle, Socket};
 use std::net::SocketAddr;

@@ -5,8 +5,8 @@
 //! connection that is refused is no session, and is not logged.
 
 use crate::frontend::listener;
-use crate::state::client::Client;
-use crate::state::request_buffers::{Notes, Workspace};
+use crate::state::session::client::Client;
+use crate::state::session::request_buffers::{Notes, Workspace};
 use crate::stats::counters::Metric;
 use crate::telemetry::sample_context::View;
 use crate::telemetry::trace::points as trace;

@@ -9,7 +9,7 @@ use crate::logging::log;
 use crate::logging::mail;
 use crate::servers::events;
 use crate::servers::events::Cause;
-use crate::state::check_record::Record;
+use crate::state::backend::check_record::Record;
 use crate::state::worker::Worker;
 use balance::{Admin, Change, CheckResult, CheckStatus, MAX_WEIGHT};
 use std::rc::Rc;

@@ -7,7 +7,7 @@
 use super::checker::Checker;
 use super::probe::{Over, Probe};
 use crate::health::check_run::{Turn, Underway};
-use crate::state::check_record::Record;
+use crate::state::backend::check_record::Record;
 use reactor::Tick;
 use std::rc::Rc;
 

@@ -8,7 +8,7 @@ use crate::logging::mail;
 use crate::servers::events;
 use crate::servers::events::Cause;
 use crate::settings;
-use crate::state::check_record::Record;
+use crate::state::backend::check_record::Record;
 use crate::state::runtime::{Back, Proxy, Server};
 use crate::state::worker::Worker;
 use crate::telemetry::trace::points as trace;

@@ -4,7 +4,7 @@ use super::checker::Checker;
 use crate::health::check_run::{Subject, Turn, Underway};
 use crate::health::result;
 use crate::settings::{External, Mode};
-use crate::state::check_record::Record;
+use crate::state::backend::check_record::Record;
 use balance::{CheckResult, CheckStatus};
 use reactor::{Address, ChildProgram, ExitStatus, Program};
 use std::rc::Rc;

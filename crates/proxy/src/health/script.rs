@@ -12,7 +12,7 @@ use crate::io::byte_client::{Line, Trouble};
 use crate::io::tls_handshake;
 use crate::settings;
 use crate::settings::{Announce, Encryption, ServerName, Switch, Version};
-use crate::state::check_record::Record;
+use crate::state::backend::check_record::Record;
 use crate::state::worker::Worker;
 use crate::transport::proxy_v2_tls;
 use balance::{CheckResult, CheckStatus};

@@ -1,7 +1,7 @@
 //! Sleeping checks of one thread, the next due first.
 
 use super::rule;
-pub(crate) use crate::state::check_record::{Haste, Record};
+pub(crate) use crate::state::backend::check_record::{Haste, Record};
 use std::collections::BTreeSet;
 
 /// A batch that moves is a few cache lines.

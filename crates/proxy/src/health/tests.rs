@@ -7,7 +7,7 @@ mod scripts;
 use super::rule;
 use crate::health::store::Store;
 use crate::settings::{Check, HttpCheck, Mode, Process, Proxy, Server};
-use crate::state::check_record::Record;
+use crate::state::backend::check_record::Record;
 use crate::testing;
 use crate::testing::{Origin, World};
 use balance::{CheckStatus, OpState};

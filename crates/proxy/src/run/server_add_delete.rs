@@ -4,9 +4,9 @@
 use crate::health;
 use crate::servers::track;
 use crate::settings;
+use crate::state::backend::server_register::Refusal;
+use crate::state::backend::server_register::is_busy;
 use crate::state::runtime::{Back, Proxy, Server};
-use crate::state::server_register::Refusal;
-use crate::state::server_register::is_busy;
 use crate::state::worker::Worker;
 use balance::{Algorithm, HashMethod};
 use std::sync::PoisonError;

@@ -5,8 +5,8 @@
 
 use crate::servers::events;
 use crate::servers::events::Cause;
+pub(crate) use crate::state::backend::tracking::At;
 use crate::state::runtime::{Proxy, Server, Shared};
-pub(crate) use crate::state::tracking::At;
 use crate::state::worker::Worker;
 use balance::{Admin, Change};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! A `resolvers` section: its orders and counters.
 
 use crate::settings;
-use crate::state::lookup::Ask;
+use crate::state::session::lookup::Ask;
 use reactor::Mailbox;
 use reactor::TaskId;
 use reactor::Wake;

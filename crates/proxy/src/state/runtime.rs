@@ -1,27 +1,27 @@
 //! The running objects that all threads share: proxies, servers, the process.
 //!
-//! What is written per request: the gauges of the frontend and backend in use, the load of the
-//! server, and nothing else; counters live in per-thread blocks ([`crate::stats::counters`]).
+//! A request writes the gauges of the frontend and backend in use and the load of the
+//! server; counters live in per-thread blocks ([`crate::stats::counters`]).
 
 use crate::settings;
-use crate::state::availability::Availability;
-use crate::state::dynamic_maxconn;
-use crate::state::dynamic_maxconn::Limit;
-use crate::state::history::History;
-use crate::state::last_invalid::Captures;
+use crate::state::backend::availability::Availability;
+use crate::state::backend::dynamic_maxconn;
+use crate::state::backend::dynamic_maxconn::Limit;
+use crate::state::backend::pool::Parking;
+use crate::state::backend::queue::Queue;
+use crate::state::backend::server_address::Location;
+use crate::state::backend::server_list::Servers;
+use crate::state::backend::server_register::Register;
+use crate::state::backend::tracking;
 use crate::state::mail_queue::Outbox;
-use crate::state::pool::Parking;
-use crate::state::queue::Queue;
+use crate::state::records::history::History;
+use crate::state::records::last_invalid::Captures;
+use crate::state::records::trace::Traces;
 use crate::state::resolver::Resolver;
 use crate::state::ring;
 use crate::state::ring::Ring;
-use crate::state::server_address::Location;
-use crate::state::server_list::Servers;
-use crate::state::server_register::Register;
 use crate::state::soft_stop::Stopping;
 pub use crate::state::thread_handle::ProxyRef;
-use crate::state::trace::Traces;
-use crate::state::tracking;
 use crate::state::worker::Worker;
 use crate::stats::counters::{Block, Counters, Gauge};
 use crate::stats::latency::Span;
@@ -69,13 +69,13 @@ pub struct Shared {
     pub connections: Gauge,
     /// Connections accepted, requests made, and the rates and peaks of both.
     pub totals: Counters,
-    /// What is counted of TLS.
+    /// Counters of TLS connections.
     pub tls: TlsCounters,
     /// Monotonic nanoseconds at the start.
     pub started: u64,
     /// Concurrent client connections allowed now; 0 for no limit.
     pub maxconn: AtomicU32,
-    /// What is accepted per second now.
+    /// Limits per second that hold now.
     pub max_rates: MaxRates,
     /// Soft stop: no new clients, running requests finish.
     stopping: Stopping,
@@ -86,9 +86,9 @@ pub struct Shared {
     /// How many buffers the threads have, by thread.
     levels: Vec<OnceLock<[Arc<Levels>; 2]>>,
     /// The sockets that are listened on.
-    pub(crate) listening: crate::state::listening::Listening,
+    pub(crate) listening: crate::state::session::listening::Listening,
     /// Clients of each thread.
-    pub loads: crate::state::listening::Loads,
+    pub loads: crate::state::session::listening::Loads,
     /// Keys what tells server connections apart ([`crate::upstream::connect_plan`]), for all
     /// threads.
     pub(crate) way_hasher: std::hash::RandomState,
@@ -98,7 +98,7 @@ pub struct Shared {
     pub tables: Vec<Arc<Table>>,
     /// The `proc` variables.
     pub vars: Arc<SharedVars>,
-    /// What the states that a process before has left have changed at the start.
+    /// Changes made at the start by the server states that the previous process left.
     pub restored: OnceLock<Vec<String>>,
     /// Messages of our own that were dropped because a log target was full.
     pub dropped_logs: AtomicU64,
@@ -119,9 +119,9 @@ pub struct Shared {
     pub debug_commands: AtomicU64,
     /// Whether threads remember what became of transactions (`tune.why`).
     pub records: AtomicBool,
-    /// What the dashboard's charts have drawn.
+    /// Points of the dashboard's charts.
     pub history: History,
-    /// What operators watch as it happens.
+    /// Traces that operators have started.
     pub traces: Traces,
     /// Messages refused.
     pub invalid: AtomicU64,
@@ -130,7 +130,7 @@ pub struct Shared {
     /// The `resolvers` sections.
     pub resolvers: Vec<Resolver>,
     /// Where threads leave health checks for each other.
-    pub(crate) desks: Vec<crate::state::check_inbox::Desk>,
+    pub(crate) desks: Vec<crate::state::backend::check_inbox::Desk>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -166,7 +166,7 @@ impl Shared {
             listening: Default::default(),
             way_hasher: Default::default(),
             pipes: Default::default(),
-            loads: crate::state::listening::Loads::new(threads),
+            loads: crate::state::session::listening::Loads::new(threads),
             tables: tables(&settings.tables),
             vars: settings.variables.clone(),
             restored: OnceLock::new(),
@@ -183,7 +183,9 @@ impl Shared {
             work: SharedWork::new(threads),
             memory: crate::thread::memory::Memory::new(settings.memory),
             parked_tended: AtomicBool::new(false),
-            desks: (0..threads).map(|_| crate::state::check_inbox::Desk::default()).collect(),
+            desks: (0..threads)
+                .map(|_| crate::state::backend::check_inbox::Desk::default())
+                .collect(),
             settings,
         });
         dynamic_maxconn::settle(&shared.proxies, shared.settings.maxconn);
@@ -294,7 +296,7 @@ pub struct Proxy {
     pub back: Option<Back>,
     /// The last messages refused.
     pub invalid: Captures,
-    /// What its HTTP/2 connections have counted.
+    /// Counters of its HTTP/2 connections.
     pub h2: crate::transport::h2::stats::Sides,
     /// Mails on their way, by mailer.
     pub(crate) outboxes: Vec<Outbox>,
@@ -384,7 +386,7 @@ impl DynamicCookie {
         *self.key.lock().unwrap_or_else(PoisonError::into_inner) = Some(key.into());
     }
 
-    /// What they are computed with; `None` if they are not used.
+    /// The key that they are computed with; `None` if they are not used.
     pub(crate) fn key(&self) -> Option<Arc<str>> {
         if self.off.load(Relaxed) {
             return None;
@@ -413,8 +415,8 @@ pub struct Front {
 }
 
 impl Front {
-    /// What a thread counts in for clients of a listener: the frontend's block and, with `option
-    /// socket-stats`, the listener's.
+    /// The blocks that a thread counts in for clients of a listener: the frontend's block and, with
+    /// `option socket-stats`, the listener's.
     pub(crate) fn blocks(&self, bind: u32, thread: usize) -> impl Iterator<Item = &Block> {
         let listener = self.listeners.get(bind as usize);
         let own = listener.and_then(|listener| listener.counters.as_ref());
@@ -427,7 +429,7 @@ impl Front {
 pub struct Listener {
     /// Client connections.
     pub connections: Gauge,
-    /// What its clients do, with `option socket-stats`.
+    /// Counters of its clients, with `option socket-stats`.
     pub counters: Option<Counters>,
 }
 
@@ -447,7 +449,7 @@ pub struct Back {
     pub sessions: Gauge,
     /// The servers' shared state and the algorithm.
     pub balancer: Balancer,
-    /// What else runs per server, by slot.
+    /// The running servers, by slot.
     pub servers: Servers,
     /// Which names and numbers are taken; held while servers are added or deleted.
     pub(crate) register: Mutex<Register>,
@@ -466,7 +468,7 @@ pub struct Back {
     pub(crate) limits_move: AtomicBool,
 }
 
-/// What runs per server beyond what balancing needs.
+/// A running server: all that balancing does not need.
 #[derive(Debug)]
 pub struct Server {
     /// The state that balancing shares.

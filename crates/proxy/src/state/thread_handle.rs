@@ -1,7 +1,7 @@
 //! A thread's own handles on proxies and servers, with its counters at hand.
 
+use crate::state::backend::server_list::Servers;
 use crate::state::runtime::{Proxy, Server};
-use crate::state::server_list::Servers;
 use crate::stats::counters::{Block, Event};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;

@@ -1,17 +1,17 @@
 //! What all tasks of one thread share: its reactor, its pools, the process.
 
-use crate::state::client::Client;
-use crate::state::credentials::Verifier;
-use crate::state::flight_recorder::Recorder;
-use crate::state::listening::PausedListeners;
-use crate::state::pool::IdlePool;
-use crate::state::request_buffers::{Notes, Workspace};
+use crate::state::backend::pool::IdlePool;
+use crate::state::backend::server_h2::Trunks;
+use crate::state::records::flight_recorder::Recorder;
 use crate::state::runtime::{Proxy, ProxyRef, Shared};
-use crate::state::server_h2::Trunks;
 use crate::state::services::Services;
-use crate::state::stream_list::Streams;
+use crate::state::session::client::Client;
+use crate::state::session::credentials::Verifier;
+use crate::state::session::listening::PausedListeners;
+use crate::state::session::request_buffers::{Notes, Workspace};
+use crate::state::session::stream_list::Streams;
+use crate::state::session::transaction::Seats;
 use crate::state::thread_handle::LocalProxy;
-use crate::state::transaction::Seats;
 use crate::stats::counters::Block;
 use crate::thread::buffers::{Buffers, PoolUse};
 use crate::thread::memory::Level;

@@ -2,15 +2,15 @@
 
 use crate::logging::log;
 use crate::settings::Mode;
-use crate::state::client::Client;
+use crate::state::backend::reservation::Claim;
 pub(crate) use crate::state::figures::blamed;
 use crate::state::figures::wall;
-use crate::state::request_buffers::Notes;
-use crate::state::reservation::Claim;
 use crate::state::runtime::{Proxy, ProxyRef};
+use crate::state::session::client::Client;
+use crate::state::session::request_buffers::Notes;
+pub(crate) use crate::state::session::transaction::Entered;
+use crate::state::session::transaction::Transaction;
 use crate::state::thread_handle::LocalProxy;
-pub(crate) use crate::state::transaction::Entered;
-use crate::state::transaction::Transaction;
 use crate::stats::counters::{Block, Event, Metric};
 use crate::stats::latency::Span;
 use crate::stats::transaction_log::{Cause, Journal, Phase};
@@ -492,7 +492,7 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
         let view = tx.view();
         (view.source(), view.destination())
     };
-    let ends = |server: &crate::state::server_connection::ServerConn| {
+    let ends = |server: &crate::state::backend::server_connection::ServerConn| {
         (server.local(), server.destination())
     };
     let server_ends = tx.server.as_deref().map(ends);

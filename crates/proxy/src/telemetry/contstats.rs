@@ -1,6 +1,6 @@
 //! `option contstats`: takes long transfers into the counters while they last.
 
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use crate::telemetry::accounting;
 use stdx::Tick;
 

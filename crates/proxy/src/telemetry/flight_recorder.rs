@@ -3,8 +3,8 @@
 //! Each thread writes into its own two rings: one of all transactions, one of those that failed, so
 //! that failures stay while others pass. Records have a fixed size; texts are cut.
 
-use crate::state::flight_recorder::{Flight, Text};
-use crate::state::transaction::Transaction;
+use crate::state::records::flight_recorder::{Flight, Text};
+use crate::state::session::transaction::Transaction;
 use crate::state::worker::Worker;
 use crate::stats::transaction_log::Journal;
 use std::sync::atomic::Ordering::Relaxed;
@@ -90,7 +90,7 @@ impl Worker {
 mod tests {
     use super::*;
     use crate::settings::Mode;
-    use crate::state::flight_recorder::{KEPT, TEXT};
+    use crate::state::records::flight_recorder::{KEPT, TEXT};
     use crate::stats::transaction_log::Chooser;
     use crate::testing;
     use crate::testing::{Origin, World};

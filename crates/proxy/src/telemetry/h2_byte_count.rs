@@ -5,7 +5,7 @@
 //! line, its names and its values, and what each message takes beside; of a response as the server
 //! has sent it. Payload counts as it is.
 
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use htx::{Fields, Head};
 use mux::BodyKind;
 

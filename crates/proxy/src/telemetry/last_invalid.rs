@@ -3,9 +3,9 @@
 //!
 //! A copy is made only when a message is refused: at most one buffer per side of a proxy is kept.
 
-use crate::state::last_invalid::Invalid;
+use crate::state::records::last_invalid::Invalid;
 use crate::state::runtime::Proxy;
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 

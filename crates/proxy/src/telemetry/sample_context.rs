@@ -1,17 +1,17 @@
 //! A transaction as expressions, rules and log formats see it.
 
 use crate::settings::Mode;
-pub(crate) use crate::state::client::Client;
+use crate::state::backend::reservation::Claim;
+use crate::state::backend::server_connection::ServerConn;
 pub(crate) use crate::state::figures::count;
 pub(crate) use crate::state::figures::server_count;
 pub(crate) use crate::state::figures::wall;
-use crate::state::lookup::Wanted;
-use crate::state::request_buffers;
-use crate::state::request_buffers::{Notes, Workspace};
-use crate::state::reservation::Claim;
 use crate::state::runtime::{Proxy, ProxyRef};
-use crate::state::server_connection::ServerConn;
-use crate::state::transaction::Transaction;
+pub(crate) use crate::state::session::client::Client;
+use crate::state::session::lookup::Wanted;
+use crate::state::session::request_buffers;
+use crate::state::session::request_buffers::{Notes, Workspace};
+use crate::state::session::transaction::Transaction;
 use crate::state::worker::Worker;
 use crate::stats::counters::Metric;
 use crate::telemetry::accounting;

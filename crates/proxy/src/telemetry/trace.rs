@@ -2,7 +2,7 @@
 //!
 //! While nobody watches, a trace point is one load of a word that commands alone change, and a
 //! branch; all that makes and writes a line is out of line. Sources and their words stand in
-//! [`crate::state::trace`], the places that tell something in
+//! [`crate::state::records::trace`], the places that tell something in
 //! [`points`], and how it reads in `text`.
 
 pub(crate) mod points;
@@ -11,10 +11,10 @@ mod tests;
 mod text;
 
 use crate::logging::log;
-use crate::state::anon::Anon;
-use crate::state::trace::place::Place;
-use crate::state::trace::state::State;
-use crate::state::trace::words::{Event, Level, Source, Verbosity};
+use crate::state::records::anon::Anon;
+use crate::state::records::trace::place::Place;
+use crate::state::records::trace::state::State;
+use crate::state::records::trace::words::{Event, Level, Source, Verbosity};
 use crate::state::worker::Worker;
 use std::fmt::Write as _;
 use std::panic::Location;

@@ -1,9 +1,9 @@
 //! The body of a message as far as it has been received, for rules that look at it.
 
-use crate::state::request_buffers::Seen;
-use crate::state::request_buffers::chunks;
 use crate::state::runtime::Proxy;
-use crate::state::transaction::Transaction;
+use crate::state::session::request_buffers::Seen;
+use crate::state::session::request_buffers::chunks;
+use crate::state::session::transaction::Transaction;
 use crate::stats::counters::Metric;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::read_request;

@@ -6,18 +6,18 @@
 
 use crate::servers::events;
 use crate::settings::{Mode, RetryOn, Reuse, Version};
-use crate::state::client_h2;
-use crate::state::pool::Wanted;
-use crate::state::reservation::Claim;
-use crate::state::reservation::back;
-pub(crate) use crate::state::reservation::count_both;
+use crate::state::backend::pool::Wanted;
+use crate::state::backend::reservation::Claim;
+use crate::state::backend::reservation::back;
+pub(crate) use crate::state::backend::reservation::count_both;
+use crate::state::backend::server_address::Place;
+use crate::state::backend::server_connection::ServerConn;
+use crate::state::backend::server_h2::Making;
+use crate::state::backend::server_h2::reuse_policy;
 use crate::state::runtime::ProxyRef;
-use crate::state::server_address::Place;
-use crate::state::server_connection::ServerConn;
-use crate::state::server_h2::Making;
-use crate::state::server_h2::reuse_policy;
+use crate::state::session::client_h2;
+use crate::state::session::transaction::Transaction;
 use crate::state::thread_handle::{LocalProxy, ServerRef};
-use crate::state::transaction::Transaction;
 use crate::stats::counters::Metric;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::trace::points as trace;

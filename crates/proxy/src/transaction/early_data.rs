@@ -6,10 +6,10 @@
 //! waiting for the end of the handshake then: no answer can be read before.
 
 use crate::settings::RetryOn;
-use crate::state::reservation::Claim;
+use crate::state::backend::reservation::Claim;
+use crate::state::backend::server_connection::ServerConn;
 use crate::state::runtime::ProxyRef;
-use crate::state::server_connection::ServerConn;
-use crate::state::transaction::{Transaction, Words};
+use crate::state::session::transaction::{Transaction, Words};
 use crate::stats::counters::Metric;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::connect;

@@ -1,8 +1,8 @@
 //! The first bytes of a client, and whether they begin HTTP/2.
 
-use crate::state::client::Client;
-use crate::state::client::idle_deadline;
-use crate::state::transaction::Arrival;
+use crate::state::session::client::Client;
+use crate::state::session::client::idle_deadline;
+use crate::state::session::transaction::Arrival;
 use buf::Buf;
 use reactor::Tick;
 use reactor::Urgency;

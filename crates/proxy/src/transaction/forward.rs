@@ -1,7 +1,7 @@
 //! Request and response on their way through: both directions of a transaction at once.
 
 use crate::settings::RetryOn;
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::telemetry::contstats::Meter;

@@ -1,11 +1,11 @@
 //! Requests that find their stream to a server: of a connection that stands, or of a new one.
 
+use crate::state::backend::server_connection::{ServerConn, Target};
+use crate::state::backend::server_h2::reuse_policy;
+use crate::state::backend::server_h2::{Asker, Making, Trunk};
 use crate::state::runtime::ProxyRef;
-use crate::state::server_connection::{ServerConn, Target};
-use crate::state::server_h2::reuse_policy;
-use crate::state::server_h2::{Asker, Making, Trunk};
+use crate::state::session::transaction::Transaction;
 use crate::state::thread_handle::ServerRef;
-use crate::state::transaction::Transaction;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::connect::{is_first, take};
 use crate::transport::channel::Link;

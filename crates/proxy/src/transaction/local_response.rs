@@ -3,7 +3,7 @@
 use crate::settings::ErrorReply;
 use crate::state::runtime::{Proxy, ProxyRef, Shared};
 use crate::state::services::Pieces;
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::telemetry::h2_byte_count;

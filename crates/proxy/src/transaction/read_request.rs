@@ -1,6 +1,6 @@
 //! Receiving the head of a request.
 
-use crate::state::transaction::{Arrival, Transaction};
+use crate::state::session::transaction::{Arrival, Transaction};
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::h2_byte_count;
 use crate::telemetry::last_invalid;

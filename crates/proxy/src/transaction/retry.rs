@@ -4,8 +4,8 @@
 //! a buffer is not kept any longer, and so not sent again (manual section 4.2, `retry-on`).
 
 use crate::settings::RetryOn;
-use crate::state::server_connection::ServerConn;
-use crate::state::transaction::{Interim, Kept, Transaction};
+use crate::state::backend::server_connection::ServerConn;
+use crate::state::session::transaction::{Interim, Kept, Transaction};
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::early_data;
 use crate::transport::codec::Machine;

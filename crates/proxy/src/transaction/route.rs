@@ -3,7 +3,7 @@
 use crate::settings::Mode;
 use crate::state::runtime::{Proxy, ProxyRef};
 use crate::state::services::Visit;
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::transaction::body_buffer;

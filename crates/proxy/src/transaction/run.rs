@@ -1,13 +1,13 @@
 //! The life of one HTTP request, top to bottom.
 
 use crate::settings::Mode;
-use crate::state::client::Last;
-use crate::state::flight_recorder::Text;
-use crate::state::request_buffers::Lease;
+use crate::state::records::flight_recorder::Text;
 use crate::state::runtime::ProxyRef;
-use crate::state::stream_list::Listed;
-use crate::state::stream_list::http::Http;
-use crate::state::transaction::{Arrival, Haste, Interim, Outcome, Parts, Transaction};
+use crate::state::session::client::Last;
+use crate::state::session::request_buffers::Lease;
+use crate::state::session::stream_list::Listed;
+use crate::state::session::stream_list::http::Http;
+use crate::state::session::transaction::{Arrival, Haste, Interim, Outcome, Parts, Transaction};
 use crate::stats::transaction_log::{Cause, Failure, Journal, Phase};
 use crate::telemetry::accounting;
 use crate::telemetry::flight_recorder;

@@ -2,7 +2,7 @@
 
 use crate::settings::splice::Wishes;
 use crate::state::runtime::ProxyRef;
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use crate::transport::splice::Splicing;
 
 /// What both directions of a transaction do: towards the server, towards the client.

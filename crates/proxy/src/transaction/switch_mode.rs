@@ -5,9 +5,9 @@
 //! of the streams.
 
 use crate::settings::Mode;
-use crate::state::client::Client;
 use crate::state::runtime::ProxyRef;
-use crate::state::transaction::{Arrival, Outcome, Transaction};
+use crate::state::session::client::Client;
+use crate::state::session::transaction::{Arrival, Outcome, Transaction};
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;
 use crate::transaction::first_bytes;

@@ -9,8 +9,8 @@ mod pipe;
 mod tests;
 
 use crate::settings::Mode;
-use crate::state::client::Client;
-use crate::state::transaction::{Arrival, Outcome, Parts, Transaction};
+use crate::state::session::client::Client;
+use crate::state::session::transaction::{Arrival, Outcome, Parts, Transaction};
 use crate::state::worker::Worker;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;

@@ -8,7 +8,7 @@
 use crate::discovery::lookup;
 use crate::settings::{Mode, RetryOn};
 use crate::state::runtime::{Proxy, ProxyRef};
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use crate::stats::counters::Metric;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;

@@ -1,8 +1,8 @@
 //! Waits for the end of a client's TLS handshake, where a request came before it.
 
 use crate::io::tls_handshake::{Trouble, awaits_end, run};
-use crate::state::client::Client;
-use crate::state::transaction::Transaction;
+use crate::state::session::client::Client;
+use crate::state::session::transaction::Transaction;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transport::channel::Link;
 

@@ -3,7 +3,7 @@
 
 use crate::settings::{HashKey, Hashing, UriKey};
 use crate::state::runtime::Proxy;
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use htx::{Head, Method, list};
 use sample::{Type, Value};
 

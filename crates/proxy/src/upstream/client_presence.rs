@@ -1,7 +1,7 @@
 //! Whether the client of a transaction still waits for its server.
 
 use crate::settings::Mode;
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use buf::Buf;
 use reactor::Urgency;

@@ -7,11 +7,11 @@ use crate::settings;
 use crate::settings::{
     Announce, Disguise, Encryption, Follows, Mode, Ports, ServerName, Speech, Version,
 };
-use crate::state::client_cold_state;
+use crate::state::backend::server_address::Place;
+use crate::state::backend::server_connection::Target;
 use crate::state::runtime::Server;
-use crate::state::server_address::Place;
-use crate::state::server_connection::Target;
-use crate::state::transaction::{Transaction, Words};
+use crate::state::session::client_cold_state;
+use crate::state::session::transaction::{Transaction, Words};
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transport::channel::Link;
 use crate::transport::proxy_v2_tls::Told;

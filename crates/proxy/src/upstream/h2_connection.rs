@@ -4,8 +4,8 @@
 //! while a stream is under way and the policy is `safe`, those of the same client alone.
 
 use crate::io::h2_pump::{Pump, Turn};
-use crate::state::server_h2::Trunk;
-use crate::state::server_h2::place;
+use crate::state::backend::server_h2::Trunk;
+use crate::state::backend::server_h2::place;
 use crate::state::worker::Worker;
 use crate::transport::channel::Link;
 use crate::transport::socket::Transport;

@@ -1,15 +1,15 @@
 //! A request's claim on a server: the choice, and the wait for a place on it.
 
 use crate::settings;
-use crate::state::client::Last;
-use crate::state::dynamic_maxconn;
-use crate::state::queue::{Order, Place, Queue, Turn, Waiter};
-use crate::state::reservation::Claim;
-use crate::state::reservation::back;
-use crate::state::reservation::count_both;
+use crate::state::backend::dynamic_maxconn;
+use crate::state::backend::queue::{Order, Place, Queue, Turn, Waiter};
+use crate::state::backend::reservation::Claim;
+use crate::state::backend::reservation::back;
+use crate::state::backend::reservation::count_both;
 use crate::state::runtime::{Back, Proxy, Server};
+use crate::state::session::client::Last;
+use crate::state::session::transaction::{Persistence, Transaction};
 use crate::state::thread_handle::{LocalServer, ProxyRef};
-use crate::state::transaction::{Persistence, Transaction};
 use crate::stats::counters::{Block, Event, Metric};
 use crate::stats::transaction_log::{Cause, Chooser, Failure, Phase};
 use crate::upstream::balance_key;

@@ -2,7 +2,7 @@
 
 use crate::io::tls_handshake::{Trouble, begin, is_resumed, run};
 use crate::settings::Encryption;
-use crate::state::transaction::{Transaction, Words};
+use crate::state::session::transaction::{Transaction, Words};
 use crate::state::worker::Worker;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transport::channel::Link;

@@ -2,8 +2,8 @@
 //! well (`observe`).
 
 use crate::health;
-use crate::state::reservation::Claim;
-use crate::state::transaction::Transaction;
+use crate::state::backend::reservation::Claim;
+use crate::state::session::transaction::Transaction;
 use balance::{Balancer, Sign};
 
 /// A failure counts as an answer that took at least so long, in nanoseconds: a server that fails

@@ -3,8 +3,8 @@
 
 use crate::logging::log;
 use crate::settings::Front;
-use crate::state::client::Client;
 use crate::state::figures::wall;
+use crate::state::session::client::Client;
 use crate::telemetry::accounting;
 use sample::calendar::Date;
 use std::fmt::Write as _;

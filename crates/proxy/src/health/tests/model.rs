@@ -3,7 +3,7 @@
 
 use super::super::rule;
 use crate::health::store::Store;
-use crate::state::check_record::Record;
+use crate::state::backend::check_record::Record;
 use stdx::Prng;
 
 type Rule = fn(moved: bool, own_load: u32, other_load: u32) -> bool;

@@ -2,7 +2,7 @@
 //! proxies or servers hold no thread.
 
 use crate::settings::Mode;
-use crate::state::history::{History, Track};
+use crate::state::records::history::{History, Track};
 use crate::state::runtime::{Proxy, Shared};
 use crate::stats::counters::{Counters, Metric};
 use crate::stats::latency::Span;

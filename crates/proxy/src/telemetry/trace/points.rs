@@ -5,10 +5,10 @@
 
 use super::{Said, tell, text};
 use crate::settings::Mode;
-use crate::state::client::Client;
-use crate::state::trace::place::{Key, Place};
-use crate::state::trace::words::{Event, Level, Source};
-use crate::state::transaction::Transaction;
+use crate::state::records::trace::place::{Key, Place};
+use crate::state::records::trace::words::{Event, Level, Source};
+use crate::state::session::client::Client;
+use crate::state::session::transaction::Transaction;
 use crate::state::worker::Worker;
 use std::panic::Location;
 

@@ -1,9 +1,9 @@
 //! Traces: what starts, pauses, stops and narrows one.
 
-use crate::state::trace::Traces;
-use crate::state::trace::place::Place;
-use crate::state::trace::state::{Phase, State};
-use crate::state::trace::words::{CRITERIA, Criterion, Event, Level, Source};
+use crate::state::records::trace::Traces;
+use crate::state::records::trace::place::Place;
+use crate::state::records::trace::state::{Phase, State};
+use crate::state::records::trace::words::{CRITERIA, Criterion, Event, Level, Source};
 
 /// A trace of streams that tells everything.
 fn running() -> State {

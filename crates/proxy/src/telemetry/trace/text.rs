@@ -6,10 +6,10 @@
 
 use super::Style;
 use super::points::{About, Check, Point, Voice};
-use crate::state::anon::Anon;
-use crate::state::client::Client;
-use crate::state::trace::words::{Event, Source, Verbosity};
-use crate::state::transaction::Transaction;
+use crate::state::records::anon::Anon;
+use crate::state::records::trace::words::{Event, Source, Verbosity};
+use crate::state::session::client::Client;
+use crate::state::session::transaction::Transaction;
 use crate::telemetry::accounting;
 use htx::Head;
 use std::fmt::Write as _;

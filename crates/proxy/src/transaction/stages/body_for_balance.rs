@@ -2,7 +2,7 @@
 
 use crate::settings::HashKey;
 use crate::state::runtime::Proxy;
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use crate::stats::transaction_log::Failure;
 use crate::transaction::body_buffer;
 use crate::upstream::balance_key::of_query;

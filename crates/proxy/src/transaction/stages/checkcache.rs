@@ -3,7 +3,7 @@
 
 use crate::logging::log::level;
 use crate::servers::events;
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use crate::stats::counters::Metric;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::telemetry::accounting;

@@ -4,10 +4,10 @@
 mod field;
 
 use crate::settings::{Cookie, CookieMode};
-pub(crate) use crate::state::cookie_dates;
-pub(crate) use crate::state::cookie_dates::Dates;
 use crate::state::runtime::{Back, Server};
-use crate::state::transaction::{Persistence, Transaction};
+pub(crate) use crate::state::session::cookie_dates;
+pub(crate) use crate::state::session::cookie_dates::Dates;
+use crate::state::session::transaction::{Persistence, Transaction};
 use crate::transaction::stages::checkcache;
 use field::Edit;
 use htx::{Head, HeaderId, Method};

@@ -1,7 +1,7 @@
 //! `persist rdp-cookie`: the server that a terminal server's cookie names by its address.
 
 use crate::state::runtime::ProxyRef;
-use crate::state::transaction::{Persistence, Transaction};
+use crate::state::session::transaction::{Persistence, Transaction};
 use reactor::Address;
 use sample::{Type, Value};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -2,7 +2,7 @@
 
 use crate::settings::{ForwardFor, HeaderNames, Proxy};
 use crate::state::runtime::ProxyRef;
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::early_data;
 use crate::transaction::stages::checkcache;

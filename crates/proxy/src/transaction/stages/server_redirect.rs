@@ -1,7 +1,7 @@
 //! Servers that clients are sent to themselves (`redir` on a server line).
 
 use crate::settings::Mode;
-use crate::state::transaction::Transaction;
+use crate::state::session::transaction::Transaction;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::http_rules;
 use htx::target::Target;

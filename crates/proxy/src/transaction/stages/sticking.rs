@@ -3,10 +3,10 @@
 //! Keys are taken from the request before a server is chosen, and from the response when it is
 //! there. They are stored once it is known which server answered (manual section 4.2, `stick`).
 
-use crate::state::reservation::Claim;
+use crate::state::backend::reservation::Claim;
 use crate::state::runtime::{Back, Proxy, ProxyRef, Server};
-use crate::state::sticking::Pending;
-use crate::state::transaction::Transaction;
+use crate::state::session::sticking::Pending;
+use crate::state::session::transaction::Transaction;
 use crate::transaction::password_worker;
 use reactor::Address;
 use rules::StickRule;

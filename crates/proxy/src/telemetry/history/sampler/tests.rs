@@ -3,7 +3,7 @@
 use super::*;
 use crate::settings;
 use crate::settings::{Front, StatsPage};
-use crate::state::history::PROXIES;
+use crate::state::records::history::PROXIES;
 use crate::testing::*;
 use std::sync::Arc;
 

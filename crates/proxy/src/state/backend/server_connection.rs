@@ -1,7 +1,7 @@
 //! A connection to a server: data that moves between the pool and transactions.
 
-use crate::state::pool::Parked;
-use crate::state::server_h2::Trunk;
+use crate::state::backend::pool::Parked;
+use crate::state::backend::server_h2::Trunk;
 use crate::state::thread_handle::ServerRef;
 use crate::state::worker::Worker;
 use crate::transport::channel::Link;

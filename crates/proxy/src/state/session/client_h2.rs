@@ -1,7 +1,7 @@
 //! A client's HTTP/2 connection.
 
-use crate::state::client::{Client, Last};
-use crate::state::private_pool::Own;
+use crate::state::backend::private_pool::Own;
+use crate::state::session::client::{Client, Last};
 use crate::transport::channel::Link;
 use crate::transport::h2::{Session, StreamCarrier};
 use crate::transport::socket::Transport;

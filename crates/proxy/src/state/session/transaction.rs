@@ -1,13 +1,13 @@
 //! One request or TCP stream: the data that its stages work on.
 
-use crate::state::client::Client;
-use crate::state::cookie_dates::Dates;
-use crate::state::request_buffers::{Lease, Notes};
-use crate::state::reservation::Claim;
+use crate::state::backend::reservation::Claim;
+use crate::state::backend::server_connection::ServerConn;
 use crate::state::runtime::ProxyRef;
-use crate::state::server_connection::ServerConn;
 use crate::state::services::Pieces;
-use crate::state::stream_list::Listed;
+use crate::state::session::client::Client;
+use crate::state::session::cookie_dates::Dates;
+use crate::state::session::request_buffers::{Lease, Notes};
+use crate::state::session::stream_list::Listed;
 use crate::state::worker::Worker;
 use crate::thread::future_pool::SeatPool;
 use htx::Fields;

@@ -15,8 +15,8 @@
 mod demand;
 mod parking;
 
+use crate::state::backend::server_connection::ServerConn;
 use crate::state::runtime::Shared;
-use crate::state::server_connection::ServerConn;
 use crate::state::thread_handle::{LocalServer, ServerRef};
 use crate::state::worker::Worker;
 use demand::{Demand, SLACK};

@@ -1,8 +1,8 @@
 //! A connection slot of a server that a stream holds.
 
 use crate::state::runtime::{Back, Proxy};
+use crate::state::session::transaction::Transaction;
 use crate::state::thread_handle::{LocalProxy, ProxyRef, ServerRef};
-use crate::state::transaction::Transaction;
 use crate::stats::counters::{Block, Metric};
 use balance::Ticket;
 

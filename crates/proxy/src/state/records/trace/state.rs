@@ -2,7 +2,7 @@
 
 use super::place::{Key, Place};
 use super::words::{Criterion, Event, Level, Source, Verbosity};
-use crate::state::anon::Anon;
+use crate::state::records::anon::Anon;
 use std::sync::Arc;
 
 /// How far a trace is.

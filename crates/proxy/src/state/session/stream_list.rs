@@ -8,8 +8,8 @@
 pub mod http;
 
 use self::http::{Http, Message};
-use crate::state::client::Client;
 use crate::state::runtime::Shared;
+use crate::state::session::client::Client;
 use crate::state::worker::Worker;
 use crate::stats::transaction_log::Cause;
 use crate::transport::channel::Link;

@@ -1,6 +1,6 @@
 //! Idle server connections that belong to one client, because nobody else may use them.
 
-use crate::state::server_connection::ServerConn;
+use crate::state::backend::server_connection::ServerConn;
 use crate::state::thread_handle::ServerRef;
 use std::rc::Rc;
 

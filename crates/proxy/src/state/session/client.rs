@@ -1,12 +1,12 @@
 //! A client connection.
 
 use crate::settings::Mode;
-use crate::state::client_cold_state::Rare;
-use crate::state::client_h2;
-use crate::state::client_h2::Front;
-use crate::state::private_pool::Own;
+use crate::state::backend::private_pool::Own;
+use crate::state::backend::server_connection::ServerConn;
 use crate::state::runtime::{Proxy, ProxyRef};
-use crate::state::server_connection::ServerConn;
+use crate::state::session::client_cold_state::Rare;
+use crate::state::session::client_h2;
+use crate::state::session::client_h2::Front;
 use crate::state::thread_handle::ServerRef;
 use crate::state::worker::Worker;
 use crate::stats::counters::{Block, Gauge};

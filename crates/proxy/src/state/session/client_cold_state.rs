@@ -1,7 +1,7 @@
 //! What only few clients have, for one word of those that have nothing.
 
 use crate::settings::Expected;
-use crate::state::client::Client;
+use crate::state::session::client::Client;
 use reactor::Namespace;
 use std::net::SocketAddr;
 use std::ops::Deref;

@@ -3,8 +3,8 @@
 pub mod place;
 pub mod state;
 pub mod words;
-use crate::state::trace::state::{Phase, State};
-use crate::state::trace::words::Source;
+use crate::state::records::trace::state::{Phase, State};
+use crate::state::records::trace::words::Source;
 use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;

@@ -10,7 +10,7 @@
 //! order, which costs nothing on x86; who joins is counted, fences, then looks for a place. Limits
 //! and states change rarely: there, a fence stands in between.
 
-use crate::state::queue::{Queue, call_either};
+use crate::state::backend::queue::{Queue, call_either};
 use crate::state::runtime::Back;
 use std::sync::atomic::{Ordering::SeqCst, fence};
 

@@ -1,6 +1,6 @@
 //! Names that a request waits for.
 
-use crate::state::queue::Waiter;
+use crate::state::backend::queue::Waiter;
 use dns::RecordType;
 use reactor::Wake;
 use std::cell::RefCell;

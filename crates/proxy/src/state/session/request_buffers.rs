@@ -5,10 +5,10 @@
 //! waits for the server's answer gives it back, and the next to run finds it warm in the cache.
 
 use crate::settings::Expected;
-use crate::state::credentials::Credentials;
-use crate::state::flight_recorder::Text;
-use crate::state::lookup::Lookups;
-use crate::state::sticking::Pending;
+use crate::state::records::flight_recorder::Text;
+use crate::state::session::credentials::Credentials;
+use crate::state::session::lookup::Lookups;
+use crate::state::session::sticking::Pending;
 use crate::state::worker::Worker;
 use crate::stats::transaction_log::Journal;
 use crate::transport::forwarder::Flow;

@@ -4,7 +4,7 @@
 //! purges drop those that nobody takes.
 
 use super::Wanted;
-use crate::state::server_connection::{ServerConn, Target};
+use crate::state::backend::server_connection::{ServerConn, Target};
 use crate::state::worker::Worker;
 use mux::h1;
 use reactor::{Handle, Socket};

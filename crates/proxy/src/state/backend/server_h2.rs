@@ -1,7 +1,7 @@
 //! HTTP/2 connections to servers, and those that are being made.
 
 use crate::settings::Reuse;
-use crate::state::server_connection::Target;
+use crate::state::backend::server_connection::Target;
 use crate::state::thread_handle::{LocalProxy, LocalServer, ProxyRef, ServerRef};
 use crate::state::worker::Worker;
 use crate::transport::channel::Link;

@@ -1,6 +1,6 @@
 //! Passwords of one request and their verification in a thread of its own.
 
-use crate::state::queue::Waiter;
+use crate::state::backend::queue::Waiter;
 use reactor::Wake;
 use rules::Password;
 use std::cell::OnceCell;

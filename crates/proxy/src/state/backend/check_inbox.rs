@@ -5,7 +5,7 @@
 //! and the letter); if the receiver sleeps, also its `parked` flag and an eventfd. Deciding writes
 //! none: it reads the counts and the heartbeat of one other thread.
 
-use crate::state::check_record::{Haste, Record};
+use crate::state::backend::check_record::{Haste, Record};
 use reactor::{Heartbeat, Mailbox, TaskId, Wake};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
