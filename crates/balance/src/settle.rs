@@ -1,4 +1,4 @@
-//! How a server comes to stand in the load index where its load says.
+//! Moves a server to the place in the load index that its load gives.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 

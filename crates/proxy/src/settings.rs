@@ -59,9 +59,9 @@ pub struct Process {
     /// The most bytes of a logged request line (`tune.http.logurilen`).
     pub log_uri_len: usize,
     /// When client connections end in a soft stop.
-    pub close_spread: soft_stop::Spread,
+    pub close_spread: soft_stop::CloseSpread,
     /// How many buffers there may be; `None` for as many as are wanted.
-    pub buffer_limit: Option<memory::Limit>,
+    pub buffer_limit: Option<memory::BufferLimit>,
     /// How much memory there may be; `None` for as much as is wanted.
     pub memory: Option<memory::Budget>,
     /// Bytes of it kept free for rewrites (`tune.maxrewrite`).
@@ -114,7 +114,7 @@ pub struct Process {
     /// Clients go to the thread that has the fewest (`tune.listener.multi-queue`).
     pub spreads_clients: bool,
     /// Bounds on the pipes that payload may go through.
-    pub splice: splice::Limits,
+    pub splice: splice::PipeLimits,
     /// What peers are told that speak HTTP/2 (`tune.h2.*`).
     pub h2: Http2,
     /// How header names in lower case are written for peers that mind (`h1-case-adjust`).
@@ -953,7 +953,7 @@ pub struct Proxy {
     /// `option http-buffer-request`.
     pub buffer_request: bool,
     /// `option splice-auto`, `splice-request`, `splice-response`.
-    pub splice: splice::Wishes,
+    pub splice: splice::SpliceOptions,
     /// Replies that replace built-in ones, by status.
     pub error_replies: BTreeMap<u16, ErrorReply>,
     /// The statistics page.

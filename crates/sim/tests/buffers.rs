@@ -3,7 +3,7 @@
 mod support;
 
 use balance::Algorithm::RoundRobin;
-use proxy::settings::memory::Limit;
+use proxy::settings::memory::BufferLimit;
 use proxy::settings::{Process, Reuse};
 use sim::Faults;
 use sim::peers::{ClientPlan, OriginPlan};
@@ -15,7 +15,7 @@ const TURNS: u64 = 400;
 #[test]
 fn requests_wait_for_buffers_without_a_busy_loop() {
     for seed in 0..8 {
-        let limit = Some(Limit { buffers: 4, reserve: 2, sheds: false });
+        let limit = Some(BufferLimit { buffers: 4, reserve: 2, sheds: false });
         let settings = Process { buffer_limit: limit, ..process(2) };
         let listens = vec![listen(RoundRobin, Reuse::Safe, 3), listen(RoundRobin, Reuse::Never, 3)];
         let mut lab = Lab::of(settings, seed, Faults::BUMPY, listens);

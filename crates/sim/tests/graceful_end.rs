@@ -4,7 +4,7 @@ mod support;
 
 use balance::Algorithm::RoundRobin;
 use proxy::settings::Reuse;
-use proxy::settings::soft_stop::Spread;
+use proxy::settings::soft_stop::CloseSpread;
 use reactor::Address;
 use sim::Faults;
 use sim::faults::{MS, SEC};
@@ -162,7 +162,7 @@ fn number(bytes: &[u8]) -> u32 {
 }
 
 /// Stops the proxy under clients with `latency` in one direction.
-fn stop_under_load(seed: u64, latency: u64, pause: u64, spread: Spread) -> AnswerCounts {
+fn stop_under_load(seed: u64, latency: u64, pause: u64, spread: CloseSpread) -> AnswerCounts {
     let faults = Faults { latency, jitter: latency / 4, ..Faults::NONE };
     let settings = proxy::settings::Process { close_spread: spread, ..support::process(2) };
     let listens = vec![Listen { h2_front: true, ..listen(RoundRobin, Reuse::Always, 2) }];
@@ -197,7 +197,7 @@ fn stop_under_load(seed: u64, latency: u64, pause: u64, spread: Spread) -> Answe
 fn a_soft_stop_answers_every_request_of_clients_far_away() {
     let mut sent = 0;
     for seed in 0..24 {
-        let spread = if seed % 3 == 0 { Spread::Over(500) } else { Spread::AtOnce };
+        let spread = if seed % 3 == 0 { CloseSpread::Over(500) } else { CloseSpread::AtOnce };
         // Some send so rarely that most connections are idle when they end.
         let pause = if seed % 2 == 0 { 20 * MS } else { 900 * MS };
         let seen = stop_under_load(seed, 20 * MS, pause, spread);
@@ -214,7 +214,7 @@ fn a_soft_stop_answers_every_request_of_clients_far_away() {
 fn distant_clients_know_which_requests_to_repeat() {
     let mut repeatable = 0;
     for seed in 100..108 {
-        let seen = stop_under_load(seed, 800 * MS, 200 * MS, Spread::AtOnce);
+        let seen = stop_under_load(seed, 800 * MS, 200 * MS, CloseSpread::AtOnce);
         assert_eq!(seen.lost, 0, "seed {seed}: {seen:?}");
         repeatable += seen.repeatable;
     }

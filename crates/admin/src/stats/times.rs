@@ -1,4 +1,4 @@
-//! Where the histograms of a row are kept.
+//! The histograms of a row of the statistics.
 
 use super::Kind;
 use super::modules::Subject;

@@ -1,4 +1,4 @@
-//! What stands behind numbers and ports, or instead of them, and how it is told.
+//! Tests of characters behind numbers and ports, or in their place, and of the errors for them.
 use super::{back, front, listen, loaded, messages, model, server};
 use crate::diag::Severity;
 use crate::model::{Address, BindAddress, Model, ServerPort};

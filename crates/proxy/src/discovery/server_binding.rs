@@ -1,4 +1,4 @@
-//! What an answer does to the servers that live by a name: addresses, maintenance, weights.
+//! Changes that an answer makes to the servers with that name: addresses, maintenance, weights.
 
 use crate::logging::log;
 use crate::servers::events;

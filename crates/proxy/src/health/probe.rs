@@ -10,10 +10,10 @@ use crate::health::result::Answer;
 use crate::settings::{Check, HttpCheck};
 use crate::state::runtime::{Proxy, Server};
 use crate::state::worker::Worker;
+use crate::transport::socket::is_transient;
 use balance::{CheckResult, CheckStatus};
 use htx::Head;
 use reactor::{ProbeConnection, Tick};
-use std::io;
 
 /// The check has ended, with a result unless it was given up.
 #[derive(Debug)]
@@ -128,8 +128,4 @@ fn request(check: &Check) -> &[u8] {
         Check::Connect | Check::Script(_) | Check::External(_) => b"",
         Check::Http(http) => &http.request,
     }
-}
-
-fn is_transient(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -1,4 +1,4 @@
-//! What `http-check send-state` tells a server about itself.
+//! The header that `http-check send-state` adds to a check.
 
 use crate::health::check_run::Subject;
 use crate::state::worker::Worker;

@@ -7,6 +7,7 @@ use crate::io::tls_handshake;
 use crate::settings::{Encryption, ServerName};
 use crate::state::worker::Worker;
 use crate::transport::socket::Transport;
+use crate::transport::socket::is_transient;
 use buf::Buf;
 use reactor::{Address, ConnectOptions, Socket, Tick};
 use std::cell::Ref;
@@ -246,8 +247,4 @@ impl Drop for Line {
         self.hang_up();
         self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
     }
-}
-
-fn is_transient(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

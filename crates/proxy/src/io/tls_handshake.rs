@@ -2,11 +2,13 @@
 
 use crate::settings::Encryption;
 use crate::state::worker::Worker;
+use crate::stats::counters::{Gauge, Presence};
 use crate::stats::transaction_log::Failure;
 use crate::transport::socket::Transport;
 use buf::Buf;
 use reactor::{Class, Tick, Urgency, Wake};
 use std::rc::Rc;
+use std::sync::Arc;
 use tls::{HandshakeError, Reason, Step};
 
 const HANDSHAKE: (u8, &str) = (34, "SSL handshake failure");
@@ -125,15 +127,23 @@ pub(crate) fn begin(
     name: Option<&str>,
 ) -> Result<(), HandshakeError> {
     let alpn = encryption.alpn.as_deref();
-    let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
-    let presence = presence.ok_or(HandshakeError::new(Reason::TooMany))?;
+    let presence = presence(worker)?;
     let mut session = encryption.connector.connect(worker.thread.index, name, alpn)?;
     session.keep(Box::new(presence));
     transport.secure(session, &worker.tls);
     Ok(())
 }
 
-/// Whether the session goes on from an earlier one.
+/// The place of one more TLS connection to a server.
+///
+/// # Errors
+/// There are as many as `maxsslconn` allows.
+pub(crate) fn presence(worker: &Worker) -> Result<Presence<Arc<Gauge>>, HandshakeError> {
+    let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
+    presence.ok_or(HandshakeError::new(Reason::TooMany))
+}
+
+/// Whether the session is a resumed one.
 pub(crate) fn is_resumed(transport: &Transport) -> bool {
     transport.session().is_some_and(|session| session.is_resumed())
 }

@@ -1,4 +1,4 @@
-//! Where a message ends in a stream (RFC 6587, section 3.4).
+//! The end of a message in a stream (RFC 6587, section 3.4).
 
 /// A message at the front of what has been received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -95,7 +95,8 @@ pub fn delete(worker: &Worker, proxy: &Proxy, slot: usize) -> Result<(), Refusal
         return Err(Refusal::InService);
     }
     if is_busy(server) {
-        // Those that lie idle in other threads were told to go; they are gone the next time.
+        // Other threads were asked to close their idle connections; the next attempt finds them
+        // closed.
         crate::servers::events::drop_idle(worker, proxy, slot);
         return Err(Refusal::Busy);
     }

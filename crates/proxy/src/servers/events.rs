@@ -1,4 +1,4 @@
-//! What follows when a server's state changes, whoever changed it: queues are called, idle
+//! Effects of a change of a server's state: queues are woken, idle
 //! connections dropped, operators told.
 //!
 //! Checks call [`server_changed`]; commands call [`set_admin`], [`force_health`] and

@@ -1,4 +1,4 @@
-//! How connections to a server begin, beyond its address. Data only.
+//! Options of connections to a server, beyond its address.
 
 use reactor::ConnectOptions;
 use sample::Expr;

@@ -2,7 +2,7 @@
 
 /// How many buffers the process may use (`tune.buffers.limit`, `tune.buffers.reserve`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limit {
+pub struct BufferLimit {
     /// Buffers of the process.
     pub buffers: usize,
     /// How many of them are kept back to end what has begun.
@@ -12,7 +12,7 @@ pub struct Limit {
     pub sheds: bool,
 }
 
-impl Limit {
+impl BufferLimit {
     /// What one of the threads may use: at least one buffer beside the reserve.
     pub(crate) fn of_thread(self, threads: usize) -> Self {
         let reserve = self.reserve.div_ceil(threads).max(1);

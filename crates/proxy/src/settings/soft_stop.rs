@@ -1,8 +1,8 @@
-//! When client connections end in a soft stop.
+//! The time at which client connections end in a soft stop (`close-spread-time`).
 
 /// When client connections that are kept alive end in a soft stop (`close-spread-time`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Spread {
+pub enum CloseSpread {
     /// As soon as they are between two requests.
     #[default]
     AtOnce,

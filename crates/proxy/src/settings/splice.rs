@@ -2,7 +2,7 @@
 
 /// What a proxy says about pipes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Wishes {
+pub struct SpliceOptions {
     /// `option splice-auto`: in either direction, where it pays.
     pub auto: bool,
     /// `option splice-request`: towards servers, whenever possible.
@@ -13,7 +13,7 @@ pub struct Wishes {
 
 /// Bounds on pipes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Limits {
+pub struct PipeLimits {
     /// How many there may be (`maxpipes`); 0 with `nosplice`.
     pub pipes: u32,
     /// Bytes of each (`tune.pipesize`); 0 for the system's choice.

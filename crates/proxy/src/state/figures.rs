@@ -3,9 +3,7 @@
 use crate::state::runtime::Proxy;
 use crate::state::worker::Worker;
 use crate::stats::counters::Event;
-use sample::Count;
-use sample::ServerCount;
-use sample::WallTime;
+use sample::{Count, ServerCount, WallTime};
 use table::DataType;
 
 fn rate(worker: &Worker, proxy: &Proxy, event: Event, back: bool) -> Option<i64> {

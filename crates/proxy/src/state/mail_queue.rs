@@ -1,9 +1,7 @@
 //! Alert mails that wait to be sent.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Mails that wait for one mailer; those beyond are dropped.
 pub(crate) const CAPACITY: usize = 1_000;

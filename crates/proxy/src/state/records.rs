@@ -1,4 +1,4 @@
-//! What the process remembers for operators: traces, histories, invalid messages, the last transactions.
+//! Records for operators: traces, histories, invalid messages, the last transactions.
 
 pub mod anon;
 pub mod flight_recorder;

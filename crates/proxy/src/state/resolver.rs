@@ -2,15 +2,10 @@
 
 use crate::settings;
 use crate::state::session::lookup::Ask;
-use reactor::Mailbox;
-use reactor::TaskId;
-use reactor::Wake;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::OnceLock;
-use std::sync::PoisonError;
+use reactor::{Mailbox, TaskId, Wake};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A running `resolvers` section.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What answers requests in the proxy's own name: the statistics page and what else boot wires in.
+//! Services that answer requests in the proxy's own name: the statistics page and what else boot wires in.
 
 use crate::state::runtime::Proxy;
 use crate::state::worker::Worker;

@@ -1,6 +1,6 @@
 //! The soft stop: announced, then begun, then each client connection's moment to end.
 
-use crate::settings::soft_stop::Spread;
+use crate::settings::soft_stop::CloseSpread;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// How far the process is with stopping; read by every thread.
@@ -37,15 +37,17 @@ impl Stopping {
 
     /// When a connection has to end, in milliseconds; `None` while nothing says so. `lot` is a
     /// number of the connection's own that spreads it among the others.
-    pub(crate) fn moment(&self, spread: Spread, lot: u32) -> Option<u64> {
+    pub(crate) fn moment(&self, spread: CloseSpread, lot: u32) -> Option<u64> {
         if !self.has_begun() {
             return None;
         }
         let since = self.since.load(Relaxed);
         match spread {
-            Spread::AtOnce => Some(since),
-            Spread::Over(span) => Some(since + u64::from(stdx::hash::avalanche(lot)) % span.max(1)),
-            Spread::Never => None,
+            CloseSpread::AtOnce => Some(since),
+            CloseSpread::Over(span) => {
+                Some(since + u64::from(stdx::hash::avalanche(lot)) % span.max(1))
+            }
+            CloseSpread::Never => None,
         }
     }
 }
@@ -59,14 +61,14 @@ mod tests {
         let stopping = Stopping::default();
         stopping.announce();
         assert!(stopping.is_announced() && !stopping.has_begun());
-        assert_eq!(stopping.moment(Spread::AtOnce, 1), None);
+        assert_eq!(stopping.moment(CloseSpread::AtOnce, 1), None);
         stopping.begin(5_000);
         stopping.begin(9_000);
-        assert_eq!(stopping.moment(Spread::AtOnce, 1), Some(5_000));
-        assert_eq!(stopping.moment(Spread::Never, 1), None);
+        assert_eq!(stopping.moment(CloseSpread::AtOnce, 1), Some(5_000));
+        assert_eq!(stopping.moment(CloseSpread::Never, 1), None);
         let mut quarters = [0; 4];
         for lot in 0..4_000 {
-            let moment = stopping.moment(Spread::Over(1_000), lot).unwrap();
+            let moment = stopping.moment(CloseSpread::Over(1_000), lot).unwrap();
             quarters[((moment - 5_000) / 250) as usize] += 1;
         }
         assert!(quarters.iter().all(|count| (900..1_100).contains(count)), "{quarters:?}");

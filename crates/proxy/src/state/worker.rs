@@ -1,4 +1,4 @@
-//! What all tasks of one thread share: its reactor, its pools, the process.
+//! The state that all tasks of a thread share: its reactor, its pools, the process.
 
 use crate::state::backend::pool::IdlePool;
 use crate::state::backend::server_h2::Trunks;
@@ -280,9 +280,7 @@ impl Worker {
 
     /// Gives a buffer back to the pool that it came from.
     pub fn release(&self, buffer: buf::Buf) {
-        if buffer.capacity() > 0 {
-            self.buffers.give(buffer);
-        }
+        self.buffers.release(buffer);
     }
 
     /// How connections of a proxy treat HTTP/1.

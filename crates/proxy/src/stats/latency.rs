@@ -1,4 +1,4 @@
-//! How long things took, as histograms: written by the thread that served, added up by readers.
+//! Histograms of latencies: written by the thread that served, added up by readers.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! What is counted of TLS in the whole process.
+//! Counters of TLS of the whole process.
 
 use crate::stats::counters::{Gauge, Presence};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

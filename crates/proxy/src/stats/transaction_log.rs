@@ -1,4 +1,4 @@
-//! What is remembered of a transaction for logs and statistics: moments, bytes, its end.
+//! The record of a transaction for logs and statistics: times, bytes, termination state.
 
 use mux::BodyKind;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What statistics and logs learn of transactions.
+//! Counts transactions in the statistics and writes their log lines.
 
 use crate::logging::log;
 use crate::settings::Mode;

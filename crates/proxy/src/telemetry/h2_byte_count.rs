@@ -1,4 +1,4 @@
-//! How many bytes the messages of a client's stream count for.
+//! The bytes that the messages of a client's HTTP/2 stream count for.
 //!
 //! A head of HTTP/2 has no text of its own, and what it takes on the wire depends on what was said
 //! before. So it counts as HAProxy counts it, which was found by experiment: the words of its start

@@ -1,4 +1,4 @@
-//! What the dashboard's charts draw, of the last minutes, for those who open it later.
+//! Starts the sampling of the dashboard's charts, which show the last minutes.
 //!
 //! One point per second: of the whole process, and of the first [`PROXIES`] proxies. A point of a
 //! proxy takes 40 bytes, so 600 of each take 770 kB; what percentiles are computed from takes at

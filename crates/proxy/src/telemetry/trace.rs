@@ -1,4 +1,4 @@
-//! What operators can watch while it happens: the `trace` commands (management.txt 9.3).
+//! Emits the events of the `trace` commands (management.txt 9.3).
 //!
 //! While nobody watches, a trace point is one load of a word that commands alone change, and a
 //! branch; all that makes and writes a line is out of line. Sources and their words stand in

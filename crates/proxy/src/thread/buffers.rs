@@ -1,6 +1,6 @@
 //! A thread's buffers, and how many of them there may be.
 
-use crate::settings::memory::Limit;
+use crate::settings::memory::BufferLimit;
 use buf::{Buf, Levels, Pool};
 use reactor::{FairSemaphore, Thread, Tick, Urgency, WaitTicket};
 use std::cell::Cell;
@@ -49,7 +49,7 @@ impl Buffers {
     pub(crate) fn new(
         thread: &Rc<Thread>,
         size: usize,
-        limit: Option<Limit>,
+        limit: Option<BufferLimit>,
         threads: usize,
     ) -> Self {
         let own = limit.map(|limit| limit.of_thread(threads.max(1)));
@@ -158,7 +158,14 @@ impl Buffers {
         self.bulk.trim();
     }
 
-    /// Takes one back, and calls who has waited for it.
+    /// Takes a buffer back; one without memory is no buffer.
+    pub(crate) fn release(&self, buffer: Buf) {
+        if buffer.capacity() > 0 {
+            self.give(buffer);
+        }
+    }
+
+    /// Takes a buffer back, and wakes the task that waits for one.
     pub(crate) fn give(&self, buffer: Buf) {
         if buffer.capacity() != self.ordinary.size() {
             return self.bulk.give(buffer);

@@ -1,4 +1,4 @@
-//! Where a request goes: rules of the frontend, choice of the backend, rules of the backend.
+//! Routes a request: rules of the frontend, choice of the backend, rules of the backend.
 
 use crate::settings::Mode;
 use crate::state::runtime::{Proxy, ProxyRef};

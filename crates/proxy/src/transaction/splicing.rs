@@ -1,6 +1,6 @@
 //! Whether the payload of a transaction goes through pipes.
 
-use crate::settings::splice::Wishes;
+use crate::settings::splice::SpliceOptions;
 use crate::state::runtime::ProxyRef;
 use crate::state::session::transaction::Transaction;
 use crate::transport::splice::Splicing;
@@ -12,7 +12,7 @@ pub(crate) fn of(tx: &Transaction) -> [Splicing; 2] {
     }
     let (front, side): (&ProxyRef, &ProxyRef) = (&tx.client.proxy, tx.side());
     let (front, back) = (front.settings.splice, side.settings.splice);
-    let either = |wish: fn(Wishes) -> bool| wish(front) || wish(back);
+    let either = |wish: fn(SpliceOptions) -> bool| wish(front) || wish(back);
     let auto = either(|it| it.auto);
     let decide = |always| match (always, auto) {
         (true, _) => Splicing::Always,

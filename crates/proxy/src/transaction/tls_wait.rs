@@ -5,6 +5,7 @@ use crate::state::session::client::Client;
 use crate::state::session::transaction::Transaction;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transport::channel::Link;
+use reactor::Tick;
 
 /// Waits for the end of the handshake of a client whose first bytes turn out to begin streams (see
 /// [`awaits_end`]). `false`: it has failed.
@@ -13,10 +14,7 @@ pub(crate) async fn end_of(client: &Client) -> bool {
     if !awaits_end(transport, true) {
         return true;
     }
-    let timeouts = &client.proxy.settings.timeouts;
-    let span = timeouts.http_request.or(timeouts.client);
-    let deadline = span.map(|span| client.worker.thread.tick().plus_ms(span));
-    run(transport, deadline, &mut || Ok(())).await.is_ok()
+    run(transport, deadline(client), &mut || Ok(())).await.is_ok()
 }
 
 /// Waits for the end of the client's handshake, where the request has come before it
@@ -29,11 +27,15 @@ pub(crate) async fn end(tx: &mut Transaction) -> Result<(), Failure> {
     if !transport.session().is_some_and(|session| session.is_early()) {
         return Ok(());
     }
-    let timeouts = &tx.client.proxy.settings.timeouts;
-    let span = timeouts.http_request.or(timeouts.client);
-    let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
-    run(transport, deadline, &mut || Ok(())).await.map_err(|trouble| match trouble {
+    run(transport, deadline(&tx.client), &mut || Ok(())).await.map_err(|trouble| match trouble {
         Trouble::Late => Failure::new(408, Cause::ClientTimeout, Phase::Request),
         _ => Failure::new(400, Cause::ClientAbort, Phase::Request),
     })
+}
+
+/// The end of `timeout http-request`, else of `timeout client`, counted from now.
+fn deadline(client: &Client) -> Option<Tick> {
+    let timeouts = &client.proxy.settings.timeouts;
+    let span = timeouts.http_request.or(timeouts.client)?;
+    Some(client.worker.thread.tick().plus_ms(span))
 }

@@ -1,4 +1,4 @@
-//! What a message travels on: a connection of its own, or a stream that shares one.
+//! The channel of a message: a connection of its own, or a stream that shares one.
 //!
 //! A transaction has one on either side. Whatever it is, reading and writing it, waiting for it and
 //! closing it look the same.

@@ -1,4 +1,4 @@
-//! How messages are read and written on a [`crate::transport::channel::Link`], whatever the version
+//! Reads and writes messages on a [`crate::transport::channel::Link`], whatever the version
 //! of HTTP.
 
 use crate::transport::h2::Half;

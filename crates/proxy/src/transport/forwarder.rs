@@ -34,15 +34,6 @@ pub(crate) struct Pools<'a> {
     pub(crate) pipes: &'a Rc<PipePool>,
 }
 
-impl Pools<'_> {
-    /// Gives a buffer back to the pool that it came from.
-    fn release(self, buffer: Buf) {
-        if buffer.capacity() > 0 {
-            self.buffers.give(buffer);
-        }
-    }
-}
-
 /// Bytes to be written, whose memory is kept for the next ones.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
@@ -480,7 +471,7 @@ impl Flow {
     /// There is nothing to read now, and nothing to keep a buffer for while waiting.
     fn wait(pools: Pools<'_>, input: &mut Buf) -> Step {
         if input.is_empty() {
-            pools.release(std::mem::replace(input, Buf::empty()));
+            pools.buffers.release(std::mem::replace(input, Buf::empty()));
         }
         Step::AwaitsSource
     }
@@ -503,7 +494,7 @@ impl Flow {
         let pays = self.filled && input.capacity() <= ordinary && has_more;
         if pays && let Some(mut bigger) = pools.buffers.take_bulk() {
             bigger.append(input.data());
-            pools.release(std::mem::replace(input, bigger));
+            pools.buffers.release(std::mem::replace(input, bigger));
         } else if input.capacity() == 0 {
             let Some(fresh) = pools.buffers.try_take(ends.need) else { return false };
             *input = fresh;

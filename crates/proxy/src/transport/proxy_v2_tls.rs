@@ -1,4 +1,4 @@
-//! What a PROXY protocol header tells of a client's session of TLS (proxy-protocol.txt, section
+//! The part of a PROXY protocol header that describes a client's TLS session (proxy-protocol.txt, section
 //! 2.2.6).
 
 use crate::settings::{Announce, Values};

@@ -312,3 +312,8 @@ impl Wire for Carrier<'_> {
         self.0.send_coalesced(bytes)
     }
 }
+
+/// Whether a read or write only has to be repeated, now or once the poller reports the socket.
+pub(crate) fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

@@ -4,7 +4,7 @@
 //! Pipes are few (`maxpipes`) and kept by the thread that opened them: a direction takes one when
 //! it has something to move, and gives it back when it has moved all. Without one bytes are copied.
 
-use crate::settings::splice::Limits as PipeLimits;
+use crate::settings::splice::PipeLimits;
 use reactor::{Pipe, Socket, Thread};
 use std::cell::RefCell;
 use std::io;

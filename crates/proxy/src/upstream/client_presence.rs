@@ -3,9 +3,9 @@
 use crate::settings::Mode;
 use crate::state::session::transaction::Transaction;
 use crate::stats::transaction_log::{Cause, Failure, Phase};
+use crate::transport::socket::is_transient;
 use buf::Buf;
 use reactor::Urgency;
-use std::io;
 
 /// Looks whether the client is still there, and has the task woken when it leaves.
 ///
@@ -78,8 +78,4 @@ pub(crate) fn gather(tx: &mut Transaction) -> Gathered {
         tx.worker.release(std::mem::replace(&mut client.input, Buf::empty()));
     }
     gathered
-}
-
-pub(crate) fn is_transient(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -1,4 +1,4 @@
-//! How a request's connection to its server begins, and which idle connections began the same way.
+//! The plan of a connection to a server: address, source, TLS and preface, and the key of idle connections that began alike.
 //!
 //! A connection that says whose it is (PROXY protocol) serves only requests that would say the
 //! same: the key of what was said goes with it.
@@ -16,6 +16,7 @@ use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transport::channel::Link;
 use crate::transport::proxy_v2_tls::Told;
 use crate::transport::proxy_v2_tls::header;
+use crate::transport::socket::is_transient;
 use crate::upstream::tls_connect;
 use reactor::{Address, ConnectOptions, Socket, Thread};
 use sample::{Facts, Hop, Text, TlsFact, Value};
@@ -332,10 +333,6 @@ async fn wait(
 
 fn refused() -> Failure {
     Failure::new(503, Cause::ServerAbort, Phase::Connect)
-}
-
-fn is_transient(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 /// Writes the header of a connection that is made for a client with these ends, in this namespace.

@@ -1,6 +1,6 @@
 //! The TLS handshake with a server.
 
-use crate::io::tls_handshake::{Trouble, begin, is_resumed, run};
+use crate::io::tls_handshake::{Trouble, begin, is_resumed, presence, run};
 use crate::settings::Encryption;
 use crate::state::session::transaction::{Transaction, Words};
 use crate::state::worker::Worker;
@@ -10,11 +10,9 @@ use crate::transport::socket::Transport;
 use crate::transport::tls_facts::Failed;
 use crate::upstream::client_presence;
 use reactor::Tick;
-use tls::HandshakeError;
-use tls::Reason;
+use tls::{HandshakeError, Reason};
 
-/// Makes the connection to a server an encrypted one, and says some words before, if they may be
-/// said so early.
+/// Runs the TLS handshake with a server and sends `early` as early data, if the session allows.
 pub(crate) async fn connect(
     tx: &mut Transaction,
     link: &mut Link,
@@ -61,8 +59,8 @@ pub(crate) async fn connect(
     })
 }
 
-/// What is to be known of a failure once its connection is gone.
-pub(crate) fn failed(trouble: &Trouble, asked: bool, session: Option<&tls::Conn>) -> Box<Failed> {
+/// The facts of a failed handshake, which outlive its connection.
+fn failed(trouble: &Trouble, asked: bool, session: Option<&tls::Conn>) -> Box<Failed> {
     let fault = match trouble {
         Trouble::Failed(fault) => Some(fault).filter(|fault| fault.code != 0),
         Trouble::Late | Trouble::Given(_) => None,
@@ -70,7 +68,7 @@ pub(crate) fn failed(trouble: &Trouble, asked: bool, session: Option<&tls::Conn>
     Box::new(Failed::new(trouble.of_server(asked), fault, session))
 }
 
-/// As [`begin`], with words that are said early if there is room for them. `true`: they are.
+/// As [`begin`], with `words` as early data if they fit. `true`: they were sent.
 fn begin_early(
     worker: &Worker,
     transport: &mut Transport,
@@ -79,8 +77,7 @@ fn begin_early(
     words: &[u8],
 ) -> Result<bool, HandshakeError> {
     let alpn = encryption.alpn.as_deref();
-    let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
-    let presence = presence.ok_or(HandshakeError::new(Reason::TooMany))?;
+    let presence = presence(worker)?;
     let (thread, now) = (&worker.thread, worker.thread.wall() / 1_000_000_000);
     let begun = encryption.connector.connect_early(thread.index, name, alpn, now);
     let (mut session, room) = begun?;

@@ -1,4 +1,4 @@
-//! What traffic tells about servers: how long they take (`balance peak-ewma`), and whether they are
+//! Observations of servers by traffic: how long they take (`balance peak-ewma`), and whether they are
 //! well (`observe`).
 
 use crate::health;

@@ -1,4 +1,4 @@
-//! What a process in the foreground says when it begins to serve: where it listens, and what to try.
+//! The notice of a process in the foreground when it begins to serve: its addresses, and a command to try.
 //! Never said in quiet mode or in the background.
 
 use admin::CliSocket;

@@ -1,10 +1,10 @@
-//! Limits of the process: threads, connections, descriptors. Never asks for more than is needed.
+//! PipeLimits of the process: threads, connections, descriptors. Never asks for more than is needed.
 
 use crate::cli::Options;
 use crate::complain;
 use config::Model;
 use config::model::{CpuMap, Process, Seat, Splice, Tune};
-use proxy::settings::splice::Limits;
+use proxy::settings::splice::PipeLimits;
 
 /// Descriptors needed besides those of connections: listeners, pollers, logs, files.
 const SPARE: u64 = 64;
@@ -47,11 +47,11 @@ fn splices(model: &Model, options: &Options) -> bool {
 }
 
 /// Bounds on pipes (`maxpipes`, `tune.pipesize`), for so many connections.
-pub(super) fn pipes(model: &Model, options: &Options, maxconn: u32) -> Limits {
+pub(super) fn pipes(model: &Model, options: &Options, maxconn: u32) -> PipeLimits {
     let global = &model.global;
     let off = global.process.nosplice || options.no_splice;
     let pipes = global.process.maxpipes.unwrap_or(maxconn.div_ceil(4));
-    Limits { pipes: if off { 0 } else { pipes }, size: global.tune.pipe_size }
+    PipeLimits { pipes: if off { 0 } else { pipes }, size: global.tune.pipe_size }
 }
 
 /// Descriptors in use above which idle connections are not kept, and above which some are closed.

@@ -7,7 +7,7 @@ use super::logs;
 use config::model::{self, Address, ServerPort};
 use proxy::settings;
 use proxy::settings::Link;
-use proxy::settings::splice::Wishes;
+use proxy::settings::splice::SpliceOptions;
 use rules::check::{Kind, SimpleHttp, StepPorts};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -49,7 +49,7 @@ pub(super) fn proxy(
             model::HeaderNames::Reject => settings::HeaderNames::Reject,
         },
         buffer_request: common.buffer_request,
-        splice: Wishes {
+        splice: SpliceOptions {
             auto: common.splice.auto,
             request: common.splice.request,
             response: common.splice.response,

@@ -12,7 +12,8 @@ use config::Model;
 use config::model::{CloseSpread, Global};
 use proxy::Shared;
 use proxy::settings::memory::Budget;
-use proxy::settings::soft_stop::Spread;
+use proxy::settings::memory::BufferLimit;
+use proxy::settings::soft_stop;
 use proxy::settings::{Http2, Process};
 use reactor::os::Os;
 use reactor::watchdog::Hold;
@@ -316,9 +317,9 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         memory: None,
         buffer_limit: said_buffers(global),
         close_spread: match global.close_spread {
-            CloseSpread::AtOnce => Spread::AtOnce,
-            CloseSpread::Over(span) => Spread::Over(span),
-            CloseSpread::Never => Spread::Never,
+            CloseSpread::AtOnce => soft_stop::CloseSpread::AtOnce,
+            CloseSpread::Over(span) => soft_stop::CloseSpread::Over(span),
+            CloseSpread::Never => soft_stop::CloseSpread::Never,
         },
         log_uri_len: match global.tune.log_uri_len {
             0 => LOG_URI_LEN,
@@ -600,20 +601,20 @@ fn work(
 }
 
 /// How many buffers there may be, as the file says.
-fn said_buffers(global: &Global) -> Option<proxy::settings::memory::Limit> {
+fn said_buffers(global: &Global) -> Option<BufferLimit> {
     let reserve = global.tune.buffer_reserve.map_or(BUFFER_RESERVE, |reserve| reserve as usize);
-    let limit = |buffers| proxy::settings::memory::Limit { buffers, reserve, sheds: false };
+    let limit = |buffers| BufferLimit { buffers, reserve, sheds: false };
     Some(global.tune.buffer_limit as usize).filter(|buffers| *buffers > 0).map(limit)
 }
 
 /// How many buffers there may be: as many as the file says, and no more than fit into their part of
 /// the memory budget.
-fn buffers(settings: &Process, budget: Option<Budget>) -> Option<proxy::settings::memory::Limit> {
+fn buffers(settings: &Process, budget: Option<Budget>) -> Option<BufferLimit> {
     let Some(budget) = budget else { return settings.buffer_limit };
     let most = budget.buffers(settings.buffer_size);
     let said = settings.buffer_limit.map_or(usize::MAX, |limit| limit.buffers);
     let reserve = settings.buffer_limit.map_or(BUFFER_RESERVE, |limit| limit.reserve);
-    Some(proxy::settings::memory::Limit { buffers: most.min(said), reserve, sheds: true })
+    Some(BufferLimit { buffers: most.min(said), reserve, sheds: true })
 }
 
 /// Watches the workers. One that computes for ever ends the process; one that is blocked in the

@@ -1,4 +1,4 @@
-//! What a check costs without a proxy: connect, send, receive, close. The floor of `bench checks`
+//! The cost of a check without a proxy: connect, send, receive, close. The floor of `bench checks`
 //! on the machine of the day.
 
 use std::io::{Read, Write};

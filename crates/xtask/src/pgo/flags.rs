@@ -1,4 +1,4 @@
-//! What compilers are told so that a program counts which ways it takes, and then is laid out by
+//! Compiler flags with which a program counts the branches that it takes, and is then laid out by
 //! that.
 //!
 //! Libraries in C (TLS, memory, regular expressions) are half of the program's own time. Their

@@ -1,8 +1,7 @@
 //! Whether a backend has a usable server, and for how long it had none.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// Whether a backend has a usable server, and what became of it: written when the last one leaves
 /// or the first one comes.

@@ -1,4 +1,4 @@
-//! What threads show each other of their checks: an inbox, and what is needed to compare loads.
+//! The checks of a thread as other threads see them: an inbox, and the counts that compare loads.
 //!
 //! A move writes these lines that another thread reads or writes: the receiver's inbox, the
 //! lines of the records (24 bytes each), and the two of a letter to its mailbox (the queue's tail

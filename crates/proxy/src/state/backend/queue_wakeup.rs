@@ -1,4 +1,4 @@
-//! Who is offered a place that is free on a server.
+//! Wakes a queued request when a server has a free slot.
 //!
 //! Whoever gives a place up calls one who waits ([`Back::offer`]). Who is called and has no use for
 //! the place passes the call on. A place for which nobody was left to be called is remembered by

@@ -1,4 +1,4 @@
-//! Where a server is now: names and commands may move it while requests are under way.
+//! The current address of a server: resolvers and commands change it while requests are under way.
 //!
 //! Readers take a snapshot without a lock; a move replaces it. Connections that stand stay where
 //! they are, until the requests on them have ended; those that begin later go to the new place.

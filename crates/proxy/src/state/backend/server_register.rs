@@ -2,8 +2,7 @@
 
 use crate::settings;
 use crate::state::runtime::{Back, Server};
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Why a server cannot come or go.

@@ -3,9 +3,7 @@
 use crate::settings;
 use crate::state::runtime::Proxy;
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Proxies whose history is kept.
 pub const PROXIES: usize = 32;

@@ -1,9 +1,7 @@
 //! The last invalid request and response of a proxy.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A message that was refused.
 #[derive(Debug)]

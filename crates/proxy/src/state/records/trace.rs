@@ -5,11 +5,9 @@ pub mod state;
 pub mod words;
 use crate::state::records::trace::state::{Phase, State};
 use crate::state::records::trace::words::Source;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The traces of the process.
 #[derive(Debug)]

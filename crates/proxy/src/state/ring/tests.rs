@@ -1,4 +1,4 @@
-//! What rings keep and what they lose.
+//! Tests of rings: the messages that they keep and drop.
 
 use super::*;
 use crate::testing;

@@ -17,18 +17,15 @@ use buf::Buf;
 use mux::Side;
 use mux::h1;
 use mux::h2::Key;
-use reactor::Socket;
-use reactor::Tick;
+use reactor::{Socket, Tick};
 use sample::VarStore;
-use std::cell::OnceCell;
-use std::cell::Ref;
+use std::cell::{OnceCell, Ref};
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
-use table::DataType;
-use table::Trackers;
+use table::{DataType, Trackers};
 
 /// So many requests of a connection are served before others have their turn, if more are here:
 /// those that are answered without a server have nothing to wait for in between.

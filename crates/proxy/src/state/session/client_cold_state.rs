@@ -1,4 +1,4 @@
-//! What only few clients have, for one word of those that have nothing.
+//! State that few clients need; the others spend one pointer on it.
 
 use crate::settings::Expected;
 use crate::state::session::client::Client;

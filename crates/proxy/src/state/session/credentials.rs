@@ -3,8 +3,7 @@
 use crate::state::backend::queue::Waiter;
 use reactor::Wake;
 use rules::Password;
-use std::cell::OnceCell;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Release;

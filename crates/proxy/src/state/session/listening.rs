@@ -1,15 +1,12 @@
 //! Listening sockets, client connections per thread, and listeners that wait for handshakes to end.
 
 use crate::state::worker::Worker;
-use reactor::Handle;
-use reactor::TaskId;
+use reactor::{Handle, TaskId};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many tasks of all threads listen on each handle: the last one closes it, so that nobody
 /// accepts from a number that means another socket by then.

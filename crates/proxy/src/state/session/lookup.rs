@@ -5,9 +5,7 @@ use dns::RecordType;
 use reactor::Wake;
 use std::cell::RefCell;
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a rule wants to know.
 #[derive(Clone, PartialEq, Eq, Debug)]

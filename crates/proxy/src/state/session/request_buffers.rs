@@ -15,8 +15,7 @@ use crate::transport::forwarder::Flow;
 use crate::transport::tls_facts::Failed;
 use htx::Head;
 use mux::BodyKind;
-use sample::Side;
-use sample::{TransactionRecord, Variables};
+use sample::{Side, TransactionRecord, Variables};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
@@ -201,7 +200,7 @@ pub(crate) fn untouched<'n>(notes: &'n Notes, side: Side, input: &'n [u8]) -> Op
     }
 }
 
-/// What is known of chunks that stand untouched at the front of `input`.
+/// The chunks at the front of `input`, as far as they were parsed; none of them was forwarded.
 pub(crate) fn seen_chunks(notes: &Notes, side: Side, input: &[u8]) -> Option<Chunks> {
     let chunked = notes.journal.ahead[side as usize] == Some(BodyKind::Chunked);
     chunked.then(|| chunks(input, &mut Vec::new(), &mut Seen::default()))
@@ -238,7 +237,7 @@ fn ends_trailers(trailers: &[u8]) -> bool {
     lines.any(|line| line == b"\r\n" || line == b"\n")
 }
 
-/// What is known of chunks beside their payload.
+/// Framing of chunks, without their payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Chunks {
     /// All is there.

@@ -1,4 +1,4 @@
-//! How what is told reads.
+//! The text of trace lines, by verbosity.
 //!
 //! Bytes of peers are shown so that they cannot be taken for lines of the proxy's own: what is not
 //! a printing character of ASCII is escaped. In the anonymized mode what names somebody or

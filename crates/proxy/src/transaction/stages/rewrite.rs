@@ -1,4 +1,4 @@
-//! What happens to messages on their way besides the configured rules: forwarding headers, cookies.
+//! Changes to messages besides the configured rules: forwarding headers, cookies.
 
 use crate::settings::{ForwardFor, HeaderNames, Proxy};
 use crate::state::runtime::ProxyRef;

@@ -1,4 +1,4 @@
-//! What the streams of one HTTP/2 connection share: its machine, and who drives it.
+//! The state that the streams of an HTTP/2 connection share: its protocol machine and the task that drives it.
 
 use crate::transport::socket::Transport;
 use mux::h2::{H2Conn, Key};

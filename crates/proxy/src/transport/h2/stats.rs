@@ -1,4 +1,4 @@
-//! What the statistics module `h2` counts, per side of a proxy.
+//! Counters of the statistics module `h2`, per side of a proxy.
 
 use mux::h2::Counters;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

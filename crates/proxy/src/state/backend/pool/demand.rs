@@ -1,4 +1,4 @@
-//! How many connections of one thread to a server are worth keeping.
+//! The number of idle connections to a server that a thread keeps.
 
 /// Connections that are kept beyond the estimate: as many as a client with many requests leaves for
 /// others at most, or each of its requests would open one that is closed behind it.

@@ -1,4 +1,4 @@
-//! Where something has happened, for traces that stick to one place.
+//! The connection, proxy or server of an event, for traces that are locked on one.
 
 use super::words::Criterion;
 

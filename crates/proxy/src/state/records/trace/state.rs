@@ -1,4 +1,4 @@
-//! What one source's trace is doing: stopped, waiting or running, and what moves it on.
+//! The state of one trace source: stopped, waiting or running, and the events that change it.
 
 use super::place::{Key, Place};
 use super::words::{Criterion, Event, Level, Source, Verbosity};

@@ -1,4 +1,4 @@
-//! What the list of streams tells of an HTTP exchange: HAProxy's words and numbers, as measured.
+//! The HTTP exchange in `show sess`: HAProxy's words and numbers, as measured.
 
 use htx::{Head, HeaderId};
 use mux::BodyKind;
