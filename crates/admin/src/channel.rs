@@ -1,11 +1,11 @@
 //! A client of a runtime socket as bytes in and out, and the door that clients come in through.
 
-use proxy::transport::socket::Transport;
 use reactor::{Handle, Listener, Socket, Thread};
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::rc::Rc;
 use stdx::Tick;
+use transport::socket::Transport;
 
 /// How soon a listener that ran out of descriptors or sessions looks again, in milliseconds.
 const RETRY_MS: u32 = 100;

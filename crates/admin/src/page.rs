@@ -17,10 +17,10 @@ use crate::prometheus;
 use crate::settings::Settings;
 use crate::stats::{self, Filter, Listing, Look, json};
 use crate::web::response;
+use engine::state::services::{Answer, Body, Pieces, Service, Services, Visit};
 use htx::{Head, Method};
-use proxy::settings::StatsPage;
-use proxy::state::services::{Answer, Body, Pieces, Service, Services, Visit};
 use query::{Format, Query};
+use settings::StatsPage;
 use std::sync::Arc;
 use tables::Tables;
 

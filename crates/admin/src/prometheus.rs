@@ -15,9 +15,9 @@ mod tests;
 
 use crate::settings::Settings;
 use crate::web::response;
+use engine::state::services::{Answer, Body};
+use engine::state::worker::Worker;
 use htx::Head;
-use proxy::Worker;
-use proxy::state::services::{Answer, Body};
 use query::{Query, Scope};
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;

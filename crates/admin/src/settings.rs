@@ -1,6 +1,6 @@
 //! The settings that the boot gives to runtime sockets and pages.
 
-use proxy::state::runtime::Proxy;
+use engine::state::runtime::Proxy;
 use sample::pattern::Dictionaries;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -54,7 +54,7 @@ pub struct CliSocket {
     /// Whether a master is at its other end: it outlives the soft stop.
     pub of_master: bool,
     /// The headers and handshakes before the first command.
-    pub preamble: proxy::settings::Preamble,
+    pub preamble: settings::Preamble,
     /// Its sessions at once; 0 for no limit of its own.
     pub maxconn: u32,
 }
@@ -98,7 +98,8 @@ pub struct Settings {
     /// Certificates and authorities, which change while the program runs.
     pub tls: Arc<tls::Runtime>,
     /// Some streams of a worker from a place on, for `show sess`.
-    pub streams: fn(&proxy::Worker, u32) -> proxy::state::session::stream_list::Part,
+    pub streams:
+        fn(&engine::state::worker::Worker, u32) -> engine::state::session::stream_list::Part,
     /// Raises a signal in this process, for a master that may not send it.
     pub raise: fn(i32) -> std::io::Result<()>,
     /// Makes the settings of a server that `add server` adds, from its backend, its name, and the
@@ -111,7 +112,7 @@ pub struct Settings {
 pub struct MakeServer(pub Arc<MakesServer>);
 
 type MakesServer =
-    dyn Fn(&Proxy, &str, &[String]) -> Result<proxy::settings::Server, String> + Send + Sync;
+    dyn Fn(&Proxy, &str, &[String]) -> Result<settings::Server, String> + Send + Sync;
 
 impl std::fmt::Debug for MakeServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -18,16 +18,16 @@ pub(crate) mod times;
 pub mod typed;
 
 use balance::OpState;
+use engine::state::runtime::Shared;
+use engine::state::runtime::{Back, Proxy, Server};
 use field::{COLUMNS, COUNT, Column, Field};
 pub(crate) use listing::{Listing, Look};
 use modules::Subject;
-use proxy::Shared;
 use proxy::frontend::listener::Moment;
-use proxy::state::runtime::{Back, Proxy, Server};
-use proxy::stats::counters::{Counters, Event};
 use std::ops::Range;
 use stdx::is_ignored;
 use times::Times;
+use transport::stats::counters::{Counters, Event};
 
 /// Origin, nature and scope of a value: the three letters of management.txt 9.2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -257,7 +257,7 @@ pub struct Clock {
 
 impl Clock {
     /// The time of a worker's turn.
-    pub fn of(worker: &proxy::Worker) -> Self {
+    pub fn of(worker: &engine::state::worker::Worker) -> Self {
         let wall_ms = worker.thread.wall() / 1_000_000;
         let (second, of_second) = ((wall_ms / 1_000) as u32, (wall_ms % 1_000) as u32);
         Self { second, of_second, ms: worker.millis() }
@@ -469,11 +469,11 @@ pub fn rows(shared: &Shared, clock: Clock, filter: &Filter) -> Vec<Row> {
 
 fn mode(proxy: &Proxy) -> &'static str {
     match proxy.settings.mode {
-        proxy::settings::Mode::Tcp => "tcp",
-        proxy::settings::Mode::Http => "http",
+        settings::Mode::Tcp => "tcp",
+        settings::Mode::Http => "http",
     }
 }
 
 fn is_http(proxy: &Proxy) -> bool {
-    proxy.settings.mode == proxy::settings::Mode::Http
+    proxy.settings.mode == settings::Mode::Http
 }

@@ -2,14 +2,14 @@
 
 use crate::settings::{CliSocket, Level, Settings};
 use balance::{CheckResult, CheckStatus, ServerSettings};
-use proxy::settings::{Back, Cookie, Front, Logs, Mode, Process, Proxy, Server, StatsPage};
-use proxy::state::services::NoServices;
-use proxy::stats::counters::{Event, Metric};
+use engine::state::services::NoServices;
 use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::{Address, Thread};
+use settings::{Back, Cookie, Front, Logs, Mode, Process, Proxy, Server, StatsPage};
 use std::rc::Rc;
 use std::sync::Arc;
+use transport::stats::counters::{Event, Metric};
 
 pub(crate) fn process() -> Process {
     Process {
@@ -104,7 +104,7 @@ pub(crate) fn proxies() -> Vec<Proxy> {
     let fe = Proxy { front: Some(front), ..proxy("fe", 2) };
     let cookie = Cookie {
         name: "SRV".into(),
-        mode: proxy::settings::CookieMode::Insert,
+        mode: settings::CookieMode::Insert,
         indirect: true,
         nocache: true,
         ..Cookie::default()

@@ -1,35 +1,25 @@
-//! The data plane: listeners, connections, transactions, server pools, health checks and logs.
+//! The data plane: listeners, client connections, transactions, and the start of it all.
 //!
-//! A folder is a room, and imports between rooms run in one direction. From the bottom:
-//! [`settings`] (the configuration as data), [`stats`] (counters, records of transactions),
-//! [`thread`] (memory that a thread reuses), [`transport`] (sockets, codecs, forwarding), [`state`]
-//! (the running process, proxies, servers, clients, transactions), `io` (handshakes and I/O that
-//! need a thread's state), [`logging`], [`telemetry`], [`servers`] (changes of a server's state),
-//! [`discovery`], [`health`], `upstream` (the way to a server), [`transaction`] (the life of a
-//! request), [`frontend`] (clients), `log_forward`, [`run`] (start and upkeep).
+//! A folder is a room, and imports between rooms run in one direction. From the bottom: `upstream`
+//! (the way to a server), [`transaction`] (the life of a request), [`frontend`] (clients),
+//! `log_forward`,
+//! [`run`] (start and upkeep). The crates below: `settings` (the configuration as data),
+//! `transport` (sockets, codecs, forwarding, counters), `engine` (the running state),
+//! `observability` (logs and records), `health` (checks, names, changes of a server's state).
 #![forbid(unsafe_code)]
 
-pub mod discovery;
 pub mod frontend;
-pub mod health;
-pub mod io;
 mod log_forward;
-pub mod logging;
 pub mod run;
-pub mod servers;
-pub mod settings;
-pub mod state;
-pub mod stats;
-pub mod telemetry;
 #[cfg(test)]
 mod testing;
-pub mod thread;
+#[cfg(test)]
+mod tests;
 pub mod transaction;
-pub mod transport;
 mod upstream;
 
+pub use engine::state::runtime::Shared;
+pub use engine::state::worker::Worker;
 pub use frontend::listener::shut_frontend;
 pub use run::start::{build, start};
-pub use state::runtime::Shared;
-pub use state::worker::Worker;
-pub use thread::buffers::PoolUse;
+pub use transport::thread::buffers::PoolUse;

@@ -6,17 +6,17 @@
 
 use crate::frontend::listener::Part;
 use crate::frontend::preamble;
-use crate::logging::log;
-use crate::settings::{LogBind, LogForward, LogTransport};
-use crate::state::worker::Worker;
-use crate::transport::socket::Transport;
+use engine::state::worker::Worker;
 use message::{Envelope, Message};
+use observability::logging::log;
 use reactor::{Class, Handle, Listener, Socket};
+use settings::{LogBind, LogForward, LogTransport};
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use transport::socket::Transport;
 
 mod frame;
 mod message;

@@ -6,15 +6,15 @@
 //! block.
 #![allow(dead_code, reason = "a tool box for all tests of the crate")]
 
-use crate::settings::*;
-use crate::state::runtime::Shared;
-use crate::state::services::NoServices;
-use crate::state::worker::Worker;
 use balance::{Algorithm, ServerSettings};
+use engine::state::runtime::Shared;
+use engine::state::services::NoServices;
+use engine::state::worker::Worker;
 use reactor::os::Os;
 use reactor::{Address, Class, Handle, Thread};
 use sample::logformat;
 use sample::{LogFormat, LogStyle};
+use settings::*;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{IntoRawFd, RawFd};
@@ -113,12 +113,12 @@ impl World {
     }
 
     /// The running backend of this name.
-    pub(crate) fn backend(&self, name: &str) -> &crate::state::runtime::Back {
+    pub(crate) fn backend(&self, name: &str) -> &engine::state::runtime::Back {
         self.shared.backend(name).unwrap().back.as_ref().unwrap()
     }
 
     /// The running frontend of this name.
-    pub(crate) fn frontend(&self, name: &str) -> &crate::state::runtime::Front {
+    pub(crate) fn frontend(&self, name: &str) -> &engine::state::runtime::Front {
         self.shared.frontend(name).unwrap().front.as_ref().unwrap()
     }
 }

@@ -14,7 +14,7 @@ pub(crate) mod retry;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod splicing;
-pub(crate) mod stages;
+pub mod stages;
 pub(crate) mod switch_mode;
 pub(crate) mod tcp;
 pub(crate) mod tcp_content_rules;

@@ -1,10 +1,10 @@
 //! In steady state a keep-alive request allocates nothing: held with a counting allocator.
 //! Never measures time.
 
-use proxy::settings::{Back, Bind, Front, Logs, Mode, Process, Proxy, Reuse, Server};
-use proxy::state::services::NoServices;
+use engine::state::services::NoServices;
 use reactor::os::Os;
 use reactor::{Address, Handle, Thread};
+use settings::{Back, Bind, Front, Logs, Mode, Process, Proxy, Reuse, Server};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{Read, Write};

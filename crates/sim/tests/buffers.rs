@@ -3,8 +3,8 @@
 mod support;
 
 use balance::Algorithm::RoundRobin;
-use proxy::settings::memory::BufferLimit;
-use proxy::settings::{Process, Reuse};
+use settings::memory::BufferLimit;
+use settings::{Process, Reuse};
 use sim::Faults;
 use sim::peers::{ClientPlan, OriginPlan};
 use support::{Lab, listen, process};

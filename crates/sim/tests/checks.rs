@@ -3,12 +3,12 @@
 
 mod support;
 
-use proxy::health;
-use proxy::health::Activity;
-use proxy::settings::{Back, Check, HttpCheck, Mode, Process, Proxy, Server, Timeouts};
-use proxy::state::services::NoServices;
+use engine::state::services::NoServices;
+use health::checks;
+use health::checks::Activity;
 use proxy::{Shared, Worker};
 use reactor::Address;
+use settings::{Back, Check, HttpCheck, Mode, Process, Proxy, Server, Timeouts};
 use sim::faults::MS;
 use sim::{Actor, ActorId, EndId, Faults, Machine, Net, Signal, Stop};
 use std::rc::Rc;
@@ -70,7 +70,7 @@ impl Field {
 
     fn each(&self) -> impl Iterator<Item = Activity> {
         let shared = &self.shared;
-        (0..shared.settings.threads).map(|thread| health::activity(shared, thread))
+        (0..shared.settings.threads).map(|thread| checks::activity(shared, thread))
     }
 
     fn sum(&self) -> Activity {
@@ -89,7 +89,7 @@ impl Field {
         let threads = shared.settings.threads;
         let mut most = 0;
         let look = || {
-            let running = |thread| health::activity(&shared, thread).running;
+            let running = |thread| checks::activity(&shared, thread).running;
             most = most.max((0..threads).map(running).max().unwrap_or(0));
             false
         };
@@ -192,7 +192,7 @@ fn servers_added_at_run_time_spread_as_well() {
         field.watch(1);
         assert_eq!(field.sum(), Activity::default());
         for slot in 0..SERVERS {
-            health::add(&field.shared, 0, slot, false);
+            checks::add(&field.shared, 0, slot, false);
             field.machine.run_for(Duration::from_millis(10)).unwrap();
         }
         field.watch(1);

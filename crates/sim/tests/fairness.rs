@@ -4,8 +4,8 @@
 mod support;
 
 use balance::Algorithm::RoundRobin;
-use proxy::settings::Reuse;
 use reactor::Address;
+use settings::Reuse;
 use sim::Faults;
 use sim::net::{EndId, Net};
 use sim::peers::ClientPlan;

@@ -6,7 +6,7 @@
 mod support;
 
 use balance::Algorithm::{LeastConn, RoundRobin};
-use proxy::settings::Reuse;
+use settings::Reuse;
 use sim::Faults;
 use sim::faults::SEC;
 use sim::peers::{ClientPlan, Mischief};

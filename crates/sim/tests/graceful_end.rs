@@ -3,9 +3,9 @@
 mod support;
 
 use balance::Algorithm::RoundRobin;
-use proxy::settings::Reuse;
-use proxy::settings::soft_stop::CloseSpread;
 use reactor::Address;
+use settings::Reuse;
+use settings::soft_stop::CloseSpread;
 use sim::Faults;
 use sim::faults::{MS, SEC};
 use sim::net::{EndId, Net};
@@ -164,7 +164,7 @@ fn number(bytes: &[u8]) -> u32 {
 /// Stops the proxy under clients with `latency` in one direction.
 fn stop_under_load(seed: u64, latency: u64, pause: u64, spread: CloseSpread) -> AnswerCounts {
     let faults = Faults { latency, jitter: latency / 4, ..Faults::NONE };
-    let settings = proxy::settings::Process { close_spread: spread, ..support::process(2) };
+    let settings = settings::Process { close_spread: spread, ..support::process(2) };
     let listens = vec![Listen { h2_front: true, ..listen(RoundRobin, Reuse::Always, 2) }];
     let mut lab = Lab::of(settings, seed, faults, listens);
     for index in 0..2 {

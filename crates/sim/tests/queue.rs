@@ -4,8 +4,8 @@ mod support;
 
 use balance::Algorithm::{self, First, LeastConn, RoundRobin};
 use balance::{Admin, Balancer, Change};
-use proxy::Shared;
-use proxy::settings::Reuse;
+use engine::state::runtime::Shared;
+use settings::Reuse;
 use sim::Faults;
 use sim::faults::{MS, SEC};
 use sim::peers::ClientPlan;

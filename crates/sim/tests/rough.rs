@@ -4,7 +4,7 @@
 mod support;
 
 use balance::Algorithm::{LeastConn, RoundRobin};
-use proxy::settings::Reuse;
+use settings::Reuse;
 use sim::Faults;
 use sim::peers::ClientPlan;
 use support::{Lab, assert_books, assert_lines, listen};

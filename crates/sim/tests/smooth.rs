@@ -3,10 +3,10 @@
 mod support;
 
 use balance::Algorithm::{LeastConn, RoundRobin};
-use proxy::settings::Reuse;
-use proxy::stats::counters::Metric;
+use settings::Reuse;
 use sim::Faults;
 use support::{Lab, listen};
+use transport::stats::counters::Metric;
 
 #[test]
 fn no_request_fails_without_losses() {

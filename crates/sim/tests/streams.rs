@@ -4,13 +4,13 @@
 mod support;
 
 use balance::Algorithm::RoundRobin;
-use proxy::settings::Reuse;
-use proxy::stats::counters::Metric;
-use proxy::transport::h2::stats::Field;
+use settings::Reuse;
 use sim::Faults;
 use sim::faults::MS;
 use sim::peers::{ClientPlan, OriginPlan};
 use support::{Lab, Listen, front, listen};
+use transport::h2::stats::Field;
+use transport::stats::counters::Metric;
 
 /// The first one's clients and the last one's servers speak HTTP/1.
 fn chain(reuse: Reuse) -> Vec<Listen> {

@@ -5,8 +5,8 @@
 mod support;
 
 use balance::Algorithm::RoundRobin;
-use proxy::settings::{Reuse, Timeouts};
 use reactor::Address;
+use settings::{Reuse, Timeouts};
 use sim::Faults;
 use sim::faults::MS;
 use sim::net::{EndId, Net};

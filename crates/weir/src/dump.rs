@@ -1,10 +1,10 @@
 //! The reports on proxies and servers that a signal asks for, in HAProxy's words.
 
-use proxy::Worker;
-use proxy::logging::log;
-use proxy::logging::log::level;
-use proxy::state::runtime::{Back, Proxy};
-use proxy::stats::counters::Metric;
+use engine::state::runtime::{Back, Proxy};
+use engine::state::worker::Worker;
+use observability::logging::log;
+use observability::logging::log::level;
+use transport::stats::counters::Metric;
 
 /// SIGHUP: one line per server and proxy.
 pub(crate) fn states(worker: &Worker) {

@@ -88,7 +88,7 @@ pub(crate) fn short() -> String {
 
 /// The names that `http-request use-service` knows.
 pub(crate) fn services() -> Vec<&'static str> {
-    proxy::state::services::Service::TABLE.iter().map(|(name, _)| *name).collect()
+    engine::state::services::Service::TABLE.iter().map(|(name, _)| *name).collect()
 }
 
 /// What `-vv` prints. `features` decides which tests of the public suite run; `services` are the

@@ -6,10 +6,10 @@
 //! turn to know.
 
 use super::call::{Call, Reply};
-use proxy::Shared;
-use proxy::stats::counters::Metric;
+use engine::state::runtime::Shared;
 use reactor::{Activity, Class, Heartbeat};
 use std::fmt::Write as _;
+use transport::stats::counters::Metric;
 
 /// One line: its name, how the first column follows from the others, and the value of a thread.
 struct Line {

@@ -2,7 +2,7 @@
 
 use super::call::{Call, Reply, Severity};
 use crate::settings::Level;
-use proxy::state::records::anon::Anon;
+use engine::state::records::anon::Anon;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// `set anon on [<key>]`, `set anon off`

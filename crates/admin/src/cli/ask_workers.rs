@@ -1,6 +1,6 @@
 //! Asks every worker's own thread and waits for the answers.
 
-use proxy::Worker;
+use engine::state::worker::Worker;
 use reactor::{Mailbox, TaskId, Wake};
 use std::ops::Range;
 use std::rc::Rc;

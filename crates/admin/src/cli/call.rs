@@ -5,14 +5,14 @@ use super::{
     ask_workers, configuration_lists, profiling, sessions, shutdown_sessions, system, tasks, why,
 };
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
-use proxy::state::records::anon::Anon;
-use proxy::state::runtime::{Back, Front, Proxy, Server};
-use proxy::state::services::Pieces;
-use proxy::state::session::stream_list::Which;
-use proxy::stats::transaction_log::Cause;
+use engine::state::records::anon::Anon;
+use engine::state::runtime::{Back, Front, Proxy, Server};
+use engine::state::services::Pieces;
+use engine::state::session::stream_list::Which;
 use proxy::{Shared, Worker};
 use std::rc::Rc;
 use std::sync::Arc;
+use transport::stats::transaction_log::Cause;
 
 /// How serious a message is, as `set severity-output` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

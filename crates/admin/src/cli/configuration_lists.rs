@@ -1,8 +1,8 @@
 //! Lists of what is configured and the state it is in.
 
 use super::call::{Call, Later, Reply};
-use proxy::state::records::anon::Anon;
-use proxy::state::runtime::{Proxy, Server};
+use engine::state::records::anon::Anon;
+use engine::state::runtime::{Proxy, Server};
 use reactor::Address;
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -116,7 +116,7 @@ fn encrypted(server: &Server) -> i8 {
     let settings = &server.settings;
     match &settings.link.encryption {
         Some(encryption) => encryption.switch.number(),
-        None if settings.refuses_tls => proxy::settings::NEVER,
+        None if settings.refuses_tls => settings::NEVER,
         None => 0,
     }
 }

@@ -2,7 +2,7 @@
 //! `dynamic-cookie-key`).
 
 use super::call::{Call, Reply};
-use proxy::state::runtime::{Back, Proxy};
+use engine::state::runtime::{Back, Proxy};
 use std::sync::Arc;
 
 /// The backend named at this position.

@@ -4,7 +4,7 @@
 //! to its threads or to crash is not here.
 
 use super::call::{Call, Later, Reply, Severity};
-use proxy::logging::log;
+use observability::logging::log;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;

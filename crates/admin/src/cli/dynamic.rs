@@ -1,10 +1,9 @@
 //! `add server` and `del server` (management.txt 9.3).
 
 use super::call::{Call, Reply, Severity};
+use engine::state::backend::server_register::Refusal;
+use engine::state::runtime::Proxy;
 use proxy::run::server_add_delete;
-use proxy::settings;
-use proxy::state::backend::server_register::Refusal;
-use proxy::state::runtime::Proxy;
 use std::net::SocketAddr;
 use std::sync::Arc;
 

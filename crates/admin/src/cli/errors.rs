@@ -2,8 +2,8 @@
 //! 9.3).
 
 use super::call::{Call, Reply};
-use proxy::state::records::last_invalid::Invalid;
-use proxy::state::runtime::Proxy;
+use engine::state::records::last_invalid::Invalid;
+use engine::state::runtime::Proxy;
 use sample::calendar::Date;
 use std::fmt::Write as _;
 use std::sync::Arc;

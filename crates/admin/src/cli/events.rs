@@ -1,7 +1,7 @@
 //! `show events`: what is in the rings, and what comes (management.txt 9.3).
 
 use super::call::{Call, Reply};
-use proxy::state::ring::Ring;
+use engine::state::ring::Ring;
 use std::fmt::Write as _;
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@
 use super::call::{Call, Reply};
 use crate::channel::Channel;
 use crate::settings::{Handed, Settings};
-use proxy::Worker;
+use engine::state::worker::Worker;
 use std::io;
 
 /// Sockets in one message.
@@ -35,14 +35,14 @@ pub(super) async fn run(worker: &Worker, settings: &Settings, channel: &Channel)
 
 /// Whether the socket has been closed: all of them in a soft stop, those of a frontend with it.
 fn is_shut(worker: &Worker, handed: &Handed) -> bool {
-    let belongs = |proxy: &&std::sync::Arc<proxy::state::runtime::Proxy>| {
+    let belongs = |proxy: &&std::sync::Arc<engine::state::runtime::Proxy>| {
         let mut binds = proxy.settings.front.iter().flat_map(|front| &front.binds);
         binds.any(|bind| {
             bind.handle == handed.handle || bind.shards.iter().any(|it| it.0 == handed.handle)
         })
     };
-    let shut = |proxy: &std::sync::Arc<proxy::state::runtime::Proxy>| {
-        proxy.front.as_ref().is_some_and(proxy::state::runtime::Front::is_shut)
+    let shut = |proxy: &std::sync::Arc<engine::state::runtime::Proxy>| {
+        proxy.front.as_ref().is_some_and(engine::state::runtime::Front::is_shut)
     };
     worker.shared.is_stopping() || worker.shared.proxies.iter().find(belongs).is_some_and(shut)
 }

@@ -2,12 +2,12 @@
 
 use super::call::{Call, Reply, front};
 use crate::settings::Level;
-use proxy::Worker;
+use engine::state::runtime::{Back, Server};
+use engine::state::worker::Worker;
 use proxy::frontend::listener::pausing;
 use proxy::frontend::listener::pausing::Switched;
-use proxy::state::runtime::{Back, Server};
-use proxy::stats::counters::{Counters, Gauge};
 use std::sync::atomic::Ordering::Relaxed;
+use transport::stats::counters::{Counters, Gauge};
 
 pub(super) fn disable_frontend(call: &mut Call<'_>) -> Reply {
     switch_frontend(call, true, "All sockets are already disabled.")

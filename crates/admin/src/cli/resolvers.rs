@@ -2,8 +2,8 @@
 
 use super::call::{Call, Reply};
 use crate::stats::{Look, Tags, Value, json, typed};
-use proxy::Shared;
-use proxy::state::resolver::{Counters, Resolver};
+use engine::state::resolver::{Counters, Resolver};
+use engine::state::runtime::Shared;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

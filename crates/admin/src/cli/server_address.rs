@@ -1,7 +1,7 @@
 //! `set server <srv> addr`, `fqdn`, `check-addr` and `check-port` (management.txt 9.3).
 
 use super::call::{Call, Reply, Severity, Target};
-use proxy::servers::events;
+use health::servers::events;
 use reactor::Address;
 use std::net::{IpAddr, SocketAddr};
 use stdx::is_ignored;
@@ -110,7 +110,7 @@ pub(super) fn name(call: &Call<'_>, target: &Target) -> Reply {
         return tell(&format!("no need to change the FDQN {BY}"));
     }
     let name = format!("{}/{}", target.proxy.name(), target.server().state.name());
-    match proxy::discovery::rename(call.shared(), target.proxy.index, target.slot, given) {
+    match health::discovery::rename(call.shared(), target.proxy.index, target.slot, given) {
         true => tell(&format!("{name} changed its FQDN from {now} to {given} {BY}")),
         false => tell(&format!("could not update {name} FQDN {BY}")),
     }
@@ -151,7 +151,7 @@ pub(super) fn check_port(call: &Call<'_>, target: &Target) -> Reply {
     }
     match port(call.word(4)) {
         Ok(port) => {
-            let change = |place: &mut proxy::state::backend::server_address::Place| {
+            let change = |place: &mut engine::state::backend::server_address::Place| {
                 place.check_port = Some(port)
             };
             events::relocate(call.worker, &target.proxy, target.slot, change);

@@ -1,14 +1,14 @@
 //! Commands that change or look at one server.
 //!
 //! What a change means for queues, connections and logs is the business of
-//! [`proxy::servers::events`].
+//! [`health::servers::events`].
 
 use super::call::{Call, Reply, Severity, Target};
 use super::server_address;
 use balance::{Admin, Change, MAX_WEIGHT};
-use proxy::servers::events;
-use proxy::servers::events::Cause;
-use proxy::state::runtime::Agent;
+use engine::state::runtime::Agent;
+use health::servers::events;
+use health::servers::events::Cause;
 use std::sync::atomic::Ordering::Relaxed;
 use stdx::is_ignored;
 
@@ -65,7 +65,7 @@ fn switch_health(call: &Call<'_>, off: bool) -> Reply {
             Reply::error("Health check was not configured on this server, cannot enable.")
         }
         Ok(target) => {
-            proxy::servers::track::suspend_checks(call.shared(), target.server(), off);
+            health::servers::track::suspend_checks(call.shared(), target.server(), off);
             Reply::Done
         }
         Err(reply) => reply,

@@ -6,9 +6,9 @@
 //! every field.
 
 use super::call::{Call, Reply};
-use proxy::state::records::anon::Anon;
-use proxy::state::runtime::{Proxy, Server};
-use proxy::state::session::stream_list::{Listing, Part};
+use engine::state::records::anon::Anon;
+use engine::state::runtime::{Proxy, Server};
+use engine::state::session::stream_list::{Listing, Part};
 use proxy::{Shared, Worker};
 use reactor::{Address, Handle};
 use sample::calendar::Date;
@@ -209,7 +209,7 @@ impl Page {
     fn proxy(&self, index: Option<usize>) -> String {
         match self.named(index) {
             Some(proxy) => {
-                let http = proxy.settings.mode == proxy::settings::Mode::Http;
+                let http = proxy.settings.mode == settings::Mode::Http;
                 let mode = if http { "http" } else { "tcp" };
                 format!("{} (id={} mode={mode})", self.anon.word(proxy.name()), proxy.settings.id)
             }

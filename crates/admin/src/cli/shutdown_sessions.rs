@@ -1,7 +1,7 @@
 //! `shutdown session` and `shutdown sessions server` (management.txt 9.3).
 
 use super::call::{Call, Later, Reply};
-use proxy::state::session::stream_list::Which;
+use engine::state::session::stream_list::Which;
 
 /// `shutdown session <id>`, with the number that `show sess` lists first.
 pub(super) fn one(call: &mut Call<'_>) -> Reply {

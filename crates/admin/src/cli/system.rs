@@ -2,7 +2,7 @@
 
 use super::call::{Call, Later, Reply};
 use crate::settings::Settings;
-use proxy::Worker;
+use engine::state::worker::Worker;
 use std::fmt::Write as _;
 
 /// `show libs`: the objects that are mapped, with their addresses.
@@ -92,8 +92,8 @@ pub(super) fn pools(_: &mut Call<'_>) -> Reply {
 }
 
 /// The pools of all threads together, in HAProxy's layout.
-pub(super) fn render_pools(known: Vec<Vec<proxy::PoolUse>>) -> String {
-    let mut all: Vec<proxy::PoolUse> = Vec::new();
+pub(super) fn render_pools(known: Vec<Vec<transport::thread::buffers::PoolUse>>) -> String {
+    let mut all: Vec<transport::thread::buffers::PoolUse> = Vec::new();
     for pool in known.into_iter().flatten() {
         match all.iter_mut().find(|it| it.name == pool.name) {
             Some(sum) => {

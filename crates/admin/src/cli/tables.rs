@@ -2,7 +2,7 @@
 
 use super::call::{Call, Reply};
 use crate::settings::Level;
-use proxy::Shared;
+use engine::state::runtime::Shared;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::sync::Arc;

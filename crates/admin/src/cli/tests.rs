@@ -4,8 +4,8 @@ use super::call::{Call, Reply, State};
 use super::{not_implemented, table};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use crate::testing;
+use engine::state::session::stream_list::http::{Http, Message, State as Stage};
 use proptest::prelude::*;
-use proxy::state::session::stream_list::http::{Http, Message, State as Stage};
 use proxy::{Shared, Worker};
 use reactor::{Class, Handle};
 use std::cell::Cell;
@@ -615,7 +615,7 @@ fn lists() {
     assert!(conn.contains(" idle_cur idle_per_thr[1]\nbe/s1 3/1 "), "{conn}");
     assert!(conn.contains("\nbe/s1 3/1 127.0.0.1 8001 - 5000 0 0 0 0 0 -1 0 0\n"), "{conn}");
     let be = &bench.shared.proxies[1];
-    proxy::servers::events::relocate(&bench.worker, be, 0, |place| place.known = false);
+    health::servers::events::relocate(&bench.worker, be, 0, |place| place.known = false);
     let conn = bench.ask(address, "show servers conn be\n");
     assert!(conn.contains("\nbe/s1 3/1 - 8001 - "), "its name has no address: {conn}");
     assert_eq!(bench.run("show servers conn nope"), "Can't find backend.\n\n");
@@ -709,8 +709,8 @@ fn more_sessions_than_allowed_wait() {
 #[test]
 fn every_thread_is_asked_for_its_streams() {
     let mut bench = Bench::new();
-    let streams = |worker: &Worker, _| proxy::state::session::stream_list::Part {
-        streams: vec![proxy::state::session::stream_list::Listing {
+    let streams = |worker: &Worker, _| engine::state::session::stream_list::Part {
+        streams: vec![engine::state::session::stream_list::Listing {
             number: 0x10 + worker.thread.index as u64,
             frontend: 0,
             backend: Some(1),
@@ -876,7 +876,7 @@ fn agents_are_told_and_moved() {
     let mut proxies = testing::proxies();
     let server = &mut proxies[1].back.as_mut().unwrap().servers[0];
     server.agent =
-        Some(proxy::settings::Agent { ip: None, port: 8001, send: Vec::new(), inter_ms: 2_000 });
+        Some(settings::Agent { ip: None, port: 8001, send: Vec::new(), inter_ms: 2_000 });
     let shared = proxy::build(testing::process(), proxies, 0);
     let worker = testing::worker(&shared);
     let bench = Bench { worker, settings: testing::settings(), shared, listener: Cell::new(-1) };

@@ -3,10 +3,10 @@
 
 use super::call::{Call, Reply, Severity};
 use super::events::STREAMS;
-use proxy::Shared;
-use proxy::state::records::anon::Anon;
-use proxy::state::records::trace::state::{Phase, State};
-use proxy::state::records::trace::words::{CRITERIA, Event, Level, Source, Verbosity};
+use engine::state::records::anon::Anon;
+use engine::state::records::trace::state::{Phase, State};
+use engine::state::records::trace::words::{CRITERIA, Event, Level, Source, Verbosity};
+use engine::state::runtime::Shared;
 use std::fmt::Write as _;
 use std::sync::Arc;
 

@@ -2,15 +2,15 @@
 //! them.
 
 use super::call::{Call, Later, Reply};
-use proxy::Shared;
-use proxy::state::records::anon::Anon;
-use proxy::state::records::flight_recorder::Flight;
-use proxy::stats::transaction_log::Chooser;
-use proxy::stats::transaction_log::{Cause, Phase};
+use engine::state::records::anon::Anon;
+use engine::state::records::flight_recorder::Flight;
+use engine::state::runtime::Shared;
 use sample::calendar::Date;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use transport::stats::transaction_log::Chooser;
+use transport::stats::transaction_log::{Cause, Phase};
 
 /// Transactions in a list.
 const LISTED: usize = 20;
@@ -56,7 +56,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
 impl Asked {
     /// What a thread has to tell: all it remembers, or only what failed. Failures are remembered
     /// longer, so who looks for one transaction asks for both.
-    pub(super) fn of(&self, worker: &proxy::Worker) -> Vec<Flight> {
+    pub(super) fn of(&self, worker: &engine::state::worker::Worker) -> Vec<Flight> {
         match self {
             Self::List { failed } | Self::Last { failed } => worker.flights(*failed),
             Self::One(_) => [worker.flights(true), worker.flights(false)].concat(),

@@ -1,9 +1,9 @@
 //! `stats auth`: Basic authentication of a page (RFC 7617).
 
 use crate::web::response;
+use engine::state::services::{Answer, Body};
 use htx::Head;
-use proxy::settings::StatsPage;
-use proxy::state::services::{Answer, Body};
+use settings::StatsPage;
 use stdx::base64::{self, Padding};
 
 /// The name of HAProxy's realm.

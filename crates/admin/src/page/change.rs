@@ -5,13 +5,13 @@
 
 use crate::web::decode;
 use balance::{Admin, Change};
+use engine::state::runtime::{Back, Proxy};
+use engine::state::services::Visit;
+use engine::state::session::stream_list;
+use engine::state::session::stream_list::Which;
+use health::servers::events;
+use health::servers::events::Cause;
 use htx::Head;
-use proxy::servers::events;
-use proxy::servers::events::Cause;
-use proxy::state::runtime::{Back, Proxy};
-use proxy::state::services::Visit;
-use proxy::state::session::stream_list;
-use proxy::state::session::stream_list::Which;
 use proxy::{Shared, Worker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -130,7 +130,11 @@ pub(super) const ACTIONS: &[(&str, &str, Deed)] = &[
     }),
     ("shutdown", "Kill Sessions", |worker, proxy, _, slot| {
         let which = Which::Server(proxy.index, slot);
-        stream_list::end_all(&worker.shared, which, proxy::stats::transaction_log::Cause::Killed);
+        stream_list::end_all(
+            &worker.shared,
+            which,
+            transport::stats::transaction_log::Cause::Killed,
+        );
         true
     }),
 ];

@@ -12,12 +12,12 @@ mod writer;
 
 use crate::settings::Settings;
 use crate::web::{decode, response};
+use engine::state::services::{Answer, Body};
+use engine::state::worker::Worker;
 use figures::Figures;
 use history::History;
 use htx::Head;
-use proxy::Worker;
-use proxy::settings::StatsPage;
-use proxy::state::services::{Answer, Body};
+use settings::StatsPage;
 use std::sync::Arc;
 
 const DOCUMENT: &str = include_str!("ui/index.html");

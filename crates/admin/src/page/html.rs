@@ -8,8 +8,8 @@ use crate::settings::Settings;
 use crate::stats::field::Field;
 use crate::stats::modules::MODULES;
 use crate::stats::{Kind, Row, Value, info};
-use proxy::Worker;
-use proxy::settings::StatsPage;
+use engine::state::worker::Worker;
+use settings::StatsPage;
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,7 +17,7 @@ const STYLE: &str = include_str!("style.css");
 
 /// The request and settings that a page is made for.
 pub(super) struct View<'a> {
-    pub(super) worker: &'a Worker,
+    pub worker: &'a Worker,
     pub(super) settings: &'a Settings,
     pub(super) page: &'a StatsPage,
     pub(super) query: &'a Query,
@@ -328,9 +328,12 @@ fn process(view: &View<'_>, out: &mut String) {
         ("connections", shared.connections.current().to_string()),
         (
             "connections in all",
-            grouped(shared.totals.sum(proxy::stats::counters::Metric::Connections)),
+            grouped(shared.totals.sum(transport::stats::counters::Metric::Connections)),
         ),
-        ("requests in all", grouped(shared.totals.sum(proxy::stats::counters::Metric::Requests))),
+        (
+            "requests in all",
+            grouped(shared.totals.sum(transport::stats::counters::Metric::Requests)),
+        ),
     ];
     out.push_str("<dl class=\"process\">\n");
     for (name, value) in items {

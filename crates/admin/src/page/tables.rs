@@ -4,8 +4,8 @@ use super::html::{self, View};
 use super::query::Query;
 use crate::settings::Settings;
 use crate::stats::{Clock, Filter, Row, Walk};
-use proxy::Worker;
-use proxy::settings::StatsPage;
+use engine::state::worker::Worker;
+use settings::StatsPage;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 

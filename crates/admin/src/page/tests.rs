@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::testing;
+use engine::state::runtime::Shared;
+use engine::state::worker::Worker;
 use htx::Version;
-use proxy::Shared;
-use proxy::Worker;
 use std::rc::Rc;
 
 struct Bench {
@@ -287,7 +287,7 @@ fn the_dashboard_loads_nothing_from_outside() {
 fn the_dashboard_has_histograms_and_the_last_checks() {
     let bench = Bench::new();
     let back = bench.shared.proxies[1].back.as_ref().unwrap();
-    back.servers[0].counters.latencies.record(0, proxy::stats::latency::Span::Total, 1, 50_001);
+    back.servers[0].counters.latencies.record(0, transport::stats::latency::Span::Total, 1, 50_001);
     let (_, body) = bench.get("/ui/figures");
     for part in [
         "\"name\":\"be\",\"id\":3,\"rows\":[{\"kind\":\"Server\",\"name\":\"s1\",\"status\":\"UP\"",
@@ -307,7 +307,7 @@ fn a_backend_of_many_servers_has_the_times_of_all_of_them() {
     for slot in [0, 20, 49] {
         back.servers[slot].counters.latencies.record(
             0,
-            proxy::stats::latency::Span::Total,
+            transport::stats::latency::Span::Total,
             1,
             50_001,
         );
@@ -336,8 +336,8 @@ fn a_backend_of_many_servers_has_the_times_of_all_of_them() {
 fn the_history_of_the_charts_is_told_by_scope() {
     let bench = Bench::new();
     let counters = &bench.shared.proxies[1].back.as_ref().unwrap().counters;
-    counters.of(0).add(proxy::stats::counters::Metric::Requests, 9);
-    let mut sampler = proxy::telemetry::history::Sampler::new(&bench.shared);
+    counters.of(0).add(transport::stats::counters::Metric::Requests, 9);
+    let mut sampler = observability::telemetry::history::Sampler::new(&bench.shared);
     for second in [1_000, 2_000, 4_000] {
         sampler.step(&bench.shared, second);
     }

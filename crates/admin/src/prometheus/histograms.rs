@@ -6,11 +6,11 @@
 
 use super::{begin_as, labelled};
 use crate::stats::Kind;
-use proxy::Shared;
-use proxy::state::runtime::Back;
-use proxy::stats::counters::Counters;
-use proxy::stats::latency::{SPANS, Span};
+use engine::state::runtime::Back;
+use engine::state::runtime::Shared;
 use stdx::Summary;
+use transport::stats::counters::Counters;
+use transport::stats::latency::{SPANS, Span};
 
 /// Powers of two of microseconds that are edges of buckets.
 const POWERS: std::ops::RangeInclusive<u32> = 6..=26;

@@ -3,7 +3,7 @@
 use super::{begin, sample};
 use crate::settings::Settings;
 use crate::stats::info::{self, Item};
-use proxy::Worker;
+use engine::state::worker::Worker;
 
 const GAUGE: &str = "gauge";
 const COUNTER: &str = "counter";

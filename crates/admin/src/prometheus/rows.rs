@@ -7,7 +7,7 @@ use super::query::{Query, Scope};
 use super::{begin, sample};
 use crate::stats::field::Field;
 use crate::stats::{Clock, Filter, Kind, Row, States, Walk};
-use proxy::Worker;
+use engine::state::worker::Worker;
 use std::ops::Range;
 
 /// Status classes: label and column.

@@ -1,7 +1,7 @@
 //! Metrics of stick tables.
 
 use super::{begin, sample};
-use proxy::Shared;
+use engine::state::runtime::Shared;
 
 type Value = fn(&table::Table) -> u32;
 

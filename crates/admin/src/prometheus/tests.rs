@@ -2,11 +2,11 @@
 
 use super::answer;
 use crate::testing;
+use engine::state::runtime::Shared;
 use htx::{Head, Version};
-use proxy::Shared;
-use proxy::stats::latency::SPANS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use transport::stats::latency::SPANS;
 
 /// The names of HAProxy 2.7, one per line, with their class.
 const NAMES: &str = include_str!("../../../../docs/compat/keywords-2.7.tsv");

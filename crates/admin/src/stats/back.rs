@@ -4,8 +4,8 @@ use super::field::Field;
 use super::front::{COMPRESSION, RESPONSES, sums, zeros};
 use super::server::{SHARED, times};
 use super::{Clock, Filter, Kind, Row, States, is_http, mode};
-use proxy::state::runtime::{Back, Proxy, Server};
-use proxy::stats::counters::{Event, Metric};
+use engine::state::runtime::{Back, Proxy, Server};
+use transport::stats::counters::{Event, Metric};
 
 pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, filter: &Filter) -> Row {
     let mut row = Row::new(Kind::Backend, proxy, 0, "BACKEND");

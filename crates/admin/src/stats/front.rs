@@ -2,10 +2,10 @@
 
 use super::field::Field;
 use super::{Clock, Kind, Row, is_http, mode};
-use proxy::Shared;
-use proxy::state::runtime::{Front, Proxy};
-use proxy::stats::counters::{Counters, Event, Metric};
+use engine::state::runtime::Shared;
+use engine::state::runtime::{Front, Proxy};
 use std::sync::atomic::Ordering::Relaxed;
+use transport::stats::counters::{Counters, Event, Metric};
 
 /// Counters that a client side always shows.
 const ALWAYS: &[(Field, Metric)] = &[

@@ -3,13 +3,13 @@
 use super::typed::end;
 use super::{Clock, Tags, Value};
 use crate::settings::Settings;
-use proxy::Worker;
-use proxy::stats::counters::{Event, Metric};
-use proxy::stats::tls::{Rate, TlsCounters};
-use proxy::thread::memory::{Memory, Refused};
+use engine::state::worker::Worker;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use stdx::is_ignored;
+use transport::stats::counters::{Event, Metric};
+use transport::stats::tls::{Rate, TlsCounters};
+use transport::thread::memory::{Memory, Refused};
 
 /// One value of `show info`.
 #[derive(Clone, Debug)]

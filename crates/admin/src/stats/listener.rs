@@ -3,11 +3,11 @@
 use super::field::Field;
 use super::front::sums;
 use super::{Clock, Kind, Row, mode, server};
-use proxy::Shared;
+use engine::state::runtime::Shared;
+use engine::state::runtime::{Front, Listener, Proxy};
 use proxy::frontend::listener::{Standing, standing};
-use proxy::settings::Bind;
-use proxy::state::runtime::{Front, Listener, Proxy};
-use proxy::stats::counters::{Counters, Metric};
+use settings::Bind;
+use transport::stats::counters::{Counters, Metric};
 
 /// Counters that a listener shows. What HAProxy calls its sessions are connections.
 const COUNTERS: &[(Field, Metric)] = &[

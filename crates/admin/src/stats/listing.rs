@@ -1,7 +1,7 @@
 //! Rows of `show stat` in pieces, in each of its formats.
 
 use super::{Clock, Filter, Walk, csv, json, typed};
-use proxy::Worker;
+use engine::state::worker::Worker;
 
 /// How rows are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

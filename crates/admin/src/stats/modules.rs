@@ -6,10 +6,10 @@
 use super::field::{Column, column};
 use super::times::Times;
 use super::{Kind, Value, is_http};
-use proxy::state::runtime::{Back, Front, Proxy, Server};
-use proxy::stats::counters::{Counters, Metric};
-use proxy::stats::latency::Span;
-use proxy::transport::h2::stats::{FIELDS, Field};
+use engine::state::runtime::{Back, Front, Proxy, Server};
+use transport::h2::stats::{FIELDS, Field};
+use transport::stats::counters::{Counters, Metric};
+use transport::stats::latency::Span;
 
 /// Columns that belong together.
 #[derive(Debug)]
@@ -214,8 +214,8 @@ fn latency(it: &Subject<'_>, values: &mut Vec<Value>) {
 mod tests {
     use crate::stats::{Clock, Filter, csv, rows, typed};
     use crate::testing;
-    use proxy::stats::counters::Metric;
-    use proxy::stats::latency::Span;
+    use transport::stats::counters::Metric;
+    use transport::stats::latency::Span;
 
     #[test]
     fn modules_stand_behind_the_fixed_columns() {

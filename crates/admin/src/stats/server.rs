@@ -4,10 +4,10 @@ use super::field::Field;
 use super::front::{RESPONSES, sums};
 use super::{Clock, Kind, Row, Value, is_http, mode};
 use balance::{CheckStatus, notice};
-use proxy::state::runtime::{Proxy, Server};
-use proxy::stats::counters::{Counters, Event, Metric, Timing};
+use engine::state::runtime::{Proxy, Server};
 use reactor::Address;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use transport::stats::counters::{Counters, Event, Metric, Timing};
 
 /// Counters that servers and backends share.
 pub(super) const SHARED: &[(Field, Metric)] = &[
@@ -69,7 +69,7 @@ pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -
         let place = server.location.now();
         row.set(Field::Addr, place.known.then(|| own_address(server, &place.address)));
         let back = proxy.back.as_ref();
-        let cookie = back.and_then(|back| back.cookie_value(server));
+        let cookie = back.and_then(|back| proxy::transaction::stages::cookie::value(back, server));
         row.set(Field::Cookie, cookie.map(|it| String::from_utf8_lossy(&it).into_owned()));
     }
     row

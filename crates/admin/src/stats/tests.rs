@@ -6,8 +6,8 @@ use super::*;
 use crate::settings::Settings;
 use crate::testing;
 use field::COLUMNS;
-use proxy::stats::counters::Metric;
 use std::sync::atomic::Ordering::Relaxed;
+use transport::stats::counters::Metric;
 
 const CLOCK: Clock = Clock { second: 1_000, of_second: 0, ms: 3_000 };
 
@@ -226,7 +226,7 @@ fn checks_and_agents_fill_their_columns() {
     let mut proxies = testing::proxies();
     let server = &mut proxies[1].back.as_mut().unwrap().servers[0];
     server.agent =
-        Some(proxy::settings::Agent { ip: None, port: 8001, send: Vec::new(), inter_ms: 2_000 });
+        Some(settings::Agent { ip: None, port: 8001, send: Vec::new(), inter_ms: 2_000 });
     server.pool_max = Some(9);
     server.balance.slowstart_ms = 60_000;
     server.balance.track = Some(balance::Tracked { backend: "other".into(), server: "s9".into() });
@@ -269,8 +269,8 @@ fn spans_are_written_as_uptimes() {
 
 #[test]
 fn limits_of_rates_are_shown() {
-    let max_rates = proxy::settings::Rates { connections: 7, sessions: 8, tls_sessions: 6 };
-    let process = proxy::settings::Process { max_rates, ..testing::process() };
+    let max_rates = settings::Rates { connections: 7, sessions: 8, tls_sessions: 6 };
+    let process = settings::Process { max_rates, ..testing::process() };
     let mut proxies = testing::proxies();
     proxies[0].front.as_mut().unwrap().session_rate = 9;
     let shared = proxy::build(process, proxies, 0);

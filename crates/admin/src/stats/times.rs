@@ -2,11 +2,11 @@
 
 use super::Kind;
 use super::modules::Subject;
-use proxy::state::runtime::Back;
-use proxy::stats::latency::{SPANS, Span};
+use engine::state::runtime::Back;
 use std::borrow::Cow;
 use std::ops::Range;
 use stdx::Summary;
+use transport::stats::latency::{SPANS, Span};
 
 /// How long requests to all servers of a backend took, those that are gone included: added up on
 /// the way past them, since thousands of histograms at once would hold a thread.

@@ -3,17 +3,16 @@
 //! While idle it holds neither a buffer nor a transaction: this future is all that there is.
 
 use crate::frontend::h2_connection;
-use crate::settings::{ConnectionMode, Mode};
-pub(crate) use crate::state::backend::private_pool::Own;
-use crate::state::session::client::Client;
-use crate::state::session::transaction::{Arrival, Outcome, Parts};
 use crate::transaction::first_bytes;
 pub(crate) use crate::transaction::first_bytes::first_bytes;
 use crate::transaction::first_bytes::skip_empty_lines;
 use crate::transaction::run;
 use buf::Buf;
-use mux::h1;
+pub(crate) use engine::state::backend::private_pool::Own;
+use engine::state::session::client::Client;
+use engine::state::session::transaction::{Arrival, Outcome, Parts};
 use reactor::{Class, Urgency};
+use settings::Mode;
 use std::io;
 
 /// How long a client may go on sending after its last answer, in milliseconds.
@@ -94,16 +93,6 @@ async fn say_farewell(mut client: Box<Client>) {
                 thread.scheduler().wait(Some(deadline)).await;
             }
             _ => return,
-        }
-    }
-}
-
-impl From<ConnectionMode> for h1::ConnectionMode {
-    fn from(mode: ConnectionMode) -> Self {
-        match mode {
-            ConnectionMode::KeepAlive => Self::KeepAlive,
-            ConnectionMode::ServerClose => Self::ServerClose,
-            ConnectionMode::Close => Self::Close,
         }
     }
 }

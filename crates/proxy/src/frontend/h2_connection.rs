@@ -1,25 +1,25 @@
 //! Connections from clients that speak HTTP/2: reads, writes, and starts a transaction for each
 //! stream.
 
-use crate::io::h2_pump::{Pump, Turn};
-use crate::state::session::client::Client;
-use crate::state::session::client_h2::Front;
-use crate::state::session::transaction::{Arrival, Parts};
-use crate::state::worker::Worker;
-use crate::telemetry::trace::points as trace;
 use crate::transaction::run;
 use crate::transaction::tls_wait;
-use crate::transport::codec::Machine;
-use crate::transport::h2::{Half, Session};
-use crate::transport::socket::Transport;
 use buf::Buf;
+use engine::io::h2_pump::{Pump, Turn};
+use engine::state::session::client::Client;
+use engine::state::session::client_h2::Front;
+use engine::state::session::transaction::{Arrival, Parts};
+use engine::state::worker::Worker;
 use mux::Side;
 use mux::h2::{H2Conn, Key};
+use observability::telemetry::trace::points as trace;
 use reactor::{Class, Tick};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
+use transport::codec::Machine;
+use transport::h2::{Half, Session};
+use transport::socket::Transport;
 
 /// How long a client may take to learn that its connection ends, in milliseconds. What it asks for
 /// until then is served (RFC 9113 section 6.8).

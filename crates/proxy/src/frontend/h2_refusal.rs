@@ -6,11 +6,11 @@
 //! The machine only counts. It resets few such streams before it ends the connection, so lines are
 //! as few, and nothing is kept for them.
 
-use crate::logging::log;
-use crate::state::figures::wall;
-use crate::state::session::client::Client;
-use crate::telemetry::accounting;
+use engine::state::figures::wall;
+use engine::state::session::client::Client;
 use mux::h2::Counters;
+use observability::logging::log;
+use observability::telemetry::accounting;
 use sample::TransactionRecord;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -3,8 +3,8 @@
 //! Clients that stall in their handshake, or leave while it waits for its turn, would otherwise
 //! take all connections of the process (`tune.ssl.max-handshakes`).
 
-use crate::state::runtime::Shared;
-use crate::state::worker::Worker;
+use engine::state::runtime::Shared;
+use engine::state::worker::Worker;
 use reactor::Wake;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;

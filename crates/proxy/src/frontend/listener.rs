@@ -13,14 +13,14 @@ use crate::frontend::handshake_limit::HandshakePlace;
 use crate::frontend::listener_balance;
 use crate::frontend::preamble;
 use crate::frontend::session_rules;
-use crate::state::runtime::{Front, Proxy, ProxyRef, Shared};
-use crate::state::session::client::Client;
-use crate::state::worker::Worker;
-use crate::stats::counters::{Counters, Event, Metric};
+use engine::state::runtime::{Front, Proxy, ProxyRef, Shared};
+use engine::state::session::client::Client;
+use engine::state::worker::Worker;
 use reactor::{Class, Handle, Listener, Socket, Wake};
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
+use transport::stats::counters::{Counters, Event, Metric};
 
 /// How soon a paused listener looks again, in milliseconds.
 const RETRY_MS: u32 = 100;
@@ -293,7 +293,7 @@ fn is_too_fast_for_tls(shared: &Shared, at: Moment) -> bool {
     most != 0 && shared.tls.front.get(at.ms) >= most
 }
 
-fn is_encrypted(settings: &crate::settings::Front, place: usize) -> bool {
+fn is_encrypted(settings: &settings::Front, place: usize) -> bool {
     settings.binds.get(place).is_some_and(|bind| bind.preamble.tls.is_some())
 }
 
@@ -330,10 +330,10 @@ fn complain(worker: &Worker, proxy: &Proxy, error: &io::Error) {
          accepting again as soon as possible.",
         proxy.name()
     );
-    crate::logging::log::send(
+    observability::logging::log::send(
         worker,
         &proxy.settings.logs,
-        crate::logging::log::level::EMERG,
+        observability::logging::log::level::EMERG,
         text.as_bytes(),
     );
 }

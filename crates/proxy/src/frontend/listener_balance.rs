@@ -4,11 +4,11 @@
 //! client that is accepted is given to another thread, drawn by lot, if that one has clearly fewer.
 
 use crate::frontend::listener;
-use crate::settings::Bind;
-use crate::state::session::client;
-use crate::state::session::client::Client;
-use crate::state::worker::Worker;
+use engine::state::session::client;
+use engine::state::session::client::Client;
+use engine::state::worker::Worker;
 use reactor::{Handle, Socket};
+use settings::Bind;
 use std::net::SocketAddr;
 
 /// How many clients more a thread has than another one before it gives one away, beside a quarter.
@@ -50,18 +50,15 @@ pub(crate) fn send(
 
 #[cfg(test)]
 mod tests {
-    use crate::settings::Mode;
     use crate::testing;
     use crate::testing::World;
+    use settings::Mode;
 
     /// Clients of two threads, of which the first has accepted all.
     fn clients(spreads: bool) -> [u32; 2] {
         let (proxy, address) = testing::listen("px", Mode::Http, Vec::new());
-        let process = crate::settings::Process {
-            spreads_clients: spreads,
-            max_accept: 40,
-            ..testing::process(2)
-        };
+        let process =
+            settings::Process { spreads_clients: spreads, max_accept: 40, ..testing::process(2) };
         let world = World::with(process, vec![proxy]);
         let clients: Vec<_> = (0..40).map(|_| testing::client(address)).collect();
         world.workers[0].thread.turn(Some(Default::default())).unwrap();

@@ -9,20 +9,20 @@
 use crate::frontend::client;
 use crate::frontend::handshake_limit::HandshakePlace;
 use crate::frontend::session_rules;
-use crate::io::tls_handshake;
-use crate::settings::{Expected, Preamble};
-use crate::state::session::client::Client;
-use crate::state::session::client_cold_state::Told;
-use crate::state::worker::Worker;
-use crate::transport::channel::Link;
-use crate::transport::socket::Transport;
 use buf::Buf;
+use engine::io::tls_handshake;
+use engine::state::session::client::Client;
+use engine::state::session::client_cold_state::Told;
+use engine::state::worker::Worker;
 use header::{Kind, Problem};
 use reactor::{Namespace, Socket, Tick, Urgency};
+use settings::{Expected, Preamble};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use tls::Acceptor;
+use transport::channel::Link;
+use transport::socket::Transport;
 use wire::proxy_protocol::Addresses;
 
 mod header;

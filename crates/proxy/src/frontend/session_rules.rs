@@ -5,14 +5,14 @@
 //! connection that is refused is no session, and is not logged.
 
 use crate::frontend::listener;
-use crate::state::session::client::Client;
-use crate::state::session::request_buffers::{Notes, Workspace};
-use crate::stats::counters::Metric;
-use crate::telemetry::sample_context::View;
-use crate::telemetry::trace::points as trace;
+use engine::state::session::client::Client;
+use engine::state::session::request_buffers::{Notes, Workspace};
+use observability::telemetry::sample_context::View;
+use observability::telemetry::trace::points as trace;
 use rules::{Cursor, RuleSet, Rules, Verdict};
 use sample::regex::effort;
 use table::DataType;
+use transport::stats::counters::Metric;
 
 /// Picks a rule set of a section.
 type Pick = fn(&Rules) -> &RuleSet;

@@ -5,9 +5,9 @@
 //! message is taken for the host, whatever it is: senders that leave the host out keep their tag
 //! there.
 
-use crate::settings::LogTransport;
 use sample::calendar::{Date, MONTHS};
 use sample::write_int;
+use settings::LogTransport;
 
 /// What stands for a part that is not there (RFC 5424 section 6.2).
 const NONE: &[u8] = b"-";

@@ -1,12 +1,12 @@
 //! One task per thread that tends idle connections, does the thread's part of shared work and
 //! answers questions; one task of the process that measures its memory.
 
-use crate::settings::memory::Budget;
-use crate::state::worker::Worker;
-use crate::thread::memory::{Level, PERIOD_MS, QUIET_MS};
+use engine::state::worker::Worker;
 use reactor::{Class, Wake};
+use settings::memory::Budget;
 use std::rc::Rc;
 use stdx::Tick;
+use transport::thread::memory::{Level, PERIOD_MS, QUIET_MS};
 
 /// How long servers of rings may take, behind the last client, to get what there is for them, and
 /// how often that is looked at; in milliseconds.

@@ -1,14 +1,13 @@
 //! Servers that come and go while the program runs (management.txt 9.3, `add server`, `del
 //! server`).
 
-use crate::health;
-use crate::servers::track;
-use crate::settings;
-use crate::state::backend::server_register::Refusal;
-use crate::state::backend::server_register::is_busy;
-use crate::state::runtime::{Back, Proxy, Server};
-use crate::state::worker::Worker;
 use balance::{Algorithm, HashMethod};
+use engine::state::backend::server_register::Refusal;
+use engine::state::backend::server_register::is_busy;
+use engine::state::runtime::{Back, Proxy, Server};
+use engine::state::worker::Worker;
+use health::checks;
+use health::servers::track;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
@@ -75,7 +74,7 @@ fn begin(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize) {
     for (wanted, agent) in [(checked, false), (asked, true)] {
         // The record of a server that was deleted in this slot may still be about.
         if wanted && !server.recorded[usize::from(agent)].swap(true, AcqRel) {
-            health::add(&worker.shared, proxy.index, slot, agent);
+            checks::add(&worker.shared, proxy.index, slot, agent);
         }
     }
 }
@@ -97,7 +96,7 @@ pub fn delete(worker: &Worker, proxy: &Proxy, slot: usize) -> Result<(), Refusal
     if is_busy(server) {
         // Other threads were asked to close their idle connections; the next attempt finds them
         // closed.
-        crate::servers::events::drop_idle(worker, proxy, slot);
+        health::servers::events::drop_idle(worker, proxy, slot);
         return Err(Refusal::Busy);
     }
     server.delete();

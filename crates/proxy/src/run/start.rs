@@ -1,21 +1,20 @@
 //! Builds the state of the process and starts the tasks of each thread.
 
-use crate::discovery;
 use crate::frontend::h2_refusal;
 use crate::frontend::listener;
-use crate::health;
 use crate::log_forward;
-use crate::logging::ring_forward;
 use crate::run::maintenance;
 use crate::run::table_expiry;
-use crate::servers::events;
-use crate::servers::track;
-use crate::settings;
-use crate::state::runtime::Shared;
-use crate::state::services::Services;
-use crate::state::worker::{Hooks, Worker};
-use crate::telemetry::history;
-use crate::telemetry::trace::points as trace;
+use engine::state::runtime::Shared;
+use engine::state::services::Services;
+use engine::state::worker::{Hooks, Worker};
+use health::checks;
+use health::discovery;
+use health::servers::events;
+use health::servers::track;
+use observability::logging::ring_forward;
+use observability::telemetry::history;
+use observability::telemetry::trace::points as trace;
 use reactor::{Class, Thread};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -44,7 +43,7 @@ pub fn start(thread: &Rc<Thread>, shared: &Arc<Shared>, services: Box<dyn Servic
     shared.introduce(&worker, keeper);
     listener::start_all(&worker);
     maintenance::start_measuring(&worker);
-    health::start(&worker);
+    checks::start(&worker);
     discovery::start(&worker);
     ring_forward::start(&worker);
     log_forward::start(&worker);

@@ -3,8 +3,8 @@
 //! One job per table that holds something, in the work that threads share: the first entry of a
 //! table that nobody tends starts it, and it ends when the table is empty.
 
-use crate::state::runtime::Shared;
-use crate::state::worker::Worker;
+use engine::state::runtime::Shared;
+use engine::state::worker::Worker;
 use std::sync::{Arc, Weak};
 use table::Table;
 

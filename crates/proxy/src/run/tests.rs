@@ -5,12 +5,12 @@ mod crowd;
 mod farewell;
 mod resting;
 
-use crate::settings::{Mode, Proxy, Reuse, Server, Speeches, Version as Spoken};
 use crate::testing;
 use crate::testing::{Origin, World, client, listen, read_head};
 use htx::{Fields, Head, Version};
 use mux::h2::{H2Conn, H2ConnSettings, Key};
 use mux::{BodyKind, HeadStep, Side};
+use settings::{Mode, Proxy, Reuse, Server, Speeches, Version as Spoken};
 use std::io::{IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 

@@ -1,16 +1,16 @@
 //! The body of a message as far as it has been received, for rules that look at it.
 
-use crate::state::runtime::Proxy;
-use crate::state::session::request_buffers::Seen;
-use crate::state::session::request_buffers::chunks;
-use crate::state::session::transaction::Transaction;
-use crate::stats::counters::Metric;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::read_request;
+use engine::state::runtime::Proxy;
+use engine::state::session::request_buffers::Seen;
+use engine::state::session::request_buffers::chunks;
+use engine::state::session::transaction::Transaction;
 use mux::{BodyKind, h1};
 use sample::Side;
 use std::io;
 use stdx::Tick;
+use transport::stats::counters::Metric;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// As [`wait`], for all of the body, within the time for requests of a proxy or, without any, for
 /// clients that say nothing.

@@ -4,23 +4,6 @@
 //! Nearly every request finds a server with room and a connection kept to it. That way has nothing
 //! to wait for ([`at_once`]); all others are one future beside it, made when needed.
 
-use crate::servers::events;
-use crate::settings::{Mode, RetryOn, Reuse, Version};
-use crate::state::backend::pool::Wanted;
-use crate::state::backend::reservation::Claim;
-use crate::state::backend::reservation::back;
-pub(crate) use crate::state::backend::reservation::count_both;
-use crate::state::backend::server_address::Place;
-use crate::state::backend::server_connection::ServerConn;
-use crate::state::backend::server_h2::Making;
-use crate::state::backend::server_h2::reuse_policy;
-use crate::state::runtime::ProxyRef;
-use crate::state::session::client_h2;
-use crate::state::session::transaction::Transaction;
-use crate::state::thread_handle::{LocalProxy, ServerRef};
-use crate::stats::counters::Metric;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::telemetry::trace::points as trace;
 use crate::transaction::body_buffer;
 use crate::transaction::early_data;
 use crate::transaction::h2_acquire;
@@ -34,8 +17,6 @@ use crate::transaction::stages::rewrite;
 use crate::transaction::stages::server_redirect;
 use crate::transaction::stages::sticking;
 use crate::transaction::tcp;
-use crate::transport::channel::Link;
-pub(crate) use crate::transport::codec::Machine;
 pub(crate) use crate::upstream::client_presence::stay;
 use crate::upstream::connect_plan::Way;
 use crate::upstream::reservation;
@@ -43,8 +24,28 @@ use crate::upstream::reservation::{Found, refused};
 use crate::upstream::takeover;
 use crate::upstream::traffic_health;
 use balance::{Algorithm, Sign};
+use engine::state::backend::pool::Wanted;
+use engine::state::backend::reservation::Claim;
+use engine::state::backend::reservation::back;
+pub(crate) use engine::state::backend::reservation::count_both;
+use engine::state::backend::server_address::Place;
+use engine::state::backend::server_connection::ServerConn;
+use engine::state::backend::server_h2::Making;
+use engine::state::backend::server_h2::reuse_policy;
+use engine::state::runtime::ProxyRef;
+use engine::state::session::client_h2;
+use engine::state::session::transaction::Transaction;
+use engine::state::thread_handle::{LocalProxy, ServerRef};
+use engine::state::worker::connection_mode;
+use health::servers::events;
 use mux::{Side, h1};
+use observability::telemetry::trace::points as trace;
+use settings::{Mode, RetryOn, Reuse, Version};
 use stdx::Tick;
+use transport::channel::Link;
+pub(crate) use transport::codec::Machine;
+use transport::stats::counters::Metric;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// The longest wait before the same server is tried again, in milliseconds.
 const TURN_AROUND_MS: u32 = 1_000;
@@ -398,7 +399,7 @@ pub(crate) fn lay_out(
     retry::restore_head(tx, again);
     name_server(tx, backend, server);
     let space = &mut *tx.space;
-    server.mux.raise_mode(tx.client.proxy.settings.connection_mode.into());
+    server.mux.raise_mode(connection_mode(tx.client.proxy.settings.connection_mode));
     if server.is_worn_out() {
         server.mux.close_after_message();
     }

@@ -5,23 +5,23 @@
 //! sent again if need be; it must be one that changes nothing, and have no body. Nothing is lost by
 //! waiting for the end of the handshake then: no answer can be read before.
 
-use crate::settings::RetryOn;
-use crate::state::backend::reservation::Claim;
-use crate::state::backend::server_connection::ServerConn;
-use crate::state::runtime::ProxyRef;
-use crate::state::session::transaction::{Transaction, Words};
-use crate::stats::counters::Metric;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::connect;
 use crate::transaction::retry;
 use crate::transaction::tls_wait;
-use crate::transport::tls_facts::Failed;
 use crate::upstream::connect_plan::Way;
 use crate::upstream::traffic_health;
 use balance::Sign;
+use engine::state::backend::reservation::Claim;
+use engine::state::backend::server_connection::ServerConn;
+use engine::state::runtime::ProxyRef;
+use engine::state::session::transaction::{Transaction, Words};
 use htx::Head;
 use mux::BodyKind;
+use settings::RetryOn;
 use stdx::Tick;
+use transport::stats::counters::Metric;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::tls_facts::Failed;
 
 /// The status of whoever does not want a request this early (RFC 8470 section 5.2).
 pub(crate) const TOO_EARLY: u16 = 425;

@@ -1,9 +1,9 @@
 //! The first bytes of a client, and whether they begin HTTP/2.
 
-use crate::state::session::client::Client;
-use crate::state::session::client::idle_deadline;
-use crate::state::session::transaction::Arrival;
 use buf::Buf;
+use engine::state::session::client::Client;
+use engine::state::session::client::idle_deadline;
+use engine::state::session::transaction::Arrival;
 use reactor::{Tick, Urgency};
 use std::io;
 use stdx::prefetch;

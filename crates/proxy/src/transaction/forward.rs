@@ -1,14 +1,5 @@
 //! Request and response on their way through: both directions of a transaction at once.
 
-use crate::settings::RetryOn;
-use crate::state::session::transaction::Transaction;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::telemetry::accounting;
-use crate::telemetry::contstats::Meter;
-use crate::telemetry::h2_byte_count;
-use crate::telemetry::last_invalid;
-use crate::telemetry::trace::points as trace;
-use crate::thread::buffers::Claim;
 use crate::transaction::body_buffer;
 use crate::transaction::connect::Reason;
 use crate::transaction::http_rules;
@@ -19,17 +10,26 @@ use crate::transaction::stages::cookie;
 use crate::transaction::stages::header_case;
 use crate::transaction::stages::sticking;
 use crate::transaction::tcp_content_rules;
-use crate::transport::forwarder::{Ends, Fault, Step};
-use crate::transport::splice::Splicing;
 use crate::upstream::traffic_health;
 use balance::Sign;
 use buf::Buf;
+use engine::state::session::transaction::Transaction;
 use mux::BodyKind;
 use mux::h1::{self, HeadStep};
+use observability::telemetry::accounting;
+use observability::telemetry::contstats::Meter;
+use observability::telemetry::h2_byte_count;
+use observability::telemetry::last_invalid;
+use observability::telemetry::trace::points as trace;
 use reactor::{Class, Urgency};
 use sample::Side;
+use settings::RetryOn;
 use std::io;
 use stdx::Tick;
+use transport::forwarder::{Ends, Fault, Step};
+use transport::splice::Splicing;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::thread::buffers::Claim;
 
 /// Reads and interim responses before the head of a response, after which others have their turn.
 const HEAD_STEPS: u32 = 16;

@@ -1,23 +1,23 @@
 //! Requests that find their stream to a server: of a connection that stands, or of a new one.
 
-use crate::state::backend::server_connection::{ServerConn, Target};
-use crate::state::backend::server_h2::reuse_policy;
-use crate::state::backend::server_h2::{Asker, Making, Trunk};
-use crate::state::runtime::ProxyRef;
-use crate::state::session::transaction::Transaction;
-use crate::state::thread_handle::ServerRef;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::connect::{is_first, take};
-use crate::transport::channel::Link;
 use crate::upstream::client_presence::stay;
 use crate::upstream::connect_plan::Way;
 use crate::upstream::h2_connection;
 use crate::upstream::reservation::refused;
 use crate::upstream::traffic_health;
 use balance::Sign;
+use engine::state::backend::server_connection::{ServerConn, Target};
+use engine::state::backend::server_h2::reuse_policy;
+use engine::state::backend::server_h2::{Asker, Making, Trunk};
+use engine::state::runtime::ProxyRef;
+use engine::state::session::transaction::Transaction;
+use engine::state::thread_handle::ServerRef;
 use mux::h2::H2Conn;
 use std::rc::Rc;
 use stdx::Tick;
+use transport::channel::Link;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 use wire::h2::request;
 
 /// Sends the request's head on a stream of a connection that this client may use; `false` if there

@@ -4,30 +4,31 @@
 //! frontend, then those of the backend; `http-response` rules of the backend, then of the frontend;
 //! `http-after-response` rules of both on every response, local ones included.
 
-use crate::discovery::lookup;
-use crate::logging::log;
-use crate::settings::Mode;
-use crate::state::runtime::{ProxyRef, RulesAtHand};
-use crate::state::services::{Answer, Body};
-use crate::state::session::transaction::Transaction;
-pub(crate) use crate::state::session::transaction::{Pause, Persistence, Progress};
-use crate::stats::counters::Metric;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::telemetry::accounting;
 use crate::transaction::body_buffer;
 use crate::transaction::local_response;
 use crate::transaction::password_worker;
 use crate::transaction::stages::header_case;
 use crate::transaction::tls_wait;
 use buf::Buf;
+use engine::state::runtime::{ProxyRef, RulesAtHand};
+use engine::state::services::{Answer, Body};
+use engine::state::session::transaction::Transaction;
+pub(crate) use engine::state::session::transaction::{Pause, Persistence, Progress};
+use health::discovery::lookup;
 use htx::Version;
 use mux::BodyKind;
+use observability::logging::log;
+use observability::telemetry::accounting;
+use observability::telemetry::sample_context::View;
 use reactor::Class;
 use rules::redirect::Redirect;
 use rules::{Cursor, Need, Reply, RuleSet, Rules, Verdict};
 use sample::ConditionHits;
 use sample::regex::effort;
+use settings::Mode;
 use table::DataType;
+use transport::stats::counters::Metric;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// What the rules leave to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -139,7 +140,7 @@ pub(crate) fn after_response(tx: &mut Transaction) -> Result<(), Failure> {
         for section in proxy.settings.rule_sections() {
             let rules = &section.http_after_response;
             accounting::prepare(tx, rules);
-            match rules.evaluate(Cursor::default(), &mut tx.view()) {
+            match rules.evaluate(Cursor::default(), &mut View::of(tx)) {
                 Verdict::RewriteFailed => {
                     return Err(Failure::new(500, Cause::Proxy, Phase::Headers));
                 }
@@ -266,7 +267,7 @@ fn run(
         return Ok(Ruling::Pass);
     }
     accounting::prepare(tx, rules);
-    let verdict = rules.evaluate(cursor, &mut tx.view());
+    let verdict = rules.evaluate(cursor, &mut View::of(tx));
     send_hints(tx);
     match verdict {
         Verdict::Suspend { cursor, need: Need::Bytes } if awaits_answer(tx) => {
@@ -363,7 +364,7 @@ pub(crate) fn prepare(tx: &mut Transaction, answer: Answer) {
 }
 
 fn replied(tx: &mut Transaction, answer: &Reply) {
-    tx.notes.journal.status = answer.status_for(&tx.view());
+    tx.notes.journal.status = answer.status_for(&View::of(tx));
     local_response::prepare_rendered(tx, |view, files, head, body| {
         answer.render(view, files, head, body)
     });
@@ -413,17 +414,17 @@ pub(crate) fn switch(tx: &mut Transaction, sections: &ProxyRef) -> Option<ProxyR
 fn switch_in(tx: &mut Transaction, section: &Rules) -> Option<Option<ProxyRef>> {
     let (guards, mut lookout) = (section.switching_guards(), ConditionHits::default());
     for (index, line) in section.switching.iter().enumerate() {
-        if guards.rule_out(index, &tx.view(), &mut lookout) {
+        if guards.rule_out(index, &View::of(tx), &mut lookout) {
             continue;
         }
-        if line.rule.applies(&tx.view()) != sample::Answer::Yes {
+        if line.rule.applies(&View::of(tx)) != sample::Answer::Yes {
             continue;
         }
         if let Some(index) = line.backend {
             return Some(tx.worker.proxies.get(index).cloned());
         }
         let mut scratch = tx.worker.take_scratch();
-        let name = line.rule.resolve(&tx.view(), &mut scratch).to_vec();
+        let name = line.rule.resolve(&View::of(tx), &mut scratch).to_vec();
         tx.worker.give_scratch(scratch);
         return Some(
             std::str::from_utf8(&name).ok().and_then(|name| tx.worker.backend(name).cloned()),
@@ -449,7 +450,7 @@ pub(crate) fn select(tx: &mut Transaction, proxy: &ProxyRef) {
         }
         for line in &section.selection {
             let applies =
-                |tx: &mut Transaction| line.rule.applies(&tx.view()) == sample::Answer::Yes;
+                |tx: &mut Transaction| line.rule.applies(&View::of(tx)) == sample::Answer::Yes;
             if tx.selected || !password_worker::settled(tx, applies) {
                 continue;
             }
@@ -467,7 +468,7 @@ pub(crate) fn select(tx: &mut Transaction, proxy: &ProxyRef) {
 /// The server that a rule names for this request.
 fn named_server(tx: &mut Transaction, proxy: &ProxyRef, line: &rules::Selection) -> Option<usize> {
     let mut scratch = tx.worker.take_scratch();
-    let name = line.rule.resolve(&tx.view(), &mut scratch).to_vec();
+    let name = line.rule.resolve(&View::of(tx), &mut scratch).to_vec();
     tx.worker.give_scratch(scratch);
     let servers = &proxy.back.as_ref()?.servers;
     servers.slot_of(|server| server.state.name().as_bytes() == name)
@@ -482,12 +483,12 @@ pub(crate) fn monitor_fails(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
 
 /// Whether a condition holds, also if it takes a password's hash to know.
 fn holds(tx: &mut Transaction, condition: &sample::Condition) -> bool {
-    password_worker::settled(tx, |tx| condition.eval(&tx.view()) == sample::Answer::Yes)
+    password_worker::settled(tx, |tx| condition.eval(&View::of(tx)) == sample::Answer::Yes)
 }
 
 /// Whether a `stats admin` condition of the proxy holds, as far as it is known.
 pub(crate) fn administers(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
     let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.stats_admin);
-    let holds = conditions.any(|condition| condition.eval(&tx.view()) == sample::Answer::Yes);
+    let holds = conditions.any(|condition| condition.eval(&View::of(tx)) == sample::Answer::Yes);
     holds && !effort::is_exhausted()
 }

@@ -1,21 +1,21 @@
 //! Answers that the proxy gives by itself.
 
-use crate::settings::ErrorReply;
-use crate::state::runtime::{Proxy, ProxyRef, Shared};
-use crate::state::services::Pieces;
-use crate::state::session::transaction::Transaction;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::telemetry::accounting;
-use crate::telemetry::h2_byte_count;
-use crate::telemetry::sample_context::View;
-use crate::telemetry::trace::points as trace;
 use crate::transaction::http_rules;
 use crate::transaction::stages::header_case;
+use engine::state::runtime::{Proxy, ProxyRef, Shared};
+use engine::state::services::Pieces;
+use engine::state::session::transaction::Transaction;
 use htx::Head;
 use mux::BodyKind;
+use observability::telemetry::accounting;
+use observability::telemetry::h2_byte_count;
+use observability::telemetry::sample_context::View;
+use observability::telemetry::trace::points as trace;
 use reactor::Pacer;
 use rules::{ErrorAnswer, ErrorFiles, Rendered};
+use settings::ErrorReply;
 use std::sync::Arc;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 #[cfg(test)]
 mod tests;
@@ -92,7 +92,7 @@ pub(crate) fn prepare_rendered(
         true => std::mem::take(&mut tx.space.response),
         false => Head::default(),
     };
-    let rendered = render(&tx.view(), &files, &mut head, &mut body);
+    let rendered = render(&View::of(tx), &files, &mut head, &mut body);
     (tx.space.response, tx.space.body) = (head, body);
     if rendered == Rendered::Send {
         return true;

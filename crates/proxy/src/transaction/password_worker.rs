@@ -1,9 +1,9 @@
 //! Passwords whose hashes take milliseconds: verified on a thread beside, while the transaction
 //! waits.
 
-use crate::state::backend::queue::Waiter;
-use crate::state::session::credentials::{Job, PENDING, RIGHT};
-use crate::state::session::transaction::Transaction;
+use engine::state::backend::queue::Waiter;
+use engine::state::session::credentials::{Job, PENDING, RIGHT};
+use engine::state::session::transaction::Transaction;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Acquire};
 
@@ -39,7 +39,7 @@ pub(crate) fn settled<T>(tx: &mut Transaction, mut look: impl FnMut(&mut Transac
 
 #[cfg(test)]
 mod tests {
-    use crate::state::session::credentials::Credentials;
+    use engine::state::session::credentials::Credentials;
     use rules::Password;
 
     #[test]

@@ -1,17 +1,17 @@
 //! Receiving the head of a request.
 
-use crate::state::session::transaction::{Arrival, Transaction};
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::telemetry::h2_byte_count;
-use crate::telemetry::last_invalid;
-use crate::telemetry::trace::points as trace;
 use crate::transaction::body_buffer;
 use buf::Buf;
+use engine::state::session::transaction::{Arrival, Transaction};
 use mux::h1::HeadStep;
+use observability::telemetry::h2_byte_count;
+use observability::telemetry::last_invalid;
+use observability::telemetry::trace::points as trace;
 use sample::Side;
 use std::io;
 use stdx::Tick;
 use table::DataType;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// Takes a head that has come in one piece, as nearly all do. `false`: it has to be read.
 ///

@@ -3,16 +3,16 @@
 //! The head is kept as the rules left it, and the payload as it passes. A request that grows beyond
 //! a buffer is not kept any longer, and so not sent again (manual section 4.2, `retry-on`).
 
-use crate::settings::RetryOn;
-use crate::state::backend::server_connection::ServerConn;
-use crate::state::session::transaction::{Interim, Kept, Transaction};
-use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::early_data;
-use crate::transport::codec::Machine;
-use crate::transport::forwarder::Flow;
 use crate::upstream::traffic_health;
+use engine::state::backend::server_connection::ServerConn;
+use engine::state::session::transaction::{Interim, Kept, Transaction};
 use htx::{Fields, Head};
 use mux::{BodyKind, HeadStep, Side, h1};
+use settings::RetryOn;
+use transport::codec::Machine;
+use transport::forwarder::Flow;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 use wire::h1::Limits;
 
 /// The status of a [`Failure`] after which the request is sent again.

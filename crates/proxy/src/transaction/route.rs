@@ -1,11 +1,5 @@
 //! Routes a request: rules of the frontend, choice of the backend, rules of the backend.
 
-use crate::settings::Mode;
-use crate::state::runtime::{Proxy, ProxyRef};
-use crate::state::services::Visit;
-use crate::state::session::transaction::Transaction;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::telemetry::accounting;
 use crate::transaction::body_buffer;
 use crate::transaction::http_rules;
 use crate::transaction::http_rules::Ruling;
@@ -13,8 +7,14 @@ use crate::transaction::local_response;
 use crate::transaction::password_worker;
 use crate::transaction::stages::rewrite;
 use crate::transaction::tcp_content_rules;
+use engine::state::runtime::{Proxy, ProxyRef};
+use engine::state::services::Visit;
+use engine::state::session::transaction::Transaction;
 use htx::Method;
+use observability::telemetry::accounting;
 use sample::Side;
+use settings::Mode;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// The name of the statistics page in logs, in place of a server's.
 const STATISTICS: &str = "<STATS>";

@@ -1,9 +1,9 @@
 //! Whether the payload of a transaction goes through pipes.
 
-use crate::settings::splice::SpliceOptions;
-use crate::state::runtime::ProxyRef;
-use crate::state::session::transaction::Transaction;
-use crate::transport::splice::Splicing;
+use engine::state::runtime::ProxyRef;
+use engine::state::session::transaction::Transaction;
+use settings::splice::SpliceOptions;
+use transport::splice::Splicing;
 
 /// What both directions of a transaction do: towards the server, towards the client.
 pub(crate) fn of(tx: &Transaction) -> [Splicing; 2] {

@@ -4,18 +4,19 @@
 //! variables and counters stays. A session whose client speaks HTTP/2 vanishes, because it is none
 //! of the streams.
 
-use crate::settings::Mode;
-use crate::state::runtime::ProxyRef;
-use crate::state::session::client::Client;
-use crate::state::session::transaction::{Arrival, Outcome, Transaction};
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::telemetry::accounting;
 use crate::transaction::first_bytes;
 use crate::transaction::read_request;
 use crate::transaction::route;
-use crate::transport::codec::Machine;
+use crate::transaction::run;
+use engine::state::runtime::ProxyRef;
+use engine::state::session::client::Client;
+use engine::state::session::transaction::{Arrival, Outcome, Transaction};
 use mux::{Side, h1};
+use observability::telemetry::accounting;
 use rules::Spoken;
+use settings::Mode;
+use transport::codec::Machine;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// What has caused it.
 pub(crate) enum Upgrade {
@@ -30,7 +31,7 @@ pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
     if tx.client.speaks_h2 == Some(false) {
         // `proto none`
         tx.notes.journal.end(Cause::Proxy, Phase::Request);
-        return tx.finish();
+        return run::finish(tx);
     }
     let speaks_h2 = match upgrade {
         Upgrade::ByRule(Some(spoken)) => spoken == Spoken::H2,
@@ -39,16 +40,16 @@ pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
     tx.client.mode = Mode::Http;
     tx.client.speaks_h2 = Some(speaks_h2);
     if speaks_h2 {
-        return tx.vanish();
+        return run::vanish(tx);
     }
     let settings = tx.worker.mux_settings(&tx.client.proxy, Side::Client);
     tx.client.mux = Machine::H1(h1::H1Conn::new(Side::Client, settings));
     tx.notes.journal.request = 0;
     tx.space.request.clear();
     if let Err(failure) = serve(&mut tx, upgrade).await {
-        tx.fail(failure).await;
+        run::fail(&mut tx, failure).await;
     }
-    tx.finish()
+    run::finish(tx)
 }
 
 /// What a client's first bytes say, which nobody may have asked for yet.
@@ -74,5 +75,5 @@ async fn serve(tx: &mut Transaction, upgrade: Upgrade) -> Result<(), Failure> {
         Upgrade::ByRule(_) => route::decide(tx).await?,
         Upgrade::ByBackend(backend) => route::enter(tx, backend).await?,
     };
-    tx.follow(route).await
+    run::follow(tx, route).await
 }

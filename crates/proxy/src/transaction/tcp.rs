@@ -8,30 +8,31 @@ mod pipe;
 #[cfg(test)]
 mod tests;
 
-use crate::settings::Mode;
-use crate::state::session::client::Client;
-use crate::state::session::transaction::{Arrival, Outcome, Parts, Transaction};
-use crate::state::worker::Worker;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::telemetry::accounting;
-use crate::telemetry::contstats::Meter;
-use crate::telemetry::trace::points as trace;
-use crate::thread::buffers::Claim;
 use crate::transaction::connect;
 use crate::transaction::route;
+use crate::transaction::run;
 use crate::transaction::splicing;
 use crate::transaction::stages::sticking;
 use crate::transaction::switch_mode;
 use crate::transaction::switch_mode::Upgrade;
 use crate::transaction::tcp_content_rules;
 use crate::transaction::tcp_content_rules::{Inspection, Passed};
-use crate::transport::channel::Link;
-use crate::transport::socket::is_transient;
 pub(crate) use crate::upstream::client_presence::gather;
 use buf::Buf;
+use engine::state::session::client::Client;
+use engine::state::session::transaction::{Arrival, Outcome, Parts, Transaction};
+use engine::state::worker::Worker;
+use observability::telemetry::accounting;
+use observability::telemetry::contstats::Meter;
+use observability::telemetry::trace::points as trace;
 use pipe::{Fault, Pipe, Step};
 use reactor::{Class, Tick, Urgency};
+use settings::Mode;
 use std::io::{self, IoSlice};
+use transport::channel::Link;
+use transport::socket::is_transient;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::thread::buffers::Claim;
 
 /// How a session goes on.
 enum Course {
@@ -46,7 +47,7 @@ pub(crate) async fn run(client: Box<Client>) -> Outcome {
     let mut tx = Transaction::new(Parts { client, arrival: Arrival::Data });
     tx.client.mux.close_after_message();
     trace::at(&tx, &trace::STREAM_NEW);
-    tx.list();
+    run::list(&mut tx);
     tx.notes.journal.request = tx.worker.thread.nanos();
     match serve(&mut tx).await {
         Ok(Course::Over) => {}
@@ -65,7 +66,7 @@ pub(crate) async fn run(client: Box<Client>) -> Outcome {
             }
         }
     }
-    tx.finish()
+    run::finish(tx)
 }
 
 async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {

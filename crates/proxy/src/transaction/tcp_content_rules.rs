@@ -5,22 +5,23 @@
 //! said all (manual section 4, `tcp-request inspect-delay`). In HTTP mode the head is there at the
 //! first look.
 
-use crate::discovery::lookup;
-use crate::settings::{Mode, RetryOn};
-use crate::state::runtime::{Proxy, ProxyRef};
-use crate::state::session::transaction::Transaction;
-use crate::stats::counters::Metric;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::telemetry::accounting;
 use crate::transaction::http_rules;
 use crate::transaction::retry;
 use crate::transaction::tcp;
 use crate::upstream::client_presence::Gathered;
+use engine::state::runtime::{Proxy, ProxyRef};
+use engine::state::session::transaction::Transaction;
+use health::discovery::lookup;
 use mux::{Side, h1};
+use observability::telemetry::accounting;
+use observability::telemetry::sample_context::View;
 use rules::action::Control;
 use rules::{Action, Cursor, RuleSet, Rules, Spoken, Verdict};
+use settings::{Mode, RetryOn};
 use std::io;
 use stdx::Tick;
+use transport::stats::counters::Metric;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 #[cfg(test)]
 mod tests;
@@ -51,7 +52,7 @@ fn look(tx: &mut Transaction, proxy: &Proxy, set: fn(&Rules) -> &RuleSet) -> Rul
     for section in proxy.settings.rule_sections() {
         let rules = set(section);
         accounting::prepare(tx, rules);
-        match rules.evaluate(Cursor::default(), &mut tx.view()) {
+        match rules.evaluate(Cursor::default(), &mut View::of(tx)) {
             Verdict::Allow => return Ruling::Pass,
             Verdict::Suspend { .. } if tx.notes.lookups.is_asked() => return Ruling::Resolve,
             Verdict::Suspend { .. } if tx.notes.partial => return Ruling::Wait,
@@ -181,7 +182,7 @@ fn closes_before(tx: &mut Transaction, proxy: &Proxy) -> bool {
     let response = std::mem::take(&mut tx.space.response);
     tx.notes.partial = proxy.settings.timeouts.response_inspection.is_some();
     let mut sections = proxy.settings.rule_sections();
-    let ending = sections.find_map(|section| section.tcp_response.foresee(&tx.view()));
+    let ending = sections.find_map(|section| section.tcp_response.foresee(&View::of(tx)));
     tx.notes.partial = false;
     tx.space.response = response;
     matches!(ending, Some(Action::Control(Control::Close)))

@@ -1,11 +1,11 @@
 //! Waits for the end of a client's TLS handshake, where a request came before it.
 
-use crate::io::tls_handshake::{Trouble, awaits_end, run};
-use crate::state::session::client::Client;
-use crate::state::session::transaction::Transaction;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::transport::channel::Link;
+use engine::io::tls_handshake::{Trouble, awaits_end, run};
+use engine::state::session::client::Client;
+use engine::state::session::transaction::Transaction;
 use reactor::Tick;
+use transport::channel::Link;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// Waits for the end of the handshake of a client whose first bytes turn out to begin streams (see
 /// [`awaits_end`]). `false`: it has failed.

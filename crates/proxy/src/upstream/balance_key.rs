@@ -1,11 +1,12 @@
 //! The key that a hashing algorithm balances by, taken from a request (configuration manual,
 //! `balance`).
 
-use crate::settings::{HashKey, Hashing, UriKey};
-use crate::state::runtime::Proxy;
-use crate::state::session::transaction::Transaction;
+use engine::state::runtime::Proxy;
+use engine::state::session::transaction::Transaction;
 use htx::{Head, Method, list};
+use observability::telemetry::sample_context::View;
 use sample::{Type, Value};
+use settings::{HashKey, Hashing, UriKey};
 
 /// The hash for this request; `None` if the algorithm hashes nothing or the request has no key, so
 /// that servers take turns.
@@ -17,7 +18,7 @@ pub(crate) fn key(tx: &mut Transaction, backend: &Proxy) -> Option<u32> {
             balance::hash::source(source.ip())
         }
         HashKey::Expression { expr, even_empty } => {
-            let view = tx.view();
+            let view = View::of(tx);
             let value = expr.eval_as(Type::Bin, &view).ok()?;
             let Value::Bin(bytes) = value else { return None };
             if bytes.is_empty() && !even_empty {
@@ -27,7 +28,7 @@ pub(crate) fn key(tx: &mut Transaction, backend: &Proxy) -> Option<u32> {
         }
         of_message => {
             let body = tx.notes.bodies[0].as_deref().unwrap_or_default();
-            (hashing.function)(of_message.find(&tx.space.request, body)?)
+            (hashing.function)(find(of_message, &tx.space.request, body)?)
         }
     };
     Some(mix(hashing, hash))
@@ -37,47 +38,43 @@ fn mix(hashing: &Hashing, hash: u32) -> u32 {
     if hashing.avalanche { balance::hash::avalanche(hash) } else { hash }
 }
 
-impl HashKey {
-    /// The bytes of a request that are hashed.
-    fn find<'r>(&self, request: &'r Head, body: &'r [u8]) -> Option<&'r [u8]> {
-        match self {
-            Self::Uri(key) => Some(key.cut(request)),
-            Self::UrlParam { name, check_post } => of_query(request.uri(), name).or_else(|| {
-                let posted = *check_post && request.method_id() == Method::Post;
-                posted.then(|| parameter(body, name)).flatten()
-            }),
-            Self::Header { name, domain_only } => {
-                let mut fields = request.fields();
-                let value = list::trim(fields.find(|field| *field.name == **name)?.value);
-                // An empty first item is no key, whatever follows it.
-                let item = list::items(value).next().filter(|_| value[0] != b',')?;
-                Some(if *domain_only { main_label(item) } else { item })
-            }
-            Self::Source | Self::Expression { .. } => None,
+/// The bytes of a request that are hashed.
+fn find<'r>(key: &HashKey, request: &'r Head, body: &'r [u8]) -> Option<&'r [u8]> {
+    match key {
+        HashKey::Uri(key) => Some(cut(key, request)),
+        HashKey::UrlParam { name, check_post } => of_query(request.uri(), name).or_else(|| {
+            let posted = *check_post && request.method_id() == Method::Post;
+            posted.then(|| parameter(body, name)).flatten()
+        }),
+        HashKey::Header { name, domain_only } => {
+            let mut fields = request.fields();
+            let value = list::trim(fields.find(|field| *field.name == **name)?.value);
+            // An empty first item is no key, whatever follows it.
+            let item = list::items(value).next().filter(|_| value[0] != b',')?;
+            Some(if *domain_only { main_label(item) } else { item })
         }
+        HashKey::Source | HashKey::Expression { .. } => None,
     }
 }
 
-impl UriKey {
-    fn cut<'r>(&self, request: &'r Head) -> &'r [u8] {
-        let uri = request.uri();
-        let mut key = uri;
-        if self.path_only {
-            key = path_start(uri).map_or(&[][..], |start| &uri[start..]);
-        }
-        if !self.whole {
-            key = key.split(|byte| *byte == b'?').next().unwrap_or_default();
-        }
-        if let Some(len) = self.len {
-            key = &key[..key.len().min(len as usize)];
-        }
-        if let Some(depth) = self.depth {
-            let mut slashes = key.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-            let end = slashes.nth(depth as usize).map_or(key.len(), |(at, _)| at);
-            key = &key[..end];
-        }
-        key
+fn cut<'r>(of: &UriKey, request: &'r Head) -> &'r [u8] {
+    let uri = request.uri();
+    let mut key = uri;
+    if of.path_only {
+        key = path_start(uri).map_or(&[][..], |start| &uri[start..]);
     }
+    if !of.whole {
+        key = key.split(|byte| *byte == b'?').next().unwrap_or_default();
+    }
+    if let Some(len) = of.len {
+        key = &key[..key.len().min(len as usize)];
+    }
+    if let Some(depth) = of.depth {
+        let mut slashes = key.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let end = slashes.nth(depth as usize).map_or(key.len(), |(at, _)| at);
+        key = &key[..end];
+    }
+    key
 }
 
 /// Where the path begins; nowhere in `*` and in an authority alone.

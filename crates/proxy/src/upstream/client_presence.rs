@@ -1,11 +1,11 @@
 //! Whether the client of a transaction still waits for its server.
 
-use crate::settings::Mode;
-use crate::state::session::transaction::Transaction;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::transport::socket::is_transient;
 use buf::Buf;
+use engine::state::session::transaction::Transaction;
 use reactor::Urgency;
+use settings::Mode;
+use transport::socket::is_transient;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// Looks whether the client is still there, and has the task woken when it leaves.
 ///

@@ -2,29 +2,26 @@
 //!
 //! A connection that says whose it is (PROXY protocol) serves only requests that would say the
 //! same: the key of what was said goes with it.
-
-use crate::settings;
-use crate::settings::{
-    Announce, Disguise, Encryption, Follows, Mode, Ports, ServerName, Speech, Version,
-};
-use crate::state::backend::server_address::Place;
-use crate::state::backend::server_connection::Target;
-use crate::state::runtime::Server;
-use crate::state::session::client_cold_state;
-use crate::state::session::transaction::{Transaction, Words};
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::transport::channel::Link;
-use crate::transport::proxy_v2_tls::Told;
-use crate::transport::proxy_v2_tls::header;
-use crate::transport::socket::is_transient;
 use crate::upstream::tls_connect;
+use engine::state::backend::server_address::Place;
+use engine::state::backend::server_connection::Target;
+use engine::state::runtime::Server;
+use engine::state::session::client_cold_state;
+use engine::state::session::transaction::{Transaction, Words};
+use observability::telemetry::sample_context::View;
 use reactor::{Address, ConnectOptions, Socket, Thread};
 use sample::{Facts, Hop, Text, TlsFact, Value};
+use settings::{Announce, Disguise, Encryption, Follows, Mode, Ports, ServerName, Speech, Version};
 use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 use stdx::Tick;
+use transport::channel::Link;
+use transport::proxy_v2_tls::Told;
+use transport::proxy_v2_tls::header;
+use transport::socket::is_transient;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 use wire::proxy_protocol::{self, ProxyHeader};
 use wire::socks4;
 
@@ -64,7 +61,7 @@ impl Way {
             return Self { version, ..Self::default() };
         }
         let mut preface = Vec::new();
-        let mut encryption = encrypted(link, &tx.view());
+        let mut encryption = encrypted(link, &View::of(tx));
         if let (Some((encryption, _)), Some(alpn)) = (&mut encryption, &speech.alpn) {
             encryption.alpn = Some(alpn.clone());
         }
@@ -76,7 +73,7 @@ impl Way {
             _ => None,
         };
         let namespace = client_cold_state::namespace(&tx.client).cloned();
-        let facts = tx.view();
+        let facts = View::of(tx);
         if let Some(announce) = link.announce {
             let ends = facts.source().zip(facts.destination());
             let namespace = namespace.as_deref().map(|namespace| namespace.name().as_bytes());

@@ -3,16 +3,16 @@
 //! A thread's trunks stay with it. Who may use one is what `http-reuse` says (manual section 4.2):
 //! while a stream is under way and the policy is `safe`, those of the same client alone.
 
-use crate::io::h2_pump::{Pump, Turn};
-use crate::state::backend::server_h2::Trunk;
-use crate::state::backend::server_h2::place;
-use crate::state::worker::Worker;
-use crate::transport::channel::Link;
-use crate::transport::socket::Transport;
 use buf::Buf;
+use engine::io::h2_pump::{Pump, Turn};
+use engine::state::backend::server_h2::Trunk;
+use engine::state::backend::server_h2::place;
+use engine::state::worker::Worker;
 use mux::h2::H2Conn;
 use reactor::{Class, Tick, Wake};
 use std::rc::Rc;
+use transport::channel::Link;
+use transport::socket::Transport;
 
 /// Takes a connection that stands into service: others may use it, and a task drives it.
 pub(crate) fn serve(worker: &Rc<Worker>, trunk: &Rc<Trunk>, link: Link) {

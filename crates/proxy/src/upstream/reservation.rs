@@ -1,23 +1,21 @@
 //! A request's claim on a server: the choice, and the wait for a place on it.
-
-use crate::settings;
-use crate::state::backend::dynamic_maxconn;
-use crate::state::backend::queue::{Order, Place, Queue, Turn, Waiter};
-use crate::state::backend::reservation::Claim;
-use crate::state::backend::reservation::back;
-use crate::state::backend::reservation::count_both;
-use crate::state::runtime::{Back, Proxy, Server};
-use crate::state::session::client::Last;
-use crate::state::session::transaction::{Persistence, Transaction};
-use crate::state::thread_handle::{LocalServer, ProxyRef};
-use crate::stats::counters::{Block, Event, Metric};
-use crate::stats::transaction_log::{Cause, Chooser, Failure, Phase};
 use crate::upstream::balance_key;
 use crate::upstream::client_presence;
 use balance::{Algorithm, NoServer, PickRequest, Ticket};
+use engine::state::backend::dynamic_maxconn;
+use engine::state::backend::queue::{Order, Place, Queue, Turn, Waiter};
+use engine::state::backend::reservation::Claim;
+use engine::state::backend::reservation::back;
+use engine::state::backend::reservation::count_both;
+use engine::state::runtime::{Back, Proxy, Server};
+use engine::state::session::client::Last;
+use engine::state::session::transaction::{Persistence, Transaction};
+use engine::state::thread_handle::{LocalServer, ProxyRef};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use stdx::Tick;
+use transport::stats::counters::{Block, Event, Metric};
+use transport::stats::transaction_log::{Cause, Chooser, Failure, Phase};
 
 /// What there is for a request at once.
 pub(crate) enum Found {

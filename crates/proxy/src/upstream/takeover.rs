@@ -5,9 +5,9 @@
 //! too busy to answer soon is not waited for: a new connection is made instead, and the one that is
 //! parked later serves the next. So idle connections need no lock while threads keep to their own.
 
-use crate::state::backend::pool::{Boxed, Wanted};
-use crate::state::thread_handle::ServerRef;
-use crate::state::worker::Worker;
+use engine::state::backend::pool::{Boxed, Wanted};
+use engine::state::thread_handle::ServerRef;
+use engine::state::worker::Worker;
 use reactor::Wake;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(crate) async fn take_over(
 
 #[cfg(test)]
 mod tests {
-    use crate::state::backend::pool::tests::{get, idle, patient, two_threads};
+    use crate::tests::pool::{get, idle, patient, two_threads};
 
     #[test]
     fn a_thread_without_a_connection_takes_that_of_another() {

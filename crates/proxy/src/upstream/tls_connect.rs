@@ -1,16 +1,16 @@
 //! The TLS handshake with a server.
 
-use crate::io::tls_handshake::{Trouble, begin, is_resumed, presence, run};
-use crate::settings::Encryption;
-use crate::state::session::transaction::{Transaction, Words};
-use crate::state::worker::Worker;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::transport::channel::Link;
-use crate::transport::socket::Transport;
-use crate::transport::tls_facts::Failed;
 use crate::upstream::client_presence;
+use engine::io::tls_handshake::{Trouble, begin, is_resumed, presence, run};
+use engine::state::session::transaction::{Transaction, Words};
+use engine::state::worker::Worker;
 use reactor::Tick;
+use settings::Encryption;
 use tls::{HandshakeError, Reason};
+use transport::channel::Link;
+use transport::socket::Transport;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::tls_facts::Failed;
 
 /// Runs the TLS handshake with a server and sends `early` as early data, if the session allows.
 pub(crate) async fn connect(

@@ -1,10 +1,10 @@
 //! Observations of servers by traffic: how long they take (`balance peak-ewma`), and whether they are
 //! well (`observe`).
 
-use crate::health;
-use crate::state::backend::reservation::Claim;
-use crate::state::session::transaction::Transaction;
 use balance::{Balancer, Sign};
+use engine::state::backend::reservation::Claim;
+use engine::state::session::transaction::Transaction;
+use health::checks;
 
 /// A failure counts as an answer that took at least so long, in nanoseconds: a server that fails
 /// fast must not seem the fastest.
@@ -46,7 +46,7 @@ fn heed(tx: &Transaction, sign: Sign) {
     let Some(alarm) = balancer.on_sign(claim.slot(), sign, tx.worker.millis()) else { return };
     let Some(backend) = &tx.backend else { return };
     if let Some((result, checked)) = alarm.result {
-        health::tell(&tx.worker, backend, claim.slot(), &result, checked);
+        checks::tell(&tx.worker, backend, claim.slot(), &result, checked);
     }
-    health::hasten(&tx.worker.shared, backend, claim.slot());
+    checks::hasten(&tx.worker.shared, backend, claim.slot());
 }

@@ -12,8 +12,7 @@ mod settings;
 pub(crate) use lines::Line;
 pub(crate) use settings::{Listen, listen, process};
 
-use proxy::state::services::NoServices;
-use proxy::stats::counters::{Gauge, Metric};
+use engine::state::services::NoServices;
 use proxy::{Shared, Worker};
 use sim::peers::{Client, ClientPlan, Mischief, Origin, OriginPlan, Tally};
 use sim::{Faults, Machine};
@@ -23,6 +22,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use transport::stats::counters::{Gauge, Metric};
 
 /// Longer than any scenario takes in virtual time.
 pub(crate) const LONG: Duration = Duration::from_secs(100_000);
@@ -60,7 +60,7 @@ impl Lab {
 
     /// As [`Lab::new`], with settings of the process.
     pub(crate) fn of(
-        settings: proxy::settings::Process,
+        settings: settings::Process,
         seed: u64,
         faults: Faults,
         listens: Vec<Listen>,

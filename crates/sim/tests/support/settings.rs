@@ -2,9 +2,9 @@
 
 use super::{front, origin};
 use balance::{Algorithm, ServerSettings};
-use proxy::settings::*;
 use reactor::{Address, Handle};
 use sample::{LogFormat, LogStyle};
+pub(crate) use settings::*;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 

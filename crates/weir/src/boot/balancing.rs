@@ -1,7 +1,7 @@
 //! The algorithm of a backend, and what it hashes, as the data plane takes them. Never chooses a server.
 
 use config::model::{Back, Balance, HashFunction, HashMethod};
-use proxy::settings::{HashKey, Hashing, UriKey};
+use settings::{HashKey, Hashing, UriKey};
 
 /// The algorithm.
 pub(super) fn algorithm(from: &Back) -> balance::Algorithm {

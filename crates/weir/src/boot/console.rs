@@ -7,7 +7,7 @@ use crate::cli::Options;
 use crate::version;
 use admin::{CliSocket, Level, MakeServer, Settings, SeverityOutput};
 use config::{Model, model};
-use proxy::Worker;
+use engine::state::worker::Worker;
 use reactor::Handle;
 use std::collections::HashMap;
 use std::sync::Arc;

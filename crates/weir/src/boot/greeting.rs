@@ -2,9 +2,9 @@
 //! Never said in quiet mode or in the background.
 
 use admin::CliSocket;
-use proxy::settings::{Bind, Mode};
-use proxy::state::runtime::Proxy;
+use engine::state::runtime::Proxy;
 use reactor::Address;
+use settings::{Bind, Mode};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 

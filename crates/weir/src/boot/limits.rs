@@ -4,7 +4,7 @@ use crate::cli::Options;
 use crate::complain;
 use config::Model;
 use config::model::{CpuMap, Process, Seat, Splice, Tune};
-use proxy::settings::splice::PipeLimits;
+use settings::splice::PipeLimits;
 
 /// Descriptors needed besides those of connections: listeners, pollers, logs, files.
 const SPARE: u64 = 64;

@@ -6,12 +6,11 @@ use config::model::{
     self, Address, Announce, Back, ConnectSource, Global, Protocol, Server, ServerOptions,
     ServerPort, Websocket,
 };
-use proxy::settings;
-use proxy::settings::{
+use reactor::{ConnectOptions, KeepAlive, SystemBuffers};
+use settings::{
     Disguise, Encryption, Follows, Link, Ports, ServerName, Speech, Speeches, Switch, Values,
     Version,
 };
-use reactor::{ConnectOptions, KeepAlive, SystemBuffers};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;

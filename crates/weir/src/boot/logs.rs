@@ -3,7 +3,7 @@
 use super::link;
 use super::listeners::{self, Asked, Opener};
 use config::model::{self, SendHostname};
-use proxy::settings::{
+use settings::{
     Backing, LogAddress, LogBind, LogForward, LogSample, LogTarget, LogTransport, Logs, Ring,
     RingServer,
 };
@@ -39,7 +39,7 @@ fn target(from: &model::LogTarget, rings: &[model::Ring]) -> LogTarget {
             model::LogAddress::Ring(name) => {
                 let section = rings.iter().position(|ring| ring.name == *name);
                 // One that is not there takes nothing: a number that no ring has.
-                let missing = if &**name == "buf0" { proxy::state::ring::OWN } else { usize::MAX };
+                let missing = if &**name == "buf0" { engine::state::ring::OWN } else { usize::MAX };
                 LogAddress::Ring(section.map_or(missing, |index| index + 1))
             }
         },

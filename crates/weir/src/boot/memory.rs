@@ -2,7 +2,7 @@
 //! anything itself.
 
 use super::super::cli::Options;
-use proxy::settings::memory::Budget;
+use settings::memory::Budget;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -5,10 +5,9 @@ use super::link::{self, Base};
 use super::listeners::{Asked, Open, Opener};
 use super::logs;
 use config::model::{self, Address, ServerPort};
-use proxy::settings;
-use proxy::settings::Link;
-use proxy::settings::splice::SpliceOptions;
 use rules::check::{Kind, SimpleHttp, StepPorts};
+use settings::Link;
+use settings::splice::SpliceOptions;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -441,7 +440,7 @@ fn watch(options: &model::ServerOptions) -> Option<balance::Watch> {
 /// The settings of a server that an operator adds; it starts in maintenance unless `enabled` says
 /// otherwise. `base` is what its backend's section says.
 pub(super) fn dynamic_server(
-    proxy: &proxy::state::runtime::Proxy,
+    proxy: &engine::state::runtime::Proxy,
     name: &str,
     words: &[String],
     (process, store): (&model::TlsProcess, &tls::Store),
@@ -476,7 +475,7 @@ pub(super) fn dynamic_server(
 }
 
 /// Whether the checks of a backend are HTTP requests, and what they leave open about ports.
-fn checks(proxy: &proxy::state::runtime::Proxy) -> (bool, StepPorts) {
+fn checks(proxy: &engine::state::runtime::Proxy) -> (bool, StepPorts) {
     match proxy.settings.back.as_ref().map(|back| &back.check) {
         Some(settings::Check::Http(_)) => (true, StepPorts::Implied),
         Some(settings::Check::Script(script)) => {

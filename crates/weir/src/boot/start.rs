@@ -10,14 +10,14 @@ use crate::master::watch;
 use crate::{complain, fail, signals};
 use config::Model;
 use config::model::{CloseSpread, Global};
-use proxy::Shared;
-use proxy::settings::memory::Budget;
-use proxy::settings::memory::BufferLimit;
-use proxy::settings::soft_stop;
-use proxy::settings::{Http2, Process};
+use engine::state::runtime::Shared;
 use reactor::os::Os;
 use reactor::watchdog::Hold;
 use reactor::{ClockCorrection, Handle, Heartbeat, Thread, Threads, Watchdog};
+use settings::memory::Budget;
+use settings::memory::BufferLimit;
+use settings::soft_stop;
+use settings::{Http2, Process};
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -88,9 +88,9 @@ pub(super) struct Prepared {
     pub(super) model: Model,
     maxconn: u32,
     memory: Option<Budget>,
-    proxies: Vec<proxy::settings::Proxy>,
-    rings: Vec<proxy::settings::Ring>,
-    log_forwards: Vec<Arc<proxy::settings::LogForward>>,
+    proxies: Vec<settings::Proxy>,
+    rings: Vec<settings::Ring>,
+    log_forwards: Vec<Arc<settings::LogForward>>,
     pub(super) runtime: admin::Settings,
     console: Vec<Console>,
     opener: Opener,
@@ -308,7 +308,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         namespaces: Vec::new(),
         max_tls: global.process.maxsslconn,
         max_handshakes: global.process.max_handshakes,
-        max_rates: proxy::settings::Rates {
+        max_rates: settings::Rates {
             connections: global.process.maxconnrate,
             sessions: global.process.maxsessrate,
             tls_sessions: global.process.maxsslrate,

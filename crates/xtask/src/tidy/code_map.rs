@@ -1,7 +1,7 @@
 //! The code map of ARCHITECTURE.md names files and functions that exist.
 //!
-//! In the tables of its section "Where it happens", a word in backticks with a slash is a path
-//! below `crates/proxy/src/`; the words in backticks after a file are its functions.
+//! In the tables of its section "Where it happens", a word in backticks with a slash is a
+//! crate and a path below its `src`; the words in backticks after a file are its functions.
 
 use super::tree::Tree;
 use super::{Finding, Rule, finding};
@@ -11,7 +11,6 @@ pub(super) const RULE: Rule =
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
 const SECTION: &str = "### Where it happens";
-const ROOT: &str = "crates/proxy/src/";
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let Some(document) = tree.file(DOCUMENT) else { return Vec::new() };
@@ -35,22 +34,28 @@ fn check_row(tree: &Tree, row: &str, line: usize) -> Vec<Finding> {
             false => (function_exists(tree, path, word), "function"),
         };
         if !exists {
-            findings.push(finding(DOCUMENT, line, format!("`{word}` is no {what} of proxy")));
+            findings.push(finding(DOCUMENT, line, format!("`{word}` is no {what}")));
         }
     }
     findings
 }
 
 fn path_exists(tree: &Tree, path: &str) -> bool {
-    let full = format!("{ROOT}{path}");
+    let full = full_path(path);
     tree.files.iter().any(|file| match path.ends_with('/') {
         true => file.path.starts_with(&full),
         false => file.path == full,
     })
 }
 
+/// `engine/io/x.rs` is `crates/engine/src/io/x.rs`.
+fn full_path(path: &str) -> String {
+    let (name, below) = path.split_once('/').unwrap_or((path, ""));
+    format!("crates/{name}/src/{below}")
+}
+
 fn function_exists(tree: &Tree, path: &str, name: &str) -> bool {
-    let file = tree.file(&format!("{ROOT}{path}"));
+    let file = tree.file(&full_path(path));
     let is_name = |rest: &str| rest.starts_with('(') || rest.starts_with('<');
     file.is_some_and(|file| {
         file.text.split("fn ").any(|rest| rest.strip_prefix(name).is_some_and(is_name))

@@ -157,7 +157,7 @@ fn absolute(base: &[String], rest: &[String]) -> Vec<String> {
     [&["crate".to_owned()], base, rest].concat()
 }
 
-/// `crates/proxy/src/transport/h2/stream.rs` is `["transport", "h2", "stream"]`.
+/// `crates/transport/src/h2/stream.rs` is `["h2", "stream"]`.
 fn module_of(path: &str) -> Vec<String> {
     let below = path.split_once("/src/").map_or(path, |(_, below)| below);
     let stem = below.strip_suffix(".rs").unwrap_or(below);

@@ -187,7 +187,6 @@ fn cargo_tree(root: &Path, edges: &str) -> Outcome<Vec<Package>> {
         edges,
         "--prefix",
         "none",
-        "--no-dedupe",
         "--format",
         "{p}|{l}",
     ];
@@ -198,9 +197,11 @@ fn cargo_tree(root: &Path, edges: &str) -> Outcome<Vec<Package>> {
         let text = String::from_utf8_lossy(&output.stderr);
         return Err(failure::machine(format!("cargo tree failed: {}", text.trim())));
     }
-    let lines: BTreeSet<String> =
-        String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
-    Ok(lines.iter().filter_map(|line| package(line)).collect())
+    // A package that was listed before comes again with a mark. Without the marks the output would
+    // hold every path to each package, which grows with every floor of the workspace.
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: BTreeSet<&str> = text.lines().filter(|line| !line.ends_with("(*)")).collect();
+    Ok(lines.into_iter().filter_map(package).collect())
 }
 
 /// Reads `name vVERSION (source)|licence`.

@@ -14,7 +14,7 @@ fn with_table() -> Bench {
     settings.expire = Some(60_000);
     settings.add(DataType::Gpc0, 1, 0);
     settings.add(DataType::HttpReqRate, 1, 10_000);
-    let process = proxy::settings::Process { tables: vec![settings], ..testing::process() };
+    let process = settings::Process { tables: vec![settings], ..testing::process() };
     bench(proxy::build(process, testing::proxies(), 0))
 }
 
@@ -74,7 +74,7 @@ fn keys_of_integers_have_no_sign() {
 #[test]
 fn keys_are_of_the_table_s_family() {
     let settings = ::table::Settings::new("six", KeyKind::Ipv6, 10);
-    let process = proxy::settings::Process { tables: vec![settings], ..testing::process() };
+    let process = settings::Process { tables: vec![settings], ..testing::process() };
     let shared = proxy::build(process, testing::proxies(), 0);
     let (worker, settings) = (testing::worker(&shared), testing::settings());
     let bench = Bench { worker, settings, shared, listener: Cell::new(-1) };

@@ -7,13 +7,13 @@ use crate::settings::Settings;
 use crate::stats::field::{COLUMNS, Field};
 use crate::stats::modules::Subject;
 use crate::stats::{Clock, Filter, Row, Walk};
-use proxy::settings::StatsPage;
-use proxy::state::runtime::Server;
-use proxy::stats::counters::Metric;
-use proxy::stats::latency::{SPANS, Span};
+use engine::state::runtime::Server;
 use proxy::{Shared, Worker};
+use settings::StatsPage;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use transport::stats::counters::Metric;
+use transport::stats::latency::{SPANS, Span};
 
 /// The columns shown, under their names in `show stat`.
 const SHOWN: &[Field] = &[

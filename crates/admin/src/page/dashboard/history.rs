@@ -1,8 +1,8 @@
 //! The history of the charts as JSON, a proxy per piece.
 
 use super::writer::Json;
-use proxy::settings::StatsPage;
 use proxy::{Shared, Worker};
+use settings::StatsPage;
 
 /// A chart of the page: its name in the script, and the columns that it draws.
 type Chart = (&'static str, std::ops::Range<usize>);

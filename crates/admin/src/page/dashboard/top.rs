@@ -1,7 +1,7 @@
 //! Top talkers: the entries of a stick table with the most of what it counts.
 
 use super::writer::Json;
-use proxy::Worker;
+use engine::state::worker::Worker;
 use std::cmp::Reverse;
 use std::sync::Arc;
 use table::{DataKind, DataType, Entry, Table, Walk};

@@ -4,12 +4,12 @@
 //! The sockets stay, so that they can listen again without the privileges that binding them took;
 //! meanwhile another process can listen at their ports. Clients of unix sockets wait.
 
-use crate::logging::log;
-use crate::logging::log::level;
-use crate::settings::Bind;
-use crate::state::runtime::{Front, Proxy};
-use crate::state::worker::Worker;
+use engine::state::runtime::{Front, Proxy};
+use engine::state::worker::Worker;
+use observability::logging::log;
+use observability::logging::log::level;
 use reactor::{Address, Handle};
+use settings::Bind;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;

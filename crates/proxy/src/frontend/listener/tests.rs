@@ -2,9 +2,9 @@
 //! back under `maxsslrate`.
 
 use super::{Moment, is_too_fast_for_tls};
-use crate::settings::Mode;
 use crate::testing;
 use crate::testing::{Origin, World};
+use settings::Mode;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;

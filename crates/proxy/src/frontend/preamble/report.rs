@@ -1,12 +1,12 @@
 //! The line of a client's connection that never became a session (manual sections 4.2
 //! `error-log-format` and 8.2.5).
 
-use crate::logging::log;
-use crate::settings::Front;
-use crate::state::figures::wall;
-use crate::state::session::client::Client;
-use crate::telemetry::accounting;
+use engine::state::figures::wall;
+use engine::state::session::client::Client;
+use observability::logging::log;
+use observability::telemetry::accounting;
 use sample::calendar::Date;
+use settings::Front;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,15 +1,15 @@
 //! Servers that speak HTTP/2 and fail their streams: which requests go out again.
 
-use crate::settings::{Mode, RetryOn, Reuse, Server, Speeches, Version as Spoken};
-use crate::stats::counters::Metric;
 use crate::testing;
 use crate::testing::{Origin, World, client, listen, read_head};
 use htx::{Fields, Head, Version};
 use mux::h2::{H2Conn, H2ConnSettings, Key};
 use mux::{BodyKind, HeadStep, Side};
+use settings::{Mode, RetryOn, Reuse, Server, Speeches, Version as Spoken};
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Barrier};
+use transport::stats::counters::Metric;
 use wire::h2::{ErrorCode, encode};
 
 /// What a server does with a request.

@@ -1,10 +1,10 @@
 //! Connections with a crowd of streams beside a client with one request.
 
 use super::Peer;
-use crate::settings::{Mode, Process, Reuse};
 use crate::testing;
 use crate::testing::{Origin, World};
 use mux::BodyKind;
+use settings::{Mode, Process, Reuse};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,8 @@
 //! Clients that go on sending after the proxy's last word.
 
-use crate::settings::Mode;
 use crate::testing;
 use crate::testing::World;
+use settings::Mode;
 use std::io::{ErrorKind, Write};
 
 /// The preface, SETTINGS, and CONTINUATION of nothing.

@@ -2,12 +2,12 @@
 //! `pool-max-conn`).
 
 use super::{answer, parrot};
-use crate::settings::{Mode, Reuse, Server, Speeches, Version as Spoken};
-use crate::stats::counters::Metric;
 use crate::testing;
 use crate::testing::{Origin, World, client, listen, listen_twice};
+use settings::{Mode, Reuse, Server, Speeches, Version as Spoken};
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
+use transport::stats::counters::Metric;
 
 /// Two threads in front of a server that speaks HTTP/2 and keeps so many; it counts connections.
 fn two_threads(origin: &Origin, (reuse, limit): (Reuse, Option<u32>)) -> (World, [SocketAddr; 2]) {

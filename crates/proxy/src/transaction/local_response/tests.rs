@@ -1,10 +1,10 @@
 //! Tests of local answers over real sockets: which error file, section or `http-error` is sent.
 
 use super::{BATCH, batch};
-use crate::settings::{ErrorReply, Mode, Proxy};
 use crate::testing;
 use crate::testing::World;
 use rules::{ErrorFile, Reply};
+use settings::{ErrorReply, Mode, Proxy};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Tests of requests whose kept connection breaks before anything of them has left.
 
-use crate::settings::{Mode, RetryOn, Reuse};
 use crate::testing;
 use crate::testing::{Origin, World, client, listen, read_head};
 use reactor::Class;
+use settings::{Mode, RetryOn, Reuse};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Mutex, mpsc};

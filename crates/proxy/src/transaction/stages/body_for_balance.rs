@@ -1,12 +1,12 @@
 //! Waits for the part of a request's body that the balance algorithm hashes.
 
-use crate::settings::HashKey;
-use crate::state::runtime::Proxy;
-use crate::state::session::transaction::Transaction;
-use crate::stats::transaction_log::Failure;
 use crate::transaction::body_buffer;
 use crate::upstream::balance_key::of_query;
+use engine::state::runtime::Proxy;
+use engine::state::session::transaction::Transaction;
 use htx::Method;
+use settings::HashKey;
+use transport::stats::transaction_log::Failure;
 
 /// Whether the body is needed: that of a POST whose query lacks the parameter (`check_post`).
 pub(crate) fn wants_body(tx: &Transaction, backend: &Proxy) -> bool {

@@ -1,13 +1,13 @@
 //! Whether a shared cache may keep a response, for `option checkcache` and `cookie ... nocache`: with a cookie it
 //! would hand one client's session to another.
 
-use crate::logging::log::level;
-use crate::servers::events;
-use crate::state::session::transaction::Transaction;
-use crate::stats::counters::Metric;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
-use crate::telemetry::accounting;
+use engine::state::session::transaction::Transaction;
+use health::servers::events;
 use htx::{Head, HeaderId, Method, list};
+use observability::logging::log::level;
+use observability::telemetry::accounting;
+use transport::stats::counters::Metric;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// Remembers of a request on its way to a server whether caches keep what answers it.
 pub(crate) fn note(tx: &mut Transaction) {
@@ -41,12 +41,12 @@ pub(crate) fn check(tx: &mut Transaction) -> Result<(), Failure> {
     Err(Failure::new(502, Cause::Proxy, Phase::Headers))
 }
 
-fn checks(proxy: &crate::state::runtime::Proxy) -> bool {
+fn checks(proxy: &engine::state::runtime::Proxy) -> bool {
     proxy.back.is_some() && proxy.settings.back.as_ref().is_some_and(|back| back.check_cache)
 }
 
 /// Whether a cookie that is inserted makes a response private (`nocache`).
-fn marks(proxy: &crate::state::runtime::Proxy) -> bool {
+fn marks(proxy: &engine::state::runtime::Proxy) -> bool {
     let back = proxy.settings.back.as_ref();
     back.and_then(|back| back.cookie.as_ref()).is_some_and(|cookie| cookie.nocache)
 }

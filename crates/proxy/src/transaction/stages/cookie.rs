@@ -3,15 +3,15 @@
 
 mod field;
 
-use crate::settings::{Cookie, CookieMode};
-use crate::state::runtime::{Back, Server};
-pub(crate) use crate::state::session::cookie_dates;
-pub(crate) use crate::state::session::cookie_dates::Dates;
-use crate::state::session::transaction::{Persistence, Transaction};
 use crate::transaction::stages::checkcache;
+use engine::state::runtime::{Back, Server};
+pub(crate) use engine::state::session::cookie_dates;
+pub(crate) use engine::state::session::cookie_dates::Dates;
+use engine::state::session::transaction::{Persistence, Transaction};
 use field::Edit;
 use htx::{Head, HeaderId, Method};
 use reactor::Address;
+use settings::{Cookie, CookieMode};
 use std::borrow::Cow;
 use std::net::IpAddr;
 
@@ -166,13 +166,6 @@ fn find(back: &Back, value: &[u8]) -> Option<usize> {
     })
 }
 
-impl Back {
-    /// What a server is called in the persistence cookie, if anything.
-    pub fn cookie_value(&self, server: &Server) -> Option<Vec<u8>> {
-        value_of(server, self.dynamic_cookie.key().as_deref()).map(Cow::into_owned)
-    }
-}
-
 /// A server's value in the cookie: its own, or one computed from its address with a key.
 fn value_of<'a>(server: &'a Server, key: Option<&str>) -> Option<Cow<'a, [u8]>> {
     if let Some(value) = &server.settings.cookie {
@@ -279,6 +272,11 @@ fn insert(tx: &mut Transaction, cookie: &Cookie, mut line: Vec<u8>) {
     if cookie.nocache && checkcache::may_be_kept(tx.asks, head) {
         head.push(b"cache-control", b"private");
     }
+}
+
+/// The value of the persistence cookie that names a server, if there is one (manual, `cookie`).
+pub fn value(back: &Back, server: &Server) -> Option<Vec<u8>> {
+    value_of(server, back.dynamic_cookie.key().as_deref()).map(Cow::into_owned)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Heads for peers that wrongly tell upper from lower case in header names (`h1-case-adjust`).
 
-use crate::state::runtime::Proxy;
-use crate::state::worker::Worker;
-use crate::transport::codec::Machine;
+use engine::state::runtime::Proxy;
+use engine::state::worker::Worker;
 use htx::Head;
 use mux::BodyKind;
+use transport::codec::Machine;
 
 /// Writes the head of a response as the clients of `proxy` want it; see [`Machine::encode_head`].
 pub(crate) fn response(

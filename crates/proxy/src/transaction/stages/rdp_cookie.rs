@@ -1,7 +1,8 @@
 //! `persist rdp-cookie`: the server that a terminal server's cookie names by its address.
 
-use crate::state::runtime::ProxyRef;
-use crate::state::session::transaction::{Persistence, Transaction};
+use engine::state::runtime::ProxyRef;
+use engine::state::session::transaction::{Persistence, Transaction};
+use observability::telemetry::sample_context::View;
 use reactor::Address;
 use sample::{Type, Value};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,7 +15,7 @@ pub(crate) fn request(tx: &mut Transaction, backend: &ProxyRef) {
         return;
     }
     let forced = tx.persistence == Persistence::Forced || settings.persists;
-    let address = match expr.eval_as(Type::Bin, &tx.view()) {
+    let address = match expr.eval_as(Type::Bin, &View::of(tx)) {
         Ok(Value::Bin(value)) => parse(&value),
         _ => None,
     };

@@ -1,16 +1,17 @@
 //! Changes to messages besides the configured rules: forwarding headers, cookies.
 
-use crate::settings::{ForwardFor, HeaderNames, Proxy};
-use crate::state::runtime::ProxyRef;
-use crate::state::session::transaction::Transaction;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::early_data;
 use crate::transaction::stages::checkcache;
 use crate::transaction::stages::cookie;
+use engine::state::runtime::ProxyRef;
+use engine::state::session::transaction::Transaction;
 use htx::Head;
+use observability::telemetry::sample_context::View;
 use sample::Facts as _;
+use settings::{ForwardFor, HeaderNames, Proxy};
 use std::io::Write as _;
 use std::net::IpAddr;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// Picks an option of a proxy.
 type Pick = fn(&Proxy) -> &Option<ForwardFor>;
@@ -34,7 +35,7 @@ pub(crate) fn request(tx: &mut Transaction) {
         if front.is_none() && back.is_none() {
             continue;
         }
-        let address = if source { tx.view().source() } else { tx.view().destination() };
+        let address = if source { View::of(tx).source() } else { View::of(tx).destination() };
         if let Some(address) = address {
             forward_for(&mut tx.space.request, front, back, address.ip());
         }
@@ -64,7 +65,7 @@ fn restrict(tx: &mut Transaction, proxy: &ProxyRef, policy: HeaderNames) -> Resu
         head.as_fields_mut().remove_where(|field| !plain(field.name));
         return Ok(());
     }
-    crate::telemetry::accounting::denied(tx, proxy);
+    observability::telemetry::accounting::denied(tx, proxy);
     Err(Failure::new(403, Cause::Proxy, Phase::Request))
 }
 
@@ -79,7 +80,7 @@ pub(crate) fn name(tx: &mut Transaction) {
 
 #[cold]
 fn build_name(tx: &mut Transaction) {
-    let _ = tx.view().unique_id();
+    let _ = View::of(tx).unique_id();
     tx.notes.used = true;
 }
 
@@ -89,7 +90,7 @@ fn tell_name(tx: &mut Transaction) {
         return;
     }
     let proxy = tx.client.proxy.clone();
-    let Some(id) = tx.view().unique_id().map(|id| id.to_vec()) else { return };
+    let Some(id) = View::of(tx).unique_id().map(|id| id.to_vec()) else { return };
     tx.notes.used = true;
     if let Some(name) = &proxy.settings.unique_id_header {
         tx.space.request.push(name.as_bytes(), &id);

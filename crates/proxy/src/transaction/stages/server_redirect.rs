@@ -1,11 +1,11 @@
 //! Servers that clients are sent to themselves (`redir` on a server line).
 
-use crate::settings::Mode;
-use crate::state::session::transaction::Transaction;
-use crate::stats::transaction_log::{Cause, Failure, Phase};
 use crate::transaction::http_rules;
+use engine::state::session::transaction::Transaction;
 use htx::target::Target;
 use htx::{Method, Version};
+use settings::Mode;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// The answer in place of the claimed server's, if it is one that clients are sent to: to GET and
 /// HEAD; other requests it serves. The answer stands in the workspace then.

@@ -3,11 +3,12 @@
 //! Keys are taken from the request before a server is chosen, and from the response when it is
 //! there. They are stored once it is known which server answered (manual section 4.2, `stick`).
 
-use crate::state::backend::reservation::Claim;
-use crate::state::runtime::{Back, Proxy, ProxyRef, Server};
-use crate::state::session::sticking::Pending;
-use crate::state::session::transaction::Transaction;
 use crate::transaction::password_worker;
+use engine::state::backend::reservation::Claim;
+use engine::state::runtime::{Back, Proxy, ProxyRef, Server};
+use engine::state::session::sticking::Pending;
+use engine::state::session::transaction::Transaction;
+use observability::telemetry::sample_context::View;
 use reactor::Address;
 use rules::StickRule;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ pub(crate) fn store(tx: &mut Transaction, backend: &ProxyRef) {
 }
 
 fn applies(tx: &mut Transaction, rule: &StickRule) -> bool {
-    password_worker::settled(tx, |tx| rule.applies(&tx.view()))
+    password_worker::settled(tx, |tx| rule.applies(&View::of(tx)))
 }
 
 fn rules(backend: &Proxy) -> impl Iterator<Item = &StickRule> {
@@ -77,7 +78,7 @@ fn may_store(tx: &Transaction, rule: &StickRule, response: bool) -> bool {
 }
 
 fn take_key(tx: &mut Transaction, rule: &StickRule, response: bool) {
-    let key = rule.with_key(&tx.view(), |table, key| (table.number(), key.clone().into_owned()));
+    let key = rule.with_key(&View::of(tx), |table, key| (table.number(), key.clone().into_owned()));
     if let Some((table, key)) = key {
         tx.notes.used = true;
         tx.notes.stores.push(Pending { table, key, response });
@@ -91,7 +92,7 @@ fn remembered(tx: &mut Transaction, backend: &Proxy, rule: &StickRule) -> Option
         let kind = table.settings().server_key;
         table.touch(key, now, |entry| server_of(back, entry, kind, now))
     };
-    let slot = rule.with_key(&tx.view(), find)???;
+    let slot = rule.with_key(&View::of(tx), find)???;
     back.servers[slot].state.accepts_persistent().then_some(slot)
 }
 

@@ -4,13 +4,13 @@
 //! bytes; a source that fills one gets a bigger one for the next read, and a small one again when
 //! it has slowed down.
 
-use crate::state::worker::Worker;
-use crate::transport::channel::Link;
-use crate::transport::splice;
-use crate::transport::splice::{Lane, Splicing};
 use buf::Buf;
+use engine::state::worker::Worker;
 use reactor::Urgency;
 use std::io::{self, IoSlice};
+use transport::channel::Link;
+use transport::splice;
+use transport::splice::{Lane, Splicing};
 
 /// Reads of one step, after which others have their turn.
 const READS: u32 = 16;

@@ -1,11 +1,11 @@
 //! Tests of TCP sessions over real sockets: data, ends, retries, queues, limits, and what is logged.
 
-use crate::settings::{Mode, Proxy, Server, Timeouts};
-use crate::stats::counters::Metric;
 use crate::testing;
 use crate::testing::{Origin, PATIENCE, World};
+use settings::{Mode, Proxy, Server, Timeouts};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use transport::stats::counters::Metric;
 
 fn listen(servers: Vec<Server>) -> (Proxy, SocketAddr) {
     testing::listen("px", Mode::Tcp, servers)

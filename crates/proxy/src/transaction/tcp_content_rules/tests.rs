@@ -1,13 +1,13 @@
 //! Tests of `tcp-request` and `tcp-response` rules over real sockets: what passes, what is refused, what
 //! is counted and logged.
 
-use crate::settings::{Mode, Proxy};
-use crate::stats::counters::Metric;
 use crate::testing;
 use crate::testing::{Origin, PATIENCE, World};
+use settings::{Mode, Proxy};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
+use transport::stats::counters::Metric;
 
 /// Longer than any test waits.
 const LONG: u32 = 10 * PATIENCE.as_millis() as u32;

@@ -50,15 +50,15 @@ fn parts_of_the_uri() {
         (path_depth, "http://h/a/b/c?d", "/a"),
     ] {
         let head = request("GET", uri, &[]);
-        assert_eq!(text(Some(key.cut(&head))).unwrap(), expected, "{key:?} {uri}");
+        assert_eq!(text(Some(cut(&key, &head))).unwrap(), expected, "{key:?} {uri}");
     }
 }
 
 #[test]
 fn parameters_of_queries_and_bodies() {
     let key = |check_post| HashKey::UrlParam { name: b"k".to_vec(), check_post };
-    let find = |check_post, method, uri, body: &str| {
-        text(key(check_post).find(&request(method, uri, &[]), body.as_bytes()))
+    let found = |check_post, method, uri, body: &str| {
+        text(find(&key(check_post), &request(method, uri, &[]), body.as_bytes()))
     };
     for (uri, expected) in [
         ("/?k=v", Some("v")),
@@ -72,7 +72,7 @@ fn parameters_of_queries_and_bodies() {
         ("/;k=v", None),
         ("/?x=1;k=v", None),
     ] {
-        assert_eq!(find(false, "GET", uri, "").as_deref(), expected, "{uri}");
+        assert_eq!(found(false, "GET", uri, "").as_deref(), expected, "{uri}");
     }
     for (body, expected) in [
         ("k=v", Some("v")),
@@ -81,11 +81,11 @@ fn parameters_of_queries_and_bodies() {
         ("?k=v", None),
         ("a=1\r\nk=v", None),
     ] {
-        assert_eq!(find(true, "POST", "/p", body).as_deref(), expected, "{body}");
+        assert_eq!(found(true, "POST", "/p", body).as_deref(), expected, "{body}");
     }
-    assert_eq!(find(true, "POST", "/?k=v2", "k=v").as_deref(), Some("v2"));
-    assert_eq!(find(true, "PUT", "/", "k=v"), None);
-    assert_eq!(find(false, "POST", "/", "k=v"), None);
+    assert_eq!(found(true, "POST", "/?k=v2", "k=v").as_deref(), Some("v2"));
+    assert_eq!(found(true, "PUT", "/", "k=v"), None);
+    assert_eq!(found(false, "POST", "/", "k=v"), None);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn headers_and_their_main_label() {
     let key = |domain_only| HashKey::Header { name: b"k".to_vec(), domain_only };
     let find = |domain_only, values: &[&str]| {
         let fields: Vec<_> = values.iter().map(|value| ("k", *value)).collect();
-        text(key(domain_only).find(&request("GET", "/", &fields), b""))
+        text(find(&key(domain_only), &request("GET", "/", &fields), b""))
     };
     for (values, expected) in [
         (&["a, b"][..], Some("a")),
@@ -178,7 +178,7 @@ fn hash_of(hashing: &Hashing, it: &keys::Request) -> Option<u32> {
     let head = request("GET", &it.uri, &[("host", &it.host), ("k", &it.k)]);
     match (&hashing.key, it.source) {
         (HashKey::Source, source) => Some(balance::hash::source(source)),
-        (key, _) => key.find(&head, b"").map(hashing.function),
+        (key, _) => find(key, &head, b"").map(hashing.function),
     }
 }
 

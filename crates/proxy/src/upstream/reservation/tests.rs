@@ -1,10 +1,10 @@
 //! Tests of waiting: who leaves a queue owes others the place that it was called for.
 
 use super::*;
-use crate::settings::Mode;
 use crate::testing;
 use crate::testing::{Origin, World};
 use reactor::TaskId;
+use settings::Mode;
 use std::io::{Read as _, Write as _};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;

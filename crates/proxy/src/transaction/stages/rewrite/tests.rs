@@ -45,8 +45,8 @@ fn networks() {
 
 #[test]
 fn what_a_response_may_ask_of_its_request_is_noted_before_the_request_goes() {
-    use crate::settings::Mode;
     use crate::testing::{Origin, World, client, listen, log_format, read_head, rules, server};
+    use settings::Mode;
     use std::io::Write as _;
     let origin = Origin::new(|mut stream, _| {
         while !read_head(&mut stream).is_empty() {

@@ -1,0 +1,247 @@
+//! A connection for something that says and hears more than once, and has a time for it: a check, a
+//! mail.
+//!
+//! What is received stays until somebody forgets it, up to the size of a buffer.
+
+use crate::io::tls_handshake;
+use crate::state::worker::Worker;
+use buf::Buf;
+use reactor::{Address, ConnectOptions, Socket, Tick};
+use settings::{Encryption, ServerName};
+use std::cell::Ref;
+use std::io::{self, IoSlice};
+use std::net::SocketAddrV4;
+use std::rc::Rc;
+use transport::socket::Transport;
+use transport::socket::is_transient;
+use wire::socks4;
+
+/// Why it does not go on.
+#[derive(Debug)]
+pub enum Trouble {
+    /// It took too long.
+    Late,
+    /// As the system says.
+    Broken(io::Error),
+}
+
+/// The connection, and the time that is left for it.
+pub struct Line {
+    worker: Rc<Worker>,
+    socket: Option<Transport>,
+    input: Buf,
+    /// Nothing more will come.
+    ended: bool,
+    linger: bool,
+    deadline: Tick,
+    connect_ms: u32,
+    /// Time for answers, counted from when the connection stands, but no less than what is left of
+    /// the time for that; `None` if one deadline holds for everything.
+    answer_ms: Option<u32>,
+}
+
+impl Line {
+    /// No connection yet; the time runs: so many milliseconds for the connection, and so many for
+    /// answers after it, or one time for everything.
+    pub fn new(worker: &Rc<Worker>, connect_ms: u32, answer_ms: Option<u32>) -> Self {
+        Self {
+            socket: None,
+            input: worker.buffers.take_anyway(),
+            ended: false,
+            linger: false,
+            deadline: worker.thread.tick().plus_ms(connect_ms),
+            connect_ms,
+            answer_ms,
+            worker: worker.clone(),
+        }
+    }
+
+    /// Ends the connection, if there is one, and makes another one.
+    pub async fn connect(&mut self, to: &Address, linger: bool) -> Result<(), Trouble> {
+        self.dial(to, linger, &ConnectOptions::default()).await
+    }
+
+    /// As [`Line::connect`], with what is asked of the connection beyond where it goes.
+    pub async fn dial(
+        &mut self,
+        to: &Address,
+        linger: bool,
+        how: &ConnectOptions,
+    ) -> Result<(), Trouble> {
+        self.hang_up();
+        (self.ended, self.linger) = (false, linger);
+        self.forget();
+        if self.answer_ms.is_some() {
+            self.deadline = self.now().plus_ms(self.connect_ms);
+        }
+        let socket = Socket::dial(&self.worker.thread, to, how).map_err(Trouble::Broken)?;
+        self.socket = Some(socket.into());
+        self.send(b"").await?;
+        if let Some(span) = self.answer_ms {
+            self.deadline = self.deadline.or_later(self.now().plus_ms(span));
+        }
+        Ok(())
+    }
+
+    /// Lets the connection be for a while; it holds no buffer then.
+    pub fn rest(&mut self) {
+        if let Some(socket) = &self.socket {
+            socket.want_nothing();
+        }
+        self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
+    }
+
+    /// Takes it up again, with time until then.
+    pub fn resume(&mut self, deadline: Tick) {
+        if self.input.room() == 0 {
+            self.input = self.worker.buffers.take_anyway();
+        }
+        self.deadline = deadline;
+    }
+
+    /// What the connection is encrypted with.
+    pub fn session(&self) -> Option<Ref<'_, tls::Conn>> {
+        self.socket.as_ref()?.session()
+    }
+
+    /// Encrypts all that is said from now on.
+    pub async fn encrypt(&mut self, encryption: &Encryption) -> Result<(), tls_handshake::Trouble> {
+        let Some(transport) = &mut self.socket else { return Err(tls_handshake::Trouble::Late) };
+        let name = match &encryption.name {
+            ServerName::Fixed(name) => Some(name.as_str()),
+            ServerName::None | ServerName::Sample(_) => None,
+        };
+        let begun = tls_handshake::begin(&self.worker, transport, encryption, name);
+        begun.map_err(tls_handshake::Trouble::Failed)?;
+        let result = tls_handshake::run(transport, Some(self.deadline), &mut || Ok(())).await;
+        if result.is_ok() {
+            let resumed = tls_handshake::is_resumed(transport);
+            self.worker.shared.tls.count_back(self.worker.millis(), resumed);
+        }
+        result
+    }
+
+    /// Whether the handshake has chosen a protocol (RFC 7301).
+    pub fn has_chosen(&self, protocol: &[u8]) -> bool {
+        let session = self.socket.as_ref().and_then(Transport::session);
+        session.is_some_and(|session| session.protocol() == Some(protocol))
+    }
+
+    /// Sends all of it; that an empty text is sent tells that the connection stands.
+    pub async fn send(&mut self, mut bytes: &[u8]) -> Result<(), Trouble> {
+        loop {
+            match self.socket()?.send(&[IoSlice::new(bytes)], false) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) if is_transient(&error) => self.wait(Transport::want_write).await?,
+                Err(error) => return Err(Trouble::Broken(error)),
+            }
+            if bytes.is_empty() && self.socket()?.is_writable() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads what is there.
+    ///
+    /// # Errors
+    /// The connection broke before anything came.
+    pub fn read(&mut self) -> Result<(), Trouble> {
+        while !self.ended {
+            if self.input.room() == 0 {
+                self.ended = true;
+                break;
+            }
+            let Some(socket) = &self.socket else { break };
+            match socket.recv(self.input.space()) {
+                Ok(0) => self.ended = true,
+                Ok(count) => self.input.filled(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if self.input.is_empty() => return Err(Trouble::Broken(error)),
+                // What came before it is worth a look.
+                Err(_) => self.ended = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until something can be read.
+    pub async fn wait_for_more(&self) -> Result<(), Trouble> {
+        self.wait(Transport::want_read).await
+    }
+
+    async fn wait(&self, want: fn(&Transport)) -> Result<(), Trouble> {
+        let socket = self.socket()?;
+        if self.deadline.is_due(self.now()) {
+            return Err(Trouble::Late);
+        }
+        socket.want_nothing();
+        want(socket);
+        self.worker.thread.scheduler().wait(Some(self.deadline)).await;
+        Ok(())
+    }
+
+    /// What has been received and not forgotten.
+    pub fn received(&self) -> &[u8] {
+        self.input.data()
+    }
+
+    /// Whether nothing more will come, or nothing more fits.
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Has a SOCKS4 proxy at the other end pass the connection on.
+    pub async fn pass_on(&mut self, to: SocketAddrV4) -> Result<(), Trouble> {
+        let mut request = Vec::new();
+        socks4::encode_request(to, &mut request);
+        self.send(&request).await?;
+        loop {
+            self.read()?;
+            if let Some(reply) = self.input.data().first_chunk() {
+                let granted = socks4::is_granted(reply);
+                self.input.consume(socks4::REPLY_LEN);
+                let denied = || io::Error::other("SOCKS4 Proxy deny the request");
+                return if granted { Ok(()) } else { Err(Trouble::Broken(denied())) };
+            }
+            if self.ended {
+                let text = "SOCKS4 Proxy handshake aborted by server";
+                return Err(Trouble::Broken(io::Error::other(text)));
+            }
+            self.wait_for_more().await?;
+        }
+    }
+
+    /// Drops what has been received.
+    pub fn forget(&mut self) {
+        self.input.clear();
+    }
+
+    /// Our address of the connection.
+    pub fn local(&self) -> Option<std::net::SocketAddr> {
+        self.socket.as_ref()?.socket().local_address()
+    }
+
+    fn now(&self) -> Tick {
+        self.worker.thread.tick()
+    }
+
+    fn socket(&self) -> Result<&Transport, Trouble> {
+        self.socket.as_ref().ok_or_else(|| Trouble::Broken(io::ErrorKind::NotConnected.into()))
+    }
+
+    fn hang_up(&mut self) {
+        if let Some(socket) = self.socket.take()
+            && !self.linger
+        {
+            socket.reset_on_close();
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.hang_up();
+        self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
+    }
+}

@@ -1,0 +1,15 @@
+//! The running state of the process, its proxies, servers and threads, without the tasks that change it.
+
+pub mod backend;
+pub mod figures;
+pub mod mail_queue;
+pub mod records;
+pub mod resolver;
+pub mod ring;
+pub mod run_on_thread;
+pub mod runtime;
+pub mod services;
+pub mod session;
+pub mod soft_stop;
+pub mod thread_handle;
+pub mod worker;

@@ -1,0 +1,27 @@
+//! Whether a backend has a usable server, and for how long it had none.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// Whether a backend has a usable server, and what became of it: written when the last one leaves
+/// or the first one comes.
+#[derive(Debug)]
+pub struct Availability {
+    /// No server is usable.
+    pub down: AtomicBool,
+    /// How often the backend went down.
+    pub went_down: AtomicU64,
+    /// Milliseconds of finished downtimes.
+    pub downtime_ms: AtomicU64,
+}
+
+impl Availability {
+    pub(crate) fn new(usable: bool) -> Self {
+        Self { down: AtomicBool::new(!usable), went_down: 0.into(), downtime_ms: 0.into() }
+    }
+
+    /// How often the last usable server left (`chkdown` of a backend).
+    pub fn went_down(&self) -> u64 {
+        self.went_down.load(Relaxed)
+    }
+}

@@ -1,0 +1,44 @@
+//! Records of the next checks of servers.
+
+use std::cmp::Ordering;
+
+/// A sleeping check: plain data that may move between threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Record {
+    /// The backend, by index.
+    pub backend: u32,
+    /// The server in it.
+    pub slot: u32,
+    /// When it is due: monotonic milliseconds, the same for all threads.
+    pub due: u64,
+    /// Milliseconds that it sleeps in all.
+    pub interval: u32,
+    /// It has changed threads since it woke up, and does not do so again.
+    pub moved: bool,
+    /// It asks the server's agent.
+    pub agent: bool,
+}
+
+/// A wish that the check of a server comes earlier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Haste {
+    /// The backend, by index.
+    pub backend: u32,
+    /// The server in it.
+    pub slot: u32,
+    /// Milliseconds from now.
+    pub within: u32,
+}
+
+impl Ord for Record {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |it: &Self| (it.due, it.backend, it.slot, it.agent, it.interval, it.moved);
+        key(self).cmp(&key(other))
+    }
+}
+
+impl PartialOrd for Record {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}

@@ -1,0 +1,343 @@
+//! Idle server connections of one thread, ready for the next request.
+//!
+//! An idle connection is data, not a task. Its socket is owned by the thread's housekeeper, which
+//! drops it when the server closes it. Newest first: the oldest are those that a purge finds
+//! unused.
+//!
+//! No more are kept than requests have used at the same time of late ([`demand`]): where new ones
+//! are opened beside idle ones, as `http-reuse safe` has it, those would pile up.
+//!
+//! With `tune.idle-pool.shared`, what a thread has not needed between two purges is parked with its
+//! server instead ([`parking`]), where any thread finds it that has none of its own; and a thread
+//! that finds none there asks one that has ([`takeover`]). So threads take no lock and move no
+//! connection while each has what it needs.
+
+pub mod demand;
+pub mod parking;
+
+use crate::state::backend::server_connection::ServerConn;
+use crate::state::runtime::Shared;
+use crate::state::thread_handle::{LocalServer, ServerRef};
+use crate::state::worker::Worker;
+use demand::{Demand, SLACK};
+pub(crate) use parking::{Parked, Parking};
+use reactor::{TaskId, Tick, Wake};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use stdx::AppendList;
+
+/// A server connection as pools hold it.
+pub type Boxed = Box<ServerConn>;
+
+/// How many descriptors were in use when a connection was opened, at least: the system always gives
+/// the lowest number that is free.
+fn number(connection: &ServerConn) -> i32 {
+    connection.socket().socket().map_or(0, |socket| socket.handle().0)
+}
+
+/// Which connections a request can use.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// Those that began this way ([`crate::upstream::connect_plan`]).
+    pub key: u64,
+    /// Only those that have been used more than once.
+    pub proven: bool,
+    /// Only if as many are left for others.
+    pub leaves: usize,
+}
+
+impl Wanted {
+    fn fits(self, key: u64, requests: u32) -> bool {
+        self.key == key && (!self.proven || requests > 1)
+    }
+}
+
+#[derive(Default)]
+struct Shelf {
+    /// Oldest first.
+    connections: Vec<Boxed>,
+    /// The fewest that lay here since the last purge: nobody has needed them.
+    unneeded: usize,
+    /// How many of them have been used more than once.
+    proven: usize,
+    /// The next purge.
+    due: Tick,
+    demand: Demand,
+}
+
+impl Shelf {
+    fn push(&mut self, connection: Boxed) {
+        self.proven += usize::from(connection.requests() > 1);
+        self.connections.push(connection);
+    }
+
+    fn remove(&mut self, place: usize) -> Boxed {
+        let connection = self.connections.remove(place);
+        self.proven -= usize::from(connection.requests() > 1);
+        self.unneeded = self.unneeded.min(self.connections.len());
+        connection
+    }
+
+    /// Counts again after many have gone.
+    fn recount(&mut self) {
+        self.proven = self.connections.iter().filter(|it| it.requests() > 1).count();
+        self.unneeded = self.unneeded.min(self.connections.len());
+    }
+
+    /// How many connections of the thread to this server are in use.
+    fn used(&self, server: &LocalServer) -> u32 {
+        server.open().saturating_sub(u32::try_from(self.connections.len()).unwrap_or(u32::MAX))
+    }
+}
+
+/// Tells other threads how many connections lie on a server's shelf.
+fn publish(server: &LocalServer, shelf: &Shelf) {
+    server.block().set_idle(shelf.connections.len(), shelf.proven);
+}
+
+/// All idle connections of a thread, by backend and server.
+pub struct IdlePool {
+    shelves: Vec<AppendList<RefCell<Shelf>>>,
+    keeper: Cell<TaskId>,
+    /// The housekeeper wants to hear of the next connection that is laid down.
+    resting: Cell<bool>,
+    /// Descriptors in use above which nothing is kept, and above which room is made.
+    bounds: Option<(i32, i32)>,
+    /// How many were in use when the last connection was opened, at least.
+    used: Cell<i32>,
+    /// The shortest `pool-purge-delay` of all servers: how often the housekeeper looks.
+    period: u32,
+}
+
+impl IdlePool {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        let per_proxy = |proxy: &Arc<crate::state::runtime::Proxy>| {
+            let slots = proxy.back.as_ref().map_or(0, |back| back.servers.slots());
+            (0..slots).map(|_| RefCell::default()).collect()
+        };
+        let servers = shared.proxies.iter().flat_map(|it| &it.back).flat_map(|it| &it.servers);
+        let delays = servers.map(|server| server.settings.pool_purge).filter(|delay| *delay > 0);
+        Self {
+            shelves: shared.proxies.iter().map(per_proxy).collect(),
+            keeper: Cell::new(TaskId::NONE),
+            resting: Cell::new(false),
+            bounds: shared.settings.idle_descriptors,
+            used: Cell::new(0),
+            period: delays.min().unwrap_or(parking::TENDED_MS),
+        }
+    }
+
+    /// Sets the task that closes connections whose time is over.
+    pub fn set_keeper(&self, keeper: TaskId) {
+        self.keeper.set(keeper);
+    }
+
+    /// How often purges are due, in milliseconds.
+    pub fn period(&self) -> u32 {
+        self.period
+    }
+
+    fn shelf(&self, backend: usize, slot: usize) -> Option<&RefCell<Shelf>> {
+        self.shelves.get(backend)?.get(slot)
+    }
+
+    /// The shelf of a server, which may have been added since the thread began.
+    fn shelf_for(&self, backend: usize, slot: usize) -> Option<&RefCell<Shelf>> {
+        let shelves = self.shelves.get(backend)?;
+        while shelves.len() <= slot {
+            shelves.push(RefCell::default());
+        }
+        shelves.get(slot)
+    }
+
+    /// Lays a connection down, unless its server has closed it already or has moved, or there are
+    /// enough.
+    pub fn put(&self, connection: Boxed) {
+        let server = connection.server();
+        let full = server.settings.pool_max.is_some_and(|limit| server.idle() >= limit);
+        if full
+            || !self.spares(number(&connection))
+            || connection.is_spoilt()
+            || server.settings.pool_purge == 0
+            || server.state.state().1.in_maint()
+        {
+            return;
+        }
+        let Some(shelf) = self.shelf_for(server.backend(), server.slot()) else { return };
+        let mut shelf = shelf.borrow_mut();
+        let used = shelf.used(server);
+        if shelf.demand.note(used) {
+            server.block().set_demand(shelf.demand.peak, shelf.demand.need);
+        }
+        if !shelf.demand.allows(server.open(), server.settings.pool_low.max(SLACK)) {
+            return;
+        }
+        connection.socket().watch_for(self.keeper.get());
+        if self.resting.replace(false) {
+            connection.socket().thread().scheduler().wake(self.keeper.get(), Wake::OTHER);
+        }
+        let server = server.clone();
+        shelf.push(connection);
+        publish(&server, &shelf);
+    }
+
+    /// Closes one connection if a new one says that descriptors run short.
+    pub fn make_room(&self, opened: &ServerConn) {
+        self.used.set(number(opened));
+        if self.bounds.is_none_or(|(_, spare)| number(opened) <= spare) {
+            return;
+        }
+        let longest = self.all().max_by_key(|shelf| shelf.borrow().connections.len());
+        let Some(mut shelf) = longest.map(RefCell::borrow_mut) else { return };
+        if shelf.connections.is_empty() {
+            return;
+        }
+        let oldest = shelf.remove(0);
+        publish(oldest.server(), &shelf);
+    }
+
+    /// Whether a connection with this descriptor may be kept while nobody uses it.
+    pub(crate) fn spares(&self, descriptor: i32) -> bool {
+        self.bounds.is_none_or(|(keep, _)| descriptor <= keep)
+    }
+
+    /// Whether a connection that is opened now would hardly be kept.
+    pub fn is_short(&self) -> bool {
+        self.bounds.is_some_and(|(keep, _)| self.used.get() > keep)
+    }
+
+    /// Has it as if this many descriptors had been in use.
+    pub fn pretend_used(&self, descriptors: i32) {
+        self.used.set(descriptors);
+    }
+
+    /// Takes the newest connection of this kind that still stands.
+    pub fn take(&self, server: &LocalServer, wanted: Wanted) -> Option<Boxed> {
+        let mut shelf = self.shelf(server.backend(), server.slot())?.borrow_mut();
+        let mut place = shelf.connections.len();
+        while place > 0 && shelf.connections.len() > wanted.leaves {
+            place -= 1;
+            let candidate = &shelf.connections[place];
+            let spoilt = candidate.is_stale();
+            if !spoilt && !wanted.fits(candidate.key(), candidate.requests()) {
+                continue;
+            }
+            let connection = shelf.remove(place);
+            publish(server, &shelf);
+            if !spoilt {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    /// How many there are, by backend and slot.
+    pub fn counts(&self) -> Vec<Vec<usize>> {
+        let count = |shelf: &RefCell<Shelf>| shelf.borrow().connections.len();
+        self.shelves.iter().map(|slots| slots.iter().map(count).collect()).collect()
+    }
+
+    /// Drops the connections that their servers have closed, or that go where those were once.
+    pub fn sweep(&self) {
+        for shelf in self.all() {
+            let mut shelf = shelf.borrow_mut();
+            let before = shelf.connections.len();
+            let spoilt = shelf.connections.extract_if(.., |it| it.is_spoilt()).last();
+            if shelf.connections.len() != before {
+                shelf.recount();
+            }
+            if let Some(spoilt) = spoilt.filter(|_| shelf.connections.len() != before) {
+                publish(spoilt.server(), &shelf);
+            }
+        }
+    }
+
+    /// Takes a connection that some thread has parked with this server and that still stands.
+    pub fn take_parked(
+        &self,
+        worker: &Worker,
+        server: &ServerRef,
+        wanted: Wanted,
+    ) -> Option<Boxed> {
+        // Without a connection parked there is nothing to lock for.
+        if !worker.shared.settings.shared_pools || server.parked.count() == 0 {
+            return None;
+        }
+        server.parked.take(worker, (wanted, server.location.moves()), |socket, parked| {
+            Box::new(ServerConn::unpark(worker, socket, parked, server))
+        })
+    }
+
+    /// Parks the newest connection that still stands, for a thread that has none. `false`: there is
+    /// none that it could use.
+    pub fn give(&self, worker: &Worker, backend: usize, slot: usize, wanted: Wanted) -> bool {
+        let server = worker.proxies.get(backend).and_then(|backend| backend.server(slot));
+        let idle = server.and_then(|server| self.take(&server, wanted));
+        idle.is_some_and(|connection| parking::park(worker, *connection))
+    }
+
+    /// Where purges are due, drops half of the connections that nobody has needed since the last
+    /// one, or parks them.
+    pub fn purge(&self, worker: &Worker) {
+        let parks = worker.shared.shares_pools();
+        let now = worker.thread.tick();
+        for shelf in self.all() {
+            let mut shelf = shelf.borrow_mut();
+            let Some(server) = shelf.connections.first().map(|first| first.server().clone()) else {
+                // Nothing is used of what nobody has laid down again for so long.
+                shelf.demand.fade(0);
+                shelf.unneeded = 0;
+                continue;
+            };
+            let delay = server.settings.pool_purge;
+            // Purges a moment early are as good, and need no timer of their own.
+            if delay > self.period && !shelf.due.is_due(now) && shelf.due != Tick::default() {
+                continue;
+            }
+            shelf.due = now.plus_ms(delay - delay.min(self.period) / 2);
+            let surplus = shelf.unneeded.div_ceil(2).min(shelf.connections.len());
+            for connection in shelf.connections.drain(..surplus) {
+                if parks {
+                    parking::park(worker, *connection);
+                }
+            }
+            shelf.recount();
+            shelf.unneeded = shelf.connections.len();
+            let used = shelf.used(&server);
+            shelf.demand.fade(used);
+            server.block().set_demand(shelf.demand.peak, shelf.demand.need);
+            publish(&server, &shelf);
+        }
+    }
+
+    /// Whether purges may cease until a connection is laid down; the housekeeper is woken then.
+    pub fn rests(&self) -> bool {
+        let empty = self.all().all(|it| it.borrow().connections.is_empty());
+        self.resting.set(empty);
+        empty
+    }
+
+    fn all(&self) -> impl Iterator<Item = &RefCell<Shelf>> {
+        self.shelves.iter().flat_map(AppendList::iter)
+    }
+
+    /// Drops all connections.
+    pub fn clear_all(&self) {
+        self.all().for_each(|shelf| self.empty(shelf));
+    }
+
+    /// Drops all connections of a server.
+    pub fn clear(&self, backend: usize, slot: usize) {
+        if let Some(shelf) = self.shelf(backend, slot) {
+            self.empty(shelf);
+        }
+    }
+
+    fn empty(&self, shelf: &RefCell<Shelf>) {
+        let mut shelf = shelf.borrow_mut();
+        shelf.proven = 0;
+        for connection in std::mem::take(&mut shelf.connections) {
+            connection.server().block().set_idle(0, 0);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A connection slot of a server that a stream holds.
+
+use crate::state::runtime::{Back, Proxy};
+use crate::state::session::transaction::Transaction;
+use crate::state::thread_handle::{LocalProxy, ProxyRef, ServerRef};
+use balance::Ticket;
+use transport::stats::counters::{Block, Metric};
+
+/// A claim on a server. Its drop gives the place to the next in the queue.
+pub struct Claim {
+    /// The place in the balancer's account; given back when the claim is dropped.
+    pub ticket: Option<Ticket>,
+    /// The backend.
+    pub backend: ProxyRef,
+    /// The server.
+    pub server: ServerRef,
+    /// Counted among the server's sessions of now,
+    entered: bool,
+    /// and of ever.
+    pub counted: bool,
+    /// No connection stands: it keeps its place, and is not counted among the sessions of now.
+    absent: bool,
+}
+
+impl Claim {
+    /// `None` when the server of the ticket has been deleted.
+    pub fn new(ticket: Ticket, backend: &ProxyRef) -> Option<Self> {
+        let server = backend.server(ticket.server().slot())?;
+        Some(Self::pending(ticket, backend, server))
+    }
+
+    /// A claim on what stands for no server, if the backend has that and nothing names a server.
+    pub fn direct(tx: &Transaction, backend: &ProxyRef) -> Option<Self> {
+        let server = backend.direct().filter(|_| tx.wanted.is_none())?;
+        Some(Self::pending(Ticket::claim(&server.state), backend, server))
+    }
+
+    fn pending(ticket: Ticket, backend: &ProxyRef, server: ServerRef) -> Self {
+        let (ticket, backend) = (Some(ticket), backend.clone());
+        Self { ticket, backend, server, entered: false, counted: false, absent: false }
+    }
+
+    /// The server.
+    pub fn server(&self) -> &ServerRef {
+        &self.server
+    }
+
+    /// Its number in the backend, from 0.
+    pub fn slot(&self) -> usize {
+        self.server.slot()
+    }
+
+    /// Whether it has a place on the server.
+    pub fn is_served(&self) -> bool {
+        self.entered
+    }
+
+    /// Whether it is counted among the server's sessions of now.
+    pub fn is_present(&self) -> bool {
+        self.entered && !self.absent
+    }
+
+    /// The connection to the server has failed, or is tried again: in between there is no session.
+    pub fn set_absent(&mut self, absent: bool) {
+        if self.entered && self.absent != absent {
+            self.absent = absent;
+            if absent {
+                self.server.sessions.leave();
+            } else {
+                self.server.sessions.enter();
+            }
+        }
+    }
+
+    /// Takes a place on the server if there is room.
+    pub fn try_serve(&mut self) -> bool {
+        let served = self.ticket.as_mut().is_some_and(Ticket::try_serve);
+        if served && !std::mem::replace(&mut self.entered, true) {
+            self.server.sessions.enter();
+        }
+        served
+    }
+
+    /// Gives the place on the server away until the request [comes back](look_again): what merely
+    /// waits for one counts against the server, too.
+    pub fn step_back(&mut self) {
+        self.ticket = None;
+        self.leave();
+    }
+
+    fn leave(&mut self) {
+        if std::mem::take(&mut self.entered) {
+            if !std::mem::take(&mut self.absent) {
+                self.server.sessions.leave();
+            }
+            back(&self.backend).offer(self.slot());
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        drop(self.ticket.take());
+        self.leave();
+    }
+}
+
+/// The server side of a proxy that has one.
+pub fn back(proxy: &Proxy) -> &Back {
+    proxy.back.as_ref().expect("only proxies with a server side are routed to")
+}
+
+/// Counts on the claimed server, if there is one, and on its backend.
+pub fn count_both(claim: Option<&Claim>, backend: &LocalProxy, metric: Metric) {
+    let blocks = [claim.map(|claim| claim.server().block()), backend.back_block()];
+    blocks.into_iter().flatten().for_each(|block: &Block| block.count(metric));
+}

@@ -1,0 +1,363 @@
+//! HTTP/2 connections to servers, and those that are being made.
+
+use crate::state::backend::server_connection::Target;
+use crate::state::thread_handle::{LocalProxy, LocalServer, ProxyRef, ServerRef};
+use crate::state::worker::Worker;
+use mux::Side;
+use mux::h2::{H2Conn, Key};
+use reactor::{TaskId, Tick, Wake};
+use settings::Reuse;
+use std::any::Any;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use transport::channel::Link;
+use transport::h2::{Session, StreamCarrier};
+use transport::socket::Transport;
+
+/// The scheme of requests that name none, as those of HTTP/1: as HAProxy has it, whatever the
+/// connection is.
+const SCHEME: &[u8] = b"https";
+
+/// A connection to a server that carries many streams.
+pub struct Trunk {
+    /// The HTTP/2 connection.
+    pub session: Rc<Session>,
+    /// The backend.
+    pub backend: ProxyRef,
+    /// The server.
+    pub server: ServerRef,
+    pub(crate) target: Target,
+    /// Once it stands.
+    pub link: OnceCell<Link>,
+    /// The client whose streams it carries.
+    owner: Cell<u64>,
+    /// Requests so far.
+    requests: Cell<u32>,
+    /// Those that have no stream yet, but wait for one.
+    held: Cell<u32>,
+    /// When it was made, in nanoseconds.
+    made: u64,
+    /// When the last stream ended.
+    pub idle_since: Cell<Tick>,
+}
+
+impl std::fmt::Debug for Trunk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trunk").field("slot", &self.server.slot()).finish_non_exhaustive()
+    }
+}
+
+/// Who asks for a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker {
+    /// The client.
+    pub client: u64,
+    /// It is the client's first request.
+    pub first: bool,
+    /// `http-reuse` of the backend.
+    pub policy: Reuse,
+    /// What kind of connection it is.
+    pub key: u64,
+    /// The connection has to have been made at this moment or later, in nanoseconds.
+    pub since: u64,
+}
+
+/// The trunks of a thread, by backend and slot.
+#[derive(Default)]
+pub struct Trunks {
+    /// Open connections by server.
+    pub standing: RefCell<HashMap<Place, Vec<Rc<Trunk>>>>,
+    /// Those that are being made, and who waits for each.
+    coming: RefCell<BTreeMap<Coming, Vec<TaskId>>>,
+    /// Those that were to be made so far.
+    expected: Cell<u64>,
+}
+
+/// A connection that is being made and may become a trunk. In this order, those that a request may
+/// wait for are neighbours.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Coming {
+    place: Place,
+    key: u64,
+    /// The client that it is made for.
+    client: u64,
+    number: u64,
+}
+
+/// The making of a connection, whatever it comes to: those who wait for it look again when this is
+/// dropped.
+pub struct Making {
+    worker: Rc<Worker>,
+    coming: Coming,
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        let waiting = self.worker.trunks.coming.borrow_mut().remove(&self.coming);
+        for task in waiting.into_iter().flatten() {
+            self.worker.thread.scheduler().wake(task, Wake::MESSAGE);
+        }
+    }
+}
+
+/// A request that keeps a connection from ending for want of streams.
+pub struct Hold<'a>(&'a Trunk);
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.0.held.set(self.0.held.get() - 1);
+        if self.0.is_idle() {
+            self.0.rest();
+            self.0.session.nudge();
+        }
+    }
+}
+
+/// A connection that nobody uses, one of its server's idle ones until this is dropped; of no server
+/// in this regard if it is one client's alone.
+pub struct Lying<'a>(Option<&'a LocalServer>);
+
+impl<'a> Lying<'a> {
+    fn new(server: Option<&'a ServerRef>) -> Self {
+        if let Some(server) = server {
+            server.block().trunk_rests();
+        }
+        Self(server.map(|server| &**server))
+    }
+}
+
+impl Drop for Lying<'_> {
+    fn drop(&mut self) {
+        if let Some(server) = self.0 {
+            server.block().trunk_stirs();
+        }
+    }
+}
+
+/// A server: the index of its backend, and its slot there.
+type Place = (usize, usize);
+
+impl Trunk {
+    /// A connection that is being made.
+    pub fn new(
+        worker: &Worker,
+        backend: &ProxyRef,
+        server: &ServerRef,
+        target: Target,
+        client: u64,
+    ) -> Rc<Self> {
+        let machine = worker.h2_conn(backend, Side::Server);
+        let session = Session::new(&worker.thread, machine, SCHEME);
+        Rc::new(Self {
+            session,
+            backend: backend.clone(),
+            server: server.clone(),
+            target,
+            link: OnceCell::new(),
+            owner: Cell::new(client),
+            requests: Cell::new(0),
+            held: Cell::new(0),
+            made: worker.thread.nanos(),
+            idle_since: Cell::new(worker.thread.tick()),
+        })
+    }
+
+    /// Opens a stream for a client, if there may be another one.
+    pub fn open(&self, client: u64) -> Option<Key> {
+        let key = self.session.act(H2Conn::open)?;
+        self.owner.set(client);
+        Some(key)
+    }
+
+    /// Keeps the connection for a request that has to wait before it can have a stream.
+    pub fn hold(&self) -> Hold<'_> {
+        self.held.set(self.held.get() + 1);
+        Hold(self)
+    }
+
+    /// Whether nobody has or awaits a stream of it.
+    pub fn is_idle(&self) -> bool {
+        self.held.get() == 0 && self.session.look(H2Conn::streams) == 0
+    }
+
+    /// The counters of its backend.
+    pub(crate) fn stats(&self) -> &transport::h2::stats::Stats {
+        &self.backend.h2.back
+    }
+
+    /// The socket, while it is open.
+    pub fn transport(&self) -> Option<&Transport> {
+        self.link.get()?.transport()
+    }
+
+    /// Its server.
+    pub(crate) fn server(&self) -> &ServerRef {
+        &self.server
+    }
+
+    /// Requests before the coming one, which is counted.
+    pub(crate) fn count_request(&self) -> u32 {
+        self.requests.replace(self.requests.get().saturating_add(1))
+    }
+
+    /// Whether no more requests may be sent on it (`max-reuse`).
+    fn is_worn_out(&self) -> bool {
+        self.server.settings.max_reuse.is_some_and(|limit| self.requests.get() > limit)
+    }
+
+    /// Whether a request of this client may go on it now.
+    fn serves(&self, asker: Asker) -> bool {
+        let (streams, usable) = self.session.look(|mux| (mux.streams(), mux.can_open()));
+        let own = self.owner.get() == asker.client;
+        let allowed = match asker.policy {
+            Reuse::Never => own,
+            Reuse::Safe => own || (!asker.first && streams == 0),
+            // That connections can be reused, such a server has proven by its version.
+            Reuse::Aggressive | Reuse::Always => true,
+        };
+        let kind = self.target.key == asker.key && self.made >= asker.since;
+        // The driver may not have seen it yet: what is sent now could not be sent again.
+        let closed = self.link.get().is_some_and(Link::is_closed);
+        usable && allowed && kind && !closed && !self.is_worn_out() && !self.has_strayed()
+    }
+
+    /// Whether its server has moved since it was begun.
+    fn has_strayed(&self) -> bool {
+        self.target.moves != self.server.location.moves()
+    }
+
+    /// Whether it is kept while nobody has a stream of it.
+    pub fn is_kept(&self, worker: &Worker) -> bool {
+        let number = self.transport().map_or(0, |transport| transport.socket().handle().0);
+        // It may have been made for a request that has yet to board it.
+        let strayed = self.requests.get() > 0 && self.has_strayed();
+        let over = self.is_worn_out() || strayed || worker.shared.is_stopping();
+        !over && worker.idle.spares(number)
+    }
+
+    /// Lays it down, nobody having a stream of it; `None` if with all other idle connections of its
+    /// server it is one too many.
+    pub fn lie_down(&self) -> Option<Lying<'_>> {
+        let server = &self.server;
+        let shared = reuse_policy(&self.backend, server) != Reuse::Never;
+        let full = server.settings.pool_max.is_some_and(|limit| server.idle() >= limit);
+        if shared && full {
+            return None;
+        }
+        Some(Lying::new(shared.then_some(server)))
+    }
+
+    /// A stream of it has ended.
+    pub(crate) fn rest(&self) {
+        self.idle_since.set(self.session.thread().tick());
+    }
+}
+
+/// The key under which connections to a server are kept.
+pub fn place(server: &LocalServer) -> Place {
+    (server.backend(), server.slot())
+}
+
+impl Trunks {
+    /// A trunk that this client may use, which may have one more stream.
+    pub fn find(&self, server: &LocalServer, asker: Asker) -> Option<Rc<Trunk>> {
+        let trunks = self.standing.borrow();
+        trunks.get(&place(server))?.iter().rev().find(|it| it.serves(asker)).cloned()
+    }
+
+    /// Tells that a connection is being made that may become a trunk.
+    pub fn expect(
+        &self,
+        worker: &Rc<Worker>,
+        server: &LocalServer,
+        (key, client): (u64, u64),
+    ) -> Making {
+        let number = self.expected.replace(self.expected.get() + 1);
+        let coming = Coming { place: place(server), key, client, number };
+        self.coming.borrow_mut().insert(coming, Vec::new());
+        Making { worker: worker.clone(), coming }
+    }
+
+    /// Has a task woken when a connection has been made that this client may use; which one.
+    /// `None`: none is being made.
+    pub fn await_next(&self, server: &LocalServer, asker: Asker, task: TaskId) -> Option<Coming> {
+        let (place, key) = (place(server), asker.key);
+        let shared = match asker.policy {
+            Reuse::Never | Reuse::Safe => false,
+            Reuse::Aggressive | Reuse::Always => true,
+        };
+        let (first, last) = if shared { (0, u64::MAX) } else { (asker.client, asker.client) };
+        let from = Coming { place, key, client: first, number: 0 };
+        let to = Coming { place, key, client: last, number: u64::MAX };
+        let mut coming = self.coming.borrow_mut();
+        let (next, waiting) = coming.range_mut(from..=to).next()?;
+        waiting.push(task);
+        Some(*next)
+    }
+
+    /// Whether a connection is still being made.
+    pub fn is_coming(&self, coming: &Coming) -> bool {
+        self.coming.borrow().contains_key(coming)
+    }
+
+    /// Drops all trunks of a server as soon as their streams have ended.
+    pub fn clear(&self, backend: usize, slot: usize) {
+        if let Some(trunks) = self.standing.borrow_mut().remove(&(backend, slot)) {
+            trunks.iter().for_each(|trunk| trunk.session.act(H2Conn::begin_shutdown));
+        }
+    }
+
+    /// Drops all trunks as soon as their streams have ended.
+    pub fn clear_all(&self) {
+        let all = std::mem::take(&mut *self.standing.borrow_mut());
+        all.into_values().flatten().for_each(|trunk| trunk.session.act(H2Conn::begin_shutdown));
+    }
+
+    /// Any trunk, if there is one.
+    pub fn any(&self) -> Option<Rc<Trunk>> {
+        self.standing.borrow().values().flatten().next().cloned()
+    }
+
+    /// Forgets a connection.
+    pub fn remove(&self, trunk: &Rc<Trunk>) {
+        if let Some(list) = self.standing.borrow_mut().get_mut(&place(&trunk.server)) {
+            list.retain(|it| !Rc::ptr_eq(it, trunk));
+        }
+    }
+}
+
+/// When a request to a server may use an idle connection. One to no server in particular is its
+/// client's own.
+pub fn reuse_policy(backend: &LocalProxy, server: &ServerRef) -> Reuse {
+    let settings = backend.settings.back.as_ref().filter(|_| !server.is_direct());
+    settings.map_or(Reuse::Never, |back| back.reuse)
+}
+
+impl StreamCarrier for Trunk {
+    fn session(&self) -> &Rc<Session> {
+        &self.session
+    }
+
+    fn transport(&self) -> Option<&Transport> {
+        Trunk::transport(self)
+    }
+
+    fn local_address(&self) -> Option<SocketAddr> {
+        Trunk::transport(self)?.socket().local_address()
+    }
+
+    fn stream_opened(&self) {
+        self.stats().open_stream();
+    }
+
+    fn stream_closed(&self) {
+        self.stats().close_stream();
+        self.rest();
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
+    }
+}

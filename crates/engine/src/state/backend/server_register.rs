@@ -1,0 +1,104 @@
+//! Names and numbers of a backend's servers, held while servers are added or deleted.
+use crate::state::runtime::{Back, Server};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Why a server cannot come or go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Another one has its name.
+    NameTaken,
+    /// Another one, in this slot, has its number.
+    NumberTaken(usize),
+    /// The algorithm has a fixed table of servers.
+    Static,
+    /// Rules or other servers name it.
+    Referenced,
+    /// It is not in maintenance.
+    InService,
+    /// It still has connections or requests.
+    Busy,
+}
+
+/// Which names and numbers of a backend's servers are taken, and which deleted servers may become
+/// new ones.
+#[derive(Debug, Default)]
+pub struct Register {
+    /// The slots of names. Of several servers with one name the first has it.
+    names: HashMap<Arc<str>, usize>,
+    numbers: BTreeMap<u32, usize>,
+    /// No lower number is free.
+    lowest: u32,
+    /// Slots of deleted servers, by the words that they were made with.
+    deleted: HashMap<Arc<str>, Vec<usize>>,
+}
+
+impl Register {
+    /// Takes note of a server.
+    pub fn enter(&mut self, server: &Server) {
+        let slot = server.state.slot();
+        self.names.entry(server.state.shared_name()).or_insert(slot);
+        self.numbers.entry(server.state.id()).or_insert(slot);
+    }
+
+    /// The slot of the server with a name.
+    pub fn named(&self, name: &str) -> Option<usize> {
+        self.names.get(name).copied()
+    }
+
+    /// Whether a new server may have its name and its number; a number of 0 becomes the lowest that
+    /// is free.
+    pub fn admit(&mut self, settings: &mut settings::Server) -> Result<(), Refusal> {
+        if self.names.contains_key(settings.balance.name.as_str()) {
+            return Err(Refusal::NameTaken);
+        }
+        let id = &mut settings.balance.id;
+        if let Some(slot) = self.numbers.get(id).filter(|_| *id > 0) {
+            return Err(Refusal::NumberTaken(*slot));
+        }
+        if *id == 0 {
+            let from = self.lowest.max(1);
+            let mut taken = self.numbers.range(from..).map(|(number, _)| *number);
+            let free = (from..u32::MAX).find(|number| taken.next() != Some(*number));
+            *id = free.unwrap_or(u32::MAX);
+            self.lowest = *id;
+        }
+        Ok(())
+    }
+
+    /// A deleted server with the same settings, which nothing uses any more.
+    pub fn take_deleted<'b>(
+        &mut self,
+        back: &'b Back,
+        to: &settings::Server,
+    ) -> Option<&'b Server> {
+        let slots = self.deleted.get_mut(to.words.as_ref()?)?;
+        let server = &back.servers[*slots.last()?];
+        if is_busy(server) {
+            return None;
+        }
+        slots.pop();
+        Some(server)
+    }
+
+    /// Takes note of a server's end.
+    pub fn leave(&mut self, server: &Server) {
+        let slot = server.state.slot();
+        if self.named(server.state.name()) == Some(slot) {
+            self.names.remove(server.state.name());
+        }
+        if self.numbers.get(&server.state.id()) == Some(&slot) {
+            self.numbers.remove(&server.state.id());
+            self.lowest = self.lowest.min(server.state.id());
+        }
+        if let Some(words) = server.settings.words.as_ref().filter(|_| server.is_renewable()) {
+            self.deleted.entry(words.clone()).or_default().push(slot);
+        }
+    }
+}
+
+/// Whether a connection, a request or a check still uses the server.
+pub fn is_busy(server: &Server) -> bool {
+    let load = server.state.load().total();
+    load > 0 || server.sessions.current() > 0 || !server.queue.is_empty() || server.idle() > 0
+}

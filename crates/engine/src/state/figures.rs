@@ -1,0 +1,96 @@
+//! Counts of proxies and servers as samples and health checks read them.
+
+use crate::state::runtime::Proxy;
+use crate::state::worker::Worker;
+use sample::{Count, ServerCount, WallTime};
+use table::DataType;
+use transport::stats::counters::Event;
+
+fn rate(worker: &Worker, proxy: &Proxy, event: Event, back: bool) -> Option<i64> {
+    let (second, ms) = (worker.second(), (worker.thread.wall() / 1_000_000) % 1000);
+    let counters =
+        if back { &proxy.back.as_ref()?.counters } else { &proxy.front.as_ref()?.counters };
+    Some(counters.rate(event, second, ms as u32).into())
+}
+
+/// A counter of a proxy.
+pub fn count(worker: &Worker, proxy: &Proxy, count: Count) -> Option<i64> {
+    let back = proxy.back.as_ref();
+    match count {
+        Count::BackendConnections => Some(back?.sessions.current().into()),
+        Count::BackendFree => free_places(proxy),
+        Count::BackendSessionRate => rate(worker, proxy, Event::Session, true),
+        Count::UsableServers => {
+            let usable = back?.balancer.usable();
+            let standing = if usable.active > 0 { usable.active } else { usable.backup };
+            Some(standing.into())
+        }
+        Count::Queue => Some(queued(proxy)?),
+        Count::AverageQueue => {
+            let usable = i64::from(back?.balancer.usable().active).max(1);
+            Some((queued(proxy)? + usable - 1) / usable)
+        }
+        Count::ConnectionSlots => free_places(proxy),
+        Count::FrontendConnections => Some(proxy.front.as_ref()?.connections.current().into()),
+        Count::FrontendRequestRate => rate(worker, proxy, Event::Request, false),
+        Count::FrontendSessionRate => rate(worker, proxy, Event::Session, false),
+    }
+}
+
+/// A counter of a server of a proxy.
+pub fn server_count(worker: &Worker, proxy: &Proxy, count: ServerCount, name: &str) -> Option<i64> {
+    let back = proxy.back.as_ref()?;
+    let server = back.servers.iter().find(|server| server.state.name() == name)?;
+    let load = server.state.load();
+    Some(match count {
+        ServerCount::Connections => load.served().into(),
+        ServerCount::Free => match load.maxconn() {
+            0 => -1,
+            limit => limit.saturating_sub(load.served()).into(),
+        },
+        ServerCount::Up => server.state.accepts_persistent().into(),
+        ServerCount::Queue => server.queue.len().into(),
+        ServerCount::SessionRate => {
+            let ms = (worker.thread.wall() / 1_000_000 % 1000) as u32;
+            server.counters.rate(Event::Session, worker.second(), ms).into()
+        }
+        ServerCount::Weight => server.state.shown_weight().into(),
+        ServerCount::InitialWeight => server.settings.balance.weight.into(),
+        ServerCount::UserWeight => server.state.user_weight().into(),
+    })
+}
+
+/// Free places over the usable servers of a backend; -1 when one has no limit.
+fn free_places(proxy: &Proxy) -> Option<i64> {
+    let back = proxy.back.as_ref()?;
+    let mut free = 0;
+    for server in back.servers.iter().filter(|server| server.state.is_usable()) {
+        match server.state.load().maxconn() {
+            0 => return Some(-1),
+            limit => free += i64::from(limit.saturating_sub(server.state.load().served())),
+        }
+    }
+    Some(free)
+}
+
+fn queued(proxy: &Proxy) -> Option<i64> {
+    let back = proxy.back.as_ref()?;
+    let servers: i64 = back.servers.iter().map(|server| i64::from(server.queue.len())).sum();
+    Some(servers + i64::from(back.queue.len()))
+}
+
+/// A date in nanoseconds since 1970 as logs split it.
+pub fn wall(nanos: u64) -> WallTime {
+    WallTime { secs: (nanos / 1_000_000_000) as i64, micros: (nanos / 1_000 % 1_000_000) as u32 }
+}
+
+/// What a response of a server counts as in stick tables: an error of the client, a failure of the
+/// server, or nothing.
+pub fn blamed(status: u16) -> &'static [DataType] {
+    match status {
+        400..500 => DataType::ERROR,
+        501 | 505 => &[],
+        500..600 => DataType::FAILURE,
+        _ => &[],
+    }
+}

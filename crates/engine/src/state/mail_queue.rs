@@ -1,0 +1,41 @@
+//! Alert mails that wait to be sent.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Mails that wait for one mailer; those beyond are dropped.
+pub const CAPACITY: usize = 1_000;
+
+/// The longest line that a mailer may say, in bytes.
+pub const LONGEST: usize = 4_096;
+
+/// Mails on their way to one mailer.
+#[derive(Debug, Default)]
+pub struct Outbox(pub Mutex<Queue>);
+
+/// Mails that wait, and what was dropped.
+#[derive(Debug, Default)]
+pub struct Queue {
+    waiting: VecDeque<Arc<str>>,
+    /// A task takes them out.
+    pub tended: bool,
+}
+
+impl Outbox {
+    /// Adds a mail; whether somebody has to begin to take mails out.
+    pub fn put(&self, text: &Arc<str>) -> bool {
+        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if queue.waiting.len() < CAPACITY {
+            queue.waiting.push_back(text.clone());
+        }
+        !std::mem::replace(&mut queue.tended, true)
+    }
+
+    /// The next mail; with the last one the duty ends.
+    pub fn take(&self) -> Option<Arc<str>> {
+        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = queue.waiting.pop_front();
+        queue.tended = next.is_some();
+        next
+    }
+}

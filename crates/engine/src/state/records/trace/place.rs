@@ -1,0 +1,48 @@
+//! The connection, proxy or server of an event, for traces that are locked on one.
+
+use super::words::Criterion;
+
+/// What tells one place from the others of its kind.
+pub type Key = [u64; 2];
+
+/// Where something has happened, as far as it is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place {
+    /// Number of the thread.
+    pub thread: usize,
+    /// Number of the frontend.
+    pub frontend: Option<usize>,
+    /// Beside the frontend.
+    pub bind: u32,
+    /// Number of the backend.
+    pub backend: Option<usize>,
+    /// Beside the backend.
+    pub slot: Option<usize>,
+    /// The number of the client among those of its thread.
+    pub client: Option<u64>,
+    /// The number of the stream among those of its client.
+    pub stream: Option<u32>,
+    /// The backend and the server of a check.
+    pub check: Option<Key>,
+}
+
+impl Place {
+    /// The place of this kind; `None`: there is none, or none yet.
+    pub fn of(&self, criterion: Criterion) -> Option<Key> {
+        // There are fewer threads than that, and fewer clients of one.
+        let client = self.client.map(|client| (self.thread as u64) << 48 | client);
+        match criterion {
+            Criterion::Nothing => None,
+            Criterion::Thread => Some([self.thread as u64, 0]),
+            Criterion::Frontend => Some([self.frontend? as u64, 0]),
+            Criterion::Listener => Some([self.frontend? as u64, self.bind.into()]),
+            Criterion::Backend => Some([self.backend? as u64, 0]),
+            Criterion::Server => Some([self.backend? as u64, self.slot? as u64]),
+            Criterion::Connection | Criterion::Session => Some([client?, 0]),
+            Criterion::Stream | Criterion::H1Stream | Criterion::H2Stream => {
+                Some([client?, self.stream?.into()])
+            }
+            Criterion::Check => self.check,
+        }
+    }
+}

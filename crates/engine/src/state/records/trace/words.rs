@@ -1,0 +1,294 @@
+//! The sources of traces, and the words that commands have for what they tell. Data only.
+
+/// Who tells something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// Connections over HTTP/2 and their messages.
+    H2,
+    /// Messages over HTTP/1.
+    H1,
+    /// Transactions, and the sessions of proxies in TCP mode.
+    Stream,
+    /// Health checks.
+    Check,
+    /// Connections of clients.
+    Session,
+}
+
+/// What can happen, whatever each source calls it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Event {
+    /// A connection over HTTP/2 has begun.
+    Opened,
+    /// It is over.
+    Closed,
+    /// What a source tells of has begun.
+    New,
+    /// It is over.
+    End,
+    /// It went wrong, or was refused.
+    Error,
+    /// The head of a message was understood.
+    HeadReceived,
+    /// It was laid out for the other side.
+    HeadSent,
+    /// Payload came.
+    DataReceived,
+    /// Payload was sent.
+    DataSent,
+    /// All of a message has come.
+    EndReceived,
+    /// All of it has been sent.
+    EndSent,
+    /// It is known which backend a stream belongs to.
+    Routed,
+    /// A message has been looked at.
+    Analysed,
+    /// The connection to the server stands or has failed.
+    Connection,
+    /// A check has passed.
+    Passed,
+    /// A check has failed.
+    Failed,
+}
+
+impl Event {
+    /// Its bit in the sets of events.
+    pub fn bit(self) -> u32 {
+        1 << self as u8
+    }
+}
+
+/// An event of a source: what it is called, and what that means.
+pub type Named = (Event, &'static str, &'static str);
+
+#[rustfmt::skip]
+const H2: &[Named] = &[
+    (Event::Opened, "h2c_new", "new H2 connection of a client"),
+    (Event::Closed, "h2c_end", "H2 connection of a client terminated"),
+    (Event::HeadReceived, "rx_hdr", "receipt of H2 headers"),
+    (Event::DataReceived, "rx_data", "receipt of payload"),
+    (Event::EndReceived, "rx_eoi", "receipt of the end of a message"),
+    (Event::HeadSent, "tx_hdr", "transmission of H2 headers"),
+    (Event::DataSent, "tx_data", "transmission of payload"),
+    (Event::EndSent, "tx_eoi", "transmission of the end of a message"),
+    (Event::New, "h2s_new", "new H2 stream"),
+    (Event::End, "h2s_end", "H2 stream terminated"),
+    (Event::Error, "h2s_err", "error on H2 stream"),
+];
+
+#[rustfmt::skip]
+const H1: &[Named] = &[
+    (Event::HeadReceived, "rx_headers", "receipt of H1 headers"),
+    (Event::DataReceived, "rx_data", "receipt of payload"),
+    (Event::EndReceived, "rx_eoi", "receipt of the end of a message"),
+    (Event::HeadSent, "tx_headers", "transmission of H1 headers"),
+    (Event::DataSent, "tx_data", "transmission of payload"),
+    (Event::EndSent, "tx_eoi", "transmission of the end of a message"),
+    (Event::New, "h1s_new", "new H1 stream"),
+    (Event::End, "h1s_end", "H1 stream terminated"),
+    (Event::Error, "h1s_err", "error on H1 stream"),
+];
+
+#[rustfmt::skip]
+const STREAM: &[Named] = &[
+    (Event::New, "strm_new", "new stream"),
+    (Event::End, "strm_free", "release stream"),
+    (Event::Error, "strm_err", "error during stream processing"),
+    (Event::Routed, "strm_ana", "backend chosen"),
+    (Event::Connection, "sc_state", "server connected, or attempt failed"),
+    (Event::Analysed, "http_ana", "request or response received"),
+];
+
+#[rustfmt::skip]
+const CHECK: &[Named] = &[
+    (Event::New, "hchck_start", "Health-check started"),
+    (Event::End, "hchck_end", "Health-check terminated"),
+    (Event::Passed, "hchck_succ", "Health-check success"),
+    (Event::Failed, "hchck_err", "Health-check failure"),
+];
+
+#[rustfmt::skip]
+const SESSION: &[Named] = &[
+    (Event::New, "sess_new", "new session of a client"),
+    (Event::End, "sess_end", "connection of a client terminated"),
+    (Event::Error, "sess_err", "connection or session refused by a rule"),
+];
+
+impl Source {
+    /// All of them, each at its own number.
+    pub const ALL: [Self; 5] = [Self::H2, Self::H1, Self::Stream, Self::Check, Self::Session];
+
+    /// The source of this name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|source| source.name() == name)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::H2 => "h2",
+            Self::H1 => "h1",
+            Self::Stream => "stream",
+            Self::Check => "check",
+            Self::Session => "session",
+        }
+    }
+
+    /// What it tells of.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::H2 => "HTTP/2 multiplexer",
+            Self::H1 => "HTTP/1 multiplexer",
+            Self::Stream => "Applicative stream",
+            Self::Check => "Health-check",
+            Self::Session => "Client session",
+        }
+    }
+
+    /// What it tells.
+    pub fn events(self) -> &'static [Named] {
+        match self {
+            Self::H2 => H2,
+            Self::H1 => H1,
+            Self::Stream => STREAM,
+            Self::Check => CHECK,
+            Self::Session => SESSION,
+        }
+    }
+
+    /// All that it tells, as a set.
+    pub fn all_events(self) -> u32 {
+        self.events().iter().fold(0, |set, (event, ..)| set | event.bit())
+    }
+
+    /// Whether its trace can stick to what this is.
+    pub fn knows(self, criterion: Criterion) -> bool {
+        use Criterion as C;
+        match criterion {
+            C::Nothing | C::Thread => true,
+            C::Check => self == Self::Check,
+            C::H1Stream => self == Self::H1,
+            C::H2Stream => self == Self::H2,
+            C::Stream => self == Self::Stream,
+            C::Frontend | C::Listener | C::Session => self != Self::Check,
+            C::Connection => matches!(self, Self::H1 | Self::H2 | Self::Session),
+            C::Backend | C::Server => matches!(self, Self::H1 | Self::H2 | Self::Stream),
+        }
+    }
+
+    /// Its bit in the set of sources.
+    pub fn bit(self) -> u32 {
+        1 << self as u8
+    }
+}
+
+/// What a trace can stick to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Criterion {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The backend.
+    Backend,
+    /// The connection of the client.
+    Connection,
+    /// The frontend.
+    Frontend,
+    /// The listener.
+    Listener,
+    /// The server.
+    Server,
+    /// The session of the client.
+    Session,
+    /// The stream.
+    Stream,
+    /// The thread.
+    Thread,
+    /// The check.
+    Check,
+    /// The stream, as HTTP/1 calls it.
+    H1Stream,
+    /// The stream, as HTTP/2 calls it.
+    H2Stream,
+}
+
+/// All criteria, with their names and what they mean, in the order of their list.
+#[rustfmt::skip]
+pub const CRITERIA: [(Criterion, &str, &str); 12] = [
+    (Criterion::Backend, "backend", "lock on the backend that started the trace"),
+    (Criterion::Check, "check", "lock on the check that started the trace"),
+    (Criterion::Connection, "connection", "lock on the connection that started the trace"),
+    (Criterion::Frontend, "frontend", "lock on the frontend that started the trace"),
+    (Criterion::Listener, "listener", "lock on the listener that started the trace"),
+    (Criterion::Nothing, "nothing", "do not lock on anything"),
+    (Criterion::Server, "server", "lock on the server that started the trace"),
+    (Criterion::Session, "session", "lock on the session that started the trace"),
+    (Criterion::Stream, "stream", "lock on the stream that started the trace"),
+    (Criterion::Thread, "thread", "lock on the thread that started the trace"),
+    (Criterion::H1Stream, "h1s", "H1 stream"),
+    (Criterion::H2Stream, "h2s", "H2 stream"),
+];
+
+/// How important something is; a trace shows what is at most of its own level.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Level {
+    /// What went wrong.
+    Error,
+    /// What users of the proxy look for.
+    #[default]
+    User,
+    /// What the protocol does.
+    Proto,
+    /// How states change.
+    State,
+    /// Data that moves.
+    Data,
+    /// All there is.
+    Developer,
+}
+
+impl Level {
+    /// All of them, with their names and what they mean.
+    #[rustfmt::skip]
+    pub const ALL: [(Self, &'static str, &'static str); 6] = [
+        (Self::Error, "error", "report errors"),
+        (Self::User, "user", "also information useful to the end user"),
+        (Self::Proto, "proto", "also protocol-level updates"),
+        (Self::State, "state", "also report internal state changes"),
+        (Self::Data, "data", "also report data transfers"),
+        (Self::Developer, "developer", "also report information useful only to the developer"),
+    ];
+}
+
+/// How much is told of each event.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Verbosity {
+    /// What happened.
+    Quiet,
+    /// And to whom.
+    #[default]
+    Clean,
+    /// And on which connection.
+    Minimal,
+    /// And in which message.
+    Simple,
+    /// And what its header fields are.
+    Advanced,
+    /// And how far it has come.
+    Complete,
+}
+
+impl Verbosity {
+    /// All of them, with their names and what they mean.
+    #[rustfmt::skip]
+    pub const ALL: [(Self, &'static str, &'static str); 6] = [
+        (Self::Quiet, "quiet", "only report basic information with no decoding"),
+        (Self::Clean, "clean", "only user-friendly stuff, generally suitable for level \"user\""),
+        (Self::Minimal, "minimal", "add connection, stream and address of the client"),
+        (Self::Simple, "simple", "add request/response status line when available"),
+        (Self::Advanced, "advanced", "add header fields when available"),
+        (Self::Complete, "complete", "add bytes, times and retries so far"),
+    ];
+}

@@ -1,0 +1,89 @@
+//! A `resolvers` section: its orders and counters.
+use crate::state::session::lookup::Ask;
+use reactor::{Mailbox, TaskId, Wake};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A running `resolvers` section.
+#[derive(Debug)]
+pub struct Resolver {
+    /// Its settings.
+    pub settings: settings::Resolvers,
+    /// What its name servers have said, in their order.
+    pub counters: Vec<Counters>,
+    orders: Mutex<Vec<Order>>,
+    /// The task of the section, and the mailbox that wakes it.
+    pub keeper: OnceLock<(Arc<Mailbox>, TaskId)>,
+}
+
+/// What others want from a keeper.
+#[derive(Debug)]
+pub enum Order {
+    /// Somebody waits for an address.
+    Ask(Arc<Ask>),
+    /// The server in this slot of a backend may be somewhere else by now.
+    Hurry(usize, usize),
+    /// The same server has another name from now on.
+    Rename(usize, usize, Box<str>),
+}
+
+/// What one name server has done (management manual, `show resolvers`).
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Questions sent.
+    pub sent: AtomicU64,
+    /// Questions that could not be sent.
+    pub send_error: AtomicU64,
+    /// Valid answers.
+    pub valid: AtomicU64,
+    /// Answers that moved a server.
+    pub update: AtomicU64,
+    /// Answers that are another name and nothing else; none is counted here.
+    pub cname: AtomicU64,
+    /// Answers that told another name only.
+    pub cname_error: AtomicU64,
+    /// Answers without a record.
+    pub any_err: AtomicU64,
+    /// No such name.
+    pub nx: AtomicU64,
+    /// Nothing in time.
+    pub timeout: AtomicU64,
+    /// Refusals.
+    pub refused: AtomicU64,
+    /// Any other error.
+    pub other: AtomicU64,
+    /// Answers that could not be understood.
+    pub invalid: AtomicU64,
+    /// Answers beyond the accepted size.
+    pub too_big: AtomicU64,
+    /// Answers that did not fit and were asked for again over a stream.
+    pub truncated: AtomicU64,
+    /// Answers to questions that were over.
+    pub outdated: AtomicU64,
+}
+
+/// Adds one.
+pub fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Relaxed);
+}
+
+impl Resolver {
+    pub(crate) fn new(settings: settings::Resolvers) -> Self {
+        let counters = settings.nameservers.iter().map(|_| Counters::default()).collect();
+        Self { settings, counters, orders: Mutex::default(), keeper: OnceLock::new() }
+    }
+
+    /// Sends an order to the task of the section.
+    pub fn order(&self, order: Order) {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner).push(order);
+        if let Some((mailbox, task)) = self.keeper.get() {
+            mailbox.wake(*task, Wake::MESSAGE);
+        }
+    }
+
+    /// Takes the orders that came in the meantime.
+    pub fn take_orders(&self) -> Vec<Order> {
+        std::mem::take(&mut *self.orders.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,765 @@
+//! The running objects that all threads share: proxies, servers, the process.
+//!
+//! A request writes the gauges of the frontend and backend in use and the load of the
+//! server; counters live in per-thread blocks ([`transport::stats::counters`]).
+use crate::state::backend::availability::Availability;
+use crate::state::backend::dynamic_maxconn;
+use crate::state::backend::dynamic_maxconn::Limit;
+use crate::state::backend::pool::Parking;
+use crate::state::backend::queue::Queue;
+use crate::state::backend::server_address::Location;
+use crate::state::backend::server_list::Servers;
+use crate::state::backend::server_register::Register;
+use crate::state::backend::tracking;
+use crate::state::mail_queue::Outbox;
+use crate::state::records::history::History;
+use crate::state::records::last_invalid::Captures;
+use crate::state::records::trace::Traces;
+use crate::state::resolver::Resolver;
+use crate::state::ring;
+use crate::state::ring::Ring;
+use crate::state::soft_stop::Stopping;
+pub use crate::state::thread_handle::ProxyRef;
+use crate::state::worker::Worker;
+use balance::Balancer;
+use buf::Levels;
+use reactor::{Address, Heartbeat, Mailbox, TaskId, Wake};
+use sample::vars::SharedVars;
+use sched::SharedWork;
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use stdx::{AppendList, Summary};
+use table::Table;
+use transport::stats::counters::{Block, Counters, Gauge};
+use transport::stats::latency::Span;
+use transport::stats::tls::TlsCounters;
+
+/// Limits per second that commands move; 0 for none.
+#[derive(Debug)]
+pub struct MaxRates {
+    /// Connections of clients.
+    pub connections: AtomicU32,
+    /// Sessions.
+    pub sessions: AtomicU32,
+    /// Connections of clients over TLS.
+    pub tls_sessions: AtomicU32,
+}
+
+impl From<settings::Rates> for MaxRates {
+    fn from(rates: settings::Rates) -> Self {
+        Self {
+            connections: rates.connections.into(),
+            sessions: rates.sessions.into(),
+            tls_sessions: rates.tls_sessions.into(),
+        }
+    }
+}
+
+/// The running process.
+pub struct Shared {
+    /// Its settings.
+    pub settings: settings::Process,
+    /// All proxies, by index.
+    pub proxies: Vec<Arc<Proxy>>,
+    /// Client connections of all frontends.
+    pub connections: Gauge,
+    /// Connections accepted, requests made, and the rates and peaks of both.
+    pub totals: Counters,
+    /// Counters of TLS connections.
+    pub tls: TlsCounters,
+    /// Monotonic nanoseconds at the start.
+    pub started: u64,
+    /// Concurrent client connections allowed now; 0 for no limit.
+    pub maxconn: AtomicU32,
+    /// Limits per second that hold now.
+    pub max_rates: MaxRates,
+    /// Soft stop: no new clients, running requests finish.
+    stopping: Stopping,
+    /// The way to each worker's housekeeper, by thread.
+    workers: Vec<OnceLock<(Arc<Mailbox>, TaskId)>>,
+    /// Signs of life and counters of the threads that run, by thread.
+    heartbeats: Vec<OnceLock<Arc<Heartbeat>>>,
+    /// How many buffers the threads have, by thread.
+    levels: Vec<OnceLock<[Arc<Levels>; 2]>>,
+    /// The sockets that are listened on.
+    pub listening: crate::state::session::listening::Listening,
+    /// Clients of each thread.
+    pub loads: crate::state::session::listening::Loads,
+    /// Keys what tells server connections apart ([`crate::upstream::connect_plan`]), for all
+    /// threads.
+    pub way_hasher: std::hash::RandomState,
+    /// The pipes that payload goes through.
+    pub pipes: Arc<transport::splice::Pipes>,
+    /// The stick tables, by the index that rules name.
+    pub tables: Vec<Arc<Table>>,
+    /// The `proc` variables.
+    pub vars: Arc<SharedVars>,
+    /// Changes made at the start by the server states that the previous process left.
+    pub restored: OnceLock<Vec<String>>,
+    /// Messages of our own that were dropped because a log target was full.
+    pub dropped_logs: AtomicU64,
+    /// A log target that cannot be reached has been told of.
+    pub told_of_logs: AtomicBool,
+    /// The memory budget.
+    pub memory: transport::thread::memory::Memory,
+    /// Answers to questions that only the owning thread can answer; see
+    /// [`crate::state::run_on_thread`].
+    pub(crate) questions: Vec<Mutex<Vec<crate::state::run_on_thread::Question>>>,
+    /// Work that any thread may do, such as purging what is idle and expiring table entries.
+    pub work: SharedWork<Worker>,
+    /// Whether a job in [`Shared::work`] tends the parked connections.
+    pub(crate) parked_tended: AtomicBool,
+    /// The rings: the one that is always there, then the `ring` sections.
+    pub rings: Vec<Arc<Ring>>,
+    /// Commands of `debug dev` that were given.
+    pub debug_commands: AtomicU64,
+    /// Whether threads remember what became of transactions (`tune.why`).
+    pub records: AtomicBool,
+    /// Points of the dashboard's charts.
+    pub history: History,
+    /// Traces that operators have started.
+    pub traces: Traces,
+    /// Messages refused.
+    pub invalid: AtomicU64,
+    /// Messages that `log-forward` sections have received.
+    pub received_logs: AtomicU64,
+    /// The `resolvers` sections.
+    pub resolvers: Vec<Resolver>,
+    /// Where threads leave health checks for each other.
+    pub desks: Vec<crate::state::backend::check_inbox::Desk>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("proxies", &self.proxies).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// The running objects, as the configuration describes them. `now` is monotonic, in
+    /// nanoseconds.
+    pub fn new(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u64) -> Arc<Self> {
+        let threads = settings.threads;
+        let build = |(index, proxy)| Arc::new(Proxy::new(index, proxy, threads, now));
+        let proxies: Vec<_> = proxies.into_iter().enumerate().map(build).collect();
+        let shared = Arc::new(Self {
+            history: History::new(&settings, &proxies),
+            proxies,
+            connections: Gauge::default(),
+            totals: Counters::new(threads),
+            tls: TlsCounters::default(),
+            started: now,
+            maxconn: AtomicU32::new(settings.maxconn),
+            max_rates: settings.max_rates.into(),
+            stopping: Stopping::default(),
+            workers: (0..threads).map(|_| OnceLock::new()).collect(),
+            heartbeats: (0..threads).map(|_| OnceLock::new()).collect(),
+            levels: (0..threads).map(|_| OnceLock::new()).collect(),
+            listening: Default::default(),
+            way_hasher: Default::default(),
+            pipes: Default::default(),
+            loads: crate::state::session::listening::Loads::new(threads),
+            tables: tables(&settings.tables),
+            vars: settings.variables.clone(),
+            restored: OnceLock::new(),
+            dropped_logs: AtomicU64::new(0),
+            told_of_logs: AtomicBool::new(false),
+            rings: ring::all(&settings.rings),
+            records: AtomicBool::new(true),
+            traces: Traces::default(),
+            invalid: AtomicU64::new(0),
+            received_logs: AtomicU64::new(0),
+            debug_commands: AtomicU64::new(0),
+            resolvers: settings.resolvers.iter().cloned().map(Resolver::new).collect(),
+            questions: (0..threads).map(|_| Mutex::default()).collect(),
+            work: SharedWork::new(threads),
+            memory: transport::thread::memory::Memory::new(settings.memory),
+            parked_tended: AtomicBool::new(false),
+            desks: (0..threads)
+                .map(|_| crate::state::backend::check_inbox::Desk::default())
+                .collect(),
+            settings,
+        });
+        dynamic_maxconn::settle(&shared.proxies, shared.settings.maxconn);
+        shared
+    }
+
+    /// Whether the process only finishes what runs.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.has_begun()
+    }
+
+    /// Whether threads may use each other's idle server connections.
+    pub fn shares_pools(&self) -> bool {
+        self.settings.shared_pools && self.settings.threads > 1
+    }
+
+    /// Says that a soft stop will begin (`grace`); everything goes on until then.
+    pub fn announce_stop(&self) {
+        self.stopping.announce();
+    }
+
+    /// Whether a soft stop will begin, or has begun.
+    pub fn will_stop(&self) -> bool {
+        self.stopping.is_announced()
+    }
+
+    /// Begins the soft stop: workers stop listening and end when their last client has gone. `now`
+    /// is monotonic, in nanoseconds.
+    pub fn begin_stop(&self, now: u64) {
+        self.stopping.begin(now / 1_000_000);
+        self.rouse();
+    }
+
+    /// When a client connection has to end for the soft stop, in milliseconds; `lot` tells it from
+    /// others.
+    pub(crate) fn last_moment(&self, lot: u32) -> Option<u64> {
+        self.stopping.moment(self.settings.close_spread, lot)
+    }
+
+    /// Wakes every worker's housekeeper.
+    pub fn rouse(&self) {
+        (0..self.workers.len()).for_each(|thread| self.rouse_one(thread));
+    }
+
+    /// Wakes one worker's housekeeper, if it runs already.
+    pub(crate) fn rouse_one(&self, thread: usize) {
+        if let Some((mailbox, task)) = self.workers.get(thread).and_then(OnceLock::get) {
+            mailbox.wake(*task, Wake::MESSAGE);
+        }
+    }
+
+    /// Makes a thread known to the others.
+    pub fn introduce(&self, worker: &Worker, housekeeper: TaskId) {
+        let thread = &worker.thread;
+        let _ = self.heartbeats[thread.index].set(thread.heartbeat().clone());
+        let _ = self.levels[thread.index].set(worker.buffers.levels());
+        let _ = self.workers[thread.index].set((thread.mailbox().clone(), housekeeper));
+    }
+
+    /// The sign of life and the counters of a thread that runs.
+    pub fn heartbeat(&self, thread: usize) -> Option<&Heartbeat> {
+        self.heartbeats.get(thread)?.get().map(|heartbeat| &**heartbeat)
+    }
+
+    /// Bytes of the buffers of all threads: those allocated, and those of them in use.
+    pub fn buffer_bytes(&self) -> (u64, u64) {
+        let levels = || self.levels.iter().filter_map(OnceLock::get).flatten();
+        let allocated = levels().map(|it| it.allocated_bytes()).sum();
+        (allocated, levels().map(|it| it.used_bytes()).sum())
+    }
+
+    /// Bytes that all threads have sent, and how many of them within the second before `now`,
+    /// monotonic, in nanoseconds.
+    pub fn bytes_sent(&self, now: u64) -> (u64, u64) {
+        let sent = || self.heartbeats.iter().filter_map(OnceLock::get).map(|it| it.throughput());
+        (sent().map(|it| it.sent()).sum(), sent().map(|it| it.rate(now)).sum())
+    }
+
+    /// The proxy with a server side that has this name.
+    pub fn backend(&self, name: &str) -> Option<&Arc<Proxy>> {
+        self.proxies.iter().find(|proxy| proxy.back.is_some() && *proxy.settings.name == *name)
+    }
+
+    /// The proxy with a client side that has this name.
+    pub fn frontend(&self, name: &str) -> Option<&Arc<Proxy>> {
+        self.proxies.iter().find(|proxy| proxy.front.is_some() && *proxy.settings.name == *name)
+    }
+}
+
+fn tables(settings: &[table::Settings]) -> Vec<Arc<Table>> {
+    let table = |(number, settings): (usize, &table::Settings)| {
+        Arc::new(Table::new(settings.clone(), number))
+    };
+    settings.iter().enumerate().map(table).collect()
+}
+
+/// A running proxy.
+#[derive(Debug)]
+pub struct Proxy {
+    /// Position in [`Shared::proxies`].
+    pub index: usize,
+    /// Its settings.
+    pub settings: settings::Proxy,
+    /// Which kinds of rules there are, so that the usual request asks once.
+    pub rules: RulesAtHand,
+    /// The client side.
+    pub front: Option<Front>,
+    /// The server side.
+    pub back: Option<Back>,
+    /// The last messages refused.
+    pub invalid: Captures,
+    /// Counters of its HTTP/2 connections.
+    pub h2: transport::h2::stats::Sides,
+    /// Mails on their way, by mailer.
+    pub outboxes: Vec<Outbox>,
+}
+
+/// Which kinds of rules a proxy has, inherited ones included.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RulesAtHand {
+    /// `http-request`.
+    pub request: bool,
+    /// `redirect`.
+    pub redirect: bool,
+    /// `http-response`.
+    pub response: bool,
+    /// `http-after-response`.
+    pub after_response: bool,
+    /// `use_backend`.
+    pub switching: bool,
+    /// `tcp-request connection` or `tcp-request session`.
+    pub admission: bool,
+    /// `tcp-request content`.
+    pub content: bool,
+    /// `tcp-response content`.
+    pub answer: bool,
+    /// `stick`.
+    pub sticking: bool,
+    /// `stick store-response`.
+    pub sticking_response: bool,
+    /// `use-server`, `force-persist` or `ignore-persist`.
+    pub selection: bool,
+    /// `normalize-uri` about fragments.
+    pub(crate) fragments: bool,
+}
+
+impl RulesAtHand {
+    /// Whether there are any.
+    pub fn any(self) -> bool {
+        let http = self.request || self.redirect || self.response || self.after_response;
+        http || self.switching || self.content || self.answer || self.sticking || self.selection
+    }
+
+    fn of(settings: &settings::Proxy) -> Self {
+        let any = |has: fn(&rules::Rules) -> bool| settings.rule_sections().any(has);
+        Self {
+            request: any(|rules| !rules.http_request.is_empty()),
+            redirect: any(|rules| !rules.redirect.is_empty()),
+            response: any(|rules| !rules.http_response.is_empty()),
+            after_response: any(|rules| !rules.http_after_response.is_empty()),
+            switching: any(|rules| !rules.switching.is_empty()),
+            admission: any(|rules| {
+                !rules.tcp_connection.is_empty() || !rules.tcp_session.is_empty()
+            }),
+            content: any(|rules| !rules.tcp_request.is_empty()),
+            answer: any(|rules| !rules.tcp_response.is_empty()),
+            sticking: any(|rules| !rules.sticking.is_empty()),
+            sticking_response: any(|rules| rules.sticking.iter().any(|rule| rule.stores_response)),
+            selection: any(|rules| !rules.selection.is_empty() || !rules.persistence.is_empty()),
+            fragments: any(|rules| {
+                rules.http_request.rules().iter().any(|rule| rule.action().treats_fragments())
+            }),
+        }
+    }
+}
+
+/// Cookies computed from addresses (`dynamic-cookie-key`).
+#[derive(Debug, Default)]
+pub struct DynamicCookie {
+    off: AtomicBool,
+    key: Mutex<Option<Arc<str>>>,
+}
+
+impl DynamicCookie {
+    fn new(settings: &settings::Back) -> Self {
+        Self {
+            off: AtomicBool::new(!settings.dynamic_cookie),
+            key: Mutex::new(settings.cookie_key.clone()),
+        }
+    }
+
+    /// Uses them, or not.
+    pub fn switch(&self, on: bool) {
+        self.off.store(!on, Relaxed);
+    }
+
+    /// Computes them with this key from now on.
+    pub fn set_key(&self, key: &str) {
+        *self.key.lock().unwrap_or_else(PoisonError::into_inner) = Some(key.into());
+    }
+
+    /// The key that they are computed with; `None` if they are not used.
+    pub fn key(&self) -> Option<Arc<str>> {
+        if self.off.load(Relaxed) {
+            return None;
+        }
+        self.key.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The client side of a running proxy.
+#[derive(Debug)]
+pub struct Front {
+    /// Its counters.
+    pub counters: Counters,
+    /// Client connections.
+    pub connections: Gauge,
+    /// Concurrent connections allowed now; 0 for the process's limit.
+    pub maxconn: AtomicU32,
+    /// Accepts nobody for now (`disable frontend`).
+    pub disabled: AtomicBool,
+    /// Accepts nobody any more (`shutdown frontend`).
+    pub shut: AtomicBool,
+    /// Lines logged (`%lc`).
+    pub lines: AtomicU64,
+    /// Its listeners, in the order of the binds.
+    pub listeners: Vec<Listener>,
+}
+
+impl Front {
+    /// The blocks that a thread counts in for clients of a listener: the frontend's block and, with
+    /// `option socket-stats`, the listener's.
+    pub fn blocks(&self, bind: u32, thread: usize) -> impl Iterator<Item = &Block> {
+        let listener = self.listeners.get(bind as usize);
+        let own = listener.and_then(|listener| listener.counters.as_ref());
+        [Some(&self.counters), own].into_iter().flatten().map(move |it| it.of(thread))
+    }
+}
+
+/// One running listener.
+#[derive(Debug)]
+pub struct Listener {
+    /// Client connections.
+    pub connections: Gauge,
+    /// Counters of its clients, with `option socket-stats`.
+    pub counters: Option<Counters>,
+}
+
+impl Listener {
+    fn new(settings: &settings::Front, threads: usize) -> Self {
+        let counters = settings.socket_stats.then(|| Counters::new(threads));
+        Self { connections: Gauge::default(), counters }
+    }
+}
+
+/// The server side of a running proxy.
+#[derive(Debug)]
+pub struct Back {
+    /// Its counters.
+    pub counters: Counters,
+    /// Streams.
+    pub sessions: Gauge,
+    /// The servers' shared state and the algorithm.
+    pub balancer: Balancer,
+    /// The running servers, by slot.
+    pub servers: Servers,
+    /// Which names and numbers are taken; held while servers are added or deleted.
+    pub register: Mutex<Register>,
+    /// Requests that wait for any server.
+    pub queue: Queue,
+    /// Whether there is a usable server.
+    pub availability: Availability,
+    /// Milliseconds since the start at which the number of usable servers last changed from or to
+    /// zero.
+    pub changed_ms: AtomicU64,
+    /// Cookies computed from the servers' addresses.
+    pub dynamic_cookie: DynamicCookie,
+    /// `fullconn`: streams that mean full load.
+    pub full: AtomicU32,
+    /// Whether the connection limit of a server moves.
+    pub limits_move: AtomicBool,
+}
+
+/// A running server: all that balancing does not need.
+#[derive(Debug)]
+pub struct Server {
+    /// The state that balancing shares.
+    pub state: Arc<balance::Server>,
+    /// Its settings.
+    pub settings: settings::Server,
+    /// Where it is now.
+    pub location: Location,
+    /// Its counters.
+    pub counters: Counters,
+    /// Streams.
+    pub sessions: Gauge,
+    /// Requests that wait for it.
+    pub queue: Queue,
+    /// Connections, in use or idle.
+    pub used: Gauge,
+    /// Whether maintenance has paused its checks.
+    pub paused: AtomicBool,
+    /// Whether its health checks are suspended (`disable health`).
+    pub checks_off: AtomicBool,
+    /// Whether a task sees to its slow start.
+    pub warming: AtomicBool,
+    /// Whether a health check is under way.
+    pub check_runs: AtomicBool,
+    /// Its agent, if it has one.
+    pub agent: Option<Agent>,
+    /// Idle connections that their threads did not need, for any thread to take.
+    pub parked: Parking,
+    /// Its connection limit, which may move.
+    pub limit: Limit,
+    /// The servers that track it.
+    pub followers: AppendList<tracking::At>,
+    /// Whether records of its checks and of its agent's are about, of which there is one at most.
+    pub recorded: [AtomicBool; 2],
+    /// Whether it has been deleted.
+    deleted: AtomicBool,
+}
+
+impl Server {
+    /// A server with counters for this many threads.
+    pub fn new(state: Arc<balance::Server>, settings: settings::Server, threads: usize) -> Self {
+        Self {
+            location: Location::new(&settings),
+            counters: Counters::new(threads),
+            sessions: Gauge::default(),
+            queue: Queue::default(),
+            used: Gauge::default(),
+            paused: AtomicBool::new(settings.balance.disabled || settings.balance.unresolved),
+            warming: AtomicBool::new(false),
+            checks_off: AtomicBool::new(settings.off.0),
+            agent: settings.agent.as_ref().map(|agent| Agent::new(agent, settings.off.1)),
+            parked: Parking::default(),
+            limit: Limit::new(&settings),
+            check_runs: AtomicBool::default(),
+            followers: AppendList::new(),
+            recorded: Default::default(),
+            deleted: AtomicBool::new(false),
+            state,
+            settings,
+        }
+    }
+
+    /// Whether `del server` has removed it.
+    pub fn is_deleted(&self) -> bool {
+        self.deleted.load(Relaxed)
+    }
+
+    /// Marks the server as removed.
+    pub fn delete(&self) {
+        self.deleted.store(true, Relaxed);
+    }
+
+    /// A deleted server becomes a new one of other name, number and address, whose settings are the
+    /// same otherwise. Its state has begun anew.
+    pub fn renew(&self, settings: &settings::Server) {
+        self.counters.clear();
+        self.sessions.clear_peak();
+        self.used.clear_peak();
+        self.queue.length.clear_peak();
+        self.location.change(|place| {
+            place.address = settings.address.clone();
+            place.check_ip = settings.checked_at.0.or(settings.check_ip);
+            place.check_port = settings.checked_at.1.or(settings.check_port);
+            place.known = !settings.balance.unresolved;
+            // Connections to the deleted server are not used for the new one in its slot.
+            place.moves += 1;
+        });
+        if let (Some(own), Some(newer)) = (&self.settings.connector, &settings.connector) {
+            own.follow(newer);
+        }
+        for (own, newer) in [
+            (&self.settings.link, &settings.link),
+            (&self.settings.check_link, &settings.check_link),
+        ] {
+            if let (Some(own), Some(newer)) = (&own.encryption, &newer.encryption) {
+                own.switch.follow(&newer.switch);
+            }
+        }
+        self.limit.reset(&self.settings);
+        self.paused.store(settings.balance.disabled || settings.balance.unresolved, Relaxed);
+        self.checks_off.store(true, Relaxed);
+        if let (Some(agent), Some(settings)) = (&self.agent, &settings.agent) {
+            agent.change(|asked| {
+                (asked.ip, asked.port, asked.send) =
+                    (settings.ip, settings.port, settings.send.clone());
+            });
+        }
+        self.deleted.store(false, Relaxed);
+    }
+
+    /// Whether another server may take its place once it is deleted.
+    pub(crate) fn is_renewable(&self) -> bool {
+        let alone = self.settings.balance.track.is_none() && self.followers.is_empty();
+        let named = self.settings.resolve.as_ref().is_some_and(|it| !it.name.is_empty());
+        let named = named || self.location.now().host.is_some();
+        self.settings.words.is_some() && !named && alone
+    }
+
+    /// Idle connections that may be shared, of all threads and of none.
+    pub fn idle(&self) -> u32 {
+        self.idle_singles() + self.counters.idle_trunks()
+    }
+
+    /// Those of them that carry one request at a time.
+    fn idle_singles(&self) -> u32 {
+        self.counters.idle() + self.parked.count()
+    }
+
+    /// Idle connections that are known to serve more than one request, so far as threads hold them:
+    /// by their use, or by their protocol.
+    pub fn idle_proven(&self) -> u32 {
+        self.counters.proven() + self.counters.idle_trunks()
+    }
+
+    /// Connections that requests use now; of those that carry many, each stream is one.
+    pub fn in_use(&self) -> u32 {
+        self.used.current().saturating_sub(self.idle_singles())
+    }
+
+    /// The most connections that were in use since the last purge, and how many are expected.
+    pub fn demand(&self) -> (u32, u32) {
+        let (peak, need) = self.counters.demand();
+        let used = self.in_use();
+        (peak.max(used), need.max(used))
+    }
+}
+
+/// The agent of a server; commands may move it.
+#[derive(Debug)]
+pub struct Agent {
+    /// Whether it is left alone (`disable agent`).
+    pub off: AtomicBool,
+    /// Milliseconds between checks.
+    pub inter_ms: u32,
+    asked: Mutex<Asked>,
+    /// Whether it is being asked.
+    pub runs: AtomicBool,
+}
+
+/// Where an agent is asked, and what it is told first.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Its own address; without one it is where the server is, wherever that goes.
+    pub ip: Option<IpAddr>,
+    /// Its port, unless it is at a path.
+    pub port: u16,
+    /// What it is told.
+    pub send: Vec<u8>,
+}
+
+impl Asked {
+    /// Where it is, its server being there.
+    pub fn address(&self, server: &Address) -> Address {
+        match self.ip.or_else(|| Some(server.inet()?.ip())) {
+            Some(ip) => Address::Inet((ip, self.port).into()),
+            // As HAProxy does with a server that is a path.
+            None => server.clone(),
+        }
+    }
+}
+
+impl Agent {
+    fn new(settings: &settings::Agent, off: bool) -> Self {
+        let (ip, port, send) = (settings.ip, settings.port, settings.send.clone());
+        let asked = Mutex::new(Asked { ip, port, send });
+        let (off, runs) = (AtomicBool::new(off), AtomicBool::default());
+        Self { off, runs, inter_ms: settings.inter_ms, asked }
+    }
+
+    /// Where it is asked now, and what it is told first.
+    pub fn asked(&self) -> Asked {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Moves it, or changes what it is told.
+    pub fn change(&self, change: impl FnOnce(&mut Asked)) {
+        change(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Front {
+    /// Whether it has given its addresses up (`shutdown frontend`).
+    pub fn is_shut(&self) -> bool {
+        self.shut.load(Relaxed)
+    }
+}
+
+impl AsRef<Gauge> for Server {
+    fn as_ref(&self) -> &Gauge {
+        &self.sessions
+    }
+}
+
+impl Proxy {
+    fn new(index: usize, settings: settings::Proxy, threads: usize, now: u64) -> Self {
+        let front = settings.front.as_ref().map(|front| Front {
+            counters: Counters::new(threads),
+            connections: Gauge::default(),
+            maxconn: AtomicU32::new(front.maxconn.unwrap_or(0)),
+            disabled: AtomicBool::new(false),
+            shut: AtomicBool::new(false),
+            lines: AtomicU64::new(0),
+            listeners: front.binds.iter().map(|_| Listener::new(front, threads)).collect(),
+        });
+        let back = settings.back.as_ref().map(|back| Back::new(back, threads, now));
+        settings.rule_sections().for_each(rules::Rules::prepare);
+        let rules = RulesAtHand::of(&settings);
+        let mailers = settings.mail.iter().flat_map(|mail| &mail.mailers);
+        let outboxes = mailers.map(|_| Outbox::default()).collect();
+        let (invalid, h2) = (Captures::default(), transport::h2::stats::Sides::default());
+        Self { index, settings, rules, front, back, outboxes, invalid, h2 }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    /// The reply configured for a status.
+    pub fn error_reply(&self, status: u16) -> Option<&settings::ErrorReply> {
+        self.settings.error_replies.get(&status)
+    }
+}
+
+impl Back {
+    /// Adds how long requests to the servers in these slots took, in microseconds, deleted ones
+    /// included; what stands for no server comes with the last one.
+    pub fn add_latencies(&self, slots: Range<usize>, span: Span, summary: &mut Summary) {
+        let all = self.servers.slots();
+        let servers = (slots.start..slots.end.min(all)).map(|slot| &self.servers[slot]);
+        let direct = self.servers.direct().filter(|_| slots.end >= all);
+        for server in servers.chain(direct) {
+            server.counters.latencies.add_to(summary, span);
+        }
+    }
+
+    fn new(settings: &settings::Back, threads: usize, now: u64) -> Self {
+        let servers = settings.servers.iter().map(|server| server.balance.clone()).collect();
+        let now_ms = now / 1_000_000;
+        let balancer = Balancer::new(settings.algorithm, settings.all_backups, servers, now_ms);
+        let run = |(state, settings): (&Arc<balance::Server>, &settings::Server)| {
+            Server::new(state.clone(), settings.clone(), threads)
+        };
+        let direct = settings.direct.as_ref().map(|direct| {
+            let lone =
+                Balancer::new(Default::default(), false, vec![direct.balance.clone()], now_ms);
+            run((&lone.servers()[0], direct))
+        });
+        let listed = balancer.servers().iter().zip(&settings.servers).map(run);
+        let servers = Servers::new(listed, direct);
+        let limits_move = servers.iter().any(|server| server.limit.moves());
+        let mut register = Register::default();
+        servers.iter().for_each(|server| register.enter(server));
+        let register = Mutex::new(register);
+        let usable = balancer.usable();
+        Self {
+            counters: Counters::new(threads),
+            sessions: Gauge::default(),
+            availability: Availability::new(usable.active + usable.backup > 0),
+            balancer,
+            servers,
+            queue: Queue::default(),
+            dynamic_cookie: DynamicCookie::new(settings),
+            changed_ms: AtomicU64::new(now_ms),
+            full: AtomicU32::new(0),
+            limits_move: AtomicBool::new(limits_move),
+            register,
+        }
+    }
+}
+
+impl Back {
+    /// Milliseconds without a usable server, up to `now_ms` (`downtime` of a backend).
+    pub fn downtime_ms(&self, now_ms: u64) -> u64 {
+        let before = self.availability.downtime_ms.load(Relaxed);
+        let down = self.availability.down.load(Relaxed);
+        before + if down { now_ms.saturating_sub(self.changed_ms.load(Relaxed)) } else { 0 }
+    }
+}

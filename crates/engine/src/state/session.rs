@@ -1,0 +1,13 @@
+//! Clients and their requests: the data that listeners, connections and stages work on.
+
+pub mod client;
+pub mod client_cold_state;
+pub mod client_h2;
+pub mod cookie_dates;
+pub mod credentials;
+pub(crate) mod listening;
+pub mod lookup;
+pub mod request_buffers;
+pub mod sticking;
+pub mod stream_list;
+pub mod transaction;

@@ -1,0 +1,392 @@
+//! A client connection.
+
+use crate::state::backend::private_pool::Own;
+use crate::state::backend::server_connection::ServerConn;
+use crate::state::runtime::{Proxy, ProxyRef};
+use crate::state::session::client_cold_state::Rare;
+use crate::state::session::client_h2;
+use crate::state::session::client_h2::Front;
+use crate::state::thread_handle::ServerRef;
+use crate::state::worker::Worker;
+use buf::Buf;
+use mux::Side;
+use mux::h1;
+use mux::h2::Key;
+use reactor::{Socket, Tick};
+use sample::VarStore;
+use settings::Mode;
+use std::cell::{OnceCell, Ref};
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use table::{DataType, Trackers};
+use transport::channel::Link;
+use transport::codec::Machine;
+use transport::h2::Stream;
+use transport::stats::counters::{Block, Gauge};
+
+/// So many requests of a connection are served before others have their turn, if more are here:
+/// those that are answered without a server have nothing to wait for in between.
+const SHARE: u32 = 16;
+
+/// A client's connection and what belongs to it between requests.
+pub struct Client {
+    /// The thread that serves the client.
+    pub worker: Rc<Worker>,
+    /// The frontend.
+    pub proxy: ProxyRef,
+    /// That of its proxy, unless it began with bytes and goes on with messages.
+    pub mode: Mode,
+    /// Tells it from the other clients of the thread; the same for all streams of a connection.
+    pub id: u64,
+    /// The transport.
+    pub socket: Link,
+    /// The protocol machine, server side.
+    pub mux: Machine,
+    /// Received and not yet understood; no memory while idle.
+    pub input: Buf,
+    /// The client's address, or what a PROXY header says of it.
+    pub peer: Option<SocketAddr>,
+    /// Monotonic nanoseconds: the connection was accepted, or the last request ended.
+    pub since: u64,
+    /// Idle server connections that only this client may use (`http-reuse never`). Those of streams
+    /// are with what they share.
+    pub own: Own,
+    /// Backend and slot of the server that served the last request, if the next one should go
+    /// there.
+    pub last: Option<Last>,
+    /// Number of the bind line, from 0.
+    pub bind: u32,
+    /// Requests so far.
+    pub requests: u32,
+    /// The `sess` variables.
+    pub variables: VarStore,
+    /// The entries of stick tables that the session tracks, once there are any.
+    pub trackers: OnceCell<Rc<Trackers>>,
+    /// What few clients have.
+    pub rare: Rare,
+    /// Microseconds from its acceptance until its preamble was there.
+    handshake: u32,
+    /// Whether HTTP/2 is spoken; `None`: what the handshake chose, or the first bytes are.
+    pub speaks_h2: Option<bool>,
+    /// The connection ends with a reset.
+    pub reset: bool,
+    /// The client is not told that its connection ends (`silent-drop`).
+    pub vanishes: bool,
+    /// The address that accepted it, once asked for.
+    local: OnceCell<Box<Option<SocketAddr>>>,
+}
+
+impl Client {
+    /// A client whose connection was accepted just now.
+    pub fn new(
+        worker: &Rc<Worker>,
+        proxy: &ProxyRef,
+        bind: usize,
+        socket: Socket,
+        peer: Option<SocketAddr>,
+    ) -> Self {
+        enter(worker, proxy, bind, worker.thread.index);
+        Self::entered(worker, proxy, bind, socket, peer)
+    }
+
+    /// As [`Client::new`], of one that has been counted already ([`enter`]).
+    pub fn entered(
+        worker: &Rc<Worker>,
+        proxy: &ProxyRef,
+        bind: usize,
+        socket: Socket,
+        peer: Option<SocketAddr>,
+    ) -> Self {
+        worker.clients.set(worker.clients.get() + 1);
+        let settings = worker.mux_settings(proxy, Side::Client);
+        Self {
+            worker: worker.clone(),
+            mux: Machine::H1(h1::H1Conn::new(Side::Client, settings)),
+            mode: proxy.settings.mode,
+            proxy: proxy.clone(),
+            id: worker.next_client(),
+            socket: Link::Socket(socket.into()),
+            input: Buf::empty(),
+            peer,
+            since: worker.thread.nanos(),
+            own: Own::default(),
+            last: None,
+            bind: bind as u32,
+            requests: 0,
+            variables: VarStore::default(),
+            trackers: OnceCell::new(),
+            rare: Rare::default(),
+            handshake: 0,
+            speaks_h2: None,
+            reset: false,
+            vanishes: false,
+            local: OnceCell::new(),
+        }
+    }
+}
+
+impl Client {
+    /// A stream of a connection that was accepted before, the `number`th from 0: it has what the
+    /// connection has, and counts for nothing where connections are counted.
+    pub fn of_stream(front: &Rc<Front>, key: Key, number: u32) -> Self {
+        let connection = front.client();
+        let (last, variables) = front.lend();
+        let stream = Stream::new(front.clone(), key);
+        Self {
+            worker: connection.worker.clone(),
+            mux: Machine::H2(stream.half()),
+            proxy: connection.proxy.clone(),
+            mode: Mode::Http,
+            id: connection.id,
+            socket: Link::Stream(stream),
+            input: Buf::empty(),
+            peer: connection.peer,
+            since: connection.worker.thread.nanos(),
+            own: Own::default(),
+            last,
+            bind: connection.bind,
+            requests: number,
+            variables,
+            trackers: connection.trackers.clone(),
+            rare: connection.rare.clone(),
+            handshake: if number == 0 { connection.handshake } else { 0 },
+            speaks_h2: Some(true),
+            reset: false,
+            vanishes: false,
+            local: OnceCell::new(),
+        }
+    }
+}
+
+/// The server of a client's last request. In one word each, since every idle client has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Last {
+    /// Number of the backend.
+    pub backend: u32,
+    /// The slot, from 1, above a bit that says whether the client was challenged.
+    server: NonZeroU32,
+}
+
+impl Last {
+    /// `None` for a slot beyond any that there is.
+    ///
+    /// `challenged`: the server has asked for credentials, so the connection may be what it knows
+    /// the client by.
+    pub fn new(backend: usize, slot: usize, challenged: bool) -> Option<Self> {
+        let slot = u32::try_from(slot).ok()?.checked_add(1)?.checked_mul(2)?;
+        let server = NonZeroU32::new(slot | u32::from(challenged))?;
+        Some(Self { backend: u32::try_from(backend).ok()?, server })
+    }
+
+    /// Slot of the server in its backend.
+    pub fn slot(self) -> usize {
+        (self.server.get() / 2 - 1) as usize
+    }
+
+    /// Whether the server has asked for credentials on this connection.
+    pub fn was_challenged(self) -> bool {
+        self.server.get() % 2 == 1
+    }
+}
+
+impl Client {
+    /// The address that accepted the connection; the system is asked once.
+    pub fn local(&self) -> Option<SocketAddr> {
+        **self.local.get_or_init(|| Box::new(self.socket.local_address()))
+    }
+
+    /// Nanoseconds from its acceptance until its preamble was there; of the first request only.
+    pub fn handshake(&self) -> u64 {
+        if self.requests == 0 { u64::from(self.handshake) * 1_000 } else { 0 }
+    }
+
+    /// When the soft stop ends it, if there is one.
+    pub fn last_moment(&self) -> Option<Tick> {
+        if !self.worker.shared.is_stopping() {
+            return None;
+        }
+        let moment = self.worker.shared.last_moment(self.socket.socket()?.handle().0 as u32)?;
+        Some(Tick::from_nanos(moment * 1_000_000))
+    }
+
+    /// When the soft stop ends it while it waits for a request.
+    pub fn last_idle_moment(&self) -> Option<Tick> {
+        let front = self.proxy.settings.front.as_ref();
+        let stays = front.is_some_and(|front| front.idle_close_on_response);
+        self.last_moment().filter(|_| !stays)
+    }
+
+    /// Whether the soft stop ends it now, or an operator has shut its frontend down.
+    pub fn must_end(&self) -> bool {
+        self.is_frontend_shut()
+            || self.last_moment().is_some_and(|last| last.is_due(self.worker.thread.tick()))
+    }
+
+    /// Whether an operator has shut its frontend down (`shutdown frontend`): its connections end
+    /// with what is asked on them next, as with HAProxy.
+    pub fn is_frontend_shut(&self) -> bool {
+        self.proxy.front.as_ref().is_some_and(crate::state::runtime::Front::is_shut)
+    }
+
+    /// The TLS session, if the connection is encrypted.
+    pub fn session(&self) -> Option<Ref<'_, tls::Conn>> {
+        self.socket.transport()?.session()
+    }
+
+    /// The protocol that the client and the bind line have chosen.
+    pub fn protocol(&self) -> Option<Ref<'_, [u8]>> {
+        Ref::filter_map(self.session()?, |session| session.protocol()).ok()
+    }
+
+    /// Makes another address the one that accepted it.
+    pub fn set_local(&mut self, address: SocketAddr) {
+        self.local = OnceCell::from(Box::new(Some(address)));
+    }
+
+    /// All that goes before its first byte is there.
+    pub fn handshake_over(&mut self) {
+        let micros = self.worker.thread.nanos().saturating_sub(self.since) / 1_000;
+        self.handshake = micros.try_into().unwrap_or(u32::MAX);
+        if self.input.is_empty() {
+            self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
+        }
+    }
+
+    /// Reads more into the buffer that it holds; 0 at the end of the stream, and when the buffer is
+    /// full. Gives the buffer back if nothing has come.
+    pub fn read(&mut self) -> io::Result<usize> {
+        let result = self.socket.recv(self.input.space());
+        if let Ok(count) = &result {
+            self.input.filled(*count);
+        }
+        if self.input.is_empty() {
+            self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
+        }
+        result
+    }
+
+    /// What is counted in for it besides its backend: the frontend's block and, with `option
+    /// socket-stats`, the listener's.
+    pub fn counted(&self) -> impl Iterator<Item = &Block> {
+        let front = self.proxy.front.as_ref();
+        let listener = front.and_then(|front| front.listeners.get(self.bind as usize));
+        let own = listener.and_then(|listener| listener.counters.as_ref());
+        let own = own.map(|counters| counters.of(self.worker.thread.index));
+        self.proxy.front_block().into_iter().chain(own)
+    }
+
+    /// Takes a connection to a server that only this client may use, on whichever stream.
+    pub fn take_own(&mut self, server: &ServerRef, key: u64) -> Option<Box<ServerConn>> {
+        match client_h2::front_of(&self.socket) {
+            Some(front) => front.own().take(server, key),
+            None => self.own.take(server, key),
+        }
+    }
+
+    /// Lays such a connection down, with at most `limit` of them.
+    pub fn put_own(&mut self, connection: Box<ServerConn>, limit: u32) {
+        match client_h2::front_of(&self.socket) {
+            Some(front) => front.own().put(connection, limit),
+            None => self.own.put(connection, limit),
+        }
+    }
+
+    /// Counts an event on all that the session tracks.
+    pub fn count(&self, events: &[DataType]) {
+        self.count_many(events, 1);
+    }
+
+    /// The same for so many events.
+    pub(crate) fn count_many(&self, events: &[DataType], amount: u64) {
+        if let Some(trackers) = self.trackers.get() {
+            trackers.count(events, amount, self.worker.millis());
+        }
+    }
+}
+
+/// Counts a client of a thread.
+pub fn enter(worker: &Worker, proxy: &Proxy, bind: usize, thread: usize) {
+    worker.shared.loads.enter(thread);
+    gauges(worker, proxy, bind).for_each(|gauge| {
+        gauge.enter();
+    });
+    if is_encrypted(proxy, bind) {
+        worker.shared.tls.total.fetch_add(1, Relaxed);
+    }
+}
+
+/// Whether clients of this line speak TLS.
+fn is_encrypted(proxy: &Proxy, bind: usize) -> bool {
+    let bind = proxy.settings.front.as_ref().and_then(|front| front.binds.get(bind));
+    bind.is_some_and(|bind| bind.preamble.tls.is_some())
+}
+
+fn gauges<'a>(
+    worker: &'a Worker,
+    proxy: &'a Proxy,
+    bind: usize,
+) -> impl Iterator<Item = &'a Gauge> {
+    let front = proxy.front.as_ref();
+    let listener = front.and_then(|front| front.listeners.get(bind));
+    [
+        Some(&worker.shared.connections),
+        front.map(|front| &front.connections),
+        listener.map(|listener| &listener.connections),
+        is_encrypted(proxy, bind).then_some(&worker.shared.tls.current),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(front) = client_h2::front_of(&self.socket) {
+            front.take_back(self);
+            return self.end_link();
+        }
+        (self.worker.hooks.session_ended)(self);
+        let worker = &self.worker;
+        worker.clients.set(worker.clients.get() - 1);
+        worker.shared.loads.leave(worker.thread.index);
+        gauges(worker, &self.proxy, self.bind as usize).for_each(Gauge::leave);
+        let millis = worker.millis();
+        if let Some(trackers) = self.trackers.get_mut().and_then(Rc::get_mut) {
+            trackers.release(millis);
+        }
+        self.end_link();
+        let worker = &self.worker;
+        if worker.shared.is_stopping() && worker.shared.connections.current() == 0 {
+            worker.shared.rouse();
+        }
+    }
+}
+
+impl Client {
+    /// Whether others have their turn before its next request, which is here already.
+    pub fn has_had_its_share(&self) -> bool {
+        let more = !self.input.is_empty() || self.socket.is_readable();
+        more && self.requests.is_multiple_of(SHARE)
+    }
+
+    /// What its end looks like to the peer.
+    fn end_link(&mut self) {
+        if self.vanishes {
+            self.socket.vanish_on_close();
+        } else if self.reset {
+            self.socket.reset_on_close();
+        }
+        self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
+    }
+}
+
+/// When an idle client is closed.
+pub fn idle_deadline(client: &Client) -> Option<Tick> {
+    let timeouts = &client.proxy.settings.timeouts;
+    let first = client.requests == 0;
+    let keep_alive = client.rare.keep_alive.or(timeouts.http_keep_alive).filter(|_| !first);
+    let span = keep_alive.or(timeouts.http_request).or(timeouts.client)?;
+    Some(Tick::from_nanos(client.since).plus_ms(span))
+}

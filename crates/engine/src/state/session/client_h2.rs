@@ -1,0 +1,142 @@
+//! A client's HTTP/2 connection.
+
+use crate::state::backend::private_pool::Own;
+use crate::state::session::client::{Client, Last};
+use mux::h2::H2Conn;
+use reactor::Tick;
+use std::any::Any;
+use std::cell::{Cell, RefCell, RefMut};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use table::DataType;
+use transport::channel::Link;
+use transport::h2::{Session, StreamCarrier};
+use transport::socket::Transport;
+
+/// What the streams of a client's connection share beside the machine.
+pub struct Front {
+    /// The connection.
+    pub client: Box<Client>,
+    /// The HTTP/2 connection.
+    pub session: Rc<Session>,
+    /// Server connections that only this client may use, between two requests.
+    pub own: RefCell<Own>,
+    /// The server of the last request.
+    pub last: Cell<Option<Last>>,
+    /// Streams that are being served.
+    pub under_way: Cell<u32>,
+    /// When the last stream ended: from then on the client is waited for.
+    pub idle_since: Cell<Tick>,
+    /// The `sess` variables, which all streams see and change.
+    pub variables: sample::VarStore,
+}
+
+impl std::fmt::Debug for Front {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Front").finish_non_exhaustive()
+    }
+}
+
+impl Front {
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The counters of its frontend.
+    pub(crate) fn stats(&self) -> &transport::h2::stats::Stats {
+        &self.client.proxy.h2.front
+    }
+
+    /// Whether it has so many streams under way that others go first.
+    pub fn is_crowded(&self) -> bool {
+        self.under_way.get() >= URGENT
+    }
+
+    /// How many streams it has under way.
+    pub fn under_way(&self) -> u32 {
+        self.under_way.get()
+    }
+
+    /// One of its streams begins to be served.
+    pub(crate) fn open_stream(&self) {
+        self.under_way.set(self.under_way.get() + 1);
+        self.client.worker.share.add_stream();
+        self.stats().open_stream();
+    }
+
+    /// One of its streams has been served.
+    pub(crate) fn close_stream(&self) {
+        self.under_way.set(self.under_way.get() - 1);
+        self.client.worker.share.remove_stream();
+        self.idle_since.set(self.session.thread().tick());
+        self.stats().close_stream();
+    }
+
+    /// Enters what has happened into the books.
+    pub fn count(&self) {
+        let counters = self.session.drive(H2Conn::take_counters);
+        self.stats().count(&counters);
+        if counters.memory_refused > 0 {
+            let refused = &self.client.worker.shared.memory.refused;
+            refused.streams.fetch_add(counters.memory_refused.into(), Relaxed);
+        }
+        if counters.glitches > 0 {
+            self.client.count_many(DataType::GLITCH, counters.glitches.into());
+        }
+        if counters.refused > 0 || counters.connection_errors > 0 {
+            (self.client.worker.hooks.h2_refused)(&self.client, &counters);
+        }
+    }
+
+    /// What the next stream begins with.
+    pub(crate) fn lend(&self) -> (Option<Last>, sample::VarStore) {
+        (self.last.get(), sample::VarStore::shared(&self.variables))
+    }
+
+    /// The server connections of this client alone that no stream uses now.
+    pub(crate) fn own(&self) -> RefMut<'_, Own> {
+        self.own.borrow_mut()
+    }
+
+    /// What a stream leaves behind for those after it.
+    pub(crate) fn take_back(&self, stream: &Client) {
+        self.last.set(stream.last);
+    }
+}
+
+/// Streams of a connection that are as urgent as the requests of other connections. A connection
+/// with more at a time lets others go first: whoever asks a hundred questions at once has no claim
+/// to a hundred turns before somebody with one.
+const URGENT: u32 = 8;
+
+impl StreamCarrier for Front {
+    fn session(&self) -> &Rc<Session> {
+        &self.session
+    }
+
+    fn transport(&self) -> Option<&Transport> {
+        self.client.socket.transport()
+    }
+
+    fn local_address(&self) -> Option<SocketAddr> {
+        self.client.local()
+    }
+
+    fn stream_opened(&self) {
+        self.open_stream();
+    }
+
+    fn stream_closed(&self) {
+        self.close_stream();
+    }
+
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
+    }
+}
+
+/// The client's HTTP/2 connection that this is a stream of, if it is one.
+pub fn front_of(link: &Link) -> Option<Rc<Front>> {
+    link.carrier_of_stream()?.clone().into_any().downcast().ok()
+}

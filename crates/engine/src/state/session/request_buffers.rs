@@ -1,0 +1,254 @@
+//! The pooled memory of a transaction, so that it allocates nothing in steady state.
+//!
+//! Two parts. [`Notes`] stay with the transaction from its first byte to its line in the log.
+//! [`Workspace`] holds what moving bytes needs: heads and outgoing bytes; a transaction that only
+//! waits for the server's answer gives it back, and the next to run finds it warm in the cache.
+
+use crate::state::records::flight_recorder::Text;
+use crate::state::session::credentials::Credentials;
+use crate::state::session::lookup::Lookups;
+use crate::state::session::sticking::Pending;
+use crate::state::worker::Worker;
+use htx::Head;
+use mux::BodyKind;
+use sample::{Side, TransactionRecord, Variables};
+use settings::Expected;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
+use std::ptr;
+use table::Trackers;
+use transport::forwarder::Flow;
+use transport::stats::transaction_log::Journal;
+use transport::tls_facts::Failed;
+
+/// What moving bytes needs.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    /// Head of the request.
+    pub request: Head,
+    /// Head of the response.
+    pub response: Head,
+    /// The early hints that rules have put together, until they go out.
+    pub hints: Head,
+    /// From the client to the server.
+    pub up: Flow,
+    /// From the server, or from the proxy itself, to the client.
+    pub down: Flow,
+    /// The body of a local answer.
+    pub body: Vec<u8>,
+}
+
+impl Workspace {
+    fn clear(&mut self) {
+        self.request.clear();
+        self.response.clear();
+        self.hints.clear();
+        self.up.clear();
+        self.down.clear();
+        self.body.clear();
+    }
+}
+
+/// What is remembered of a transaction.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// Times, bytes and states for the log.
+    pub journal: Journal,
+    /// Method and URI, for the recorder; begun anew by each transaction.
+    pub line: Text,
+    /// The head of the request, as [`crate::transaction::retry::stash_head`] has laid it by; or of
+    /// another one.
+    pub request: Head,
+    /// Whether any of the following is in use; what nobody touched need not be cleared.
+    pub used: bool,
+    /// `tcp` rules are looked at while more bytes may come.
+    pub partial: bool,
+    /// What logs say, filled in when they are written; the texts of the request from its arrival.
+    pub record: TransactionRecord,
+    /// Variables of the session, transaction and streams.
+    pub variables: Variables,
+    /// The entries of stick tables that the stream tracks.
+    pub trackers: Trackers,
+    /// Keys that `stick` rules will store.
+    pub stores: Vec<Pending>,
+    /// `unique-id-format`, built at first use.
+    pub unique_id: OnceCell<Vec<u8>>,
+    /// It is being built.
+    pub naming: Cell<bool>,
+    /// `set-src`, `set-dst`: what rules say of the ends of the client's connection.
+    pub source: Option<SocketAddr>,
+    /// The address that the client connected to, when a rule has changed it.
+    pub destination: Option<SocketAddr>,
+    /// What rules want to see before the first byte.
+    pub expects: Expected,
+    /// `set-timeout`: server, tunnel.
+    pub limits: [Option<u32>; 2],
+    /// `set-priority-class`, `set-priority-offset`.
+    pub priority: (i16, i32),
+    /// `disable-l7-retry`
+    pub no_retry: bool,
+    /// Too much was sent of the request to send it again.
+    pub sent_once: bool,
+    /// Payloads as far as they were waited for: the request's, the response's.
+    pub bodies: [Option<Vec<u8>>; 2],
+    /// The same without waiting: decoded from chunks when asked for.
+    pub(crate) decoded: [OnceCell<Vec<u8>>; 2],
+    /// Bytes of each head when it arrived.
+    pub arrived: [usize; 2],
+    /// Passwords that take time to verify.
+    pub credentials: Credentials,
+    /// Names that take time to resolve.
+    pub lookups: Lookups,
+    /// Why the last connection to a server could not be encrypted.
+    pub unsecured: Option<Box<Failed>>,
+    /// Contents of the capture slots: those of the request, those of the response.
+    pub captures: [RefCell<Vec<Option<Vec<u8>>>>; 2],
+}
+
+impl Notes {
+    /// The number under which regular expressions are counted.
+    #[inline]
+    pub fn account(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+
+    /// Forgets everything and keeps the memory. The journal is begun anew by the next transaction.
+    pub(crate) fn clear(&mut self) {
+        // Rules on connections look at notes before there is a transaction.
+        self.journal.bad_request = false;
+        if !std::mem::take(&mut self.used) {
+            return;
+        }
+        self.record.reset();
+        self.variables.transaction.clear();
+        self.variables.request.clear();
+        self.variables.response.clear();
+        self.stores.clear();
+        (self.source, self.destination) = (None, None);
+        (self.bodies, self.no_retry, self.sent_once) = Default::default();
+        self.decoded = Default::default();
+        (self.limits, self.priority, self.arrived) = Default::default();
+        self.credentials.clear();
+        self.lookups.clear();
+        self.unique_id.take();
+        self.unsecured = None;
+        self.captures.iter().for_each(|slots| slots.borrow_mut().clear());
+    }
+}
+
+/// A workspace on loan. Held whenever its transaction runs; given back while it waits, if nothing
+/// in it is needed.
+#[derive(Debug)]
+pub struct Lease(Option<Box<Workspace>>);
+
+impl Lease {
+    pub(crate) fn new(worker: &Worker) -> Self {
+        Self(Some(worker.take_workspace()))
+    }
+
+    /// Gives the workspace back.
+    pub fn release(&mut self, worker: &Worker) {
+        if let Some(mut workspace) = self.0.take() {
+            workspace.clear();
+            worker.give_workspace(workspace);
+        }
+    }
+
+    /// Takes a cleared workspace, unless one is held.
+    pub fn renew(&mut self, worker: &Worker) {
+        if self.0.is_none() {
+            self.0 = Some(worker.take_workspace());
+        }
+    }
+}
+
+impl Deref for Lease {
+    type Target = Workspace;
+
+    fn deref(&self) -> &Workspace {
+        self.0.as_ref().expect("a transaction that runs holds its workspace")
+    }
+}
+
+impl DerefMut for Lease {
+    fn deref_mut(&mut self) -> &mut Workspace {
+        self.0.as_mut().expect("a transaction that runs holds its workspace")
+    }
+}
+
+/// How far looks at a body have come, while what is received stays where it is: what has been read
+/// is not read again when more of it comes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// Where the next chunk begins.
+    pub at: usize,
+    /// Bytes of payload before that.
+    pub payload: usize,
+}
+
+/// What is there of a body that stands untouched at the front of `input`.
+pub fn untouched<'n>(notes: &'n Notes, side: Side, input: &'n [u8]) -> Option<&'n [u8]> {
+    match notes.journal.ahead[side as usize]? {
+        BodyKind::None => Some(&[]),
+        BodyKind::Length(length) => {
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            Some(&input[..input.len().min(length)])
+        }
+        BodyKind::Chunked => Some(notes.decoded[side as usize].get_or_init(|| {
+            let mut body = Vec::new();
+            chunks(input, &mut body, &mut Seen::default());
+            body
+        })),
+        BodyKind::UntilClose => Some(input),
+        BodyKind::Tunnel => None,
+    }
+}
+
+/// The chunks at the front of `input`, as far as they were parsed; none of them was forwarded.
+pub fn seen_chunks(notes: &Notes, side: Side, input: &[u8]) -> Option<Chunks> {
+    let chunked = notes.journal.ahead[side as usize] == Some(BodyKind::Chunked);
+    chunked.then(|| chunks(input, &mut Vec::new(), &mut Seen::default()))
+}
+
+/// The payload of chunks (RFC 9112 section 7.1). Malformed ones end it: whoever forwards them says
+/// what is wrong.
+pub fn chunks(input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) -> Chunks {
+    let end_of_line = |rest: &[u8]| memchr::memchr(b'\n', rest);
+    let until = |missing| Chunks { missing, ..Chunks::default() };
+    loop {
+        let at = seen.at;
+        let left = &input[at..];
+        let Some(end) = end_of_line(left) else { return until(0) };
+        let digits = left[..end].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let size = std::str::from_utf8(&left[..digits]).ok();
+        let size = size.and_then(|text| usize::from_str_radix(text, 16).ok());
+        let whole = Chunks { complete: true, missing: 0, trailers: at + end + 1 };
+        let Some(size) = size else { return Chunks { trailers: input.len(), ..whole } };
+        let rest = &left[end + 1..];
+        if size == 0 {
+            return if ends_trailers(rest) { whole } else { until(0) };
+        }
+        body.extend_from_slice(&rest[..rest.len().min(size)]);
+        let Some(next) = rest.get(size..) else { return until(size - rest.len()) };
+        let Some(behind) = end_of_line(next) else { return until(0) };
+        *seen = Seen { at: at + end + 1 + size + behind + 1, payload: body.len() };
+    }
+}
+
+/// Whether the empty line behind the trailers is there.
+fn ends_trailers(trailers: &[u8]) -> bool {
+    let mut lines = trailers.split_inclusive(|byte| *byte == b'\n');
+    lines.any(|line| line == b"\r\n" || line == b"\n")
+}
+
+/// Framing of chunks, without their payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Chunks {
+    /// All is there.
+    pub complete: bool,
+    /// Bytes of the last chunk that are announced and not there.
+    pub missing: usize,
+    /// Where the trailers begin, once all is there.
+    pub trailers: usize,
+}

@@ -1,0 +1,329 @@
+//! One request or TCP stream: the data that its stages work on.
+
+use crate::state::backend::reservation::Claim;
+use crate::state::backend::server_connection::ServerConn;
+use crate::state::records::flight_recorder::Text;
+use crate::state::runtime::ProxyRef;
+use crate::state::services::Pieces;
+use crate::state::session::client::Client;
+use crate::state::session::cookie_dates::Dates;
+use crate::state::session::request_buffers::{Lease, Notes};
+use crate::state::session::stream_list::Listed;
+use crate::state::session::stream_list::http::Http;
+use crate::state::worker::Worker;
+use htx::{Fields, Head};
+use mux::BodyKind;
+use rules::Cursor;
+use std::rc::Rc;
+use stdx::prefetch;
+use transport::socket::Transport;
+use transport::stats::transaction_log::{Failure, Journal, Phase};
+use transport::thread::future_pool::SeatPool;
+use transport::tls_facts::Failed;
+
+/// How a request announced itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrival {
+    /// Bytes came.
+    Data,
+    /// The client closed without a byte.
+    Closed,
+    /// Nothing came in time.
+    TimedOut,
+}
+
+/// What a transaction starts from.
+pub struct Parts {
+    /// The client.
+    pub client: Box<Client>,
+    /// How the request announced itself.
+    pub arrival: Arrival,
+}
+
+/// What becomes of the client.
+pub enum Outcome {
+    /// It may send another request.
+    Again(Box<Client>),
+    /// It has its answer, and may be sending what it gets none for.
+    Farewell(Box<Client>),
+    /// Its connection is over.
+    Over,
+}
+
+/// A transaction under way.
+pub struct Transaction {
+    /// The thread that serves it.
+    pub worker: Rc<Worker>,
+    /// The client.
+    pub client: Box<Client>,
+    /// Buffers and heads, leased from the thread.
+    pub space: Lease,
+    /// Variables, captures, times and what rules have changed.
+    pub notes: Box<Notes>,
+    /// The proxy whose server side is in use.
+    pub backend: Option<ProxyRef>,
+    /// The claim on the server in use or last tried.
+    pub claim: Option<Claim>,
+    /// The connection to the server.
+    pub server: Option<Box<ServerConn>>,
+    /// How the request's body is delimited.
+    pub request_body: BodyKind,
+    /// The server that the request's cookie names.
+    pub wanted: Option<usize>,
+    /// `use-server` has named it: the cookie does not.
+    pub selected: bool,
+    /// What rules say of the cookie.
+    pub persistence: Persistence,
+    /// The request is counted in its backend's sessions.
+    pub entered: Option<Entered>,
+    /// Its line in the list of streams.
+    pub listed: Option<Listed>,
+    /// The interim responses that the client has got.
+    pub interim: Interim,
+    /// What a retry needs, with `retry-on`.
+    pub kept: Option<Box<Kept>>,
+    /// The head of the request is with the notes.
+    pub stashed: bool,
+    /// Bytes that the server was sent by way of workspaces that have been given back.
+    pub told: u64,
+    /// When a connection that was kept has failed the request, in nanoseconds: the next one has to
+    /// be younger.
+    pub failed_at: Option<u64>,
+    /// What has been said before handshakes were over.
+    pub haste: Haste,
+    /// What is left to make of the body of a local answer.
+    pub pieces: Option<Pieces>,
+    /// What the rules of the response wait for.
+    pub pause: Option<Box<Pause>>,
+    /// The dates that stood in the client's persistence cookie.
+    pub cookie_dates: Dates,
+    /// It is a POST; known where cookies are used.
+    pub posts: bool,
+    /// It only asks for something; known where `option checkcache` is in force.
+    pub asks: bool,
+    /// The server has asked for credentials.
+    pub challenged: bool,
+    /// The client left while its body was waited for.
+    pub left: bool,
+    /// `silent-drop`: the client is not told that its connection is gone.
+    pub reset_client: bool,
+}
+
+/// How far the rules of a response have come: the proxy, its section, the rule.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// 0 is the backend, 1 the frontend.
+    pub proxy: usize,
+    /// Number of the section: its own, or that of its defaults.
+    pub section: usize,
+    /// The next rule.
+    pub cursor: Cursor,
+}
+
+/// What the rules of a response wait for: so many bytes of its body (0: all), for at most so many
+/// milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Pause {
+    /// Where the rules go on.
+    pub then: Progress,
+    /// Milliseconds to wait at most.
+    pub span: u32,
+    /// Bytes to wait for; 0 stands for the whole body.
+    pub at_least: u64,
+}
+
+/// What rules say of persistence by cookies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Persistence {
+    /// Nothing.
+    #[default]
+    Usual,
+    /// `force-persist`: also to a server that is down.
+    Forced,
+    /// `ignore-persist`
+    Ignored,
+}
+
+/// A request counted in a backend's sessions, until dropped.
+pub struct Entered(pub ProxyRef);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if let Some(back) = &self.0.back {
+            back.sessions.leave();
+        }
+    }
+}
+
+/// What is left of a request once it is with a server.
+#[derive(Debug)]
+pub struct Kept {
+    /// Head of the request.
+    pub head: Head,
+    /// The payload so far.
+    pub payload: Vec<u8>,
+    /// Trailers of the request.
+    pub trailers: Fields,
+    /// The payload is complete.
+    pub whole: bool,
+}
+
+impl Kept {
+    /// Its head as it will go out again.
+    pub fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+}
+
+/// The interim responses to a request, of all servers that it was sent to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Interim {
+    /// There was none.
+    #[default]
+    None,
+    /// The client has a 100 of the server that has the request now.
+    Continue,
+    /// The server that has the request now has sent one that the client does not get.
+    Dropped,
+    /// Servers that have failed have sent 100: another one would be of no use to the client.
+    Continued,
+    /// The client has the beginning of an answer, as a 103: no other answer may follow it.
+    Begun,
+}
+
+impl Interim {
+    /// Whether the server that has the request now has sent one.
+    pub fn is_of_this_server(self) -> bool {
+        matches!(self, Self::Continue | Self::Dropped | Self::Begun)
+    }
+}
+
+/// What a transaction knows of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Haste {
+    /// The header of the request is ours.
+    pub told: bool,
+    /// A server has been sent the request early although the client did not say it so.
+    pub ours: bool,
+    /// A server did not want it this early: that is not tried again.
+    pub over: bool,
+}
+
+/// What has become of words that were to be said early.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Words {
+    /// Nobody has heard them.
+    Unsaid,
+    /// The server has them.
+    Taken,
+    /// The server has not read them.
+    Refused,
+}
+
+/// The pool of a worker's HTTP transactions.
+pub(crate) type Seats = SeatPool<Parts, Outcome>;
+
+impl Transaction {
+    /// Begins a transaction of a client.
+    pub fn new(Parts { mut client, arrival }: Parts) -> Self {
+        let worker = client.worker.clone();
+        let (space, mut notes) = (Lease::new(&worker), worker.take_notes());
+        std::mem::swap(&mut notes.variables.session, &mut client.variables);
+        let (now, wall) = (worker.thread.nanos(), worker.thread.wall());
+        notes.journal = Journal {
+            began: client.since,
+            began_wall: wall - (now - client.since).min(wall),
+            // All the time of one that has said nothing was spent on it.
+            first_byte: if arrival == Arrival::Data { now } else { client.since },
+            usage: worker.thread.scheduler().usage_before(),
+            cookie: (b'-', b'-'),
+            ..Journal::default()
+        };
+        notes.line = Text::default();
+        if let Some(transport) = client.socket.transport() {
+            transport.begin_message();
+        }
+        Self {
+            worker,
+            client,
+            space,
+            notes,
+            backend: None,
+            claim: None,
+            server: None,
+            request_body: BodyKind::None,
+            wanted: None,
+            selected: false,
+            persistence: Persistence::default(),
+            entered: None,
+            listed: None,
+            interim: Interim::default(),
+            kept: None,
+            stashed: false,
+            told: 0,
+            failed_at: None,
+            haste: Haste::default(),
+            pieces: None,
+            pause: None,
+            cookie_dates: Dates::default(),
+            posts: false,
+            asks: false,
+            challenged: false,
+            left: false,
+            reset_client: false,
+        }
+    }
+
+    /// It runs again, and will use all that it holds.
+    #[inline]
+    pub fn fetch(&self) {
+        prefetch::prefetch(&*self.client);
+        if let Some(server) = &self.server {
+            prefetch::prefetch(&**server);
+        }
+        prefetch::prefetch(&self.notes.journal);
+    }
+
+    /// What is told of the request.
+    pub fn http(&self) -> Http {
+        Http::new(&self.space.request, self.request_body, !self.client.socket.is_stream())
+    }
+
+    /// # Errors
+    /// An operator, or the end of its server, ends it in this phase; `status` is for a client that
+    /// was not answered yet.
+    #[inline]
+    pub fn go_on(&self, status: u16, phase: Phase) -> Result<(), Failure> {
+        match self.listed.as_ref().and_then(Listed::ends) {
+            None => Ok(()),
+            Some(cause) => Err(Failure::new(status, cause, phase)),
+        }
+    }
+
+    /// Gives the server connection up.
+    pub fn drop_server(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            let session = server.socket().transport().and_then(Transport::session);
+            if let Some(failed) = session.and_then(|session| Failed::fatal(&session)) {
+                (self.notes.used, self.notes.unsecured) = (true, Some(Box::new(failed)));
+            }
+            server.choose_end();
+            self.worker.release(server.take_input());
+        }
+    }
+
+    /// `timeout server`, unless a rule has set another.
+    pub fn server_timeout(&self) -> Option<u32> {
+        self.notes.limits[0].or(self.side().settings.timeouts.server)
+    }
+
+    /// `timeout tunnel`, unless a rule has set another.
+    pub fn tunnel_timeout(&self) -> Option<u32> {
+        self.notes.limits[1].or(self.side().settings.timeouts.tunnel)
+    }
+
+    /// The proxy whose settings hold for the server side, else the frontend.
+    pub fn side(&self) -> &ProxyRef {
+        self.backend.as_ref().unwrap_or(&self.client.proxy)
+    }
+}

@@ -1,0 +1,200 @@
+//! An agent check under way: connects to the agent of a server, reads one line, does what it says.
+
+use super::checker::Checker;
+use super::rule;
+use crate::checks::check_run::{Subject, Turn, Underway};
+use crate::checks::result;
+use crate::servers::events;
+use crate::servers::events::Cause;
+use balance::{Admin, Change, CheckResult, CheckStatus, MAX_WEIGHT};
+use engine::io::byte_client::{Line, Trouble};
+use engine::state::backend::check_record::Record;
+use engine::state::worker::Worker;
+use observability::logging::log;
+use observability::logging::mail;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Runs one check to its end.
+pub(super) async fn run(checker: Rc<Checker>, record: Record) {
+    let _underway = Underway::new(&checker, 1);
+    let turn = Turn::new(&checker, record);
+    let Some(subject) = turn.subject() else { return };
+    if subject.server.agent.as_ref().is_some_and(|agent| !agent.off.load(Relaxed)) {
+        turn.trace(None);
+        turn.mark(true);
+    }
+    let result = match ask(&checker.worker, &subject).await {
+        Some(Ok(line)) => obey(&checker.worker, &subject, record.slot as usize, &line),
+        Some(Err(result)) => result,
+        None => return,
+    };
+    report(&turn, &subject, result);
+}
+
+/// The line that the agent says, without its end; `None` if it is not to be asked.
+async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8>, CheckResult>> {
+    let agent = subject.server.agent.as_ref().filter(|agent| !agent.off.load(Relaxed))?;
+    let (asked, place) = (agent.asked(), subject.server.location.now());
+    if asked.ip.is_none() && !place.known {
+        // It is where its server is, and nobody knows where that is.
+        return None;
+    }
+    let (address, question) = (asked.address(&place.address), asked.send);
+    let (connect_ms, answer_ms) = rule::limits_of(subject.proxy, agent.inter_ms);
+    let mut line = Line::new(worker, connect_ms, answer_ms);
+    match line.connect(&address, false).await {
+        Ok(()) => {}
+        Err(Trouble::Late) => return Some(Err(result::plain(CheckStatus::L4Timeout, ""))),
+        Err(Trouble::Broken(error)) => return Some(Err(result::unconnected(&error))),
+    }
+    let answer = async {
+        line.send(&question).await?;
+        loop {
+            line.read()?;
+            let said = line.received();
+            if let Some(end) = said.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
+                return Ok(Ok(said[..end].to_vec()));
+            }
+            if line.has_ended() && said.is_empty() {
+                let info = "TCPCHK got an empty response at step 2";
+                return Ok(Err(result::plain(CheckStatus::L7Response, info)));
+            }
+            if line.has_ended() {
+                // The end of the connection ends the line as well.
+                return Ok(Ok(said.to_vec()));
+            }
+            line.wait_for_more().await?;
+        }
+    };
+    Some(answer.await.unwrap_or_else(|trouble| match trouble {
+        Trouble::Late => Err(result::plain(CheckStatus::L7Timeout, "")),
+        Trouble::Broken(error) => Err(result::broken(&error)),
+    }))
+}
+
+/// What one line asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Orders {
+    /// Percent of the configured weight.
+    pub weight: Option<u32>,
+    /// `maxconn:` of the answer.
+    pub maxconn: Option<u32>,
+    /// Administrative bits to set and to clear.
+    pub admin: Option<(Admin, Admin)>,
+    /// Whether the server is up, the word for it, and a description.
+    pub state: Option<(bool, String, String)>,
+    /// The first word that means nothing.
+    pub unknown: Option<String>,
+}
+
+impl Orders {
+    /// Words are separated by blanks or commas; a sharp begins a description.
+    pub fn parse(line: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(line);
+        let mut orders = Self::default();
+        let mut rest = &*text;
+        loop {
+            rest = rest.trim_start_matches([' ', '\t', ',']);
+            let end = rest.find([' ', '\t', ',']).unwrap_or(rest.len());
+            let (word, tail) = rest.split_at(end);
+            if word.is_empty() {
+                return orders;
+            }
+            if !orders.word(word) {
+                match &mut orders.state {
+                    Some((_, _, about)) => {
+                        *about = rest.trim_start_matches(['#', ' ']).trim_end().to_owned();
+                    }
+                    None => orders.unknown = Some(word.to_owned()),
+                }
+                return orders;
+            }
+            rest = tail;
+        }
+    }
+
+    /// Drops what would change the weight.
+    pub(super) fn keep_weight(&mut self) {
+        self.weight = None;
+        self.admin = self.admin.filter(|(set, _)| !set.in_drain());
+    }
+
+    /// Takes one word; false if it means nothing.
+    fn word(&mut self, word: &str) -> bool {
+        let maintenance = Admin::FORCED_MAINT;
+        let drain = Admin::FORCED_DRAIN;
+        match word.to_ascii_lowercase().as_str() {
+            "up" => self.state = Some((true, word.to_owned(), String::new())),
+            "down" | "stopped" | "fail" => {
+                self.state = Some((false, word.to_owned(), String::new()));
+            }
+            "ready" => self.admin = Some((Admin::default(), maintenance.with(drain))),
+            "drain" => self.admin = Some((drain, maintenance)),
+            "maint" => self.admin = Some((Admin::FORCED_MAINT, drain)),
+            lower => {
+                let percent = lower.strip_suffix('%').and_then(|number| number.parse().ok());
+                let limit = lower.strip_prefix("maxconn:").and_then(|n| n.parse().ok());
+                self.weight = percent.or(self.weight);
+                self.maxconn = limit.or(self.maxconn);
+                return percent.is_some() || limit.is_some();
+            }
+        }
+        true
+    }
+}
+
+/// Does what an agent says, but for the state, which the result tells. Who has disabled the agent
+/// while it was asked wants no change of the weight (management manual, `disable agent`).
+fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> CheckResult {
+    let Subject { proxy, server, .. } = *subject;
+    let mut orders = Orders::parse(line);
+    if server.agent.as_ref().is_some_and(|agent| agent.off.load(Relaxed)) {
+        orders.keep_weight();
+    }
+    if let Some(percent) = orders.weight {
+        let initial = u64::from(server.state.settings().weight);
+        let weight = (initial * u64::from(percent) / 100).min(u64::from(MAX_WEIGHT)) as u32;
+        if weight != server.state.user_weight() {
+            events::set_weight(worker, proxy, slot, weight);
+        }
+    }
+    if let (Some(limit), Some(back)) = (orders.maxconn, &proxy.back) {
+        back.set_maxconn(slot, limit);
+    }
+    if let Some((set, clear)) = orders.admin {
+        let now = server.state.state().1;
+        if now.without(clear).with(set) != now {
+            events::set_admin(worker, proxy, slot, set, clear, Cause::Silent);
+        }
+    }
+    let Some((up, word, about)) = orders.state else {
+        let info = orders.unknown.map(|word| format!("agent reports an error : {word}"));
+        return result::plain(CheckStatus::Checked, &info.unwrap_or_default());
+    };
+    let about = if about.is_empty() { about } else { format!(" ({about})") };
+    let status = if up { CheckStatus::L7Ok } else { CheckStatus::L7Status };
+    let result = result::plain(status, &format!("via agent : {word}{about}"));
+    CheckResult { code: Some(0), ..result }
+}
+
+/// Takes a result to the server, and tells operators what it changed.
+fn report(turn: &Turn, subject: &Subject<'_>, result: CheckResult) {
+    let worker = &turn.checker.worker;
+    let Subject { proxy, back, settings, server } = *subject;
+    let duration_ms = worker.millis() - turn.began;
+    let result = CheckResult { duration_ms, ..result }.fit_to_show();
+    turn.trace(Some(&result));
+    let slot = turn.record.slot as usize;
+    let checked = back.balancer.on_agent(slot, result.clone(), worker.millis());
+    if settings.log_checks && checked.progressed {
+        let health = server.state.agent_record().health;
+        let text = balance::notice::agent_checked(proxy.name(), &server.state, &result, &health);
+        events::announce(worker, proxy, log::level::NOTICE, &text);
+        mail::tell(worker, proxy, log::level::INFO, &text);
+    }
+    if checked.change != Change::None {
+        let cause = if settings.log_checks { Cause::Silent } else { Cause::Check(&result) };
+        events::server_changed(worker, proxy, slot, checked.change, cause);
+    }
+}

@@ -1,0 +1,166 @@
+//! One check that runs, whatever it does: what it is about, how its result is told, and that it
+//! sleeps again afterwards.
+
+use super::checker::Checker;
+use crate::discovery;
+use crate::servers::events;
+use crate::servers::events::Cause;
+use balance::{Change, CheckResult, CheckStatus, Checked};
+use engine::state::backend::check_record::Record;
+use engine::state::runtime::{Back, Proxy, Server};
+use engine::state::worker::Worker;
+use observability::logging::log;
+use observability::logging::mail;
+use observability::telemetry::trace::points as trace;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+
+/// One check that runs; its record goes back to sleep when this is dropped.
+pub(super) struct Turn {
+    pub(super) checker: Rc<Checker>,
+    pub(super) record: Record,
+    /// When it began, in the worker's milliseconds.
+    pub(super) began: u64,
+}
+
+/// What a record names.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) proxy: &'a Proxy,
+    pub(super) back: &'a Back,
+    pub(super) settings: &'a settings::Back,
+    pub(super) server: &'a Server,
+}
+
+impl Turn {
+    pub(super) fn new(checker: &Rc<Checker>, record: Record) -> Self {
+        Self { checker: checker.clone(), record, began: checker.worker.millis() }
+    }
+
+    /// What it is about; `None` if that has gone.
+    pub(super) fn subject(&self) -> Option<Subject<'_>> {
+        subject(&self.checker, self.record)
+    }
+
+    /// What it is about, if the check is to run now.
+    pub(super) fn wanted(&self) -> Option<Subject<'_>> {
+        let subject = self.subject()?;
+        let server = subject.server;
+        if server.state.state().1.in_maint() || server.checks_off.load(Relaxed) {
+            return None;
+        }
+        subject.back.balancer.warm_up(self.record.slot as usize, self.checker.worker.millis());
+        self.trace(None);
+        self.mark(true);
+        Some(subject)
+    }
+
+    /// Tells traces that it begins, or how it has ended.
+    #[track_caller]
+    pub(super) fn trace(&self, result: Option<&CheckResult>) {
+        let record = self.record;
+        let told = |subject: Subject<'_>| trace::Check {
+            backend: subject.proxy.name().to_owned(),
+            server: subject.server.state.name().to_owned(),
+            key: [record.backend.into(), record.slot.into()],
+            agent: record.agent,
+            result: result.cloned(),
+        };
+        trace::check(&self.checker.worker, || self.subject().map(told));
+    }
+
+    /// Lets statistics see that the check runs, or that it does not any more.
+    pub(super) fn mark(&self, runs: bool) {
+        let Some(Subject { server, .. }) = self.subject() else { return };
+        match &server.agent {
+            Some(agent) if self.record.agent => agent.runs.store(runs, Relaxed),
+            _ => server.check_runs.store(runs, Relaxed),
+        }
+    }
+
+    /// Takes a result to the server, and tells operators what it changed.
+    pub(super) fn report(&self, result: CheckResult) {
+        let worker = &self.checker.worker;
+        let Some(subject) = self.subject() else { return };
+        let Subject { proxy, back, .. } = subject;
+        let duration_ms = worker.millis() - self.began;
+        let result = CheckResult { duration_ms, ..result }.fit_to_show();
+        self.trace(Some(&result));
+        let slot = self.record.slot as usize;
+        if result.status == CheckStatus::L4Timeout {
+            discovery::hurry(&worker.shared, proxy.index, slot);
+        }
+        let checked = back.balancer.on_check(slot, result.clone(), worker.millis());
+        tell(worker, proxy, slot, &result, checked);
+    }
+}
+
+/// Tells operators what a result has changed, and carries out what follows.
+pub fn tell(worker: &Worker, proxy: &Proxy, slot: usize, result: &CheckResult, checked: Checked) {
+    let (Some(back), Some(settings)) = (&proxy.back, &proxy.settings.back) else { return };
+    let Some(server) = back.servers.get(slot) else { return };
+    if settings.log_checks && checked.progressed {
+        let health = server.state.check_record().health;
+        let text = balance::notice::checked(proxy.name(), &server.state, result, &health);
+        events::announce(worker, proxy, log::level::NOTICE, &text);
+        mail::tell(worker, proxy, log::level::INFO, &text);
+    }
+    if checked.change != Change::None {
+        let cause = if settings.log_checks { Cause::Silent } else { Cause::Check(result) };
+        events::server_changed(worker, proxy, slot, checked.change, cause);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.mark(false);
+        if let Some(subject) = self.subject() {
+            let agent = subject.server.agent.as_ref().filter(|_| self.record.agent);
+            let usual = || subject.server.state.check_interval_ms();
+            let interval = agent.map_or_else(usual, |agent| agent.inter_ms);
+            self.checker.lay_down(self.record, interval);
+        } else {
+            self.forget();
+        }
+    }
+}
+
+impl Turn {
+    /// The record goes with its server; unless another one has come into the slot meanwhile, whose
+    /// it is then.
+    fn forget(&self) {
+        let proxy = self.checker.worker.shared.proxies.get(self.record.backend as usize);
+        let back = proxy.and_then(|proxy| proxy.back.as_ref());
+        let slot = self.record.slot as usize;
+        let Some(server) = back.and_then(|back| back.servers.share(slot)) else { return };
+        let recorded = &server.recorded[usize::from(self.record.agent)];
+        recorded.store(false, Release);
+        if !server.is_deleted() && !recorded.swap(true, AcqRel) {
+            self.checker.lay_down(self.record, server.state.check_interval_ms());
+        }
+    }
+}
+
+/// What a record names; `None` if that has gone.
+pub(super) fn subject(checker: &Checker, record: Record) -> Option<Subject<'_>> {
+    let proxy = checker.worker.shared.proxies.get(record.backend as usize)?;
+    let (back, settings) = (proxy.back.as_ref()?, proxy.settings.back.as_ref()?);
+    let server = back.servers.get(record.slot as usize)?;
+    Some(Subject { proxy, back, settings, server })
+}
+
+/// Something under way that counts in the thread's load.
+pub(super) struct Underway(Rc<Checker>);
+
+impl Underway {
+    pub(super) fn new(checker: &Rc<Checker>, checks: usize) -> Self {
+        checker.desk().counts.begin(checks);
+        Self(checker.clone())
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        self.0.desk().counts.end();
+    }
+}

@@ -1,0 +1,55 @@
+//! Names that are resolved while the process serves (configuration manual, section 5.3): what
+//! threads share of a `resolvers` section.
+//!
+//! Each section has one task, its `keeper`, on one thread. Others leave orders for it: a request
+//! that waits for a name, a server whose checks found nobody. Answers reach servers through
+//! [`crate::servers::events`], and waiting requests through their mailboxes.
+
+pub mod lookup;
+mod nameserver;
+mod query_table;
+mod resolver_task;
+mod server_binding;
+
+use engine::state::resolver::{Order, Resolver};
+use engine::state::runtime::Shared;
+use engine::state::worker::Worker;
+use reactor::Class;
+use std::rc::Rc;
+
+/// Starts the keepers that belong to a thread.
+pub fn start(worker: &Rc<Worker>) {
+    let threads = worker.shared.settings.threads;
+    for (index, resolver) in worker.shared.resolvers.iter().enumerate() {
+        if index % threads == worker.thread.index {
+            let run = resolver_task::run(worker.clone(), index);
+            let task = worker.thread.scheduler().spawn(Class::Normal, run);
+            let _ = resolver.keeper.set((worker.thread.mailbox().clone(), task));
+        }
+    }
+}
+
+/// The section that resolves the server in this slot, if any does.
+fn of(shared: &Shared, backend: usize, slot: usize) -> Option<&Resolver> {
+    let back = shared.proxies.get(backend)?.back.as_ref()?;
+    let resolve = back.servers.get(slot)?.settings.resolve.as_ref()?;
+    shared.resolvers.get(resolve.resolvers)
+}
+
+/// Nobody was found at the address of a server: its name is asked for at once.
+pub(crate) fn hurry(shared: &Shared, backend: usize, slot: usize) {
+    if let Some(resolver) = of(shared, backend, slot) {
+        resolver.order(Order::Hurry(backend, slot));
+    }
+}
+
+/// Gives a server another name (`set server <s> fqdn`); tells whether anybody resolves it.
+pub fn rename(shared: &Shared, backend: usize, slot: usize, name: &str) -> bool {
+    match of(shared, backend, slot) {
+        Some(resolver) if dns::message::is_name(name) => {
+            resolver.order(Order::Rename(backend, slot, name.to_ascii_lowercase().into()));
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,257 @@
+//! Changes that an answer makes to the servers with that name: addresses, maintenance, weights.
+
+use crate::servers::events;
+use balance::Admin;
+use dns::srv_assignment::{self, AssignedRecord};
+use dns::{Candidates, ResolveError, ResolveSettings, SrvRecord};
+use engine::state::backend::server_address::Place;
+use engine::state::runtime::{Back, Proxy, Server};
+use engine::state::worker::Worker;
+use observability::logging::log;
+use reactor::Address;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+/// A server that lives by a name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Guest {
+    pub(super) backend: usize,
+    pub(super) slot: usize,
+}
+
+/// A server with all that belongs to it.
+#[derive(Clone)]
+pub(super) struct Room {
+    pub(super) proxy: Arc<Proxy>,
+    pub(super) slot: usize,
+}
+
+impl Room {
+    pub(super) fn of(worker: &Worker, guest: Guest) -> Option<Self> {
+        let proxy = worker.shared.proxies.get(guest.backend)?.clone();
+        let room = Self { proxy, slot: guest.slot };
+        room.resolve().is_some().then_some(room)
+    }
+
+    fn back(&self) -> Option<&Back> {
+        self.proxy.back.as_ref()
+    }
+
+    pub(super) fn server(&self) -> Option<&Server> {
+        self.back()?.servers.get(self.slot)
+    }
+
+    pub(super) fn resolve(&self) -> Option<&ResolveSettings> {
+        self.server()?.settings.resolve.as_deref()
+    }
+
+    /// The address that it has, if it has one.
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        let place = self.server()?.location.now();
+        place.address.inet().filter(|_| place.known).map(|address| address.ip())
+    }
+
+    /// Its backend and its address, unless it has to do without one.
+    fn place(&self) -> Option<(usize, IpAddr)> {
+        let resting = self.server()?.state.state().1.any(Admin::RESOLUTION_MAINT);
+        self.address().filter(|_| !resting).map(|address| (self.proxy.index, address))
+    }
+}
+
+/// The addresses that the servers of each backend have which live by one name.
+#[derive(Default)]
+pub(super) struct Taken(HashMap<(usize, IpAddr), usize>);
+
+impl Taken {
+    pub(super) fn of(rooms: &[Room]) -> Self {
+        let mut taken = Self::default();
+        rooms.iter().for_each(|room| taken.add(room));
+        taken
+    }
+
+    fn add(&mut self, room: &Room) {
+        if let Some(place) = room.place() {
+            *self.0.entry(place).or_default() += 1;
+        }
+    }
+
+    fn remove(&mut self, room: &Room) {
+        if let Some(count) = room.place().and_then(|place| self.0.get_mut(&place)) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    fn contains(&self, room: &Room, address: IpAddr) -> bool {
+        self.0.get(&(room.proxy.index, address)).is_some_and(|count| *count > 0)
+    }
+}
+
+/// Gives a server the best of the addresses that its name has now; tells whether it moved.
+/// `taken` are those of all that live by the same name, and `by` says who told.
+pub(super) fn settle(
+    worker: &Worker,
+    room: &Room,
+    choices: &Candidates,
+    taken: &mut Taken,
+    by: &str,
+) -> bool {
+    let Some(resolve) = room.resolve() else { return false };
+    taken.remove(room);
+    let best = choices.best(&resolve.preference(room.address()), |it| taken.contains(room, it));
+    let moved = best.is_some_and(|address| move_in(worker, room, address, by));
+    if best.is_none() {
+        move_out(worker, room, "No IP for server ");
+    }
+    taken.add(room);
+    moved
+}
+
+/// Gives a server an address, and lets it serve if only that was missing.
+fn move_in(worker: &Worker, room: &Room, ip: IpAddr, by: &str) -> bool {
+    let before = room.address();
+    let moved = before != Some(ip);
+    if moved {
+        let change = |place: &mut Place| {
+            place.known = true;
+            if let Address::Inet(address) = &mut place.address {
+                address.set_ip(ip);
+            }
+        };
+        events::relocate(worker, &room.proxy, room.slot, change);
+        let name = room.server().map(|server| server.state.name()).unwrap_or_default();
+        let from = before.map_or_else(|| "(none)".to_owned(), |ip| ip.to_string());
+        let proxy = room.proxy.name();
+        let text = format!("{proxy}/{name} changed its IP from {from} to {ip} by {by}.");
+        events::announce(worker, &room.proxy, log::level::NOTICE, &text);
+    }
+    let service = room.resolve().is_some_and(|resolve| resolve.service);
+    let told = by == ADDITIONAL && service;
+    events::resolves(worker, &room.proxy, room.slot, !told);
+    moved
+}
+
+/// Takes a server's address away, and lets it rest until there is one again.
+pub(super) fn move_out(worker: &Worker, room: &Room, why: &str) {
+    events::resolves_not(worker, &room.proxy, room.slot, why);
+    let change = |place: &mut Place| {
+        place.known = false;
+        if let Address::Inet(address) = &mut place.address {
+            address.set_ip(Ipv4Addr::UNSPECIFIED.into());
+        }
+    };
+    events::relocate(worker, &room.proxy, room.slot, change);
+}
+
+/// The manual's words for a failure (management manual, `srv_admin_state`, and the log).
+pub(super) fn words(failure: ResolveError) -> &'static str {
+    match failure {
+        ResolveError::NoSuchName => "DNS NX status",
+        ResolveError::Refused => "DNS refused status",
+        ResolveError::Timeout => "DNS timeout status",
+        ResolveError::Empty | ResolveError::Alias | ResolveError::Other => "unspecified DNS error",
+    }
+}
+
+/// How an address is called that came along with a service.
+const ADDITIONAL: &str = "DNS additional record";
+
+/// A server that has to be found by the name of a host from now on, or not any more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Errand {
+    Follow(Guest, Box<str>),
+    Leave(Guest),
+}
+
+/// Hands the records of a service out to the servers of a backend that stand for it.
+pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&SrvRecord]) -> Vec<Errand> {
+    let rooms: Vec<(Guest, Room)> =
+        guests.iter().filter_map(|it| Some((*it, Room::of(worker, *it)?))).collect();
+    let seat = |(_, room): &(Guest, Room)| -> AssignedRecord {
+        let place = room.server()?.location.now();
+        Some((place.host.as_deref()?.into(), place.address.inet()?.port()))
+    };
+    let seats: Vec<AssignedRecord> = rooms.iter().map(seat).collect();
+    let plan = srv_assignment::assign(services, &seats);
+    let mut errands = Vec::new();
+    for place in plan.lost {
+        let (guest, room) = &rooms[place];
+        errands.push(Errand::Leave(*guest));
+        vacate(worker, room);
+    }
+    for (place, service) in plan.kept {
+        let (guest, room) = &rooms[place];
+        weigh(worker, room, service);
+        errands.push(settle_in(worker, *guest, room, service));
+    }
+    for (place, service) in plan.gained {
+        let (guest, room) = &rooms[place];
+        errands.push(Errand::Leave(*guest));
+        if room.address().is_some() {
+            // What it had belongs to another record.
+            vacate(worker, room);
+        }
+        occupy(worker, room, service);
+        errands.push(settle_in(worker, *guest, room, service));
+    }
+    errands
+}
+
+/// A server that stands for a record gets the address that came along with it, or is to be found by
+/// the name of its host: also one that has stood for the record before, since its host may have
+/// been given up with the service, or told by a process before.
+fn settle_in(worker: &Worker, guest: Guest, room: &Room, service: &SrvRecord) -> Errand {
+    match service.address {
+        Some(address) => {
+            move_in(worker, room, address, ADDITIONAL);
+            Errand::Leave(guest)
+        }
+        None => Errand::Follow(guest, service.target.clone()),
+    }
+}
+
+/// The record of a server is gone.
+fn vacate(worker: &Worker, room: &Room) {
+    move_out(worker, room, "entry removed from SRV record");
+    events::relocate(worker, &room.proxy, room.slot, |place| {
+        place.host = None;
+        if let Address::Inet(address) = &mut place.address {
+            address.set_port(0);
+        }
+    });
+}
+
+/// A server stands for a record from now on.
+fn occupy(worker: &Worker, room: &Room, service: &SrvRecord) {
+    events::relocate(worker, &room.proxy, room.slot, |place| {
+        place.host = Some((&*service.target).into());
+        if let Address::Inet(address) = &mut place.address {
+            address.set_port(service.port);
+        }
+    });
+    let set = Admin::FQDN_CHANGED;
+    if let Some(back) = room.back() {
+        back.balancer.set_admin(room.slot, set, Admin::default(), worker.millis());
+    }
+    weigh(worker, room, service);
+}
+
+/// A server has another name from now on; its address stays until that resolves. A first name is
+/// no change that a state file reports, as with HAProxy.
+pub(super) fn rename(worker: &Worker, room: &Room, name: &str) {
+    let first = room.server().is_some_and(|server| server.location.now().host.is_none());
+    events::relocate(worker, &room.proxy, room.slot, |place| place.host = Some(name.into()));
+    if let Some(back) = room.back().filter(|_| !first) {
+        let set = Admin::FQDN_CHANGED;
+        back.balancer.set_admin(room.slot, set, Admin::default(), worker.millis());
+    }
+}
+
+fn weigh(worker: &Worker, room: &Room, service: &SrvRecord) {
+    let keeps = room.resolve().is_some_and(|resolve| resolve.keeps_weight);
+    let weight = srv_assignment::weight(service.weight);
+    let now = room.server().map(|server| server.state.user_weight());
+    if !keeps && now != Some(weight) {
+        events::set_weight(worker, &room.proxy, room.slot, weight);
+    }
+}

@@ -1,0 +1,382 @@
+//! Effects of a change of a server's state: queues are woken, idle
+//! connections dropped, operators told.
+//!
+//! Checks call [`server_changed`]; commands call [`set_admin`], [`force_health`] and
+//! [`set_weight`], which change the server and then do the same. Levels and words are HAProxy's, as
+//! measured.
+
+use crate::servers::slow_start;
+use crate::servers::track;
+use balance::notice::{self, Sessions};
+use balance::{Admin, Change, OpState};
+use engine::state::backend::server_address::Place;
+use engine::state::runtime::{Back, Proxy, Server, Shared};
+use engine::state::session::stream_list;
+use engine::state::session::stream_list::Which;
+use engine::state::worker::Worker;
+use observability::logging::log;
+use observability::logging::mail;
+use std::sync::atomic::Ordering::Relaxed;
+use transport::stats::transaction_log::Cause as End;
+
+pub use balance::notice::Cause;
+
+/// Puts servers into the states that a process before has left, before anything runs.
+pub fn restore_all(shared: &Shared) {
+    let mut told = Vec::new();
+    for proxy in shared.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
+        let Some(back) = &proxy.back else { continue };
+        for server in &back.servers {
+            if let Some(from) = &server.settings.restored {
+                told.extend(restore(proxy, back, server, from, shared.started / 1_000_000));
+            }
+        }
+        back.balancer.refresh();
+        let usable = back.balancer.usable();
+        back.availability.down.store(usable.active + usable.backup == 0, Relaxed);
+    }
+    let _ = shared.restored.set(told);
+}
+
+fn restore(
+    proxy: &Proxy,
+    back: &Back,
+    server: &Server,
+    from: &balance::Restored,
+    now_ms: u64,
+) -> Vec<String> {
+    let (name, state, none) = (proxy.name(), &server.state, Sessions::default());
+    let before = state.state().1;
+    let change = back.balancer.restore(state.slot(), from, now_ms);
+    server.paused.store(state.state().1.in_maint(), Relaxed);
+    let usable = back.balancer.usable();
+    let mut told = match change {
+        Change::Down => vec![notice::down(name, state, Cause::Restored, usable, none)],
+        Change::Stopping => vec![notice::stopping(name, state, Cause::Restored, usable, none)],
+        Change::Up => return notice::leaving_admin(name, state, before),
+        Change::None => Vec::new(),
+    };
+    told.extend(notice::still_draining(name, state));
+    told
+}
+
+/// Sets and clears administrative bits of the server in `slot`, and tells what changed.
+/// Returns the bits before; `None` if there is no such server.
+pub fn set_admin(
+    worker: &Worker,
+    backend: &Proxy,
+    slot: usize,
+    set: Admin,
+    clear: Admin,
+    cause: Cause<'_>,
+) -> Option<Admin> {
+    let back = backend.back.as_ref()?;
+    let server = &back.servers.get(slot)?.state;
+    let was = server.state().0;
+    let before = change_bits(worker, backend, back, slot, (set, clear));
+    let now = server.state().1;
+    let (name, left) = (backend.name(), back.balancer.usable());
+    if !before.in_maint() && now.in_maint() {
+        let text = if was == OpState::Stopped {
+            notice::down_to_maint(name, server, cause)
+        } else {
+            let sessions = leave(worker, backend, back, slot);
+            notice::going_maint(name, server, cause, left, sessions)
+        };
+        // One that took no new requests is not missed, unless it has no weight for once.
+        let served = matches!(was, OpState::Running | OpState::Starting) && !before.in_drain();
+        let level = if served { log::level::ALERT } else { log::level::NOTICE };
+        announce(worker, backend, level, &text);
+        if was != OpState::Stopped {
+            went_down(worker, backend, slot);
+        }
+    } else if !before.in_drain() && now.in_drain() && !before.in_maint() && !now.in_maint() {
+        let sessions = leave(worker, backend, back, slot);
+        let text = notice::entering_drain(name, server, cause, left, sessions);
+        announce(worker, backend, log::level::NOTICE, &text);
+        mail::tell(worker, backend, log::level::NOTICE, &text);
+    } else {
+        for text in notice::leaving_admin(name, server, before) {
+            announce(worker, backend, log::level::NOTICE, &text);
+        }
+        come_back(worker, backend, back, slot, before);
+    }
+    review(worker, backend, back);
+    track::administered(worker, &back.servers[slot], before);
+    Some(before)
+}
+
+/// Sets and clears administrative bits: one that leaves maintenance is in the state of the one that
+/// it follows, if it does. Returns the bits before.
+fn change_bits(
+    worker: &Worker,
+    backend: &Proxy,
+    back: &Back,
+    slot: usize,
+    (set, clear): (Admin, Admin),
+) -> Admin {
+    let server = &back.servers[slot];
+    let before = back.balancer.set_admin(slot, set, clear, worker.millis());
+    let now = server.state.state().1;
+    if before.in_maint() && !now.in_maint() {
+        track::resume(worker, backend, server);
+    }
+    if now.in_maint() != before.in_maint() {
+        server.paused.store(now.in_maint(), Relaxed);
+    }
+    before
+}
+
+/// Nothing was set that keeps a server from serving: carries out what follows where something else
+/// did `before`, and does no more.
+fn come_back(worker: &Worker, backend: &Proxy, back: &Back, slot: usize, before: Admin) {
+    let server = &back.servers[slot].state;
+    if server.is_usable() {
+        join(back, slot);
+    }
+    if before.in_maint() && server.state().0 != OpState::Stopped {
+        slow_start::begin(worker, backend, slot);
+        came_up(worker, backend, slot);
+    }
+}
+
+/// `set server <s> health`: forces what checks would have found, and tells what changed.
+pub fn force_health(worker: &Worker, backend: &Proxy, slot: usize, change: Change) {
+    let Some(back) = &backend.back else { return };
+    let Some(server) = back.servers.get(slot) else { return };
+    let before = server.state.state().0;
+    back.balancer.force_health(slot, change, worker.millis());
+    if server.state.state().0 != before {
+        server_changed(worker, backend, slot, change, Cause::Cli);
+    }
+}
+
+/// `set server <s> agent`: as if its agent had said so, and tells what changed.
+pub fn force_agent(worker: &Worker, backend: &Proxy, slot: usize, up: bool) {
+    let Some(back) = &backend.back else { return };
+    let change = back.balancer.force_agent(slot, up, worker.millis());
+    server_changed(worker, backend, slot, change, Cause::Cli);
+}
+
+/// Sets a server's weight, 0 to 256, unless the algorithm does not allow it; 0 lets nothing new in.
+pub fn set_weight(worker: &Worker, backend: &Proxy, slot: usize, weight: u32) {
+    let Some(back) = &backend.back else { return };
+    if !back.balancer.allows_weight(slot, weight) {
+        return;
+    }
+    back.balancer.set_weight(slot, weight, worker.millis());
+    let server = back.servers.get(slot);
+    // Whoever gives a weight may expect requests to come.
+    if let Some(text) = server.and_then(|it| notice::still_draining(backend.name(), &it.state)) {
+        announce(worker, backend, log::level::NOTICE, &text);
+    }
+    if server.is_some_and(|server| server.state.is_usable()) {
+        join(back, slot);
+    }
+    review(worker, backend, back);
+}
+
+/// A server's operational state has changed: carries out what follows and tells it, once per
+/// change.
+pub fn server_changed(
+    worker: &Worker,
+    backend: &Proxy,
+    slot: usize,
+    change: Change,
+    cause: Cause<'_>,
+) {
+    let Some(back) = &backend.back else { return };
+    let Some(server) = back.servers.get(slot) else { return };
+    let (name, state, usable) = (backend.name(), &server.state, back.balancer.usable());
+    let (level, text) = match change {
+        Change::None => return,
+        Change::Down => {
+            let sessions = leave(worker, backend, back, slot);
+            (log::level::ALERT, notice::down(name, state, cause, usable, sessions))
+        }
+        Change::Up => {
+            (log::level::NOTICE, notice::up(name, state, cause, usable, join(back, slot)))
+        }
+        Change::Stopping => {
+            let sessions = leave(worker, backend, back, slot);
+            (log::level::NOTICE, notice::stopping(name, state, cause, usable, sessions))
+        }
+    };
+    announce(worker, backend, level, &text);
+    // As measured: nobody gets a mail about a server that only asks for no more.
+    if change != Change::Stopping {
+        mail::tell(worker, backend, level, &text);
+    }
+    match change {
+        Change::Down => went_down(worker, backend, slot),
+        Change::Up => {
+            slow_start::begin(worker, backend, slot);
+            came_up(worker, backend, slot);
+        }
+        Change::None | Change::Stopping => {}
+    }
+    review(worker, backend, back);
+    track::changed(worker, server);
+}
+
+/// `on-marked-down shutdown-sessions`
+fn went_down(worker: &Worker, backend: &Proxy, slot: usize) {
+    let server = backend.back.as_ref().and_then(|back| back.servers.get(slot));
+    if server.is_some_and(|server| server.settings.ends_streams) {
+        stream_list::end_all(&worker.shared, Which::Server(backend.index, slot), End::Down);
+    }
+}
+
+/// `on-marked-up shutdown-backup-sessions`: an active server that takes requests relieves the
+/// backup servers.
+fn came_up(worker: &Worker, backend: &Proxy, slot: usize) {
+    let Some(back) = &backend.back else { return };
+    let Some(server) = back.servers.get(slot) else { return };
+    let active = !server.settings.balance.backup && server.state.load().weight() > 0;
+    if !server.settings.relieves_backups || !active {
+        return;
+    }
+    for other in back.servers.iter().filter(|other| other.settings.balance.backup) {
+        let which = Which::Server(backend.index, other.state.slot());
+        stream_list::end_all(&worker.shared, which, End::Up);
+    }
+}
+
+/// The name of a server resolves: it serves if nothing else keeps it from that. `told` says whether
+/// a name server has answered for it, rather than told its address beside another answer.
+pub fn resolves(worker: &Worker, backend: &Proxy, slot: usize, told: bool) {
+    let Some(back) = &backend.back else { return };
+    let Some(server) = back.servers.get(slot) else { return };
+    if !server.state.state().1.any(Admin::RESOLUTION_MAINT) {
+        return;
+    }
+    let bits = (Admin::default(), Admin::RESOLUTION_MAINT);
+    let before = change_bits(worker, backend, back, slot, bits);
+    let place = server.location.now();
+    let host = place.host.as_deref().unwrap_or_default();
+    let text = notice::resolves_again(backend.name(), &server.state, host);
+    announce(worker, backend, log::level::NOTICE, &text);
+    if told {
+        let text = notice::ready_by_dns(backend.name(), &server.state);
+        announce(worker, backend, log::level::NOTICE, &text);
+    }
+    come_back(worker, backend, back, slot, before);
+    review(worker, backend, back);
+    track::administered(worker, server, before);
+}
+
+/// The name of a server does not resolve any more, for the reason given: it rests until it does.
+pub(crate) fn resolves_not(worker: &Worker, backend: &Proxy, slot: usize, why: &str) {
+    set_admin(
+        worker,
+        backend,
+        slot,
+        Admin::RESOLUTION_MAINT,
+        Admin::default(),
+        Cause::Resolution(why),
+    );
+}
+
+/// A server is somewhere else now, or checked elsewhere: what stood ready for its old place is
+/// dropped now, what is in use there when it has served. Tells whether anything changed.
+pub fn relocate(
+    worker: &Worker,
+    backend: &Proxy,
+    slot: usize,
+    change: impl Fn(&mut Place),
+) -> bool {
+    let Some(server) = backend.back.as_ref().and_then(|back| back.servers.get(slot)) else {
+        return false;
+    };
+    let before = server.location.now().address.clone();
+    let changed = server.location.change(change);
+    if before != server.location.now().address {
+        drop_idle(worker, backend, slot);
+    }
+    changed
+}
+
+/// Tells operators what a command has done, at the level of a notice.
+pub fn tell(worker: &Worker, backend: &Proxy, text: &str) {
+    announce(worker, backend, log::level::NOTICE, text);
+}
+
+/// Tells operators: the backend's log targets at `level`, and the standard error output.
+pub fn announce(worker: &Worker, backend: &Proxy, level: u8, text: &str) {
+    log::send(worker, &backend.settings.logs, level, text.as_bytes());
+    log::complain(worker, "[WARNING]", text);
+}
+
+/// Tells operators that connections to a server cannot come from where they should: nobody else
+/// sees why it is not reached.
+#[cold]
+pub fn has_no_source(worker: &Worker, backend: &Proxy) {
+    let name = backend.name();
+    let text = format!("Cannot bind to source address before connect() for backend {name}.");
+    log::send(worker, &backend.settings.logs, log::level::EMERG, text.as_bytes());
+    log::complain(worker, "[ALERT]", &format!("{text} Aborting."));
+}
+
+/// A server takes nothing new: its queue looks for another one, and nothing idle is kept if it is
+/// gone.
+fn leave(worker: &Worker, backend: &Proxy, back: &Back, slot: usize) -> Sessions {
+    let server = &back.servers[slot];
+    if !server.state.accepts_persistent() {
+        drop_idle(worker, backend, slot);
+    }
+    let mut requeued = 0;
+    while server.queue.call(slot) {
+        requeued += 1;
+    }
+    let queued = server.queue.len().saturating_sub(requeued);
+    Sessions { active: server.sessions.current(), requeued, queued }
+}
+
+/// A server takes requests again: as many as it has room for are called.
+fn join(back: &Back, slot: usize) -> Sessions {
+    let server = &back.servers[slot];
+    let requeued = back.let_in(slot);
+    Sessions { active: server.sessions.current(), requeued, queued: server.queue.len() }
+}
+
+/// Closes the idle connections to a server on this thread.
+pub fn drop_idle(worker: &Worker, backend: &Proxy, slot: usize) {
+    let index = backend.index;
+    if let Some(server) = backend.back.as_ref().and_then(|back| back.servers.get(slot)) {
+        server.parked.clear(worker);
+    }
+    worker.idle.clear(index, slot);
+    worker.trunks.clear(index, slot);
+    for thread in (0..worker.shared.settings.threads).filter(|it| *it != worker.thread.index) {
+        worker.shared.ask(
+            thread,
+            Box::new(move |worker| {
+                worker.idle.clear(index, slot);
+                worker.trunks.clear(index, slot);
+            }),
+        );
+    }
+}
+
+/// Notices that a backend has lost its last server, or has one again. Other servers may take part
+/// now, such as backup servers: they have places for those who wait for any.
+fn review(worker: &Worker, backend: &Proxy, back: &Back) {
+    back.let_all_in();
+    let usable = back.balancer.usable();
+    let down = usable.active == 0 && usable.backup == 0;
+    // The swap lets one of several threads tell it.
+    if back.availability.down.swap(down, Relaxed) == down {
+        return;
+    }
+    let now = worker.millis();
+    let since = back.changed_ms.swap(now, Relaxed);
+    if !down {
+        back.availability.downtime_ms.fetch_add(now.saturating_sub(since), Relaxed);
+        return;
+    }
+    back.availability.went_down.fetch_add(1, Relaxed);
+    let (name, kind) = (backend.name(), if backend.front.is_some() { "proxy" } else { "backend" });
+    let text = format!("{kind} {name} has no server available!");
+    log::send(worker, &backend.settings.logs, log::level::EMERG, text.as_bytes());
+    log::complain(worker, "[ALERT]", &format!("{kind} '{name}' has no server available!"));
+}

@@ -1,0 +1,58 @@
+//! Slow starts of servers move on by themselves, whether the servers are checked or not.
+
+use balance::OpState;
+use engine::state::runtime::{Proxy, Shared};
+use engine::state::worker::Worker;
+use reactor::{Class, Tick};
+use std::rc::Rc;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// How often a weight is looked at during one slow start.
+const STEPS: u64 = 20;
+
+/// Has the weight of a server grow, if it begins slowly and no task sees to that yet.
+pub(crate) fn begin(worker: &Worker, backend: &Proxy, slot: usize) {
+    if let Some(worker) = worker.handle()
+        && claims(&worker.shared, backend.index, slot)
+    {
+        let run = run(worker.clone(), backend.index, slot);
+        worker.thread.scheduler().spawn(Class::Normal, run);
+    }
+}
+
+/// The same for all servers that a process before has left in the middle of it.
+pub(crate) fn resume_all(worker: &Worker) {
+    for backend in &worker.shared.proxies {
+        let servers = backend.back.iter().flat_map(|back| &back.servers);
+        servers.for_each(|server| begin(worker, backend, server.state.slot()));
+    }
+}
+
+/// Whether a server begins slowly and nobody has claimed it.
+fn claims(shared: &Shared, backend: usize, slot: usize) -> bool {
+    let back = shared.proxies.get(backend).and_then(|backend| backend.back.as_ref());
+    let server = back.and_then(|back| back.servers.get(slot));
+    server.is_some_and(|server| {
+        server.state.state().0 == OpState::Starting && !server.warming.swap(true, SeqCst)
+    })
+}
+
+async fn run(worker: Rc<Worker>, backend: usize, slot: usize) {
+    let Some(back) = worker.shared.proxies.get(backend).and_then(|it| it.back.as_ref()) else {
+        return;
+    };
+    let Some(server) = back.servers.get(slot) else { return };
+    let step = (server.settings.balance.slowstart_ms / STEPS).clamp(1, Tick::MAX_SPAN_MS.into());
+    loop {
+        while server.state.state().0 == OpState::Starting {
+            let due = worker.thread.tick().plus_ms(step as u32);
+            worker.thread.scheduler().wait(Some(due)).await;
+            back.balancer.warm_up(slot, worker.millis());
+        }
+        server.warming.store(false, SeqCst);
+        // It may have come up again before the others could see that.
+        if !claims(&worker.shared, backend, slot) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Servers that follow another one (`track`): whatever becomes of it becomes of them.
+//!
+//! Those that began to follow last are told first, as HAProxy does. Chains end: the configuration
+//! has no loops, and a server that is added follows only one that was there from the start.
+
+use crate::servers::events;
+use crate::servers::events::Cause;
+use balance::{Admin, Change};
+pub(crate) use engine::state::backend::tracking::At;
+use engine::state::runtime::{Proxy, Server, Shared};
+use engine::state::worker::Worker;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Makes the servers that are followed know their followers; who leads others before those,
+/// wherever they stand in the file, so that a state goes down a whole chain.
+pub fn introduce_all(shared: &Shared) {
+    let mut all = Vec::new();
+    for proxy in &shared.proxies {
+        let servers = proxy.back.iter().flat_map(|back| &back.servers);
+        all.extend(servers.map(|server| (leaders(shared, server), proxy, server)));
+    }
+    all.sort_by_key(|(leaders, ..)| *leaders);
+    all.into_iter().for_each(|(_, proxy, server)| introduce(shared, proxy, server));
+}
+
+/// How many servers stand above one in its chain.
+fn leaders(shared: &Shared, server: &Server) -> usize {
+    let next = |server: &&Server| leader(shared, server).map(|(_, leader)| leader);
+    std::iter::successors(next(&server), next).count()
+}
+
+/// Makes the server that this one follows know it, and takes over its state.
+pub fn introduce(shared: &Shared, proxy: &Proxy, server: &Server) {
+    let (Some((_, leader)), Some(back)) = (leader(shared, server), &proxy.back) else { return };
+    let slot = server.state.slot();
+    leader.followers.push(At { backend: proxy.index, slot });
+    server.checks_off.store(leader.checks_off.load(Relaxed), Relaxed);
+    let admin = leader.state.state().1;
+    let now = server.state.changed_ms();
+    if admin.in_maint() {
+        back.balancer.set_admin(slot, Admin::INHERITED_MAINT, Admin::default(), now);
+    }
+    back.balancer.follow_state(slot, &leader.state, now);
+}
+
+/// The server that one follows.
+fn leader<'s>(shared: &'s Shared, server: &Server) -> Option<(&'s Arc<Proxy>, &'s Server)> {
+    let track = server.settings.balance.track.as_ref()?;
+    let proxy = shared.backend(&track.backend)?;
+    let back = proxy.back.as_ref()?;
+    let slot = back.servers.slot_of(|server| server.state.name() == track.server)?;
+    Some((proxy, &back.servers[slot]))
+}
+
+/// The checks of a server are suspended, or run again: those that follow it are shown so.
+pub fn suspend_checks(shared: &Shared, server: &Server, off: bool) {
+    server.checks_off.store(off, Relaxed);
+    followers(shared, server).for_each(|(_, follower)| suspend_checks(shared, follower, off));
+}
+
+/// Whether others follow a server.
+pub fn is_followed(shared: &Shared, server: &Server) -> bool {
+    followers(shared, server).next().is_some()
+}
+
+fn followers<'s>(
+    shared: &'s Shared,
+    server: &'s Server,
+) -> impl Iterator<Item = (&'s Arc<Proxy>, &'s Server)> {
+    server.followers.iter().rev().filter_map(|at| {
+        let proxy = shared.proxies.get(at.backend)?;
+        Some((proxy, proxy.back.as_ref()?.servers.get(at.slot)?))
+    })
+}
+
+/// The operational state of a server has changed: that of its followers does too.
+pub(crate) fn changed(worker: &Worker, server: &Server) {
+    if server.followers.is_empty() {
+        return;
+    }
+    for (proxy, follower) in followers(&worker.shared, server) {
+        follow(worker, proxy, follower, server);
+    }
+}
+
+fn follow(worker: &Worker, proxy: &Proxy, follower: &Server, leader: &Server) {
+    let Some(back) = &proxy.back else { return };
+    let slot = follower.state.slot();
+    let change = back.balancer.follow_state(slot, &leader.state, worker.millis());
+    if let (Some(track), true) = (&follower.settings.balance.track, change != Change::None) {
+        events::server_changed(worker, proxy, slot, change, Cause::Tracked(track));
+    }
+}
+
+/// Administrative bits of a server were set or cleared: its followers inherit them.
+pub(crate) fn administered(worker: &Worker, server: &Server, before: Admin) {
+    if server.followers.is_empty() {
+        return;
+    }
+    let now = server.state.state().1;
+    let mut set = Admin::default();
+    let mut clear = Admin::default();
+    let pairs = [
+        (Admin::INHERITED_MAINT, before.in_maint(), now.in_maint()),
+        (Admin::INHERITED_DRAIN, before.in_drain(), now.in_drain()),
+    ];
+    for (bit, was, is) in pairs {
+        match (was, is) {
+            (false, true) => set = set.with(bit),
+            (true, false) => clear = clear.with(bit),
+            _ => {}
+        }
+    }
+    if set == clear {
+        return;
+    }
+    for (proxy, follower) in followers(&worker.shared, server) {
+        let slot = follower.state.slot();
+        if let Some(track) = &follower.settings.balance.track {
+            events::set_admin(worker, proxy, slot, set, clear, Cause::Tracked(track));
+        }
+    }
+}
+
+/// A follower that leaves maintenance is in the state of the one that it follows.
+pub(crate) fn resume(worker: &Worker, proxy: &Proxy, follower: &Server) {
+    if let (Some((_, leader)), Some(back)) = (leader(&worker.shared, follower), &proxy.back) {
+        back.balancer.follow_state(follower.state.slot(), &leader.state, worker.millis());
+    }
+}

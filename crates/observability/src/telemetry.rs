@@ -1,0 +1,10 @@
+//! Records of traffic: access logs, accounting, traces, the flight recorder, the list of streams.
+
+pub mod accounting;
+pub mod contstats;
+pub mod flight_recorder;
+pub mod h2_byte_count;
+pub mod history;
+pub mod last_invalid;
+pub mod sample_context;
+pub mod trace;

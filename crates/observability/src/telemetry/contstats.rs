@@ -1,0 +1,42 @@
+//! `option contstats`: takes long transfers into the counters while they last.
+
+use crate::telemetry::accounting;
+use engine::state::session::transaction::Transaction;
+use stdx::Tick;
+
+/// How often a transfer is counted at most, in milliseconds.
+const EVERY_MS: u32 = 5_000;
+
+/// When a transfer is to be counted next; `None` without the option.
+#[derive(Debug)]
+pub struct Meter(Option<Tick>);
+
+impl Meter {
+    /// For a transfer that begins.
+    pub fn begin(tx: &Transaction) -> Self {
+        let front = tx.client.proxy.settings.front.as_ref();
+        let continuous = front.is_some_and(|front| front.continuous_stats);
+        Self(continuous.then(|| tx.worker.thread.tick().plus_ms(EVERY_MS)))
+    }
+
+    /// Counts the bytes that have passed if it is time to. Returns when it will be, if there are
+    /// some that are not counted.
+    #[inline]
+    pub fn read(
+        &mut self,
+        tx: &mut Transaction,
+        bytes: impl FnOnce(&Transaction) -> (u64, u64),
+    ) -> Option<Tick> {
+        let due = self.0?;
+        let (now, bytes) = (tx.worker.thread.tick(), bytes(tx));
+        if bytes == tx.notes.journal.bytes_counted {
+            return None;
+        }
+        if !due.is_due(now) {
+            return Some(due);
+        }
+        accounting::count_bytes(tx, bytes);
+        self.0 = Some(now.plus_ms(EVERY_MS));
+        None
+    }
+}

@@ -1,0 +1,74 @@
+//! The bytes that the messages of a client's HTTP/2 stream count for.
+//!
+//! A head of HTTP/2 has no text of its own, and what it takes on the wire depends on what was said
+//! before. So it counts as HAProxy counts it, which was found by experiment: the words of its start
+//! line, its names and its values, and what each message takes beside; of a response as the server
+//! has sent it. Payload counts as it is.
+
+use engine::state::session::transaction::Transaction;
+use htx::{Fields, Head};
+use mux::BodyKind;
+
+/// What a head takes beside its words.
+const BESIDE: usize = 21;
+/// `HTTP/2.0` or `HTTP/1.1`.
+const VERSION: usize = 8;
+/// A status.
+const STATUS: usize = 3;
+/// The end of a chunked body, or of trailers.
+const END: usize = 1;
+
+/// What the head of a request counts for.
+pub fn request(head: &Head) -> usize {
+    BESIDE + head.method().len() + head.uri().len() + VERSION + words(head.as_fields())
+}
+
+/// Counts the head of a server's response or interim response, which rules have not changed yet.
+pub fn response(tx: &mut Transaction) {
+    // A server of HTTP/2 gives no reason; what stands in the head is made up.
+    let reasons = tx.server.as_ref().is_some_and(|server| server.mux.is_h1());
+    count(tx, reasons);
+}
+
+/// Counts the head of an answer that the proxy gives by itself, before rules change it, unless
+/// nobody waits for it any more.
+pub fn reply(tx: &mut Transaction) {
+    if !tx.client.socket.is_cancelled() {
+        count(tx, true);
+    }
+}
+
+fn count(tx: &mut Transaction, reasons: bool) {
+    if tx.client.socket.is_stream() {
+        let head = &tx.space.response;
+        let reason = if reasons { head.reason().len() } else { 0 };
+        let size = BESIDE + VERSION + STATUS + reason + words(head.as_fields());
+        tx.notes.journal.bytes_out += size as u64;
+    }
+}
+
+/// Counts what comes behind the body of a request, which is complete.
+pub fn request_end(tx: &mut Transaction) {
+    if tx.client.socket.is_stream() {
+        tx.notes.journal.bytes_in += trailers(&tx.space.up.trailers) as u64;
+    }
+}
+
+/// Counts what comes behind the body of a response, which is complete; `body` is how the server has
+/// delimited it.
+pub fn response_end(tx: &mut Transaction, body: BodyKind) {
+    if tx.client.socket.is_stream() {
+        let framed = tx.server.as_ref().is_some_and(|server| server.mux.is_h1());
+        let section = &tx.space.down.trailers;
+        let bare = framed && body == BodyKind::Chunked && section.is_empty();
+        tx.notes.journal.bytes_out += if bare { END } else { trailers(section) } as u64;
+    }
+}
+
+fn trailers(section: &Fields) -> usize {
+    if section.is_empty() { 0 } else { END + words(section) }
+}
+
+fn words(fields: &Fields) -> usize {
+    fields.iter().map(|field| field.name.len() + field.value.len()).sum()
+}

@@ -1,0 +1,66 @@
+//! Emits the events of the `trace` commands (management.txt 9.3).
+//!
+//! While nobody watches, a trace point is one load of a word that commands alone change, and a
+//! branch; all that makes and writes a line is out of line. Sources and their words stand in
+//! [`engine::state::records::trace`], the places that tell something in
+//! [`points`], and how it reads in `text`.
+
+pub mod points;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use crate::logging::log;
+use engine::state::records::anon::Anon;
+use engine::state::records::trace::place::Place;
+use engine::state::records::trace::state::State;
+use engine::state::records::trace::words::{Event, Level, Source, Verbosity};
+use engine::state::worker::Worker;
+use std::fmt::Write as _;
+use std::panic::Location;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Something that has happened.
+struct Said {
+    source: Source,
+    event: Event,
+    level: Level,
+    at: &'static Location<'static>,
+}
+
+/// How it is told.
+#[derive(Clone, Copy, Debug)]
+struct Style {
+    verbosity: Verbosity,
+    anon: Anon,
+}
+
+/// Takes what has happened to its source, and writes its line if that one wants it.
+fn tell(worker: &Worker, said: &Said, place: &Place, write: impl FnOnce(Style, &mut String)) {
+    let traces = &worker.shared.traces;
+    if traces.armed.0.load(Relaxed) & said.source.bit() == 0 {
+        return;
+    }
+    let heard = |state: &mut State| {
+        let wanted = state.hear(said.event, said.level, place);
+        let style = Style { verbosity: state.verbosity, anon: state.anon };
+        (style, state.sink.clone().filter(|_| wanted))
+    };
+    let (style, Some(sink)) = traces.with(said.source, heard) else { return };
+    let mut line = String::new();
+    let file = said.at.file();
+    let file = file.rsplit_once('/').map_or(file, |(_, name)| name);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        line,
+        "[{:02}|{}|{}|{file}:{}] ",
+        worker.thread.index,
+        said.source.name(),
+        said.level as u8,
+        said.at.line()
+    );
+    write(style, &mut line);
+    if !log::tell(worker, &sink, line.as_bytes()) {
+        traces.with(said.source, |state| state.dropped += 1);
+    }
+}

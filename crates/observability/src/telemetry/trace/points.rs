@@ -1,0 +1,232 @@
+//! The points at which something is told, and the calls that do it.
+//!
+//! A call is one load and a branch where it stands; the rest is cold. Data is told of per step of
+//! an exchange, never per piece.
+
+use super::{Said, tell, text};
+use engine::state::records::trace::place::{Key, Place};
+use engine::state::records::trace::words::{Event, Level, Source};
+use engine::state::session::client::Client;
+use engine::state::session::transaction::Transaction;
+use engine::state::worker::Worker;
+use settings::Mode;
+use std::panic::Location;
+
+/// Whose word something is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Voice {
+    /// That of the stream.
+    Stream,
+    /// That of HTTP as spoken with the client.
+    Front,
+    /// That of HTTP as spoken with the server.
+    Back,
+}
+
+/// The message that something is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum About {
+    Neither,
+    Request,
+    Response,
+}
+
+/// Something that a transaction tells.
+pub struct Point {
+    pub(super) voice: Voice,
+    pub(super) about: About,
+    pub(super) event: Event,
+    pub(super) level: Level,
+    pub(super) text: &'static str,
+}
+
+/// A table of points, one a line: its name, whose word it is, the message, the event, the level and
+/// the words.
+macro_rules! points {
+    ($($name:ident: $voice:ident, $about:ident, $event:ident, $level:ident, $text:literal;)*) => {
+        $(#[doc = $text] pub static $name: Point = Point {
+            voice: Voice::$voice,
+            about: About::$about,
+            event: Event::$event,
+            level: Level::$level,
+            text: $text,
+        };)*
+    };
+}
+
+// The version of HTTP goes before the words of `Front` and `Back`.
+points! {
+    STREAM_NEW: Stream, Neither, New, User, "new stream";
+    REQUEST: Stream, Request, Analysed, User, "request received";
+    ROUTED: Stream, Request, Routed, User, "backend chosen";
+    CONNECTED: Stream, Request, Connection, User, "server connected";
+    UNCONNECTED: Stream, Request, Connection, User, "attempt to reach a server failed";
+    RESPONSE: Stream, Response, Analysed, User, "response received";
+    FAILED: Stream, Request, Error, Error, "stream failed";
+    STREAM_END: Stream, Response, End, User, "stream ended";
+
+    HTTP_NEW: Front, Neither, New, State, "stream begun";
+    HTTP_END: Front, Neither, End, State, "stream ended";
+    REQUEST_IN: Front, Request, HeadReceived, User, "request headers received";
+    REQUEST_BAD: Front, Neither, Error, Error, "request malformed, cut off or late";
+    REQUEST_OUT: Back, Request, HeadSent, User, "request headers for the server";
+    REQUEST_MOVED: Front, Neither, DataReceived, Data, "request payload received";
+    REQUEST_WROTE: Back, Neither, DataSent, Data, "request bytes sent";
+    REQUEST_ALL_IN: Front, Neither, EndReceived, User, "request fully received";
+    REQUEST_ALL_OUT: Back, Neither, EndSent, User, "request fully sent";
+    RESPONSE_IN: Back, Response, HeadReceived, User, "response headers received";
+    RESPONSE_BAD: Back, Neither, Error, Error, "response malformed";
+    RESPONSE_OUT: Front, Response, HeadSent, User, "response headers for the client";
+    RESPONSE_MOVED: Back, Neither, DataReceived, Data, "response payload received";
+    RESPONSE_WROTE: Front, Neither, DataSent, Data, "response bytes sent";
+    RESPONSE_ALL_IN: Back, Neither, EndReceived, User, "response fully received";
+    RESPONSE_ALL_OUT: Front, Neither, EndSent, User, "response fully sent";
+}
+
+/// A transaction tells something.
+#[inline]
+#[track_caller]
+pub fn at(tx: &Transaction, point: &'static Point) {
+    if tx.worker.shared.traces.any() {
+        of_transaction(tx, point, None, Location::caller());
+    }
+}
+
+/// A transaction tells how many bytes have moved since `before`, if any.
+#[inline]
+#[track_caller]
+pub fn moved(tx: &Transaction, point: &'static Point, before: u64, now: u64) {
+    if tx.worker.shared.traces.any() && now != before {
+        of_transaction(tx, point, Some(now.saturating_sub(before)), Location::caller());
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn of_transaction(
+    tx: &Transaction,
+    point: &'static Point,
+    value: Option<u64>,
+    at: &'static Location<'static>,
+) {
+    let of = |is_h1| if is_h1 { Source::H1 } else { Source::H2 };
+    let source = match point.voice {
+        Voice::Stream => Source::Stream,
+        // Bytes that nobody understands are no messages.
+        _ if tx.client.mode == Mode::Tcp => return,
+        Voice::Front => of(tx.client.mux.is_h1()),
+        Voice::Back => match &tx.server {
+            Some(server) => of(server.mux.is_h1()),
+            None => return,
+        },
+    };
+    let place = Place {
+        backend: tx.backend.as_ref().map(|backend| backend.index),
+        slot: tx.claim.as_ref().map(|claim| claim.slot()),
+        stream: Some(tx.client.requests),
+        ..of_client(&tx.client)
+    };
+    let said = Said { source, event: point.event, level: point.level, at };
+    tell(&tx.worker, &said, &place, |style, out| {
+        text::transaction(tx, (point, source), (style, value), out);
+    });
+}
+
+fn of_client(client: &Client) -> Place {
+    Place {
+        thread: client.worker.thread.index,
+        frontend: Some(client.proxy.index),
+        bind: client.bind,
+        client: Some(client.id),
+        ..Place::default()
+    }
+}
+
+/// Something that a connection of a client tells.
+pub struct OfClient {
+    source: Source,
+    event: Event,
+    level: Level,
+    pub(super) text: &'static str,
+}
+
+/// The same for connections of clients: the source, the event, the level and the words.
+macro_rules! of_clients {
+    ($($name:ident: $source:ident, $event:ident, $level:ident, $text:literal;)*) => {
+        $(#[doc = $text] pub static $name: OfClient = OfClient {
+            source: Source::$source,
+            event: Event::$event,
+            level: Level::$level,
+            text: $text,
+        };)*
+    };
+}
+
+of_clients! {
+    SESSION_NEW: Session, New, User, "new session";
+    SESSION_END: Session, End, User, "connection ended";
+    SESSION_REFUSED: Session, Error, Error, "refused by a rule";
+    H2_OPENED: H2, Opened, State, "H2 connection begun";
+    H2_CLOSED: H2, Closed, State, "H2 connection ended";
+}
+
+/// A connection of a client tells something.
+#[inline]
+#[track_caller]
+pub fn client(client: &Client, point: &'static OfClient) {
+    if client.worker.shared.traces.any() {
+        of_a_client(client, point, Location::caller());
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn of_a_client(client: &Client, point: &'static OfClient, at: &'static Location<'static>) {
+    let said = Said { source: point.source, event: point.event, level: point.level, at };
+    tell(&client.worker, &said, &of_client(client), |style, out| {
+        text::client(client, point.text, style, out);
+    });
+}
+
+/// What is told of a check.
+pub struct Check {
+    /// Name of the backend.
+    pub backend: String,
+    /// Name of the server.
+    pub server: String,
+    /// The index of the backend, and the slot.
+    pub key: Key,
+    /// It asks the agent.
+    pub agent: bool,
+    /// How it ended.
+    pub result: Option<balance::CheckResult>,
+}
+
+/// A check begins, or has ended.
+#[inline]
+#[track_caller]
+pub fn check(worker: &Worker, check: impl FnOnce() -> Option<Check>) {
+    if worker.shared.traces.any()
+        && let Some(check) = check()
+    {
+        of_check(worker, &check, Location::caller());
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn of_check(worker: &Worker, check: &Check, at: &'static Location<'static>) {
+    let place = Place { thread: worker.thread.index, check: Some(check.key), ..Place::default() };
+    let say = |event, level, words: &str| {
+        let said = Said { source: Source::Check, event, level, at };
+        tell(worker, &said, &place, |style, out| text::check(check, words, style, out));
+    };
+    let Some(result) = &check.result else {
+        return say(Event::New, Level::User, "check started");
+    };
+    match result.status.verdict() {
+        balance::Verdict::Failed => say(Event::Failed, Level::Error, "check failed"),
+        _ => say(Event::Passed, Level::User, "check passed"),
+    }
+    say(Event::End, Level::State, "check ended");
+}

@@ -1,0 +1,177 @@
+//! Traces: what starts, pauses, stops and narrows one.
+
+use engine::state::records::trace::Traces;
+use engine::state::records::trace::place::Place;
+use engine::state::records::trace::state::{Phase, State};
+use engine::state::records::trace::words::{CRITERIA, Criterion, Event, Level, Source};
+
+/// A trace of streams that tells everything.
+fn running() -> State {
+    let mut state = State::new(Source::Stream);
+    state.level = Level::Developer;
+    state.enter(Phase::Running);
+    state
+}
+
+fn place(client: u64, backend: Option<usize>) -> Place {
+    Place { client: Some(client), backend, frontend: Some(0), stream: Some(0), ..Place::default() }
+}
+
+fn hears(state: &mut State, event: Event) -> bool {
+    state.hear(event, Level::User, &place(1, None))
+}
+
+#[test]
+fn nothing_is_heard_before_the_start_and_after_the_stop() {
+    let mut state = State::new(Source::Stream);
+    state.start = Event::New.bit();
+    assert!(!hears(&mut state, Event::New), "events start nothing that was stopped");
+    state.enter(Phase::Running);
+    assert!(hears(&mut state, Event::New) && hears(&mut state, Event::End));
+    state.enter(Phase::Stopped);
+    assert!(!hears(&mut state, Event::New));
+}
+
+#[test]
+fn levels_and_events_choose_what_is_told() {
+    let mut state = running();
+    state.level = Level::User;
+    let place = place(1, None);
+    assert!(state.hear(Event::New, Level::Error, &place));
+    assert!(!state.hear(Event::New, Level::Proto, &place));
+    state.report = Event::End.bit();
+    assert!(!hears(&mut state, Event::New));
+    assert!(hears(&mut state, Event::End));
+}
+
+#[test]
+fn events_start_pause_and_stop() {
+    let mut state = running();
+    state.enter(Phase::Waiting);
+    state.start = Event::New.bit();
+    state.pause = Event::End.bit();
+    state.stop = Event::Error.bit();
+    assert!(!hears(&mut state, Event::Analysed));
+    // What starts is told, and what ends is the last that is.
+    assert!(hears(&mut state, Event::New));
+    assert!(hears(&mut state, Event::End));
+    assert_eq!(state.phase(), Phase::Waiting);
+    assert!(!hears(&mut state, Event::Analysed));
+    assert!(hears(&mut state, Event::New) && hears(&mut state, Event::Error));
+    assert_eq!(state.phase(), Phase::Stopped);
+    assert!(!hears(&mut state, Event::New));
+}
+
+#[test]
+fn what_is_not_told_starts_and_stops_still() {
+    let mut state = running();
+    state.level = Level::User;
+    state.enter(Phase::Waiting);
+    state.report = Event::End.bit();
+    state.start = Event::New.bit();
+    assert!(!state.hear(Event::New, Level::Developer, &place(1, None)));
+    assert_eq!(state.phase(), Phase::Running);
+    // Without a single event that is told, nothing happens at all.
+    state.enter(Phase::Waiting);
+    state.report = 0;
+    assert!(!hears(&mut state, Event::New));
+    assert_eq!(state.phase(), Phase::Waiting);
+}
+
+#[test]
+fn it_sticks_to_the_first_that_it_meets() {
+    let mut state = running();
+    state.lock_on(Criterion::Session);
+    assert!(state.hear(Event::New, Level::User, &place(1, None)));
+    assert!(!state.hear(Event::New, Level::User, &place(2, None)));
+    assert!(state.hear(Event::End, Level::User, &place(1, None)));
+    // The same number on another thread is somebody else.
+    let elsewhere = Place { thread: 1, ..place(1, None) };
+    assert!(!state.hear(Event::New, Level::User, &elsewhere));
+    state.lock_on(Criterion::Session);
+    assert!(state.hear(Event::New, Level::User, &place(2, None)));
+    assert!(!state.hear(Event::New, Level::User, &place(1, None)));
+}
+
+#[test]
+fn a_place_that_is_not_known_yet_is_waited_for() {
+    let mut state = running();
+    state.lock_on(Criterion::Backend);
+    assert!(state.hear(Event::New, Level::User, &place(1, None)));
+    assert!(state.hear(Event::Routed, Level::User, &place(1, Some(3))));
+    assert!(!state.hear(Event::Routed, Level::User, &place(2, Some(4))));
+    assert!(!state.hear(Event::New, Level::User, &place(2, None)));
+    assert!(state.hear(Event::End, Level::User, &place(2, Some(3))));
+}
+
+#[test]
+fn a_pause_gives_up_what_it_sticks_to() {
+    let mut state = running();
+    state.lock_on(Criterion::Session);
+    (state.start, state.pause) = (Event::New.bit(), Event::End.bit());
+    assert!(state.hear(Event::New, Level::User, &place(1, None)));
+    assert!(!state.hear(Event::End, Level::User, &place(2, None)), "not the one that it watches");
+    assert!(state.hear(Event::End, Level::User, &place(1, None)));
+    assert!(state.hear(Event::New, Level::User, &place(2, None)));
+    assert!(!state.hear(Event::New, Level::User, &place(1, None)));
+}
+
+#[test]
+fn every_criterion_tells_places_apart() {
+    let one = Place {
+        thread: 0,
+        frontend: Some(1),
+        bind: 2,
+        backend: Some(3),
+        slot: Some(4),
+        client: Some(5),
+        stream: Some(6),
+        check: Some([7, 8]),
+    };
+    let other = Place {
+        thread: 1,
+        frontend: Some(2),
+        backend: Some(4),
+        client: Some(6),
+        check: Some([8, 8]),
+        ..one
+    };
+    for (criterion, name, _) in CRITERIA {
+        let apart = one.of(criterion) != other.of(criterion);
+        assert_eq!(apart, criterion != Criterion::Nothing, "{name}");
+        assert!(Source::ALL.iter().any(|source| source.knows(criterion)), "{name}");
+    }
+}
+
+#[test]
+fn only_what_runs_or_waits_has_trace_points_look() {
+    let traces = Traces::default();
+    assert!(!traces.any());
+    traces.with(Source::H1, |state| state.enter(Phase::Waiting));
+    traces.with(Source::Check, |state| state.enter(Phase::Running));
+    assert!(traces.any());
+    traces.with(Source::H1, |state| state.report = 0);
+    assert!(traces.any());
+    traces.with(Source::Check, |state| state.stop = Event::Failed.bit());
+    assert!(traces.any());
+    let place = Place::default();
+    traces.with(Source::Check, |state| state.hear(Event::Failed, Level::Error, &place));
+    assert!(!traces.any(), "an event that stops the last one counts like a command");
+    traces.with(Source::H1, |state| state.report = 1);
+    assert!(traces.any());
+    traces.stop_all();
+    assert!(!traces.any());
+}
+
+#[test]
+fn names_are_told_apart() {
+    for source in Source::ALL {
+        assert_eq!(Source::find(source.name()), Some(source));
+        let events = source.events();
+        assert_eq!(source.all_events().count_ones() as usize, events.len(), "{}", source.name());
+        for (event, name, _) in events {
+            let same = events.iter().filter(|(other, own, _)| own == name && other == event);
+            assert_eq!(same.count(), 1, "{name}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The text of trace lines, by verbosity.
+//!
+//! Bytes of peers are shown so that they cannot be taken for lines of the proxy's own: what is not
+//! a printing character of ASCII is escaped. In the anonymized mode what names somebody or
+//! something is a hash: proxies, servers, addresses, URIs, reasons and values of header fields.
+
+use super::Style;
+use super::points::{About, Check, Point, Voice};
+use crate::telemetry::accounting;
+use engine::state::records::anon::Anon;
+use engine::state::records::trace::words::{Event, Source, Verbosity};
+use engine::state::session::client::Client;
+use engine::state::session::transaction::Transaction;
+use htx::Head;
+use std::fmt::Write as _;
+
+/// What a transaction tells.
+pub(super) fn transaction(
+    tx: &Transaction,
+    (point, source): (&Point, Source),
+    (style, value): (Style, Option<u64>),
+    out: &mut String,
+) {
+    let Style { verbosity, anon } = style;
+    match source {
+        Source::H1 => out.push_str("H1 "),
+        Source::H2 => out.push_str("H2 "),
+        _ => {}
+    }
+    out.push_str(point.text);
+    if verbosity == Verbosity::Quiet {
+        return;
+    }
+    out.push_str(match point.voice {
+        Voice::Stream => " :",
+        Voice::Front => " : [F]",
+        Voice::Back => " : [B]",
+    });
+    names(tx, anon, out);
+    if let Some(value) = value {
+        put(out, format_args!(" - VAL={value}"));
+    }
+    if matches!(point.event, Event::End | Event::Error) {
+        let journal = &tx.notes.journal;
+        let ends = [journal.cause.letter(), journal.phase.letter()];
+        put(out, format_args!(" - status={} state={}", journal.status, ends.escape_ascii()));
+    }
+    if verbosity >= Verbosity::Minimal {
+        connection(&tx.client, anon, out);
+        put(out, format_args!(" strm={}", tx.client.requests));
+    }
+    if verbosity >= Verbosity::Simple {
+        message(tx, point.about, style, out);
+    }
+    if verbosity >= Verbosity::Complete {
+        progress(tx, out);
+    }
+}
+
+/// Whom it is about, as far as that is known.
+fn names(tx: &Transaction, anon: Anon, out: &mut String) {
+    put(out, format_args!(" fe={}", anon.word(tx.client.proxy.name())));
+    if let Some(backend) = &tx.backend {
+        put(out, format_args!(" be={}", anon.word(backend.name())));
+    }
+    if let Some(claim) = &tx.claim {
+        put(out, format_args!(" srv={}", anon.word(claim.server().state.name())));
+    }
+}
+
+fn connection(client: &Client, anon: Anon, out: &mut String) {
+    put(out, format_args!(" - conn={}.{}", client.worker.thread.index, client.id));
+    if let Some(peer) = client.rare.source.or(client.peer) {
+        put(out, format_args!(" src={}", anon.address(peer)));
+    }
+}
+
+/// The message, if it is there still.
+fn message(tx: &Transaction, about: About, style: Style, out: &mut String) {
+    let head = match about {
+        About::Neither => return,
+        About::Request => &tx.space.request,
+        About::Response => &tx.space.response,
+    };
+    if head.is_empty() {
+        return;
+    }
+    first_line(head, style.anon, out);
+    if style.verbosity >= Verbosity::Advanced {
+        for field in head.fields() {
+            let (name, value) = (field.name.escape_ascii(), style.anon.bytes(field.value));
+            put(out, format_args!("\n\t{name}: {value}"));
+        }
+    }
+}
+
+fn first_line(head: &Head, anon: Anon, out: &mut String) {
+    let version = head.version();
+    if head.is_request() {
+        let (method, uri) = (head.method().escape_ascii(), anon.bytes(head.uri()));
+        put(out, format_args!(" - \"{method} {uri} {}\"", version.token()));
+    } else {
+        let reason = anon.bytes(head.reason());
+        put(out, format_args!(" - \"{} {} {reason}\"", version.token(), head.status()));
+    }
+}
+
+/// How far it has come.
+fn progress(tx: &Transaction, out: &mut String) {
+    let journal = &tx.notes.journal;
+    let (received, sent) = match journal.ended {
+        0 => accounting::bytes_so_far(tx),
+        // All has been added up.
+        _ => (journal.bytes_in, journal.bytes_out),
+    };
+    let micros = tx.worker.thread.nanos().saturating_sub(journal.first_byte) / 1_000;
+    put(out, format_args!("\n\trx={received} tx={sent} us={micros} retries={}", journal.retries));
+}
+
+/// What a connection of a client tells.
+pub(super) fn client(client: &Client, words: &str, style: Style, out: &mut String) {
+    let Style { verbosity, anon } = style;
+    out.push_str(words);
+    if verbosity == Verbosity::Quiet {
+        return;
+    }
+    put(out, format_args!(" : fe={}", anon.word(client.proxy.name())));
+    if verbosity >= Verbosity::Minimal {
+        connection(client, anon, out);
+    }
+    if verbosity >= Verbosity::Complete {
+        put(out, format_args!("\n\treqs={}", client.requests));
+    }
+}
+
+/// What a check tells.
+pub(super) fn check(check: &Check, words: &str, style: Style, out: &mut String) {
+    let Style { verbosity, anon } = style;
+    out.push_str(if check.agent { "agent " } else { "health " });
+    out.push_str(words);
+    if verbosity == Verbosity::Quiet {
+        return;
+    }
+    let (backend, server) = (anon.word(&check.backend), anon.word(&check.server));
+    put(out, format_args!(" : be={backend} srv={server}"));
+    let Some(result) = &check.result else { return };
+    put(out, format_args!(" - {}", result.status.code()));
+    if verbosity >= Verbosity::Simple {
+        put(out, format_args!(" \"{}\"", result.status.description()));
+    }
+    if verbosity >= Verbosity::Complete {
+        put(out, format_args!("\n\tms={}", result.duration_ms));
+    }
+}
+
+/// Appends; writing to a string cannot fail.
+fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
+    let _ = out.write_fmt(text);
+}

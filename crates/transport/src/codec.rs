@@ -1,0 +1,374 @@
+//! Reads and writes messages on a [`crate::channel::Link`], whatever the version
+//! of HTTP.
+
+use crate::h2::Half;
+use htx::{Fields, Head, Version};
+use mux::h1::{self, BodyStep, DataFraming, Eof, HeadStep};
+use mux::{BodyKind, MessageError};
+use wire::Sink;
+use wire::h1::encode;
+
+/// The protocol machine of one side of a transaction.
+#[derive(Debug)]
+pub enum Machine {
+    /// HTTP/1: the machine is the connection's.
+    H1(h1::H1Conn),
+    /// HTTP/2: the machine is that of many streams.
+    H2(Half),
+}
+
+impl Machine {
+    /// Applies the mode of another proxy; see [`h1::Conn::raise_mode`].
+    #[inline]
+    pub fn raise_mode(&mut self, mode: h1::ConnectionMode) {
+        match self {
+            Self::H1(conn) => conn.raise_mode(mode),
+            Self::H2(_) => {}
+        }
+    }
+
+    /// Decides that this connection closes after the current exchange.
+    #[inline]
+    pub fn close_after_message(&mut self) {
+        match self {
+            Self::H1(conn) => conn.close_after_message(),
+            Self::H2(_) => {}
+        }
+    }
+
+    /// Breaches of the protocol by the peer; only those of HTTP/2 are counted.
+    pub fn glitches(&self) -> i64 {
+        match self {
+            Self::H1(_) => 0,
+            Self::H2(half) => half.glitches().into(),
+        }
+    }
+
+    /// A request does not say that its connection closes behind it.
+    #[inline]
+    pub fn pretend_keep_alive(&mut self) {
+        match self {
+            Self::H1(conn) => conn.pretend_keep_alive(),
+            Self::H2(_) => {}
+        }
+    }
+
+    /// Whether the client takes interim responses.
+    pub fn takes_interim(&self) -> bool {
+        match self {
+            Self::H1(conn) => conn.takes_interim(),
+            Self::H2(_) => true,
+        }
+    }
+
+    /// Whether the incoming message had ambiguous framing.
+    #[inline]
+    pub fn is_ambiguous(&self) -> bool {
+        match self {
+            Self::H1(conn) => conn.is_ambiguous(),
+            Self::H2(_) => false,
+        }
+    }
+
+    /// Whether the peer has said that it sends no further message.
+    #[inline]
+    pub fn peer_closes(&self) -> bool {
+        match self {
+            Self::H1(conn) => conn.peer_closes(),
+            Self::H2(_) => false,
+        }
+    }
+
+    /// Whether both messages are complete and another exchange may follow here.
+    #[inline]
+    pub fn can_reuse(&self) -> bool {
+        match self {
+            Self::H1(conn) => conn.can_reuse(),
+            Self::H2(_) => false,
+        }
+    }
+
+    /// Whether the incoming message is complete.
+    #[inline]
+    pub fn has_received_all(&self) -> bool {
+        match self {
+            Self::H1(conn) => conn.has_received_all(),
+            Self::H2(half) => half.has_received_all(),
+        }
+    }
+
+    /// Whether the outgoing message is complete.
+    #[inline]
+    pub fn has_sent_all(&self) -> bool {
+        match self {
+            Self::H1(conn) => conn.has_sent_all(),
+            Self::H2(half) => half.has_sent_all(),
+        }
+    }
+
+    /// Whether the final head of the outgoing message was encoded.
+    #[inline]
+    pub fn has_sent_head(&self) -> bool {
+        match self {
+            Self::H1(conn) => conn.has_sent_head(),
+            Self::H2(half) => half.has_sent_head(),
+        }
+    }
+
+    /// Whether opaque bytes are carried.
+    #[inline]
+    pub fn is_tunnel(&self) -> bool {
+        match self {
+            Self::H1(conn) => conn.is_tunnel(),
+            Self::H2(half) => half.is_tunnel(),
+        }
+    }
+
+    /// Turns the request's direction of a tunnel into opaque bytes, because the request is
+    /// complete. Streams of HTTP/2 have no request with a body that begins a tunnel.
+    pub fn tunnel_behind_request(&mut self) {
+        if let Self::H1(conn) = self {
+            conn.tunnel_behind_request();
+        }
+    }
+
+    /// Payload bytes received of the current message.
+    #[inline]
+    pub fn payload_received(&self) -> u64 {
+        match self {
+            Self::H1(conn) => conn.payload_received(),
+            Self::H2(half) => half.payload_received(),
+        }
+    }
+
+    /// Gets ready for the next exchange.
+    #[inline]
+    pub fn reset_for_next(&mut self) {
+        match self {
+            Self::H1(conn) => conn.reset_for_next(),
+            Self::H2(_) => {}
+        }
+    }
+
+    /// Looks for the next head, at the front of `input` where that is where heads are.
+    #[inline]
+    pub fn handle_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, MessageError> {
+        match self {
+            Self::H1(conn) => conn.handle_head(input, head),
+            Self::H2(half) => half.handle_head(head),
+        }
+    }
+
+    /// Says what is payload at the front of `input`.
+    #[inline]
+    pub fn handle_body(
+        &mut self,
+        input: &[u8],
+        trailers: &mut Fields,
+    ) -> Result<BodyStep, MessageError> {
+        match self {
+            Self::H1(conn) => conn.handle_body(input, trailers),
+            Self::H2(half) => Ok(half.handle_body(input, trailers)),
+        }
+    }
+
+    /// Looks whether the body bytes in the input are well-formed, as far as they have come.
+    #[inline]
+    pub fn check_body(&mut self, input: &[u8]) -> Result<(), MessageError> {
+        match self {
+            Self::H1(conn) => conn.check_body(input),
+            Self::H2(_) => Ok(()),
+        }
+    }
+
+    /// The same, from where earlier looks have come to.
+    pub fn check_more(
+        &mut self,
+        input: &[u8],
+        ahead: &mut h1::CheckedBody,
+    ) -> Result<(), MessageError> {
+        match self {
+            Self::H1(conn) => conn.check_more(input, ahead),
+            Self::H2(_) => Ok(()),
+        }
+    }
+
+    /// Payload that is still to come; `u64::MAX` when nothing announces how much.
+    #[inline]
+    pub(crate) fn payload_left(&self) -> u64 {
+        match self {
+            Self::H1(conn) => conn.payload_left(),
+            Self::H2(half) => half.payload_left(),
+        }
+    }
+
+    /// Whether something goes around each piece of the outgoing payload.
+    #[inline]
+    pub(crate) fn frames_payload(&self) -> bool {
+        match self {
+            Self::H1(conn) => conn.frames_payload(),
+            Self::H2(_) => true,
+        }
+    }
+
+    /// Counts payload that was forwarded unseen; whether the message ended with it.
+    #[inline]
+    pub(crate) fn skip_payload(&mut self, bytes: u64) -> bool {
+        match self {
+            Self::H1(conn) => conn.skip_payload(bytes),
+            // Payload of streams is never forwarded unseen: their frames are in between.
+            Self::H2(half) => half.has_received_all(),
+        }
+    }
+
+    /// Takes note that the peer will send nothing more.
+    #[inline]
+    pub(crate) fn handle_eof(&mut self) -> Eof {
+        match self {
+            Self::H1(conn) => conn.handle_eof(),
+            Self::H2(half) => half.handle_eof(),
+        }
+    }
+
+    /// Makes the fields of `head` right and sends it on its way, into `out` where that is what goes
+    /// to the peer. The result is how the body goes out; see [`h1::Conn::encode_head`].
+    #[inline]
+    pub fn encode_head(
+        &mut self,
+        head: &mut Head,
+        body: BodyKind,
+        out: &mut impl Sink,
+    ) -> BodyKind {
+        match self {
+            Self::H1(conn) => conn.encode_head(head, body, out),
+            Self::H2(half) => half.encode_head(head, body),
+        }
+    }
+
+    /// The same with field names in the case that `adjust` gives, where names have one.
+    pub fn encode_head_with_case<'a>(
+        &mut self,
+        head: &mut Head,
+        body: BodyKind,
+        adjust: &dyn Fn(&[u8]) -> Option<&'a [u8]>,
+        out: &mut impl Sink,
+    ) -> BodyKind {
+        let conn = match self {
+            Self::H1(conn) => conn,
+            Self::H2(half) => return half.encode_head(head, body),
+        };
+        let sent_as = conn.prepare_head(head, body);
+        encode::head_with_case(head, adjust, out);
+        sent_as
+    }
+
+    /// What goes around the next `len` bytes of payload; see [`h1::Conn::encode_data`].
+    #[inline]
+    pub(crate) fn encode_data(&mut self, len: u64) -> Result<DataFraming, MessageError> {
+        match self {
+            Self::H1(conn) => conn.encode_data(len),
+            Self::H2(half) => {
+                half.encode_data(len);
+                Ok(DataFraming::default())
+            }
+        }
+    }
+
+    /// Appends payload with what goes around it. For bodies that stand in memory: what comes from a
+    /// peer is not copied. What the message has no place for is left, and the connection closes.
+    pub fn encode_payload(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let Ok(framing) = self.encode_data(bytes.len() as u64) else {
+            debug_assert!(false, "a body that its head does not announce");
+            return self.close_after_message();
+        };
+        out.extend_from_slice(framing.prefix());
+        out.extend_from_slice(bytes);
+        out.extend_from_slice(framing.suffix());
+    }
+
+    /// Ends the outgoing message. To be called for every message, bodies or not.
+    #[inline]
+    pub fn encode_end(&mut self, trailers: Option<&Fields>, out: &mut impl Sink) {
+        match self {
+            Self::H1(conn) => conn.encode_end(trailers, out),
+            Self::H2(half) => half.encode_end(trailers),
+        }
+    }
+
+    /// Gives up on the outgoing message in the middle.
+    #[inline]
+    pub fn abort(&mut self) {
+        match self {
+            Self::H1(conn) => conn.abort(),
+            Self::H2(half) => half.abort(),
+        }
+    }
+
+    /// Has the client ask again. Clients of HTTP/1 do where a connection closes without a word.
+    pub fn refuse(&mut self) {
+        match self {
+            Self::H1(_) => {}
+            Self::H2(half) => half.refuse(),
+        }
+    }
+
+    /// Whether an answer accepts the upgrade that the incoming request asks for; HTTP/1 clients see
+    /// to that themselves.
+    pub fn is_accepted_by(&self, head: &Head) -> bool {
+        match self {
+            Self::H1(_) => true,
+            Self::H2(half) => half.is_accepted_by(head),
+        }
+    }
+
+    /// Whether the peer has said that it has not looked at the request.
+    pub fn is_refused(&self) -> bool {
+        match self {
+            Self::H1(_) => false,
+            Self::H2(half) => half.is_refused(),
+        }
+    }
+
+    /// Whether a message that has ended too early did so because its connection was closed.
+    pub fn is_lost(&self) -> bool {
+        match self {
+            // There is no other way.
+            Self::H1(_) => true,
+            Self::H2(half) => half.is_lost(),
+        }
+    }
+
+    /// Whether a message was ended here because the peer has broken the rules; of HTTP/1 its head
+    /// tells that.
+    pub fn is_malformed(&self) -> bool {
+        match self {
+            Self::H1(_) => false,
+            Self::H2(half) => half.is_malformed(),
+        }
+    }
+
+    /// The major version of HTTP that it speaks.
+    pub fn major(&self) -> u8 {
+        match self {
+            Self::H1(_) => 1,
+            Self::H2(_) => 2,
+        }
+    }
+
+    /// Whether it is of HTTP/1, where what stands in the input is framed.
+    pub fn is_h1(&self) -> bool {
+        matches!(self, Self::H1(_))
+    }
+
+    /// Tells a client to send the body that it has announced.
+    pub fn encourage(&mut self, out: &mut impl Sink) {
+        match self {
+            Self::H1(_) => out.put(h1::CONTINUE),
+            Self::H2(half) => {
+                let mut head = Head::default();
+                head.set_response(Version::Http2, 100, b"Continue");
+                half.encode_head(&mut head, BodyKind::None);
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The state that the streams of an HTTP/2 connection share: its protocol machine and the task that drives it.
+
+use crate::socket::Transport;
+use mux::h2::{H2Conn, Key};
+use reactor::{TaskId, Thread, Wake};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// A connection's machine on its thread.
+pub struct Session {
+    thread: Rc<Thread>,
+    machine: RefCell<H2Conn>,
+    /// The task that reads and writes.
+    driver: Cell<TaskId>,
+    /// It was woken, and has not run since.
+    nudged: Cell<bool>,
+    /// `http` or `https`.
+    scheme: &'static [u8],
+    /// The connection ends without a word to the peer.
+    vanishes: Cell<bool>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A session that the running task drives.
+    pub fn new(thread: &Rc<Thread>, machine: H2Conn, scheme: &'static [u8]) -> Rc<Self> {
+        Rc::new(Self {
+            thread: thread.clone(),
+            machine: RefCell::new(machine),
+            driver: Cell::new(thread.scheduler().current()),
+            nudged: Cell::new(false),
+            scheme,
+            vanishes: Cell::new(false),
+        })
+    }
+
+    /// The thread of the connection.
+    pub fn thread(&self) -> &Rc<Thread> {
+        &self.thread
+    }
+
+    pub(crate) fn scheme(&self) -> &'static [u8] {
+        self.scheme
+    }
+
+    /// Makes another task the driver.
+    pub fn set_driver(&self, driver: TaskId) {
+        self.driver.set(driver);
+    }
+
+    /// Looks at the machine.
+    pub fn look<T>(&self, how: impl FnOnce(&H2Conn) -> T) -> T {
+        how(&self.machine.borrow())
+    }
+
+    /// Asks the machine for something that leaves nothing to be written or read on.
+    pub fn ask<T>(&self, how: impl FnOnce(&mut H2Conn) -> T) -> T {
+        how(&mut self.machine.borrow_mut())
+    }
+
+    /// Changes the machine on behalf of a stream: those whose wait is over by that are woken, and
+    /// the driver if there is something to write or to read on.
+    pub fn act<T>(&self, how: impl FnOnce(&mut H2Conn) -> T) -> T {
+        let mut machine = self.machine.borrow_mut();
+        let (paused, pending) = (!machine.takes_input(), machine.output().len());
+        let result = how(&mut machine);
+        let resumes = paused && machine.takes_input();
+        // For what was there before, the driver waits already.
+        if resumes || machine.output().len() > pending {
+            self.nudge();
+        }
+        self.wake(&mut machine);
+        result
+    }
+
+    /// The same on behalf of the driver.
+    pub fn drive<T>(&self, how: impl FnOnce(&mut H2Conn) -> T) -> T {
+        self.nudged.set(false);
+        let mut machine = self.machine.borrow_mut();
+        let result = how(&mut machine);
+        self.wake(&mut machine);
+        result
+    }
+
+    fn wake(&self, machine: &mut H2Conn) {
+        while let Some(token) = machine.take_woken() {
+            self.thread.scheduler().wake(TaskId::from_bits(token), Wake::IO);
+        }
+    }
+
+    /// Has the driver look at the connection.
+    pub fn nudge(&self) {
+        if !self.nudged.replace(true) {
+            self.thread.scheduler().wake(self.driver.get(), Wake::MESSAGE);
+        }
+    }
+
+    /// Ends the connection without a word to the peer.
+    pub(crate) fn vanish(&self) {
+        self.vanishes.set(true);
+        self.act(H2Conn::handle_eof);
+        self.nudge();
+    }
+
+    /// Whether the connection is closed without a word (`silent-drop`).
+    pub fn vanishes(&self) -> bool {
+        self.vanishes.get()
+    }
+
+    /// Writes what there is for the peer. `false`: it takes nothing more now.
+    pub fn flush(&self, socket: &Transport) -> std::io::Result<bool> {
+        loop {
+            let mut machine = self.machine.borrow_mut();
+            if machine.output().is_empty() {
+                return Ok(true);
+            }
+            if socket.session().is_some() {
+                machine.note_offered();
+            }
+            let sent = socket.send(&[std::io::IoSlice::new(machine.output())], false);
+            drop(machine);
+            match sent {
+                Ok(count) => self.drive(|machine| machine.advance_output(count)),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The stream that the peer has opened next.
+    pub fn poll_opened(&self) -> Option<Key> {
+        self.machine.borrow_mut().poll_opened()
+    }
+}

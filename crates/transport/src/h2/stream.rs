@@ -1,0 +1,251 @@
+//! One stream as a transaction sees it: a link that payload travels on, and a machine for its
+//! messages.
+
+use super::Session;
+use crate::socket::Transport;
+use htx::{Fields, Head};
+use mux::h2::{H2Conn, Key, Ready, StreamGone};
+use mux::{BodyKind, BodyStep, Eof, HeadStep, MessageError};
+use reactor::Wake;
+use std::any::Any;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+/// A stream as a link. Its drop ends it: what is not complete is reset.
+#[derive(Debug)]
+pub struct Stream {
+    half: Half,
+    carrier: Rc<dyn StreamCarrier>,
+}
+
+/// The connection that a stream is of: a client's or a server's.
+pub trait StreamCarrier: std::fmt::Debug {
+    /// The connection's protocol machine.
+    fn session(&self) -> &Rc<Session>;
+    /// What the connection travels on, once it is established.
+    fn transport(&self) -> Option<&Transport>;
+    /// Our address of the connection.
+    fn local_address(&self) -> Option<SocketAddr>;
+    /// One of its streams begins.
+    fn stream_opened(&self);
+    /// One of its streams has ended.
+    fn stream_closed(&self);
+    /// The connection itself, for those that know its type.
+    fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
+}
+
+/// A stream as a machine; whoever has the link has the stream.
+#[derive(Clone, Debug)]
+pub struct Half {
+    session: Rc<Session>,
+    key: Key,
+}
+
+impl Stream {
+    /// A stream of a connection.
+    pub fn new(carrier: Rc<dyn StreamCarrier>, key: Key) -> Self {
+        let half = Half { session: carrier.session().clone(), key };
+        carrier.stream_opened();
+        Self { half, carrier }
+    }
+
+    /// The connection that it is a stream of.
+    pub(crate) fn carrier(&self) -> &Rc<dyn StreamCarrier> {
+        &self.carrier
+    }
+
+    /// What the connection travels on, once it is established.
+    pub(crate) fn transport(&self) -> Option<&Transport> {
+        self.carrier.transport()
+    }
+
+    /// Our address of the connection.
+    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        self.carrier.local_address()
+    }
+
+    /// The same stream as a machine.
+    pub fn half(&self) -> Half {
+        self.half.clone()
+    }
+
+    pub(crate) fn session(&self) -> &Rc<Session> {
+        &self.half.session
+    }
+
+    pub(crate) fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Half { session, key } = &self.half;
+        match session.act(|mux| mux.read(*key, buffer)) {
+            Ok(Some(count)) => Ok(count),
+            Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(StreamGone) => Err(io::ErrorKind::ConnectionReset.into()),
+        }
+    }
+
+    pub(crate) fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let Half { session, key } = &self.half;
+        match session.act(|mux| mux.send(*key, parts)) {
+            Ok(0) if parts.iter().any(|part| !part.is_empty()) => {
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            Ok(count) => Ok(count),
+            Err(StreamGone) => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    pub(crate) fn want(&self, ready: Ready) {
+        let Half { session, key } = &self.half;
+        let scheduler = session.thread().scheduler();
+        let task = scheduler.current();
+        let want = |mux: &mut H2Conn| mux.want(*key, ready, task.to_bits());
+        // Where window is short, waiting may leave something to tell the peer.
+        let is_ready = match session.look(H2Conn::is_short) {
+            true => session.act(want),
+            false => session.ask(want),
+        };
+        if is_ready {
+            scheduler.wake(task, Wake::IO);
+        }
+    }
+
+    pub(crate) fn want_nothing(&self) {
+        self.half.session.ask(|mux| mux.want_nothing(self.half.key));
+    }
+
+    /// Whether the client takes what there is for it on its connection.
+    pub(crate) fn has_room(&self) -> bool {
+        self.half.session.look(H2Conn::has_room)
+    }
+
+    pub(crate) fn is_readable(&self) -> bool {
+        self.half.session.look(|mux| mux.is_readable(self.half.key))
+    }
+
+    pub(crate) fn is_reset(&self) -> bool {
+        self.half.session.look(|mux| mux.is_reset(self.half.key))
+    }
+
+    /// Whether it was reset, or the peer says nothing more at all.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_reset() || self.half.session.look(H2Conn::has_input_ended)
+    }
+
+    pub(crate) fn shutdown(&self) {
+        self.half.session.act(|mux| mux.shutdown(self.half.key));
+    }
+
+    pub(crate) fn reset(&self) {
+        self.half.session.act(|mux| mux.reset(self.half.key, wire::h2::ErrorCode::CANCEL));
+    }
+
+    /// Ends the connection, and all its streams with it.
+    pub(crate) fn expel(&self) {
+        self.half.session.act(|mux| mux.reject_connection(self.half.key));
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.half.session.act(|mux| mux.release(self.half.key));
+        self.carrier.stream_closed();
+        if self.half.session.look(|mux| mux.streams() == 0) {
+            // From now on the connection has a time to wait for the next one.
+            self.half.session.nudge();
+        }
+    }
+}
+
+impl Half {
+    /// What a connection speaks, for what is said of it as a whole: no stream of it.
+    pub fn of_connection(session: &Rc<Session>) -> Self {
+        Self { session: session.clone(), key: Key::NONE }
+    }
+
+    pub(crate) fn has_received_all(&self) -> bool {
+        self.session.look(|mux| mux.has_received_all(self.key))
+    }
+
+    pub(crate) fn has_sent_all(&self) -> bool {
+        self.session.look(|mux| mux.has_sent_all(self.key))
+    }
+
+    pub(crate) fn has_sent_head(&self) -> bool {
+        self.session.look(|mux| mux.has_sent_head(self.key))
+    }
+
+    pub(crate) fn is_tunnel(&self) -> bool {
+        self.session.look(|mux| mux.is_tunnel(self.key))
+    }
+
+    pub(crate) fn payload_received(&self) -> u64 {
+        self.session.look(|mux| mux.payload_received(self.key))
+    }
+
+    pub(crate) fn payload_left(&self) -> u64 {
+        self.session.look(|mux| mux.payload_left(self.key))
+    }
+
+    pub(crate) fn handle_eof(&self) -> Eof {
+        self.session.look(|mux| mux.end_of(self.key))
+    }
+
+    pub(crate) fn handle_head(&self, head: &mut Head) -> Result<HeadStep, MessageError> {
+        self.session.act(|mux| mux.handle_head(self.key, head))
+    }
+
+    pub(crate) fn handle_body(&self, input: &[u8], trailers: &mut Fields) -> BodyStep {
+        self.session.act(|mux| mux.handle_body(self.key, input, trailers))
+    }
+
+    pub(crate) fn encode_head(&self, head: &mut Head, body: BodyKind) -> BodyKind {
+        self.session.act(|mux| mux.encode_head(self.key, head, body, self.session.scheme()))
+    }
+
+    pub(crate) fn encode_data(&self, len: u64) {
+        self.session.act(|mux| mux.encode_data(self.key, len));
+    }
+
+    pub(crate) fn encode_end(&self, trailers: Option<&Fields>) {
+        self.session.act(|mux| mux.encode_end(self.key, trailers));
+    }
+
+    pub(crate) fn abort(&self) {
+        self.session.act(|mux| mux.reset(self.key, wire::h2::ErrorCode::CANCEL));
+    }
+
+    /// Ends the stream as if the request had not been looked at.
+    pub(crate) fn refuse(&self) {
+        self.session.act(|mux| mux.reset(self.key, wire::h2::ErrorCode::REFUSED_STREAM));
+    }
+
+    /// Whether an answer accepts the upgrade that the request asks for.
+    pub(crate) fn is_accepted_by(&self, head: &Head) -> bool {
+        self.session.look(|mux| mux.is_accepted_by(self.key, head))
+    }
+
+    /// Whether the connection was closed under it, and nothing else has ended it.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.session.look(|mux| mux.is_lost(self.key))
+    }
+
+    /// Breaches of the protocol by the peer, on any stream of the connection.
+    pub(crate) fn glitches(&self) -> u32 {
+        self.session.look(H2Conn::glitches)
+    }
+
+    /// Whether the connection has carried an answer to any of its streams.
+    pub fn has_answered(&self) -> bool {
+        self.session.look(H2Conn::has_answered)
+    }
+
+    /// Whether it was ended here because the peer has broken the rules on it.
+    pub(crate) fn is_malformed(&self) -> bool {
+        self.session.look(|mux| mux.is_malformed(self.key))
+    }
+
+    /// Whether the request was not looked at, so that it may be sent again.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.session.look(|mux| mux.is_refused(self.key))
+    }
+}

@@ -1,0 +1,14 @@
+//! Connections to peers: sockets, TLS, the codecs of HTTP/1 and HTTP/2, splicing, and the forwarder of one direction,
+//! with the counters that they keep and the memory that a thread reuses.
+#![forbid(unsafe_code)]
+
+pub mod channel;
+pub mod codec;
+pub mod forwarder;
+pub mod h2;
+pub mod proxy_v2_tls;
+pub mod socket;
+pub mod splice;
+pub mod stats;
+pub mod thread;
+pub mod tls_facts;

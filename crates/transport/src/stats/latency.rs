@@ -1,0 +1,136 @@
+//! Histograms of latencies: written by the thread that served, added up by readers.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use stdx::{Histogram, Summary};
+
+/// What is measured. All but the first two end in the log line too (manual section 8.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Span {
+    /// Of a new client connection, until it could carry requests: PROXY header and TLS.
+    Handshake,
+    /// In queues.
+    Queue,
+    /// To make a new server connection; requests on a kept one do not count.
+    Connect,
+    /// From the connection to the response's head.
+    Response,
+    /// From the request's first byte to the response's last.
+    Total,
+}
+
+/// Every span, in the order of a request's life.
+pub const SPANS: [Span; 5] =
+    [Span::Handshake, Span::Queue, Span::Connect, Span::Response, Span::Total];
+
+/// One thread's histograms, in microseconds.
+#[derive(Debug, Default)]
+pub struct Block {
+    /// The clearing that these counts came after.
+    generation: AtomicU32,
+    spans: [Histogram; SPANS.len()],
+}
+
+/// Histograms of one frontend, backend or server, over all threads.
+#[derive(Debug)]
+pub struct Latencies {
+    blocks: Box<[OnceLock<Box<Block>>]>,
+    /// How often they were cleared. Threads clear their own blocks, when they count next, so that
+    /// each has one writer.
+    generation: AtomicU32,
+}
+
+impl Latencies {
+    /// Histograms for this many threads.
+    pub(crate) fn new(threads: usize) -> Self {
+        let blocks = (0..threads).map(|_| OnceLock::new()).collect();
+        Self { blocks, generation: AtomicU32::new(0) }
+    }
+
+    /// Counts a span that a thread saw, from one moment to another in nanoseconds; nothing if one
+    /// of them is 0, which is to say not reached.
+    #[inline]
+    pub fn record(&self, thread: usize, span: Span, from: u64, to: u64) {
+        self.of(thread).record(span, from, to);
+    }
+
+    /// The histograms of a thread, for that thread.
+    #[inline]
+    pub fn of(&self, thread: usize) -> &Block {
+        let block = self.blocks[thread].get_or_init(Box::default);
+        let generation = self.generation.load(Relaxed);
+        if block.generation.load(Relaxed) != generation {
+            block.restart(generation);
+        }
+        block
+    }
+
+    /// What was counted, in microseconds.
+    pub fn summary(&self, span: Span) -> Summary {
+        let mut summary = Summary::default();
+        self.add_to(&mut summary, span);
+        summary
+    }
+
+    /// Adds what was counted.
+    pub fn add_to(&self, summary: &mut Summary, span: Span) {
+        let generation = self.generation.load(Relaxed);
+        for block in self.blocks.iter().filter_map(OnceLock::get) {
+            if block.generation.load(Relaxed) == generation {
+                summary.add(&block.spans[span as usize]);
+            }
+        }
+    }
+
+    /// Forgets everything (`clear counters all`).
+    pub fn clear(&self) {
+        self.generation.fetch_add(1, Relaxed);
+    }
+}
+
+impl Block {
+    /// As [`Latencies::record`].
+    #[inline]
+    pub fn record(&self, span: Span, from: u64, to: u64) {
+        if from != 0 && to != 0 {
+            self.spans[span as usize].record(to.saturating_sub(from) / 1000);
+        }
+    }
+
+    #[cold]
+    fn restart(&self, generation: u32) {
+        self.spans.iter().for_each(Histogram::clear);
+        self.generation.store(generation, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn threads_add_up() {
+        let latencies = Latencies::new(3);
+        latencies.record(0, Span::Total, MS, 3 * MS);
+        latencies.record(2, Span::Total, MS, 3 * MS);
+        latencies.record(2, Span::Queue, MS, MS);
+        latencies.record(2, Span::Connect, MS, 0);
+        let total = latencies.summary(Span::Total);
+        assert_eq!((total.count(), total.sum()), (2, 4000));
+        assert_eq!(latencies.summary(Span::Queue).quantile(0.5), Some(0));
+        assert_eq!(latencies.summary(Span::Connect).count(), 0);
+    }
+
+    #[test]
+    fn cleared_ones_start_anew() {
+        let latencies = Latencies::new(2);
+        latencies.record(0, Span::Total, MS, 2 * MS);
+        latencies.clear();
+        assert_eq!(latencies.summary(Span::Total).count(), 0);
+        latencies.record(1, Span::Total, MS, 5 * MS);
+        assert_eq!(latencies.summary(Span::Total).sum(), 4000);
+    }
+}

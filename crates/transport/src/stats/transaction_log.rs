@@ -1,0 +1,234 @@
+//! The record of a transaction for logs and statistics: times, bytes, termination state.
+
+use mux::BodyKind;
+use std::sync::Arc;
+
+/// Who ended a transaction: the first character of the termination state (manual section 8.5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Cause {
+    /// Nobody: it was complete.
+    #[default]
+    Normal,
+    /// The client aborted.
+    ClientAbort,
+    /// The client took too long.
+    ClientTimeout,
+    /// The server aborted or refused.
+    ServerAbort,
+    /// The server took too long.
+    ServerTimeout,
+    /// The proxy refused it.
+    Proxy,
+    /// The proxy answered by itself.
+    Local,
+    /// A resource was exhausted.
+    Resource,
+    /// A fault of our own.
+    Internal,
+    /// The server was marked down and its sessions were closed.
+    Down,
+    /// An active server came up, and the sessions of backup servers were closed.
+    Up,
+    /// An operator ended it.
+    Killed,
+}
+
+impl Cause {
+    /// The character shown.
+    pub fn letter(self) -> u8 {
+        match self {
+            Self::Normal => b'-',
+            Self::ClientAbort => b'C',
+            Self::ClientTimeout => b'c',
+            Self::ServerAbort => b'S',
+            Self::ServerTimeout => b's',
+            Self::Proxy => b'P',
+            Self::Local => b'L',
+            Self::Resource => b'R',
+            Self::Internal => b'I',
+            Self::Down => b'D',
+            Self::Up => b'U',
+            Self::Killed => b'K',
+        }
+    }
+}
+
+/// When it ended: the second character.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Phase {
+    /// At its end.
+    #[default]
+    End,
+    /// Before the request was complete.
+    Request,
+    /// In a queue.
+    Queue,
+    /// While connecting.
+    Connect,
+    /// Before the response's headers were complete.
+    Headers,
+    /// While data was passed on.
+    Data,
+    /// While the last data went to the client.
+    Last,
+    /// In a tarpit.
+    Tarpit,
+}
+
+impl Phase {
+    /// The character shown.
+    pub fn letter(self) -> u8 {
+        match self {
+            Self::End => b'-',
+            Self::Request => b'R',
+            Self::Queue => b'Q',
+            Self::Connect => b'C',
+            Self::Headers => b'H',
+            Self::Data => b'D',
+            Self::Last => b'L',
+            Self::Tarpit => b'T',
+        }
+    }
+}
+
+/// The memory of one transaction. Moments are monotonic nanoseconds; 0 is "not reached".
+#[derive(Debug, Default)]
+pub struct Journal {
+    /// How the bodies of request and response are delimited, as long as each stands untouched
+    /// behind its head.
+    pub ahead: [Option<BodyKind>; 2],
+    /// The connection was accepted, or the previous request ended.
+    pub began: u64,
+    /// Date of that, nanoseconds since 1970.
+    pub began_wall: u64,
+    /// The first byte of the request came.
+    pub first_byte: u64,
+    /// The request's head was complete.
+    pub request: u64,
+    /// A server's turn came (end of the queue).
+    pub queued: u64,
+    /// The server connection stood.
+    pub connected: u64,
+    /// That connection was made for this request.
+    pub fresh: bool,
+    /// It was a stream of one over HTTP/2.
+    pub on_stream: bool,
+    /// The response's head was complete.
+    pub response: u64,
+    /// All was passed on.
+    pub ended: u64,
+    /// What the connection's task had used before.
+    pub usage: sched::Usage,
+    /// Status sent to the client; 0 for none. Of a replaced error, its own and not that of what
+    /// replaces it.
+    pub status: u16,
+    /// Bytes received from the client.
+    pub bytes_in: u64,
+    /// Bytes sent to the client.
+    pub bytes_out: u64,
+    /// How many of both the counters have been told of.
+    pub bytes_counted: (u64, u64),
+    /// Repeated attempts to connect.
+    pub retries: u32,
+    /// Those of them that followed a connection that was kept and not to be used any more.
+    pub stale: u32,
+    /// Another server was chosen than at first.
+    pub redispatched: bool,
+    /// Requests served while this one was in the server's queue, and in the backend's, itself
+    /// included.
+    pub queue_positions: (u32, u32),
+    /// Who ended it.
+    pub cause: Cause,
+    /// When.
+    pub phase: Phase,
+    /// What the request's persistence cookie was worth, and what became of the response's.
+    pub cookie: (u8, u8),
+    /// No line is to be written.
+    pub silent: bool,
+    /// The level set by a rule.
+    pub level: Option<u8>,
+    /// The line was written already (`logasap`).
+    pub logged: bool,
+    /// A rule has refused the response.
+    pub denied: bool,
+    /// The body of the response breaks the rules.
+    pub garbled: bool,
+    /// The request was counted on what is tracked.
+    pub counted: bool,
+    /// The request was not parsed: `<BADREQ>`.
+    pub bad_request: bool,
+    /// Who chose the server.
+    pub chooser: Chooser,
+    /// Its number among the streams of the process, once somebody may ask for it.
+    pub number: Option<u64>,
+    /// The name that logs have for the statistics page or the service that has answered in place of
+    /// a server.
+    pub applet: Option<&'static str>,
+    /// File and line of the rule that ended a rule set.
+    pub last_rule: Option<(Arc<str>, u32)>,
+}
+
+impl Journal {
+    /// Records how it ended, unless that is known already.
+    pub fn end(&mut self, cause: Cause, phase: Phase) {
+        if self.cause == Cause::Normal && self.phase == Phase::End {
+            (self.cause, self.phase) = (cause, phase);
+        }
+    }
+
+    /// Attempts that have failed by the server.
+    pub fn failed_attempts(&self) -> u32 {
+        self.retries.saturating_sub(self.stale)
+    }
+
+    /// Milliseconds between two moments; -1 if one was not reached.
+    pub fn span(from: u64, to: u64) -> i64 {
+        if from == 0 || to == 0 { -1 } else { (to.saturating_sub(from) / 1_000_000) as i64 }
+    }
+}
+
+/// How a transaction ends when it does not end well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// Status for the client, if nothing was sent to it yet; 0 closes without a word.
+    pub status: u16,
+    /// Who.
+    pub cause: Cause,
+    /// When.
+    pub phase: Phase,
+}
+
+impl Failure {
+    /// A failure with an answer.
+    pub const fn new(status: u16, cause: Cause, phase: Phase) -> Self {
+        Self { status, cause, phase }
+    }
+
+    /// Whether it is the server's: not one of the client, and nobody has ended the stream.
+    pub fn blames_server(self) -> bool {
+        !matches!(self.cause, Cause::ClientAbort | Cause::Down | Cause::Up | Cause::Killed)
+    }
+}
+
+/// Who chose the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Chooser {
+    /// The balancing algorithm, or the connection that was there already.
+    #[default]
+    Algorithm,
+    /// `use-server`.
+    Rule,
+    /// The client's persistence cookie.
+    Cookie,
+    /// A `stick` rule.
+    Table,
+    /// The proxy names one address (`dispatch`, `option transparent`).
+    Address,
+}
+
+impl Journal {
+    /// Whether the client left without having said anything.
+    pub fn is_empty(&self) -> bool {
+        self.status == 0 && self.bytes_in == 0 && self.request == 0
+    }
+}

@@ -1,0 +1,244 @@
+//! A thread's buffers, and how many of them there may be.
+
+use buf::{Buf, Levels, Pool};
+use reactor::{FairSemaphore, Thread, Tick, Urgency, WaitTicket};
+use settings::memory::BufferLimit;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Free buffers that a thread keeps.
+const KEEP: usize = 256;
+/// Bytes of a buffer for long bodies; a body gets one when it has filled an ordinary one.
+const BULK: usize = 256 * 1024;
+/// Free bulk buffers that a thread keeps.
+const KEEP_BULK: usize = 16;
+/// The most bulk buffers that a thread has in use: who reads slowly holds one all the time, and
+/// there may be thousands.
+const MOST_BULK: usize = 64;
+
+/// How much of something a thread has made and keeps for use again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PoolUse {
+    /// What it is.
+    pub name: &'static str,
+    /// Bytes of each.
+    pub size: usize,
+    /// How many there are.
+    pub allocated: usize,
+    /// How many of them are in use.
+    pub used: usize,
+}
+
+/// Ordinary buffers, and bigger ones for long bodies while there is no limit.
+pub struct Buffers {
+    thread: Rc<Thread>,
+    ordinary: Pool,
+    bulk: Pool,
+    supply: Option<Rc<FairSemaphore>>,
+    /// How many there are, where requests that hold some without need end.
+    shed_of: Option<isize>,
+    /// Memory is short: there are no big ones.
+    tight: Cell<bool>,
+    /// Memory is so short that requests in queues hold none.
+    short: Cell<bool>,
+}
+
+impl Buffers {
+    /// Buffers of `size` bytes for one of `threads` threads.
+    pub fn new(
+        thread: &Rc<Thread>,
+        size: usize,
+        limit: Option<BufferLimit>,
+        threads: usize,
+    ) -> Self {
+        let own = limit.map(|limit| limit.of_thread(threads.max(1)));
+        Self {
+            thread: thread.clone(),
+            ordinary: Pool::new(size, KEEP),
+            bulk: Pool::new(BULK.max(size), KEEP_BULK),
+            supply: own.map(|own| Rc::new(FairSemaphore::new(own.buffers, own.reserve))),
+            shed_of: own.filter(|own| own.sheds).map(|own| own.buffers as isize),
+            tight: Cell::new(false),
+            short: Cell::new(false),
+        }
+    }
+
+    /// Bytes of an ordinary buffer.
+    pub fn size(&self) -> usize {
+        self.ordinary.size()
+    }
+
+    /// Buffers handed out and not given back.
+    pub fn in_use(&self) -> usize {
+        self.ordinary.in_use() + self.bulk.in_use()
+    }
+
+    /// How many there are, ordinary and big ones, for other threads to read.
+    pub fn levels(&self) -> [Arc<Levels>; 2] {
+        [self.ordinary.levels().clone(), self.bulk.levels().clone()]
+    }
+
+    /// What there is of them, for operators.
+    pub fn pools(&self) -> [PoolUse; 2] {
+        let of = |name, pool: &Pool| PoolUse {
+            name,
+            size: pool.size(),
+            allocated: pool.in_use() + pool.kept(),
+            used: pool.in_use(),
+        };
+        [of("buffer", &self.ordinary), of("bulk_buffer", &self.bulk)]
+    }
+
+    /// One that is there. `None`: has to be waited for, with [`Buffers::take`].
+    pub fn try_take(&self, need: Urgency) -> Option<Buf> {
+        match &self.supply {
+            Some(supply) if !supply.try_acquire(need) => None,
+            _ => Some(self.ordinary.take()),
+        }
+    }
+
+    /// One that is there or, waiting in order and for nothing else, the next one. `None`: there was
+    /// none until the deadline.
+    pub async fn take(&self, need: Urgency, deadline: Option<Tick>) -> Option<Buf> {
+        match self.try_take(need) {
+            Some(buffer) => Some(buffer),
+            None => Box::pin(self.wait(need, deadline)).await,
+        }
+    }
+
+    #[cold]
+    async fn wait(&self, need: Urgency, deadline: Option<Tick>) -> Option<Buf> {
+        let mut claim = Claim::default();
+        claim.renew(self, Some(need));
+        loop {
+            if let Some((_, buffer)) = claim.collect(self) {
+                return Some(buffer);
+            }
+            if deadline.is_some_and(|deadline| deadline.is_due(self.thread.tick())) {
+                return None;
+            }
+            self.thread.scheduler().wait(deadline).await;
+        }
+    }
+
+    /// One at once, whatever the limit: for checks, which are few at a time.
+    pub fn take_anyway(&self) -> Buf {
+        if let Some(supply) = &self.supply {
+            supply.acquire_beyond_limit();
+        }
+        self.ordinary.take()
+    }
+
+    /// A big one. `None` while buffers are limited, or many big ones are in use: then there are
+    /// ordinary ones only.
+    pub fn take_bulk(&self) -> Option<Buf> {
+        let may = self.supply.is_none() && self.bulk.in_use() < MOST_BULK && !self.tight.get();
+        may.then(|| self.bulk.take())
+    }
+
+    /// Whether so many are in use that a request may not hold one while it waits. Three quarters
+    /// are for requests in queues, nine tenths for those whose peer takes nothing; the rest is for
+    /// requests that go on.
+    pub fn is_crowded(&self, queued: bool) -> bool {
+        let (Some(all), Some(supply)) = (self.shed_of, &self.supply) else { return false };
+        let short = queued && self.short.get();
+        short || supply.free() < if queued { all / 4 } else { all / 10 }
+    }
+
+    /// Sets whether there are no big ones, and whether requests in queues hold none at all.
+    pub fn set_tight(&self, tight: bool, short: bool) {
+        self.tight.set(tight);
+        self.short.set(short);
+    }
+
+    /// Frees those that are kept for later.
+    pub fn trim(&self) {
+        self.ordinary.trim();
+        self.bulk.trim();
+    }
+
+    /// Takes a buffer back; one without memory is no buffer.
+    pub fn release(&self, buffer: Buf) {
+        if buffer.capacity() > 0 {
+            self.give(buffer);
+        }
+    }
+
+    /// Takes a buffer back, and wakes the task that waits for one.
+    pub(crate) fn give(&self, buffer: Buf) {
+        if buffer.capacity() != self.ordinary.size() {
+            return self.bulk.give(buffer);
+        }
+        self.ordinary.give(buffer);
+        if let Some(supply) = &self.supply {
+            supply.release(self.thread.scheduler());
+        }
+    }
+}
+
+/// A task's place in line for a buffer. Never in two lines: the response goes first.
+#[derive(Default)]
+pub struct Claim(Option<Box<Place>>);
+
+/// Gives the place up when it is dropped.
+struct Place {
+    thread: Rc<Thread>,
+    supply: Rc<FairSemaphore>,
+    pub ticket: Option<WaitTicket>,
+}
+
+impl Claim {
+    /// The buffer that was waited for, and for what, once there is one.
+    #[inline]
+    pub fn collect(&mut self, buffers: &Buffers) -> Option<(Urgency, Buf)> {
+        self.0.as_ref()?;
+        self.redeem(buffers)
+    }
+
+    #[cold]
+    fn redeem(&mut self, buffers: &Buffers) -> Option<(Urgency, Buf)> {
+        let place = self.0.as_mut()?;
+        match place.supply.claim(place.ticket.take()?) {
+            Ok(need) => {
+                self.0 = None;
+                Some((need, buffers.ordinary.take()))
+            }
+            Err(ticket) => {
+                place.ticket = Some(ticket);
+                None
+            }
+        }
+    }
+
+    /// Stands in line for what is needed now, or in none.
+    #[inline]
+    pub fn renew(&mut self, buffers: &Buffers, need: Option<Urgency>) {
+        if self.0.is_some() || need.is_some() {
+            self.queue(buffers, need);
+        }
+    }
+
+    #[cold]
+    fn queue(&mut self, buffers: &Buffers, need: Option<Urgency>) {
+        let stands =
+            self.0.as_ref().and_then(|place| place.ticket.as_ref()).map(WaitTicket::urgency);
+        if stands == need {
+            return;
+        }
+        self.0 = None;
+        let (Some(need), Some(supply)) = (need, &buffers.supply) else { return };
+        let (thread, supply) = (buffers.thread.clone(), supply.clone());
+        thread.heartbeat().activity().buffer_waits.add(1);
+        let ticket = Some(supply.enqueue(thread.scheduler(), need));
+        self.0 = Some(Box::new(Place { thread, supply, ticket }));
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.supply.cancel(self.thread.scheduler(), ticket);
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The memory budget of the process: how much of it is used, and what is given back or refused when it
+//! runs short. Allocations themselves are never refused.
+//!
+//! The allocator knows what is used; one task asks it every [`PERIOD_MS`]. Between two looks
+//! threads count for themselves what they let in, and settle it with the next look, so that no
+//! request touches a counter that threads share. What peers can ask for in between is bounded:
+//! buffers by a limit that is made of the budget, connections by what one may cost, payload of
+//! HTTP/2 by the windows of its connections.
+
+use settings::memory::Budget;
+use std::cell::Cell;
+use std::sync::atomic::{
+    AtomicU8, AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// How often memory is measured, in milliseconds.
+pub const PERIOD_MS: u32 = 20;
+/// How often it is measured while there is no client, in milliseconds.
+pub const QUIET_MS: u32 = 200;
+
+/// Looks after which threads give back what they have kept since, while memory is short.
+const GIVE_BACK: u32 = 16;
+
+/// The part of the room that clients may take between two looks although it is set aside for
+/// buffers.
+const FEW: u64 = 64;
+
+/// Bytes that a new client may cost until the next measurement: the state of a connection and of a
+/// request, buffers aside. A handshake costs more.
+const CONNECTION: u64 = 8 << 10;
+const HANDSHAKE: u64 = 96 << 10;
+/// Bytes that a new HTTP/2 stream may cost: its head and the state of a request.
+const STREAM: u64 = 20 << 10;
+
+/// How short memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// There is enough.
+    Plenty,
+    /// Idle memory is given back, tables and maps grow no more, and nothing grows for speed alone.
+    Tight,
+    /// Nothing new begins.
+    Short,
+}
+
+/// Counters of work that was refused or given up because memory was short.
+#[derive(Debug, Default)]
+pub struct Refused {
+    /// Times that a listener took no client.
+    pub accepts: AtomicU64,
+    /// Requests that held buffers while they waited.
+    pub requests: AtomicU64,
+    /// Streams of HTTP/2.
+    pub streams: AtomicU64,
+    /// Connections that were closed between two requests.
+    pub idle: AtomicU64,
+}
+
+/// The budget of a process, and how much of it is used.
+#[derive(Debug)]
+pub struct Memory {
+    budget: Option<Budget>,
+    used: AtomicU64,
+    level: AtomicU8,
+    /// Looks so far.
+    looks: AtomicU32,
+    /// Bytes that each thread may let in until the next look.
+    share: AtomicU64,
+    /// Work that was refused so far.
+    pub refused: Refused,
+}
+
+impl Memory {
+    /// A gauge for this budget; without one nothing is refused.
+    pub fn new(budget: Option<Budget>) -> Self {
+        let share = budget.map_or(u64::MAX, |budget| budget.room() / 8);
+        Self {
+            budget,
+            used: AtomicU64::new(budget.map_or(0, |budget| budget.base)),
+            level: AtomicU8::new(0),
+            looks: AtomicU32::new(0),
+            share: AtomicU64::new(share),
+            refused: Refused::default(),
+        }
+    }
+
+    /// The limit in bytes; 0 without one.
+    pub fn limit(&self) -> u64 {
+        self.budget.map_or(0, |budget| budget.limit)
+    }
+
+    /// Bytes that were in use at the last look; 0 without a limit.
+    pub fn used(&self) -> u64 {
+        self.used.load(Relaxed)
+    }
+
+    /// A request ends because it holds buffers that others need.
+    pub fn count_request(&self) {
+        self.refused.requests.fetch_add(1, Relaxed);
+    }
+
+    /// The budget itself, if there is one.
+    pub fn budget(&self) -> Option<Budget> {
+        self.budget
+    }
+
+    /// Whether a thread has any of its share left.
+    fn leaves(&self, own: &Share) -> bool {
+        let look = self.looks.load(Acquire);
+        if own.look.replace(look) != look {
+            own.taken.set(0);
+        }
+        own.taken.get() < self.share.load(Relaxed)
+    }
+
+    /// Whether a thread may let another client in. If not, that is counted, and the caller looks
+    /// again later.
+    pub fn admits_client(&self, own: &Share) -> bool {
+        let admits = self.budget.is_none() || self.leaves(own);
+        if !admits {
+            self.refused.accepts.fetch_add(1, Relaxed);
+        }
+        admits
+    }
+
+    /// Whether a thread refuses streams of HTTP/2; `None` without a budget.
+    pub fn refuses_streams(&self, own: &Share) -> Option<bool> {
+        self.budget.map(|_| !self.leaves(own))
+    }
+
+    /// Whether a connection without a request is to be closed now, which is counted then.
+    pub fn closes_idle(&self) -> bool {
+        let closes = self.level() == Level::Short;
+        if closes {
+            self.refused.idle.fetch_add(1, Relaxed);
+        }
+        closes
+    }
+
+    /// Whether threads give back again what they have kept since the last time.
+    pub fn gives_back(&self) -> bool {
+        self.level() > Level::Plenty && self.looks.load(Relaxed).is_multiple_of(GIVE_BACK)
+    }
+
+    /// How short memory is.
+    pub fn level(&self) -> Level {
+        match self.level.load(Relaxed) {
+            0 => Level::Plenty,
+            1 => Level::Tight,
+            _ => Level::Short,
+        }
+    }
+
+    /// Takes a measurement into account; tells whether the level has changed.
+    /// `buffers`: bytes of buffers that there are; those that may come yet are set aside.
+    pub fn look(&self, budget: Budget, (used, buffers): (u64, u64), threads: u64) -> bool {
+        self.used.store(used, Relaxed);
+        let (room, grown) = (budget.room().max(1), used.saturating_sub(budget.base));
+        let before = self.level();
+        let next = level(before, grown.saturating_mul(100) / room);
+        let aside = (room / 2).saturating_sub(buffers);
+        let left = (room / 100 * SHORT.0).saturating_sub(grown);
+        // Where tables and maps have taken what buffers may need, a few clients are let in all the
+        // same.
+        let share = left.saturating_sub(aside).max(left.min(room / FEW));
+        let share = if next == Level::Short { 0 } else { share / threads.max(1) };
+        self.share.store(share, Relaxed);
+        self.looks.fetch_add(1, Release);
+        self.level.store(next as u8, Relaxed);
+        next != before
+    }
+}
+
+/// Percent of the room at which a level begins and ends.
+const TIGHT: (u64, u64) = (60, 50);
+const SHORT: (u64, u64) = (85, 75);
+
+/// The level that follows from how much of the room is used, in percent.
+fn level(before: Level, percent: u64) -> Level {
+    let reached =
+        |at: Level, (begins, ends): (u64, u64)| percent >= if before >= at { ends } else { begins };
+    match (reached(Level::Short, SHORT), reached(Level::Tight, TIGHT)) {
+        (true, _) => Level::Short,
+        (false, true) => Level::Tight,
+        (false, false) => Level::Plenty,
+    }
+}
+
+/// The memory that a thread's new clients and streams may use, since the last measurement.
+#[derive(Debug, Default)]
+pub struct Share {
+    look: Cell<u32>,
+    taken: Cell<u64>,
+}
+
+impl Share {
+    fn add(&self, cost: u64) {
+        self.taken.set(self.taken.get().saturating_add(cost));
+    }
+
+    /// A client is let in.
+    pub fn add_client(&self, encrypted: bool) {
+        self.add(if encrypted { HANDSHAKE } else { CONNECTION });
+    }
+
+    /// A stream begins.
+    pub fn add_stream(&self) {
+        self.add(STREAM);
+    }
+
+    /// A stream has ended.
+    pub fn remove_stream(&self) {
+        self.taken.set(self.taken.get().saturating_sub(STREAM));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Level::{Plenty, Short, Tight};
+    use super::*;
+
+    #[test]
+    fn levels_end_later_than_they_begin() {
+        let mut now = Plenty;
+        let mut step = |percent| {
+            now = level(now, percent);
+            now
+        };
+        let levels = [59, 60, 55, 84, 85, 80, 74, 50, 49].map(&mut step);
+        assert_eq!(levels, [Plenty, Tight, Tight, Tight, Short, Short, Tight, Tight, Plenty]);
+        assert_eq!(level(Plenty, 1_000), Short);
+    }
+
+    #[test]
+    fn share_of_a_thread_ends_where_nothing_new_begins() {
+        let budget = Budget { limit: 2_000, base: 1_000, measure: || 0 };
+        let memory = Memory::new(Some(budget));
+        assert!(!memory.look(budget, (1_100, 300), 2));
+        assert_eq!((memory.share.load(Relaxed), memory.level()), (275, Plenty));
+        assert!(memory.look(budget, (1_900, 0), 2));
+        assert_eq!((memory.share.load(Relaxed), memory.level()), (0, Short));
+        assert_eq!((budget.buffers(100), memory.used()), (5, 1_900));
+    }
+}
