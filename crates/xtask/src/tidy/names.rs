@@ -23,12 +23,12 @@ const HIDDEN: &[(&[&str], &[&str], &str)] = &[
         "the scheduler knows no descriptor: let the reactor map readiness to wake reasons",
     ),
     (
-        &["htx", "wire", "mux", "sample", "rules", "balance"],
+        &["htx", "wire", "mux", "sample", "rules", "balance", "compression"],
         &["Instant", "SystemTime"],
         "this crate reads no clock: take the time as an argument",
     ),
     (
-        &["htx", "wire", "mux", "sample", "rules", "balance", "config"],
+        &["htx", "wire", "mux", "sample", "rules", "balance", "compression", "config"],
         &["TcpStream", "TcpListener", "UdpSocket", "UnixStream", "UnixListener", "UnixDatagram"],
         "this crate does no I/O: take bytes, return bytes",
     ),

@@ -37,6 +37,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("rules", &["htx", "sample", "stdx", "table"]),
     ("balance", &["stdx"]),
     ("dns", &[]),
+    ("compression", &["buf", "stdx"]),
     ("settings", &["balance", "dns", "htx", "reactor", "rules", "sample", "table", "tls", "wire"]),
     (
         "transport",
@@ -206,7 +207,7 @@ const FLOORS: &[(&str, &[&str])] = &[
 const UNREACHABLE: &[(&[&str], &[&str], &str)] = &[
     (
         &[
-            "crypto", "htx", "wire", "mux", "tls", "table", "sample", "rules", "balance", "dns",
+            "crypto", "htx", "wire", "mux", "tls", "table", "sample", "rules", "balance", "dns", "compression",
             "config",
         ],
         &["sys", "reactor", "proxy"],
@@ -227,7 +228,7 @@ const UNREACHABLE: &[(&[&str], &[&str], &str)] = &[
             "sample",
             "rules",
             "balance",
-            "dns",
+            "dns", "compression",
             "settings",
             "transport",
             "engine",
