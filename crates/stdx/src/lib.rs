@@ -1,11 +1,13 @@
 //! Data structures and helpers that std lacks: slab with generations, append-only list, ordered
 //! tree with scopes, mutex without poison, wrapping ticks, random numbers, hash functions,
-//! histograms, JSON strings, base64, numbers in texts, byte sets, prefetching.
+//! histograms, JSON strings, base64, numbers in texts, byte sets, prefetching, blocks of
+//! one allocation.
 //!
 //! Invariant: no I/O and no clock (`cargo xtask tidy`).
 
 pub mod append_list;
 pub mod base64;
+pub mod block_area;
 pub mod byte_set;
 pub mod decimal;
 pub mod hash;
@@ -19,11 +21,13 @@ pub mod prng;
 pub mod rw_lock;
 pub mod scope_tree;
 pub mod simd;
+pub mod siphash;
 pub mod slab;
 pub mod tick;
 pub mod xxhash;
 
 pub use append_list::AppendList;
+pub use block_area::{BlockArea, BlockChain, BlockReader, SharedBlocks};
 pub use histogram::{Histogram, Summary};
 pub use mutation::is_ignored;
 pub use mutex::Mutex;
