@@ -37,6 +37,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("rules", &["htx", "sample", "stdx", "table"]),
     ("balance", &["stdx"]),
     ("dns", &[]),
+    ("cache", &["htx", "stdx"]),
     ("compression", &["buf", "stdx"]),
     ("settings", &["balance", "dns", "htx", "reactor", "rules", "sample", "table", "tls", "wire"]),
     (
@@ -197,7 +198,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
-    ("parser-properties", &["admin", "config", "dns", "htx", "mux", "sample", "tls", "wire"]),
+    ("parser-properties", &["admin", "cache", "config", "dns", "htx", "mux", "sample", "tls", "wire"]),
     ("acceptance", &["weir"]),
     ("bench", &[]),
     ("xtask", &[]),

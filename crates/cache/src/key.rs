@@ -1,0 +1,134 @@
+//! The primary key of an object: the URL of the request in normal form.
+
+use htx::target::split_port;
+use htx::{Head, Target};
+use stdx::siphash::{SipKey, siphash};
+
+/// Longest URL that has a key: longer ones are neither looked up nor stored.
+pub const MAX_KEY: usize = 16 << 10;
+
+/// A key, whose memory is reused from request to request.
+///
+/// The text is `scheme://host[:port]/path?query`. HAProxy's keys differ by the case of the host, by a
+/// default port and by the form of the target; these do not, which can only raise hits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CacheKey {
+    text: Vec<u8>,
+    hash: u64,
+}
+
+impl CacheKey {
+    /// The key of a request whose scheme is `scheme` unless its head names one. False if it has
+    /// none: its target has no host or no path, or is too long.
+    pub fn set(&mut self, request: &Head, scheme: &[u8], key: SipKey) -> bool {
+        self.text.clear();
+        let complete = self.write(request, request.scheme().unwrap_or(scheme));
+        self.hash = if complete { siphash(key, &self.text) } else { 0 };
+        complete
+    }
+
+    fn write(&mut self, request: &Head, scheme: &[u8]) -> bool {
+        let Some(authority) = request.authority().filter(|authority| !authority.is_empty()) else {
+            return false;
+        };
+        let path = match request.target() {
+            Target::Origin(path) => path,
+            Target::Absolute { path_and_query, .. } => path_and_query,
+            _ => return false,
+        };
+        if scheme.len() + authority.len() + path.len() > MAX_KEY {
+            return false;
+        }
+        let (host, port) = split_port(authority);
+        self.text.extend_from_slice(scheme);
+        self.text.extend_from_slice(b"://");
+        self.text.extend_from_slice(host);
+        self.text.make_ascii_lowercase();
+        if let Some(port) = port.filter(|port| !is_default(&self.text, port)) {
+            self.text.push(b':');
+            self.text.extend_from_slice(port);
+        }
+        if !path.starts_with(b"/") {
+            self.text.push(b'/');
+        }
+        self.text.extend_from_slice(path);
+        true
+    }
+
+    /// The normal form of the URL; empty without a key.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// A keyed hash of the text.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+}
+
+/// Whether a URL that begins so has this port without naming it.
+fn is_default(url: &[u8], port: &[u8]) -> bool {
+    match port {
+        b"" => true,
+        b"80" => url.starts_with(b"http:"),
+        b"443" => url.starts_with(b"https:"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htx::Version;
+
+    fn text(uri: &str, host: &str) -> Option<String> {
+        let mut head = Head::default();
+        head.set_request(b"GET", uri.as_bytes(), Version::Http11);
+        if !host.is_empty() {
+            head.push(b"host", host.as_bytes());
+        }
+        let mut key = CacheKey::default();
+        key.set(&head, b"http", [1, 2]).then(|| String::from_utf8_lossy(key.text()).into_owned())
+    }
+
+    #[test]
+    fn keys_are_urls_in_normal_form() {
+        for (uri, host, expected) in [
+            ("/k", "h", Some("http://h/k")),
+            ("/k", "H", Some("http://h/k")),
+            ("/k", "h:80", Some("http://h/k")),
+            ("/k", "h:", Some("http://h/k")),
+            ("/k", "h:443", Some("http://h:443/k")),
+            ("/k", "h:8080", Some("http://h:8080/k")),
+            ("http://H/k", "other", Some("http://h/k")),
+            ("HTTP://h:80/k", "h", Some("http://h/k")),
+            ("https://h:443/k", "h", Some("https://h/k")),
+            ("http://u:p@h/k", "h", Some("http://h/k")),
+            ("http://h", "h", Some("http://h/")),
+            ("http://h?q", "h", Some("http://h/?q")),
+            ("/k", "[::1]:80", Some("http://[::1]/k")),
+            // Paths and queries are compared as they are.
+            ("/K", "h", Some("http://h/K")),
+            ("/k?", "h", Some("http://h/k?")),
+            ("/k?x", "h", Some("http://h/k?x")),
+            ("/%6b", "h", Some("http://h/%6b")),
+            ("/k", "", None),
+            ("*", "h", None),
+            ("k", "h", None),
+        ] {
+            assert_eq!(text(uri, host).as_deref(), expected, "{uri} {host}");
+        }
+        assert_eq!(text(&format!("/{}", "x".repeat(MAX_KEY)), "h"), None);
+    }
+
+    #[test]
+    fn schemes_have_keys_of_their_own() {
+        let mut head = Head::default();
+        head.set_request_target(b"GET", b"https", b"h", b"/k", Version::Http2);
+        let mut key = CacheKey::default();
+        assert!(key.set(&head, b"http", [1, 2]));
+        assert_eq!(key.text(), b"https://h/k");
+        let (hash, mut other) = (key.hash(), CacheKey::default());
+        assert!(other.set(&head, b"http", [1, 3]) && other.hash() != hash, "hashes are keyed");
+    }
+}
