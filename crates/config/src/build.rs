@@ -22,6 +22,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         http_errors: draft.http_errors,
         resolvers: draft.resolvers,
         log_forwards: draft.log_forwards.into_iter().map(|draft| draft.section).collect(),
+        caches: draft.caches,
         programs: draft.programs.into_iter().map(|draft| draft.value).collect(),
         userlists: draft.complete_userlists,
         variables: Arc::new(std::mem::take(&mut cx.variables)),

@@ -9,6 +9,7 @@ use crate::value::is_name_char;
 use crate::{known, suggest};
 use stdx::is_ignored;
 
+mod cache;
 mod error_recovery;
 mod global;
 mod http_errors;
@@ -38,7 +39,7 @@ pub(crate) const SECTIONS: &[SectionKind] = &[
     resolvers::KIND,
     namespaces::KIND,
     global::KIND,
-    unimplemented::CACHE,
+    cache::KIND,
     unimplemented::FCGI_APP,
     unimplemented::PEERS,
 ];

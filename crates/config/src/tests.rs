@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 mod actions;
 mod bounds;
+mod caches;
 mod checks;
 mod diagnostics;
 mod direct;

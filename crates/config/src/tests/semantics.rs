@@ -140,10 +140,10 @@ fn files_follow_default_path() {
 
 #[test]
 fn other_sections_are_said_once_and_their_lines_are_not_judged() {
-    let text = "peers p\n peer a 1.2.3.4:1\n nonsense\ncache c\n total-max-size 4\nbackend b\n";
+    let text = "peers p\n peer a 1.2.3.4:1\n nonsense\nfcgi-app c\n docroot /\nbackend b\n";
     assert_eq!(
         messages(text, Severity::Alert),
-        ["section 'peers' is not implemented yet", "section 'cache' is not implemented yet"]
+        ["section 'peers' is not implemented yet", "section 'fcgi-app' is not implemented yet"]
     );
 }
 

@@ -1,0 +1,151 @@
+//! `cache` sections (section 6.2).
+use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, only_name, own, unimplemented};
+use crate::context::Cx;
+use crate::diag::{Diagnostic, Severity};
+use crate::draft::Draft;
+use crate::keyword::Keyword;
+use crate::line::{Args, Parsed};
+use crate::model::CacheSection;
+
+/// Whether the proxy runs caches. It does not yet, so the product refuses the section as not
+/// implemented, and only tests of this crate read its lines.
+const IS_ATTACHED: bool = cfg!(test);
+
+pub(super) const KIND: SectionKind = if IS_ATTACHED { ATTACHED } else { unimplemented::CACHE };
+
+const ATTACHED: SectionKind = SectionKind {
+    name: "cache",
+    doc: "A cache of responses.",
+    open,
+    title: |draft, index| &draft.caches[index].name,
+    lines: Lines::Own(KEYWORDS),
+    finish,
+    ..PLAIN
+};
+
+const KEYWORDS: &[Keyword<ReadLine>] = &[
+    own("max-age", "<seconds>", "Longest time that a response is fresh.", |d, at, cx, a| {
+        max_age(&mut d.caches[at], cx, a)
+    }),
+    own("max-object-size", "<bytes>", "Largest response.", |d, at, _, a| {
+        d.caches[at].max_object_size = whole_number(a)?;
+        Ok(())
+    }),
+    own("max-secondary-entries", "<number>", "Most responses of one URL.", |d, at, _, a| {
+        max_secondary_entries(&mut d.caches[at], a)
+    }),
+    own("process-vary", "{ on | off }", "Whether responses with Vary are kept.", |d, at, cx, a| {
+        process_vary(&mut d.caches[at], cx, a)
+    }),
+    own("total-max-size", "<megabytes>", "The memory of the cache.", |d, at, _, a| {
+        total_max_size(&mut d.caches[at], a)
+    }),
+];
+
+fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
+    let given = only_name(cx, args, "'cache' expects a <name> argument");
+    let end = given.floor_char_boundary(CacheSection::MAX_NAME);
+    let name = &given[..end];
+    if name != given {
+        let most = CacheSection::MAX_NAME;
+        let message = format!("cache name is limited to {most} characters, truncate to '{name}'.");
+        cx.warn(args, 1, message);
+    }
+    if draft.caches.iter().any(|first| *first.name == *name) {
+        cx.alert(args, args.fault(1, format!("Duplicate cache name '{name}'.")));
+    }
+    draft.caches.push(CacheSection {
+        name: name.into(),
+        place: args.place().clone(),
+        total_max_size: 0,
+        max_object_size: 0,
+        max_age: CacheSection::MAX_AGE,
+        process_vary: false,
+        max_secondary_entries: CacheSection::MAX_SECONDARY,
+    });
+    draft.caches.len() - 1
+}
+
+/// Sets `max-object-size` where it is not given, and checks the sizes of each section.
+fn finish(draft: &mut Draft, finished: &Finished<'_>, cx: &mut Cx<'_>) {
+    // After errors the faulty line may be the one that sets the size.
+    if !finished.advise {
+        return;
+    }
+    for cache in &mut draft.caches {
+        let half = cache.total_max_size / 2;
+        let message = if cache.total_max_size == 0 {
+            format!("Size not specified for cache '{}'", cache.name)
+        } else if cache.max_object_size > half {
+            format!("\"max-object-size\" is limited to an half of \"total-max-size\" => {half}")
+        } else {
+            if cache.max_object_size == 0 {
+                cache.max_object_size = cache.total_max_size / CacheSection::OBJECT_PART;
+            }
+            continue;
+        };
+        cx.diagnostics.push(Diagnostic::general(Severity::Alert, message));
+    }
+}
+
+/// An argument of digits alone. One that is too large, or negative as HAProxy also accepts it,
+/// counts as the largest number, so that the bounds refuse it.
+fn whole_number(args: Args<'_>) -> Parsed<u64> {
+    args.no_more_than(1)?;
+    let given = args.text(1);
+    let digits = given.strip_prefix('-').unwrap_or(given);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(args.fault(1, format!("{} wrong value '{given}'", args.text(0))));
+    }
+    let number = digits.parse().unwrap_or(u64::MAX);
+    Ok(if given.starts_with('-') && number > 0 { u64::MAX } else { number })
+}
+
+fn total_max_size(cache: &mut CacheSection, args: Args<'_>) -> Parsed {
+    let megabytes = whole_number(args)?;
+    if megabytes > CacheSection::MAX_TOTAL {
+        let (given, most) = (args.text(1), CacheSection::MAX_TOTAL);
+        let message = format!("\"total-max-size\" ({given}) must not be greater than {most}");
+        return Err(args.fault(1, message));
+    }
+    cache.total_max_size = megabytes << 20;
+    Ok(())
+}
+
+fn max_age(cache: &mut CacheSection, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    args.no_more_than(1)?;
+    match args.wrapped(1) {
+        None => cx.warn(args, 1, "'max-age' expects an age parameter in seconds."),
+        Some(seconds) => {
+            if seconds < 0 {
+                args.note(1, format!("'max-age' : '{}' is no limit", args.text(1)));
+            }
+            cache.max_age = u32::try_from(seconds).unwrap_or(u32::MAX);
+        }
+    }
+    Ok(())
+}
+
+fn process_vary(cache: &mut CacheSection, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    args.no_more_than(1)?;
+    match args.text(1) {
+        "on" => cache.process_vary = true,
+        "off" => cache.process_vary = false,
+        _ => {
+            let message =
+                "'process-vary' expects \"on\" or \"off\" (enable or disable vary processing).";
+            cx.warn(args, 1, message);
+        }
+    }
+    Ok(())
+}
+
+fn max_secondary_entries(cache: &mut CacheSection, args: Args<'_>) -> Parsed {
+    let number = whole_number(args)?;
+    if number == 0 {
+        let given = args.text(1);
+        return Err(args.fault(1, format!("max-secondary-entries wrong value '{given}'")));
+    }
+    cache.max_secondary_entries = u32::try_from(number).unwrap_or(u32::MAX);
+    Ok(())
+}

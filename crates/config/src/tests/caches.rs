@@ -1,0 +1,94 @@
+//! `cache` sections. Their lines are read in these tests only as long as the proxy runs no caches.
+use super::*;
+
+#[test]
+fn a_cache_has_its_defaults_and_takes_what_lines_say() {
+    let caches = model(
+        "cache a\n total-max-size 4\ncache b\n max-object-size 2097152\n total-max-size 4095\n \
+         total-max-size 4\n max-age 0\n process-vary on\n max-secondary-entries 5\ncache c!d\n \
+         total-max-size 1\n process-vary on\n process-vary off\n max-object-size 0\n",
+    )
+    .caches;
+    let sizes: Vec<_> = caches.iter().map(|it| (it.total_max_size, it.max_object_size)).collect();
+    assert_eq!(sizes, [(4 << 20, 16_384), (4 << 20, 2 << 20), (1 << 20, 4_096)]);
+    let others: Vec<_> =
+        caches.iter().map(|it| (it.max_age, it.process_vary, it.max_secondary_entries)).collect();
+    assert_eq!(others, [(60, false, 10), (0, true, 5), (60, false, 10)]);
+    assert_eq!(&*caches[2].name, "c!d");
+}
+
+#[test]
+fn numbers_are_read_as_haproxy_reads_them() {
+    for (lines, max_age, secondary, warning) in [
+        (
+            "max-age 10s",
+            10,
+            10,
+            "'max-age' : '10s' is read as 10: what follows the digits is ignored",
+        ),
+        ("max-age x", 0, 10, "'max-age' : 'x' is read as 0: it does not begin with a digit"),
+        ("max-age -1", u32::MAX, 10, "'max-age' : '-1' is no limit"),
+        ("max-age", 60, 10, "'max-age' expects an age parameter in seconds."),
+        (
+            "process-vary maybe",
+            60,
+            10,
+            "'process-vary' expects \"on\" or \"off\" (enable or disable vary processing).",
+        ),
+        (
+            "process-vary",
+            60,
+            10,
+            "'process-vary' expects \"on\" or \"off\" (enable or disable vary processing).",
+        ),
+        ("max-secondary-entries -1", 60, u32::MAX, ""),
+        ("max-secondary-entries 99999999999999999999", 60, u32::MAX, ""),
+    ] {
+        let text = format!("cache c\n total-max-size 4\n {lines}\n");
+        let cache = &model(&text).caches[0];
+        assert_eq!((cache.max_age, cache.max_secondary_entries), (max_age, secondary), "{lines}");
+        let warnings = messages(&text, Severity::Warning);
+        assert!(warnings.iter().any(|said| said == warning) || warning.is_empty(), "{warnings:?}");
+        assert!(!cache.process_vary, "{lines}");
+    }
+}
+
+#[test]
+fn mistakes_are_told_in_haproxys_words() {
+    for (lines, message) in [
+        ("", "Size not specified for cache 'c'"),
+        ("total-max-size 0", "Size not specified for cache 'c'"),
+        ("total-max-size", "total-max-size wrong value ''"),
+        ("total-max-size 4k", "total-max-size wrong value '4k'"),
+        ("total-max-size 4096", "\"total-max-size\" (4096) must not be greater than 4095"),
+        ("total-max-size -1", "\"total-max-size\" (-1) must not be greater than 4095"),
+        ("total-max-size 4 5", "'total-max-size' cannot handle unexpected argument '5'."),
+        ("total-max-size 4\n max-object-size 10k", "max-object-size wrong value '10k'"),
+        ("total-max-size 4\n max-object-size", "max-object-size wrong value ''"),
+        ("total-max-size 4\n max-age 1 2", "'max-age' cannot handle unexpected argument '2'."),
+        ("total-max-size 4\n max-secondary-entries 0", "max-secondary-entries wrong value '0'"),
+        ("total-max-size 4\n max-secondary-entries 5x", "max-secondary-entries wrong value '5x'"),
+        ("total-max-size 4\n foo 1", "unknown keyword 'foo' in 'cache' section"),
+        ("total-max-size 4\ncache c\n total-max-size 4", "Duplicate cache name 'c'."),
+    ] {
+        let text = format!("cache c\n {lines}\n");
+        assert_eq!(messages(&text, Severity::Alert), [message], "{text}");
+    }
+    for size in ["2097153", "99999999999999999999", "-1"] {
+        let text = format!("cache c\n max-object-size {size}\n total-max-size 4\n");
+        let message = "\"max-object-size\" is limited to an half of \"total-max-size\" => 2097152";
+        assert_eq!(messages(&text, Severity::Alert), [message], "{text}");
+    }
+    let unnamed = messages("cache\n total-max-size 4\n", Severity::Alert);
+    assert_eq!(unnamed, ["'cache' expects a <name> argument"]);
+    let two = messages("cache c d\n total-max-size 4\n", Severity::Alert);
+    assert_eq!(two, ["'cache' cannot handle unexpected argument 'd'."]);
+}
+
+#[test]
+fn long_names_are_truncated() {
+    let text = format!("cache {}\n total-max-size 4\n", "a".repeat(40));
+    assert_eq!(&*model(&text).caches[0].name, "a".repeat(32));
+    let cut = format!("cache name is limited to 32 characters, truncate to '{}'.", "a".repeat(32));
+    assert_eq!(messages(&text, Severity::Warning)[0], cut);
+}
