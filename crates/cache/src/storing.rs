@@ -160,6 +160,11 @@ impl Storing {
         self.put_to(|record| &mut record.body_len, bytes)
     }
 
+    /// The time at which it began to be stored, from which on its age is counted.
+    pub fn received_at(&self) -> u64 {
+        self.record.received_ms
+    }
+
     /// Bytes of content so far.
     pub fn len(&self) -> usize {
         self.record.body_len as usize

@@ -4,10 +4,11 @@ use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
 use crate::line::Args;
 use crate::model::{
-    Address, At, Back, CacheSection, Common, ErrorReply, Front, Global, HttpErrors, LogForward,
-    LogLevel, LogStyle, LogTarget, Mailers, Mode, Program, ProxyKind, Resolvers, Ring, Rules,
-    ServerOptions, StatsPage,
+    Address, At, Back, Common, ErrorReply, Front, Global, HttpErrors, LogForward, LogLevel,
+    LogStyle, LogTarget, Mailers, Mode, Program, ProxyKind, Resolvers, Ring, Rules, ServerOptions,
+    StatsPage,
 };
+use cache::CacheSettings;
 use rules::UserList;
 use rules::check::{RequestLine, Script, Step};
 use sample::{AclTable, Captures, NeededCapture};
@@ -29,7 +30,7 @@ pub(crate) struct Draft {
     pub(crate) resolvers: Vec<Resolvers>,
     pub(crate) rings: Vec<Ring>,
     pub(crate) log_forwards: Vec<DraftLogForward>,
-    pub(crate) caches: Vec<CacheSection>,
+    pub(crate) caches: Vec<CacheSettings>,
     pub(crate) programs: Vec<At<Program>>,
     pub(crate) defaults: Vec<DraftProxy>,
     pub(crate) proxies: Vec<DraftProxy>,

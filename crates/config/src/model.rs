@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 mod address;
 mod balance;
-mod cache;
 mod check;
 mod global;
 mod http;
@@ -29,7 +28,6 @@ pub use self::tls::{ServerName, TlsBind, TlsProcess, TlsServer};
 pub use ::rules::{Rules, Switching};
 pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use balance::{Balance, HashFunction, HashMethod, HashType, UriKey};
-pub use cache::CacheSection;
 pub use check::{AgentCheck, Check, HealthCheck};
 pub use global::{
     CloseSpread, CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune,
@@ -70,7 +68,7 @@ pub struct Model {
     /// `log-forward` sections in order.
     pub log_forwards: Vec<LogForward>,
     /// `cache` sections in order.
-    pub caches: Vec<CacheSection>,
+    pub caches: Vec<cache::CacheSettings>,
     /// `program` sections in order.
     pub programs: Vec<Program>,
     /// `proc` variables set in `global`.

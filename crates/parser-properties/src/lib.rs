@@ -5,6 +5,7 @@
 //! the size of the input; and where input may arrive in pieces, the result does not depend on them.
 #![forbid(unsafe_code)]
 
+pub mod cache;
 pub mod configuration;
 pub mod dns;
 pub mod h1;
@@ -42,4 +43,6 @@ pub const PROPERTIES: &[(&str, Property)] = &[
     ("dns_resolution", dns::resolution),
     ("hello", tls::hello),
     ("crt_list", tls::list),
+    ("cache_decisions", cache::decisions),
+    ("cache_storage", cache::storage),
 ];

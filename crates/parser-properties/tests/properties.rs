@@ -146,8 +146,9 @@ fn input(name: &str) -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![8 => changed, 2 => glued, 1 => noise]
 }
 
-/// Properties of whole messages: most mutations are refused, so many cases are needed.
-const MANY: [&str; 2] = ["h1_request", "h1_response"];
+/// Properties of whole messages and of sequences: many cases are needed, because most mutations of
+/// messages are refused.
+const MANY: [&str; 4] = ["h1_request", "h1_response", "cache_decisions", "cache_storage"];
 const MANY_CASES: u32 = 5_000;
 
 /// Runs one property on many inputs; a failure is minimised and printed.
@@ -205,4 +206,6 @@ properties!(
     dns_resolution,
     hello,
     crt_list,
+    cache_decisions,
+    cache_storage,
 );

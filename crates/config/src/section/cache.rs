@@ -5,7 +5,8 @@ use crate::diag::{Diagnostic, Severity};
 use crate::draft::Draft;
 use crate::keyword::Keyword;
 use crate::line::{Args, Parsed};
-use crate::model::CacheSection;
+use cache::CacheSettings;
+use cache::response::StoreRules;
 
 /// Whether the proxy runs caches. It does not yet, so the product refuses the section as not
 /// implemented, and only tests of this crate read its lines.
@@ -23,12 +24,23 @@ const ATTACHED: SectionKind = SectionKind {
     ..PLAIN
 };
 
+/// `max-age` of a section without it, in seconds.
+const MAX_AGE: u32 = 60;
+/// `max-secondary-entries` of a section without it.
+const MAX_SECONDARY: usize = 10;
+/// Largest `total-max-size`, in MiB.
+const MAX_TOTAL: u64 = 4095;
+/// Part of the total that `max-object-size` is without its line.
+const OBJECT_PART: u64 = 256;
+/// Longest name in bytes; longer ones are truncated, as in HAProxy.
+const MAX_NAME: usize = 32;
+
 const KEYWORDS: &[Keyword<ReadLine>] = &[
     own("max-age", "<seconds>", "Longest time that a response is fresh.", |d, at, cx, a| {
         max_age(&mut d.caches[at], cx, a)
     }),
     own("max-object-size", "<bytes>", "Largest response.", |d, at, _, a| {
-        d.caches[at].max_object_size = whole_number(a)?;
+        d.caches[at].rules.max_object_size = saturated(whole_number(a)?);
         Ok(())
     }),
     own("max-secondary-entries", "<number>", "Most responses of one URL.", |d, at, _, a| {
@@ -44,24 +56,29 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
 
 fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
     let given = only_name(cx, args, "'cache' expects a <name> argument");
-    let end = given.floor_char_boundary(CacheSection::MAX_NAME);
+    let end = given.floor_char_boundary(MAX_NAME);
     let name = &given[..end];
     if name != given {
-        let most = CacheSection::MAX_NAME;
+        let most = MAX_NAME;
         let message = format!("cache name is limited to {most} characters, truncate to '{name}'.");
         cx.warn(args, 1, message);
     }
-    if draft.caches.iter().any(|first| *first.name == *name) {
+    if draft.caches.iter().any(|first| first.name == name) {
         cx.alert(args, args.fault(1, format!("Duplicate cache name '{name}'.")));
     }
-    draft.caches.push(CacheSection {
-        name: name.into(),
-        place: args.place().clone(),
-        total_max_size: 0,
+    let rules = StoreRules {
+        max_age: MAX_AGE,
         max_object_size: 0,
-        max_age: CacheSection::MAX_AGE,
         process_vary: false,
-        max_secondary_entries: CacheSection::MAX_SECONDARY,
+        stale_while_revalidate: 0,
+        stale_if_error: 0,
+        keep_for_validation: 0,
+    };
+    draft.caches.push(CacheSettings {
+        name: name.to_owned(),
+        total_max_size: 0,
+        max_secondary_entries: MAX_SECONDARY,
+        rules,
     });
     draft.caches.len() - 1
 }
@@ -76,11 +93,11 @@ fn finish(draft: &mut Draft, finished: &Finished<'_>, cx: &mut Cx<'_>) {
         let half = cache.total_max_size / 2;
         let message = if cache.total_max_size == 0 {
             format!("Size not specified for cache '{}'", cache.name)
-        } else if cache.max_object_size > half {
+        } else if u64::from(cache.rules.max_object_size) > half {
             format!("\"max-object-size\" is limited to an half of \"total-max-size\" => {half}")
         } else {
-            if cache.max_object_size == 0 {
-                cache.max_object_size = cache.total_max_size / CacheSection::OBJECT_PART;
+            if cache.rules.max_object_size == 0 {
+                cache.rules.max_object_size = saturated(cache.total_max_size / OBJECT_PART);
             }
             continue;
         };
@@ -101,10 +118,14 @@ fn whole_number(args: Args<'_>) -> Parsed<u64> {
     Ok(if given.starts_with('-') && number > 0 { u64::MAX } else { number })
 }
 
-fn total_max_size(cache: &mut CacheSection, args: Args<'_>) -> Parsed {
+fn saturated(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn total_max_size(cache: &mut CacheSettings, args: Args<'_>) -> Parsed {
     let megabytes = whole_number(args)?;
-    if megabytes > CacheSection::MAX_TOTAL {
-        let (given, most) = (args.text(1), CacheSection::MAX_TOTAL);
+    if megabytes > MAX_TOTAL {
+        let (given, most) = (args.text(1), MAX_TOTAL);
         let message = format!("\"total-max-size\" ({given}) must not be greater than {most}");
         return Err(args.fault(1, message));
     }
@@ -112,7 +133,7 @@ fn total_max_size(cache: &mut CacheSection, args: Args<'_>) -> Parsed {
     Ok(())
 }
 
-fn max_age(cache: &mut CacheSection, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+fn max_age(cache: &mut CacheSettings, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     args.no_more_than(1)?;
     match args.wrapped(1) {
         None => cx.warn(args, 1, "'max-age' expects an age parameter in seconds."),
@@ -120,17 +141,17 @@ fn max_age(cache: &mut CacheSection, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed 
             if seconds < 0 {
                 args.note(1, format!("'max-age' : '{}' is no limit", args.text(1)));
             }
-            cache.max_age = u32::try_from(seconds).unwrap_or(u32::MAX);
+            cache.rules.max_age = u32::try_from(seconds).unwrap_or(u32::MAX);
         }
     }
     Ok(())
 }
 
-fn process_vary(cache: &mut CacheSection, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+fn process_vary(cache: &mut CacheSettings, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     args.no_more_than(1)?;
     match args.text(1) {
-        "on" => cache.process_vary = true,
-        "off" => cache.process_vary = false,
+        "on" => cache.rules.process_vary = true,
+        "off" => cache.rules.process_vary = false,
         _ => {
             let message =
                 "'process-vary' expects \"on\" or \"off\" (enable or disable vary processing).";
@@ -140,12 +161,12 @@ fn process_vary(cache: &mut CacheSection, cx: &mut Cx<'_>, args: Args<'_>) -> Pa
     Ok(())
 }
 
-fn max_secondary_entries(cache: &mut CacheSection, args: Args<'_>) -> Parsed {
+fn max_secondary_entries(cache: &mut CacheSettings, args: Args<'_>) -> Parsed {
     let number = whole_number(args)?;
     if number == 0 {
         let given = args.text(1);
         return Err(args.fault(1, format!("max-secondary-entries wrong value '{given}'")));
     }
-    cache.max_secondary_entries = u32::try_from(number).unwrap_or(u32::MAX);
+    cache.max_secondary_entries = usize::try_from(number).unwrap_or(usize::MAX);
     Ok(())
 }

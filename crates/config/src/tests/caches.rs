@@ -9,10 +9,13 @@ fn a_cache_has_its_defaults_and_takes_what_lines_say() {
          total-max-size 1\n process-vary on\n process-vary off\n max-object-size 0\n",
     )
     .caches;
-    let sizes: Vec<_> = caches.iter().map(|it| (it.total_max_size, it.max_object_size)).collect();
+    let sizes: Vec<_> =
+        caches.iter().map(|it| (it.total_max_size, it.rules.max_object_size)).collect();
     assert_eq!(sizes, [(4 << 20, 16_384), (4 << 20, 2 << 20), (1 << 20, 4_096)]);
-    let others: Vec<_> =
-        caches.iter().map(|it| (it.max_age, it.process_vary, it.max_secondary_entries)).collect();
+    let others: Vec<_> = caches
+        .iter()
+        .map(|it| (it.rules.max_age, it.rules.process_vary, it.max_secondary_entries))
+        .collect();
     assert_eq!(others, [(60, false, 10), (0, true, 5), (60, false, 10)]);
     assert_eq!(&*caches[2].name, "c!d");
 }
@@ -41,15 +44,19 @@ fn numbers_are_read_as_haproxy_reads_them() {
             10,
             "'process-vary' expects \"on\" or \"off\" (enable or disable vary processing).",
         ),
-        ("max-secondary-entries -1", 60, u32::MAX, ""),
-        ("max-secondary-entries 99999999999999999999", 60, u32::MAX, ""),
+        ("max-secondary-entries -1", 60, usize::MAX, ""),
+        ("max-secondary-entries 99999999999999999999", 60, usize::MAX, ""),
     ] {
         let text = format!("cache c\n total-max-size 4\n {lines}\n");
         let cache = &model(&text).caches[0];
-        assert_eq!((cache.max_age, cache.max_secondary_entries), (max_age, secondary), "{lines}");
+        assert_eq!(
+            (cache.rules.max_age, cache.max_secondary_entries),
+            (max_age, secondary),
+            "{lines}"
+        );
         let warnings = messages(&text, Severity::Warning);
         assert!(warnings.iter().any(|said| said == warning) || warning.is_empty(), "{warnings:?}");
-        assert!(!cache.process_vary, "{lines}");
+        assert!(!cache.rules.process_vary, "{lines}");
     }
 }
 

@@ -128,7 +128,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
-    ("config", &["balance", "dns", "htx", "rules", "sample", "stdx", "table", "tls"]),
+    ("config", &["balance", "cache", "dns", "htx", "rules", "sample", "stdx", "table", "tls"]),
     (
         "admin",
         &[
