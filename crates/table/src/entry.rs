@@ -4,10 +4,11 @@
 //! changed together. Invariant: the lock of an entry may be taken under the lock of its shard, not
 //! the other way round.
 
+use crate::change_log::Mark;
 use crate::data::{DataKind, DataType};
 use crate::layout::{Cell, Layout};
 use crate::rate::Rate;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard};
 use stdx::Mutex;
 
@@ -45,8 +46,8 @@ pub struct Entry {
     data: Mutex<Data>,
     /// When it expires; for tables without expiry, when it was touched last.
     expire: AtomicU64,
-    /// Taken out of the table: its place in the order of expiry means nothing any more.
-    pub(crate) gone: AtomicBool,
+    /// Its place in the log of changes, and whether it was taken out of the table.
+    pub(crate) mark: Mark,
     /// Its place in its shard; written and read under the shard's lock.
     pub(crate) place: AtomicU32,
     pub(crate) hash: u64,
@@ -55,11 +56,11 @@ pub struct Entry {
 }
 
 #[derive(Debug)]
-struct Data {
+pub(crate) struct Data {
     /// Trackers that hold it.
     uses: u32,
-    words: Box<[u64]>,
-    server_key: Option<Arc<str>>,
+    pub(crate) words: Box<[u64]>,
+    pub(crate) server_key: Option<Arc<str>>,
 }
 
 impl Data {
@@ -78,7 +79,7 @@ impl Entry {
         let entry = Entry {
             data: Mutex::new(Data { uses: 0, words, server_key: None }),
             expire: AtomicU64::new(0),
-            gone: AtomicBool::new(false),
+            mark: Mark::default(),
             place: AtomicU32::new(0),
             hash,
             layout: layout.clone(),
@@ -159,7 +160,10 @@ impl Entry {
     /// Changes several values at once.
     pub fn change<T>(&self, now: u64, how: impl FnOnce(&mut Counters<'_>) -> T) -> T {
         let mut data = self.lock();
-        how(&mut Counters { layout: &self.layout, words: &mut data.words, now })
+        let done = how(&mut Counters { layout: &self.layout, words: &mut data.words, now });
+        drop(data);
+        self.changed();
+        done
     }
 
     /// The server that a `stick` rule stored, by name or address.
@@ -176,12 +180,40 @@ impl Entry {
         if self.layout.stored(DataType::ServerKey).is_some() && data.server_key.as_ref() != key {
             data.server_key = key.cloned();
         }
+        drop(data);
+        self.changed();
+    }
+
+    /// Notes a change for those who read changes. The caller holds no lock of the entry.
+    #[inline]
+    pub(crate) fn changed(&self) {
+        if self.layout.log.is_on() {
+            self.note_change();
+        }
+    }
+
+    #[inline(never)]
+    fn note_change(&self) {
+        let layout = &self.layout;
+        let place = self.place.load(Relaxed);
+        if layout.log.note(layout.shard_of(self.hash), place, &self.mark)
+            && let Some(wake) = layout.on_change.get()
+        {
+            wake();
+        }
     }
 
     /// Lives on for a whole span from now.
     pub fn touch(&self, now: u64) {
         let due = now + u64::from(self.layout.expire.unwrap_or(0));
         if self.due() != due {
+            self.expire.store(due, Relaxed);
+        }
+    }
+
+    /// Expires at this moment, in a table with expiry.
+    pub(crate) fn expires_at(&self, due: u64) {
+        if self.layout.expire.is_some() {
             self.expire.store(due, Relaxed);
         }
     }
@@ -226,7 +258,7 @@ impl Entry {
     }
 
     // A thread that panicked left whole words behind: counters are worth more than purity.
-    fn lock(&self) -> MutexGuard<'_, Data> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Data> {
         self.data.lock()
     }
 }

@@ -1,9 +1,11 @@
 //! The declaration of a `stick-table` line, and the place of each value in an entry.
 
+use crate::change_log::{ChangeCallback, ChangeLog};
 use crate::data::{DataKind, DataType, TYPES};
 use crate::key::KeyKind;
 use crate::rate;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 /// The most elements of an array.
 pub const MAX_ARRAY: u32 = 100;
@@ -84,8 +86,7 @@ pub(crate) struct Cell {
     pub(crate) period: u32,
 }
 
-/// Where everything stands in the entries of one table.
-#[derive(Debug)]
+/// Where everything stands in the entries of one table, and what its entries share.
 pub(crate) struct Layout {
     /// Place of each data type: its first word and its declaration.
     places: [Option<(usize, Stored)>; TYPES],
@@ -96,12 +97,32 @@ pub(crate) struct Layout {
     pub(crate) expire: Option<u32>,
     /// Which table it is, among all of the process.
     pub(crate) table: usize,
+    shards: usize,
+    /// Which entries have changed.
+    pub(crate) log: ChangeLog,
+    /// Wakes the reader of the log.
+    pub(crate) on_change: OnceLock<ChangeCallback>,
+}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Layout").field("table", &self.table).finish_non_exhaustive()
+    }
 }
 
 impl Layout {
-    pub(crate) fn new(settings: &Settings, table: usize) -> Layout {
-        let mut layout =
-            Layout { places: [None; TYPES], stored: 0, words: 0, expire: settings.expire, table };
+    /// The layout of a table with this many shards, a power of two.
+    pub(crate) fn new(settings: &Settings, table: usize, shards: usize) -> Layout {
+        let mut layout = Layout {
+            places: [None; TYPES],
+            stored: 0,
+            words: 0,
+            expire: settings.expire,
+            table,
+            shards,
+            log: ChangeLog::new(shards),
+            on_change: OnceLock::new(),
+        };
         for stored in &settings.store {
             let each = match stored.data.kind() {
                 DataKind::Rate => rate::WORDS,
@@ -113,6 +134,11 @@ impl Layout {
             layout.words += each * stored.count.clamp(1, MAX_ARRAY) as usize;
         }
         layout
+    }
+
+    /// The shard of a key with this hash. The low bits choose among a shard's buckets.
+    pub(crate) fn shard_of(&self, hash: u64) -> usize {
+        (hash >> 48) as usize & (self.shards - 1)
     }
 
     /// The declaration of a data type.

@@ -2,12 +2,16 @@
 //!
 //! Reading order: [`Settings`] and [`DataType`] (what a `stick-table` line declares), [`Key`] (what
 //! entries are found by), [`Entry`] (what is stored), [`Table`] (the store that all threads share),
-//! [`Trackers`] (the entries that a session or a stream follows). Manual section 4.2,
+//! [`Trackers`] (the entries that a session or a stream follows), [`ChangeReader`] (what changed,
+//! for peers), [`Learned`] (what peers have changed). Manual section 4.2,
 //! `stick-table`.
 //!
 //! Times are milliseconds on one monotonic clock.
 #![forbid(unsafe_code)]
 
+mod change_list;
+mod change_log;
+mod changes;
 mod data;
 mod entry;
 mod key;
@@ -15,12 +19,17 @@ mod layout;
 mod rate;
 mod shard;
 mod store;
+mod sync;
 mod track;
+mod value;
 
+pub use change_log::ChangeCallback;
+pub use changes::{ChangeReader, Learned, Progress};
 pub use data::{DataKind, DataType};
 pub use entry::{Counters, Entry};
 pub use key::{Key, KeyKind};
 pub use layout::{MAX_ARRAY, ServerKey, Settings, Stored};
-pub use rate::Rate;
+pub use rate::{Rate, RateValue};
 pub use store::{ExpiryCallback, Removal, STEP, Table, Walk};
 pub use track::{SLOTS, Tracker, Trackers};
+pub use value::{Exported, LearnedValue, Value};

@@ -16,6 +16,17 @@ pub struct Rate {
     past: u32,
 }
 
+/// A rate apart from any clock.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RateValue {
+    /// Milliseconds since the current period began.
+    pub age: u64,
+    /// Events in the current period.
+    pub current: u32,
+    /// Events in the period before.
+    pub past: u32,
+}
+
 /// Words that a rate takes.
 pub(crate) const WORDS: usize = 2;
 
@@ -32,6 +43,27 @@ impl Rate {
     /// A rate that reads `value` for a whole period from now on (`set table`).
     pub(crate) fn set(value: u32, now: u64) -> Rate {
         Rate { since: now, current: value, past: 0 }
+    }
+
+    /// The rate as others can learn it. One without events in the last two periods is empty, with
+    /// an age of two periods.
+    pub(crate) fn export(self, now: u64, period: u32) -> RateValue {
+        let age = now.saturating_sub(self.since);
+        let over = 2 * u64::from(period);
+        if age >= over {
+            return RateValue { age: over, ..RateValue::default() };
+        }
+        RateValue { age, current: self.current, past: self.past }
+    }
+
+    /// A rate that another process has counted. One that is older than two periods is empty,
+    /// however old it is said to be.
+    pub(crate) fn import(value: RateValue, now: u64, period: u32) -> Rate {
+        if value.age >= 2 * u64::from(period) {
+            return Rate { since: now, current: 0, past: 0 };
+        }
+        let since = now.saturating_sub(value.age);
+        Rate { since, current: value.current, past: value.past }
     }
 
     /// The buckets as they are at `now`.

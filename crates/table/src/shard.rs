@@ -158,9 +158,13 @@ impl Shard {
     }
 
     pub(crate) fn insert(&mut self, entry: Arc<Entry>) {
-        self.order.push(Turn { due: entry.due(), entry: entry.clone() });
         self.settle(&entry);
         self.members.insert(Member(entry));
+    }
+
+    /// Gives a new entry its turn in the order of expiry.
+    pub(crate) fn enqueue(&mut self, entry: &Arc<Entry>) {
+        self.order.push(Turn { due: entry.due(), entry: entry.clone() });
     }
 
     /// Gives an entry its place.
@@ -179,6 +183,7 @@ impl Shard {
     /// Takes an entry out of all but the order.
     fn forget(&mut self, entry: &Entry) {
         let place = entry.place.load(Relaxed);
+        entry.layout.log.forget(entry.layout.shard_of(entry.hash), place, &entry.mark);
         self.places[place as usize] = None;
         self.free.push(place);
         self.members.remove(&Probe(entry.hash, entry.key()) as &dyn Keyed);
@@ -187,10 +192,9 @@ impl Shard {
     /// Takes an entry out. Its place in the order stays until it comes up, or until such places are
     /// more than the entries.
     pub(crate) fn remove(&mut self, entry: &Entry) {
-        entry.gone.store(true, Relaxed);
         self.forget(entry);
         if self.order.len() > 2 * self.members.len() + 8 {
-            self.order.retain(|turn| !turn.entry.gone.load(Relaxed));
+            self.order.retain(|turn| !turn.entry.mark.is_gone());
         }
     }
 
@@ -207,7 +211,7 @@ impl Shard {
             return Head::Later;
         }
         let Some(turn) = self.order.pop() else { return Head::Empty };
-        if turn.entry.gone.load(Relaxed) {
+        if turn.entry.mark.is_gone() {
             return Head::PutBack;
         }
         let due = turn.entry.due();
@@ -221,6 +225,11 @@ impl Shard {
         }
         self.forget(&turn.entry);
         Head::Removed
+    }
+
+    /// The entry in a place.
+    pub(crate) fn in_place(&self, place: u32) -> Option<&Arc<Entry>> {
+        self.places.get(place as usize)?.as_ref()
     }
 
     /// The entries at these places, and whether there are places behind them.

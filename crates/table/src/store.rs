@@ -2,8 +2,9 @@
 //!
 //! Protocol. A key belongs to one of up to 64 shards, each on cache lines of its own. A shard's
 //! lock is held for one look-up, insertion or removal; an entry's lock is only taken alone or under
-//! its shard's. An entry that a tracker holds is never taken out, because trackers are made under
-//! the shard's lock. Order of locks: shard, entry. No lock is held while another shard's is taken.
+//! its shard's, and so is the lock of the shard's list of changes. An entry that a tracker holds is
+//! never taken out, because trackers are made under the shard's lock. Order of locks: shard, entry;
+//! shard, list. No lock is held while another shard's is taken.
 //!
 //! Cache lines written per operation: to read a value, 2 (the shard's lock, the entry's lock); to
 //! begin tracking, 3 (the shard's lock, the entry, its counters); to count on a tracked entry and
@@ -37,13 +38,13 @@ const BATCH: usize = 32;
 /// A shard, and when its first entry is due, readable without its lock.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Part {
+pub(crate) struct Part {
     shard: Mutex<Shard>,
     first_due: AtomicU64,
 }
 
 impl Part {
-    fn lock(&self) -> MutexGuard<'_, Shard> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Shard> {
         self.shard.lock()
     }
 
@@ -80,8 +81,8 @@ pub struct Walk {
 /// A stick table.
 pub struct Table {
     settings: Settings,
-    layout: Arc<Layout>,
-    parts: Box<[Part]>,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) parts: Box<[Part]>,
     random: RandomState,
     used: AtomicU32,
     /// Memory is short.
@@ -106,7 +107,7 @@ impl Table {
         let shards = (settings.size as usize / PER_SHARD).next_power_of_two().clamp(1, SHARDS);
         let part = |_| Part { shard: Mutex::default(), first_due: AtomicU64::new(u64::MAX) };
         Table {
-            layout: Arc::new(Layout::new(&settings, number)),
+            layout: Arc::new(Layout::new(&settings, number, shards)),
             settings,
             parts: (0..shards).map(part).collect(),
             random: RandomState::new(),
@@ -190,10 +191,9 @@ impl Table {
         self.settings.size.saturating_sub(self.used())
     }
 
-    fn part(&self, key: &[u8]) -> (&Part, u64) {
+    pub(crate) fn part(&self, key: &[u8]) -> (&Part, u64) {
         let hash = self.random.hash_one(key);
-        // The low bits choose among a shard's buckets.
-        (&self.parts[(hash >> 48) as usize & (self.parts.len() - 1)], hash)
+        (&self.parts[self.layout.shard_of(hash)], hash)
     }
 
     /// Calls `look` with an entry, which does not count as a use. `look` runs under the lock of the
@@ -209,13 +209,29 @@ impl Table {
     pub fn touch<T>(&self, key: &[u8], now: u64, look: impl FnOnce(&Entry) -> T) -> Option<T> {
         self.look(key, now, |entry| {
             entry.touch(now);
-            look(entry)
+            let seen = look(entry);
+            entry.changed();
+            seen
         })
     }
 
     /// Looks at an entry, which is made if there is none and lives on for a whole span. Nothing
     /// when the table is full and nothing can give way.
     pub fn enter<T>(&self, key: &[u8], now: u64, look: impl FnOnce(&Entry) -> T) -> Option<T> {
+        self.enter_shared(key, now, |entry| {
+            let seen = look(entry);
+            entry.changed();
+            seen
+        })
+    }
+
+    /// Looks at an entry, which is made if there is none. This is no change of our own.
+    pub(crate) fn enter_quietly<T>(
+        &self,
+        key: &[u8],
+        now: u64,
+        look: impl FnOnce(&Entry) -> T,
+    ) -> Option<T> {
         self.enter_shared(key, now, |entry| look(entry))
     }
 
@@ -224,6 +240,7 @@ impl Table {
     pub fn track(&self, key: &[u8], now: u64, events: &[DataType]) -> Option<Tracker> {
         self.enter_shared(key, now, |entry| {
             entry.hold(events, now);
+            entry.changed();
             Tracker::new(entry.clone())
         })
     }
@@ -252,9 +269,10 @@ impl Table {
         }
         let entry = Arc::new(Entry::new(&self.layout, key, hash, now));
         shard.insert(entry.clone());
+        let seen = look(&entry);
+        shard.enqueue(&entry);
         part.publish(&shard);
         let due = shard.first_due();
-        let seen = look(&entry);
         drop(shard);
         self.call_keeper(due);
         Some(seen)

@@ -26,6 +26,7 @@ impl Tracker {
     /// Gives the entry up; it lives on for a whole span from now.
     pub fn release(self, now: u64) {
         self.0.touch(now);
+        self.0.changed();
     }
 }
 

@@ -1,0 +1,143 @@
+//! Reading what changes in a table, and learning what others have changed.
+//!
+//! Contract. A change is what this process does to an entry: creating it, counting, setting values,
+//! and giving it a new span to live. What [`Table::merge`] takes over from others is none, so it is
+//! not taught back. A reader sees the entry, not the change: several changes are one, and the
+//! values are those at the time when the reader exports them. An entry that has expired or was
+//! taken out is left out. Readers hold no memory but their place, however slow they are.
+
+use crate::change_log::ChangeCallback;
+use crate::entry::Entry;
+use crate::shard::Probe;
+use crate::store::{STEP, Table};
+use crate::value::LearnedValue;
+use std::sync::Arc;
+
+/// A reader of the changes of one table.
+#[derive(Debug)]
+pub struct ChangeReader {
+    pub(crate) reader: u32,
+    /// Per shard, up to which number it was read.
+    read: Box<[u64]>,
+    /// The shard at which the round goes on.
+    shard: usize,
+    /// The last number that belongs to this round; nothing between rounds.
+    round: Option<u64>,
+}
+
+/// How far a call of [`Table::changes`] has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// There may be more changes at hand.
+    More,
+    /// All changes up to this one were read, or replaced by later ones.
+    Read(u64),
+}
+
+/// An entry as others teach it.
+#[derive(Debug, Clone, Copy)]
+pub struct Learned<'a> {
+    /// Its key, as long as keys of the table are.
+    pub key: &'a [u8],
+    /// Milliseconds that it has left; a whole span if nothing is said.
+    pub expires_in: Option<u64>,
+    /// Its values. Data types that are missing stay as they are.
+    pub values: &'a [LearnedValue],
+}
+
+impl Table {
+    /// Names the callback that wakes the reader. Only the first one named counts.
+    pub fn set_change_callback(&self, callback: ChangeCallback) {
+        let _ = self.layout.on_change.set(callback);
+    }
+
+    /// Asks for one call of the callback by the next change. A reader that wants to sleep arms the
+    /// callback first, then reads until there is nothing left.
+    pub fn arm(&self) {
+        self.layout.log.arm();
+    }
+
+    /// Begins to log changes for one more reader, which reads those from now on; a table of up to
+    /// 63 readers. Entries that exist already are found by [`Table::walk`].
+    pub fn subscribe(&self) -> Option<ChangeReader> {
+        // Before the reader is in place, so that no later change is taken for one that was read.
+        let read = (0..self.parts.len()).map(|shard| self.layout.log.last(shard)).collect();
+        let reader = self.layout.log.open()?;
+        Some(ChangeReader { reader, read, shard: 0, round: None })
+    }
+
+    /// Ends a reader.
+    pub fn unsubscribe(&self, reader: ChangeReader) {
+        self.layout.log.close(reader.reader);
+    }
+
+    /// The number of the last change.
+    pub fn last_change(&self) -> u64 {
+        self.layout.log.count()
+    }
+
+    /// Appends the next changed entries to `found`, up to [`STEP`] of one shard. No lock is held
+    /// when the caller exports them.
+    pub fn changes(
+        &self,
+        reader: &mut ChangeReader,
+        now: u64,
+        found: &mut Vec<Arc<Entry>>,
+    ) -> Progress {
+        let log = &self.layout.log;
+        let upto = *reader.round.get_or_insert_with(|| log.count());
+        while let Some(part) = self.parts.get(reader.shard) {
+            let at = reader.shard;
+            if log.last(at) <= reader.read[at] {
+                reader.shard += 1;
+                continue;
+            }
+            let shard = part.lock();
+            let before = found.len();
+            let more = log.read(at, reader.reader, upto, STEP, |place, _| {
+                let entry = shard.in_place(place).filter(|entry| !entry.has_expired(now));
+                found.extend(entry.cloned());
+            });
+            drop(shard);
+            if !more {
+                reader.read[at] = upto;
+                reader.shard += 1;
+            }
+            if found.len() > before || more {
+                return Progress::More;
+            }
+        }
+        (reader.shard, reader.round) = (0, None);
+        Progress::Read(upto)
+    }
+
+    /// Goes back behind a change, so that those after it are read again.
+    pub fn rewind(&self, reader: &mut ChangeReader, to: u64) {
+        self.layout.log.rewind(reader.reader, to);
+        reader.read.iter_mut().for_each(|read| *read = to.min(*read));
+        (reader.shard, reader.round) = (0, None);
+    }
+
+    /// Takes over what another process has taught. The entry is made if there is none, its values
+    /// replace those at hand but for `conn_cur`, and it lives as long as is said. This is no change
+    /// of our own. `false`: the table is full and nothing can give way.
+    pub fn merge(&self, learned: &Learned<'_>, now: u64) -> bool {
+        let taken = self.enter_quietly(learned.key, now, |entry| {
+            entry.import(learned.values, now);
+            if let Some(left) = learned.expires_in {
+                entry.expires_at(now.saturating_add(left));
+            }
+        });
+        taken.is_some()
+    }
+
+    /// Whether an entry is in the table and alive.
+    pub fn contains(&self, key: &[u8], now: u64) -> bool {
+        let (part, hash) = self.part(key);
+        let shard = part.lock();
+        shard.find(&Probe(hash, key)).is_some_and(|entry| !entry.has_expired(now))
+    }
+}
+
+#[cfg(test)]
+mod tests;
