@@ -29,6 +29,11 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
+    /// The number of its last change that was logged; 0 before the first.
+    pub(crate) fn number(&self) -> u64 {
+        self.number.load(Relaxed)
+    }
+
     /// Whether the entry was taken out of its table.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(Relaxed)

@@ -43,6 +43,9 @@ pub struct Learned<'a> {
     pub expires_in: Option<u64>,
     /// Its values. Data types that are missing stay as they are.
     pub values: &'a [LearnedValue],
+    /// If this process has logged a change of the entry after this one, both are right: of counts
+    /// and rates the greater one stays, of all else what this process has.
+    pub unless_changed_after: Option<u64>,
 }
 
 impl Table {
@@ -123,7 +126,11 @@ impl Table {
     /// of our own. `false`: the table is full and nothing can give way.
     pub fn merge(&self, learned: &Learned<'_>, now: u64) -> bool {
         let taken = self.enter_quietly(learned.key, now, |entry| {
-            entry.import(learned.values, now);
+            let newer = learned.unless_changed_after.unwrap_or(u64::MAX);
+            if entry.mark.number() > newer {
+                return entry.import(learned.values, now, true);
+            }
+            entry.import(learned.values, now, false);
             if let Some(left) = learned.expires_in {
                 entry.expires_at(now.saturating_add(left));
             }

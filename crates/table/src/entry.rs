@@ -223,6 +223,11 @@ impl Entry {
         self.expire.load(Relaxed)
     }
 
+    /// Whether it is in its table and its time is not over.
+    pub fn is_alive(&self, now: u64) -> bool {
+        !self.mark.is_gone() && !self.has_expired(now)
+    }
+
     /// Whether its time is over and nobody holds it.
     pub(crate) fn has_expired(&self, now: u64) -> bool {
         self.layout.expire.is_some() && self.due() <= now && self.uses() == 0

@@ -58,13 +58,12 @@ impl Entry {
     }
 
     /// Takes learned values over. Those that are not stored are left out, and so is `conn_cur`: it
-    /// counts what this process has open.
-    pub(crate) fn import(&self, values: &[LearnedValue], now: u64) {
+    /// counts what this process has open. With `keep`, greater counts and rates stay, and so does
+    /// all else that is set.
+    pub(crate) fn import(&self, values: &[LearnedValue], now: u64, keep: bool) {
         let mut held = self.lock();
-        for LearnedValue { data, index, value } in values {
-            if *data != DataType::ConnCur {
-                import(&mut held, &self.layout, *data, *index, value, now);
-            }
+        for learned in values.iter().filter(|learned| learned.data != DataType::ConnCur) {
+            import(&mut held, &self.layout, learned, now, keep);
         }
     }
 }
@@ -79,23 +78,35 @@ fn exported(held: &Data, cell: Cell, now: u64) -> Value {
     }
 }
 
-fn import(held: &mut Data, layout: &Layout, data: DataType, index: u32, value: &Value, now: u64) {
+fn import(held: &mut Data, layout: &Layout, learned: &LearnedValue, now: u64, keep: bool) {
+    let LearnedValue { data, index, value } = learned;
     if let Value::Text(text) = value {
-        if data.kind() == DataKind::Text && layout.stored(data).is_some() {
+        let keep = keep && held.server_key.is_some();
+        if data.kind() == DataKind::Text && layout.stored(*data).is_some() && !keep {
             held.server_key.clone_from(text);
         }
         return;
     }
     // An element of an array is not taken for the data type that came before arrays, as with
     // HAProxy.
-    let Some(cell) = layout.stored(data).and_then(|_| layout.cell(data, index)) else { return };
+    let Some(cell) = layout.stored(*data).and_then(|_| layout.cell(*data, *index)) else { return };
+    let is_tag = matches!(data, DataType::ServerId | DataType::Gpt0 | DataType::Gpt);
+    let words = &mut held.words[cell.at..];
+    let stays = |number: u64| keep && (words[0] > number || (is_tag && words[0] > 0));
     match (value, cell.kind) {
-        (Value::Number(number), DataKind::Count) => {
-            held.words[cell.at] = number & u64::from(u32::MAX);
+        (Value::Number(number), DataKind::Count | DataKind::Long) => {
+            let most = if cell.kind == DataKind::Count { u32::MAX.into() } else { u64::MAX };
+            let number = number & most;
+            if !stays(number) {
+                words[0] = number;
+            }
         }
-        (Value::Number(number), DataKind::Long) => held.words[cell.at] = *number,
         (Value::Rate(rate), DataKind::Rate) => {
-            Rate::import(*rate, now, cell.period).save(&mut held.words[cell.at..]);
+            let rate = Rate::import(*rate, now, cell.period);
+            let read = |rate: Rate| rate.read(now, cell.period);
+            if !keep || read(rate) > read(Rate::load(words)) {
+                rate.save(words);
+            }
         }
         _ => {}
     }

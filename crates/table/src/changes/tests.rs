@@ -71,13 +71,60 @@ fn what_was_learned_is_no_change_of_our_own() {
     let table = table(10, Some(1_000));
     let mut reader = table.subscribe().expect("few readers");
     let values = [LearnedValue { data: DataType::Gpc0, index: 0, value: Value::Number(7) }];
-    let learned = Learned { key: &key(1), expires_in: Some(300), values: &values };
+    let learned = Learned {
+        key: &key(1),
+        expires_in: Some(300),
+        values: &values,
+        unless_changed_after: None,
+    };
     assert!(table.merge(&learned, 5_000));
     assert!(drain(&table, &mut reader, 5_000).is_empty());
     let look = |entry: &Entry| (entry.get(DataType::Gpc0, 0, 5_000), entry.expires_in(5_000));
     assert_eq!(table.look(&key(1), 5_000, look), Some((Some(7), 300)));
     count(&table, 1, 5_100);
     assert_eq!(drain(&table, &mut reader, 5_100), [1], "a count on what was learned");
+}
+
+#[test]
+fn of_counts_that_were_changed_since_the_greater_one_stays() {
+    let mut settings = Settings::new("t", KeyKind::Integer, 10);
+    settings.add(DataType::Gpc0, 1, 0);
+    settings.add(DataType::Gpt0, 1, 0);
+    settings.add(DataType::ConnRate, 1, 1_000);
+    let table = Table::new(settings, 0);
+    let _reader = table.subscribe().expect("few readers");
+    let set = |n: u32, count: u64, tag: u64| {
+        table.enter(&key(n), 5_000, |entry| {
+            entry.change(5_000, |counters| {
+                counters.set(DataType::Gpc0, 0, count);
+                counters.set(DataType::Gpt0, 0, tag);
+                counters.add(DataType::ConnRate, 0, count);
+            });
+        });
+    };
+    set(1, 9, 9);
+    let before = table.last_change();
+    set(2, 9, 9);
+    set(3, 1, 0);
+    let rate = RateValue { age: 0, current: 5, past: 0 };
+    let types = [DataType::Gpc0, DataType::Gpt0, DataType::ConnRate];
+    let values = [Value::Number(5), Value::Number(5), Value::Rate(rate)];
+    let pairs = types.into_iter().zip(values);
+    let values: Vec<_> =
+        pairs.map(|(data, value)| LearnedValue { data, index: 0, value }).collect();
+    for n in 1..=4 {
+        let unless_changed_after = Some(before);
+        let key = key(n);
+        let learned =
+            Learned { key: &key, expires_in: None, values: &values, unless_changed_after };
+        assert!(table.merge(&learned, 5_000));
+    }
+    let read = |n| {
+        let look = |entry: &Entry| types.map(|data| entry.get(data, 0, 5_000).expect("stored"));
+        table.look(&key(n), 5_000, look).expect("it is there")
+    };
+    assert_eq!([read(1), read(2)], [[5; 3], [9; 3]]);
+    assert_eq!([read(3), read(4)], [[5; 3], [5; 3]], "what is not set is taken over");
 }
 
 #[test]
@@ -89,7 +136,10 @@ fn current_connections_are_not_learned() {
         index: 0,
         value: Value::Number(50),
     });
-    assert!(table.merge(&Learned { key: &key(1), expires_in: None, values: &values }, 0));
+    assert!(table.merge(
+        &Learned { key: &key(1), expires_in: None, values: &values, unless_changed_after: None },
+        0
+    ));
     assert_eq!(tracker.entry().get(DataType::ConnCur, 0, 0), Some(1));
     assert_eq!(tracker.entry().get(DataType::ConnCnt, 0, 0), Some(50));
 }
@@ -227,7 +277,12 @@ fn values_of_every_type_go_from_one_table_to_another() {
     }
     assert!(values.next().is_none());
     // The clock of the other process differs.
-    let learned = Learned { key: &key(1), expires_in: Some(58_000), values: &learned };
+    let learned = Learned {
+        key: &key(1),
+        expires_in: Some(58_000),
+        values: &learned,
+        unless_changed_after: None,
+    };
     assert!(theirs.merge(&learned, 5_000_000));
     let mut copy = Exported::default();
     theirs.look(&key(1), 5_000_000, |entry| entry.export(5_000_000, &mut copy));
@@ -291,7 +346,7 @@ proptest! {
                     due.iter_mut().for_each(|due| { due.insert(n); });
                 }
                 Step::Merge(n) => {
-                    table.merge(&Learned { key: &key(n), expires_in: None, values: &[] }, 0);
+                    table.merge(&Learned { key: &key(n), expires_in: None, values: &[], unless_changed_after: None }, 0);
                 }
                 Step::Remove(n) => {
                     table.remove(&key(n));
