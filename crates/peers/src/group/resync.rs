@@ -1,0 +1,189 @@
+//! How a process that has begun learns what the others know (peers-v2.0.txt, "Initial full resync
+//! process").
+//!
+//! First the old process on the same machine is waited for, if there may be one; then one remote
+//! peer after the other is asked, until one teaches everything that is up to date itself; at last
+//! the process goes on with what it has.
+
+use super::{Action, Event, Group, LOCAL};
+use crate::message::{Control, WireError};
+use crate::session::{Session, State};
+use std::collections::HashMap;
+use table::Table;
+
+/// Milliseconds to wait for a teacher.
+const PATIENCE: u64 = 5_000;
+/// Keys of which is remembered which peer has taught them, until this process is up to date.
+const MAX_FIRST_HAND: usize = 65_536;
+
+/// The peer that has taught an entry as a change of its own, by table and key.
+pub(super) type FirstHand = HashMap<(usize, Box<[u8]>), usize>;
+
+/// How an update is to be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum News {
+    /// It is newer than what is known.
+    Newer,
+    /// It is older.
+    Older,
+    /// It is newer unless there are changes of our own after this one.
+    Unless(u64),
+}
+
+/// The state of learning everything.
+#[derive(Debug)]
+pub(super) enum Resync {
+    /// The old process may come until then.
+    Local(u64),
+    /// A remote peer is to be found until then.
+    Remote(u64),
+    /// This remote peer teaches.
+    Learning(usize),
+    /// We know all that there is to know.
+    Done,
+}
+
+impl Resync {
+    pub(super) fn new(replaces: bool, now: u64) -> Resync {
+        let until = now + PATIENCE;
+        if replaces { Resync::Local(until) } else { Resync::Remote(until) }
+    }
+
+    pub(super) fn deadline(&self) -> Option<u64> {
+        match self {
+            Resync::Local(until) | Resync::Remote(until) => Some(*until),
+            Resync::Learning(_) | Resync::Done => None,
+        }
+    }
+}
+
+impl Group {
+    /// Whether this process knows all that there is to know.
+    pub fn is_up_to_date(&self) -> bool {
+        matches!(self.resync, Resync::Done)
+    }
+
+    /// Asks a peer whose session has just opened to teach us, if that is what we wait for.
+    pub(super) fn ask_if_needed(&mut self, peer: usize, session: &mut Session, now: u64) {
+        let wanted = matches!(self.resync, Resync::Remote(_)) && !self.peers[peer].is_partial;
+        if !wanted || self.stopping.is_some() {
+            return;
+        }
+        match Group::say(session, Control::ResyncRequest) {
+            Ok(()) => self.resync = Resync::Learning(peer),
+            Err(_) => self.resync = Resync::Remote(now + PATIENCE),
+        }
+    }
+
+    /// Asks one of the peers that are connected, chosen at random.
+    fn find_teacher(&mut self, now: u64) {
+        let able = |peer: &usize| {
+            let known = &self.peers[*peer];
+            let session = known.session.and_then(|id| self.sessions.get(&id));
+            !known.is_partial && session.is_some_and(|session| session.state == State::Open)
+        };
+        let able: Vec<usize> = (LOCAL + 1..self.peers.len()).filter(able).collect();
+        let chosen = self.random.below(able.len() as u32) as usize;
+        let Some(peer) = able.get(chosen).copied() else { return };
+        let Some(id) = self.peers[peer].session else { return };
+        if let Some(mut session) = self.sessions.remove(&id) {
+            self.ask_if_needed(peer, &mut session, now);
+            self.sessions.insert(id, session);
+        }
+    }
+
+    /// Takes note that a peer has taught everything that it knows.
+    pub(super) fn finish_lecture(
+        &mut self,
+        peer: usize,
+        session: &mut Session,
+        partial: bool,
+        now: u64,
+    ) -> Result<(), WireError> {
+        let awaited = match self.resync {
+            Resync::Learning(teacher) => teacher == peer || peer == LOCAL,
+            _ => peer == LOCAL,
+        };
+        if !awaited {
+            return Ok(());
+        }
+        Group::say(session, Control::ResyncConfirmed)?;
+        match (&self.resync, partial) {
+            (Resync::Done, _) => {}
+            (_, false) => self.be_up_to_date(),
+            (Resync::Local(_), true) => self.resync = Resync::Local(now + PATIENCE),
+            (_, true) if peer != LOCAL => {
+                self.peers[peer].is_partial = true;
+                self.resync = Resync::Remote(now + PATIENCE);
+                self.find_teacher(now);
+            }
+            (_, true) => {}
+        }
+        Ok(())
+    }
+
+    fn be_up_to_date(&mut self) {
+        self.resync = Resync::Done;
+        self.first_hand = FirstHand::new();
+        self.actions.push_back(Action::Report(Event::UpToDate));
+    }
+
+    /// Takes note that the session with a peer has ended.
+    pub(super) fn lose_teacher(&mut self, peer: usize, now: u64) {
+        match self.resync {
+            Resync::Learning(teacher) if teacher == peer => {
+                self.resync = Resync::Remote(now + PATIENCE);
+                self.find_teacher(now);
+            }
+            Resync::Local(_) if peer == LOCAL => self.resync = Resync::Local(now + PATIENCE),
+            _ => {}
+        }
+    }
+
+    /// Goes on when nobody has come to teach us.
+    pub(super) fn tick_resync(&mut self, now: u64) {
+        match self.resync {
+            Resync::Local(until) if until <= now => {
+                self.resync = Resync::Remote(now + PATIENCE);
+                self.find_teacher(now);
+            }
+            Resync::Remote(until) if until <= now => self.be_up_to_date(),
+            _ => {}
+        }
+    }
+
+    /// How an update of a peer is to be taken. In a lesson a peer also says what it has from
+    /// others, which may be older than what is known here: what others have said of themselves
+    /// since this process began is newer, and of what was changed here and the teacher has not
+    /// confirmed, both count. Lessons say how long entries have left, changes do so only when they
+    /// are old.
+    pub(super) fn weigh(&mut self, peer: usize, table: usize, key: &[u8], timed: bool) -> News {
+        let teaches = match self.resync {
+            Resync::Done => return News::Newer,
+            Resync::Learning(teacher) => teacher == peer || peer == LOCAL,
+            Resync::Local(_) | Resync::Remote(_) => peer == LOCAL,
+        };
+        if !teaches || !timed {
+            if self.first_hand.len() < MAX_FIRST_HAND {
+                self.first_hand.insert((table, key.into()), peer);
+            }
+            return News::Newer;
+        }
+        let said_by = match self.first_hand.is_empty() {
+            true => None,
+            false => self.first_hand.get(&(table, key.into())),
+        };
+        match said_by {
+            Some(other) if *other != peer => News::Older,
+            _ => {
+                let progress = self.peers[peer].progress.get(table);
+                News::Unless(progress.map_or(0, |progress| progress.confirmed))
+            }
+        }
+    }
+
+    /// The table that updates of a peer go to.
+    pub(super) fn table(&self, at: usize) -> &Table {
+        &self.tables[at].table
+    }
+}
