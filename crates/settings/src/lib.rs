@@ -4,6 +4,7 @@
 //! Times are milliseconds; an absent time is "no limit".
 #![forbid(unsafe_code)]
 
+mod filters;
 mod hashing;
 mod link;
 mod logging;
@@ -24,6 +25,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use filters::{Compression, Filter, ProcessCompression, TraceFilter};
 pub use hashing::{HashKey, Hashing, UriKey};
 pub use link::{
     Announce, Disguise, Encryption, Expected, Follows, Link, NEVER, Ports, Preamble, ServerName,
@@ -478,6 +480,10 @@ pub struct Proxy {
     pub splice: splice::SpliceOptions,
     /// Replies that replace built-in ones, by status.
     pub error_replies: BTreeMap<u16, ErrorReply>,
+    /// Filters in the order of their lines.
+    pub filters: Vec<Filter>,
+    /// `compression`.
+    pub compression: Option<Compression>,
     /// The statistics page.
     pub stats: Option<StatsPage>,
     /// Where its log lines go.

@@ -70,6 +70,14 @@ pub enum Metric {
     SplicedUp,
     /// Bytes that went through pipes of the system from servers to clients.
     SplicedDown,
+    /// Bytes that compression consumed.
+    CompressedIn,
+    /// Bytes that compression produced.
+    CompressedOut,
+    /// Bytes of responses that a limit kept from compression.
+    CompressionBypassed,
+    /// Responses that were compressed.
+    CompressedResponses,
     /// TLS handshakes that have succeeded and made a session.
     TlsSessions,
     /// Those that went on with an earlier session.

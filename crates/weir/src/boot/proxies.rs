@@ -58,6 +58,8 @@ pub(super) fn proxy(
             .iter()
             .map(|(s, reply)| (*s, error_reply(reply)))
             .collect(),
+        filters: Vec::new(),
+        compression: None,
         stats: common.stats.as_deref().map(stats),
         mail: common.email_alert.as_ref().map(mail),
         logs: logs::logs(&common.logs, common.log_tag.as_deref(), global),

@@ -40,7 +40,21 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("peers", &["stdx", "table"]),
     ("cache", &["htx", "stdx"]),
     ("compression", &["buf", "stdx"]),
-    ("settings", &["balance", "dns", "htx", "reactor", "rules", "sample", "table", "tls", "wire"]),
+    (
+        "settings",
+        &[
+            "balance",
+            "compression",
+            "dns",
+            "htx",
+            "reactor",
+            "rules",
+            "sample",
+            "table",
+            "tls",
+            "wire",
+        ],
+    ),
     (
         "transport",
         &[
@@ -53,6 +67,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         &[
             "balance",
             "buf",
+            "compression",
             "dns",
             "htx",
             "mux",
@@ -111,6 +126,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         &[
             "balance",
             "buf",
+            "compression",
             "dns",
             "engine",
             "health",
@@ -199,7 +215,10 @@ const FLOORS: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
-    ("parser-properties", &["admin", "cache", "config", "dns", "htx", "mux", "sample", "tls", "wire", "peers"]),
+    (
+        "parser-properties",
+        &["admin", "cache", "config", "dns", "htx", "mux", "sample", "tls", "wire", "peers"],
+    ),
     ("acceptance", &["weir"]),
     ("bench", &[]),
     ("xtask", &[]),
@@ -209,7 +228,19 @@ const FLOORS: &[(&str, &[&str])] = &[
 const UNREACHABLE: &[(&[&str], &[&str], &str)] = &[
     (
         &[
-            "crypto", "htx", "wire", "mux", "tls", "table", "sample", "rules", "balance", "dns", "compression",
+            "crypto",
+            "htx",
+            "wire",
+            "mux",
+            "tls",
+            "table",
+            "sample",
+            "rules",
+            "balance",
+            "dns",
+            "cache",
+            "compression",
+            "peers",
             "config",
         ],
         &["sys", "reactor", "proxy"],
@@ -230,7 +261,10 @@ const UNREACHABLE: &[(&[&str], &[&str], &str)] = &[
             "sample",
             "rules",
             "balance",
-            "dns", "compression",
+            "dns",
+            "cache",
+            "compression",
+            "peers",
             "settings",
             "transport",
             "engine",

@@ -100,6 +100,8 @@ pub struct Notes {
     pub credentials: Credentials,
     /// Names that take time to resolve.
     pub lookups: Lookups,
+    /// The algorithm that the response is compressed with.
+    pub compressed: Option<compression::Algorithm>,
     /// Why the last connection to a server could not be encrypted.
     pub unsecured: Option<Box<Failed>>,
     /// Contents of the capture slots: those of the request, those of the response.
@@ -132,7 +134,7 @@ impl Notes {
         self.credentials.clear();
         self.lookups.clear();
         self.unique_id.take();
-        self.unsecured = None;
+        (self.unsecured, self.compressed) = (None, None);
         self.captures.iter().for_each(|slots| slots.borrow_mut().clear());
     }
 }
