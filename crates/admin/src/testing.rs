@@ -73,6 +73,8 @@ pub(crate) fn proxy(name: &str, id: u32) -> Proxy {
         buffer_request: false,
         splice: Default::default(),
         error_replies: Default::default(),
+        filters: Vec::new(),
+        compression: None,
         stats: None,
         logs: Arc::new(Logs::default()),
         mail: None,

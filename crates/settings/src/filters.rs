@@ -1,4 +1,4 @@
-//! What sees or changes payload: `compression` and `filter` (configuration manual, sections 4.2 and
+//! Filters of payload: `compression` and `filter` (configuration manual, sections 4.2 and
 //! 9).
 
 use ::compression::{Algorithm, Limits, Tuning};
