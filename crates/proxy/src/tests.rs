@@ -2,6 +2,7 @@
 
 mod accounting;
 mod checks;
+mod filters;
 mod flight_recorder;
 mod forwarder;
 mod history;

@@ -3,6 +3,7 @@
 pub(crate) mod body_buffer;
 pub(crate) mod connect;
 pub(crate) mod early_data;
+pub(crate) mod filters;
 pub(crate) mod first_bytes;
 pub(crate) mod forward;
 pub(crate) mod h2_acquire;

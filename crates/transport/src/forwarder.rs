@@ -5,6 +5,7 @@
 
 use crate::channel::Link;
 use crate::codec::Machine;
+use crate::filters::FilterChain;
 use crate::splice;
 use crate::splice::{Lane, PipePool, Splicing};
 use crate::thread::buffers::Buffers;
@@ -14,6 +15,7 @@ use mux::h1::Eof;
 use reactor::Urgency;
 use std::io::{self, IoSlice};
 use std::rc::Rc;
+use stdx::Tick;
 
 /// Reads of one step, after which others have their turn.
 const READS: u32 = 16;
@@ -27,7 +29,7 @@ const COPIED: usize = 2_048;
 /// Small pieces that have been received together are gathered up to this, and written together.
 const GATHERED: usize = 4_096;
 
-/// What forwarding takes from its thread.
+/// Memory of a thread that forwarding uses.
 #[derive(Clone, Copy)]
 pub struct Pools<'a> {
     /// Buffers of the thread.
@@ -70,7 +72,7 @@ impl Outbox {
     }
 }
 
-/// What a direction waits for.
+/// The event that a direction waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// The source has nothing more now.
@@ -79,6 +81,8 @@ pub enum Step {
     AwaitsDestination,
     /// There is no buffer to read into.
     AwaitsBuffer,
+    /// A filter holds payload back until [`Flow::resumes`].
+    AwaitsTime,
     /// Nothing: it has had its share of this turn.
     More,
     /// The whole message has been passed on.
@@ -97,6 +101,8 @@ pub enum Fault {
     /// The source broke the protocol, or has payload that the destination's message has no place
     /// for.
     Protocol(mux::MessageError),
+    /// A filter has failed.
+    Filter,
 }
 
 /// The ends of a direction, for one step.
@@ -134,11 +140,20 @@ pub struct Flow {
     pub keep: Option<Vec<u8>>,
     /// The last read filled an ordinary buffer: a bigger one pays.
     filled: bool,
+    /// The filters that payload passes.
+    pub filters: Option<Box<FilterChain>>,
+    /// Payload at the front of the source's buffer, behind what is owed, that the source's decoder
+    /// has passed and the filters have not.
+    held: usize,
+    /// When the filters let something pass again.
+    resumes: Option<Tick>,
     /// The pipe that payload goes through instead of the buffer, while there is any in it or
     /// coming.
     lane: Option<Lane>,
     /// Bytes written to the destination.
     pub sent: u64,
+    /// Bytes that filters have taken away on balance, or added where negative.
+    saved: i64,
     /// Bytes read from the source.
     pub read: u64,
     /// Of the bytes written, those that came through a pipe and are not counted yet.
@@ -151,7 +166,12 @@ impl Flow {
         self.outbox.clear();
         self.tail.clear();
         self.trailers.clear();
-        (self.owed, self.sent, self.read, self.spliced) = (0, 0, 0, 0);
+        (self.owed, self.held, self.sent, self.read, self.spliced) = (0, 0, 0, 0, 0);
+        if self.filters.take().is_some() {
+            // The output of filters can be long.
+            self.outbox = Outbox::default();
+        }
+        (self.resumes, self.saved) = (None, 0);
         (self.received, self.ended, self.starved) = (false, false, false);
         (self.discards, self.filled) = (false, false);
         self.keep = None;
@@ -162,6 +182,7 @@ impl Flow {
     pub fn is_flushed(&self) -> bool {
         self.outbox.is_empty()
             && self.owed == 0
+            && self.held == 0
             && self.tail.is_empty()
             && self.lane.as_ref().is_none_or(|lane| !lane.holds_data())
     }
@@ -175,6 +196,17 @@ impl Flow {
     pub fn note_sent(&mut self) {
         self.sent += self.outbox.unsent().len() as u64;
         self.outbox.clear();
+    }
+
+    /// Bytes written to the destination, as many as they would be without filters that replace
+    /// payload: what logs and counters say.
+    pub fn counted(&self) -> u64 {
+        self.sent.saturating_add_signed(self.saved)
+    }
+
+    /// When a step that waits for a moment is to be repeated.
+    pub fn resumes(&self) -> Option<Tick> {
+        self.resumes
     }
 
     /// Whether the source's message is complete.
@@ -193,6 +225,7 @@ impl Flow {
     /// Drops what is framed and not sent.
     pub fn disown(&mut self, input: &mut Buf) {
         input.consume(std::mem::take(&mut self.owed));
+        input.consume(std::mem::take(&mut self.held));
         self.outbox.clear();
         self.tail.clear();
     }
@@ -212,6 +245,9 @@ impl Flow {
             }
             if self.ended {
                 return Ok(Step::Done);
+            }
+            if self.resumes.is_some() {
+                return Ok(Step::AwaitsTime);
             }
             let more = self.frames_more(input);
             if pieces >= PIECES || (reads == READS && !more) {
@@ -240,7 +276,7 @@ impl Flow {
 
     /// Whether the buffer may hold payload that has not been looked at.
     fn frames_more(&self, input: &Buf) -> bool {
-        self.received || !(self.starved || input.is_empty())
+        self.received || self.held > 0 || !(self.starved || input.is_empty())
     }
 
     /// Frames what goes out with the next write: one piece, or as many small ones as are there.
@@ -255,7 +291,7 @@ impl Flow {
         while self.is_followed(input) && *pieces < PIECES && self.gather(input) {
             *pieces += 1;
             if let Err(fault) = self.frame(input, ends) {
-                // What came before is the peer's nevertheless.
+                // The peer gets the pieces before it nevertheless.
                 self.flush(input, ends.to.0)?;
                 return Err(fault);
             }
@@ -275,6 +311,9 @@ impl Flow {
         let lane = self.lane.as_ref().is_some_and(Lane::holds_data);
         if self.owed > 0 || !self.tail.is_empty() || self.ended || lane {
             return Ok(());
+        }
+        if self.filters.is_some() {
+            return self.frame_filtered(input, ends);
         }
         if !self.received {
             let step = ends
@@ -300,6 +339,60 @@ impl Flow {
         if self.received {
             self.ended = true;
             ends.to.1.encode_end(Some(&self.trailers), &mut self.tail.bytes);
+        }
+        Ok(())
+    }
+
+    /// As [`Flow::frame`], by way of the filters.
+    #[inline(never)]
+    fn frame_filtered(&mut self, input: &mut Buf, ends: &mut Ends<'_>) -> Result<(), Fault> {
+        self.decode(input, ends)?;
+        let Some(filters) = &mut self.filters else { return Ok(()) };
+        let passed = filters.pass(&input.data()[..self.held], self.received);
+        if passed.failed {
+            return Err(Fault::Filter);
+        }
+        self.resumes = passed.until;
+        self.held -= passed.input;
+        let replaced = filters.replaces();
+        let len = if replaced { filters.output().len() } else { passed.input };
+        if replaced {
+            input.consume(passed.input);
+            self.saved += passed.input as i64;
+        }
+        if len > 0 {
+            let framing = ends.to.1.encode_data(len as u64).map_err(Fault::Protocol)?;
+            self.outbox.bytes.extend_from_slice(framing.prefix());
+            if replaced {
+                self.outbox.bytes.extend_from_slice(filters.output());
+                filters.drop_output();
+                let framing = framing.prefix().len() + framing.suffix().len();
+                self.saved -= (len + framing) as i64;
+            } else {
+                self.owed = len;
+            }
+            self.tail.bytes.extend_from_slice(framing.suffix());
+        }
+        if passed.ended {
+            self.ended = true;
+            ends.to.1.encode_end(Some(&self.trailers), &mut self.tail.bytes);
+        }
+        Ok(())
+    }
+
+    /// Has the source's decoder pass the payload that comes next, unless some is held already.
+    fn decode(&mut self, input: &mut Buf, ends: &mut Ends<'_>) -> Result<(), Fault> {
+        if self.held > 0 || self.received {
+            return Ok(());
+        }
+        let step = ends.from.1.handle_body(input.data(), &mut self.trailers);
+        let step = step.map_err(Fault::Protocol)?;
+        input.consume(step.skip);
+        self.received = step.done;
+        self.starved = step.skip + step.data == 0;
+        self.held = step.data;
+        if let Some(keep) = &mut self.keep {
+            keep.extend_from_slice(&input.data()[..step.data]);
         }
         Ok(())
     }
@@ -372,7 +465,8 @@ impl Flow {
         };
         let bare = ends.from.0.bare().is_some() && ends.to.0.bare().is_some();
         let much = ends.from.1.payload_left() > pools.buffers.size() as u64;
-        let unseen = input.is_empty() && self.keep.is_none() && !self.discards;
+        let unseen =
+            input.is_empty() && self.keep.is_none() && !self.discards && self.filters.is_none();
         if !wanted || !bare || !much || !unseen || ends.to.1.frames_payload() {
             return false;
         }

@@ -4,6 +4,7 @@
 
 pub mod channel;
 pub mod codec;
+pub mod filters;
 pub mod forwarder;
 pub mod h2;
 pub mod proxy_v2_tls;

@@ -11,6 +11,7 @@ use crate::state::backend::server_address::Location;
 use crate::state::backend::server_list::Servers;
 use crate::state::backend::server_register::Register;
 use crate::state::backend::tracking;
+use crate::state::compression_load::CompressionLoad;
 use crate::state::mail_queue::Outbox;
 use crate::state::records::history::History;
 use crate::state::records::last_invalid::Captures;
@@ -67,6 +68,8 @@ pub struct Shared {
     pub connections: Gauge,
     /// Connections accepted, requests made, and the rates and peaks of both.
     pub totals: Counters,
+    /// The load that compression makes.
+    pub compression: CompressionLoad,
     /// Counters of TLS connections.
     pub tls: TlsCounters,
     /// Monotonic nanoseconds at the start.
@@ -149,6 +152,7 @@ impl Shared {
             proxies,
             connections: Gauge::default(),
             totals: Counters::new(threads),
+            compression: CompressionLoad::default(),
             tls: TlsCounters::default(),
             started: now,
             maxconn: AtomicU32::new(settings.maxconn),

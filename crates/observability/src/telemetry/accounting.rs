@@ -195,6 +195,11 @@ pub fn count_both(tx: &Transaction, metric: Metric) {
     both(tx).for_each(|block| block.count(metric));
 }
 
+/// Adds an amount on the frontend, and on the backend if there is one.
+pub fn add_both(tx: &Transaction, metric: Metric, amount: u64) {
+    both(tx).for_each(|block| block.add(metric, amount));
+}
+
 /// The counters of the frontend and its listener, and those of the backend if there is one.
 fn both(tx: &Transaction) -> impl Iterator<Item = &Block> {
     let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
@@ -205,7 +210,7 @@ fn both(tx: &Transaction) -> impl Iterator<Item = &Block> {
 pub fn bytes_so_far(tx: &Transaction) -> (u64, u64) {
     let journal = &tx.notes.journal;
     let received = journal.bytes_in + tx.client.mux.payload_received();
-    (received, journal.bytes_out + tx.space.down.sent)
+    (received, journal.bytes_out + tx.space.down.counted())
 }
 
 /// Takes the bytes from the client and to it into all counters, less those that are there already.

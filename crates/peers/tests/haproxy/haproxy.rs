@@ -1,5 +1,6 @@
 //! An HAProxy process with a peers section, and its runtime socket.
 
+use crate::clock;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -7,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// An entry of a table as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,10 +70,10 @@ impl Haproxy {
     }
 
     fn wait(&self) {
-        let until = Instant::now() + Duration::from_secs(15);
+        let until = clock::now() + Duration::from_secs(15);
         while UnixStream::connect(self.directory.join("socket")).is_err() {
-            assert!(Instant::now() < until, "HAProxy does not start");
-            std::thread::sleep(Duration::from_millis(10));
+            assert!(clock::now() < until, "HAProxy does not start");
+            clock::pause();
         }
     }
 

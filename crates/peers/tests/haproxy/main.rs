@@ -3,6 +3,7 @@
 //! HAProxy runs as the peer `A`, the code under test is the peer `B`. Where no HAProxy is installed
 //! (`/usr/sbin/haproxy`, or the path in `PEERS_HAPROXY`), the tests say so and do nothing.
 
+mod clock;
 mod haproxy;
 mod node;
 
@@ -309,6 +310,23 @@ fn changes_go_both_ways_while_sessions_come_and_go() {
         for key in shown(&table, node.now()).keys() {
             table.remove(key.as_bytes());
         }
+    }
+    assert_eq!(node.protocol_errors(), 0);
+    assert_eq!(haproxy.protocol_errors(), 0);
+}
+
+#[test]
+fn a_process_that_stops_teaches_an_haproxy_in_its_place() {
+    let Some((haproxy, listener)) = start() else { return };
+    let mut node = Node::predecessor(tables(), listener, haproxy.peer_port());
+    let now = node.now();
+    node.tables().iter().for_each(|table| fill(table, now));
+    node.group.stop(now);
+    node.until("taught", |node| if node.group.is_taught() { Ok(()) } else { Err("no".into()) });
+    for table in node.tables() {
+        let (ours, theirs) =
+            (shown(&table, node.now()), haproxy.table(&format!("p/{}", table.name())));
+        assert!(same(&without_connections(ours), &theirs), "{}: {theirs:?}", table.name());
     }
     assert_eq!(node.protocol_errors(), 0);
     assert_eq!(haproxy.protocol_errors(), 0);

@@ -1,5 +1,6 @@
 //! A process under test: a group with its connections on sockets.
 
+use crate::clock;
 use peers::{Action, Group, SessionId, Settings, SharedTable};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -34,15 +35,29 @@ impl Node {
         listener: TcpListener,
         other: u16,
     ) -> Node {
+        let settings = Settings { remotes: vec!["A".into()], pid, ..Settings::new("B") };
+        Node::with(settings, tables, listener, other)
+    }
+
+    /// A process whose place an HAProxy takes, the peer `A` on this port.
+    pub(crate) fn predecessor(tables: Vec<Arc<Table>>, listener: TcpListener, other: u16) -> Node {
+        Node::with(Settings::new("A"), tables, listener, other)
+    }
+
+    fn with(
+        settings: Settings,
+        tables: Vec<Arc<Table>>,
+        listener: TcpListener,
+        other: u16,
+    ) -> Node {
         listener.set_nonblocking(true).expect("a socket");
         let shared = |table: Arc<Table>| {
             let name = format!("/{}", table.settings().name);
             SharedTable { name: name.into(), table }
         };
-        let settings = Settings { remotes: vec!["A".into()], pid, ..Settings::new("B") };
         let tables = tables.into_iter().map(shared).collect();
         let group = Group::new(settings, tables, 1, BEGIN);
-        Node { group, connections: BTreeMap::new(), listener, other, begin: Instant::now() }
+        Node { group, connections: BTreeMap::new(), listener, other, begin: clock::now() }
     }
 
     /// The time on its clock.
@@ -86,14 +101,14 @@ impl Node {
         what: &str,
         mut holds: impl FnMut(&mut Node) -> Result<(), String>,
     ) {
-        let end = Instant::now() + Duration::from_secs(20);
+        let end = clock::now() + Duration::from_secs(20);
         loop {
             for _ in 0..10 {
                 self.step();
             }
             match holds(self) {
                 Ok(()) => return,
-                Err(why) => assert!(Instant::now() < end, "{what}: {why}"),
+                Err(why) => assert!(clock::now() < end, "{what}: {why}"),
             }
         }
     }
@@ -113,7 +128,7 @@ impl Node {
         let busy = ids.into_iter().filter(|id| self.serve(*id)).count();
         self.act();
         if busy == 0 {
-            std::thread::sleep(Duration::from_millis(1));
+            clock::pause();
         }
     }
 

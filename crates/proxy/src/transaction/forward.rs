@@ -2,6 +2,7 @@
 
 use crate::transaction::body_buffer;
 use crate::transaction::connect::Reason;
+use crate::transaction::filters;
 use crate::transaction::http_rules;
 use crate::transaction::retry;
 use crate::transaction::splicing;
@@ -26,7 +27,7 @@ use sample::Side;
 use settings::RetryOn;
 use std::io;
 use stdx::Tick;
-use transport::forwarder::{Ends, Fault, Step};
+use transport::forwarder::{Ends, Fault, Flow, Step};
 use transport::splice::Splicing;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 use transport::thread::buffers::Claim;
@@ -93,6 +94,7 @@ const LONG_MS: u32 = 100;
 
 /// Passes the request's body and the response on until both are complete.
 pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
+    filters::request(tx);
     let now = tx.worker.thread.tick();
     let mut state = Exchange {
         response: Response::Head,
@@ -148,6 +150,7 @@ impl Exchange {
             }
             self.claim.renew(&tx.worker.buffers, self.needs_buffer());
             let count = self.meter.read(tx, accounting::bytes_so_far);
+            let resumes = self.resumes(tx);
             if self.only_waits(tx) {
                 tx.notes.journal.bytes_out += tx.space.down.sent;
                 tx.told += tx.space.up.sent;
@@ -158,7 +161,8 @@ impl Exchange {
             if self.awaits_body(tx) && std::mem::replace(&mut self.midway, true) {
                 thread.scheduler().next_wake_as_bulk();
             }
-            thread.scheduler().wait(Tick::earlier(deadline, count)).await;
+            let until = Tick::earlier(deadline, Tick::earlier(count, resumes));
+            thread.scheduler().wait(until).await;
             self.doubt_client(tx);
             tx.fetch();
             tx.space.renew(&tx.worker);
@@ -223,6 +227,7 @@ impl Exchange {
             Err(Fault::Truncated | Fault::Read(_)) => {
                 Err(Failure::new(0, Cause::ClientAbort, Phase::Data))
             }
+            Err(Fault::Filter) => Err(filters::failed()),
             Err(Fault::Protocol(error)) => {
                 let begun = self.response == Response::Body;
                 let phase = if begun { Phase::Data } else { Phase::Headers };
@@ -290,6 +295,7 @@ impl Exchange {
                 Ok(step == Step::Done && self.tunnel_is_over(tx))
             }
             Err(Fault::Write(_)) => Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
+            Err(Fault::Filter) => Err(filters::failed()),
             Err(fault) => {
                 tx.notes.journal.garbled = matches!(fault, Fault::Protocol(_));
                 Err(Failure::new(0, Cause::ServerAbort, Phase::Data))
@@ -425,6 +431,7 @@ impl Exchange {
             tcp_content_rules::whole_response(tx, &backend)?;
         }
         tx.notes.arrived[1] = tx.space.response.wire_len();
+        filters::response_begins(tx, body);
         if let Some(pause) = http_rules::response(tx, http_rules::Progress::default())? {
             tx.pause = Some(Box::new(pause));
             self.response = Response::Rules(body);
@@ -456,6 +463,7 @@ impl Exchange {
         checkcache::check(tx)?;
         cookie::response(tx);
         http_rules::afford(tx, Phase::Headers)?;
+        let body = filters::response(tx, body);
         http_rules::after_response(tx)?;
         body_buffer::pass_on(tx, Side::Response);
         let space = &mut *tx.space;
@@ -487,6 +495,7 @@ impl Exchange {
             server.mux.tunnel_behind_request();
         }
         tx.space.up.clear();
+        filters::request(tx);
         (self.up_over, self.up_again, self.up_switches) = (false, true, false);
     }
 
@@ -601,6 +610,12 @@ impl Exchange {
         }
     }
 
+    /// When a filter that holds payload back lets some pass.
+    fn resumes(&self, tx: &Transaction) -> Option<Tick> {
+        let of = |step, flow: &Flow| flow.resumes().filter(|_| step == Step::AwaitsTime);
+        Tick::earlier(of(self.up, &tx.space.up), of(self.down, &tx.space.down))
+    }
+
     /// What a buffer has to be waited for, if that is so.
     fn needs_buffer(&self) -> Option<Urgency> {
         if self.down == Step::AwaitsBuffer {
@@ -626,7 +641,7 @@ impl Exchange {
             match self.up {
                 Step::AwaitsSource => tx.client.socket.want_read(),
                 Step::AwaitsDestination => server.socket().want_write(),
-                Step::AwaitsBuffer | Step::More | Step::Done => {}
+                Step::AwaitsBuffer | Step::AwaitsTime | Step::More | Step::Done => {}
             }
         } else if self.minds_close && self.response == Response::Head {
             if tx.client.socket.is_closed() {
@@ -644,7 +659,7 @@ impl Exchange {
             Step::Done if !self.up_over && !server.socket().is_cancelled() => {
                 server.socket().want_reset();
             }
-            Step::AwaitsBuffer | Step::More | Step::Done => {}
+            Step::AwaitsBuffer | Step::AwaitsTime | Step::More | Step::Done => {}
         }
         Ok(())
     }

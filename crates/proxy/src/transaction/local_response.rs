@@ -1,5 +1,6 @@
 //! Answers that the proxy gives by itself.
 
+use crate::transaction::filters;
 use crate::transaction::http_rules;
 use crate::transaction::stages::header_case;
 use engine::state::runtime::{Proxy, ProxyRef, Shared};
@@ -145,9 +146,7 @@ async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Fai
     while more {
         text.clear();
         more = batch(&mut text, &mut |text| pieces(&tx.worker, text));
-        if !text.is_empty() {
-            tx.client.mux.encode_payload(text.as_bytes(), &mut tx.space.down.outbox.bytes);
-        }
+        encode_payload(tx, text.as_bytes(), !more)?;
         if more {
             flush(tx).await?;
             pace.yield_turn(&thread).await;
@@ -202,13 +201,13 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
     }
     h2_byte_count::reply(tx);
     let before = tx.space.response.status();
+    let mut length = body_kind(tx);
+    if tx.notes.compressed.is_some() {
+        length = filters::response(tx, length);
+    }
     http_rules::after_response(tx)?;
     // An interim response may be on its way; this one follows it.
     let space = &mut *tx.space;
-    let length = match tx.pieces {
-        None => BodyKind::Length(space.body.len() as u64),
-        Some(_) => BodyKind::Chunked,
-    };
     let out = &mut space.down.outbox.bytes;
     let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
     let sent_as = header_case::response(&tx.worker, proxy, mux, (&mut space.response, length), out);
@@ -222,11 +221,52 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
         // It follows, with its end.
         return Ok(());
     } else {
-        tx.client.mux.encode_payload(&space.body, out);
+        let body = std::mem::take(&mut tx.space.body);
+        let encoded = encode_payload(tx, &body, true);
+        tx.space.body = body;
+        encoded?;
     }
-    tx.client.mux.encode_end(None, out);
+    tx.client.mux.encode_end(None, &mut tx.space.down.outbox.bytes);
     trace::at(tx, &trace::RESPONSE_OUT);
     Ok(())
+}
+
+/// How the body of the answer in the workspace is delimited.
+pub(crate) fn body_kind(tx: &Transaction) -> BodyKind {
+    match tx.pieces {
+        None => BodyKind::Length(tx.space.body.len() as u64),
+        Some(_) => BodyKind::Chunked,
+    }
+}
+
+/// Encodes a piece of the body, by way of filters if there are any.
+///
+/// # Errors
+/// A filter fails.
+fn encode_payload(tx: &mut Transaction, bytes: &[u8], last: bool) -> Result<(), Failure> {
+    let (mux, down) = (&mut tx.client.mux, &mut tx.space.down);
+    let Some(filters) = &mut down.filters else {
+        if !bytes.is_empty() {
+            mux.encode_payload(bytes, &mut down.outbox.bytes);
+        }
+        return Ok(());
+    };
+    let mut rest = bytes;
+    loop {
+        let passed = filters.pass(rest, last);
+        let piece = if filters.replaces() { filters.output() } else { &rest[..passed.input] };
+        if !piece.is_empty() {
+            mux.encode_payload(piece, &mut down.outbox.bytes);
+        }
+        filters.drop_output();
+        rest = &rest[passed.input..];
+        if passed.failed || passed.until.is_some() {
+            return Err(filters::failed());
+        }
+        if passed.ended || (rest.is_empty() && !last) {
+            return Ok(());
+        }
+    }
 }
 
 /// Drops the part of the request's body that has been received; whether that was all of it.

@@ -1,6 +1,7 @@
 //! Routes a request: rules of the frontend, choice of the backend, rules of the backend.
 
 use crate::transaction::body_buffer;
+use crate::transaction::filters;
 use crate::transaction::http_rules;
 use crate::transaction::http_rules::Ruling;
 use crate::transaction::local_response;
@@ -136,6 +137,7 @@ pub(crate) fn pass_service(tx: &mut Transaction) -> Result<(), Failure> {
     if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
         tcp_content_rules::whole_response(tx, &backend)?;
     }
+    filters::response_begins(tx, local_response::body_kind(tx));
     let mut next = Some(http_rules::Progress::default());
     while let Some(progress) = next {
         next = http_rules::response(tx, progress)?.map(|pause| pause.then);
@@ -209,6 +211,8 @@ fn show_statistics(tx: &mut Transaction, proxy: &Proxy, admin: bool, whole: bool
     accounting::by_applet(tx, STATISTICS, whole);
     if whole {
         accounting::response_received(tx);
+        filters::request_head(tx);
+        filters::response_begins(tx, local_response::body_kind(tx));
     }
     true
 }

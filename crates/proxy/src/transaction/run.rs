@@ -1,6 +1,7 @@
 //! The life of one HTTP request, top to bottom.
 
 use crate::transaction::connect;
+use crate::transaction::filters;
 use crate::transaction::forward;
 use crate::transaction::http_rules;
 use crate::transaction::local_response;
@@ -52,6 +53,7 @@ pub(crate) async fn follow(tx: &mut Transaction, route: Route) -> Result<(), Fai
     match route {
         Route::Answer => local_response::send(tx).await,
         Route::Service => {
+            filters::request_head(tx);
             route::pass_service(tx)?;
             local_response::send(tx).await
         }
@@ -60,6 +62,7 @@ pub(crate) async fn follow(tx: &mut Transaction, route: Route) -> Result<(), Fai
             local_response::send(tx).await
         }
         Route::Forward => {
+            filters::request_head(tx);
             if let Some(listed) = &tx.listed {
                 listed.change_http(|http| http.forward(tx.request_body));
             }
@@ -101,6 +104,7 @@ pub(crate) async fn fail(tx: &mut Transaction, failure: Failure) {
         // It will ask for nothing more.
         tx.client.mux.close_after_message();
     }
+    filters::response_is_replaced(tx);
     if failure.status != 0 && untold {
         if failure.status != http_rules::REPLACED {
             local_response::prepare_error(tx, failure.status);

@@ -9,6 +9,7 @@ mod pipe;
 mod tests;
 
 use crate::transaction::connect;
+use crate::transaction::filters;
 use crate::transaction::route;
 use crate::transaction::run;
 use crate::transaction::splicing;
@@ -27,6 +28,7 @@ use observability::telemetry::contstats::Meter;
 use observability::telemetry::trace::points as trace;
 use pipe::{Fault, Pipe, Step};
 use reactor::{Class, Tick, Urgency};
+use sample::Side;
 use settings::Mode;
 use std::io::{self, IoSlice};
 use transport::channel::Link;
@@ -149,8 +151,10 @@ impl Relay {
         let now = tx.worker.thread.tick();
         let input = std::mem::replace(&mut tx.client.input, Buf::empty());
         let splicing = splicing::of(tx);
-        let up = Pipe::new(input, tx.space.up.sent, Urgency::Ordinary, splicing[0]);
-        let down = Pipe::new(Buf::empty(), 0, Urgency::Urgent, splicing[1]);
+        let filters = [Side::Request, Side::Response].map(|side| filters::of_session(tx, side));
+        let [up, down] = filters;
+        let up = Pipe::new(input, tx.space.up.sent, Urgency::Ordinary, splicing[0], up);
+        let down = Pipe::new(Buf::empty(), 0, Urgency::Urgent, splicing[1], down);
         let inspection = Inspection::begin(tx);
         let (claim, meter) = (Claim::default(), Meter::begin(tx));
         Self {
@@ -189,11 +193,19 @@ impl Relay {
                 thread.scheduler().yield_as(Class::Bulk).await;
             } else {
                 self.claim.renew(&tx.worker.buffers, needs_buffer(steps));
+                let resumes = self.resumes(steps);
                 let until = Tick::earlier(deadline, Tick::earlier(inspection, count));
+                let until = Tick::earlier(until, resumes);
                 thread.scheduler().wait(until).await;
                 self.collect_buffer(tx);
             }
         }
+    }
+
+    /// When a filter that holds bytes back lets some pass.
+    fn resumes(&self, (up, down): (Step, Step)) -> Option<Tick> {
+        let of = |step, pipe: &Pipe| pipe.resumes().filter(|_| step == Step::AwaitsTime);
+        Tick::earlier(of(up, &self.up), of(down, &self.down))
     }
 
     /// Puts a buffer that was waited for where it is needed.
@@ -223,8 +235,14 @@ impl Relay {
             sticking::store(tx, &backend);
         }
         let input = tx.server.as_mut().map(|server| server.take_input());
-        self.down =
-            Pipe::new(input.unwrap_or_else(Buf::empty), 0, Urgency::Urgent, splicing::of(tx)[1]);
+        let filters = filters::of_session(tx, Side::Response);
+        self.down = Pipe::new(
+            input.unwrap_or_else(Buf::empty),
+            0,
+            Urgency::Urgent,
+            splicing::of(tx)[1],
+            filters,
+        );
         if let tcp_content_rules::Decision::Close = decision {
             self.up.end();
             self.down.end();
@@ -272,10 +290,12 @@ impl Relay {
         let up = up.map_err(|fault| match fault {
             Fault::Read => client_gone,
             Fault::Write => server_gone,
+            Fault::Filter => filters::failed(),
         })?;
         let down = down.map_err(|fault| match fault {
             Fault::Read => server_gone,
             Fault::Write => client_gone,
+            Fault::Filter => filters::failed(),
         })?;
         Ok((up, down))
     }

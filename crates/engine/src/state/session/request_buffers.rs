@@ -100,6 +100,8 @@ pub struct Notes {
     pub credentials: Credentials,
     /// Names that take time to resolve.
     pub lookups: Lookups,
+    /// The algorithm of `compression` that the client takes.
+    pub coding: Option<compression::Algorithm>,
     /// The algorithm that the response is compressed with.
     pub compressed: Option<compression::Algorithm>,
     /// Why the last connection to a server could not be encrypted.
@@ -134,7 +136,7 @@ impl Notes {
         self.credentials.clear();
         self.lookups.clear();
         self.unique_id.take();
-        (self.unsecured, self.compressed) = (None, None);
+        (self.unsecured, self.coding, self.compressed) = (None, None, None);
         self.captures.iter().for_each(|slots| slots.borrow_mut().clear());
     }
 }

@@ -8,7 +8,9 @@ use buf::Buf;
 use engine::state::worker::Worker;
 use reactor::Urgency;
 use std::io::{self, IoSlice};
+use stdx::Tick;
 use transport::channel::Link;
+use transport::filters::FilterChain;
 use transport::splice;
 use transport::splice::{Lane, Splicing};
 
@@ -24,6 +26,8 @@ pub(super) enum Step {
     AwaitsDestination,
     /// There is no buffer to read into.
     AwaitsBuffer,
+    /// A filter holds bytes back until [`Pipe::resumes`].
+    AwaitsTime,
     /// Nothing: it has had its share of this turn.
     More,
     /// The source has ended, and the destination knows.
@@ -35,6 +39,7 @@ pub(super) enum Step {
 pub(super) enum Fault {
     Read,
     Write,
+    Filter,
 }
 
 /// One direction.
@@ -53,6 +58,12 @@ pub(super) struct Pipe {
     splicing: Splicing,
     /// That pipe, while it holds some or some are coming.
     lane: Option<Lane>,
+    /// The filters that bytes pass. None of them replaces bytes.
+    filters: Option<Box<FilterChain>>,
+    /// Bytes at the front of the buffer that the filters have let pass.
+    allowed: usize,
+    /// When the filters let something pass again.
+    resumes: Option<Tick>,
     /// Bytes read from the source.
     pub(super) read: u64,
     /// Bytes written to the destination.
@@ -62,9 +73,36 @@ pub(super) struct Pipe {
 impl Pipe {
     /// A direction that begins with what has been received already; `sent` bytes before it have
     /// been passed on.
-    pub(super) fn new(buffer: Buf, sent: u64, need: Urgency, splicing: Splicing) -> Self {
-        let (ended, shut, fast, lane) = (false, false, false, None);
-        Self { buffer, need, ended, shut, fast, splicing, lane, read: 0, sent }
+    pub(super) fn new(
+        buffer: Buf,
+        sent: u64,
+        need: Urgency,
+        splicing: Splicing,
+        filters: Option<Box<FilterChain>>,
+    ) -> Self {
+        let (ended, shut, fast, lane, read) = (false, false, false, None, 0);
+        // A pipe of the system passes no filter.
+        let splicing = if filters.is_some() { Splicing::Never } else { splicing };
+        let (allowed, resumes) = (0, None);
+        Self {
+            buffer,
+            need,
+            ended,
+            shut,
+            fast,
+            splicing,
+            lane,
+            filters,
+            allowed,
+            resumes,
+            read,
+            sent,
+        }
+    }
+
+    /// When a step that waits for a moment is to be repeated.
+    pub(super) fn resumes(&self) -> Option<Tick> {
+        self.resumes
     }
 
     pub(super) fn into_buffer(self) -> Buf {
@@ -94,6 +132,13 @@ impl Pipe {
             if !self.flush(to)? {
                 return Ok(Step::AwaitsDestination);
             }
+            if self.resumes.is_some() {
+                return Ok(Step::AwaitsTime);
+            }
+            if !self.buffer.is_empty() {
+                // A filter has let a part pass.
+                continue;
+            }
             if self.ended {
                 if !std::mem::replace(&mut self.shut, true) {
                     // A destination that is gone will say so when it is read from.
@@ -120,12 +165,15 @@ impl Pipe {
         match step {
             Step::AwaitsSource => from.want_read(),
             Step::AwaitsDestination => to.want_write(),
-            Step::AwaitsBuffer | Step::More | Step::Done => {}
+            Step::AwaitsBuffer | Step::AwaitsTime | Step::More | Step::Done => {}
         }
     }
 
     /// Writes what is there. `false`: the destination takes nothing more now.
     fn flush(&mut self, to: &Link) -> Result<bool, Fault> {
+        if self.filters.is_some() {
+            return self.flush_filtered(to);
+        }
         while !self.buffer.is_empty() {
             match to.send(&[IoSlice::new(self.buffer.data())], false) {
                 Ok(count) => {
@@ -145,6 +193,34 @@ impl Pipe {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
             Err(_) => Err(Fault::Write),
         }
+    }
+
+    /// As [`Pipe::flush`], as far as the filters let bytes pass.
+    #[inline(never)]
+    fn flush_filtered(&mut self, to: &Link) -> Result<bool, Fault> {
+        if self.allowed == 0
+            && !self.buffer.is_empty()
+            && let Some(filters) = &mut self.filters
+        {
+            let passed = filters.pass(self.buffer.data(), self.ended);
+            if passed.failed || filters.replaces() {
+                return Err(Fault::Filter);
+            }
+            (self.allowed, self.resumes) = (passed.input, passed.until);
+        }
+        while self.allowed > 0 {
+            match to.send(&[IoSlice::new(&self.buffer.data()[..self.allowed])], false) {
+                Ok(count) => {
+                    self.buffer.consume(count);
+                    self.allowed -= count;
+                    self.sent += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Fault::Write),
+            }
+        }
+        Ok(true)
     }
 
     /// Whether what comes next goes through a pipe of the system. Takes one.

@@ -1,0 +1,106 @@
+//! Filters of a transaction: `filter` lines of its frontend and backend, and what stands for one
+//! (configuration manual, section 9).
+//!
+//! The filters of the frontend go before those of the backend, each in the order of its lines. A
+//! filter decides at the stages of the transaction whether it sees payload; [`request`] and
+//! [`response`] give the payload filters of a direction to the forwarder.
+
+mod compression;
+mod trace;
+
+use engine::state::session::transaction::Transaction;
+use mux::BodyKind;
+use sample::Side;
+use settings::Filter;
+use transport::filters::FilterChain;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
+
+/// Whether the transaction has filters: its frontend's or its backend's.
+#[inline]
+pub(crate) fn has_any(tx: &Transaction) -> bool {
+    !tx.client.proxy.settings.filters.is_empty() || !tx.side().settings.filters.is_empty()
+}
+
+/// Each filter of the transaction, with the name of its proxy.
+fn of(tx: &Transaction) -> Vec<(Filter, std::sync::Arc<str>)> {
+    let (front, side) = (&tx.client.proxy, tx.side());
+    let backend = Some(side).filter(|side| side.index != front.index);
+    let proxies = [Some(front), backend];
+    let listed = proxies.into_iter().flatten().flat_map(|proxy| {
+        let name = proxy.settings.name.clone();
+        proxy.settings.filters.iter().map(move |filter| (filter.clone(), name.clone()))
+    });
+    listed.collect()
+}
+
+/// The request is as it goes to a server or a service: all its rules have run.
+#[inline]
+pub(crate) fn request_head(tx: &mut Transaction) {
+    if has_any(tx) {
+        compression::request_head(tx);
+    }
+}
+
+/// A response begins; its rules have not run.
+#[inline]
+pub(crate) fn response_begins(tx: &mut Transaction, body: BodyKind) {
+    if has_any(tx) {
+        compression::response_begins(tx, body);
+    }
+}
+
+/// Another response takes the place of the one that had begun.
+#[inline]
+pub(crate) fn response_is_replaced(tx: &mut Transaction) {
+    tx.notes.compressed = None;
+}
+
+/// The payload of the request begins.
+#[inline]
+pub(crate) fn request(tx: &mut Transaction) {
+    if has_any(tx) {
+        tx.space.up.filters = payload_filters(tx, Side::Request);
+    }
+}
+
+/// The response is as it goes to the client, but for what filters change: its rules have run. The
+/// result is how its body is delimited behind the filters.
+#[inline]
+pub(crate) fn response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
+    if !has_any(tx) {
+        return body;
+    }
+    let body = compression::response_head(tx, body);
+    tx.space.down.filters = payload_filters(tx, Side::Response);
+    body
+}
+
+/// The payload filters of one direction of a session in TCP mode.
+pub(crate) fn of_session(tx: &Transaction, side: Side) -> Option<Box<FilterChain>> {
+    if has_any(tx) { payload_filters(tx, side) } else { None }
+}
+
+/// The failure of a message whose filter has failed: its head may be on its way.
+pub(crate) fn failed() -> Failure {
+    Failure::new(0, Cause::Internal, Phase::Data)
+}
+
+fn payload_filters(tx: &Transaction, side: Side) -> Option<Box<FilterChain>> {
+    let mut chain = FilterChain::default();
+    let mut compresses = side == Side::Response;
+    for (filter, proxy) in of(tx) {
+        match filter {
+            Filter::Trace(settings) => {
+                chain.push(Box::new(trace::PayloadTrace::new(tx, settings, &proxy, side)));
+            }
+            // One encoder, also where frontend and backend name it.
+            Filter::Compression if std::mem::take(&mut compresses) => {
+                if let Some(filter) = compression::payload_filter(tx) {
+                    chain.push(filter);
+                }
+            }
+            Filter::Compression => {}
+        }
+    }
+    (!chain.is_empty()).then(|| Box::new(chain))
+}

@@ -1,0 +1,264 @@
+//! `filter compression`: the choice of an algorithm, the edits of heads, and the encoder of a body
+//! (configuration manual, section 4.2, `compression`).
+
+use compression::{
+    Algorithm, Body, Encoder, Flush, HeadEdit, LevelControl, Limits, Load, RequestFacts,
+    ResponseFacts, Scratch,
+};
+use engine::state::runtime::ProxyRef;
+use engine::state::session::transaction::Transaction;
+use engine::state::worker::Worker;
+use htx::{Head, Method};
+use mux::BodyKind;
+use observability::telemetry::accounting;
+use settings::{Compression, Filter};
+use std::cell::RefCell;
+use std::fmt::{Debug, Formatter};
+use std::rc::Rc;
+use transport::filters::{Offer, PayloadFilter, Taken};
+use transport::stats::counters::Metric;
+
+thread_local! {
+    /// The memory that the encoder without history uses during a call.
+    static SCRATCH: RefCell<Option<Scratch>> = const { RefCell::new(None) };
+}
+
+/// Settings of the backend and the frontend together: those of the backend go first, for algorithms
+/// and types each.
+struct Effective<'a> {
+    algorithms: &'a [Algorithm],
+    types: &'a [Vec<u8>],
+    offload: bool,
+}
+
+fn effective(tx: &Transaction) -> Option<Effective<'_>> {
+    let filters = |proxy: &ProxyRef| proxy.settings.filters.contains(&Filter::Compression);
+    let (front, side) = (&tx.client.proxy, tx.side());
+    if !filters(front) && !filters(side) {
+        return None;
+    }
+    let both = || [side, front].into_iter().filter_map(|it| it.settings.compression.as_ref());
+    let algorithms = both().map(|it| it.algorithms.as_slice()).find(|list| !list.is_empty())?;
+    let types = both().map(|it| it.types.as_slice()).find(|list| !list.is_empty());
+    let offload = both().any(|it: &Compression| it.offload);
+    Some(Effective { algorithms, types: types.unwrap_or_default(), offload })
+}
+
+/// Chooses the algorithm that the client takes, while its request is at hand.
+pub(super) fn request_head(tx: &mut Transaction) {
+    let Some(settings) = effective(tx) else { return };
+    let request = &tx.space.request;
+    let is_head = request.method_id() == Method::Head;
+    let mut facts =
+        RequestFacts::new(request.version().at_least_11(), is_head, settings.algorithms);
+    request.fields().for_each(|field| facts.field(field.name, field.value));
+    let (wanted, offload) = (facts.algorithm().ok(), settings.offload);
+    tx.notes.coding = wanted;
+    tx.notes.used = true;
+    if offload {
+        edit(&mut tx.space.request, compression::OFFLOAD);
+    }
+}
+
+/// Decides whether the response is compressed. From here on rules see `res.comp`.
+pub(super) fn response_begins(tx: &mut Transaction, body: BodyKind) {
+    tx.notes.compressed = None;
+    let Some(algorithm) = tx.notes.coding else { return };
+    let Some(settings) = effective(tx) else { return };
+    let body = match body {
+        BodyKind::Length(length) => Body::Length(length),
+        BodyKind::Chunked => Body::Delimited,
+        BodyKind::None | BodyKind::UntilClose | BodyKind::Tunnel => Body::UntilClose,
+    };
+    if compression::decide(algorithm, &facts_of(&tx.space.response, body), settings.types).is_err()
+    {
+        return;
+    }
+    let tuning = &tx.worker.shared.settings.compression.tuning;
+    let memory = Encoder::most_memory(algorithm, tuning);
+    if limits(&tx.worker).admit(&load(&tx.worker), memory).is_err() {
+        if let Body::Length(length) = body {
+            accounting::add_both(tx, Metric::CompressionBypassed, length);
+        }
+        return;
+    }
+    tx.notes.compressed = Some(algorithm);
+}
+
+fn facts_of(head: &Head, body: Body) -> ResponseFacts<'_> {
+    let mut facts = ResponseFacts::new(head.status(), head.version().at_least_11(), body);
+    head.fields().for_each(|field| facts.field(field.name, field.value));
+    facts
+}
+
+/// Edits the head of a response that is compressed; how its body is delimited then.
+pub(super) fn response_head(tx: &mut Transaction, body: BodyKind) -> BodyKind {
+    let Some(algorithm) = tx.notes.compressed else { return body };
+    if !matches!(body, BodyKind::Length(_) | BodyKind::Chunked) {
+        // A rule has taken the body away.
+        tx.notes.compressed = None;
+        return body;
+    }
+    let facts = facts_of(&tx.space.response, Body::Delimited);
+    let none: &[&[u8]] = &[];
+    let Ok(mut plan) = compression::decide(algorithm, &facts, none) else {
+        // Rules have made it unfit, with a coding of their own for example.
+        tx.notes.compressed = None;
+        return body;
+    };
+    plan.has_length = matches!(body, BodyKind::Length(_));
+    // The encoder of the head announces chunks by itself where the version has them.
+    let edits = plan.edits().filter(|edit| !announces_chunks(edit));
+    edits.for_each(|it| edit(&mut tx.space.response, it));
+    accounting::count_both(tx, Metric::CompressedResponses);
+    BodyKind::Chunked
+}
+
+fn announces_chunks(edit: &HeadEdit) -> bool {
+    matches!(edit, HeadEdit::Add { name: "transfer-encoding", .. })
+}
+
+fn edit(head: &mut Head, edit: HeadEdit) {
+    match edit {
+        HeadEdit::Remove { name } => {
+            head.remove(name.as_bytes());
+        }
+        HeadEdit::Add { name, value } => head.push(name.as_bytes(), value.as_bytes()),
+        HeadEdit::Prefix { name, prefix } => {
+            let found = head.fields().position(|field| field.name == name.as_bytes());
+            let Some(index) = found else { return };
+            let old = head.fields().nth(index).map(|field| field.value.to_vec());
+            let value = [prefix.as_bytes(), &old.unwrap_or_default()].concat();
+            head.replace_value(index, &value);
+        }
+    }
+}
+
+fn limits(worker: &Worker) -> Limits {
+    worker.shared.settings.compression.limits
+}
+
+/// The state of the process, as far as limits ask for it.
+fn load(worker: &Worker) -> Load {
+    let limits = limits(worker);
+    if limits == Limits::default() {
+        return Load { idle_percent: 100, ..Load::default() };
+    }
+    let of_all = &worker.shared.compression;
+    let idle_percent = if limits.cpu_percent < 100 { worker.idle_percent() } else { 100 };
+    Load {
+        rate: of_all.per_second(worker.millis()).0,
+        idle_percent: idle_percent.min(100) as u8,
+        memory: of_all.memory(),
+    }
+}
+
+/// The encoder of the body of a response, if it is compressed.
+pub(super) fn payload_filter(tx: &Transaction) -> Option<Box<dyn PayloadFilter>> {
+    let algorithm = tx.notes.compressed?;
+    let tuning = tx.worker.shared.settings.compression.tuning;
+    let encoder = Encoder::new(algorithm, &tuning).ok()?;
+    let memory = encoder.memory();
+    tx.worker.shared.compression.take_memory(memory);
+    Some(Box::new(Compressor {
+        encoder,
+        memory,
+        level: LevelControl::new(tuning.level),
+        worker: tx.worker.clone(),
+        front: tx.client.proxy.clone(),
+        back: tx.backend.clone(),
+    }))
+}
+
+/// The encoder of one body, which counts what it does.
+struct Compressor {
+    encoder: Encoder,
+    /// Bytes of memory that are counted for it.
+    memory: usize,
+    level: LevelControl,
+    worker: Rc<Worker>,
+    front: ProxyRef,
+    back: Option<ProxyRef>,
+}
+
+impl Debug for Compressor {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Compressor").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Compressor {
+    fn drop(&mut self) {
+        self.worker.shared.compression.give_memory(self.memory);
+    }
+}
+
+impl PayloadFilter for Compressor {
+    fn replaces(&self) -> bool {
+        true
+    }
+
+    fn take(&mut self, offer: Offer<'_>, output: &mut Vec<u8>) -> Taken {
+        let before = output.len();
+        // Each piece can be decoded when it arrives: the client waits for no later one.
+        let flush = if offer.last { Flush::Finish } else { Flush::Sync };
+        let outcome = SCRATCH.with_borrow_mut(|scratch| {
+            encode(&mut self.encoder, offer.payload, output, flush, scratch.get_or_insert_default())
+        });
+        if outcome.is_err() {
+            return Taken::Failed;
+        }
+        self.count(offer.payload.len(), output.len() - before);
+        Taken::Bytes(offer.payload.len())
+    }
+}
+
+impl Compressor {
+    fn count(&mut self, consumed: usize, produced: usize) {
+        let worker = &self.worker;
+        worker.shared.compression.count(worker.millis(), consumed, produced);
+        let back = self.back.as_ref().and_then(|it| it.back_block());
+        for block in [self.front.front_block(), back].into_iter().flatten() {
+            block.add(Metric::CompressedIn, consumed as u64);
+            block.add(Metric::CompressedOut, produced as u64);
+        }
+        let limits = limits(worker);
+        if limits != Limits::default()
+            && let Some(level) = self.level.step(&limits, &load(worker))
+        {
+            self.encoder.set_level(level);
+        }
+        let memory = self.encoder.memory();
+        if memory != self.memory {
+            worker.shared.compression.take_memory(memory);
+            worker.shared.compression.give_memory(std::mem::replace(&mut self.memory, memory));
+        }
+    }
+}
+
+/// The encoder cannot go on.
+struct Broken;
+
+/// Encodes a piece whole; the output grows with what it takes.
+fn encode(
+    encoder: &mut Encoder,
+    mut input: &[u8],
+    output: &mut Vec<u8>,
+    flush: Flush,
+    scratch: &mut Scratch,
+) -> Result<(), Broken> {
+    loop {
+        let start = output.len();
+        output.resize(start + input.len() / 2 + 1_024, 0);
+        let progress = encoder.write(input, &mut output[start..], flush, scratch);
+        let progress = progress.map_err(|_| Broken)?;
+        output.truncate(start + progress.produced);
+        input = &input[progress.consumed..];
+        if progress.done {
+            return Ok(());
+        }
+        if progress.consumed + progress.produced == 0 {
+            return Err(Broken);
+        }
+    }
+}
