@@ -27,7 +27,7 @@ impl Hit {
     pub(crate) fn satisfies(record: &ObjectRecord, demand: &FreshnessDemand, now: u64) -> bool {
         let needed = now.saturating_add(u64::from(demand.min_fresh) * 1000);
         let young = demand.max_age.is_none_or(|most| record.age_at(now) <= most);
-        young && now < record.fresh_until && needed < record.fresh_until
+        young && needed < record.fresh_until
     }
 
     /// Whether it may be served while it is validated (RFC 5861 section 3): it is stale, not for

@@ -28,9 +28,11 @@ impl CacheKey {
     }
 
     fn write(&mut self, request: &Head, scheme: &[u8]) -> bool {
-        let Some(authority) = request.authority().filter(|authority| !authority.is_empty()) else {
+        let Some(authority) = request.authority() else { return false };
+        let (host, port) = split_port(authority);
+        if host.is_empty() {
             return false;
-        };
+        }
         let path = match request.target() {
             Target::Origin(path) => path,
             Target::Absolute { path_and_query, .. } => path_and_query,
@@ -39,7 +41,6 @@ impl CacheKey {
         if scheme.len() + authority.len() + path.len() > MAX_KEY {
             return false;
         }
-        let (host, port) = split_port(authority);
         self.text.extend_from_slice(scheme);
         self.text.extend_from_slice(b"://");
         self.text.extend_from_slice(host);
@@ -53,6 +54,12 @@ impl CacheKey {
         }
         self.text.extend_from_slice(path);
         true
+    }
+
+    /// A key of any text and hash.
+    #[cfg(test)]
+    pub(crate) fn of(text: &[u8], hash: u64) -> Self {
+        Self { text: text.to_vec(), hash }
     }
 
     /// The normal form of the URL; empty without a key.
@@ -113,6 +120,7 @@ mod tests {
             ("/k?x", "h", Some("http://h/k?x")),
             ("/%6b", "h", Some("http://h/%6b")),
             ("/k", "", None),
+            ("/k", ":80", None),
             ("*", "h", None),
             ("k", "h", None),
         ] {

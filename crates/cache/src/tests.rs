@@ -195,6 +195,35 @@ fn an_object_that_outgrows_its_limit_is_given_up_and_frees_its_blocks() {
 }
 
 #[test]
+fn keys_with_equal_hashes_are_told_apart() {
+    let cache = cache(1 << 20);
+    let head = response(&[("cache-control", "max-age=60")]);
+    let storable = response::judge(&head, &selecting(&cache, &[]), &RULES, 0).expect("storable");
+    let texts: [&[u8]; 4] = [b"http://h/a", b"http://h/ab", b"http://h/b", b"http://h/"];
+    for text in &texts[..3] {
+        let key = CacheKey::of(text, 7);
+        let mut storing = Storing::begin(&cache, &key, &head, &storable, 0).expect("room");
+        storing.payload(text).expect("room");
+        storing.finish(None, 0).expect("it is whole");
+    }
+    let found = |text: &[u8]| match cache.lookup(
+        &CacheKey::of(text, 7),
+        &selecting(&cache, &[]),
+        &ANY,
+        0,
+    ) {
+        Lookup::Fresh(hit) => Some(body(&hit)),
+        _ => None,
+    };
+    for text in &texts[..3] {
+        assert_eq!(found(text).as_deref(), Some(*text));
+    }
+    assert_eq!(found(texts[3]), None);
+    cache.invalidate(&CacheKey::of(texts[0], 7));
+    assert_eq!((found(texts[0]), cache.len()), (None, 2), "the others stay");
+}
+
+#[test]
 fn objects_expire() {
     let cache = cache(1 << 20);
     store(&cache, "/a", b"x", 0).expect("room");
@@ -374,6 +403,21 @@ fn a_cache_full_of_objects_that_are_being_served_stores_nothing() {
     drop(pinned);
     cache.clear(b"");
     assert_eq!(cache.free_blocks(), cache.blocks());
+}
+
+#[test]
+fn objects_that_are_being_served_are_passed_over_for_others() {
+    let cache = cache(1 << 20);
+    let mut pinned = Vec::new();
+    for number in 0..100 {
+        store(&cache, &format!("/{number}"), b"x", 0).expect("room");
+        pinned.push(hit(&cache, &format!("/{number}"), 0).expect("it is fresh"));
+    }
+    while cache.free_blocks() > 0 {
+        store(&cache, &format!("/{}", cache.len()), b"x", 0).expect("room");
+    }
+    store(&cache, "/new", &[0; 3000], 0).expect("those that are not served give way");
+    assert!((0..100).all(|number| hit(&cache, &format!("/{number}"), 0).is_some()));
 }
 
 #[test]

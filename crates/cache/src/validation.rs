@@ -1,6 +1,7 @@
 //! Validation of a stored response with its server (RFC 9111 sections 4.3.1, 4.3.3 to 4.3.5 and 3.2).
 
 use crate::conditional::{Validators, is_same_strong};
+use crate::http_date;
 use crate::response::is_kept;
 use htx::{Head, HeaderId};
 
@@ -95,14 +96,17 @@ pub fn freshen(stored: &mut Head, answer: &Head) {
 
 /// Whether a response to HEAD shows that the stored response to GET is outdated (RFC 9111 section
 /// 4.3.5): a validator or the length differs.
-pub fn contradicts(answer: &Head, stored: &Validators<'_>, len: u64) -> bool {
+pub fn contradicts(answer: &Head, stored: &Validators<'_>, len: u64, now: i64) -> bool {
     if answer.status() != 200 {
         return false;
     }
     let tag = answer.first(HeaderId::ETag).map(|field| field.value);
     let length = answer.first(HeaderId::ContentLength).map(|field| field.value);
     let length = length.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+    let date = answer.first(HeaderId::LastModified).map(|field| field.value);
+    let date = date.and_then(|text| http_date::parse(text, now));
     tag.is_some_and(|tag| stored.etag != Some(tag))
+        || date.is_some_and(|date| date != stored.modified)
         || length.is_some_and(|length: u64| length != len)
 }
 
@@ -215,9 +219,16 @@ mod tests {
             (200, &[], false),
             (200, &[("etag", "\"b\"")], true),
             (200, &[("content-length", "4")], true),
+            (200, &[("last-modified", "Thu, 01 Jan 1970 00:00:00 GMT")], false),
+            (200, &[("last-modified", "Thu, 01 Jan 1970 00:00:01 GMT")], true),
+            (200, &[("last-modified", "garbage")], false),
             (500, &[("etag", "\"b\"")], false),
         ] {
-            assert_eq!(contradicts(&response(status, fields), &stored, 3), expected, "{fields:?}");
+            assert_eq!(
+                contradicts(&response(status, fields), &stored, 3, 0),
+                expected,
+                "{fields:?}"
+            );
         }
     }
 }
