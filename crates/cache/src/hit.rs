@@ -36,9 +36,11 @@ impl Hit {
         (self.record.fresh_until..self.record.revalidate_until).contains(&self.now)
     }
 
-    /// Whether it may be served instead of an error of the server (RFC 5861 section 4).
+    /// Whether it may be served instead of an error of the server (RFC 5861 section 4): section and
+    /// response allow it. It may also be fresh, but older than the request demands.
     pub fn may_serve_on_error(&self) -> bool {
-        self.now < self.record.error_until
+        let allowed = self.record.error_until > self.record.fresh_until;
+        allowed && self.now < self.record.error_until
     }
 
     /// Its age in seconds (RFC 9111 section 4.2.3).

@@ -268,13 +268,21 @@ fn a_request_gets_what_is_as_fresh_as_it_demands() {
 }
 
 #[test]
-fn a_hit_that_a_request_found_too_old_may_be_served_on_error_only() {
+fn a_response_older_than_a_request_demands_is_served_on_error_if_that_is_allowed() {
     let cache = cache(1 << 20);
-    store(&cache, "/a", b"x", 0).expect("room");
-    let demand = FreshnessDemand { max_age: Some(1), min_fresh: 0 };
-    let found = cache.lookup(&key(&cache, "/a"), &selecting(&cache, &[]), &demand, 5000);
-    let Lookup::Stale(hit) = found else { panic!("it is older than that") };
-    assert!(!hit.may_serve_while_revalidating());
+    for (path, control, allowed) in
+        [("/a", "max-age=60", false), ("/b", "max-age=60, stale-if-error=5", true)]
+    {
+        let head = response(&[("cache-control", control)]);
+        begin(&cache, path, &head, 0).expect("room").finish(None, 0).expect("it is whole");
+        let demand = FreshnessDemand { max_age: Some(1), min_fresh: 0 };
+        let found = cache.lookup(&key(&cache, path), &selecting(&cache, &[]), &demand, 5000);
+        let Lookup::Stale(hit) = found else { panic!("it is older than that") };
+        assert_eq!(
+            (hit.may_serve_while_revalidating(), hit.may_serve_on_error()),
+            (false, allowed)
+        );
+    }
 }
 
 #[test]
