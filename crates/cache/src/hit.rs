@@ -146,9 +146,9 @@ impl Hit {
     }
 }
 
-/// Pushes a stored line.
+/// Pushes a stored line; a name has no colon.
 fn push(fields: &mut Fields, line: &[u8]) {
-    if let Some(colon) = line.windows(2).position(|pair| pair == b": ") {
+    if let Some(colon) = line.iter().position(|&byte| byte == b':') {
         fields.push_line(line, colon);
     }
 }
