@@ -1,7 +1,7 @@
 //! The primary key of an object: the URL of the request in normal form.
 
-use htx::target::split_port;
-use htx::{Head, Target};
+use htx::target::{split_port, without_userinfo};
+use htx::{Head, Method, Target};
 use stdx::siphash::{SipKey, siphash};
 
 /// Longest URL that has a key: longer ones are neither looked up nor stored.
@@ -21,24 +21,38 @@ impl CacheKey {
     /// The key of a request whose scheme is `scheme` unless its head names one. False if it has
     /// none: its target has no host or no path, or is too long.
     pub fn set(&mut self, request: &Head, scheme: &[u8], key: SipKey) -> bool {
-        self.text.clear();
-        let complete = self.write(request, request.scheme().unwrap_or(scheme));
-        self.hash = if complete { siphash(key, &self.text) } else { 0 };
-        complete
+        let scheme = request.scheme().unwrap_or(scheme);
+        let path = match request.target() {
+            Target::Origin(path) => Some(path),
+            Target::Absolute { path_and_query, .. } => Some(path_and_query),
+            _ => None,
+        };
+        self.set_parts(scheme, request.authority(), path, key)
     }
 
-    fn write(&mut self, request: &Head, scheme: &[u8]) -> bool {
-        let Some(authority) = request.authority() else { return false };
-        let (host, port) = split_port(authority);
-        if host.is_empty() {
-            return false;
+    /// The key of an absolute URL; false if it is none, or too long.
+    pub fn set_url(&mut self, url: &[u8], key: SipKey) -> bool {
+        match Target::parse(Method::Get, url) {
+            Target::Absolute { scheme, authority, path_and_query } => {
+                let authority = Some(without_userinfo(authority));
+                self.set_parts(scheme, authority, Some(path_and_query), key)
+            }
+            _ => self.set_parts(b"", None, None, key),
         }
-        let path = match request.target() {
-            Target::Origin(path) => path,
-            Target::Absolute { path_and_query, .. } => path_and_query,
-            _ => return false,
-        };
-        if scheme.len() + authority.len() + path.len() > MAX_KEY {
+    }
+
+    fn set_parts(
+        &mut self,
+        scheme: &[u8],
+        authority: Option<&[u8]>,
+        path: Option<&[u8]>,
+        key: SipKey,
+    ) -> bool {
+        self.text.clear();
+        self.hash = 0;
+        let (Some(authority), Some(path)) = (authority, path) else { return false };
+        let (host, port) = split_port(authority);
+        if host.is_empty() || scheme.len() + authority.len() + path.len() > MAX_KEY {
             return false;
         }
         self.text.extend_from_slice(scheme);
@@ -53,6 +67,7 @@ impl CacheKey {
             self.text.push(b'/');
         }
         self.text.extend_from_slice(path);
+        self.hash = siphash(key, &self.text);
         true
     }
 
@@ -127,6 +142,21 @@ mod tests {
             assert_eq!(text(uri, host).as_deref(), expected, "{uri} {host}");
         }
         assert_eq!(text(&format!("/{}", "x".repeat(MAX_KEY)), "h"), None);
+    }
+
+    #[test]
+    fn urls_have_the_keys_of_their_requests() {
+        let mut head = Head::default();
+        head.set_request(b"GET", b"/k?q", Version::Http11);
+        head.push(b"host", b"H:80");
+        let (mut key, mut of_url) = (CacheKey::default(), CacheKey::default());
+        assert!(key.set(&head, b"http", [1, 2]));
+        assert!(of_url.set_url(b"HTTP://u@h:80/k?q", [1, 2]));
+        assert_eq!(key, of_url);
+        for text in ["/k", "h/k", "*", "", "http://", "http://:80/", "http:/h/k"] {
+            assert!(!of_url.set_url(text.as_bytes(), [1, 2]), "{text}");
+            assert_eq!((of_url.text(), of_url.hash()), (&b""[..], 0));
+        }
     }
 
     #[test]
