@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cache;
+pub mod compression;
 pub mod configuration;
 pub mod dns;
 pub mod h1;
@@ -45,4 +46,6 @@ pub const PROPERTIES: &[(&str, Property)] = &[
     ("crt_list", tls::list),
     ("cache_decisions", cache::decisions),
     ("cache_storage", cache::storage),
+    ("compression", compression::encoders),
+    ("compression_choice", compression::choice),
 ];

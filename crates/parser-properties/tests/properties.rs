@@ -208,4 +208,6 @@ properties!(
     crt_list,
     cache_decisions,
     cache_storage,
+    compression,
+    compression_choice,
 );

@@ -12,12 +12,14 @@ pub(crate) const HELP: &str = "\
 usage: cargo xtask pins
 
 Asks the registry whether there is a newer patch, in the line that Cargo.toml asks for, of a crate
-that brings a library in C: openssl-src, aws-lc-sys, pcre2-sys, tikv-jemalloc-sys. Fails if there is;
-`cargo update -p <crate>` takes it. Without a registry in reach the check is skipped with a word.
+that brings a library in C: openssl-src, aws-lc-sys, pcre2-sys, tikv-jemalloc-sys, zstd-sys. Fails
+if there is; `cargo update -p <crate>` takes it. Without a registry in reach the check is skipped
+with a word.
 ";
 
 /// Crates that bring a library in C.
-const CRATES: [&str; 4] = ["openssl-src", "aws-lc-sys", "pcre2-sys", "tikv-jemalloc-sys"];
+const CRATES: [&str; 5] =
+    ["openssl-src", "aws-lc-sys", "pcre2-sys", "tikv-jemalloc-sys", "zstd-sys"];
 
 pub(crate) fn run(words: &[String]) -> Outcome {
     let parsed = args::parse(words, &[])?;
