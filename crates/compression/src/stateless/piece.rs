@@ -119,7 +119,9 @@ fn compress(
     while at + 4 <= input.len() {
         let bytes = four(input, at);
         let distance = positions.replace(at, bytes);
-        if distance <= at.min(WINDOW) && four(input, at - distance) == bytes {
+        // One branch instead of two: a hash that was not seen is as frequent as one that was.
+        let candidate = if distance <= at.min(WINDOW) { distance } else { 0 };
+        if (four(input, at - candidate) == bytes) & (candidate != 0) {
             emit(writer, input, literals, at, from)?;
             let length = 4 + common(input, at + 4 - distance, at + 4, MAX_MATCH - 4);
             writer.put(codes::length(length));
@@ -140,11 +142,11 @@ fn compress(
     emit(writer, input, literals, input.len(), from)
 }
 
-/// Records positions at the end of a match: what follows often repeats, too.
+/// Records the last position of a match: what follows a match often repeats with its end.
 #[inline]
 fn insert_end(positions: &mut Positions<'_>, input: &[u8], at: usize) {
-    if at + 2 <= input.len() {
-        positions.insert(at - 2, four(input, at - 2));
+    if at + 3 <= input.len() {
+        positions.insert(at - 1, four(input, at - 1));
     }
 }
 

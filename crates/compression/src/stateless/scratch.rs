@@ -2,12 +2,12 @@
 
 use super::codes::WINDOW;
 
-const BITS: u32 = 13;
+const BITS: u32 = 14;
 
 /// Positions per call below which a table may be used again without being cleared.
 const LAST: u32 = u32::MAX - super::LONGEST_INPUT as u32;
 
-/// Memory that an encoder uses during a call and not between two: 32 KiB, one per thread.
+/// Memory that an encoder uses during a call and not between two: 64 KiB, one per thread.
 ///
 /// Positions of earlier calls stay in the table. They are told apart by their numbers, which go on
 /// from call to call, so that no call pays for clearing the table.
