@@ -120,9 +120,10 @@ impl Brotli {
 /// Qualities above 6 need 8 MiB and more, and seconds for a large body.
 fn quality(level: u8) -> u32 {
     match level {
-        0 => 2,
-        1..=2 => 4,
-        3..=5 => 5,
+        0..=1 => 2,
+        2 => 3,
+        3 => 4,
+        4..=5 => 5,
         _ => 6,
     }
 }
