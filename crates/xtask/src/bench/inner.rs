@@ -4,7 +4,8 @@ use crate::failure::{self, Outcome};
 use crate::workspace;
 
 /// The bench targets of `crates/bench`.
-pub(super) const NAMES: &[&str] = &["heavy", "histogram", "leastconn", "lookup", "sched", "timers"];
+pub(super) const NAMES: &[&str] =
+    &["compression", "heavy", "histogram", "leastconn", "lookup", "sched", "timers"];
 
 /// Builds and runs one of them, handing on what follows its name.
 pub(super) fn run(name: &str, words: &[String]) -> Outcome {

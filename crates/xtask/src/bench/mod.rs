@@ -44,6 +44,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
        cargo xtask bench streams [-d SECONDS] [-n REQUESTS] [--alone] [NAME=BINARY ...]
        cargo xtask bench abuse   [-a ATTACK] [-c CONNECTIONS] [-d SECONDS] [-r ROUNDS]
                                  [--alone] [NAME=BINARY ...]
+       cargo xtask bench compression
        cargo xtask bench leastconn
        cargo xtask bench lookup
        cargo xtask bench heavy
@@ -81,6 +82,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
   lookup   in one process: how long a thread looks for its own next item in a queue shared by 64,
            beside a search that skips the items of others one by one
   heavy    in one process: how long a plain request waits among 1,000 heavy tasks
+  compression  in one process: nanoseconds per byte and ratio of the encoders of bodies
   histogram  in one process: what it costs to count a time, and how far quantiles are off
   sched    in one process: what spawning, waking and running a task costs, and what a light task
            waits, tokio and smol beside
