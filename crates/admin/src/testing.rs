@@ -44,6 +44,7 @@ pub(crate) fn process() -> Process {
         rings: Vec::new(),
         log_forwards: Vec::new(),
         splice: Default::default(),
+        caches: Vec::new(),
         compression: Default::default(),
         idle_descriptors: None,
         spreads_clients: false,

@@ -56,7 +56,7 @@ mod tests {
             ("bind", "ssl", Some("TLS")),
             ("fetch", "ssl_fc_sni", Some("TLS")),
             ("fetch", "sc0_conn_cnt", Some("stick tables")),
-            ("action", "cache-use", Some("cache")),
+            ("action", "set-bandwidth-limit", Some("bandwidth limitation")),
             ("section", "peers", Some("peers")),
             ("unheard", "of", Some("other areas")),
         ] {

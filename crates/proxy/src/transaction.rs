@@ -1,6 +1,7 @@
 //! The life of one request or TCP stream, from its first byte to its log line.
 
 pub(crate) mod body_buffer;
+pub(crate) mod cached;
 pub(crate) mod connect;
 pub(crate) mod early_data;
 pub(crate) mod filters;

@@ -1,5 +1,6 @@
 //! The table of actions, one entry per keyword, and their execution.
 
+mod cache;
 mod connection;
 mod control;
 mod counter;
@@ -20,6 +21,7 @@ use stdx::leading_number;
 use stdx::mutation::ignored_keyword;
 
 pub use crate::context::Track;
+pub use cache::CacheAction;
 pub use connection::{ConnectionEdit, Span};
 pub use control::Control;
 pub use counter::{CounterEdit, Tag};
@@ -50,6 +52,8 @@ pub enum Action {
     Variable(VariableEdit),
     /// Tracks or changes stick counters.
     Counter(CounterEdit),
+    /// Answers from a cache, or stores in it.
+    Cache(CacheAction),
 }
 
 /// The outcome of one action.
@@ -86,6 +90,7 @@ impl Action {
             Action::Dictionary(edit) => edit.run(cx),
             Action::Variable(edit) => edit.run(side, cx),
             Action::Counter(edit) => edit.run(cx),
+            Action::Cache(action) => action.run(cx),
         }
     }
 
@@ -98,7 +103,8 @@ impl Action {
             | Action::Connection(_)
             | Action::Dictionary(_)
             | Action::Variable(_)
-            | Action::Counter(_) => false,
+            | Action::Counter(_)
+            | Action::Cache(_) => false,
         }
     }
 
@@ -170,6 +176,8 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("tarpit", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ, "Answers with an error after a delay.", control::tarpit),
     keyword("return", "[status <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ | RES, "Answers by itself.", control::return_),
     keyword("use-service", "<name>", REQ, "Has a service answer.", control::use_service),
+    keyword("cache-use", "<name>", REQ, "Answers from a cache if it has the object.", cache::cache_use),
+    keyword("cache-store", "<name>", RES, "Stores the response in a cache if it may be stored.", cache::cache_store),
     keyword("redirect", "{ location | prefix | scheme } <fmt> [code <code>] [<option>]", REQ | RES, "Redirects the client.", control::parse_redirect),
     keyword("auth", "[realm <realm>]", REQ, "Asks for a user name and a password.", control::auth),
     keyword("strict-mode", "{ on | off }", HTTP, "Whether failed rewrites of the rules behind are errors.", control::strict_mode),

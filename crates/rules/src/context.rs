@@ -90,6 +90,14 @@ pub trait Context: Facts {
         Ok(None)
     }
 
+    /// `cache-use`: whether the cache of this name answers the request.
+    fn use_cache(&mut self, _name: &Arc<str>) -> bool {
+        false
+    }
+
+    /// `cache-store`: the response goes into the cache of this name if it may be stored.
+    fn store_in_cache(&mut self, _name: &Arc<str>) {}
+
     /// `set-log-level`
     fn set_log_level(&mut self, level: LogLevel);
 

@@ -207,6 +207,15 @@ impl Context for Transaction {
         self.deeds.push("no retry".to_owned());
     }
 
+    fn use_cache(&mut self, name: &Arc<str>) -> bool {
+        self.deeds.push(format!("look in {name}"));
+        &**name == "full"
+    }
+
+    fn store_in_cache(&mut self, name: &Arc<str>) {
+        self.deeds.push(format!("store in {name}"));
+    }
+
     fn early_hint(&mut self, name: &[u8], value: &[u8]) {
         let text = String::from_utf8_lossy;
         self.deeds.push(format!("hint {}: {}", text(name), text(value)));

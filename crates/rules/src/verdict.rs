@@ -71,6 +71,8 @@ pub enum Verdict<'r> {
     Return(&'r Reply),
     /// `use-service`
     Service(Service),
+    /// `cache-use`: the cache has the object; the [`Context`](crate::Context) holds it.
+    Cached,
     /// `redirect`
     Redirect(&'r Redirect),
     /// `reject`: close without an answer.

@@ -91,6 +91,8 @@ pub struct Process {
     pub spreads_clients: bool,
     /// Bounds on the pipes that payload may go through.
     pub splice: splice::PipeLimits,
+    /// `cache` sections.
+    pub caches: Vec<cache::CacheSettings>,
     /// Limits and levels of compression.
     pub compression: ProcessCompression,
     /// What peers are told that speak HTTP/2 (`tune.h2.*`).

@@ -264,7 +264,7 @@ impl Machine {
 
     /// What goes around the next `len` bytes of payload; see [`h1::Conn::encode_data`].
     #[inline]
-    pub(crate) fn encode_data(&mut self, len: u64) -> Result<DataFraming, MessageError> {
+    pub fn encode_data(&mut self, len: u64) -> Result<DataFraming, MessageError> {
         match self {
             Self::H1(conn) => conn.encode_data(len),
             Self::H2(half) => {

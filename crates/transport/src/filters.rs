@@ -6,6 +6,7 @@
 //! nothing is copied. A filter that replaces payload has a buffer for its output, from which the
 //! filters behind it read.
 
+use htx::Fields;
 use std::fmt::Debug;
 use stdx::Tick;
 
@@ -44,6 +45,9 @@ pub trait PayloadFilter: Debug {
     /// Takes what it wants of an offer. A filter that replaces payload appends to `output`: at most
     /// in proportion to what it takes.
     fn take(&mut self, offer: Offer<'_>, output: &mut Vec<u8>) -> Taken;
+
+    /// The message has passed the filter whole.
+    fn end(&mut self, _trailers: &Fields) {}
 }
 
 /// A filter, and how far it has come.
@@ -85,6 +89,12 @@ impl FilterChain {
         self.stages.push(Stage { filter, passed: 0, ended: false, output });
     }
 
+    /// Adds a filter in front of the others, before any payload has come.
+    pub fn push_front(&mut self, filter: Box<dyn PayloadFilter>) {
+        self.push(filter);
+        self.stages.rotate_right(1);
+    }
+
     /// Whether there is no filter.
     pub fn is_empty(&self) -> bool {
         self.stages.is_empty()
@@ -95,8 +105,9 @@ impl FilterChain {
         self.stages.iter().any(|stage| stage.output.is_some())
     }
 
-    /// Offers the input, whose front is what earlier calls have left, to the filters.
-    pub fn pass(&mut self, input: &[u8], last: bool) -> Passed {
+    /// Offers the input, whose front is what earlier calls have left, to the filters. The message
+    /// ends behind the input if it is the `last`; the trailers are complete then.
+    pub fn pass(&mut self, input: &[u8], last: bool, trailers: &Fields) -> Passed {
         let mut result = Passed::default();
         // Bytes that the next filter may see of the buffer it reads from, and whether the message
         // ends behind them.
@@ -113,7 +124,9 @@ impl FilterChain {
                 Taken::Failed => result.failed = true,
             }
             let all = stage.passed == limit && matches!(taken, Taken::Bytes(_));
-            stage.ended = stage.ended || (ended && all);
+            if ended && all && !std::mem::replace(&mut stage.ended, true) {
+                stage.filter.end(trailers);
+            }
             ended = stage.ended;
             limit = match &stage.output {
                 Some(output) => output.len(),

@@ -204,6 +204,13 @@ impl Flow {
         self.sent.saturating_add_signed(self.saved)
     }
 
+    /// Takes note of bytes written by others: what stands in the outbox, then payload. The result
+    /// is how many are payload.
+    pub fn note_written(&mut self, count: usize) -> usize {
+        self.sent += count as u64;
+        self.outbox.advance(count)
+    }
+
     /// When a step that waits for a moment is to be repeated.
     pub fn resumes(&self) -> Option<Tick> {
         self.resumes
@@ -348,7 +355,7 @@ impl Flow {
     fn frame_filtered(&mut self, input: &mut Buf, ends: &mut Ends<'_>) -> Result<(), Fault> {
         self.decode(input, ends)?;
         let Some(filters) = &mut self.filters else { return Ok(()) };
-        let passed = filters.pass(&input.data()[..self.held], self.received);
+        let passed = filters.pass(&input.data()[..self.held], self.received, &self.trailers);
         if passed.failed {
             return Err(Fault::Filter);
         }

@@ -1,5 +1,5 @@
 //! `cache` sections (section 6.2).
-use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, only_name, own, unimplemented};
+use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, only_name, own};
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Severity};
 use crate::draft::Draft;
@@ -8,13 +8,7 @@ use crate::line::{Args, Parsed};
 use cache::CacheSettings;
 use cache::response::StoreRules;
 
-/// Whether the proxy runs caches. It does not yet, so the product refuses the section as not
-/// implemented, and only tests of this crate read its lines.
-const IS_ATTACHED: bool = cfg!(test);
-
-pub(super) const KIND: SectionKind = if IS_ATTACHED { ATTACHED } else { unimplemented::CACHE };
-
-const ATTACHED: SectionKind = SectionKind {
+pub(super) const KIND: SectionKind = SectionKind {
     name: "cache",
     doc: "A cache of responses.",
     open,

@@ -4,9 +4,6 @@ use crate::context::Cx;
 use crate::draft::Draft;
 use crate::line::Args;
 
-pub(super) const CACHE: SectionKind =
-    SectionKind { name: "cache", doc: "A cache of responses.", open, ..PLAIN };
-
 pub(super) const FCGI_APP: SectionKind =
     SectionKind { name: "fcgi-app", doc: "A FastCGI application.", open, ..PLAIN };
 

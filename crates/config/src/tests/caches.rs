@@ -1,4 +1,4 @@
-//! `cache` sections. Their lines are read in these tests only as long as the proxy runs no caches.
+//! `cache` sections, and the rules that name them.
 use super::*;
 
 #[test]
@@ -98,4 +98,18 @@ fn long_names_are_truncated() {
     assert_eq!(&*model(&text).caches[0].name, "a".repeat(32));
     let cut = format!("cache name is limited to 32 characters, truncate to '{}'.", "a".repeat(32));
     assert_eq!(messages(&text, Severity::Warning)[0], cut);
+}
+
+#[test]
+fn rules_name_caches_that_are_there() {
+    let text = |name: &str| {
+        format!(
+            "cache c\n total-max-size 4\ndefaults\n mode http\nbackend b\n http-request cache-use \
+             {name}\n http-response cache-store {name}\n server s 127.0.0.1:80\n"
+        )
+    };
+    assert!(messages(&text("c"), Severity::Alert).is_empty());
+    let alerts = messages(&text("d"), Severity::Alert);
+    let expected = "Proxy 'b': unable to find the cache 'd' referenced by the filter 'cache'.";
+    assert!(alerts.iter().any(|said| said.contains(expected)), "{alerts:?}");
 }

@@ -24,9 +24,11 @@ pub use crate::state::thread_handle::ProxyRef;
 use crate::state::worker::Worker;
 use balance::Balancer;
 use buf::Levels;
+use cache::{Cache, CacheSettings};
 use reactor::{Address, Heartbeat, Mailbox, TaskId, Wake};
 use sample::vars::SharedVars;
 use sched::SharedWork;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -68,6 +70,8 @@ pub struct Shared {
     pub connections: Gauge,
     /// Connections accepted, requests made, and the rates and peaks of both.
     pub totals: Counters,
+    /// The caches, in the order of their sections.
+    pub caches: Vec<Arc<Cache>>,
     /// The load that compression makes.
     pub compression: CompressionLoad,
     /// Counters of TLS connections.
@@ -92,7 +96,7 @@ pub struct Shared {
     pub loads: crate::state::session::listening::Loads,
     /// Keys what tells server connections apart ([`crate::upstream::connect_plan`]), for all
     /// threads.
-    pub way_hasher: std::hash::RandomState,
+    pub way_hasher: RandomState,
     /// The pipes that payload goes through.
     pub pipes: Arc<transport::splice::Pipes>,
     /// The stick tables, by the index that rules name.
@@ -140,7 +144,19 @@ impl std::fmt::Debug for Shared {
     }
 }
 
+/// The caches of the configuration; one without memory is left out.
+fn caches(settings: &settings::Process) -> Vec<Arc<Cache>> {
+    let random = || RandomState::new().build_hasher().finish();
+    let build = |it: &CacheSettings| Cache::new(it.clone(), settings.threads, [random(), random()]);
+    settings.caches.iter().filter_map(build).collect()
+}
+
 impl Shared {
+    /// The cache of this name.
+    pub fn cache(&self, name: &str) -> Option<&Arc<Cache>> {
+        self.caches.iter().find(|cache| cache.settings().name == name)
+    }
+
     /// The running objects, as the configuration describes them. `now` is monotonic, in
     /// nanoseconds.
     pub fn new(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u64) -> Arc<Self> {
@@ -152,6 +168,7 @@ impl Shared {
             proxies,
             connections: Gauge::default(),
             totals: Counters::new(threads),
+            caches: caches(&settings),
             compression: CompressionLoad::default(),
             tls: TlsCounters::default(),
             started: now,

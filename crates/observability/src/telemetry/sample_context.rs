@@ -1,6 +1,7 @@
 //! A transaction as expressions, rules and log formats see it.
 
 use crate::telemetry::accounting;
+use crate::telemetry::cache_use;
 use engine::state::backend::reservation::Claim;
 use engine::state::backend::server_connection::ServerConn;
 pub use engine::state::figures::count;
@@ -492,6 +493,14 @@ impl Context for View<'_> {
         if let Some(back) = self.backend.and_then(|backend| backend.back.as_ref()) {
             back.counters.of(thread).count(Metric::FailedRewrites);
         }
+    }
+
+    fn use_cache(&mut self, name: &Arc<str>) -> bool {
+        cache_use::look_up(self, name)
+    }
+
+    fn store_in_cache(&mut self, name: &Arc<str>) {
+        cache_use::store(self, name);
     }
 
     fn set_log_level(&mut self, level: LogLevel) {

@@ -5,6 +5,7 @@
 //! filter decides at the stages of the transaction whether it sees payload; [`request`] and
 //! [`response`] give the payload filters of a direction to the forwarder.
 
+mod cache_store;
 mod compression;
 mod trace;
 
@@ -53,6 +54,9 @@ pub(crate) fn response_begins(tx: &mut Transaction, body: BodyKind) {
 #[inline]
 pub(crate) fn response_is_replaced(tx: &mut Transaction) {
     tx.notes.compressed = None;
+    if let Some(cache) = &mut tx.notes.cache {
+        cache.storing = None;
+    }
 }
 
 /// The payload of the request begins.
@@ -67,11 +71,18 @@ pub(crate) fn request(tx: &mut Transaction) {
 /// result is how its body is delimited behind the filters.
 #[inline]
 pub(crate) fn response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
-    if !has_any(tx) {
+    if !has_any(tx) && tx.notes.cache.is_none() {
         return body;
     }
     let body = compression::response_head(tx, body);
-    tx.space.down.filters = payload_filters(tx, Side::Response);
+    let storing = tx.notes.cache.as_mut().and_then(|it| it.storing.take());
+    let mut chain = payload_filters(tx, Side::Response);
+    if let Some(storing) = storing {
+        // The cache stores what the server has sent, before other filters change it.
+        let first = Box::new(cache_store::CacheStore::new(storing, &tx.worker));
+        chain.get_or_insert_default().push_front(first);
+    }
+    tx.space.down.filters = chain;
     body
 }
 

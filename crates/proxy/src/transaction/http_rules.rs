@@ -5,13 +5,15 @@
 //! `http-after-response` rules of both on every response, local ones included.
 
 use crate::transaction::body_buffer;
+use crate::transaction::cached;
 use crate::transaction::local_response;
 use crate::transaction::password_worker;
 use crate::transaction::stages::header_case;
 use crate::transaction::tls_wait;
 use buf::Buf;
 use engine::state::runtime::{ProxyRef, RulesAtHand};
-use engine::state::services::{Answer, Body};
+use engine::state::services::{Answer, Body, Service};
+use engine::state::session::transaction::LocalBody;
 use engine::state::session::transaction::Transaction;
 pub(crate) use engine::state::session::transaction::{Pause, Persistence, Progress};
 use health::discovery::lookup;
@@ -303,11 +305,9 @@ fn run(
             replied(tx, answer);
             Ok(Ruling::Answer)
         }
-        Verdict::Service(service) => {
-            answered(tx, phase(rules));
-            let answer = tx.worker.services.serve(service, &tx.space.request);
-            prepare(tx, answer);
-            accounting::by_applet(tx, service.log_name(), true);
+        Verdict::Service(service) => Ok(serve(tx, service, phase(rules))),
+        Verdict::Cached => {
+            cached::prepare(tx);
             Ok(Ruling::Service)
         }
         Verdict::Redirect(redirect) => {
@@ -323,6 +323,15 @@ fn run(
         Verdict::RewriteFailed => Err(Failure::new(500, Cause::Proxy, phase(rules))),
         Verdict::OutOfSteps => Err(out_of_steps(tx, phase(rules))),
     }
+}
+
+/// Has a service answer in place of a server.
+fn serve(tx: &mut Transaction, service: Service, phase: Phase) -> Ruling {
+    answered(tx, phase);
+    let answer = tx.worker.services.serve(service, &tx.space.request);
+    prepare(tx, answer);
+    accounting::by_applet(tx, service.log_name(), true);
+    Ruling::Service
 }
 
 /// Ends a message without an answer. As measured, a request that is rejected has never become one.
@@ -358,7 +367,7 @@ pub(crate) fn prepare(tx: &mut Transaction, answer: Answer) {
         Body::Whole(bytes) => tx.space.body = bytes,
         Body::Pieces(pieces) => {
             tx.space.body.clear();
-            tx.pieces = Some(pieces);
+            tx.local_body = Some(LocalBody::Pieces(pieces));
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Answers that the proxy gives by itself.
 
+use crate::transaction::cached;
 use crate::transaction::filters;
 use crate::transaction::http_rules;
 use crate::transaction::stages::header_case;
 use engine::state::runtime::{Proxy, ProxyRef, Shared};
 use engine::state::services::Pieces;
-use engine::state::session::transaction::Transaction;
+use engine::state::session::transaction::{LocalBody, Transaction};
 use htx::Head;
 use mux::BodyKind;
 use observability::telemetry::accounting;
@@ -131,8 +132,10 @@ pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
     if !tx.space.response.is_empty() {
         encode(tx)?;
     }
-    if let Some(pieces) = tx.pieces.take() {
-        Box::pin(send_pieces(tx, pieces)).await?;
+    match tx.local_body.take() {
+        None => {}
+        Some(LocalBody::Pieces(pieces)) => Box::pin(send_pieces(tx, pieces)).await?,
+        Some(LocalBody::Stored(hit)) => Box::pin(cached::send(tx, hit)).await?,
     }
     flush(tx).await?;
     trace::at(tx, &trace::RESPONSE_ALL_OUT);
@@ -173,7 +176,7 @@ fn batch(text: &mut String, next: &mut dyn FnMut(&mut String) -> bool) -> bool {
 }
 
 /// Sends what is encoded.
-async fn flush(tx: &mut Transaction) -> Result<(), Failure> {
+pub(crate) async fn flush(tx: &mut Transaction) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
     let span = tx.client.proxy.settings.timeouts.client;
     let deadline = span.map(|span| thread.tick().plus_ms(span));
@@ -216,8 +219,8 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
         journal.status = after;
     }
     if sent_as == BodyKind::None {
-        tx.pieces = None;
-    } else if tx.pieces.is_some() {
+        tx.local_body = None;
+    } else if tx.local_body.is_some() {
         // It follows, with its end.
         return Ok(());
     } else {
@@ -233,8 +236,9 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
 
 /// How the body of the answer in the workspace is delimited.
 pub(crate) fn body_kind(tx: &Transaction) -> BodyKind {
-    match tx.pieces {
+    match &tx.local_body {
         None => BodyKind::Length(tx.space.body.len() as u64),
+        Some(LocalBody::Stored(hit)) if !hit.is_chunked() => BodyKind::Length(hit.content_len()),
         Some(_) => BodyKind::Chunked,
     }
 }
@@ -243,7 +247,11 @@ pub(crate) fn body_kind(tx: &Transaction) -> BodyKind {
 ///
 /// # Errors
 /// A filter fails.
-fn encode_payload(tx: &mut Transaction, bytes: &[u8], last: bool) -> Result<(), Failure> {
+pub(crate) fn encode_payload(
+    tx: &mut Transaction,
+    bytes: &[u8],
+    last: bool,
+) -> Result<(), Failure> {
     let (mux, down) = (&mut tx.client.mux, &mut tx.space.down);
     let Some(filters) = &mut down.filters else {
         if !bytes.is_empty() {
@@ -253,7 +261,7 @@ fn encode_payload(tx: &mut Transaction, bytes: &[u8], last: bool) -> Result<(), 
     };
     let mut rest = bytes;
     loop {
-        let passed = filters.pass(rest, last);
+        let passed = filters.pass(rest, last, &htx::Fields::default());
         let piece = if filters.replaces() { filters.output() } else { &rest[..passed.input] };
         if !piece.is_empty() {
             mux.encode_payload(piece, &mut down.outbox.bytes);

@@ -98,7 +98,7 @@ pub(crate) async fn fail(tx: &mut Transaction, failure: Failure) {
     tx.drop_server();
     // What was received of the body and not sent on must not be taken for the next request.
     tx.space.up.disown(&mut tx.client.input);
-    tx.pieces = None;
+    tx.local_body = None;
     let untold = !tx.client.mux.has_sent_head();
     if failure.cause == Cause::ClientAbort {
         // It will ask for nothing more.

@@ -181,6 +181,7 @@ pub(crate) fn process(threads: usize) -> Process {
         rings: Vec::new(),
         log_forwards: Vec::new(),
         splice: Default::default(),
+        caches: Vec::new(),
         compression: Default::default(),
         idle_descriptors: None,
         spreads_clients: false,

@@ -48,7 +48,7 @@ fn run(chain: &mut FilterChain, message: &[u8], random: &mut Prng) -> Vec<u8> {
             input.extend_from_slice(&message[arrived..arrived + more]);
             arrived += more;
         }
-        let passed = chain.pass(&input, arrived == message.len());
+        let passed = chain.pass(&input, arrived == message.len(), &Fields::default());
         if chain.replaces() {
             out.extend_from_slice(chain.output());
             chain.drop_output();
@@ -115,9 +115,9 @@ fn the_end_of_a_message_waits_for_what_is_held_back() {
     let (tick, open) = (Tick::default().plus_ms(5), std::rc::Rc::default());
     let mut chain = FilterChain::default();
     chain.push(Box::new(Later(tick, std::rc::Rc::clone(&open))));
-    let held = chain.pass(b"abc", true);
+    let held = chain.pass(b"abc", true, &Fields::default());
     assert_eq!((held.input, held.ended, held.until), (0, false, Some(tick)));
     open.set(true);
-    let passed = chain.pass(b"abc", true);
+    let passed = chain.pass(b"abc", true, &Fields::default());
     assert_eq!((passed.input, passed.ended, passed.until), (3, true, None));
 }

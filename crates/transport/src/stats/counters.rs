@@ -70,6 +70,10 @@ pub enum Metric {
     SplicedUp,
     /// Bytes that went through pipes of the system from servers to clients.
     SplicedDown,
+    /// Requests that were looked up in a cache.
+    CacheLookups,
+    /// Requests that a cache has answered.
+    CacheHits,
     /// Bytes that compression consumed.
     CompressedIn,
     /// Bytes that compression produced.

@@ -353,6 +353,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         resolvers: proxies::resolvers(&model.resolvers),
         userlists: model.userlists.clone(),
         variables: model.variables.clone(),
+        caches: model.caches.clone(),
         compression: Default::default(),
         idle_descriptors: Some(limits::idle(&global.tune)),
         spreads_clients: global.tune.multi_queue.unwrap_or(true),

@@ -44,6 +44,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         "settings",
         &[
             "balance",
+            "cache",
             "compression",
             "dns",
             "htx",
@@ -67,6 +68,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         &[
             "balance",
             "buf",
+            "cache",
             "compression",
             "dns",
             "htx",
@@ -87,6 +89,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         "observability",
         &[
             "balance",
+            "cache",
             "dns",
             "engine",
             "htx",
@@ -126,6 +129,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         &[
             "balance",
             "buf",
+            "cache",
             "compression",
             "dns",
             "engine",

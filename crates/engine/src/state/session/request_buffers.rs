@@ -5,6 +5,7 @@
 //! waits for the server's answer gives it back, and the next to run finds it warm in the cache.
 
 use crate::state::records::flight_recorder::Text;
+use crate::state::session::cache_use::CacheUse;
 use crate::state::session::credentials::Credentials;
 use crate::state::session::lookup::Lookups;
 use crate::state::session::sticking::Pending;
@@ -100,6 +101,8 @@ pub struct Notes {
     pub credentials: Credentials,
     /// Names that take time to resolve.
     pub lookups: Lookups,
+    /// The use that the transaction makes of caches.
+    pub cache: Option<Box<CacheUse>>,
     /// The algorithm of `compression` that the client takes.
     pub coding: Option<compression::Algorithm>,
     /// The algorithm that the response is compressed with.
@@ -136,7 +139,8 @@ impl Notes {
         self.credentials.clear();
         self.lookups.clear();
         self.unique_id.take();
-        (self.unsecured, self.coding, self.compressed) = (None, None, None);
+        (self.unsecured, self.cache) = (None, None);
+        (self.coding, self.compressed) = (None, None);
         self.captures.iter().for_each(|slots| slots.borrow_mut().clear());
     }
 }

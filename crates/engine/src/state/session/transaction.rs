@@ -11,6 +11,7 @@ use crate::state::session::request_buffers::{Lease, Notes};
 use crate::state::session::stream_list::Listed;
 use crate::state::session::stream_list::http::Http;
 use crate::state::worker::Worker;
+use cache::Hit;
 use htx::{Fields, Head};
 use mux::BodyKind;
 use rules::Cursor;
@@ -91,8 +92,8 @@ pub struct Transaction {
     pub failed_at: Option<u64>,
     /// What has been said before handshakes were over.
     pub haste: Haste,
-    /// What is left to make of the body of a local answer.
-    pub pieces: Option<Pieces>,
+    /// The body of a local answer, as far as it is not in the workspace.
+    pub local_body: Option<LocalBody>,
     /// What the rules of the response wait for.
     pub pause: Option<Box<Pause>>,
     /// The dates that stood in the client's persistence cookie.
@@ -107,6 +108,14 @@ pub struct Transaction {
     pub left: bool,
     /// `silent-drop`: the client is not told that its connection is gone.
     pub reset_client: bool,
+}
+
+/// The body of a local answer.
+pub enum LocalBody {
+    /// Made in pieces.
+    Pieces(Pieces),
+    /// An object of a cache.
+    Stored(Box<Hit>),
 }
 
 /// How far the rules of a response have come: the proxy, its section, the rule.
@@ -263,7 +272,7 @@ impl Transaction {
             told: 0,
             failed_at: None,
             haste: Haste::default(),
-            pieces: None,
+            local_body: None,
             pause: None,
             cookie_dates: Dates::default(),
             posts: false,

@@ -202,7 +202,7 @@ impl Pipe {
             && !self.buffer.is_empty()
             && let Some(filters) = &mut self.filters
         {
-            let passed = filters.pass(self.buffer.data(), self.ended);
+            let passed = filters.pass(self.buffer.data(), self.ended, &htx::Fields::default());
             if passed.failed || filters.replaces() {
                 return Err(Fault::Filter);
             }

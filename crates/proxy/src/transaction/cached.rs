@@ -1,0 +1,133 @@
+//! Answers from a cache: the head of the stored response, and its body out of the cache's blocks.
+
+use crate::transaction::http_rules;
+use crate::transaction::local_response;
+use cache::Hit;
+use engine::state::session::transaction::{LocalBody, Transaction};
+use htx::Fields;
+use observability::telemetry::accounting;
+use reactor::Pacer;
+use std::io::{ErrorKind, IoSlice};
+use transport::stats::transaction_log::{Cause, Failure, Phase};
+
+/// The name of a cache in logs, in place of a server's.
+const NAME: &str = "<CACHE>";
+
+/// Blocks that one call of the system sends.
+const BLOCKS: usize = 32;
+
+/// Calls of the system after which others have their turn.
+const SENDS: u32 = 16;
+
+/// Prepares the answer that the cache has for the request: its head, or 304 for a client that has
+/// the same object.
+pub(crate) fn prepare(tx: &mut Transaction) {
+    let Some(hit) = tx.notes.cache.as_mut().and_then(|it| it.hit.take()) else { return };
+    let date = (tx.worker.thread.wall() / 1_000_000_000) as i64;
+    let mut scratch = tx.worker.take_scratch();
+    tx.space.response.clear();
+    tx.space.body.clear();
+    hit.write_head(&mut tx.space.response, &mut scratch);
+    scratch.clear();
+    let same = {
+        let validators = hit.validators(&mut scratch);
+        cache::conditional::is_not_modified(&tx.space.request, &validators, date)
+    };
+    tx.worker.give_scratch(scratch);
+    http_rules::answered(tx, Phase::Request);
+    if same {
+        tx.space.response.set_status(304);
+    }
+    tx.local_body = Some(LocalBody::Stored(hit));
+    accounting::by_applet(tx, NAME, true);
+}
+
+/// Sends the body behind the head that is encoded.
+///
+/// # Errors
+/// The client went away or took too long.
+pub(crate) async fn send(tx: &mut Transaction, mut hit: Box<Hit>) -> Result<(), Failure> {
+    let bare = tx.space.down.filters.is_none() && tx.client.mux.is_h1() && !hit.is_chunked();
+    match bare {
+        true => send_blocks(tx, &mut hit).await?,
+        false => encode_blocks(tx, &mut hit).await?,
+    }
+    let mut trailers = Fields::default();
+    if hit.has_trailers() {
+        let mut scratch = tx.worker.take_scratch();
+        hit.write_trailers(&mut trailers, &mut scratch);
+        tx.worker.give_scratch(scratch);
+    }
+    tx.client.mux.encode_end(Some(&trailers), &mut tx.space.down.outbox.bytes);
+    Ok(())
+}
+
+/// Sends blocks from where they lie, with the head in front of them.
+async fn send_blocks(tx: &mut Transaction, hit: &mut Hit) -> Result<(), Failure> {
+    let announced = tx.client.mux.encode_data(hit.left() as u64);
+    announced.map_err(|_| Failure::new(0, Cause::Internal, Phase::Data))?;
+    let thread = tx.worker.thread.clone();
+    let span = tx.client.proxy.settings.timeouts.client;
+    let mut deadline = span.map(|span| thread.tick().plus_ms(span));
+    let (mut pace, mut sends) = (Pacer::default(), 0);
+    while hit.left() > 0 {
+        match send_some(tx, hit) {
+            Ok(()) => {
+                deadline = span.map(|span| thread.tick().plus_ms(span));
+                sends += 1;
+                if sends % SENDS == 0 {
+                    pace.yield_turn(&thread).await;
+                    tx.go_on(0, Phase::Data)?;
+                }
+            }
+            Err(ErrorKind::Interrupted) => {}
+            Err(ErrorKind::WouldBlock) => {
+                if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+                    return Err(Failure::new(0, Cause::ClientTimeout, Phase::Data));
+                }
+                tx.client.socket.want_write();
+                thread.scheduler().wait(deadline).await;
+                tx.go_on(0, Phase::Data)?;
+            }
+            Err(_) => return Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
+        }
+    }
+    Ok(())
+}
+
+fn send_some(tx: &mut Transaction, hit: &mut Hit) -> Result<(), ErrorKind> {
+    let sent = {
+        let mut parts = [IoSlice::new(&[]); BLOCKS];
+        let head = tx.space.down.outbox.unsent();
+        let behind = usize::from(!head.is_empty());
+        parts[0] = IoSlice::new(head);
+        let count = hit.lend(&mut parts[behind..]);
+        tx.client.socket.send(&parts[..behind + count], false).map_err(|error| error.kind())?
+    };
+    hit.consume(tx.space.down.note_written(sent));
+    Ok(())
+}
+
+/// Encodes blocks as payload: for other framing than `content-length`, and for filters.
+async fn encode_blocks(tx: &mut Transaction, hit: &mut Hit) -> Result<(), Failure> {
+    let (thread, mut pace) = (tx.worker.thread.clone(), Pacer::default());
+    loop {
+        let mut parts = [IoSlice::new(&[]); BLOCKS];
+        let count = hit.lend(&mut parts);
+        let mut length = 0;
+        for part in &parts[..count] {
+            length += part.len();
+            local_response::encode_payload(tx, part, length == hit.left())?;
+        }
+        if count == 0 {
+            return local_response::encode_payload(tx, &[], true);
+        }
+        hit.consume(length);
+        local_response::flush(tx).await?;
+        if hit.left() == 0 {
+            return Ok(());
+        }
+        pace.yield_turn(&thread).await;
+        tx.go_on(0, Phase::Data)?;
+    }
+}
