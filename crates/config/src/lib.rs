@@ -52,6 +52,6 @@ pub use lex::{MAX_LINE, Spanned, words};
 pub use load::{Loaded, Verdict, listing, load};
 pub use model::Model;
 pub use output::{Format, document};
-pub use reference::{KeywordDoc, SectionDoc, keywords, known_names, sections};
+pub use reference::{KeywordDoc, SectionDoc, filters, keywords, known_names, sections};
 pub use render::{Style, line, one, report, report_before_quiet};
 pub use source::{Disk, Files, MAX_FILE, MAX_READ, Source, collect};

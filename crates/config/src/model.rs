@@ -9,6 +9,7 @@ use std::sync::Arc;
 mod address;
 mod balance;
 mod check;
+mod filters;
 mod global;
 mod http;
 mod link;
@@ -29,6 +30,7 @@ pub use ::rules::{Rules, Switching};
 pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use balance::{Balance, HashFunction, HashMethod, HashType, UriKey};
 pub use check::{AgentCheck, Check, HealthCheck};
+pub use filters::{Compression, CompressionLimits, Filter, TraceFilter};
 pub use global::{
     CloseSpread, CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune,
     TuneH2,

@@ -1,7 +1,9 @@
 //! All implemented keywords as data, for the reference page and the coverage report.
 use crate::keyword::{Keyword, Places};
 use crate::known;
-use crate::parse::{bind, global, option, proxy, server, stats, timeout, tls, tls_global};
+use crate::parse::{
+    bind, compression, filter, global, option, proxy, server, stats, timeout, tls, tls_global,
+};
 use crate::section::{Lines, SECTIONS};
 
 /// One implemented keyword.
@@ -58,6 +60,8 @@ pub fn keywords() -> Vec<KeywordDoc> {
     all.extend(
         timeout::TIMEOUTS.iter().map(|t| entry("timeout", t.name, "<time>", t.places, t.doc)),
     );
+    all.extend(compression::VERBS.iter().map(|k| doc("compression", k)));
+    all.extend(filter::FILTERS.iter().map(|f| doc("filter", &f.keyword)));
     all.extend(stats::VERBS.iter().map(|k| doc("stats", k)));
     all.extend(bind::OPTIONS.iter().chain(tls::BIND).map(|k| doc("bind", k)));
     all.extend(server::OPTIONS.iter().chain(tls::SERVER).map(|k| doc("server", k)));
@@ -69,6 +73,11 @@ pub fn keywords() -> Vec<KeywordDoc> {
         class.sort_by_key(|keyword| keyword.name);
     }
     all
+}
+
+/// Name and scope of each filter, alphabetical, as `-vv` and `-dK` list them.
+pub fn filters() -> impl Iterator<Item = (&'static str, &'static str)> {
+    filter::FILTERS.iter().map(|filter| (filter.keyword.name, filter.scope))
 }
 
 /// How many names of a class HAProxy 2.7 has.

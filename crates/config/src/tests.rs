@@ -17,6 +17,7 @@ mod caches;
 mod checks;
 mod diagnostics;
 mod direct;
+mod filters;
 mod keywords;
 mod language;
 mod leading;

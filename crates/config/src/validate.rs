@@ -15,6 +15,7 @@ use std::sync::Arc;
 mod backends;
 mod checks;
 mod disabled_proxies;
+mod filters;
 mod formats;
 mod lints;
 mod named_objects;
@@ -304,10 +305,9 @@ fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option
             check_logs(&draft, &shared.draft.global.logs, cx);
             check_timeouts(&draft, cx);
             tracking::check(&draft, cx);
-            lints::unparsed(&draft, cx);
-            lints::rules(&draft, cx);
-            lints::acls(&draft, cx);
+            lints::proxy(&draft, cx);
         }
+        filters::complete(&mut draft, cx);
     }
     duplicate_ids(&draft, cx);
     check_page(&draft, cx);

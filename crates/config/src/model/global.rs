@@ -1,5 +1,7 @@
 //! Process-wide settings (section 3); `None` means "not set".
-use super::{At, Bind, LogTarget, Ring, ThreadSet, Threads, TlsProcess, UnixAccess};
+use super::{
+    At, Bind, CompressionLimits, LogTarget, Ring, ThreadSet, Threads, TlsProcess, UnixAccess,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
@@ -12,6 +14,8 @@ pub struct Global {
     pub tune: Tune,
     /// TLS.
     pub tls: TlsProcess,
+    /// `maxcomprate`, `maxcompcpuusage`, `maxzlibmem`, `tune.comp.*`, `tune.zlib.*`.
+    pub compression: CompressionLimits,
     /// `h1-accept-payload-with-any-method`.
     pub payload_with_any_method: bool,
     /// `h2-workaround-bogus-websocket-clients`

@@ -1,8 +1,9 @@
 //! Frontends, backends and listens (section 4).
 use super::{
-    Address, Balance, Bind, BindAddress, Captured, ConnectSource, ConnectionMode, Cookie,
-    EmailAlert, ErrorReply, Formats, ForwardFor, HashType, HeaderNames, HealthCheck, HttpReuse,
-    KeepAlive, LogStyle, LogTarget, Redispatch, RetryOn, Rules, Server, StatsPage,
+    Address, Balance, Bind, BindAddress, Captured, Compression, ConnectSource, ConnectionMode,
+    Cookie, EmailAlert, ErrorReply, Filter, Formats, ForwardFor, HashType, HeaderNames,
+    HealthCheck, HttpReuse, KeepAlive, LogStyle, LogTarget, Redispatch, RetryOn, Rules, Server,
+    StatsPage,
 };
 use crate::diag::Place;
 use sample::Expr;
@@ -117,6 +118,11 @@ pub struct Common {
     pub splice: Splice,
     /// `errorfile` and `errorloc*`, by status.
     pub error_replies: BTreeMap<u16, ErrorReply>,
+    /// Filters in order of declaration; the one of `compression` is among them even without a line
+    /// of its own.
+    pub filters: Vec<Filter>,
+    /// `compression`.
+    pub compression: Option<Compression>,
     /// `stats *`; `None` when the page is off.
     pub stats: Option<Box<StatsPage>>,
     /// `email-alert`.

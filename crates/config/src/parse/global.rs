@@ -1,8 +1,8 @@
 //! Keywords of the `global` section (section 3).
 use super::values::{digits_at, flag, integer, log_tag, on_off, text, time};
 use super::{
-    accounts, bind, case, cpu_map, environment, log, stats_socket, threads, tls_global, variable,
-    without_effect,
+    accounts, bind, case, compression, cpu_map, environment, log, stats_socket, threads,
+    tls_global, variable, without_effect,
 };
 use crate::context::{Cx, DefaultPath, Prefix};
 use crate::keyword::{Fill, Keyword, Places};
@@ -146,6 +146,16 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         time(a, "'max-spread-checks' (wants an integer delay).")
             .map(|t| g.max_spread_checks = Some(t))
     }),
+    entry(
+        "maxcompcpuusage",
+        "<number>",
+        "Percent of the CPU above which nothing more is compressed.",
+        |g, _, a| percent(a).map(|n| g.compression.cpu_percent = u8::try_from(n).ok()),
+    ),
+    entry("maxcomprate", "<number>", "Bounds what is compressed per second, kB.", |g, _, a| {
+        let expected = "expects an integer argument in kb/s.";
+        compression::limit(a, expected).map(|n| g.compression.rate = n)
+    }),
     entry("maxconn", "<number>", "Bounds the connections of the process.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxconn = Some(n).filter(|n| *n > 0))
     }),
@@ -163,6 +173,10 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     }),
     entry("maxsslrate", "<number>", "Bounds the connections over TLS per second.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxsslrate = n)
+    }),
+    entry("maxzlibmem", "<number>", "Bounds the memory of compression, MB.", |g, _, a| {
+        let expected = "expects an integer argument.";
+        compression::limit(a, expected).map(|n| g.compression.memory = n)
     }),
     entry(
         "mworker-max-reloads",
@@ -275,6 +289,9 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     }),
     entry("tune.bufsize", "<number>", "Sets the size of buffers.", |g, _, a| {
         positive(a).map(|n| g.tune.bufsize = Some(n))
+    }),
+    entry("tune.comp.maxlevel", "<number>", "The highest compression level.", |g, _, a| {
+        compression::level(a, 1..=9, "").map(|n| g.compression.level = Some(n))
     }),
     entry("tune.fail-alloc", "<percent>", "Has no effect.", |_, cx, a| {
         without_effect::fail_alloc(cx, a)
@@ -439,6 +456,12 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     }),
     entry("tune.why", "{ on | off }", "Remembers transactions for 'show why'.", |g, _, a| {
         on_off(a).map(|on| g.tune.why = Some(on))
+    }),
+    entry("tune.zlib.memlevel", "<number>", "The memory that compression takes.", |g, _, a| {
+        compression::level(a, 1..=9, ".").map(|n| g.compression.memory_level = Some(n))
+    }),
+    entry("tune.zlib.windowsize", "<number>", "The window of compression.", |g, _, a| {
+        compression::level(a, 8..=15, ".").map(|n| g.compression.window_bits = Some(n))
     }),
     entry("uid", "<number>", "Changes the user before serving.", |g, _, a| {
         accounts::id(a, "user").map(|id| g.process.uid = Some(id))

@@ -1,8 +1,8 @@
 //! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2).
 use super::values::{self, limit_at, log_tag, text};
 use super::{
-    balance, bind, check, email_alert, http, language, link, log, option, removed, server, stats,
-    stick_table, timeout,
+    balance, bind, check, compression, email_alert, filter, http, language, link, log, option,
+    removed, server, stats, stick_table, timeout,
 };
 use crate::context::{Cx, Prefix};
 use crate::draft::{DraftKind, DraftProxy};
@@ -73,6 +73,13 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
     entry("clitcpka-intvl", "<timeout>", Places::D_FRONT, "Time between probes.", |p, _, a| {
         link::probe_span(a).map(|n| p.settings.front.keep_alive.interval = Some(n))
     }),
+    entry(
+        "compression",
+        "algo <algorithm> ... | type <mime type> ... | offload",
+        Places::ALL,
+        "Compresses responses.",
+        compression::line,
+    ),
     entry(
         "cookie",
         "<name> [ rewrite | insert | prefix ] [ indirect ] [ nocache ] [ postonly ] [ preserve ] [ httponly ] [ secure ] [ domain <domain> ]* [ maxidle <idle> ] [ maxlife <life> ] [ dynamic ] [ attr <value> ]*",
@@ -182,6 +189,13 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         Places::D_BACK,
         "The program that checks servers.",
         check::external_line,
+    ),
+    entry(
+        "filter",
+        "<name> [param*]",
+        Places::SIDES,
+        "Has payload pass through a filter.",
+        filter::line,
     ),
     entry(
         "force-persist",
@@ -586,7 +600,7 @@ pub(super) fn judge(
 }
 
 /// The keyword of the section, for messages.
-fn section_word(proxy: &DraftProxy) -> &'static str {
+pub(super) fn section_word(proxy: &DraftProxy) -> &'static str {
     match proxy.word() {
         "proxy" => "listen",
         word => word,
@@ -609,6 +623,9 @@ pub(super) fn allowed(
             (_, true) => {
                 let message = format!("'{shown}' not allowed in anonymous 'defaults' section.");
                 Err(args.fault(0, message))
+            }
+            _ if shown == "filter" => {
+                Err(args.fault(0, "filter is not allowed in a 'default' section."))
             }
             _ => Err(args.fault(0, format!("'{shown}' not allowed in 'defaults' section."))),
         };

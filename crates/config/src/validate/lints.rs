@@ -9,10 +9,17 @@ use sample::Condition;
 use sample::acl::OddAcl;
 use std::collections::HashSet;
 
+/// All warnings about the lines of one proxy.
+pub(super) fn proxy(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    unparsed(draft, cx);
+    rules(draft, cx);
+    acls(draft, cx);
+}
+
 /// In HTTP mode, conditions about the bytes of a stream that nobody parses there: they never find
 /// any. In HAProxy's words and order; it says so of `req.len` and `res.len`, too, which do find
 /// something, there and here.
-pub(super) fn unparsed(draft: &DraftProxy, cx: &mut Cx<'_>) {
+fn unparsed(draft: &DraftProxy, cx: &mut Cx<'_>) {
     if draft.settings.mode != Mode::Http {
         return;
     }
@@ -55,7 +62,7 @@ pub(super) fn unparsed(draft: &DraftProxy, cx: &mut Cx<'_>) {
 
 /// Rules behind one that always ends their set, as far as no warning has told of them. HAProxy says
 /// nothing of them, so this is told in diagnostic mode only (`-dD`), and `-dW` does not count it.
-pub(super) fn rules(draft: &DraftProxy, cx: &mut Cx<'_>) {
+fn rules(draft: &DraftProxy, cx: &mut Cx<'_>) {
     for set in draft.rules.sets() {
         let mut rules = set.rules().iter();
         let Some(last) = rules.find(|rule| rule.is_final()) else { continue };
@@ -84,7 +91,7 @@ pub(super) fn rules(draft: &DraftProxy, cx: &mut Cx<'_>) {
 }
 
 /// ACLs that nobody uses, and those that hide predefined ones.
-pub(super) fn acls(draft: &DraftProxy, cx: &mut Cx<'_>) {
+fn acls(draft: &DraftProxy, cx: &mut Cx<'_>) {
     for OddAcl { name, file, line, hides } in draft.acls.odd() {
         let what =
             if hides { "hides the predefined one of that name" } else { "is used by nobody" };

@@ -149,7 +149,21 @@ const FLOORS: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
-    ("config", &["balance", "cache", "dns", "htx", "rules", "sample", "stdx", "table", "tls"]),
+    (
+        "config",
+        &[
+            "balance",
+            "cache",
+            "compression",
+            "dns",
+            "htx",
+            "rules",
+            "sample",
+            "stdx",
+            "table",
+            "tls",
+        ],
+    ),
     (
         "admin",
         &[
@@ -178,6 +192,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "admin",
             "balance",
             "buf",
+            "compression",
             "config",
             "dns",
             "engine",

@@ -1,0 +1,52 @@
+//! Filters of payload (sections 4.2 `compression` and `filter`, and 9).
+use compression::Algorithm;
+
+/// A `filter` line, or the filter that `compression` implies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// `filter trace`.
+    Trace(TraceFilter),
+    /// `filter compression`.
+    Compression,
+}
+
+/// The words of a `filter trace` line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceFilter {
+    /// `name`; `TRACE` by default.
+    pub name: String,
+    /// `random-forwarding`.
+    pub random_forwarding: bool,
+    /// `hexdump`.
+    pub hexdump: bool,
+    /// `quiet`.
+    pub quiet: bool,
+}
+
+/// All `compression` lines of a section, those of its `defaults` first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compression {
+    /// `algo`, in order.
+    pub algorithms: Vec<Algorithm>,
+    /// `type`, in order.
+    pub types: Vec<String>,
+    /// `offload`.
+    pub offload: bool,
+}
+
+/// Limits and levels of compression in the whole process; `None` means "not set".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompressionLimits {
+    /// `maxcomprate`: kilobytes of input per second; 0 for no limit.
+    pub rate: u32,
+    /// `maxcompcpuusage`, percent; 100 by default.
+    pub cpu_percent: Option<u8>,
+    /// `maxzlibmem`: megabytes of all encoders; 0 for no limit.
+    pub memory: u32,
+    /// `tune.comp.maxlevel`, 1 to 9; 1 by default.
+    pub level: Option<u8>,
+    /// `tune.zlib.windowsize`: logarithm of the window, 8 to 15; 15 by default.
+    pub window_bits: Option<u8>,
+    /// `tune.zlib.memlevel`, 1 to 9; 8 by default.
+    pub memory_level: Option<u8>,
+}

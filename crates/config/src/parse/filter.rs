@@ -1,0 +1,111 @@
+//! `filter` lines of proxies (section 9).
+use crate::context::Cx;
+use crate::draft::DraftProxy;
+use crate::keyword::{Fill, Keyword, Places};
+use crate::known;
+use crate::line::{Args, Parsed};
+use crate::model::{Filter, TraceFilter};
+use crate::suggest;
+
+/// One filter that a line can name.
+pub(crate) struct FilterKeyword {
+    pub(crate) keyword: Keyword<Fill<DraftProxy>>,
+    /// The scope that `-vv` and messages show, as HAProxy calls it.
+    pub(crate) scope: &'static str,
+}
+
+const fn entry(
+    scope: &'static str,
+    name: &'static str,
+    arguments: &'static str,
+    doc: &'static str,
+    parse: Fill<DraftProxy>,
+) -> FilterKeyword {
+    FilterKeyword { keyword: Keyword { name, arguments, places: Places::SIDES, doc, parse }, scope }
+}
+
+/// All filters, alphabetical. Argument 0 is `filter`, argument 1 the name.
+pub(crate) const FILTERS: &[FilterKeyword] = &[
+    entry("COMP", "compression", "", "Compresses responses.", compression),
+    entry(
+        "TRACE",
+        "trace",
+        "[name <name>] [random-forwarding] [hexdump] [quiet]",
+        "Prints what filters see.",
+        trace,
+    ),
+];
+
+/// One `filter` line.
+pub(super) fn line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let word = proxy.word();
+    let missing = || format!("missing argument for 'filter' in {word} '{}'.", proxy.name);
+    let name = args.need(1, missing())?;
+    let found = FILTERS.iter().find(|filter| filter.keyword.name == name);
+    match found {
+        Some(filter) => (filter.keyword.parse)(proxy, cx, args),
+        None if known::contains("filter", name) => {
+            Err(known::fault(args, 1, "filter", &format!("filter {name}"), String::new()))
+        }
+        None => {
+            let fault = args.fault(1, unknown(name));
+            let names = FILTERS.iter().map(|filter| filter.keyword.name);
+            Err(fault.suggest(suggest::nearest(name, names)))
+        }
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let mut message = format!("'filter' : unknown keyword '{name}'. Registered keywords :");
+    for filter in FILTERS {
+        message += &format!("\n    [{:>4}] {}", filter.scope, filter.keyword.name);
+    }
+    message
+}
+
+fn compression(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let filters = &mut proxy.settings.common.filters;
+    if filters.contains(&Filter::Compression) {
+        let name = &proxy.name;
+        let message = format!("'filter' : '{name}: Proxy supports only one compression filter'");
+        return Err(args.fault(1, message));
+    }
+    no_word(args, 2)?;
+    filters.push(Filter::Compression);
+    Ok(())
+}
+
+fn trace(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let mut filter = TraceFilter {
+        name: "TRACE".to_owned(),
+        random_forwarding: false,
+        hexdump: false,
+        quiet: false,
+    };
+    let mut n = 2;
+    while let Some(word) = args.get(n) {
+        match word {
+            "name" => {
+                n += 1;
+                let message = "'filter' : ''trace' : 'name' option without value'";
+                args.need(n, message)?.clone_into(&mut filter.name);
+            }
+            "random-forwarding" => filter.random_forwarding = true,
+            "hexdump" => filter.hexdump = true,
+            "quiet" => filter.quiet = true,
+            _ => no_word(args, n)?,
+        }
+        n += 1;
+    }
+    proxy.settings.common.filters.push(Filter::Trace(filter));
+    Ok(())
+}
+
+/// An error unless argument `n` is absent.
+fn no_word(args: Args<'_>, n: usize) -> Parsed {
+    let Some(word) = args.get(n) else { return Ok(()) };
+    let message = format!("'filter {}' : unknown keyword '{word}'.", args.text(1));
+    let known = ["hexdump", "name", "quiet", "random-forwarding"];
+    let known = known.into_iter().filter(|_| args.text(1) == "trace");
+    Err(args.fault(n, message).suggest(suggest::nearest(word, known)))
+}

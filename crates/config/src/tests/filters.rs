@@ -1,0 +1,230 @@
+//! `compression` and `filter` lines, and the limits of compression.
+use super::*;
+use crate::model::{Compression, CompressionLimits, Filter, TraceFilter};
+use compression::Algorithm;
+
+fn alerts(lines: &str) -> Vec<String> {
+    messages(&listen(lines), Severity::Alert)
+}
+
+/// The compression and the filters of the first proxy.
+fn of(text: &str) -> (Option<Compression>, Vec<Filter>) {
+    let common = model(text).proxies.remove(0).common;
+    (common.compression, common.filters)
+}
+
+fn defaults(lines: &str, section: &str) -> String {
+    listen(section).replacen("defaults\n", &format!("defaults\n{lines}\n"), 1)
+}
+
+#[test]
+fn compression_lines_accumulate_and_imply_the_filter() {
+    let lines = " compression algo gzip deflate\n compression type text/html text/plain\n \
+                 compression offload\n compression type application/\n \
+                 compression algo raw-deflate identity br zstd gzip";
+    let (compression, filters) = of(&listen(lines));
+    let expected = Compression {
+        algorithms: vec![
+            Algorithm::Gzip,
+            Algorithm::Deflate,
+            Algorithm::RawDeflate,
+            Algorithm::Identity,
+            Algorithm::Brotli,
+            Algorithm::Zstd,
+            Algorithm::Gzip,
+        ],
+        types: ["text/html", "text/plain", "application/"].map(str::to_owned).to_vec(),
+        offload: true,
+    };
+    assert_eq!((compression, filters), (Some(expected), vec![Filter::Compression]));
+    assert_eq!(of(&listen("")), (None, Vec::new()));
+    for lines in [" compression type a", " compression offload"] {
+        let (compression, filters) = of(&listen(lines));
+        assert!(compression.is_some() && filters.is_empty(), "{lines}");
+    }
+}
+
+#[test]
+fn sections_add_to_the_compression_of_their_defaults() {
+    let text = defaults(
+        " compression algo gzip\n compression type text/html",
+        " compression algo deflate\n compression type text/plain",
+    );
+    let (compression, filters) = of(&text);
+    let compression = compression.unwrap();
+    assert_eq!(compression.algorithms, [Algorithm::Gzip, Algorithm::Deflate]);
+    assert_eq!(compression.types, ["text/html", "text/plain"]);
+    assert_eq!(filters, [Filter::Compression]);
+}
+
+#[test]
+fn offload_is_ignored_in_defaults() {
+    let text = defaults(" compression algo gzip\n compression offload", "");
+    let warning = "'compression' : 'offload' ignored in 'defaults' section.";
+    assert!(messages(&text, Severity::Warning).iter().any(|said| said == warning));
+    assert!(!of(&text).0.unwrap().offload);
+}
+
+#[test]
+fn mistakes_in_compression_lines_are_told_in_haproxys_words() {
+    let known = "identity, deflate, raw-deflate, gzip, br, zstd";
+    let unsupported = |name: &str| {
+        format!(
+            "'compression' : '{name}' is not a supported algorithm (supported ones are {known})."
+        )
+    };
+    let verbs = "'compression' expects 'algo', 'type' or 'offload'".to_owned();
+    for (line, message) in [
+        ("compression", verbs.clone()),
+        ("compression foo", verbs),
+        ("compression algo", "'compression' expects <algorithm>.".to_owned()),
+        ("compression algo gzip lzma", unsupported("lzma")),
+        ("compression algo GZIP", unsupported("GZIP")),
+        ("compression algo brotli", unsupported("brotli")),
+        ("compression type", "'compression' expects <type>.".to_owned()),
+    ] {
+        assert_eq!(alerts(&format!(" {line}")), [message], "{line}");
+    }
+}
+
+#[test]
+fn algorithms_beyond_the_bound_are_ignored_with_a_warning() {
+    let lines = format!(" compression algo{}", " gzip".repeat(17));
+    assert_eq!(of(&listen(&lines)).0.unwrap().algorithms.len(), 16);
+    let said = messages(&listen(&lines), Severity::Warning);
+    assert!(said.iter().any(|it| it == "'gzip' is ignored behind 16 algorithms"), "{said:?}");
+}
+
+#[test]
+fn compression_without_a_filter_line_needs_one_beside_other_filters() {
+    let message = |word: &str| {
+        let why = "require an explicit filter declaration to use HTTP compression";
+        vec![format!("{word}: {why}")]
+    };
+    for lines in [
+        "compression algo gzip",
+        "compression type a",
+        "compression offload",
+        "mode tcp\n compression algo gzip",
+    ] {
+        assert_eq!(alerts(&format!(" filter trace\n {lines}")), message("proxy 'l'"), "{lines}");
+    }
+    let inherited = defaults(" compression algo gzip", " filter trace");
+    assert_eq!(messages(&inherited, Severity::Alert), message("proxy 'l'"));
+    let backend = listen(" default_backend b\nbackend b\n filter trace\n compression algo gzip");
+    assert_eq!(messages(&backend, Severity::Alert), message("backend 'b'"));
+    assert_eq!(alerts(" disabled\n filter trace\n compression algo gzip"), [""; 0]);
+    let (_, filters) = of(&listen(" compression algo gzip\n filter trace\n filter compression"));
+    assert!(matches!(filters[..], [Filter::Trace(_), Filter::Compression]), "{filters:?}");
+}
+
+#[test]
+fn compression_is_accepted_in_tcp_mode_and_without_algorithms() {
+    for lines in [" mode tcp\n compression algo gzip\n filter compression", " filter compression"] {
+        let text = listen(lines);
+        assert_eq!(messages(&text, Severity::Alert), [""; 0], "{lines}");
+        assert_eq!(of(&text).1, [Filter::Compression], "{lines}");
+    }
+}
+
+#[test]
+fn trace_filters_take_their_words() {
+    let (_, filters) = of(&listen(
+        " filter trace\n filter trace name a name T random-forwarding hexdump quiet quiet",
+    ));
+    let trace = |name: &str, on: bool| {
+        let name = name.to_owned();
+        Filter::Trace(TraceFilter { name, random_forwarding: on, hexdump: on, quiet: on })
+    };
+    assert_eq!(filters, [trace("TRACE", false), trace("T", true)]);
+}
+
+#[test]
+fn mistakes_in_filter_lines_are_told_in_haproxys_words() {
+    let listed = |name: &str| {
+        format!(
+            "'filter' : unknown keyword '{name}'. Registered keywords :\n    [COMP] compression\n    [TRACE] trace"
+        )
+    };
+    for (line, message) in [
+        ("filter", "missing argument for 'filter' in proxy 'l'.".to_owned()),
+        ("filter foo", listed("foo")),
+        ("filter TRACE", listed("TRACE")),
+        ("filter trace foo", "'filter trace' : unknown keyword 'foo'.".to_owned()),
+        ("filter trace name x y", "'filter trace' : unknown keyword 'y'.".to_owned()),
+        ("filter trace name", "'filter' : ''trace' : 'name' option without value'".to_owned()),
+        ("filter compression x", "'filter compression' : unknown keyword 'x'.".to_owned()),
+        (
+            "filter compression\n filter compression",
+            "'filter' : 'l: Proxy supports only one compression filter'".to_owned(),
+        ),
+    ] {
+        assert_eq!(alerts(&format!(" {line}")), [message], "{line}");
+    }
+    let forbidden = "filter is not allowed in a 'default' section.";
+    for name in ["trace", "compression", "foo"] {
+        let text = defaults(&format!(" filter {name}"), "");
+        assert_eq!(messages(&text, Severity::Alert), [forbidden], "{name}");
+    }
+}
+
+#[test]
+fn filters_that_do_not_exist_yet_are_refused() {
+    for name in ["cache c", "spoe config f", "fcgi-app a", "bwlim-in b", "bwlim-out b"] {
+        let word = name.split(' ').next().unwrap();
+        let message = format!("'filter {word}' is not implemented yet");
+        assert_eq!(alerts(&format!(" filter {name}")), [message], "{name}");
+    }
+}
+
+#[test]
+fn limits_of_compression_are_read() {
+    let global = |lines: &str| {
+        let text = format!("global\n {lines}\n{}", listen(""));
+        model(&text).global.compression
+    };
+    assert_eq!(global(""), CompressionLimits::default());
+    let all = "maxcomprate 10\n maxcompcpuusage 50\n maxzlibmem 20\n tune.comp.maxlevel 9\n \
+               tune.zlib.memlevel 1\n tune.zlib.windowsize 8";
+    let expected = CompressionLimits {
+        rate: 10,
+        cpu_percent: Some(50),
+        memory: 20,
+        level: Some(9),
+        window_bits: Some(8),
+        memory_level: Some(1),
+    };
+    assert_eq!(global(all), expected);
+    for (line, rate) in [("maxcomprate x", 0), ("maxcomprate -1", 0), ("maxcomprate 10x", 10)] {
+        assert_eq!(global(line).rate, rate, "{line}");
+    }
+}
+
+#[test]
+fn limits_of_compression_out_of_bounds_are_refused() {
+    let between = |low, high, end| format!("expects a numeric value between {low} and {high}{end}");
+    let percent = "expects an integer argument between 0 and 100.".to_owned();
+    for (line, message) in [
+        ("maxcompcpuusage", percent.clone()),
+        ("maxcompcpuusage 101", percent.clone()),
+        ("maxcompcpuusage -1", percent),
+        ("maxcomprate", "expects an integer argument in kb/s.".to_owned()),
+        ("maxcomprate 1 2", "cannot handle unexpected argument '2'.".to_owned()),
+        ("maxzlibmem", "expects an integer argument.".to_owned()),
+        ("tune.comp.maxlevel", between(1, 9, "")),
+        ("tune.comp.maxlevel 0", between(1, 9, "")),
+        ("tune.comp.maxlevel 10", between(1, 9, "")),
+        ("tune.comp.maxlevel 300", between(1, 9, "")),
+        ("tune.comp.maxlevel x", between(1, 9, "")),
+        ("tune.comp.maxlevel 3 4", "cannot handle unexpected argument '4'.".to_owned()),
+        ("tune.zlib.memlevel 0", between(1, 9, ".")),
+        ("tune.zlib.memlevel 10", between(1, 9, ".")),
+        ("tune.zlib.windowsize 7", between(8, 15, ".")),
+        ("tune.zlib.windowsize 16", between(8, 15, ".")),
+    ] {
+        let keyword = line.split(' ').next().unwrap();
+        let text = format!("global\n {line}\n");
+        let expected = format!("'{keyword}' {message}");
+        assert_eq!(messages(&text, Severity::Alert), [expected], "{line}");
+    }
+}
