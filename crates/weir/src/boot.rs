@@ -2,6 +2,7 @@
 
 mod balancing;
 mod console;
+mod filters;
 mod greeting;
 mod lead;
 mod limits;

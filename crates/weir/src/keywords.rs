@@ -31,8 +31,7 @@ const CLASSES: &[Class] = &[
         title: "sample converter functions",
         list: converters,
     },
-    // There is no filter yet.
-    Class { name: "flt", doc: "filter names", title: "filter names", list: |_| {} },
+    Class { name: "flt", doc: "filter names", title: "filter names", list: filters },
     Class {
         name: "smp",
         doc: "sample fetch functions",
@@ -115,6 +114,12 @@ fn commands(out: &mut String) {
     for name in sorted(admin::commands(), |name| name) {
         let masters = admin::master::commands().any(|own| own == name);
         line(out, format_args!("{name} [{}] ", if masters { "MASTER" } else { "WORKER" }));
+    }
+}
+
+fn filters(out: &mut String) {
+    for (name, scope) in config::filters() {
+        line(out, format_args!("{name} [{scope}]"));
     }
 }
 
@@ -211,7 +216,7 @@ mod tests {
             "# List of registered CLI keywords:\n_getsocks [WORKER] \n_signal [WORKER] \nabort ssl ca-file [WORKER] \n",
             "# List of registered sample converter functions:\nadd(string): sint => sint\n",
             "\nbytes(integer[,integer]): bin => bin\n",
-            "# List of registered filter names:\n# List of registered sample fetch functions:\n",
+            "# List of registered filter names:\ncompression [COMP]\ntrace [TRACE]\n# List of registered sample fetch functions:\n",
             "#                       _.---------------------- frontend tcp-request connection rule\n#                      / _.-",
             " / _.- CLI parser\n# / / ",
             "\n[ Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y ] always_false: bool\n",

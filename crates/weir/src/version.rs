@@ -99,6 +99,7 @@ pub(crate) fn long(features: &[Feature], services: &[&str]) -> String {
     // It is linked statically: what it was built with is what it runs on.
     let library = tls::library();
     let regex = sample::regex::version();
+    let algorithms = algorithms();
     let services = if services.is_empty() { "none".to_owned() } else { services.join(" ") };
     // Writing to a string cannot fail.
     let _ = write!(
@@ -108,15 +109,26 @@ pub(crate) fn long(features: &[Feature], services: &[&str]) -> String {
          Built with OpenSSL version : {library}\n\
          Running on OpenSSL version : {library}\n\
          Built with PCRE2 version : {regex}\n\
-         PCRE2 library supports JIT : yes\n\n\
+         PCRE2 library supports JIT : yes\n\
+         Compression algorithms supported : {algorithms}\n\n\
          Available polling systems :\n      epoll : pref=300,  test result OK\n\
          Total: 1 (1 usable), will use epoll.\n\n\
          Available multiplexer protocols :\n{PROTOCOLS}\n\
-         Available services : {services}\n\
-         Available filters : none\n",
+         Available services : {services}\n\n\
+         Available filters :\n",
         words.join(" ")
     );
+    for (name, scope) in config::filters() {
+        let _ = writeln!(text, "\t[{scope:>4}] {name}");
+    }
     text
+}
+
+/// Names of the algorithms of `compression algo`, each with its token.
+fn algorithms() -> String {
+    let all = compression::ALGORITHMS.iter();
+    let all: Vec<String> = all.map(|it| format!("{}(\"{}\")", it.name, it.token)).collect();
+    all.join(", ")
 }
 
 /// The protocols that `proto` and `alpn` can ask for, and the default.
@@ -189,6 +201,17 @@ mod tests {
         };
         assert_eq!(found(&[]), "Available services : none");
         assert_eq!(found(&["a", "b"]), "Available services : a b");
+    }
+
+    #[test]
+    fn filters_and_algorithms_are_those_of_the_tables() {
+        let text = long(FEATURES, &[]);
+        let (_, filters) = text.split_once("Available filters :\n").unwrap();
+        assert_eq!(filters, "\t[COMP] compression\n\t[TRACE] trace\n");
+        let algorithms = "Compression algorithms supported : identity(\"identity\"), \
+                          deflate(\"deflate\"), raw-deflate(\"deflate\"), gzip(\"gzip\"), br(\"br\"), \
+                          zstd(\"zstd\")";
+        assert_eq!(lines(&text, "Compression algorithms"), [algorithms]);
     }
 
     #[test]

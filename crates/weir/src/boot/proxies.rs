@@ -1,6 +1,7 @@
 //! Proxies of the model as the data plane takes them. Never decides a default that the model has.
 
 use super::balancing;
+use super::filters;
 use super::link::{self, Base};
 use super::listeners::{Asked, Open, Opener};
 use super::logs;
@@ -58,8 +59,8 @@ pub(super) fn proxy(
             .iter()
             .map(|(s, reply)| (*s, error_reply(reply)))
             .collect(),
-        filters: Vec::new(),
-        compression: None,
+        filters: filters::filters(&common.filters),
+        compression: common.compression.as_ref().map(filters::compression),
         stats: common.stats.as_deref().map(stats),
         mail: common.email_alert.as_ref().map(mail),
         logs: logs::logs(&common.logs, common.log_tag.as_deref(), global),
@@ -120,7 +121,7 @@ fn timeouts(from: &model::Proxy) -> settings::Timeouts {
 }
 
 /// What a word of the configuration stands for on the wire.
-fn content(word: &str) -> Vec<u8> {
+pub(super) fn content(word: &str) -> Vec<u8> {
     sample::word::to_bytes(word).into_owned()
 }
 

@@ -56,6 +56,8 @@ const PARTS: &[(&str, &str, &str)] = &[
     ("Sections defaults, frontend, backend, listen", "proxy", ""),
     ("Options of proxies", "option", "option"),
     ("Timeouts of proxies", "timeout", "timeout"),
+    ("Compression of proxies", "compression", "compression"),
+    ("Filters of proxies", "filter", "filter"),
     ("Statistics page of proxies", "stats", "stats"),
     ("Options of bind lines", "bind", ""),
     ("Options of server lines", "server", ""),
