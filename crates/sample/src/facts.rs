@@ -208,6 +208,11 @@ pub trait Facts {
         None
     }
 
+    /// The name of the algorithm that compresses the response, if one does.
+    fn compression(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The announced length of a body, or what is known of it so far.
     fn body_size(&self, side: Side) -> Option<u64> {
         self.body(side).map(|bytes| bytes.len() as u64)

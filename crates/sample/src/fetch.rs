@@ -6,6 +6,7 @@ pub mod capture;
 pub mod constant;
 pub mod cookie;
 pub(crate) mod counter;
+pub mod filters;
 pub mod header;
 pub mod hello;
 pub mod htx;
@@ -219,6 +220,7 @@ const TABLES: &[&[Fetch]] = &[
     internal::TABLE,
     tracked::TABLE,
     source::TABLE,
+    filters::TABLE,
 ];
 
 /// All the fetch methods that work.

@@ -41,7 +41,6 @@ const AREAS: &[(&str, &str)] = &[
     ("in_table", "stick tables"),
     ("lua.", "Lua"),
     ("res.cache_", "the cache"),
-    ("res.comp", "compression"),
     ("sc0_", "stick tables"),
     ("sc1_", "stick tables"),
     ("sc2_", "stick tables"),

@@ -24,6 +24,7 @@ pub(crate) struct World {
     pub(crate) is_final: bool,
     pub(crate) source: Option<SocketAddr>,
     pub(crate) server: Option<&'static str>,
+    pub(crate) compression: Option<&'static str>,
     pub(crate) vars: Variables,
     /// Lines told to sinks.
     pub(crate) told: RefCell<Vec<String>>,
@@ -61,6 +62,7 @@ impl Default for World {
             is_final: true,
             source: Some("10.1.2.3:4567".parse().expect("an address")),
             server: Some("srv1"),
+            compression: None,
             vars: Variables::default(),
             told: RefCell::default(),
             captures: [RefCell::default(), RefCell::default()],
@@ -98,6 +100,7 @@ impl World {
             )),
             body: Some(b"k=v&n=5".to_vec()),
             payload: Some(b"payload".to_vec()),
+            compression: Some("gzip"),
             ..World::default()
         };
         (world.tables, world.trackers) = crate::tables::tests::tables();
@@ -186,6 +189,10 @@ impl Facts for World {
 
     fn response(&self) -> Option<&Head> {
         self.response.as_ref()
+    }
+
+    fn compression(&self) -> Option<&'static str> {
+        self.compression
     }
 
     fn is_user(&self, list: &str, user: &[u8], password: &[u8]) -> Result<bool, crate::Missing> {

@@ -135,6 +135,10 @@ impl Facts for View<'_> {
         Some(&self.space.response).filter(|head| !head.is_empty())
     }
 
+    fn compression(&self) -> Option<&'static str> {
+        Some(self.notes.compressed?.name())
+    }
+
     fn payload(&self, side: Side) -> Option<&[u8]> {
         match (self.client.mode, side) {
             (Mode::Http, _) => None,

@@ -28,6 +28,7 @@ const CASES: &[(&str, &str)] = &[
     ("baseq", "www.example.com:8080/p/a.html?x=1&y=&x=2;z"), ("url_ip", "192.0.2.9"), ("url_port", "81"),
     ("url_param(x)", "1"), ("url_param(X)", "undefined"), ("urlp(y)", ""), ("urlp_val(x)", "1"),
     ("req.ver", "1.1"), ("req_ver", "1.1"), ("res.ver", "1.1"), ("resp_ver", "1.1"), ("status", "201"),
+    ("res.comp", "1"), ("res.comp_algo", "gzip"),
     ("req.proto_http", "1"), ("req_proto_http", "1"), ("http_first_req", "1"),
     ("hdr(x-r)", "r2"), ("hdr_cnt(x-l)", "5"), ("hdr_ip(x-ip)", "192.0.2.7"), ("hdr_val(x-num)", "42"),
     ("req.hdr(x-l)", "z"), ("req.hdr(X-L,1)", "a"), ("req.hdr(x-l,3)", "b"), ("req.hdr(x-l,4)", "\"c,d\""),
@@ -188,7 +189,7 @@ fn bad_arguments_are_refused() {
         ("distcc_param(TOOLONG)", "a distcc token has four letters"),
         ("fc_rtt(h)", "invalid time unit"),
         ("internal.htx_blk.type(x)", "is none of 'head', 'tail', 'first'"),
-        ("res.comp_algo", "fetch method 'res.comp_algo' is not implemented yet (compression)"),
+        ("res.cache_hit", "fetch method 'res.cache_hit' is not implemented yet (the cache)"),
         ("ssl_c_s_dn(CN,1,x)", "only rfc2253 is supported"),
         ("ssl_fc_cipherlist_bin(2)", "the filter is 0 or 1"),
     ] {
@@ -238,6 +239,11 @@ fn the_length_of_a_parsed_request_is_that_of_its_blocks() {
 #[test]
 fn every_fetch_answers() {
     World::full().holds(CASES);
+}
+
+#[test]
+fn a_response_that_is_not_compressed_has_no_algorithm() {
+    World::default().holds(&[("res.comp", "0"), ("res.comp_algo", "undefined")]);
 }
 
 #[test]
