@@ -81,10 +81,7 @@ pub(super) fn rate_limit(call: &mut Call<'_>) -> Reply {
         ("connections", "global") => &most.connections,
         ("sessions", "global") => &most.sessions,
         ("ssl-sessions", "global") => &most.tls_sessions,
-        ("http-compression", "global") => {
-            let text = "'set rate-limit http-compression' is not implemented yet (compression).";
-            return Reply::error(text);
-        }
+        ("http-compression", "global") => &most.compression,
         _ => return Reply::error(RATE_LIMITS),
     };
     match call.word(4).parse::<u32>() {

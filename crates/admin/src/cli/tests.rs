@@ -165,7 +165,11 @@ fn rates_frontends_and_cookies_are_changed() {
     );
     assert_eq!(bench.run("set rate-limit ssl-sessions global 30"), "\n");
     assert!(bench.run("show info").contains("\nSslRateLimit: 30\n"));
-    assert!(bench.run("set rate-limit http-compression global 1").contains("not implemented"));
+    assert_eq!(bench.run("set rate-limit http-compression global 3"), "\n");
+    assert!(bench.run("show info").contains("\nCompressBpsRateLim: 3072\n"));
+    assert_eq!(bench.run("set rate-limit http-compression global -1"), "Value out of range.\n\n");
+    assert_eq!(bench.run("set rate-limit http-compression global 4294967295"), "\n");
+    assert!(bench.run("show info").contains("\nCompressBpsRateLim: 4294967295\n"));
 
     assert_eq!(bench.run("shutdown frontend"), "A frontend name is expected.\n\n");
     assert_eq!(bench.run("shutdown frontend nope"), "No such frontend.\n\n");

@@ -55,7 +55,7 @@ const COLUMNS: &[Column] = &[
     ("LbTot", "Chosen by the algorithm", |row, cell| cell.number(row, Field::Lbtot)),
     ("Last", "Time since the last session", last),
     ("In", "Bytes from clients", |row, cell| cell.number(row, Field::Bin)),
-    ("Out", "Bytes to clients", |row, cell| cell.number(row, Field::Bout)),
+    ("Out", "Bytes to clients", sent),
     ("Req", "Requests denied", |row, cell| cell.number(row, Field::Dreq)),
     ("Resp", "Responses denied", |row, cell| cell.number(row, Field::Dresp)),
     ("Req", "Invalid requests", |row, cell| cell.number(row, Field::Ereq)),
@@ -114,6 +114,28 @@ impl Cell {
     }
 }
 
+fn sent(row: &Row, cell: &mut Cell) {
+    cell.number(row, Field::Bout);
+    let of = |field| row.get(field).number();
+    let (consumed, produced) = (of(Field::CompIn), of(Field::CompOut));
+    let bypassed = of(Field::CompByp);
+    if consumed + bypassed == 0 {
+        return;
+    }
+    let saved = consumed.saturating_sub(produced);
+    let all = of(Field::Bout);
+    cell.detail("Compression in", grouped(consumed));
+    cell.detail("Compression out", share(produced, consumed));
+    cell.detail("Compression bypass", grouped(bypassed));
+    cell.detail("Total bytes saved", share(saved, all));
+}
+
+/// A number, and its part of another.
+fn share(part: u64, of: u64) -> String {
+    let percent = part.saturating_mul(100).checked_div(of).unwrap_or(0);
+    format!("{} ({percent} %)", grouped(part))
+}
+
 fn rate(row: &Row, cell: &mut Cell) {
     cell.number(row, Field::Rate);
     if row.kind == Kind::Frontend {
@@ -157,6 +179,10 @@ fn total(row: &Row, cell: &mut Cell) {
         cell.detail("HTTP requests", number(Field::ReqTot));
         for (name, field) in RESPONSES {
             cell.detail(name, number(*field));
+        }
+        let (compressed, fine) = (row.get(Field::CompRsp), row.get(Field::Hrsp2xx));
+        if compressed.number() > 0 {
+            cell.detail("Compressed 2xx responses", share(compressed.number(), fine.number()));
         }
         cell.detail("Failed rewrites", number(Field::Wrew));
     }

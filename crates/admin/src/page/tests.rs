@@ -6,6 +6,7 @@ use engine::state::runtime::Shared;
 use engine::state::worker::Worker;
 use htx::Version;
 use std::rc::Rc;
+use transport::stats::counters::Metric;
 
 struct Bench {
     shared: Arc<Shared>,
@@ -124,6 +125,22 @@ fn the_page_shows_the_figures_of_show_stat() {
             + body.matches(&format!("<{element} ")).count();
         assert_eq!(opened, body.matches(&format!("</{element}>")).count(), "{element}");
     }
+}
+
+#[test]
+fn the_page_shows_what_compression_saved() {
+    let bench = Bench::new();
+    assert!(!bench.get("/").1.contains("ompress"));
+    let block = bench.shared.proxies[0].front.as_ref().unwrap().counters.of(0);
+    block.add(Metric::CompressedIn, 200);
+    block.add(Metric::CompressedOut, 50);
+    block.add(Metric::CompressionBypassed, 7);
+    block.add(Metric::CompressedResponses, 1);
+    let (_, body) = bench.get("/");
+    let tip = "title=\"Compression in: 200\nCompression out: 50 (25 %)\nCompression bypass: 7\n\
+               Total bytes saved: 150 (68 %)\">219</span>";
+    assert!(body.contains(tip), "{body}");
+    assert!(body.contains("Compressed 2xx responses: 1 (33 %)"), "{body}");
 }
 
 #[test]
@@ -336,7 +353,7 @@ fn a_backend_of_many_servers_has_the_times_of_all_of_them() {
 fn the_history_of_the_charts_is_told_by_scope() {
     let bench = Bench::new();
     let counters = &bench.shared.proxies[1].back.as_ref().unwrap().counters;
-    counters.of(0).add(transport::stats::counters::Metric::Requests, 9);
+    counters.of(0).add(Metric::Requests, 9);
     let mut sampler = observability::telemetry::history::Sampler::new(&bench.shared);
     for second in [1_000, 2_000, 4_000] {
         sampler.step(&bench.shared, second);

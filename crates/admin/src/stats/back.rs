@@ -17,7 +17,7 @@ pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, filter: &Filter) -> 
     row.set(Field::Slim, back.full.load(std::sync::atomic::Ordering::Relaxed));
     row.set(Field::Dreq, counters.sum(Metric::DeniedRequests));
     sums(&mut row, counters, SHARED);
-    zeros(&mut row, &COMPRESSION);
+    sums(&mut row, counters, COMPRESSION);
     times(&mut row, counters);
     row.set(Field::Rate, clock.rate(counters, Event::Session));
     row.set(Field::RateMax, counters.peak(Event::Session));

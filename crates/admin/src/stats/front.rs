@@ -34,8 +34,12 @@ pub(super) const RESPONSES: &[(Field, Metric)] = &[
 ];
 
 /// The counters of compression.
-pub(super) const COMPRESSION: [Field; 4] =
-    [Field::CompIn, Field::CompOut, Field::CompByp, Field::CompRsp];
+pub(super) const COMPRESSION: &[(Field, Metric)] = &[
+    (Field::CompIn, Metric::CompressedIn),
+    (Field::CompOut, Metric::CompressedOut),
+    (Field::CompByp, Metric::CompressionBypassed),
+    (Field::CompRsp, Metric::CompressedResponses),
+];
 
 pub(super) fn sums(row: &mut Row, counters: &Counters, fields: &[(Field, Metric)]) {
     for (field, metric) in fields {
@@ -59,7 +63,7 @@ pub(super) fn row(shared: &Shared, proxy: &Proxy, front: &Front, clock: Clock) -
     row.set(Field::Status, status(shared, front));
     row.set(Field::Mode, mode(proxy));
     sums(&mut row, counters, ALWAYS);
-    zeros(&mut row, &COMPRESSION);
+    sums(&mut row, counters, COMPRESSION);
     rates(&mut row, counters, clock);
     if is_http(proxy) {
         sums(&mut row, counters, RESPONSES);

@@ -96,6 +96,11 @@ impl Source<'_> {
         which(self.tls()).get(self.clock.ms)
     }
 
+    /// Bytes that encoders have consumed and produced in the last second.
+    fn compressed(&self) -> (u64, u64) {
+        self.worker.shared.compression.per_second(self.clock.ms)
+    }
+
     /// How many of the handshakes of clients in the last second were resumed.
     fn reused_percent(&self) -> u32 {
         let (fresh, reused) =
@@ -285,11 +290,37 @@ const ENTRIES: &[Entry] = &[
         42,
         "CompressBpsIn",
         "MRP",
-        |s| s.whole(0),
+        |s| s.whole(number(s.compressed().0)),
         "Bytes given to the compressor in the last second",
     ),
-    (43, "CompressBpsOut", "MRP", |s| s.whole(0), "Bytes that it made of them"),
-    (44, "CompressBpsRateLim", "CLP", none, "Limit of compressed bytes a second"),
+    (
+        43,
+        "CompressBpsOut",
+        "MRP",
+        |s| s.whole(number(s.compressed().1)),
+        "Bytes that it made of them",
+    ),
+    (
+        44,
+        "CompressBpsRateLim",
+        "CLP",
+        |s| number(s.worker.shared.compression_limits().rate).into(),
+        "Limit of bytes given to the compressor in a second",
+    ),
+    (
+        45,
+        "ZlibMemUsage",
+        "MGP",
+        |s| number(s.worker.shared.compression.memory()).into(),
+        "Bytes of memory of the compressor",
+    ),
+    (
+        46,
+        "MaxZlibMemUsage",
+        "CLP",
+        |s| number(s.worker.shared.settings.compression.limits.memory).into(),
+        "Limit of bytes of memory of the compressor",
+    ),
     (
         47,
         "Tasks",

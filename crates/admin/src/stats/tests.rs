@@ -149,7 +149,7 @@ const INFO: &[(&str, &str)] = &[
     ("ConnRateLimit", "0"), ("MaxConnRate", "3"), ("SessRate", ""), ("SessRateLimit", "0"), ("MaxSessRate", "2"), ("SslRate", "0"),
     ("SslRateLimit", "0"), ("MaxSslRate", "0"), ("SslFrontendKeyRate", "0"), ("SslFrontendMaxKeyRate", "0"), ("SslFrontendSessionReuse_pct", "0"),
     ("SslBackendKeyRate", "0"), ("SslBackendMaxKeyRate", "0"), ("SslCacheLookups", "0"), ("SslCacheMisses", "0"), ("CompressBpsIn", "0"),
-    ("CompressBpsOut", "0"), ("CompressBpsRateLim", "0"), ("Tasks", ""), ("Run_queue", ""), ("Idle_pct", ""), ("node", "node1"), ("Stopping", "0"),
+    ("CompressBpsOut", "0"), ("CompressBpsRateLim", "0"), ("ZlibMemUsage", "0"), ("MaxZlibMemUsage", "0"), ("Tasks", ""), ("Run_queue", ""), ("Idle_pct", ""), ("node", "node1"), ("Stopping", "0"),
     ("Jobs", "1"), ("Unstoppable Jobs", "0"), ("Listeners", "1"), ("ActivePeers", "0"), ("ConnectedPeers", "0"), ("DroppedLogs", "5"),
     ("BusyPolling", "0"), ("FailedResolutions", "0"), ("TotalBytesOut", "0"), ("TotalSplicdedBytesOut", "0"), ("BytesOutRate", "0"),
     ("DebugCommandsIssued", "0"), ("CumRecvLogs", "0"), ("Build info", "2.7-test"), ("Memmax_bytes", "5242880"), ("PoolAlloc_bytes", "0"),
@@ -265,6 +265,44 @@ fn columns_are_those_of_the_manual() {
 #[test]
 fn spans_are_written_as_uptimes() {
     assert_eq!(info::span(93_784), "1d 2h03m04s");
+}
+
+#[test]
+fn compression_is_shown_in_columns_and_values() {
+    let mut process = testing::process();
+    process.compression.limits.rate = 10 << 10;
+    process.compression.limits.memory = 5 << 20;
+    let shared = proxy::build(process, testing::proxies(), 0);
+    let worker = testing::worker(&shared);
+    let amounts = [
+        (Metric::CompressedIn, 1_000),
+        (Metric::CompressedOut, 300),
+        (Metric::CompressionBypassed, 70),
+        (Metric::CompressedResponses, 4),
+    ];
+    let (fe, be) = (&shared.proxies[0], &shared.proxies[1]);
+    for (metric, amount) in amounts {
+        fe.front.as_ref().unwrap().counters.of(0).add(metric, amount);
+        be.back.as_ref().unwrap().counters.of(0).add(metric, amount + 1);
+    }
+    let columns = [Field::CompIn, Field::CompOut, Field::CompByp, Field::CompRsp];
+    let rows = rows(&shared, Clock::of(&worker), &Filter::default());
+    let of = |kind, name: &str| {
+        let row = rows.iter().find(|it| it.kind == kind && it.get(Field::Pxname).text() == name);
+        columns.map(|column| row.unwrap().get(column).to_string())
+    };
+    assert_eq!(of(Kind::Frontend, "fe"), ["1000", "300", "70", "4"]);
+    assert_eq!(of(Kind::Backend, "be"), ["1001", "301", "71", "5"]);
+    assert_eq!(of(Kind::Server, "be"), [""; 4]);
+
+    shared.compression.count(worker.millis(), 500, 200);
+    shared.compression.take_memory(4_096);
+    let items = info::all(&worker, &testing::settings(), false);
+    let of =
+        |name: &str| items.iter().find(|item| item.name == name).map(|item| item.value.number());
+    assert_eq!((of("CompressBpsIn"), of("CompressBpsOut")), (Some(500), Some(200)));
+    assert_eq!(of("CompressBpsRateLim"), Some(10_240));
+    assert_eq!((of("ZlibMemUsage"), of("MaxZlibMemUsage")), (Some(4_096), Some(5 << 20)));
 }
 
 #[test]

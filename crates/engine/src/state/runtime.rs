@@ -48,14 +48,20 @@ pub struct MaxRates {
     pub sessions: AtomicU32,
     /// Connections of clients over TLS.
     pub tls_sessions: AtomicU32,
+    /// Kilobytes that encoders consume.
+    pub compression: AtomicU32,
 }
 
-impl From<settings::Rates> for MaxRates {
-    fn from(rates: settings::Rates) -> Self {
+impl MaxRates {
+    /// Those that the configuration gives.
+    fn new(settings: &settings::Process) -> Self {
+        let rates = &settings.max_rates;
+        let compression = settings.compression.limits.rate >> 10;
         Self {
             connections: rates.connections.into(),
             sessions: rates.sessions.into(),
             tls_sessions: rates.tls_sessions.into(),
+            compression: u32::try_from(compression).unwrap_or(u32::MAX).into(),
         }
     }
 }
@@ -157,6 +163,13 @@ impl Shared {
         self.caches.iter().find(|cache| cache.settings().name == name)
     }
 
+    /// The limits on compression that hold now: those of the configuration, but for the rate, which
+    /// commands move.
+    pub fn compression_limits(&self) -> compression::Limits {
+        let rate = u64::from(self.max_rates.compression.load(Relaxed)) << 10;
+        compression::Limits { rate, ..self.settings.compression.limits }
+    }
+
     /// The running objects, as the configuration describes them. `now` is monotonic, in
     /// nanoseconds.
     pub fn new(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u64) -> Arc<Self> {
@@ -173,7 +186,7 @@ impl Shared {
             tls: TlsCounters::default(),
             started: now,
             maxconn: AtomicU32::new(settings.maxconn),
-            max_rates: settings.max_rates.into(),
+            max_rates: MaxRates::new(&settings),
             stopping: Stopping::default(),
             workers: (0..threads).map(|_| OnceLock::new()).collect(),
             heartbeats: (0..threads).map(|_| OnceLock::new()).collect(),

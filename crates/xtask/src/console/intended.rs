@@ -91,15 +91,10 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        name: "compression",
-        about: "the limit of compression is refused until there is compression",
-        applies: |command| command.contains("http-compression"),
-        level: |sides| {
-            let said = |line: &String| line.contains("not implemented yet (compression)");
-            sides.iter_mut().for_each(|side| side.retain(|line| !said(line)));
-            // HAProxy says nothing of success but the empty line.
-            sides.iter_mut().for_each(|side| side.retain(|line| !line.is_empty()));
-        },
+        name: "memory",
+        about: "the memory budget is shown, and the memory of encoders as by HAProxy with zlib",
+        applies: |command| command.contains("show info"),
+        level: memory,
     },
     Rule {
         name: "client",
@@ -122,6 +117,30 @@ fn cut(line: &str, mark: &str, instead: &str) -> String {
     match line.find(mark) {
         Some(at) => format!("{}{instead}", &line[..at]),
         None => line.to_owned(),
+    }
+}
+
+/// Beginnings of values of `show info` about memory that HAProxy with SLZ does not have.
+const MEMORY: [&str; 9] = [
+    "ZlibMemUsage",
+    "MemLimit_",
+    "MemUsed_",
+    "MemLevel",
+    "MemAccepts",
+    "MemRequests",
+    "MemStreams",
+    "MemIdle",
+    "MemEntries",
+];
+
+/// Takes values about memory out; of one line of JSON, each value is looked at.
+fn memory(sides: &mut [Vec<String>; 2]) {
+    let of_memory = |value: &&str| MEMORY.iter().any(|name| value.contains(name));
+    for side in sides {
+        let values = side.iter().flat_map(|line| line.split(",{\"field\":"));
+        let others = values.filter(|value| !of_memory(value));
+        // The last value closes the list.
+        *side = others.map(|value| value.trim_end_matches(']').to_owned()).collect();
     }
 }
 

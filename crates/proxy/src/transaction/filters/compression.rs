@@ -135,7 +135,7 @@ fn edit(head: &mut Head, edit: HeadEdit) {
 }
 
 fn limits(worker: &Worker) -> Limits {
-    worker.shared.settings.compression.limits
+    worker.shared.compression_limits()
 }
 
 /// The state of the process, as far as limits ask for it.
