@@ -186,6 +186,39 @@ fn keys_of_tables_and_maps_beyond_the_memory_limit_are_counted() {
 }
 
 #[test]
+fn new_clients_are_served_while_memory_is_short() {
+    let _alone = ALONE.lock();
+    let (origin, (_deaf, address)) = (Origin::saying("hello"), deaf());
+    let program = start_with(20, &origin, address);
+    let mut stream = TcpStream::connect(program.address("web")).expect("it listens");
+    let (key, mut buffer) = ("v".repeat(900), vec![0; 64 << 10]);
+    // Entries of a table take 60 % of the room, and buffers of requests half of it.
+    for number in 0..40_000 {
+        let request = format!("GET /track HTTP/1.1\r\nHost: a\r\nX-Key: {number}-{key}\r\n\r\n");
+        let sent = stream.write_all(request.as_bytes()).is_ok();
+        let is_short = number % 200 == 0 && info(&program, "MemLevel") > 0;
+        if !sent || is_short || !matches!(stream.read(&mut buffer), Ok(1..)) {
+            break;
+        }
+    }
+    let body = vec![b'x'; 64 << 10];
+    let head = b"POST /deaf HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";
+    let (post, before) = ([&head[..], &body].concat(), info(&program, "CumConns"));
+    let mut clients = Vec::new();
+    for lot in 1..=20 {
+        clients.extend(flood(&program, 30, &post));
+        let accepted = || info(&program, "CumConns") - before;
+        eventually("listeners to take them", || (accepted() >= lot * 30).then_some(()));
+    }
+    eventually("requests to end", || (info(&program, "MemRequestsEnded") > 0).then_some(()));
+    assert_serves(&program);
+    assert_within(&program);
+    // A thread admits some clients between two measurements, and the rest after the next.
+    let paused = info(&program, "MemAcceptsPaused");
+    assert!(paused <= 20, "listeners go on after each of {paused} pauses");
+}
+
+#[test]
 fn limit_below_what_the_start_takes_is_refused() {
     let setup = Setup::new("").file(
         "small.cfg",

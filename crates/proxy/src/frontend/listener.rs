@@ -2,9 +2,10 @@
 //!
 //! At a limit (`maxconn` of the process, the frontend or the bind line, `maxsslconn`,
 //! `tune.ssl.max-handshakes`) or without descriptors a listener pauses: clients wait in the
-//! system's backlog. It looks again after [`RETRY_MS`], and when handshakes have ended. With the
-//! soft stop it closes, so that clients find a newer process; those who wait already are taken
-//! first, because that process has not been told of them: the system reports a client to one
+//! system's backlog. It looks again after [`RETRY_MS`], when handshakes have ended, and, where
+//! memory was short, when memory is measured again. With the soft stop it closes, so that clients
+//! find a newer process; those who wait already are taken first, because that process has not been
+//! told of them: the system reports a client to one
 //! poller.
 
 use crate::frontend::client;
@@ -16,6 +17,7 @@ use crate::frontend::session_rules;
 use engine::state::runtime::{Front, Proxy, ProxyRef, Shared};
 use engine::state::session::client::Client;
 use engine::state::worker::Worker;
+use transport::thread::memory;
 use reactor::{Class, Handle, Listener, Socket, Wake};
 use std::io;
 use std::rc::Rc;
@@ -58,6 +60,7 @@ async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, part: Part) {
                 worker.paused_listeners.add(&worker);
                 Some(worker.thread.tick().plus_ms(RETRY_MS))
             }
+            Ok(Took::Memory) => Some(worker.thread.tick().plus_ms(memory::PERIOD_MS)),
             Err(error) => {
                 if !std::mem::replace(&mut complained, true) {
                     complain(&worker, &proxy, &error);
@@ -86,7 +89,7 @@ async fn take_last(worker: &Rc<Worker>, proxy: &ProxyRef, place: usize, listener
     for _ in 0..LAST_SHARES {
         match accept_some(worker, proxy, place, listener) {
             Ok(Took::Share) => worker.thread.scheduler().yield_as(Class::Bulk).await,
-            Ok(Took::All | Took::Limit) | Err(_) => return,
+            Ok(Took::All | Took::Limit | Took::Memory) | Err(_) => return,
         }
     }
 }
@@ -139,6 +142,8 @@ enum Took {
     Share,
     /// As many as a limit lets in.
     Limit,
+    /// As many as there is memory for until it is measured again.
+    Memory,
 }
 
 /// Accepts what waits, up to `tune.maxaccept`.
@@ -158,7 +163,7 @@ fn accept_some(
             return Ok(Took::Limit);
         }
         if !worker.shared.memory.admits_client(&worker.share) {
-            return Ok(Took::Limit);
+            return Ok(Took::Memory);
         }
         let (handle, peer) = match listener.take() {
             Ok(accepted) => accepted,

@@ -24,7 +24,7 @@ const GIVE_BACK: u32 = 16;
 
 /// The part of the room that clients may take between two looks although it is set aside for
 /// buffers.
-const FEW: u64 = 64;
+const FEW: u64 = 32;
 
 /// Bytes that a new client may cost until the next measurement: the state of a connection and of a
 /// request, buffers aside. A handshake costs more.
@@ -40,7 +40,7 @@ pub enum Level {
     Plenty,
     /// Idle memory is given back, tables and maps grow no more, and nothing grows for speed alone.
     Tight,
-    /// Nothing new begins.
+    /// Requests that hold much end or are refused, so that small requests of new clients go on.
     Short,
 }
 
@@ -65,8 +65,9 @@ pub struct Memory {
     level: AtomicU8,
     /// Looks so far.
     looks: AtomicU32,
-    /// Bytes that each thread may let in until the next look.
-    share: AtomicU64,
+    /// Bytes that new clients, and new streams, of each thread may take until the next look.
+    client_share: AtomicU64,
+    stream_share: AtomicU64,
     /// Work that was refused so far.
     pub refused: Refused,
 }
@@ -80,7 +81,8 @@ impl Memory {
             used: AtomicU64::new(budget.map_or(0, |budget| budget.base)),
             level: AtomicU8::new(0),
             looks: AtomicU32::new(0),
-            share: AtomicU64::new(share),
+            client_share: AtomicU64::new(share),
+            stream_share: AtomicU64::new(share),
             refused: Refused::default(),
         }
     }
@@ -105,19 +107,20 @@ impl Memory {
         self.budget
     }
 
-    /// Whether a thread has any of its share left.
-    fn leaves(&self, own: &Share) -> bool {
+    /// Forgets what a thread has let in before the last look.
+    fn settle(&self, own: &Share) {
         let look = self.looks.load(Acquire);
         if own.look.replace(look) != look {
-            own.taken.set(0);
+            own.clients.set(0);
+            own.streams.set(0);
         }
-        own.taken.get() < self.share.load(Relaxed)
     }
 
     /// Whether a thread may let another client in. If not, that is counted, and the caller looks
     /// again later.
     pub fn admits_client(&self, own: &Share) -> bool {
-        let admits = self.budget.is_none() || self.leaves(own);
+        self.settle(own);
+        let admits = self.budget.is_none() || own.clients.get() < self.client_share.load(Relaxed);
         if !admits {
             self.refused.accepts.fetch_add(1, Relaxed);
         }
@@ -126,7 +129,9 @@ impl Memory {
 
     /// Whether a thread refuses streams of HTTP/2; `None` without a budget.
     pub fn refuses_streams(&self, own: &Share) -> Option<bool> {
-        self.budget.map(|_| !self.leaves(own))
+        self.budget?;
+        self.settle(own);
+        Some(own.streams.get() >= self.stream_share.load(Relaxed))
     }
 
     /// Whether a connection without a request is to be closed now, which is counted then.
@@ -160,12 +165,15 @@ impl Memory {
         let before = self.level();
         let next = level(before, grown.saturating_mul(100) / room);
         let aside = (room / 2).saturating_sub(buffers);
-        let left = (room / 100 * SHORT.0).saturating_sub(grown);
         // Where tables and maps have taken what buffers may need, a few clients are let in all the
         // same.
-        let share = left.saturating_sub(aside).max(left.min(room / FEW));
-        let share = if next == Level::Short { 0 } else { share / threads.max(1) };
-        self.share.store(share, Relaxed);
+        let share = |until: u64| {
+            let left = (room / 100 * until).saturating_sub(grown);
+            left.saturating_sub(aside).max(left.min(room / FEW)) / threads.max(1)
+        };
+        let streams = if next == Level::Short { 0 } else { share(SHORT.0) };
+        self.client_share.store(share(FULL), Relaxed);
+        self.stream_share.store(streams, Relaxed);
         self.looks.fetch_add(1, Release);
         self.level.store(next as u8, Relaxed);
         next != before
@@ -174,7 +182,10 @@ impl Memory {
 
 /// Percent of the room at which a level begins and ends.
 const TIGHT: (u64, u64) = (60, 50);
-const SHORT: (u64, u64) = (85, 75);
+const SHORT: (u64, u64) = (75, 65);
+/// Percent of the room beyond which listeners take no client. Requests that hold much give way before,
+/// so that a client which asks for little seldom waits.
+const FULL: u64 = 90;
 
 /// The level that follows from how much of the room is used, in percent.
 fn level(before: Level, percent: u64) -> Level {
@@ -191,27 +202,25 @@ fn level(before: Level, percent: u64) -> Level {
 #[derive(Debug, Default)]
 pub struct Share {
     look: Cell<u32>,
-    taken: Cell<u64>,
+    clients: Cell<u64>,
+    streams: Cell<u64>,
 }
 
 impl Share {
-    fn add(&self, cost: u64) {
-        self.taken.set(self.taken.get().saturating_add(cost));
-    }
-
     /// A client is let in.
     pub fn add_client(&self, encrypted: bool) {
-        self.add(if encrypted { HANDSHAKE } else { CONNECTION });
+        let cost = if encrypted { HANDSHAKE } else { CONNECTION };
+        self.clients.set(self.clients.get().saturating_add(cost));
     }
 
     /// A stream begins.
     pub fn add_stream(&self) {
-        self.add(STREAM);
+        self.streams.set(self.streams.get().saturating_add(STREAM));
     }
 
     /// A stream has ended.
     pub fn remove_stream(&self) {
-        self.taken.set(self.taken.get().saturating_sub(STREAM));
+        self.streams.set(self.streams.get().saturating_sub(STREAM));
     }
 }
 
@@ -227,19 +236,35 @@ mod tests {
             now = level(now, percent);
             now
         };
-        let levels = [59, 60, 55, 84, 85, 80, 74, 50, 49].map(&mut step);
+        let levels = [59, 60, 55, 74, 75, 70, 64, 50, 49].map(&mut step);
         assert_eq!(levels, [Plenty, Tight, Tight, Tight, Short, Short, Tight, Tight, Plenty]);
         assert_eq!(level(Plenty, 1_000), Short);
     }
 
     #[test]
-    fn share_of_a_thread_ends_where_nothing_new_begins() {
+    fn clients_are_admitted_longer_than_streams() {
         let budget = Budget { limit: 2_000, base: 1_000, measure: || 0 };
         let memory = Memory::new(Some(budget));
+        let shares = || [&memory.client_share, &memory.stream_share].map(|it| it.load(Relaxed));
         assert!(!memory.look(budget, (1_100, 300), 2));
-        assert_eq!((memory.share.load(Relaxed), memory.level()), (275, Plenty));
-        assert!(memory.look(budget, (1_900, 0), 2));
-        assert_eq!((memory.share.load(Relaxed), memory.level()), (0, Short));
+        assert_eq!((shares(), memory.level()), ([300, 225], Plenty));
+        assert!(memory.look(budget, (1_800, 0), 2));
+        assert_eq!((shares(), memory.level()), ([15, 0], Short));
+        assert!(!memory.look(budget, (1_900, 0), 2));
+        assert_eq!((shares(), memory.level()), ([0, 0], Short));
         assert_eq!((budget.buffers(100), memory.used()), (5, 1_900));
+    }
+
+    #[test]
+    fn streams_do_not_use_the_share_of_clients() {
+        let budget = Budget { limit: 200 << 20, base: 100 << 20, measure: || 0 };
+        let (memory, own) = (Memory::new(Some(budget)), Share::default());
+        memory.look(budget, (150 << 20, 50 << 20), 1);
+        assert_eq!(memory.refuses_streams(&own), Some(false));
+        for _ in 0..2_000 {
+            own.add_stream();
+        }
+        assert_eq!(memory.refuses_streams(&own), Some(true));
+        assert!(memory.admits_client(&own));
     }
 }
