@@ -21,16 +21,23 @@ unsafe impl Send for Slab {}
 unsafe impl Sync for Slab {}
 
 impl Slab {
-    /// Zeroed memory.
+    /// Zeroed memory for `count` parts of `size` bytes, or for half as many until the allocator has
+    /// room for them, and the number of parts. A failed allocation of one part ends the process.
     ///
     /// # Panics
-    /// `bytes` is 0, or more than fits into the address space.
-    fn new(bytes: usize) -> Self {
-        let layout = Layout::array::<u8>(bytes).expect("a size within the address space");
-        assert!(bytes > 0, "a slab has some bytes");
-        // SAFETY: the layout has a size that is not 0.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) });
-        Self { start: start.unwrap_or_else(|| handle_alloc_error(layout)), layout }
+    /// `size * count` is 0, or more than fits into the address space.
+    fn new(size: usize, mut count: usize) -> (Self, usize) {
+        loop {
+            let layout =
+                Layout::array::<u8>(size * count).expect("a size within the address space");
+            assert!(layout.size() > 0, "a slab has some bytes");
+            // SAFETY: the layout has a size that is not 0.
+            match NonNull::new(unsafe { alloc_zeroed(layout) }) {
+                Some(start) => return (Self { start, layout }, count),
+                None if count > 1 => count /= 2,
+                None => handle_alloc_error(layout),
+            }
+        }
     }
 }
 
@@ -66,13 +73,16 @@ impl Memory {
         Self { start: NonNull::dangling(), len: 0, _slab: None }
     }
 
-    /// `count` parts of `size` bytes each, zeroed, of one slab.
+    /// `count` parts of `size` bytes each, zeroed, of one slab; fewer, but at least one, where the
+    /// allocator has no room for as many in one piece.
     ///
     /// # Panics
     /// They do not fit into the address space.
     pub(crate) fn parts(size: usize, count: usize) -> impl Iterator<Item = Self> {
         let bytes = size.checked_mul(count).expect("a size within the address space");
-        let slab = (bytes > 0).then(|| Arc::new(Slab::new(bytes)));
+        let slab = (bytes > 0).then(|| Slab::new(size, count));
+        let count = slab.as_ref().map_or(count, |(_, count)| *count);
+        let slab = slab.map(|(slab, _)| Arc::new(slab));
         (0..count).map(move |index| match &slab {
             None => Self::none(),
             Some(slab) => Self {
@@ -120,6 +130,15 @@ mod tests {
         assert_eq!((&*parts[0], &*last), (&[3, 3, 3][..], &[4, 4, 4][..]));
         let elsewhere = std::thread::spawn(move || last.len());
         assert_eq!(elsewhere.join().expect("no panic"), 3);
+    }
+
+    #[test]
+    fn slabs_are_smaller_where_the_allocator_has_no_room() {
+        // More than the 47 bits of addresses that a process has.
+        let mut parts = Memory::parts(1 << 20, 1 << 28);
+        let first = parts.next().expect("at least one");
+        assert_eq!((first.len(), first[0]), (1 << 20, 0));
+        assert!(parts.size_hint().0 < 1 << 27, "{:?}", parts.size_hint());
     }
 
     #[test]

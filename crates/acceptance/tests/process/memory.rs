@@ -1,8 +1,9 @@
 //! Loads beyond the memory budget: the process lives, counts what it refuses, and serves others afterwards.
 
-use crate::support::{Origin, Running, Setup, eventually, run};
+use crate::support::{Origin, Running, Setup, eventually, program, run};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -94,11 +95,9 @@ fn requests_with_bodies_beyond_the_memory_limit_wait() {
     }
 }
 
-#[test]
-fn streams_beyond_the_memory_limit_are_refused() {
-    let _alone = ALONE.lock();
-    let (origin, (_deaf, address)) = (Origin::saying("hello"), deaf());
-    let program = start_with(10, &origin, address);
+/// A connection of HTTP/2 with a hundred requests, whose heads and payload are more than a
+/// megabyte.
+fn large_streams() -> Vec<u8> {
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
     let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
         let length = (payload.len() as u32).to_be_bytes();
@@ -118,6 +117,15 @@ fn streams_beyond_the_memory_limit_are_refused() {
     for stream in 0..100 {
         bytes.extend(frame(1, 4, 2 * stream + 1, &block));
     }
+    bytes
+}
+
+#[test]
+fn streams_beyond_the_memory_limit_are_refused() {
+    let _alone = ALONE.lock();
+    let (origin, (_deaf, address)) = (Origin::saying("hello"), deaf());
+    let program = start_with(10, &origin, address);
+    let bytes = large_streams();
     let mut clients = Vec::new();
     for _ in 0..40 {
         let Ok(mut stream) = TcpStream::connect(program.address("web")) else { continue };
@@ -133,6 +141,48 @@ fn streams_beyond_the_memory_limit_are_refused() {
     assert_within(&program);
     drop(clients);
     assert_serves(&program);
+}
+
+/// A program whose address space is limited to so many MiB more than it has without load.
+fn start_in_address_space(mib: u64, origin: &Origin, deaf: SocketAddr) -> Running {
+    let probe = start("", origin, deaf);
+    assert_eq!(info(&probe, "Nbthread"), 2, "all threads run");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", probe.pid()));
+    let status = status.expect("it runs");
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")?.strip_suffix(" kB"));
+    let size: u64 = size.and_then(|size| size.trim().parse().ok()).expect("a size");
+    drop(probe);
+    let limit = format!("--as={}", (size << 10) + (mib << 20));
+    let weir = program().display().to_string();
+    let setup = Setup::new(&FILE.replace("<limit>", "")).program(Path::new("/usr/bin/prlimit"));
+    let setup = setup.arguments(&[&limit, "--", &weir]);
+    setup.with("origin", origin.address()).with("deaf", deaf).start()
+}
+
+#[test]
+fn loads_beyond_a_limit_of_the_address_space_do_not_end_the_process() {
+    let _alone = ALONE.lock();
+    let (origin, (_deaf, address)) = (Origin::saying("hello"), deaf());
+    let head = b"POST /deaf HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";
+    let upload = [&head[..], &[b'x'; 64 << 10]].concat();
+    let long_line = [&b"GET /"[..], &[b'a'; 12_000]].concat();
+    for mib in [10, 20, 50] {
+        let mut program = start_in_address_space(mib, &origin, address);
+        for _ in 0..3 {
+            // Clients of all kinds at once, and anew: what one leaves behind has to serve the
+            // other.
+            let loads = [(500, &upload[..]), (30, &large_streams()), (500, &long_line)];
+            let clients = loads.map(|(count, bytes)| flood(&program, count, bytes));
+            assert!(program.is_running(), "{}", program.errors());
+            drop(clients);
+            assert_serves(&program);
+        }
+        eventually("memory to be free", || (info(&program, "MemLevel") == 0).then_some(()));
+        let refused = ["MemAcceptsPaused", "MemStreamsRefused", "MemRequestsEnded"];
+        let refused: u64 = refused.iter().map(|name| info(&program, name)).sum();
+        assert!(refused > 0 || mib > 20, "{mib} MiB were enough");
+        assert!(program.is_running());
+    }
 }
 
 #[test]

@@ -183,8 +183,8 @@ impl Memory {
 /// Percent of the room at which a level begins and ends.
 const TIGHT: (u64, u64) = (60, 50);
 const SHORT: (u64, u64) = (75, 65);
-/// Percent of the room beyond which listeners take no client. Requests that hold much give way before,
-/// so that a client which asks for little seldom waits.
+/// Percent of the room beyond which listeners take no client. Requests that hold much give way
+/// before, so that a client which asks for little seldom waits.
 const FULL: u64 = 90;
 
 /// The level that follows from how much of the room is used, in percent.

@@ -1,12 +1,16 @@
-//! The memory budget of a process: which limit holds for it, and how it learns what it uses. Never refuses
-//! anything itself.
+//! The memory budget of a process: the limit that holds for it, and how memory in use is measured.
+//!
+//! A limit of the address space counts what is mapped, used or not. A process that has one measures
+//! that, and its workers share one arena of the allocator: what one of them frees, the others use.
 
 use super::super::cli::Options;
 use settings::memory::Budget;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tikv_jemalloc_ctl::{epoch, stats};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use tikv_jemalloc_ctl::{Access as _, AsName as _, epoch, stats};
 
 /// The part of a limit that others have set which is used: the rest is for what the allocator
 /// keeps.
@@ -15,19 +19,33 @@ const PART: (u64, u64) = (85, 100);
 /// Room that there has to be at least, in bytes.
 const LEAST: u64 = 4 << 20;
 
+/// Address space of a thread that is yet to start: its stack, and the first block of the arena that
+/// the allocator gives it before it has another one.
+const THREAD: u64 = 4 << 20;
+
 /// Bytes of the program that the allocator does not know of: code, and stacks as they are at the
 /// start.
 static BESIDE: AtomicU64 = AtomicU64::new(0);
 
-/// The budget, if anything limits the process.
+/// Whether the budget counts address space.
+static COUNTS_ADDRESSES: AtomicBool = AtomicBool::new(false);
+
+/// The size of a process that counts address space. Opened while `/proc` is there.
+static SIZE: OnceLock<File> = OnceLock::new();
+
+/// The budget, if anything limits the process, which is yet to start its `threads`.
 ///
 /// # Errors
 /// The limit that an operator has set leaves too little.
-pub(super) fn budget(options: &Options, limit: Option<u64>) -> Result<Option<Budget>, String> {
+pub(super) fn budget(
+    options: &Options,
+    limit: Option<u64>,
+    threads: usize,
+) -> Result<Option<Budget>, String> {
     let (virtual_bytes, resident) = pages().unwrap_or_default();
     epoch::advance().ok();
     BESIDE.store(resident.saturating_sub(read(stats::resident::read())), Relaxed);
-    let base = measure();
+    let base = used();
     let flag = options.memory_mib.map(|mib| u64::from(mib) << 20);
     let own = match (flag, limit) {
         (Some(flag), Some(limit)) if limit > 0 => Some(flag.min(limit)),
@@ -43,12 +61,22 @@ pub(super) fn budget(options: &Options, limit: Option<u64>) -> Result<Option<Bud
             mib(LEAST)
         ));
     }
+    let own = own.map(|limit| Budget { limit, base, measure: used });
+    let mapped = virtual_bytes.saturating_sub(unused()) + threads as u64 * THREAD;
+    let part = |most: u64, base: u64| (most / PART.1 * PART.0).max(base + LEAST);
+    let others = [
+        control_group().map(|most| Budget { limit: part(most, base), base, measure: used }),
+        address_space().map(|most| Budget {
+            limit: part(most, mapped),
+            base: mapped,
+            measure: address_space_used,
+        }),
+    ];
     // `tune.memory.limit 0` leaves the limits of the system out of account.
-    let others = [control_group(), address_space(virtual_bytes, base)];
-    let others = others.into_iter().flatten().filter(|_| limit != Some(0)).min();
-    let others = others.map(|most| (most / PART.1 * PART.0).max(base + LEAST));
-    let limit = own.into_iter().chain(others).min();
-    Ok(limit.map(|limit| Budget { limit, base, measure }))
+    let others = others.into_iter().flatten().filter(|_| limit != Some(0));
+    let least = own.into_iter().chain(others).min_by_key(Budget::room);
+    COUNTS_ADDRESSES.store(least.is_some_and(|least| least.base == mapped), Relaxed);
+    Ok(least)
 }
 
 /// Bytes of address space that a process with a budget of `bytes` may have: the last line, far
@@ -58,11 +86,45 @@ pub(super) fn most_address_space(bytes: u64) -> u64 {
     now.saturating_add(bytes.saturating_mul(2)).saturating_add(1 << 30)
 }
 
+/// Prepares a process that serves, while it still sees `/proc`.
+pub(super) fn prepare() {
+    if COUNTS_ADDRESSES.load(Relaxed)
+        && let Ok(file) = File::open("/proc/self/statm")
+    {
+        let _ = SIZE.set(file);
+    }
+}
+
+/// Prepares a thread: it uses the arena of all others, where address space is limited.
+pub(super) fn prepare_thread() {
+    if COUNTS_ADDRESSES.load(Relaxed) {
+        // Where that fails the thread keeps its own arena.
+        let _ = b"thread.arena\0".name().write(0_u32);
+    }
+}
+
 /// Bytes that the process uses; what the allocator keeps for later is not among them.
-fn measure() -> u64 {
+fn used() -> u64 {
     epoch::advance().ok();
     let used = read(stats::active::read()) + read(stats::metadata::read());
     used + BESIDE.load(Relaxed)
+}
+
+/// Bytes of address space that the process uses; what the allocator can use again is not among
+/// them.
+fn address_space_used() -> u64 {
+    epoch::advance().ok();
+    let mut text = [0; 128];
+    let length = SIZE.get().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
+    let size = std::str::from_utf8(&text[..length]).ok().and_then(sizes);
+    size.map_or_else(used, |(size, _)| size.saturating_sub(unused()))
+}
+
+/// Bytes of address space that the allocator keeps, with memory or without.
+fn unused() -> u64 {
+    let dirty = read(stats::resident::read())
+        .saturating_sub(read(stats::active::read()) + read(stats::metadata::read()));
+    read(stats::retained::read()) + dirty
 }
 
 fn read<E>(bytes: Result<usize, E>) -> u64 {
@@ -71,17 +133,20 @@ fn read<E>(bytes: Result<usize, E>) -> u64 {
 
 /// Bytes of address space and of memory that the process has.
 fn pages() -> Option<(u64, u64)> {
-    let text = fs::read_to_string("/proc/self/statm").ok()?;
+    sizes(&fs::read_to_string("/proc/self/statm").ok()?)
+}
+
+/// The first two numbers of `statm`, in bytes.
+fn sizes(text: &str) -> Option<(u64, u64)> {
     let mut words = text.split(' ').map(|word| word.parse::<u64>().unwrap_or(0) * 4096);
     Some((words.next()?, words.next()?))
 }
 
-/// The memory that a limit of the address space leaves.
-fn address_space(now: u64, base: u64) -> Option<u64> {
+/// The limit of the address space.
+fn address_space() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/limits").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
-    let limit = line.split_whitespace().next()?.parse::<u64>().ok()?;
-    Some(base + limit.saturating_sub(now))
+    line.split_whitespace().next()?.parse::<u64>().ok()
 }
 
 /// The least limit of the control groups that the process is in, of either version.
@@ -135,8 +200,8 @@ mod tests {
 
     #[test]
     fn memory_in_use_is_measured() {
-        let before = measure();
+        let before = used();
         let more = vec![1u8; 8 << 20];
-        assert!(measure() >= before + more.len() as u64 / 2, "{before}");
+        assert!(used() >= before + more.len() as u64 / 2, "{before}");
     }
 }

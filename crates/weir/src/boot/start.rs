@@ -152,9 +152,10 @@ impl Prepared {
         let (runtime, console) =
             console::open(&model, (options, said), known, &mut opener, &mut errors);
         let limit = model.global.tune.memory_limit;
+        let threads = model.global.process.threads.count();
         let mut found = Ok(None);
         if errors.is_empty() {
-            found = rehearse(&model).and_then(|()| memory::budget(options, limit));
+            found = rehearse(&model).and_then(|()| memory::budget(options, limit, threads));
         }
         if let Err(error) = found {
             opener.give_up();
@@ -214,6 +215,7 @@ impl Prepared {
         // These steps need `/proc`, files of the system, or the rights of the start.
         sys::output::prepare(&logs::descriptors(model));
         let threads = Threads::open().ok();
+        memory::prepare();
         sys::clock::local_offset(0);
         if let Err(error) = confine(model) {
             return fail(&format!("[haproxy.main()] {error}"));
@@ -572,6 +574,7 @@ fn work(
     plan: &Plan,
     clock_correction: &Arc<ClockCorrection>,
 ) -> io::Result<()> {
+    memory::prepare_thread();
     let seat = plan.seats.seat(index);
     if let Some(cpus) = seat.and_then(|seat| limits::processors(&plan.maps, seat))
         && let Err(error) = sys::cpu::bind_thread(&cpus)
