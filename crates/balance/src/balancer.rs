@@ -19,7 +19,6 @@ use crate::{
     PickRequest, Server, ServerSettings, Ticket, Transition, Verdict,
     algo::{self, Built, Chooser, Member},
     index::LoadIndex,
-    name_table::Names,
     weight::MAX_WEIGHT,
 };
 
@@ -75,7 +74,6 @@ pub struct Balancer {
     chooser: Box<dyn Chooser>,
     index: Option<Arc<dyn LoadIndex>>,
     usable: AtomicU64,
-    names: Arc<Names>,
     rebuild: Mutex<()>,
 }
 
@@ -100,8 +98,7 @@ impl Balancer {
         settings: Vec<ServerSettings>,
         now_ms: u64,
     ) -> Self {
-        let names = Arc::<Names>::default();
-        let server = |(slot, settings)| Arc::new(Server::new(settings, slot, &names, now_ms));
+        let server = |(slot, settings)| Arc::new(Server::new(settings, slot, now_ms));
         let servers: AppendList<_> = settings.into_iter().enumerate().map(server).collect();
         let loads = servers.iter().map(|server| server.shared_load()).collect();
         let Built { chooser, index } = algo::build(algorithm, order, loads);
@@ -116,7 +113,6 @@ impl Balancer {
             chooser,
             index,
             usable,
-            names,
             rebuild: Mutex::default(),
         };
         this.refresh();
@@ -137,7 +133,7 @@ impl Balancer {
     /// whether it starts in maintenance.
     pub fn add(&self, settings: ServerSettings, now_ms: u64) -> usize {
         let slot = self.servers.push_with(|slot| {
-            let server = Arc::new(Server::new(settings, slot, &self.names, now_ms));
+            let server = Arc::new(Server::new(settings, slot, now_ms));
             if let Some(index) = &self.index {
                 index.admit(server.shared_load());
                 server.attach(Arc::clone(index));

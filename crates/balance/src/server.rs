@@ -12,8 +12,8 @@ use stdx::Mutex;
 
 use crate::{
     Admin, AgentRecord, CheckResult, Health, Load, OpState, PastCheck, health::Intervals,
-    history::History, index::LoadIndex, latency::Latency, name_table::Names, state::State,
-    traffic_errors::Seen, traffic_errors::Watch, weight,
+    history::History, index::LoadIndex, latency::Latency, server_name::NameCell,
+    server_name::ServerName, state::State, traffic_errors::Seen, traffic_errors::Watch, weight,
 };
 
 /// The server that this one tracks, by name.
@@ -124,9 +124,7 @@ pub struct CheckRecord {
 #[derive(Debug)]
 pub struct Server {
     settings: ServerSettings,
-    names: Arc<Names>,
-    /// The number of its name.
-    name: AtomicU32,
+    name: NameCell,
     id: AtomicU32,
     slot: usize,
     load: Arc<Load>,
@@ -142,17 +140,11 @@ pub struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(
-        settings: ServerSettings,
-        slot: usize,
-        names: &Arc<Names>,
-        now_ms: u64,
-    ) -> Self {
+    pub(crate) fn new(settings: ServerSettings, slot: usize, now_ms: u64) -> Self {
         let weight = settings.weight.min(weight::MAX_WEIGHT);
         let (record, op, admin) = settings.beginning();
         Self {
-            name: names.number(&settings.name).into(),
-            names: names.clone(),
+            name: NameCell::new(&settings.name),
             id: settings.id.into(),
             state: State::new(op, admin),
             load: Arc::new(Load::new(weight * weight::WEIGHT_SCALE, settings.maxconn)),
@@ -174,7 +166,7 @@ impl Server {
     pub(crate) fn renew(&self, name: &str, id: u32, now_ms: u64) {
         let (record, op, admin) = self.settings.beginning();
         let mut own = self.record();
-        self.name.store(self.names.number(name), Relaxed);
+        self.name.set(name);
         self.id.store(id, Relaxed);
         self.user_weight.store(self.settings.weight.min(weight::MAX_WEIGHT), Relaxed);
         self.load.set_maxconn(self.settings.maxconn);
@@ -195,13 +187,8 @@ impl Server {
     }
 
     /// Name in the backend.
-    pub fn name(&self) -> &str {
-        self.names.name(self.name.load(Relaxed))
-    }
-
-    /// The same, to be kept.
-    pub fn shared_name(&self) -> Arc<str> {
-        self.names.name(self.name.load(Relaxed)).clone()
+    pub fn name(&self) -> ServerName {
+        self.name.get()
     }
 
     /// Number in the backend.

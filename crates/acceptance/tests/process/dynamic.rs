@@ -115,6 +115,88 @@ fn deleted_servers_leave_no_memory_behind() {
 }
 
 #[test]
+fn names_and_addresses_of_deleted_servers_leave_no_memory_behind() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let program = start("    server lead 127.0.0.1:9 check inter 1h", &log);
+    let port = origin.address().port();
+    let forms = |number: usize| {
+        [
+            format!("127.0.0.1:{port}"),
+            format!("127.0.0.1:{port} track app/lead"),
+            format!("host-{number}.invalid:{port}"),
+            format!("/tmp/no-server-{number}"),
+            "127.0.0.1:+8".to_owned(),
+        ]
+    };
+    let rounds = |from: usize, count: usize| {
+        for number in (from..from + count).step_by(5) {
+            let pair = |(form, address): (usize, &String)| {
+                let name = format!("{}-{form}-{number}", "n".repeat(2_000));
+                format!("add server app/{name} {address};del server app/{name}")
+            };
+            let all: Vec<String> = forms(number).iter().enumerate().map(pair).collect();
+            for command in &all {
+                let said = program.cli(command);
+                assert_eq!(said.matches("Server deleted.").count(), 1, "{said}");
+            }
+        }
+    };
+    rounds(0, 500);
+    let before = memory(&program);
+    rounds(500, 3_000);
+    let more = memory(&program).saturating_sub(before);
+    assert!(more < 1_500, "{more} KiB for 3000 servers with names of 2 kB");
+}
+
+#[test]
+fn server_that_takes_the_slot_of_a_deleted_one_has_its_own_address_and_leader() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let program =
+        start("    server lead 127.0.0.1:9 check inter 1h\n    server x 127.0.0.1:9", &log);
+    let add = |name: &str, rest: &str| {
+        assert_eq!(
+            program.cli(&format!("add server app/{name} {rest}")),
+            "New server registered.",
+            "{name}"
+        );
+    };
+    let delete = |name: &str| {
+        assert_eq!(program.cli(&format!("del server app/{name}")), "Server deleted.", "{name}");
+    };
+    let port = origin.address().port();
+    for server in ["lead", "x"] {
+        program.cli(&format!("set server app/{server} state maint"));
+    }
+    // A server of the client's address first, so that another one must not take its slot.
+    add("any", &format!("0.0.0.0:{port}"));
+    delete("any");
+    add("ip", &format!("127.0.0.1:{port}"));
+    program.cli("enable server app/ip");
+    assert_eq!(program.web().get("/").text(), "hello");
+    program.cli("disable server app/ip");
+    eventually("it to be unused", || {
+        (program.cli("del server app/ip") == "Server deleted.").then_some(())
+    });
+    add("one", "one.invalid:81");
+    assert_eq!(state(&program, "one")[17..19], ["one.invalid", "81"]);
+    delete("one");
+    add("two", "two.invalid:82");
+    assert_eq!(state(&program, "two")[17..19], ["two.invalid", "82"]);
+    // A follower is told of changes, in the slot of another one too.
+    for name in ["first", "second"] {
+        add(name, "127.0.0.1:9 track app/lead");
+        program.cli(&format!("enable server app/{name}"));
+        assert_eq!(state(&program, name)[6], "2", "{name} is in maintenance with its leader");
+        program.cli("set server app/lead state ready");
+        assert_eq!((&*state(&program, name)[5], &*state(&program, name)[6]), ("2", "0"), "{name}");
+        program.cli("set server app/lead state maint");
+        assert_eq!(state(&program, name)[6], "2", "{name}");
+        program.cli(&format!("disable server app/{name}"));
+        delete(name);
+    }
+}
+
+#[test]
 fn server_in_the_place_of_a_deleted_one_begins_anew() {
     let (one, two) = (Origin::saying("one"), Origin::saying("two"));
     let log = LogReceiver::new();

@@ -96,7 +96,7 @@ fn state_line(proxy: &Proxy, server: &Server, (now_ms, anon): (u64, Anon), out: 
     let service = anon.word(service.unwrap_or("-"));
     let since = now_ms.saturating_sub(state.changed_ms()) / 1_000;
     let _ = write!(out, "{} {} ", proxy.settings.id, anon.word(proxy.name()));
-    let _ = write!(out, "{} {} {address} ", state.id(), anon.word(state.name()));
+    let _ = write!(out, "{} {} {address} ", state.id(), anon.word(&state.name()));
     let _ = write!(out, "{} {} {} ", op as u8, admin.0, state.user_weight());
     let _ = write!(out, "{} {since} ", state.settings().weight);
     let (status, verdict) = (record.last.status, record.last.status.verdict());
@@ -208,7 +208,8 @@ fn connections_line(proxy: &Proxy, server: &Server, anon: Anon, out: &mut String
     let ((peak, need), safe) = (server.demand(), server.idle_proven());
     let unsafe_idle = idle.saturating_sub(safe);
     let limit = settings.pool_max.map_or(-1, i64::from);
-    let (backend, name) = (anon.word(proxy.name()), anon.word(server.state.name()));
+    let name = server.state.name();
+    let (backend, name) = (anon.word(proxy.name()), anon.word(&name));
     let _ = write!(out, "{backend}/{name} ");
     let _ = write!(out, "{}/{} {address} {port} - ", proxy.settings.id, server.state.id());
     let _ = write!(out, "{} {used} {peak} {need} ", settings.pool_purge);

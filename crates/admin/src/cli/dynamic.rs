@@ -4,7 +4,9 @@ use super::call::{Call, Reply, Severity};
 use engine::state::backend::server_register::Refusal;
 use engine::state::runtime::Proxy;
 use proxy::run::server_add_delete;
-use std::net::SocketAddr;
+use std::borrow::Cow;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 /// `add server <bk>/<srv> <addr>[:<port>] [param*]`
@@ -20,7 +22,7 @@ pub(super) fn add(call: &mut Call<'_>) -> Reply {
         return refused(&proxy, Refusal::Static);
     }
     let made = (call.settings.server.0)(&proxy, name, &call.words[3..]);
-    let made = made.map(|server| settings::Server { words: words(call), ..server });
+    let made = made.map(|server| settings::Server { words: Some(words(call)), ..server });
     let added = made.and_then(|server| {
         let server = leads(call, server)?;
         server_add_delete::add(call.worker, &proxy, server).map_err(|refusal| text(&proxy, refusal))
@@ -35,19 +37,39 @@ pub(super) fn add(call: &mut Call<'_>) -> Reply {
     }
 }
 
-/// The words of an `add server` command behind the address, without `id`; `None` if the address
-/// needs more than a socket address, such as a host name.
-fn words(call: &Call<'_>) -> Option<Arc<str>> {
-    let address = call.word(3).parse::<SocketAddr>().ok();
-    address.filter(|address| address.port() > 0)?;
-    let (mut words, mut rest) = (Vec::new(), call.words[4.min(call.words.len())..].iter());
+/// The words of an `add server` command but for its name, address and number: the form of the
+/// address and the options. Settings of servers with the same words differ in these three only.
+fn words(call: &Call<'_>) -> Arc<str> {
+    let form = form(call.word(3));
+    let (mut words, mut rest) = (vec![&*form], call.words[4.min(call.words.len())..].iter());
     while let Some(word) = rest.next() {
         match &**word {
             "id" => drop(rest.next()),
             word => words.push(word),
         }
     }
-    Some(words.join(" ").into())
+    words.join(" ").into()
+}
+
+/// The form of an address; a rare one is a form of its own.
+fn form(address: &str) -> Cow<'_, str> {
+    let inet = address.parse::<SocketAddr>().ok().filter(|inet| inet.port() > 0);
+    match (inet, address.rsplit_once(':')) {
+        // The address is the client's.
+        (Some(inet), _) if inet.ip().is_unspecified() => "any".into(),
+        (Some(_), _) => "ip".into(),
+        (None, None) if address.starts_with('/') => "path".into(),
+        (None, Some((host, port))) if is_host(host) && port.parse::<NonZeroU16>().is_ok() => {
+            if port.starts_with('+') { format!("host:{port}").into() } else { "host".into() }
+        }
+        _ => address.into(),
+    }
+}
+
+/// Whether this is the name of a host, which is no address and no service.
+fn is_host(name: &str) -> bool {
+    let letters = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    name.bytes().all(letters) && !name.starts_with('_') && name.parse::<Ipv4Addr>().is_err()
 }
 
 /// The server that a new one tracks must be there, from the start, and be watched.
@@ -99,7 +121,9 @@ fn text(proxy: &Proxy, refusal: Refusal) -> String {
         Refusal::NameTaken => "Already exists a server with the same name in backend.".to_owned(),
         Refusal::NumberTaken(slot) => {
             let server = proxy.back.as_ref().map(|back| &back.servers[slot]);
-            let (id, name) = server.map_or((0, ""), |it| (it.state.id(), it.state.name()));
+            let id = server.map_or(0, |server| server.state.id());
+            let name = server.map(|server| server.state.name());
+            let name = name.as_deref().unwrap_or_default();
             format!("'id' : custom id {id} already used ('server {name}').")
         }
         Refusal::Static => {

@@ -132,7 +132,7 @@ impl Page {
             Some(proxy) => self.anon.word(proxy.name()),
             None => "<NONE>".into(),
         };
-        let server = self.server(stream).map(|it| self.anon.word(it.state.name()).into_owned());
+        let server = self.server(stream).map(|it| self.anon.word(&it.state.name()).into_owned());
         // Writing to a string cannot fail.
         let _ = write!(
             out,
@@ -186,7 +186,7 @@ impl Page {
             Some(server) => {
                 let (name, id) = (server.state.name(), server.state.id());
                 let address = self.address(address_of(server));
-                writeln!(out, "  server={} (id={id}){address}", self.anon.word(name))
+                writeln!(out, "  server={} (id={id}){address}", self.anon.word(&name))
             }
             None => writeln!(out, "  server=<NONE> (id=-1)"),
         };

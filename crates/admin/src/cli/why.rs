@@ -240,7 +240,7 @@ impl Page<'_> {
 
     fn server(&self, flight: &Flight) -> Option<String> {
         let back = self.shared.proxies.get(flight.backend?)?.back.as_ref()?;
-        Some(self.anon.word(back.servers.get(flight.server?)?.state.name()).into_owned())
+        Some(self.anon.word(&back.servers.get(flight.server?)?.state.name()).into_owned())
     }
 }
 

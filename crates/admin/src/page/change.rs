@@ -258,7 +258,7 @@ fn act(worker: &Worker, form: &Form) -> Outcome {
     let (Some(deed), Some(back)) = (deed(action), &proxy.back) else { return Outcome::Error };
     let (mut changed, mut missing) = (0, 0);
     for name in &form.servers {
-        match back.servers.slot_of(|server| server.state.name() == name) {
+        match back.servers.slot_of(|server| server.state.name() == *name) {
             Some(slot) => changed += u32::from(deed(worker, proxy, back, slot)),
             None => missing += 1,
         }

@@ -8,6 +8,7 @@ use super::{begin_as, labelled};
 use crate::stats::Kind;
 use engine::state::runtime::Back;
 use engine::state::runtime::Shared;
+use balance::ServerName;
 use stdx::Summary;
 use transport::stats::counters::Counters;
 use transport::stats::latency::{SPANS, Span};
@@ -106,7 +107,7 @@ fn all(shared: &Shared, kind: Kind) -> Vec<(usize, usize)> {
 /// The measured subject, and its labels.
 struct Object<'a> {
     proxy: &'a str,
-    server: Option<&'a str>,
+    server: Option<ServerName>,
     times: Times<'a>,
 }
 
@@ -150,7 +151,7 @@ impl<'a> Object<'a> {
 
     fn write(&self, summary: &Summary, name: &str, out: &mut String) {
         let mut labels = vec![("proxy", self.proxy)];
-        labels.extend(self.server.map(|server| ("server", server)));
+        labels.extend(self.server.as_deref().map(|server| ("server", server)));
         let bucket = format!("{name}_bucket");
         let mut below = |le: &str, count| {
             let labels = [&labels[..], &[("le", le)]].concat();

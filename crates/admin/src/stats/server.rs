@@ -43,7 +43,7 @@ pub(super) fn times(row: &mut Row, counters: &Counters) {
 
 pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -> Row {
     let settings = &server.settings;
-    let mut row = Row::new(Kind::Server, proxy, server.state.id(), server.state.name());
+    let mut row = Row::new(Kind::Server, proxy, server.state.id(), &server.state.name());
     let counters = &server.counters;
     row.set(Field::Qcur, server.queue.len());
     row.set(Field::Qmax, server.queue.length.peak());

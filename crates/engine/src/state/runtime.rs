@@ -582,6 +582,7 @@ impl Server {
             place.check_ip = settings.checked_at.0.or(settings.check_ip);
             place.check_port = settings.checked_at.1.or(settings.check_port);
             place.known = !settings.balance.unresolved;
+            place.host = settings.host.as_deref().map(Arc::from);
             // Connections to the deleted server are not used for the new one in its slot.
             place.moves += 1;
         });
@@ -610,10 +611,8 @@ impl Server {
 
     /// Whether another server may take its place once it is deleted.
     pub(crate) fn is_renewable(&self) -> bool {
-        let alone = self.settings.balance.track.is_none() && self.followers.is_empty();
-        let named = self.settings.resolve.as_ref().is_some_and(|it| !it.name.is_empty());
-        let named = named || self.location.now().host.is_some();
-        self.settings.words.is_some() && !named && alone
+        let resolved = self.settings.resolve.as_ref().is_some_and(|it| !it.name.is_empty());
+        self.settings.words.is_some() && !resolved && self.followers.is_empty()
     }
 
     /// Idle connections that may be shared, of all threads and of none.

@@ -2,6 +2,7 @@
 
 use engine::state::runtime::{Proxy, Server};
 use engine::state::worker::Worker;
+use balance::ServerName;
 use htx::Head;
 use observability::telemetry::sample_context;
 use sample::vars::VarState;
@@ -9,7 +10,7 @@ use sample::{
     Count, Facts, Hop, Name, Number, ServerCount, Side, TlsFact, Value, VarName, Variables,
     WallTime,
 };
-use std::cell::Ref;
+use std::cell::{OnceCell, Ref};
 use std::net::SocketAddr;
 use table::Table;
 use transport::tls_facts;
@@ -30,6 +31,8 @@ pub(super) struct Scene<'a> {
     pub(super) local: Option<SocketAddr>,
     /// What the connection is encrypted with.
     pub(super) session: Option<Ref<'a, tls::Conn>>,
+    /// The name of the server, once it was asked for.
+    pub(super) server_name: OnceCell<ServerName>,
 }
 
 impl Facts for Scene<'_> {
@@ -68,7 +71,9 @@ impl Facts for Scene<'_> {
     fn name(&self, name: Name) -> Option<&[u8]> {
         match name {
             Name::Backend => Some(self.proxy.name().as_bytes()),
-            Name::Server => Some(self.server.state.name().as_bytes()),
+            Name::Server => {
+                Some(self.server_name.get_or_init(|| self.server.state.name()).as_bytes())
+            }
             Name::Hostname => Some(self.worker.shared.settings.hostname.as_bytes()),
             Name::Frontend | Name::Listener | Name::DefaultBackend => None,
         }

@@ -23,6 +23,7 @@ use rules::check::{
 use sample::Variables;
 use sample::regex::effort;
 use settings::{Announce, Encryption, ServerName, Switch, Version};
+use std::cell::OnceCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -156,6 +157,7 @@ impl<'a> Play<'a> {
             trailers: self.reply.as_ref().and_then(|reply| reply.trailers.as_deref()),
             local: self.line.local(),
             session: self.line.session(),
+            server_name: OnceCell::new(),
         }
     }
 

@@ -119,7 +119,8 @@ fn move_in(worker: &Worker, room: &Room, ip: IpAddr, by: &str) -> bool {
             }
         };
         events::relocate(worker, &room.proxy, room.slot, change);
-        let name = room.server().map(|server| server.state.name()).unwrap_or_default();
+        let name = room.server().map(|server| server.state.name());
+        let name = name.as_deref().unwrap_or_default();
         let from = before.map_or_else(|| "(none)".to_owned(), |ip| ip.to_string());
         let proxy = room.proxy.name();
         let text = format!("{proxy}/{name} changed its IP from {from} to {ip} by {by}.");

@@ -30,11 +30,17 @@ fn leaders(shared: &Shared, server: &Server) -> usize {
     std::iter::successors(next(&server), next).count()
 }
 
-/// Makes the server that this one follows know it, and takes over its state.
+/// Adds a server to the followers of the one that it tracks, and gives it that one's state.
 pub fn introduce(shared: &Shared, proxy: &Proxy, server: &Server) {
+    let Some((_, leader)) = leader(shared, server) else { return };
+    leader.followers.push(At { backend: proxy.index, slot: server.state.slot() });
+    inherit(shared, proxy, server);
+}
+
+/// Gives a server the state of the one that it tracks.
+pub fn inherit(shared: &Shared, proxy: &Proxy, server: &Server) {
     let (Some((_, leader)), Some(back)) = (leader(shared, server), &proxy.back) else { return };
     let slot = server.state.slot();
-    leader.followers.push(At { backend: proxy.index, slot });
     server.checks_off.store(leader.checks_off.load(Relaxed), Relaxed);
     let admin = leader.state.state().1;
     let now = server.state.changed_ms();

@@ -18,6 +18,7 @@ use rules::RuleSet;
 use sample::regex::effort;
 use sample::{Facts as _, Side, TransactionRecord};
 use settings::Mode;
+use std::cell::OnceCell;
 use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
 use transport::stats::counters::{Block, Event, Metric};
@@ -574,6 +575,7 @@ pub fn show_unborn<T>(
         slot: None,
         server: None,
         stream: true,
+        server_name: OnceCell::new(),
     });
     worker.give_workspace(space);
     worker.give_notes(notes);

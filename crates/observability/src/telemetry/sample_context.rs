@@ -14,6 +14,7 @@ use engine::state::session::request_buffers;
 use engine::state::session::request_buffers::{Notes, Workspace};
 use engine::state::session::transaction::Transaction;
 use engine::state::worker::Worker;
+use balance::ServerName;
 use htx::{Head, HeaderId, Version};
 use rules::action::Track;
 use rules::{Context, Family, Limit, LogLevel};
@@ -24,6 +25,7 @@ use sample::{
     TransactionRecord, Value, VarName, WallTime,
 };
 use settings::Mode;
+use std::cell::OnceCell;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use table::{DataType, Entry, Key, Table};
@@ -49,6 +51,26 @@ pub struct View<'a> {
     pub server: Option<&'a ServerConn>,
     /// Whether there is a stream yet; rules on connections and sessions run before it.
     pub stream: bool,
+    /// The name of the server, once it was asked for.
+    pub server_name: OnceCell<ServerName>,
+}
+
+impl Transaction {
+    /// The transaction as expressions see it.
+    pub fn view(&mut self) -> View<'_> {
+        effort::open(self.notes.account());
+        View {
+            worker: &self.worker,
+            client: &self.client,
+            space: &mut self.space,
+            notes: &mut self.notes,
+            backend: self.backend.as_ref(),
+            slot: self.claim.as_ref().map(Claim::slot),
+            server: self.server.as_deref(),
+            stream: true,
+            server_name: OnceCell::new(),
+        }
+    }
 }
 
 impl View<'_> {
@@ -96,8 +118,8 @@ impl View<'_> {
         if let Some(applet) = self.notes.journal.applet {
             return Some(applet.as_bytes());
         }
-        let back = self.backend?.back.as_ref()?;
-        Some(back.servers.get(self.slot?)?.state.name().as_bytes())
+        let server = self.backend?.back.as_ref()?.servers.get(self.slot?)?;
+        Some(self.server_name.get_or_init(|| server.state.name()).as_bytes())
     }
 
     fn bind_name(&self) -> Option<&[u8]> {

@@ -11,6 +11,7 @@ use observability::telemetry::sample_context::View;
 use observability::telemetry::trace::points as trace;
 use rules::{Cursor, RuleSet, Rules, Verdict};
 use sample::regex::effort;
+use std::cell::OnceCell;
 use table::DataType;
 use transport::stats::counters::Metric;
 
@@ -90,7 +91,9 @@ fn judge(
         let worker = &client.worker;
         effort::open(notes.account());
         let (backend, slot, server, stream) = (None, None, None, false);
-        let mut view = View { worker, client, space, notes, backend, slot, server, stream };
+        let server_name = OnceCell::new();
+        let mut view =
+            View { worker, client, space, notes, backend, slot, server, stream, server_name };
         match set(section).evaluate(Cursor::default(), &mut view) {
             Verdict::Allow => break,
             // Nothing has been said on a connection that is refused this early: a reset costs

@@ -47,6 +47,7 @@ pub fn add(
         back.balancer.renew(slot, &settings.balance.name, settings.balance.id, worker.millis());
         server.renew(&settings);
         register.enter(server);
+        track::inherit(&worker.shared, proxy, server);
         begin(worker, proxy, back, slot);
         return Ok(slot);
     }

@@ -37,7 +37,7 @@ impl Register {
     /// Takes note of a server.
     pub fn enter(&mut self, server: &Server) {
         let slot = server.state.slot();
-        self.names.entry(server.state.shared_name()).or_insert(slot);
+        self.names.entry(server.state.name().share()).or_insert(slot);
         self.numbers.entry(server.state.id()).or_insert(slot);
     }
 
@@ -84,8 +84,9 @@ impl Register {
     /// Takes note of a server's end.
     pub fn leave(&mut self, server: &Server) {
         let slot = server.state.slot();
-        if self.named(server.state.name()) == Some(slot) {
-            self.names.remove(server.state.name());
+        let name = server.state.name();
+        if self.named(&name) == Some(slot) {
+            self.names.remove(&*name);
         }
         if self.numbers.get(&server.state.id()) == Some(&slot) {
             self.numbers.remove(&server.state.id());

@@ -64,7 +64,7 @@ fn names(tx: &Transaction, anon: Anon, out: &mut String) {
         put(out, format_args!(" be={}", anon.word(backend.name())));
     }
     if let Some(claim) = &tx.claim {
-        put(out, format_args!(" srv={}", anon.word(claim.server().state.name())));
+        put(out, format_args!(" srv={}", anon.word(&claim.server().state.name())));
     }
 }
 

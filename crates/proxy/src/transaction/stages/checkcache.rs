@@ -27,12 +27,12 @@ pub(crate) fn check(tx: &mut Transaction) -> Result<(), Failure> {
         return Ok(());
     }
     accounting::count_both(tx, Metric::DeniedResponses);
-    let mut name = "<STATS>";
     let server = tx.claim.as_ref().map(|claim| claim.server());
     if let Some(server) = &server {
         server.counters.of(tx.worker.thread.index).count(Metric::DeniedResponses);
-        name = server.state.name();
     }
+    let name = server.map(|server| server.state.name());
+    let name = name.as_deref().unwrap_or("<STATS>");
     let text = format!(
         "Blocking cacheable cookie in response from instance {}, server {name}.",
         backend.name()

@@ -20,7 +20,7 @@ const MAX_STORES: usize = 8;
 /// What tables of this kind remember a server by.
 fn key_of(server: &Server, kind: ServerKey) -> Arc<str> {
     match kind {
-        ServerKey::Name => server.state.shared_name(),
+        ServerKey::Name => server.state.name().share(),
         ServerKey::Address => match &server.location.now().address {
             Address::Inet(address) => address.to_string().into(),
             Address::Unix(path) => path.to_string_lossy().into(),
@@ -102,7 +102,7 @@ fn server_of(back: &Back, entry: &Entry, kind: ServerKey, now: u64) -> Option<us
     let by_id = |server: &Server| Some(u64::from(server.state.id())) == id;
     let Some(key) = entry.server_key() else { return back.servers.slot_of(by_id) };
     let by_key = |server: &Server| match kind {
-        ServerKey::Name => server.state.name() == &*key,
+        ServerKey::Name => server.state.name() == *key,
         ServerKey::Address => *key_of(server, kind) == *key,
     };
     // Mostly the number says it too, and comparing numbers is quick.
