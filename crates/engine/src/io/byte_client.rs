@@ -25,13 +25,24 @@ pub enum Trouble {
     Broken(io::Error),
 }
 
+/// Why nothing more is received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum InputEnd {
+    /// The peer has closed its side.
+    Closed,
+    /// The connection was reset, or failed otherwise, behind the bytes that came.
+    Broken,
+    /// The buffer is full.
+    Full,
+}
+
 /// The connection, and the time that is left for it.
 pub struct Line {
     worker: Rc<Worker>,
     socket: Option<Transport>,
     input: Buf,
-    /// Nothing more will come.
-    ended: bool,
+    /// Why nothing more will come.
+    end: Option<InputEnd>,
     linger: bool,
     deadline: Tick,
     connect_ms: u32,
@@ -47,7 +58,7 @@ impl Line {
         Self {
             socket: None,
             input: worker.buffers.take_anyway(),
-            ended: false,
+            end: None,
             linger: false,
             deadline: worker.thread.tick().plus_ms(connect_ms),
             connect_ms,
@@ -69,7 +80,7 @@ impl Line {
         how: &ConnectOptions,
     ) -> Result<(), Trouble> {
         self.hang_up();
-        (self.ended, self.linger) = (false, linger);
+        (self.end, self.linger) = (None, linger);
         self.forget();
         if self.answer_ms.is_some() {
             self.deadline = self.now().plus_ms(self.connect_ms);
@@ -146,20 +157,20 @@ impl Line {
     /// # Errors
     /// The connection broke before anything came.
     pub fn read(&mut self) -> Result<(), Trouble> {
-        while !self.ended {
+        while self.end.is_none() {
             if self.input.room() == 0 {
-                self.ended = true;
+                self.end = Some(InputEnd::Full);
                 break;
             }
             let Some(socket) = &self.socket else { break };
             match socket.recv(self.input.space()) {
-                Ok(0) => self.ended = true,
+                Ok(0) => self.end = Some(InputEnd::Closed),
                 Ok(count) => self.input.filled(count),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if self.input.is_empty() => return Err(Trouble::Broken(error)),
                 // What came before it is worth a look.
-                Err(_) => self.ended = true,
+                Err(_) => self.end = Some(InputEnd::Broken),
             }
         }
         Ok(())
@@ -188,7 +199,12 @@ impl Line {
 
     /// Whether nothing more will come, or nothing more fits.
     pub fn has_ended(&self) -> bool {
-        self.ended
+        self.end.is_some()
+    }
+
+    /// Why nothing more will come.
+    pub fn end(&self) -> Option<InputEnd> {
+        self.end
     }
 
     /// Has a SOCKS4 proxy at the other end pass the connection on.
@@ -204,7 +220,7 @@ impl Line {
                 let denied = || io::Error::other("SOCKS4 Proxy deny the request");
                 return if granted { Ok(()) } else { Err(Trouble::Broken(denied())) };
             }
-            if self.ended {
+            if self.has_ended() {
                 let text = "SOCKS4 Proxy handshake aborted by server";
                 return Err(Trouble::Broken(io::Error::other(text)));
             }

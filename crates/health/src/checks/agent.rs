@@ -52,17 +52,8 @@ async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8
         line.send(&question).await?;
         loop {
             line.read()?;
-            let said = line.received();
-            if let Some(end) = said.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
-                return Ok(Ok(said[..end].to_vec()));
-            }
-            if line.has_ended() && said.is_empty() {
-                let info = "TCPCHK got an empty response at step 2";
-                return Ok(Err(result::plain(CheckStatus::L7Response, info)));
-            }
-            if line.has_ended() {
-                // The end of the connection ends the line as well.
-                return Ok(Ok(said.to_vec()));
+            if let Some(answer) = answer(line.received(), line.end()) {
+                return Ok(answer);
             }
             line.wait_for_more().await?;
         }
@@ -71,6 +62,26 @@ async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8
         Trouble::Late => Err(result::plain(CheckStatus::L7Timeout, "")),
         Trouble::Broken(error) => Err(result::broken(&error)),
     }))
+}
+
+/// The line in the bytes that an agent has sent, or the result of a check without one; `None`:
+/// more has to come. As in HAProxy, the close of a connection ends a line, but a reset does not,
+/// and the end of a line is not looked for behind a NUL.
+fn answer(said: &[u8], end: Option<InputEnd>) -> Option<Result<Vec<u8>, CheckResult>> {
+    let text = said.split(|byte| *byte == 0).next().unwrap_or_default();
+    if let Some(end) = text.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
+        return Some(Ok(text[..end].to_vec()));
+    }
+    let incomplete = |status| Err(result::plain(status, "Ignoring incomplete line from agent"));
+    Some(match end? {
+        InputEnd::Closed if said.is_empty() => {
+            let info = "TCPCHK got an empty response at step 2";
+            Err(result::plain(CheckStatus::L7Response, info))
+        }
+        InputEnd::Closed => Ok(said.to_vec()),
+        InputEnd::Broken => incomplete(CheckStatus::SocketError),
+        InputEnd::Full => incomplete(CheckStatus::L7Timeout),
+    })
 }
 
 /// What one line asks for.

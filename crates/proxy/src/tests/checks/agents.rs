@@ -6,7 +6,7 @@ use crate::testing::{Origin, World};
 use balance::{Admin, CheckStatus, OpState};
 use health::checks::agent::Orders;
 use settings::{Agent, Check, Server};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Barrier, Mutex};
 
@@ -134,6 +134,37 @@ fn a_line_of_an_agent_ends_with_the_connection_too() {
 }
 
 #[test]
+fn an_incomplete_line_of_an_agent_changes_nothing() {
+    const INFO: &str = "Ignoring incomplete line from agent";
+    let origin = |reset: bool, bytes: Vec<u8>| {
+        Origin::new(move |mut stream, _| {
+            let _ = stream.write_all(&bytes);
+            if reset {
+                // A close with bytes that were not read resets the connection.
+                let _ = stream.read_exact(&mut [0]);
+            } else {
+                let _ = stream.read_to_end(&mut Vec::new());
+            }
+        })
+    };
+    for (reset, bytes, status) in [
+        (true, b"down".to_vec(), CheckStatus::SocketError),
+        (true, b"up 50%".to_vec(), CheckStatus::SocketError),
+        (false, [&b"down#"[..], &[b'x'; 20_000]].concat(), CheckStatus::L7Timeout),
+        (false, [&b"down "[..], &[b' '; 20_000], b"\n"].concat(), CheckStatus::L7Timeout),
+    ] {
+        let agent = Speaker { says: Arc::default(), origin: origin(reset, bytes) };
+        let mut server = server(&agent);
+        server.agent.as_mut().unwrap().send = b"two bytes or more".to_vec();
+        let world = patient_world(server);
+        let state = &world.backend("be").servers[0].state;
+        let last = || state.agent_record().last;
+        world.until("it is ignored", || (last().status, &*last().info) == (status, INFO));
+        assert_eq!((state.state().0, state.user_weight()), (OpState::Running, 40));
+    }
+}
+
+#[test]
 fn an_agent_that_cannot_be_understood_changes_nothing() {
     for (says, status, info) in [
         ("foobar\n", CheckStatus::Checked, "agent reports an error : foobar"),
@@ -182,7 +213,7 @@ fn agents_are_told_something_and_can_be_left_alone() {
     let record = heard.clone();
     let origin = Origin::new(move |mut stream, _| {
         let mut told = [0; 6];
-        if std::io::Read::read_exact(&mut stream, &mut told).is_ok() {
+        if stream.read_exact(&mut told).is_ok() {
             record.lock().unwrap().extend(told);
         }
         let _ = stream.write_all(b"up\n");
