@@ -440,6 +440,23 @@ fn a_command_gives_a_server_with_an_address_a_name() {
     assert!(weir.cli("set server b/t fqdn app.test").contains("no resolution is configured"));
 }
 
+#[test]
+fn a_server_without_resolvers_gets_no_name_from_a_command() {
+    let (dns, log) = (NameServer::new(), LogReceiver::new());
+    dns.say("app.test A", Says::Records(&["127.0.0.2"]));
+    let back = format!("{NONE} server s app.test:80\nbackend other\n server u 127.0.0.1:80\n");
+    let weir = setup(&dns, &log, "", "", &back).start();
+    address(&weir, "s", "127.0.0.2");
+    let refused = "set server <b>/<s> fqdn failed because no resolution is configured.";
+    for name in ["app.test", "127.0.0.1", "bad..x"] {
+        assert_eq!(weir.cli(&format!("set server other/u fqdn {name}")).trim(), refused, "{name}");
+    }
+    assert_eq!(state(&weir, "u", &["srv_addr", "srv_fqdn", "srv_admin_state"]), "127.0.0.1 - 0");
+    let said = weir.cli("add server other/v 127.0.0.1:81");
+    assert!(said.contains("New server registered."), "{said}");
+    assert_eq!(weir.cli("set server other/v fqdn app.test").trim(), refused);
+}
+
 /// A server's place as a service tells it, and why it rests.
 const PLACE: [&str; 3] = ["srv_addr", "srv_port", "srv_admin_state"];
 
