@@ -160,6 +160,25 @@ fn expect_is_for_the_server_to_answer() {
 }
 
 #[test]
+fn only_the_expectation_that_is_met_is_kept_from_the_server() {
+    let origin = Origin::answering(reply("200 OK", ""));
+    let log = LogReceiver::new();
+    let text = "    option http-buffer-request\n    server s <origin>";
+    let weir = Setup::http("", text).between(&origin, &log);
+    for fields in
+        ["Expect: 100-continue\r\nExpect: 100-continue, x\r\n", "Expect: 100-continue, y\r\n"]
+    {
+        let mut client = weir.web();
+        client.send(format!("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n{fields}\r\n"));
+        assert_eq!(client.head().start, "HTTP/1.1 100 Continue");
+        client.send("data");
+        assert_eq!(client.response().status(), 200);
+    }
+    assert_eq!(origin.request(0).all("expect").collect::<Vec<_>>(), ["100-continue, x"]);
+    assert_eq!(origin.request(1).all("expect").collect::<Vec<_>>(), ["y"]);
+}
+
+#[test]
 fn interim_responses_are_passed_on() {
     let origin = Origin::new(|mut peer| {
         while peer.request().is_some() {

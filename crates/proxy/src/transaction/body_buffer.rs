@@ -191,7 +191,7 @@ fn encourage(tx: &mut Transaction) {
     if tx.request_body.is_empty() || !h1::expects_continue(&tx.space.request) {
         return;
     }
-    tx.space.request.remove(b"expect");
+    h1::remove_met_expectation(&mut tx.space.request);
     let down = &mut tx.space.down;
     tx.client.mux.encourage(&mut down.outbox.bytes);
     // What cannot be written now goes before the answer.

@@ -4,6 +4,7 @@ use htx::Head;
 use wire::h1::Exceptions;
 
 use super::exchange::{exchange, settings};
+use crate::h1::remove_met_expectation;
 use crate::h1::{CheckedBody, ConnectionMode, H1Conn, HeadStep, expects_continue};
 use crate::{Fault, Side};
 
@@ -320,5 +321,25 @@ fn expectations_are_seen() {
     let (_, head) = receive("PUT / HTTP/1.1\r\nExpect: 100-Continue\r\n\r\n").unwrap();
     assert!(expects_continue(&head));
     let (_, head) = receive("PUT / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n").unwrap();
+    assert!(!expects_continue(&head));
+}
+
+#[test]
+fn expectation_that_is_met_is_removed_and_others_stay() {
+    for (fields, left) in [
+        ("Expect: 100-continue\r\n", &[][..]),
+        ("Expect: 100-CONTINUE, x\r\n", &["x"]),
+        ("Expect: 100-continue\r\nExpect: 100-continue, x\r\n", &["100-continue, x"]),
+        ("Expect: 100-continue\r\nExpect: 100-continue\r\n", &["100-continue"]),
+        ("Expect: x\r\nExpect: 100-continue\r\n", &["x"]),
+        ("Expect: a=\"100-continue,\", 100-continue,b\r\n", &["a=\"100-continue,\", b"]),
+    ] {
+        let (_, mut head) = receive(&format!("PUT / HTTP/1.1\r\n{fields}\r\n")).unwrap();
+        assert!(expects_continue(&head), "{fields}");
+        remove_met_expectation(&mut head);
+        let values: Vec<_> = head.all(b"expect").map(|field| field.value.to_vec()).collect();
+        assert_eq!(values, left.iter().map(|it| it.as_bytes()).collect::<Vec<_>>(), "{fields}");
+    }
+    let (_, head) = receive("PUT / HTTP/1.1\r\nExpect: 100-continue;q=1\r\n\r\n").unwrap();
     assert!(!expects_continue(&head));
 }
