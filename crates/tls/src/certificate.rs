@@ -19,6 +19,8 @@ pub struct Certificate {
     pub(crate) leaf: X509,
     /// The intermediate certificates between this one and its authority.
     pub(crate) chain: Vec<X509>,
+    /// The file of the chain, if that came from another one (`issuers-chain-path`).
+    pub(crate) chain_file: Option<Arc<str>>,
     pub(crate) key: Arc<Key>,
     pub(crate) kind: KeyKind,
     /// The host names that it is for: alternative names, then common names.
@@ -93,6 +95,7 @@ impl IntermediateCache {
 pub(crate) struct CertificateDraft {
     pub(crate) leaf: Option<X509>,
     pub(crate) chain: Vec<X509>,
+    pub(crate) chain_file: Option<Arc<str>>,
     pub(crate) key: Option<Arc<Key>>,
     pub(crate) dh: Option<dh::Shared>,
     pub(crate) ocsp: Option<Vec<u8>>,
@@ -115,6 +118,7 @@ impl CertificateDraft {
         Self {
             leaf: Some(certificate.leaf.clone()),
             chain: certificate.chain.clone(),
+            chain_file: certificate.chain_file.clone(),
             key: Some(certificate.key.clone()),
             dh: certificate.dh.clone(),
             ocsp: certificate.staple.as_ref().map(|staple| staple.response().to_vec()),
@@ -148,6 +152,7 @@ impl CertificateDraft {
         let mut blocks = blocks(text);
         self.leaf = Some(read_block(blocks.next()?).ok()?);
         self.chain = blocks.map(|block| links.read(block)).collect::<Option<_>>()?;
+        self.chain_file = None;
         self.key = Key::read(text).map(Arc::new);
         let has_dh = text.windows(DH.len()).any(|part| part == DH);
         self.dh = has_dh.then(|| dh::read(text)).flatten();
@@ -170,6 +175,7 @@ impl CertificateDraft {
             common_dh: exchange.of(&leaf, kind).filter(|_| self.dh.is_none()),
             leaf,
             chain: self.chain,
+            chain_file: self.chain_file,
             key,
             dh: self.dh,
             staple,

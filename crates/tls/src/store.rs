@@ -138,8 +138,16 @@ impl Store {
 
     /// Takes the chain in the text of a file, for certificates that come without one
     /// (`issuers-chain-path`). `false`: there is none.
-    pub fn add_issuers(&mut self, text: &[u8]) -> bool {
-        self.issuers.add(text)
+    pub fn add_issuers(&mut self, name: &str, text: &[u8]) -> bool {
+        self.issuers.add(name, text)
+    }
+
+    /// Gives a draft that has no chain of its own the one of its issuer.
+    pub(crate) fn complete_chain(&self, draft: &mut CertificateDraft) {
+        let leaf = draft.leaf.as_ref().filter(|_| draft.chain.is_empty());
+        if let Some((file, chain)) = leaf.and_then(|leaf| self.issuers.chain_of(leaf)) {
+            (draft.chain_file, draft.chain) = (Some(file), chain);
+        }
     }
 
     /// The keys of a file that a line names: lines that name the same one share them.
@@ -164,9 +172,7 @@ impl Store {
         mut draft: CertificateDraft,
         name: &str,
     ) -> Result<Certificate, Flaw> {
-        if let Some(leaf) = draft.leaf.as_ref().filter(|_| draft.chain.is_empty()) {
-            draft.chain = self.issuers.chain_of(leaf);
-        }
+        self.complete_chain(&mut draft);
         let certificate = draft.complete(name, &self.exchange)?;
         Ok(Certificate { keeps_roots: self.extras.keeps_roots, ..certificate })
     }

@@ -75,7 +75,28 @@ fn chains_are_completed() {
         std::fs::create_dir(setup.path("chains")).expect("a new directory");
         let weir = setup.file("chains/issuer.pem", &issuer.certificate()).start();
         let client = Secure::connect(weir.address("web"), "a.test");
-        client.0.ssl().peer_cert_chain().expect("a chain").len()
+        let links = client.0.ssl().peer_cert_chain().expect("a chain").len();
+        let name = weir.path("a.pem").display().to_string();
+        let file = |name: &str| {
+            let shown = weir.cli(&format!("show ssl cert {name}"));
+            let line = shown.lines().nth(2).and_then(|line| line.strip_prefix("Chain Filename: "));
+            let line = line.map(str::to_owned);
+            assert_eq!(line.is_some(), shown.contains("Chain Subject: "), "{shown}");
+            line
+        };
+        let chain = weir.path("chains/issuer.pem").display().to_string();
+        let expected = (links > 1).then_some(chain);
+        assert_eq!(file(&name), expected);
+        // A new certificate of a transaction is shown with the chain that it will have.
+        let text = server.pem();
+        weir.cli(&format!("set ssl cert {name} <<\n{text}\n"));
+        assert_eq!(file(&format!("*{name}")), expected);
+        // One that brings its chain along is not.
+        let text = server.pem() + &issuer.certificate();
+        weir.cli(&format!("set ssl cert {name} <<\n{text}\n"));
+        let shown = weir.cli(&format!("show ssl cert *{name}"));
+        assert!(shown.contains("Chain Subject: ") && !shown.contains("Chain Filename"), "{shown}");
+        links
     };
     assert_eq!(links(""), 1);
     assert_eq!(links("issuers-chain-path <dir>/chains"), 2);

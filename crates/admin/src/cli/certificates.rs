@@ -53,6 +53,10 @@ pub(super) fn listing(ongoing: Option<String>, names: Vec<String>) -> String {
 
 fn text(shown: &ShownCertificate) -> String {
     let mut out = format!("Status: {}\n", shown.status.name());
+    if let Some(file) = &shown.chain_file {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "Chain Filename: {file}");
+    }
     if let Some(details) = &shown.certificate {
         describe(details, &mut out);
     }

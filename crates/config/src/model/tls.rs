@@ -80,8 +80,8 @@ pub struct TlsProcess {
     pub dh_file: Option<Vec<u8>>,
     /// `tune.ssl.default-dh-param`: the most bits; 0 for none.
     pub default_dh: u32,
-    /// `issuers-chain-path`: the texts of its files.
-    pub issuers: Vec<Vec<u8>>,
+    /// `issuers-chain-path`: the names of its files and their texts.
+    pub issuers: Vec<(String, Vec<u8>)>,
     /// `tune.ssl.*`
     pub defaults: tls::Defaults,
 }

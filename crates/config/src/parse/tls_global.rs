@@ -210,10 +210,10 @@ fn issuers(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     paths.sort();
     for path in paths.iter().filter(|path| !matches!(cx.files.list(path), Ok(Some(_)))) {
         let read = cx.files.read(path).ok();
-        match read.filter(|text| tls::Store::default().add_issuers(text)) {
-            Some(text) => global.tls.issuers.push(text),
+        let name = path.display().to_string();
+        match read.filter(|text| tls::Store::default().add_issuers(&name, text)) {
+            Some(text) => global.tls.issuers.push((name, text)),
             None => {
-                let name = path.display();
                 let message =
                     format!("unable to load issuers-chain {name} : pem certificate not found.");
                 cx.warn(args, 1, message);

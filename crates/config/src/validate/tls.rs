@@ -43,8 +43,8 @@ pub(super) fn proxies(proxies: &mut [DraftProxy], context: &TlsContext, cx: &mut
 fn store(process: &TlsProcess) -> Store {
     let mut store = Store::new(process.extras);
     store.set_dh(process.dh_file.as_deref(), process.default_dh);
-    for text in &process.issuers {
-        store.add_issuers(text);
+    for (name, text) in &process.issuers {
+        store.add_issuers(name, text);
     }
     store
 }

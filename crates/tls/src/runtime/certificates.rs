@@ -16,6 +16,8 @@ pub struct ShownCertificate {
     pub status: Status,
     /// Itself; `None` if it is empty.
     pub certificate: Option<Details>,
+    /// The file of the chain, if that came from another one (`issuers-chain-path`).
+    pub chain_file: Option<Arc<str>>,
     /// The chain.
     pub chain: Vec<Link>,
     /// The OCSP certificate id in hexadecimal; `None` without an OCSP response.
@@ -55,21 +57,26 @@ impl Runtime {
             return Some(ShownCertificate {
                 status: Status::Empty,
                 certificate: None,
+                chain_file: None,
                 chain: Vec::new(),
                 staple: None,
             });
         };
         let status = if self.uses(name) { Status::Used } else { Status::Unused };
         let staple = certificate.staple.as_deref().map(id_of);
-        Some(shown(status, &certificate.leaf, &certificate.chain, staple))
+        let chain = (certificate.chain_file.clone(), &*certificate.chain);
+        Some(shown(status, &certificate.leaf, chain, staple))
     }
 
     /// The content of a certificate in the open transaction.
     pub fn drafted_certificate(&self, name: &str) -> Option<ShownCertificate> {
         let ongoing = self.certificate.lock();
         let (_, draft) = ongoing.as_ref().filter(|(about, _)| about == name)?;
+        let mut draft = draft.clone();
+        self.store.complete_chain(&mut draft);
         let leaf = draft.leaf.as_ref()?;
-        Some(shown(Status::Unused, leaf, &draft.chain, draft.staple().as_ref().map(id_of)))
+        let chain = (draft.chain_file.clone(), &*draft.chain);
+        Some(shown(Status::Unused, leaf, chain, draft.staple().as_ref().map(id_of)))
     }
 
     /// The answer of its authority that a certificate is shown with, DER: `drafted`, that a
@@ -243,9 +250,14 @@ impl Runtime {
     }
 }
 
-fn shown(status: Status, leaf: &X509, chain: &[X509], staple: Option<String>) -> ShownCertificate {
+fn shown(
+    status: Status,
+    leaf: &X509,
+    (chain_file, chain): (Option<Arc<str>>, &[X509]),
+    staple: Option<String>,
+) -> ShownCertificate {
     let chain = chain.iter().map(|link| Link::of(link)).collect();
-    ShownCertificate { status, certificate: Some(Details::of(leaf)), chain, staple }
+    ShownCertificate { status, certificate: Some(Details::of(leaf)), chain_file, chain, staple }
 }
 
 fn id_of(staple: &Staple) -> String {

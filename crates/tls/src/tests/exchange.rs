@@ -128,7 +128,7 @@ fn chains_are_completed() {
     whole.extend(make(&["own"], ecdsa(), None).certificate());
     let files = Memory::default().with("a.pem", leaf.pem()).with("b.pem", whole);
     let mut store = Store::default();
-    assert!(store.add_issuers(&issuer.certificate()));
+    assert!(store.add_issuers("issuer.pem", &issuer.certificate()));
     let shown = |name: &str| {
         let line = bind(&[name], Options::default());
         chain(&Acceptor::new(line, Defaults::default(), &store, &files).unwrap(), None).unwrap()
