@@ -9,7 +9,7 @@ use table::{Entry, Table};
 mod record;
 mod tls;
 
-pub use record::TransactionRecord;
+pub use record::{ServerPath, TransactionRecord};
 pub use tls::{CertificateFact, Hop, NamePart, Offered, Owner, TlsFact};
 
 /// Names that belong to the transaction at hand.

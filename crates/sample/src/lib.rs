@@ -45,8 +45,8 @@ pub use error::closest;
 pub use expr::Expr;
 pub use facts::{CertificateFact, Hop, NamePart, Offered, Owner, TlsFact};
 pub use facts::{
-    Count, Facts, Name, NoFacts, Number, ServerCount, Side, TcpState, Text, TransactionRecord,
-    WallTime,
+    Count, Facts, Name, NoFacts, Number, ServerCount, ServerPath, Side, TcpState, Text,
+    TransactionRecord, WallTime,
 };
 pub use logformat::{LogFormat, LogStyle};
 pub use name_reference::{NameReference, ReferenceTarget};

@@ -574,6 +574,71 @@ fn the_default_line_is_written_when_a_request_is_complete_or_a_session_accepted(
 }
 
 #[test]
+fn servers_at_paths_and_servers_that_refuse_are_logged() {
+    let log = LogReceiver::new();
+    let text = "defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
+                timeout server 5s\n    retries 0\n    log <log> format raw local0\n    \
+                log-format \"%bi %bp %si %sp %s\"\n\
+                frontend web\n    bind <web>\n    use_backend %[path,field(2,/)]\n    http-request return status 200 if { path /own }\n\
+                frontend inner\n    bind unix@<dir>/inner.sock\n    log-format inner\n    \
+                http-request return status 200\n\
+                backend path\n    server s <dir>/inner.sock\n\
+                backend absent\n    server s <dir>/absent.sock\n\
+                backend refused\n    server s <nobody>\n\
+                backend none\n";
+    let nobody = nobody();
+    let weir = Setup::new(text).with("log", log.address()).with("nobody", nobody).start();
+    let refused = format!("- - {} {} s", nobody.ip(), nobody.port());
+    for (target, line) in [
+        ("/path", "unix 0 unix 0 s"),
+        ("/absent", "- - unix 0 s"),
+        ("/refused", &*refused),
+        ("/none", "- - - - <NOSRV>"),
+        ("/own", "- - - - <NOSRV>"),
+    ] {
+        weir.web().get(target);
+        let told = loop {
+            let told = log.line();
+            if told.trim_end() != "inner" {
+                break told;
+            }
+        };
+        assert_eq!(told.trim_end(), line, "{target}");
+    }
+}
+
+/// The line of the default format is one of a session that begins.
+#[test]
+fn connections_that_fail_before_a_session_have_no_line_of_the_default_format() {
+    let log = LogReceiver::new();
+    let text = "defaults\n    mode http\n    timeout client 5s\n    log <log> format raw local0\n\
+                frontend plain\n    bind <plain> accept-proxy\n    http-request return status 200\n\
+                frontend logged\n    option httplog\n    bind <logged> accept-proxy\n\
+                frontend own\n    error-log-format \"own %f\"\n    bind <own> accept-proxy\n";
+    let weir = Setup::new(text).with("log", log.address()).start();
+    let foreign = "Received something which does not look like a PROXY protocol header";
+    for (listener, line) in [("plain", None), ("logged", Some(foreign)), ("own", Some("own own"))] {
+        let mut client = weir.connect(listener);
+        client.send("GET / HTTP/1.1\r\n\r\n");
+        client.expect_end();
+        if let Some(line) = line {
+            // A line of the listener before would be here first.
+            let told = log.line();
+            assert!(told.trim_end().ends_with(line), "{told}");
+        }
+    }
+    let mut client = weir.connect("plain");
+    client.send("PROXY UNKNOWN\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.response().status(), 200);
+    assert!(log.line().starts_with("Connect from "));
+    let mut client = weir.connect("logged");
+    client.send("PRO");
+    client.half_close();
+    client.expect_end();
+    assert!(log.line().trim_end().ends_with("Truncated PROXY protocol header received"));
+}
+
+#[test]
 fn clients_of_unix_sockets_are_logged_with_the_number_of_their_listener() {
     let log = LogReceiver::new();
     for (format, path, expected) in [

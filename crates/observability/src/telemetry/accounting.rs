@@ -14,11 +14,13 @@ pub(crate) use engine::state::session::transaction::Entered;
 use engine::state::session::transaction::Transaction;
 use engine::state::thread_handle::LocalProxy;
 use htx::HeaderId;
+use reactor::Address;
 use rules::RuleSet;
 use sample::regex::effort;
-use sample::{Facts as _, Side, TransactionRecord};
 use settings::Mode;
+use sample::{Facts as _, ServerPath, Side, TransactionRecord};
 use std::cell::OnceCell;
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
 use transport::stats::counters::{Block, Event, Metric};
@@ -491,6 +493,19 @@ pub fn by_applet(tx: &mut Transaction, name: &'static str, whole: bool) {
     }
 }
 
+/// Whether the server that a request has been sent to, or was to be, has a path; its address
+/// otherwise.
+fn target(tx: &Transaction) -> (ServerPath, Option<SocketAddr>) {
+    let connected = tx.server.is_some();
+    let tried = connected || tx.notes.journal.queued > 0;
+    let Some(claim) = tx.claim.as_ref().filter(|_| tried) else { return Default::default() };
+    match &claim.server().location.now().address {
+        Address::Unix(_) if connected => (ServerPath::Connected, None),
+        Address::Unix(_) => (ServerPath::Server, None),
+        address => (ServerPath::None, address.inet()),
+    }
+}
+
 /// Brings the record up to date, for logs and for rules whose formats name log variables.
 pub fn fill_record(tx: &mut Transaction, early: bool) {
     tx.notes.used = true;
@@ -502,6 +517,8 @@ pub fn fill_record(tx: &mut Transaction, early: bool) {
         (server.local(), server.destination())
     };
     let server_ends = tx.server.as_deref().map(ends);
+    let reached = server_ends.is_some_and(|(_, server)| server.is_some());
+    let (path, target) = if reached { Default::default() } else { target(tx) };
     let encrypted = tx.client.session().is_some();
     // Rules of a response that is on its way see its status.
     let coming = tx.space.response.status();
@@ -510,7 +527,8 @@ pub fn fill_record(tx: &mut Transaction, early: bool) {
     record.client = source;
     record.encrypted = encrypted;
     record.frontend = local;
-    (record.backend_source, record.server) = server_ends.unwrap_or_default();
+    (record.backend_source, record.server) = server_ends.unwrap_or((None, target));
+    record.path = path;
     record.accepted = wall(journal.began_wall);
     let handshake = tx.client.handshake();
     let idle = journal.first_byte.saturating_sub(journal.began + handshake);

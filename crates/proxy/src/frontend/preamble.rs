@@ -129,6 +129,7 @@ impl Opening<'_> {
                     self.transport.want_read();
                     thread.scheduler().wait(self.deadline).await;
                 }
+                Err(_) if !self.input.is_empty() => return Err(Problem::Truncated),
                 Err(_) => return Err(Problem::Broken),
             }
         }

@@ -14,6 +14,9 @@ pub struct TransactionRecord {
     pub backend_source: Option<SocketAddr>,
     /// The server's end (`%si`, `%sp`).
     pub server: Option<SocketAddr>,
+    /// Whether the server is at a path, and whether a connection to that stands: both ends are
+    /// `unix` with port 0 then.
+    pub path: ServerPath,
     /// When the connection was accepted (`%t`, `%T`, `%Tl`, `%Ts`, `%ms`).
     pub accepted: WallTime,
     /// When the request's first byte arrived (`%tr`, `%trg`, `%trl`).
@@ -86,6 +89,18 @@ pub struct TransactionRecord {
     pub encrypted: bool,
 }
 
+/// A server at a path, as log formats see it.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum ServerPath {
+    /// The server has an address, or there is none.
+    #[default]
+    None,
+    /// The server has a path.
+    Server,
+    /// A connection to the path was made.
+    Connected,
+}
+
 impl Default for TransactionRecord {
     fn default() -> Self {
         TransactionRecord {
@@ -93,6 +108,7 @@ impl Default for TransactionRecord {
             frontend: None,
             backend_source: None,
             server: None,
+            path: ServerPath::None,
             accepted: WallTime::default(),
             requested: WallTime::default(),
             handshake_ms: 0,

@@ -3,7 +3,9 @@
 use super::encode::Flags;
 use crate::calendar::Date;
 use crate::cast::{write_address, write_int, write_padded};
-use crate::facts::{Facts, Hop, Name, Number, Side, TlsFact, TransactionRecord, WallTime};
+use crate::facts::{
+    Facts, Hop, Name, Number, ServerPath, Side, TlsFact, TransactionRecord, WallTime,
+};
 use crate::value::Value;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -67,8 +69,8 @@ pub const TAGS: &[Tag] = &[
     any("ac", "Connections of the process.", |f, _, out| number(f, out, |r| r.process_connections.into())),
     any("b", "Backend.", |f, flags, out| flags.plain(f.name(Name::Backend).or(f.name(Name::Frontend)), out)),
     any("bc", "Connections of the backend.", |f, _, out| number(f, out, |r| r.backend_connections.into())),
-    any("bi", "Source address of the server connection.", |f, flags, out| address(record(f).and_then(|r| r.backend_source), flags, out)),
-    any("bp", "Source port of the server connection.", |f, flags, out| port(record(f).and_then(|r| r.backend_source), flags, out)),
+    any("bi", "Source address of the server connection.", |f, flags, out| far_address(f, source_end, flags, out)),
+    any("bp", "Source port of the server connection.", |f, flags, out| far_port(f, source_end, flags, out)),
     any("bq", "Place in the backend's queue.", |f, _, out| number(f, out, |r| r.backend_queue.into())),
     any("ci", "Client address.", |f, flags, out| near_address(f, client(f), flags, out)),
     any("cp", "Client port.", |f, flags, out| near_port(f, client(f), flags, out)),
@@ -89,8 +91,8 @@ pub const TAGS: &[Tag] = &[
     any("rt", "Number of the request.", |f, flags, out| hexable(f, flags, out, |r| r.request_count)),
     any("s", "Server.", server),
     any("sc", "Connections of the server.", |f, _, out| number(f, out, |r| r.server_connections.into())),
-    any("si", "Server address.", |f, flags, out| address(record(f).and_then(|r| r.server), flags, out)),
-    any("sp", "Server port.", |f, flags, out| port(record(f).and_then(|r| r.server), flags, out)),
+    any("si", "Server address.", |f, flags, out| far_address(f, server_end, flags, out)),
+    any("sp", "Server port.", |f, flags, out| far_port(f, server_end, flags, out)),
     any("sq", "Place in the server's queue.", |f, _, out| number(f, out, |r| r.server_queue.into())),
     any("sslc", "TLS cipher.", |f, flags, out| secure(f, TlsFact::Cipher, flags, out)),
     any("sslv", "TLS version.", |f, flags, out| secure(f, TlsFact::Version, flags, out)),
@@ -226,6 +228,33 @@ fn near_port(facts: &dyn Facts, known: Option<SocketAddr>, flags: Flags, out: &m
     match listener(facts).filter(|_| known.is_none()) {
         Some(number) => write_int(out, number),
         None => port(known, flags, out),
+    }
+}
+
+/// An end of the server's connection: its address, or whether it is one of a unix socket.
+type FarEnd = fn(&TransactionRecord) -> (Option<SocketAddr>, bool);
+
+fn source_end(record: &TransactionRecord) -> (Option<SocketAddr>, bool) {
+    (record.backend_source, record.path == ServerPath::Connected)
+}
+
+fn server_end(record: &TransactionRecord) -> (Option<SocketAddr>, bool) {
+    (record.server, record.path != ServerPath::None)
+}
+
+/// An address of the server's connection.
+fn far_address(facts: &dyn Facts, end: FarEnd, flags: Flags, out: &mut Vec<u8>) {
+    match record(facts).map(end) {
+        Some((None, true)) => flags.plain(Some(b"unix"), out),
+        end => address(end.and_then(|(address, _)| address), flags, out),
+    }
+}
+
+/// A port of the server's connection.
+fn far_port(facts: &dyn Facts, end: FarEnd, flags: Flags, out: &mut Vec<u8>) {
+    match record(facts).map(end) {
+        Some((None, true)) => write_int(out, 0),
+        end => port(end.and_then(|(address, _)| address), flags, out),
     }
 }
 

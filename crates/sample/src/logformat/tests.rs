@@ -1,6 +1,7 @@
 //! Every tag, the flags, the styles, and the built-in formats.
 
 use super::{CLF, DEFAULT_HTTP, DEFAULT_TCP, HTTP, HTTPS, LogFormat, LogStyle, TAGS, TCP};
+use crate::facts::ServerPath;
 use crate::facts::WallTime;
 use crate::place::{Place, Places};
 use crate::testing::{World, request, with_parser};
@@ -41,6 +42,20 @@ fn logged() -> World {
     record.cookie_state = *b"NI";
     record.uri = b"/i?q=\"#".to_vec();
     world
+}
+
+#[test]
+fn ends_of_connections_to_paths_are_unix_with_port_0() {
+    let mut world = logged();
+    (world.record.backend_source, world.record.server) = (None, None);
+    for (path, line) in [
+        (ServerPath::None, "- - - -"),
+        (ServerPath::Server, "- - unix 0"),
+        (ServerPath::Connected, "unix 0 unix 0"),
+    ] {
+        world.record.path = path;
+        assert_eq!(log("%bi %bp %si %sp", &world), line, "{path:?}");
+    }
 }
 
 #[test]

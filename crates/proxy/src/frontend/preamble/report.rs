@@ -11,11 +11,13 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Sends it, unless nothing was said and that shall not be told (`option dontlognull`).
+/// Sends it, unless nothing was said and that shall not be told (`option dontlognull`), or the
+/// format is the default one, whose line is for sessions (as HAProxy).
 pub(super) fn unborn(client: &Client, silent: bool) {
     let (worker, settings) = (&client.worker, &client.proxy.settings);
     let Some(front) = &settings.front else { return };
-    if front.dont_log_null && silent {
+    let default_format = settings.logs_at_start && settings.error_log_format.is_none();
+    if default_format || front.dont_log_null && silent {
         return;
     }
     let level = if front.separate_errors { log::level::ERR } else { log::level::INFO };
