@@ -5,6 +5,7 @@ use crate::dump::Listing;
 use crate::env::Environment;
 use crate::features::Features;
 use crate::line::{Args, Fault};
+use crate::model::{TlsPresets, UnixAccess};
 use crate::source::Files;
 use sample::pattern::PatternFiles;
 use sample::vars::SharedVars;
@@ -96,6 +97,10 @@ pub(crate) struct Cx<'a> {
     pub(crate) local_peer_fixed: bool,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prefix: Prefix,
+    /// `crt-base`, `ssl-default-*` and the like, as far as they were said.
+    pub(crate) tls_presets: Arc<TlsPresets>,
+    /// `unix-bind`, as far as it was said: access and prefix.
+    pub(crate) unix_presets: (UnixAccess, Option<Arc<str>>),
     pub(crate) default_path: DefaultPath,
     /// Pattern files and maps read so far: one file is one dictionary.
     pub(crate) patterns: PatternFiles,
@@ -133,6 +138,8 @@ impl<'a> Cx<'a> {
             processors: setup.processors,
             local_peer_fixed: setup.local_peer.fixed,
             diagnostics: Diagnostics::default(),
+            tls_presets: Arc::default(),
+            unix_presets: Default::default(),
             prefix: Prefix::None,
             default_path: DefaultPath::default(),
             patterns: PatternFiles::default(),

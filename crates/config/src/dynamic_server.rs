@@ -79,6 +79,7 @@ pub fn dynamic_server(
     let (files, names) = (&Disk, &NoNames);
     let setup = Setup { env, features, files, names, processors, local_peer, trusts_servers };
     let mut cx = Cx::new(setup);
+    cx.tls_presets = process.presets.clone();
     let place = Place { file: "add server".into(), line: 0 };
     let texts = ["server", name].into_iter().chain(words.iter().map(String::as_str));
     let line = Line::new(texts.map(Word::plain).collect(), "", place.clone());

@@ -25,7 +25,7 @@ mod server;
 mod threads;
 mod tls;
 
-pub use self::tls::{ServerName, TlsBind, TlsProcess, TlsServer};
+pub use self::tls::{ServerName, TlsBind, TlsPresets, TlsProcess, TlsServer};
 pub use ::rules::{Rules, Switching};
 pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use balance::{Balance, HashFunction, HashMethod, HashType, UriKey};

@@ -6,9 +6,9 @@
 
 use super::{begin_as, labelled};
 use crate::stats::Kind;
+use balance::ServerName;
 use engine::state::runtime::Back;
 use engine::state::runtime::Shared;
-use balance::ServerName;
 use stdx::Summary;
 use transport::stats::counters::Counters;
 use transport::stats::latency::{SPANS, Span};

@@ -1,7 +1,5 @@
 //! Process-wide settings (section 3); `None` means "not set".
-use super::{
-    At, Bind, CompressionLimits, LogTarget, Ring, ThreadSet, Threads, TlsProcess, UnixAccess,
-};
+use super::{At, Bind, CompressionLimits, LogTarget, Ring, ThreadSet, Threads, TlsProcess};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
@@ -131,10 +129,6 @@ pub struct Process {
     pub namespaces: Vec<String>,
     /// `noreuseport`: nobody else may listen on the addresses of this process.
     pub noreuseport: bool,
-    /// `unix-bind`: what unix sockets have unless their own line says otherwise.
-    pub unix_bind: UnixAccess,
-    /// `unix-bind prefix`: goes before the paths of unix sockets.
-    pub unix_prefix: Option<String>,
     /// `pp2-never-send-local`: PROXY headers of health checks name their connection.
     pub pp2_never_send_local: bool,
     /// `ulimit-n`: descriptors of the process.
@@ -180,8 +174,6 @@ impl Default for Process {
             nosplice: false,
             namespaces: Vec::new(),
             noreuseport: false,
-            unix_bind: UnixAccess::default(),
-            unix_prefix: None,
             pp2_never_send_local: false,
             ulimit_n: None,
             nbthread: None,

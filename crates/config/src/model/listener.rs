@@ -68,8 +68,11 @@ pub struct BindOptions {
     pub nice: i16,
     /// `v4v6` or `v6only`, the last one given; `None` is the system's choice.
     pub v6only: Option<bool>,
-    /// `mode`, `user`, `uid`, `group`, `gid` of a unix socket.
+    /// `mode`, `user`, `uid`, `group`, `gid` of a unix socket, or what `unix-bind` says before the
+    /// line.
     pub access: UnixAccess,
+    /// `unix-bind prefix` before the line.
+    pub unix_prefix: Option<Arc<str>>,
     /// `mss`: the largest segment announced, or below 0 what is taken off that of the client.
     pub mss: i32,
     /// `tcp-ut`, ms; 0 for the system's.

@@ -13,11 +13,15 @@ pub struct TlsBind {
     pub sign: tls::Generates,
     /// Certificates, versions and what else there is.
     pub settings: tls::BindSettings,
+    /// The presets that hold where the line is.
+    pub presets: Option<Arc<TlsPresets>>,
 }
 
 /// TLS of a server line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsServer {
+    /// The presets that hold where the line is.
+    pub presets: Option<Arc<TlsPresets>>,
     /// `ssl`: connections are encrypted.
     pub enabled: bool,
     /// There was an `ssl`, so that they can be.
@@ -61,9 +65,9 @@ impl PartialEq for ServerName {
 
 impl Eq for ServerName {}
 
-/// TLS of the whole process.
+/// Settings of `global` that hold for the lines behind them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TlsProcess {
+pub struct TlsPresets {
     /// `crt-base`: where relative names of certificates start.
     pub crt_base: Option<String>,
     /// `ca-base`: where relative names of authorities and revocation lists start.
@@ -72,6 +76,20 @@ pub struct TlsProcess {
     pub bind: tls::Options,
     /// `ssl-default-server-*`
     pub server: tls::Options,
+}
+
+impl TlsPresets {
+    /// Those of a line, or else those at the end of the configuration.
+    pub fn of<'p>(line: Option<&'p Arc<Self>>, process: &'p TlsProcess) -> &'p Self {
+        line.unwrap_or(&process.presets)
+    }
+}
+
+/// TLS of the whole process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsProcess {
+    /// The presets that hold at the end of the configuration.
+    pub presets: Arc<TlsPresets>,
     /// `ssl-server-verify none`
     pub trusts_servers: bool,
     /// `ssl-load-extra-files`, `ssl-load-extra-del-ext`

@@ -257,6 +257,8 @@ fn unlike_proxies(options: &BindOptions, cx: &mut Cx<'_>, args: Args<'_>, by: Us
 
 fn options(cx: &mut Cx<'_>, args: Args<'_>, context: &str) -> Parsed<BindOptions> {
     let mut options = BindOptions::default();
+    options.tls.presets = Some(cx.tls_presets.clone());
+    (options.access, options.unix_prefix) = cx.unix_presets.clone();
     let mut n = 2;
     while let Some(name) = args.get(n) {
         let Some(keyword) = find(name) else {
@@ -321,20 +323,20 @@ fn nice(args: Args<'_>) -> Parsed<i16> {
 }
 
 /// `unix-bind` of `global`: the same words as on `bind` lines, and a prefix for paths.
-pub(super) fn unix_defaults(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+pub(super) fn unix_defaults(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let mut n = 1;
     while let Some(word) = args.get(n) {
-        let (from, access) = (args.from(n), &mut global.process.unix_bind);
+        let from = args.from(n);
         match word {
             "prefix" => {
                 let prefix = from.need(1, "'unix-bind prefix' expects a path as argument.")?;
-                global.process.unix_prefix = Some(prefix.to_owned());
+                cx.unix_presets.1 = Some(prefix.into());
             }
-            "mode" => access.mode = Some(mode(from)?),
-            "user" => access.uid = Some(accounts::user(cx, from)?),
-            "uid" => access.uid = Some(number_at(from, 1, 0..=u32::MAX)?),
-            "group" => access.gid = Some(accounts::group(cx, from)?),
-            "gid" => access.gid = Some(number_at(from, 1, 0..=u32::MAX)?),
+            "mode" => cx.unix_presets.0.mode = Some(mode(from)?),
+            "user" => cx.unix_presets.0.uid = Some(accounts::user(cx, from)?),
+            "uid" => cx.unix_presets.0.uid = Some(number_at(from, 1, 0..=u32::MAX)?),
+            "group" => cx.unix_presets.0.gid = Some(accounts::group(cx, from)?),
+            "gid" => cx.unix_presets.0.gid = Some(number_at(from, 1, 0..=u32::MAX)?),
             _ => {
                 let message = "'unix-bind' only supports the 'prefix', 'mode', 'user', 'group', 'uid' and 'gid' options.";
                 return Err(args.fault(n, message));

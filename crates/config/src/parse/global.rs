@@ -506,7 +506,9 @@ pub(crate) fn line(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Pars
     }
     let own = Keyword::find(KEYWORDS, name);
     if let Some(keyword) = own.or_else(|| Keyword::find(tls_global::KEYWORDS, name)) {
-        return (keyword.parse)(global, cx, args);
+        let parsed = (keyword.parse)(global, cx, args);
+        cx.tls_presets = global.tls.presets.clone();
+        return parsed;
     }
     if let Some((_, hint)) = REMOVED.iter().find(|(removed, _)| *removed == name) {
         return Err(args.fault(0, *hint));

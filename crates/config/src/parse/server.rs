@@ -400,6 +400,7 @@ fn define(
         place(args.text(at), &given, name).map_err(|e| args.fault(at, e).within(&context))?;
     let filling = Filling::of(proxy);
     let Filling { mut options, id, .. } = options(filling, cx, args, at + 1, &context)?;
+    options.tls.presets = Some(cx.tls_presets.clone());
     tls::understand(&mut options, proxy, cx, args).map_err(|f| f.within(&context))?;
     let agent = &options.check.agent;
     if agent.enabled && agent.port.is_none() && options.check.port.is_none() {

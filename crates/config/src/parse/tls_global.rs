@@ -4,8 +4,9 @@ use super::without_effect;
 use crate::context::Cx;
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
-use crate::model::Global;
+use crate::model::{Global, TlsPresets};
 use std::path::Path;
+use std::sync::Arc;
 use tls::{Extras, OptionKeyword, Options};
 
 type TlsGlobalKeyword = Keyword<Fill<Global>>;
@@ -29,41 +30,45 @@ fn base(to: &mut Option<String>, args: Args<'_>) -> Parsed {
     Ok(())
 }
 
+fn presets(global: &mut Global) -> &mut TlsPresets {
+    Arc::make_mut(&mut global.tls.presets)
+}
+
 /// Keywords of `global`, alphabetical.
 pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
     entry("ca-base", "<dir>", "Says where names of authorities start.", |g, _, a| {
-        base(&mut g.tls.ca_base, a)
+        base(&mut presets(g).ca_base, a)
     }),
     entry("crt-base", "<dir>", "Says where names of certificates start.", |g, _, a| {
-        base(&mut g.tls.crt_base, a)
+        base(&mut presets(g).crt_base, a)
     }),
     entry("issuers-chain-path", "<dir>", "Chains for certificates without.", issuers),
     entry("ssl-default-bind-ciphers", "<ciphers>", "Ciphers up to TLS 1.2.", |g, _, a| {
-        preset(&mut g.tls.bind, "ciphers", a)
+        preset(&mut presets(g).bind, "ciphers", a)
     }),
     entry(
         "ssl-default-bind-ciphersuites",
         "<ciphersuites>",
         "Ciphers from TLS 1.3 on.",
-        |g, _, a| preset(&mut g.tls.bind, "ciphersuites", a),
+        |g, _, a| preset(&mut presets(g).bind, "ciphersuites", a),
     ),
     entry("ssl-default-bind-curves", "<curves>", "Curves to exchange keys with.", |g, _, a| {
-        preset(&mut g.tls.bind, "curves", a)
+        preset(&mut presets(g).bind, "curves", a)
     }),
     entry("ssl-default-bind-options", "[<option>]*", "Options of bind lines.", |g, _, a| {
-        options(&mut g.tls.bind, a, &["no-tls-tickets", "prefer-client-ciphers"])
+        options(&mut presets(g).bind, a, &["no-tls-tickets", "prefer-client-ciphers"])
     }),
     entry("ssl-default-server-ciphers", "<ciphers>", "Ciphers up to TLS 1.2.", |g, _, a| {
-        preset(&mut g.tls.server, "ciphers", a)
+        preset(&mut presets(g).server, "ciphers", a)
     }),
     entry(
         "ssl-default-server-ciphersuites",
         "<ciphersuites>",
         "Ciphers from TLS 1.3 on.",
-        |g, _, a| preset(&mut g.tls.server, "ciphersuites", a),
+        |g, _, a| preset(&mut presets(g).server, "ciphersuites", a),
     ),
     entry("ssl-default-server-options", "[<option>]*", "Options of servers.", |g, _, a| {
-        options(&mut g.tls.server, a, &["no-tls-tickets"])
+        options(&mut presets(g).server, a, &["no-tls-tickets"])
     }),
     entry("ssl-dh-param-file", "<file>", "Parameters of key exchange by DH.", |g, cx, a| {
         available(a)?;

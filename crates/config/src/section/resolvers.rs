@@ -199,6 +199,7 @@ fn nameserver(section: &mut Resolvers, cx: &mut Cx<'_>, args: Args<'_>) -> Parse
 /// Parameters of connections, from the third argument on.
 fn parameters(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<ServerOptions> {
     let mut filling = Filling::bare();
+    filling.options.tls.presets = Some(cx.tls_presets.clone());
     let mut n = 3;
     while let Some(option) = args.get(n) {
         if option == "interface" && filling.options.link.source.is_some() {

@@ -17,6 +17,49 @@ fn global(line: &str) -> TlsProcess {
     model(&format!("global\n {line}\n{}", listen(""))).global.tls.clone()
 }
 
+/// As HAProxy 2.6.12: what `global` says holds for the lines behind it.
+#[test]
+fn presets_of_global_hold_for_the_lines_behind_them() {
+    let lines = |name: &str| {
+        format!(
+            "listen {name}\n mode tcp\n timeout client 1s\n timeout server 1s\n timeout connect 1s\n \
+             bind /{name}.sock\n server s 127.0.0.1:1\n"
+        )
+    };
+    let text = format!(
+        "{}global\n crt-base /crt\n ca-base /ca\n ssl-default-bind-ciphers AES128-SHA\n \
+         ssl-default-server-ciphers AES256-SHA\n unix-bind prefix /run mode 600\n{}global\n \
+         ssl-default-bind-options no-tls-tickets\n unix-bind prefix /tmp\n{}",
+        lines("first"),
+        lines("second"),
+        lines("third")
+    );
+    let model = model(&text);
+    let seen = |name: &str| {
+        let proxy = model.proxies.iter().find(|proxy| &*proxy.name == name).expect("it is there");
+        let bind = &proxy.front.as_ref().expect("a client side").binds[0].options;
+        let server = &proxy.back.as_ref().expect("a server side").servers[0].options;
+        let (bind_presets, server_presets) =
+            (bind.tls.presets.clone().expect("set"), server.tls.presets.clone().expect("set"));
+        let text = |it: &Option<String>| it.clone().unwrap_or_default();
+        assert_eq!(bind_presets, server_presets, "both lines are in one section");
+        (
+            [text(&bind_presets.crt_base), text(&server_presets.ca_base)],
+            bind_presets.bind.clone(),
+            server_presets.server.ciphers.clone(),
+            (bind.unix_prefix.as_deref().map(str::to_owned), bind.access.mode),
+        )
+    };
+    let (first, second, third) = (seen("first"), seen("second"), seen("third"));
+    assert_eq!(first, (Default::default(), Default::default(), None, (None, None)));
+    assert_eq!(second.0, ["/crt", "/ca"]);
+    assert_eq!(second.2.as_deref(), Some("AES256-SHA"));
+    assert_eq!(second.3, (Some("/run".to_owned()), Some(0o600)));
+    assert_ne!(second.1, third.1, "an option was added");
+    assert_eq!(third.1.ciphers, second.1.ciphers);
+    assert_eq!(third.3, (Some("/tmp".to_owned()), Some(0o600)));
+}
+
 #[test]
 fn words_of_bind_lines() {
     for words in [

@@ -2,7 +2,8 @@
 use crate::context::Cx;
 use crate::diag::{Place, Severity};
 use crate::draft::DraftProxy;
-use crate::model::{Bind, Global, Resolvers, Ring, Server, ServerOptions, TlsProcess};
+use crate::model::{Bind, Global, Resolvers, Ring, Server, ServerOptions, TlsBind};
+use crate::model::{TlsPresets, TlsProcess};
 use crate::source::Files;
 use rules::check::{Step, StepAction};
 use std::io;
@@ -53,7 +54,7 @@ fn store(process: &TlsProcess) -> Store {
 pub(crate) fn listeners(binds: &mut [Bind], owner: &str, context: &TlsContext, cx: &mut Cx<'_>) {
     let TlsContext { process, store } = context;
     for bind in binds.iter().filter(|bind| !bind.options.tls.enabled) {
-        for error in errors_of_files(&bind.options.tls.settings, process, store, cx.files) {
+        for error in errors_of_files(&bind.options.tls, process, store, cx.files) {
             let text = format!("'bind {}' : {error}", bind.written);
             cx.about(Severity::Alert, &bind.place, text);
         }
@@ -68,10 +69,11 @@ pub(crate) fn listeners(binds: &mut [Bind], owner: &str, context: &TlsContext, c
             continue;
         }
         let mut settings = bind.options.tls.settings.clone();
-        settings.options = settings.options.or(&process.bind);
+        let presets = TlsPresets::of(bind.options.tls.presets.as_ref(), process);
+        settings.options = settings.options.or(&presets.bind);
         settings.ticket_keys = settings.ticket_keys.map(|keys| store.share_ticket_keys(keys));
-        certificates(&mut settings.certificates, process);
-        authorities(&mut settings.options, process);
+        certificates(&mut settings.certificates, presets);
+        authorities(&mut settings.options, presets);
         let line = &bind.options.tls;
         if line.generates {
             if line.sign.authority.is_empty() {
@@ -83,7 +85,7 @@ pub(crate) fn listeners(binds: &mut [Bind], owner: &str, context: &TlsContext, c
                 continue;
             }
             let mut sign = line.sign.clone();
-            within(&process.ca_base, &mut sign.authority);
+            within(&presets.ca_base, &mut sign.authority);
             settings.generates = Some(sign);
         }
         warn_of_line(bind, owner, &settings, cx);
@@ -112,18 +114,19 @@ pub(crate) fn listeners(binds: &mut [Bind], owner: &str, context: &TlsContext, c
 
 /// What is wrong with the files that a line without `ssl` names: it wants them there all the same.
 fn errors_of_files(
-    settings: &BindSettings,
+    line: &TlsBind,
     process: &TlsProcess,
     store: &Store,
     files: &dyn Files,
 ) -> Vec<String> {
-    let files = TlsFiles(files);
-    let trust = load_trust(&settings.options, process, store, &files);
+    let (files, settings) = (TlsFiles(files), &line.settings);
+    let presets = TlsPresets::of(line.presets.as_ref(), process);
+    let trust = load_trust(&settings.options, presets, store, &files);
     let mut errors: Vec<String> = trust.err().into_iter().collect();
     if !settings.certificates.is_empty() {
         let mut alone =
             BindSettings { certificates: settings.certificates.clone(), ..BindSettings::default() };
-        certificates(&mut alone.certificates, process);
+        certificates(&mut alone.certificates, presets);
         let made = Acceptor::new(alone, process.defaults, store, &files);
         errors.extend(made.err().into_iter().flatten());
     }
@@ -173,7 +176,8 @@ fn warn_of_versions(server: &Server, backend: &str, process: &TlsProcess, cx: &m
     let (options, name) = (&server.options, &server.name);
     let owner = format!("'server {backend}/{name}'");
     let mut warn = |text| cx.about(Severity::Warning, &server.place, format!("{owner} : {text}"));
-    let versions = options.tls.options.or(&process.server).versions;
+    let presets = TlsPresets::of(options.tls.presets.as_ref(), process);
+    let versions = options.tls.options.or(&presets.server).versions;
     if !options.tls.mentioned && options.tls.check != Some(true) {
         return;
     }
@@ -257,7 +261,7 @@ pub(crate) fn connector(
 ) -> Result<Option<Connector>, String> {
     let line = &options.tls;
     // A line that names a file wants it there, also when nothing is encrypted.
-    load_trust(&line.options, process, store, files)?;
+    load_trust(&line.options, TlsPresets::of(line.presets.as_ref(), process), store, files)?;
     if !line.mentioned && line.check != Some(true) && !steps {
         return Ok(None);
     }
@@ -267,7 +271,7 @@ pub(crate) fn connector(
 /// Reads the authorities and the lists that a line names.
 fn load_trust(
     options: &tls::Options,
-    process: &TlsProcess,
+    presets: &TlsPresets,
     store: &Store,
     files: &dyn tls::Files,
 ) -> Result<(), String> {
@@ -275,7 +279,7 @@ fn load_trust(
         return Ok(());
     }
     let mut options = options.clone();
-    authorities(&mut options, process);
+    authorities(&mut options, presets);
     tls::load_trust(&options, store, files)
 }
 
@@ -287,13 +291,14 @@ fn make(
     files: &dyn tls::Files,
 ) -> Result<Connector, String> {
     let line = &options.tls;
+    let presets = TlsPresets::of(line.presets.as_ref(), process);
     let verify = line.verify.unwrap_or(!process.trusts_servers);
     let mut settings = ServerSettings {
         verify,
         verify_host: line.verify_host.clone(),
         certificate: line.certificate.clone(),
         reuse: !line.no_reuse,
-        options: line.options.or(&process.server),
+        options: line.options.or(&presets.server),
     };
     if settings.options.versions.range(tls::Version::Tls10).is_none() {
         return Err(format!(
@@ -304,24 +309,24 @@ fn make(
         return Err("verify is enabled by default but no CA file specified. If you're running on a LAN where you're certain to trust the server's certificate, please set an explicit 'verify none' statement on the 'server' line, or use 'ssl-server-verify none' in the global section to disable server-side verifications by default.".to_owned());
     }
     if let Some(path) = &mut settings.certificate {
-        within(&process.crt_base, path);
+        within(&presets.crt_base, path);
     }
-    authorities(&mut settings.options, process);
+    authorities(&mut settings.options, presets);
     Connector::new(settings, process.defaults, store, files)
 }
 
 /// Makes the names of certificates, and of what their lines name, start where they should.
-fn certificates(all: &mut [tls::CrtListEntry], process: &TlsProcess) {
+fn certificates(all: &mut [tls::CrtListEntry], presets: &TlsPresets) {
     for listed in all {
-        within(&process.crt_base, &mut listed.path);
-        authorities(&mut listed.options, process);
+        within(&presets.crt_base, &mut listed.path);
+        authorities(&mut listed.options, presets);
     }
 }
 
 /// Makes the names of authorities and lists start where they should.
-fn authorities(options: &mut tls::Options, process: &TlsProcess) {
+fn authorities(options: &mut tls::Options, presets: &TlsPresets) {
     let names = [&mut options.ca_file, &mut options.ca_verify_file, &mut options.crl_file];
-    names.into_iter().flatten().for_each(|name| within(&process.ca_base, name));
+    names.into_iter().flatten().for_each(|name| within(&presets.ca_base, name));
 }
 
 /// The files of the configuration, as TLS reads them.

@@ -1,8 +1,8 @@
 //! A scripted check as expressions and formats see it.
 
+use balance::ServerName;
 use engine::state::runtime::{Proxy, Server};
 use engine::state::worker::Worker;
-use balance::ServerName;
 use htx::Head;
 use observability::telemetry::sample_context;
 use sample::vars::VarState;

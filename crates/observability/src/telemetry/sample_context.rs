@@ -2,6 +2,7 @@
 
 use crate::telemetry::accounting;
 use crate::telemetry::cache_use;
+use balance::ServerName;
 use engine::state::backend::reservation::Claim;
 use engine::state::backend::server_connection::ServerConn;
 pub use engine::state::figures::count;
@@ -14,7 +15,6 @@ use engine::state::session::request_buffers;
 use engine::state::session::request_buffers::{Notes, Workspace};
 use engine::state::session::transaction::Transaction;
 use engine::state::worker::Worker;
-use balance::ServerName;
 use htx::{Head, HeaderId, Version};
 use rules::action::Track;
 use rules::{Context, Family, Limit, LogLevel};

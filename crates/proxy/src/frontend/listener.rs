@@ -17,12 +17,12 @@ use crate::frontend::session_rules;
 use engine::state::runtime::{Front, Proxy, ProxyRef, Shared};
 use engine::state::session::client::Client;
 use engine::state::worker::Worker;
-use transport::thread::memory;
 use reactor::{Class, Handle, Listener, Socket, Wake};
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use transport::stats::counters::{Counters, Event, Metric};
+use transport::thread::memory;
 
 /// How soon a paused listener looks again, in milliseconds.
 const RETRY_MS: u32 = 100;

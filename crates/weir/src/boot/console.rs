@@ -182,8 +182,8 @@ pub(super) fn certificates(model: &Model) -> tls::Runtime {
     };
     let process = &model.global.tls;
     let bases = tls::runtime::Bases {
-        certificates: process.crt_base.clone(),
-        authorities: process.ca_base.clone(),
+        certificates: process.presets.crt_base.clone(),
+        authorities: process.presets.ca_base.clone(),
     };
     let runtime = tls::Runtime::new(model.store.clone(), binds.filter_map(bound).collect(), bases);
     let backs = model.proxies.iter().filter_map(|proxy| proxy.back.as_ref());

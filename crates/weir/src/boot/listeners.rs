@@ -68,8 +68,6 @@ pub(super) struct Asked {
     pub(super) buffers: SystemBuffers,
     /// Nobody else may listen on the address.
     pub(super) exclusive: bool,
-    /// What unix sockets have unless their line says otherwise, and what goes before their paths.
-    pub(super) unix: (UnixAccess, Option<String>),
 }
 
 impl Asked {
@@ -86,7 +84,6 @@ impl Asked {
                 unsent: global.tune.unsent_client.unwrap_or(UNSENT),
             },
             exclusive: global.process.noreuseport,
-            unix: (global.process.unix_bind.clone(), global.process.unix_prefix.clone()),
         }
     }
 }
@@ -132,9 +129,9 @@ impl Opener {
                 Ok(Open { handle: Handle(fd), address, loose })
             }
             BindAddress::At(Address::Unix(path)) => {
-                let (path, is_file) = whole(path, asked);
+                let (path, is_file) = whole(path, bind);
                 let name = format!("unix@{}", path.display()).replace(['\0', '\n'], "%");
-                let access = socket_files::access(bind, &asked.unix.0);
+                let access = bind.options.access.clone();
                 let fits = !is_file || socket_files::has(&path, &access);
                 let fd = match self.take(&name, &options).filter(|_| fits) {
                     Some(fd) => fd,
@@ -156,8 +153,8 @@ impl Opener {
             BindAddress::Inherited(number) => sys::listen::inherited_datagrams(*number)?,
             BindAddress::At(Address::Ip(address)) => sys::listen::datagrams(*address, &options)?,
             BindAddress::At(Address::Unix(path)) => {
-                let (path, _) = whole(path, asked);
-                let access = socket_files::access(bind, &asked.unix.0);
+                let (path, _) = whole(path, bind);
+                let access = bind.options.access.clone();
                 let opened = sys::listen::unix_datagrams(&path, access.mode);
                 self.named(&path, &access, opened)?
             }
@@ -345,9 +342,9 @@ impl Opener {
 }
 
 /// A path with what goes before it, and whether it is one of a file.
-fn whole(path: &Path, asked: &Asked) -> (PathBuf, bool) {
+fn whole(path: &Path, bind: &Bind) -> (PathBuf, bool) {
     let is_file = !path.as_os_str().as_encoded_bytes().starts_with(b"\0");
-    let path = match asked.unix.1.as_ref().filter(|_| is_file) {
+    let path = match bind.options.unix_prefix.as_ref().filter(|_| is_file) {
         // As text, so that it may also be the beginning of a name.
         Some(prefix) => PathBuf::from(format!("{prefix}{}", path.display())),
         None => path.to_owned(),

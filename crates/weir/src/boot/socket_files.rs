@@ -3,7 +3,7 @@
 //! A start that fails must leave the sockets of the process that serves where its clients find
 //! them.
 
-use config::model::{Bind, UnixAccess};
+use config::model::UnixAccess;
 use std::fmt;
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -91,16 +91,6 @@ impl Drop for SocketFiles {
         if self.owner == std::process::id() {
             self.withdraw();
         }
-    }
-}
-
-/// The owner and rights that a socket's file is to have.
-pub(super) fn access(bind: &Bind, usual: &UnixAccess) -> UnixAccess {
-    let own = &bind.options.access;
-    UnixAccess {
-        mode: own.mode.or(usual.mode),
-        uid: own.uid.or(usual.uid),
-        gid: own.gid.or(usual.gid),
     }
 }
 
