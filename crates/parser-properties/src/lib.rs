@@ -14,6 +14,7 @@ pub mod h2;
 pub mod language;
 pub mod messages;
 pub mod patterns;
+pub mod peers;
 pub mod runtime;
 pub mod strict;
 pub mod tls;
@@ -48,4 +49,5 @@ pub const PROPERTIES: &[(&str, Property)] = &[
     ("cache_storage", cache::storage),
     ("compression", compression::encoders),
     ("compression_choice", compression::choice),
+    ("peers", peers::session),
 ];

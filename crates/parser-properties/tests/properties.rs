@@ -187,6 +187,7 @@ macro_rules! properties {
 
 properties!(
     config_lexer,
+    peers,
     config_file,
     expression,
     condition,

@@ -245,6 +245,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "htx",
             "mux",
             "sample",
+            "table",
             "tls",
             "wire",
             "peers",
