@@ -127,11 +127,19 @@ impl ChangeLog {
         }
         *taken |= 1 << reader;
         self.readers.fetch_add(1, Relaxed);
-        for log in &self.shards {
-            let number = log.last.load(Relaxed);
-            lock(&log.list).open(reader, number);
-        }
+        self.skip(reader);
         Some(reader)
+    }
+
+    /// Puts a reader behind all changes. For it they are read: a further change of an entry has to
+    /// be logged, even if other readers have yet to see the last one.
+    pub(crate) fn skip(&self, reader: u32) {
+        for log in &self.shards {
+            let mut list = lock(&log.list);
+            let last = log.last.load(Relaxed);
+            list.open(reader, last);
+            log.read.store(last.max(log.read.load(Relaxed)), Relaxed);
+        }
     }
 
     /// Takes a reader away.

@@ -114,6 +114,16 @@ impl Table {
         Progress::Read(upto)
     }
 
+    /// Passes over all changes so far, because the caller is about to read all entries.
+    pub fn skip_changes(&self, reader: &mut ChangeReader) {
+        for (shard, read) in reader.read.iter_mut().enumerate() {
+            // Before the reader moves, so that no later change is taken for one that was read.
+            *read = self.layout.log.last(shard);
+        }
+        self.layout.log.skip(reader.reader);
+        (reader.shard, reader.round) = (0, None);
+    }
+
     /// Goes back behind a change, so that those after it are read again.
     pub fn rewind(&self, reader: &mut ChangeReader, to: u64) {
         self.layout.log.rewind(reader.reader, to);

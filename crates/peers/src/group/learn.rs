@@ -75,11 +75,8 @@ impl Group {
         match control {
             Control::Heartbeat => self.peers[peer].counters.received_heartbeats += 1,
             Control::ResyncRequest => {
-                let outgoing = &mut session.outgoing;
-                if outgoing.lesson.is_none() {
-                    // The lesson has the changes of the batch, too.
-                    outgoing.batch.clear();
-                    outgoing.lesson = Some(Lesson::default());
+                if session.outgoing.lesson.is_none() {
+                    self.begin_lesson(peer, session);
                 }
             }
             Control::ResyncFinished => self.finish_lecture(peer, session, false, now)?,
@@ -91,6 +88,22 @@ impl Group {
             }
         }
         Ok(())
+    }
+
+    /// Begins to teach a peer all entries. Changes so far are in them, so that only later ones
+    /// follow. As long as this process is not up to date, the peer will ask others as well, and has
+    /// to be told which of the changes are our own.
+    fn begin_lesson(&mut self, peer: usize, session: &mut Session) {
+        session.outgoing.batch.clear();
+        session.outgoing.lesson = Some(Lesson::default());
+        if !self.is_up_to_date() {
+            return;
+        }
+        for (progress, shared) in self.peers[peer].progress.iter_mut().zip(&self.tables) {
+            if let Some(reader) = &mut progress.reader {
+                shared.table.skip_changes(reader);
+            }
+        }
     }
 
     fn learn(

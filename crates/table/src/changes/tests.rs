@@ -57,6 +57,24 @@ fn an_entry_that_changed_often_is_read_once() {
 }
 
 #[test]
+fn readers_that_come_later_or_skip_see_what_changes_again() {
+    let table = table(10, None);
+    let mut first = table.subscribe().expect("few readers");
+    count(&table, 1, 0);
+    let mut second = table.subscribe().expect("few readers");
+    count(&table, 1, 0);
+    assert_eq!(drain(&table, &mut second, 0), [1], "a change after its subscription");
+    count(&table, 2, 0);
+    table.skip_changes(&mut second);
+    assert!(drain(&table, &mut second, 0).is_empty());
+    count(&table, 2, 0);
+    assert_eq!(drain(&table, &mut second, 0), [2]);
+    assert_eq!(drain(&table, &mut first, 0), [1, 2]);
+    table.rewind(&mut second, 0);
+    assert_eq!(drain(&table, &mut second, 0), [1, 2]);
+}
+
+#[test]
 fn changes_of_one_shard_are_read_in_order() {
     let table = table(15, None);
     let mut reader = table.subscribe().expect("few readers");
@@ -314,6 +332,7 @@ enum Step {
     Read(usize),
     Confirm(usize),
     Rewind(usize),
+    Skip(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -324,6 +343,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0usize..3).prop_map(Step::Read),
         1 => (0usize..3).prop_map(Step::Confirm),
         1 => (0usize..3).prop_map(Step::Rewind),
+        1 => (0usize..3).prop_map(Step::Skip),
     ]
 }
 
@@ -371,6 +391,11 @@ proptest! {
                     due[at].clear();
                     unconfirmed[at].clear();
                     confirmed[at] = upto;
+                }
+                Step::Skip(at) => {
+                    table.skip_changes(&mut readers[at]);
+                    let passed = std::mem::take(&mut due[at]);
+                    unconfirmed[at].extend(passed);
                 }
                 Step::Rewind(at) => {
                     table.rewind(&mut readers[at], confirmed[at]);
