@@ -286,6 +286,19 @@ impl Group {
     }
 }
 
+impl Drop for Group {
+    /// Ends the readers of the tables, which may outlive the group.
+    fn drop(&mut self) {
+        for peer in &mut self.peers {
+            for (progress, shared) in peer.progress.iter_mut().zip(&self.tables) {
+                if let Some(reader) = progress.reader.take() {
+                    shared.table.unsubscribe(reader);
+                }
+            }
+        }
+    }
+}
+
 /// The result of working through bytes.
 enum Step {
     /// So many were used.

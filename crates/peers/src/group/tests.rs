@@ -59,6 +59,17 @@ fn what_was_confirmed_is_not_sent_again_over_the_next_connection() {
 }
 
 #[test]
+fn a_group_that_ends_leaves_tables_without_readers() {
+    let mut world = World::with(6, &["a", "b"]);
+    let table = world.processes[0].table.clone();
+    world.count(0, 1);
+    let logged = table.last_change();
+    world.processes.clear();
+    table.enter(&2u32.to_be_bytes(), world.now, |_| ());
+    assert_eq!((logged, table.last_change()), (1, 1));
+}
+
+#[test]
 fn idle_sessions_live_by_heartbeats() {
     let mut world = World::with(3, &["a", "b"]);
     world.run(20_000);
