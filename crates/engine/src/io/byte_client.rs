@@ -27,7 +27,7 @@ pub enum Trouble {
 
 /// Why nothing more is received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum InputEnd {
+pub enum InputEnd {
     /// The peer has closed its side.
     Closed,
     /// The connection was reset, or failed otherwise, behind the bytes that came.

@@ -7,6 +7,7 @@ use crate::checks::result;
 use crate::servers::events;
 use crate::servers::events::Cause;
 use balance::{Admin, Change, CheckResult, CheckStatus, MAX_WEIGHT};
+use engine::io::byte_client::InputEnd;
 use engine::io::byte_client::{Line, Trouble};
 use engine::state::backend::check_record::Record;
 use engine::state::worker::Worker;

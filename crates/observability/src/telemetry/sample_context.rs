@@ -55,24 +55,6 @@ pub struct View<'a> {
     pub server_name: OnceCell<ServerName>,
 }
 
-impl Transaction {
-    /// The transaction as expressions see it.
-    pub fn view(&mut self) -> View<'_> {
-        effort::open(self.notes.account());
-        View {
-            worker: &self.worker,
-            client: &self.client,
-            space: &mut self.space,
-            notes: &mut self.notes,
-            backend: self.backend.as_ref(),
-            slot: self.claim.as_ref().map(Claim::slot),
-            server: self.server.as_deref(),
-            stream: true,
-            server_name: OnceCell::new(),
-        }
-    }
-}
-
 impl View<'_> {
     /// The transaction as expressions see it.
     pub fn of(tx: &mut Transaction) -> View<'_> {
@@ -86,6 +68,7 @@ impl View<'_> {
             slot: tx.claim.as_ref().map(Claim::slot),
             server: tx.server.as_deref(),
             stream: true,
+            server_name: OnceCell::new(),
         }
     }
 
