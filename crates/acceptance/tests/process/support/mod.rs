@@ -4,6 +4,7 @@
 
 mod browser;
 mod client;
+mod coding;
 mod directory;
 mod dns;
 mod eager;
@@ -17,6 +18,7 @@ mod talker;
 
 pub(crate) use browser::Browser;
 pub(crate) use client::Client;
+pub(crate) use coding::{begun, decoded, page};
 pub(crate) use directory::Directory;
 pub(crate) use dns::{NameServer, Says};
 pub(crate) use eager::{Eager, EarlyOrigin, Plain};

@@ -1,0 +1,146 @@
+//! `filter` lines, section 9, and what configurations with filters or compression are refused for.
+
+use crate::support::{Directory, Origin, Setup, decoded, eventually, page, run};
+
+/// What a check says of a configuration of one `listen` section with these lines, from line 7 on;
+/// `None` if it is valid.
+fn refusal(defaults: &str, lines: &str) -> Option<String> {
+    let directory = Directory::new();
+    let text = format!(
+        "defaults\n    mode http\n    timeout client 1s\n    timeout connect 1s\n    timeout server 1s\n\
+         {defaults}\nlisten l\n    bind 127.0.0.1:9999\n{lines}\n"
+    );
+    let path = directory.write("a.cfg", &text).display().to_string();
+    let output = run(&["-c", "-f", &path]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code() != Some(0)).then_some(text)
+}
+
+#[test]
+fn faulty_compression_and_filters_are_refused_with_their_place() {
+    for (defaults, lines, line, message) in [
+        ("", "compression", 9, "'compression' expects 'algo', 'type' or 'offload'"),
+        ("", "compression foo", 9, "'compression' expects 'algo', 'type' or 'offload'"),
+        ("", "compression algo", 9, "'compression' expects <algorithm>."),
+        (
+            "",
+            "compression algo gzip lzma",
+            9,
+            "'compression' : 'lzma' is not a supported algorithm",
+        ),
+        ("", "compression type", 9, "'compression' expects <type>."),
+        ("", "filter", 9, "missing argument for 'filter' in proxy 'l'."),
+        ("", "filter foo", 9, "'filter' : unknown keyword 'foo'. Registered keywords :"),
+        ("", "filter trace foo", 9, "'filter trace' : unknown keyword 'foo'."),
+        ("", "filter trace name", 9, "'name' option without value"),
+        ("", "filter compression x", 9, "'filter compression' : unknown keyword 'x'."),
+        (
+            "",
+            "filter compression\nfilter compression",
+            10,
+            "Proxy supports only one compression filter",
+        ),
+        ("filter trace", "", 6, "filter is not allowed in a 'default' section."),
+        (
+            "",
+            "compression algo gzip\nfilter trace",
+            7,
+            "require an explicit filter declaration to use HTTP compression",
+        ),
+        (
+            "compression algo gzip",
+            "filter trace",
+            7,
+            "require an explicit filter declaration to use HTTP compression",
+        ),
+    ] {
+        let said = refusal(defaults, lines);
+        let said = said.unwrap_or_else(|| panic!("{defaults} {lines} is accepted"));
+        assert!(said.contains(message), "{lines}: {said}");
+        // HAProxy tells no place of the last message.
+        if !message.starts_with("require") {
+            assert!(said.contains(&format!("a.cfg:{line}]")), "{lines}: {said}");
+        }
+    }
+}
+
+#[test]
+fn compression_and_filters_are_accepted_where_haproxy_accepts_them() {
+    for (defaults, lines) in [
+        (
+            "",
+            "compression algo gzip deflate\ncompression type text/html text/plain\ncompression offload",
+        ),
+        ("compression algo gzip\ncompression type text/html", ""),
+        ("", "compression algo gzip\nfilter trace\nfilter compression"),
+        ("", "filter compression"),
+        ("", "filter trace name a random-forwarding hexdump quiet\nfilter trace"),
+        ("", "mode tcp\ncompression algo gzip\nfilter compression"),
+    ] {
+        assert_eq!(refusal(defaults, lines), None, "{defaults} {lines}");
+    }
+}
+
+#[test]
+fn a_trace_filter_prints_what_passes() {
+    let origin = Origin::saying("the body");
+    let front = "    filter trace name T hexdump\n    filter trace name quieter quiet";
+    let weir = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();
+    let request = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\nsent";
+    assert_eq!(weir.web().ask(request).text(), "the body");
+    let said = eventually("both directions are printed", || {
+        let said = weir.output();
+        let both = said.contains("|sent|") && said.contains("|the body|");
+        both.then_some(said)
+    });
+    assert!(said.contains("[T/web") && !said.contains("quieter"), "{said}");
+    assert!(said.contains("channel=REQUEST") && said.contains("channel=RESPONSE"), "{said}");
+}
+
+#[test]
+fn filters_pass_payload_in_their_order() {
+    let body = page();
+    let length = body.len();
+    let origin = Origin::answering(format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {length}\r\n\r\n{body}"
+    ));
+    let front = "    filter trace name before random-forwarding quiet\n    filter compression\n    \
+                 filter trace name after random-forwarding quiet\n    compression algo gzip";
+    let back = "    server s <origin>\n    filter trace random-forwarding quiet";
+    let weir = Setup::http(front, back).with("origin", origin.address()).start();
+    for _ in 0..5 {
+        let request = "GET / HTTP/1.1\r\nHost: test\r\nAccept-Encoding: gzip\r\n\r\n";
+        let answer = weir.web().ask(request);
+        assert_eq!(answer.header("content-encoding"), Some("gzip"));
+        assert_eq!(decoded("gzip", &answer.body), body.as_bytes());
+        assert_eq!(weir.web().get("/").text(), body);
+    }
+}
+
+#[test]
+fn streams_of_bytes_pass_filters() {
+    let origin = Origin::new(|mut peer| {
+        let got = peer.client.take(40_000);
+        peer.send(got);
+    });
+    let front = "    mode tcp\n    option tcplog\n    filter trace random-forwarding quiet\n    \
+                 filter compression\n    compression algo gzip";
+    let back = "    mode tcp\n    server s <origin>\n    filter trace random-forwarding quiet";
+    let weir = Setup::http(front, back).with("origin", origin.address()).start();
+    let sent: Vec<u8> = (0..40_000_u32).map(|n| (n * n % 251) as u8).collect();
+    let mut client = weir.web();
+    client.send(&sent);
+    assert_eq!(client.rest(), sent);
+}
+
+#[test]
+fn the_program_lists_filters_and_algorithms() {
+    let output = run(&["-vv"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lists = "Compression algorithms supported : identity(\"identity\"), deflate(\"deflate\"), \
+                 raw-deflate(\"deflate\"), gzip(\"gzip\")";
+    assert!(text.contains(lists), "{text}");
+    for name in ["[COMP] compression", "[TRACE] trace"] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+}
