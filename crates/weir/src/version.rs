@@ -64,7 +64,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     works("PROMEX"),
     lacks("QUIC"),
     lacks("RT"),
-    lacks("SLZ"),
+    works("SLZ"),
     lacks("STATIC_PCRE"),
     works("STATIC_PCRE2"),
     works("SYSTEMD"),

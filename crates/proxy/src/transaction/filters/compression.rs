@@ -2,7 +2,7 @@
 //! (configuration manual, section 4.2, `compression`).
 
 use compression::{
-    Algorithm, Body, Encoder, Flush, HeadEdit, LevelControl, Limits, Load, RequestFacts,
+    Algorithm, Body, Encoder, Flush, HeadEdit, LevelControl, Limits, Load, Refusal, RequestFacts,
     ResponseFacts, Scratch,
 };
 use engine::state::runtime::ProxyRef;
@@ -52,7 +52,15 @@ pub(super) fn request_head(tx: &mut Transaction) {
     let mut facts =
         RequestFacts::new(request.version().at_least_11(), is_head, settings.algorithms);
     request.fields().for_each(|field| facts.field(field.name, field.value));
-    let (wanted, offload) = (facts.algorithm().ok(), settings.offload);
+    let wanted = match facts.algorithm() {
+        Ok(algorithm) => Some(algorithm),
+        // Every client takes the body as it is; as measured, it is in chunks then.
+        Err(Refusal::Identity | Refusal::AcceptEncoding) => {
+            settings.algorithms.iter().copied().find(|it| *it == Algorithm::Identity)
+        }
+        Err(_) => None,
+    };
+    let offload = settings.offload;
     tx.notes.coding = wanted;
     tx.notes.used = true;
     if offload {
@@ -108,14 +116,15 @@ pub(super) fn response_head(tx: &mut Transaction, body: BodyKind) -> BodyKind {
     };
     plan.has_length = matches!(body, BodyKind::Length(_));
     // The encoder of the head announces chunks by itself where the version has them.
-    let edits = plan.edits().filter(|edit| !announces_chunks(edit));
+    let names_coding = algorithm != Algorithm::Identity;
+    let edits = plan.edits().filter(|edit| match edit {
+        HeadEdit::Add { name: "transfer-encoding", .. } => false,
+        HeadEdit::Add { name: "content-encoding", .. } => names_coding,
+        _ => true,
+    });
     edits.for_each(|it| edit(&mut tx.space.response, it));
     accounting::count_both(tx, Metric::CompressedResponses);
     BodyKind::Chunked
-}
-
-fn announces_chunks(edit: &HeadEdit) -> bool {
-    matches!(edit, HeadEdit::Add { name: "transfer-encoding", .. })
 }
 
 fn edit(head: &mut Head, edit: HeadEdit) {
