@@ -213,6 +213,11 @@ pub trait Facts {
         None
     }
 
+    /// The name of the cache that answers the request, if one does.
+    fn cache(&self) -> Option<&str> {
+        None
+    }
+
     /// The announced length of a body, or what is known of it so far.
     fn body_size(&self, side: Side) -> Option<u64> {
         self.body(side).map(|bytes| bytes.len() as u64)

@@ -40,7 +40,6 @@ const AREAS: &[(&str, &str)] = &[
     ("fcgi.", "FastCGI"),
     ("in_table", "stick tables"),
     ("lua.", "Lua"),
-    ("res.cache_", "the cache"),
     ("sc0_", "stick tables"),
     ("sc1_", "stick tables"),
     ("sc2_", "stick tables"),

@@ -25,6 +25,7 @@ pub(crate) struct World {
     pub(crate) source: Option<SocketAddr>,
     pub(crate) server: Option<&'static str>,
     pub(crate) compression: Option<&'static str>,
+    pub(crate) cache: Option<&'static str>,
     pub(crate) vars: Variables,
     /// Lines told to sinks.
     pub(crate) told: RefCell<Vec<String>>,
@@ -63,6 +64,7 @@ impl Default for World {
             source: Some("10.1.2.3:4567".parse().expect("an address")),
             server: Some("srv1"),
             compression: None,
+            cache: None,
             vars: Variables::default(),
             told: RefCell::default(),
             captures: [RefCell::default(), RefCell::default()],
@@ -101,6 +103,7 @@ impl World {
             body: Some(b"k=v&n=5".to_vec()),
             payload: Some(b"payload".to_vec()),
             compression: Some("gzip"),
+            cache: Some("c"),
             ..World::default()
         };
         (world.tables, world.trackers) = crate::tables::tests::tables();
@@ -193,6 +196,10 @@ impl Facts for World {
 
     fn compression(&self) -> Option<&'static str> {
         self.compression
+    }
+
+    fn cache(&self) -> Option<&str> {
+        self.cache
     }
 
     fn is_user(&self, list: &str, user: &[u8], password: &[u8]) -> Result<bool, crate::Missing> {

@@ -144,6 +144,10 @@ impl Facts for View<'_> {
         Some(self.notes.compressed?.name())
     }
 
+    fn cache(&self) -> Option<&str> {
+        self.notes.cache.as_ref()?.served_by.as_deref()
+    }
+
     fn payload(&self, side: Side) -> Option<&[u8]> {
         match (self.client.mode, side) {
             (Mode::Http, _) => None,

@@ -28,7 +28,7 @@ const CASES: &[(&str, &str)] = &[
     ("baseq", "www.example.com:8080/p/a.html?x=1&y=&x=2;z"), ("url_ip", "192.0.2.9"), ("url_port", "81"),
     ("url_param(x)", "1"), ("url_param(X)", "undefined"), ("urlp(y)", ""), ("urlp_val(x)", "1"),
     ("req.ver", "1.1"), ("req_ver", "1.1"), ("res.ver", "1.1"), ("resp_ver", "1.1"), ("status", "201"),
-    ("res.comp", "1"), ("res.comp_algo", "gzip"),
+    ("res.cache_hit", "1"), ("res.cache_name", "c"), ("res.comp", "1"), ("res.comp_algo", "gzip"),
     ("req.proto_http", "1"), ("req_proto_http", "1"), ("http_first_req", "1"),
     ("hdr(x-r)", "r2"), ("hdr_cnt(x-l)", "5"), ("hdr_ip(x-ip)", "192.0.2.7"), ("hdr_val(x-num)", "42"),
     ("req.hdr(x-l)", "z"), ("req.hdr(X-L,1)", "a"), ("req.hdr(x-l,3)", "b"), ("req.hdr(x-l,4)", "\"c,d\""),
@@ -189,7 +189,6 @@ fn bad_arguments_are_refused() {
         ("distcc_param(TOOLONG)", "a distcc token has four letters"),
         ("fc_rtt(h)", "invalid time unit"),
         ("internal.htx_blk.type(x)", "is none of 'head', 'tail', 'first'"),
-        ("res.cache_hit", "fetch method 'res.cache_hit' is not implemented yet (the cache)"),
         ("ssl_c_s_dn(CN,1,x)", "only rfc2253 is supported"),
         ("ssl_fc_cipherlist_bin(2)", "the filter is 0 or 1"),
     ] {
@@ -244,6 +243,11 @@ fn every_fetch_answers() {
 #[test]
 fn a_response_that_is_not_compressed_has_no_algorithm() {
     World::default().holds(&[("res.comp", "0"), ("res.comp_algo", "undefined")]);
+}
+
+#[test]
+fn a_response_of_a_server_has_no_cache() {
+    World::default().holds(&[("res.cache_hit", "0"), ("res.cache_name", "undefined")]);
 }
 
 #[test]
