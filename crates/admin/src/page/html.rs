@@ -184,6 +184,11 @@ fn total(row: &Row, cell: &mut Cell) {
         if compressed.number() > 0 {
             cell.detail("Compressed 2xx responses", share(compressed.number(), fine.number()));
         }
+        let (lookups, hits) = (row.get(Field::CacheLookups), row.get(Field::CacheHits));
+        if lookups.number() > 0 {
+            cell.detail("Cache lookups", grouped(lookups.number()));
+            cell.detail("Cache hits", share(hits.number(), lookups.number()));
+        }
         cell.detail("Failed rewrites", number(Field::Wrew));
     }
     cell.detail("Internal errors", number(Field::Eint));

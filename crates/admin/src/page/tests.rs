@@ -144,6 +144,17 @@ fn the_page_shows_what_compression_saved() {
 }
 
 #[test]
+fn the_page_shows_lookups_and_hits_of_caches() {
+    let bench = Bench::new();
+    assert!(!bench.get("/").1.contains("Cache lookups"));
+    let block = bench.shared.proxies[1].back.as_ref().unwrap().counters.of(0);
+    block.add(Metric::CacheLookups, 8);
+    block.add(Metric::CacheHits, 6);
+    let (_, body) = bench.get("/");
+    assert!(body.contains("Cache lookups: 8\nCache hits: 6 (75 %)\n"), "{body}");
+}
+
+#[test]
 fn options_narrow_the_page() {
     let bench = Bench::new();
     let (_, body) = bench.get("/;up");

@@ -1,7 +1,7 @@
 //! The row of a proxy's server side.
 
 use super::field::Field;
-use super::front::{COMPRESSION, RESPONSES, sums, zeros};
+use super::front::{CACHE, COMPRESSION, RESPONSES, sums};
 use super::server::{SHARED, times};
 use super::{Clock, Filter, Kind, Row, States, is_http, mode};
 use engine::state::runtime::{Back, Proxy, Server};
@@ -26,7 +26,7 @@ pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, filter: &Filter) -> 
     if is_http(proxy) {
         sums(&mut row, counters, RESPONSES);
         row.set(Field::ReqTot, counters.sum(Metric::Requests));
-        zeros(&mut row, &[Field::CacheLookups, Field::CacheHits]);
+        sums(&mut row, counters, CACHE);
     }
     state(&mut row, back, clock, filter.states);
     if let Some(settings) = proxy.settings.back.as_ref().filter(|_| filter.legends) {

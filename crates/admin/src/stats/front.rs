@@ -41,14 +41,14 @@ pub(super) const COMPRESSION: &[(Field, Metric)] = &[
     (Field::CompRsp, Metric::CompressedResponses),
 ];
 
+/// The counters of caches, for HTTP.
+pub(super) const CACHE: &[(Field, Metric)] =
+    &[(Field::CacheLookups, Metric::CacheLookups), (Field::CacheHits, Metric::CacheHits)];
+
 pub(super) fn sums(row: &mut Row, counters: &Counters, fields: &[(Field, Metric)]) {
     for (field, metric) in fields {
         row.set(*field, counters.sum(*metric));
     }
-}
-
-pub(super) fn zeros(row: &mut Row, fields: &[Field]) {
-    fields.iter().for_each(|field| row.set(*field, 0u64));
 }
 
 pub(super) fn row(shared: &Shared, proxy: &Proxy, front: &Front, clock: Clock) -> Row {
@@ -68,7 +68,7 @@ pub(super) fn row(shared: &Shared, proxy: &Proxy, front: &Front, clock: Clock) -
     if is_http(proxy) {
         sums(&mut row, counters, RESPONSES);
         row.set(Field::Intercepted, counters.sum(Metric::Intercepted));
-        zeros(&mut row, &[Field::CacheLookups, Field::CacheHits]);
+        sums(&mut row, counters, CACHE);
     }
     row
 }

@@ -306,6 +306,24 @@ fn compression_is_shown_in_columns_and_values() {
 }
 
 #[test]
+fn lookups_and_hits_of_caches_are_shown() {
+    let shared = testing::shared();
+    let worker = testing::worker(&shared);
+    let back = shared.proxies[1].back.as_ref().unwrap();
+    back.counters.of(0).add(Metric::CacheLookups, 7);
+    back.counters.of(0).add(Metric::CacheHits, 5);
+    let columns = [Field::CacheLookups, Field::CacheHits];
+    let rows = rows(&shared, Clock::of(&worker), &Filter::default());
+    let of = |kind, name: &str| {
+        let row = rows.iter().find(|it| it.kind == kind && it.get(Field::Pxname).text() == name);
+        columns.map(|column| row.unwrap().get(column).to_string())
+    };
+    assert_eq!(of(Kind::Backend, "be"), ["7", "5"]);
+    assert_eq!(of(Kind::Frontend, "fe"), ["0", "0"]);
+    assert_eq!(of(Kind::Server, "be"), [""; 2]);
+}
+
+#[test]
 fn limits_of_rates_are_shown() {
     let max_rates = settings::Rates { connections: 7, sessions: 8, tls_sessions: 6 };
     let process = settings::Process { max_rates, ..testing::process() };
