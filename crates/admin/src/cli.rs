@@ -8,6 +8,7 @@ mod activity;
 mod anon;
 mod ask_workers;
 mod authorities;
+mod caches;
 mod call;
 mod certificates;
 mod configuration_lists;

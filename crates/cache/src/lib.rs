@@ -30,7 +30,7 @@ pub mod vary;
 pub use hit::Hit;
 pub use key::CacheKey;
 pub use shard::CacheCounters;
-pub use store::{Cache, CacheSettings, ListedObject, Lookup};
+pub use store::{Cache, CacheSettings, ClearWalk, ListedObject, Lookup};
 pub use storing::{StoreFault, Storing};
 pub use vary::Selecting;
 

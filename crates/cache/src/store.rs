@@ -207,10 +207,28 @@ impl Cache {
     /// Removes the objects whose keys start with `prefix`, all with an empty one. Returns their
     /// number. Locks are held for [`STEP`] slots at a time.
     pub fn clear(&self, prefix: &[u8]) -> usize {
-        for at in 0..self.shards.len() {
-            self.with_shard_at(at, Shard::outdate_filling);
+        let mut walk = ClearWalk::default();
+        std::iter::from_fn(|| self.clear_some(&mut walk, prefix)).sum()
+    }
+
+    /// One step of [`Cache::clear`]: [`STEP`] slots. The number of removed objects, `None` at the
+    /// end. Responses that are being stored when the walk begins are not published.
+    pub fn clear_some(&self, walk: &mut ClearWalk, prefix: &[u8]) -> Option<usize> {
+        if *walk == ClearWalk::default() {
+            (0..self.shards.len()).for_each(|at| self.with_shard_at(at, Shard::outdate_filling));
         }
-        self.remove_where(|object, record| starts_with(object, record, prefix))
+        if walk.shard >= self.shards.len() {
+            return None;
+        }
+        let is_gone = |object: &_, record: &_| starts_with(object, record, prefix);
+        let mut gone = Vec::new();
+        let next = self
+            .with_shard_at(walk.shard, |shard| shard.sweep(walk.slot, STEP, &is_gone, &mut gone));
+        *walk = match next {
+            Some(slot) => ClearWalk { slot, ..*walk },
+            None => ClearWalk { shard: walk.shard + 1, slot: 0 },
+        };
+        Some(gone.len())
     }
 
     /// Removes the objects whose time is over; their number.
@@ -258,6 +276,13 @@ impl Cache {
         listed.sort_by_key(|object| object.hash);
         listed
     }
+}
+
+/// How far a removal has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClearWalk {
+    shard: usize,
+    slot: usize,
 }
 
 /// A line of `show cache`.

@@ -2,8 +2,8 @@
 
 use super::call::{Call, Reply, Severity, State};
 use super::{
-    activity, anon, authorities, certificates, configuration_lists, cookies, crt_lists, debug,
-    dynamic, errors, events, handover, help, limits, not_implemented, patterns, profiling,
+    activity, anon, authorities, caches, certificates, configuration_lists, cookies, crt_lists,
+    debug, dynamic, errors, events, handover, help, limits, not_implemented, patterns, profiling,
     resolvers, servers, session_commands, sessions, show, shutdown_sessions, staples, system,
     tables, tasks, ticket_keys, trace, variables, why,
 };
@@ -74,6 +74,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("add ssl ca-file", "<cafile> <payload>", Admin, "add a certificate into the CA file", authorities::add),
     entry("add ssl crt-list", "<list> <cert> [opts]*", Admin, "add to crt-list file <list> a line <cert> or a payload", crt_lists::add),
     entry("clear acl", "[@<ver>] <acl>", Operator, "clear the contents of this acl", patterns::clear),
+    entry("clear cache", "<cache> [key <url>|prefix <prefix>]", Operator, "remove the objects of a cache (all, of this URL, or of URLs that start so)", caches::clear),
     entry("clear counters", "[all]", Operator, "clear max statistics counters (or all counters)", limits::clear_counters),
     entry("clear map", "[@<ver>] <map>", Operator, "clear the contents of this map", patterns::clear),
     entry("clear table", "<table> [<filter>]*", Operator, "remove an entry from a table (filter: data/key)", tables::clear),
@@ -144,6 +145,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show activity", "[-1|0|thread_num]", User, "show per-thread activity stats (for support/developers)", activity::show),
     entry("show anon", "", User, "display the current state of anonymized mode", anon::show),
     entry("show backend", "", User, "list backends in the current running config", configuration_lists::backends),
+    entry("show cache", "", User, "show cache status", caches::show),
     entry("show cli level", "", User, "display the level of the current CLI session", session_commands::level),
     entry("show cli sockets", "", User, "dump list of cli sockets", configuration_lists::sockets),
     entry("show env", "[var]", Operator, "dump environment variables known to the process", configuration_lists::environment),

@@ -15,6 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod caches;
 mod large;
 
 struct Bench {
@@ -470,7 +471,7 @@ fn refusals_have_the_measured_words() {
         ("show stat nope 1 1", "No such proxy."),
         ("show stat domain x", "Invalid statistics domain."),
         ("set severity-output x", "one of 'none', 'number', 'string' is a required argument"),
-        ("show cache", "The command 'show cache' is not implemented yet."),
+        ("httpclient", "The command 'httpclient' is not implemented yet."),
         ("clear table t", "No such table"),
         ("get var", "Missing process-wide variable identifier."),
         ("get var proc.nosuch", "Variable not found."),
@@ -586,7 +587,7 @@ fn unknown_commands_get_suggestions() {
         assert!(all.contains(&format!("\n  {}", entry.words)), "{}", entry.words);
     }
     assert!(bench.run("zzzzzzzzzzzzzzzzzzzz").starts_with("Unknown command. Please"));
-    assert!(!all.contains("show cache"), "only what works is listed");
+    assert!(!all.contains("httpclient"), "only what works is listed");
 }
 
 #[test]

@@ -169,6 +169,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         &[
             "balance",
             "buf",
+            "cache",
             "dns",
             "engine",
             "health",
