@@ -100,6 +100,8 @@ pub(crate) struct DraftProxy {
     pub(crate) named: Vec<NamedServers>,
     /// Messages about servers whose address is not known, unless a state file knows it.
     pub(crate) unknown_addresses: Vec<UnknownAddress>,
+    /// Caches that `filter` lines name.
+    pub(crate) cache_filters: Vec<At<String>>,
 }
 
 /// Servers of a line whose host is a name.
@@ -301,6 +303,7 @@ impl DraftProxy {
             late: Vec::new(),
             named: Vec::new(),
             unknown_addresses: Vec::new(),
+            cache_filters: Vec::new(),
         }
     }
 

@@ -307,6 +307,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option
             tracking::check(&draft, cx);
             lints::proxy(&draft, cx);
         }
+        filters::caches(&draft, inherited, shared, cx);
         filters::complete(&mut draft, cx);
     }
     duplicate_ids(&draft, cx);
@@ -400,24 +401,7 @@ fn error_replies(draft: &mut DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) {
     // `default-errorfiles` hides what is inherited.
     replies.retain(|_, reply| !matches!(reply, ErrorReply::Reply(reply) if reply.is_default()));
     sections_of_rules(&draft.name, &draft.rules, shared, cx);
-    caches_of_rules(&draft.name, &draft.rules, shared, cx);
     draft.settings.common.error_replies = replies;
-}
-
-/// The caches that rules name must be there.
-fn caches_of_rules(proxy: &str, rules: &Rules, shared: &Shared<'_>, cx: &mut Cx<'_>) {
-    for rule in rules.sets().into_iter().flat_map(|set| set.rules()) {
-        let rules::Action::Cache(action) = rule.action() else { continue };
-        let name = action.cache();
-        if shared.draft.caches.iter().any(|cache| cache.name == name) {
-            continue;
-        }
-        let (file, line) = rule.place();
-        let message = format!(
-            "Proxy '{proxy}': unable to find the cache '{name}' referenced by the filter 'cache'."
-        );
-        cx.about(Severity::Alert, &Place { file: file.into(), line }, message);
-    }
 }
 
 /// The `http-errors` sections that rules name must be there, and should have what is asked for.

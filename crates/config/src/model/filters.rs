@@ -8,6 +8,8 @@ pub enum Filter {
     Trace(TraceFilter),
     /// `filter compression`.
     Compression,
+    /// `filter cache`: the name of the cache.
+    Cache(String),
 }
 
 /// The words of a `filter trace` line.

@@ -4,7 +4,7 @@ use crate::draft::DraftProxy;
 use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{Filter, TraceFilter};
+use crate::model::{At, Filter, TraceFilter};
 use crate::suggest;
 
 /// One filter that a line can name.
@@ -26,6 +26,7 @@ const fn entry(
 
 /// All filters, alphabetical. Argument 0 is `filter`, argument 1 the name.
 pub(crate) const FILTERS: &[FilterKeyword] = &[
+    entry("CACHE", "cache", "<name>", "Uses a cache, at this place among the filters.", cache),
     entry("COMP", "compression", "", "Compresses responses.", compression),
     entry(
         "TRACE",
@@ -61,6 +62,22 @@ fn unknown(name: &str) -> String {
         message += &format!("\n    [{:>4}] {}", filter.scope, filter.keyword.name);
     }
     message
+}
+
+fn cache(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.need(2, "'filter' : 'cache : expects a <name> argument'")?;
+    let filter = Filter::Cache(name.to_owned());
+    if proxy.settings.common.filters.contains(&filter) {
+        let proxy = &proxy.name;
+        let message = format!(
+            "'filter' : '{proxy}: multiple explicit declarations of the cache filter '{name}''"
+        );
+        return Err(args.fault(2, message));
+    }
+    no_word(args, 3)?;
+    proxy.cache_filters.push(At { value: name.to_owned(), place: args.place().clone() });
+    proxy.settings.common.filters.push(filter);
+    Ok(())
 }
 
 fn compression(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {

@@ -110,6 +110,72 @@ fn rules_name_caches_that_are_there() {
     };
     assert!(messages(&text("c"), Severity::Alert).is_empty());
     let alerts = messages(&text("d"), Severity::Alert);
-    let expected = "Proxy 'b': unable to find the cache 'd' referenced by the filter 'cache'.";
+    let expected = "backend 'b': unable to find the cache 'd' referenced by the filter 'cache'.";
     assert!(alerts.iter().any(|said| said.contains(expected)), "{alerts:?}");
+}
+
+/// The alerts about a backend with these lines, in a configuration with the caches `c` and `d`.
+fn alerts_of_backend(lines: &str) -> Vec<String> {
+    let text = format!(
+        "cache c\n total-max-size 4\ncache d\n total-max-size 4\ndefaults\n mode http\n\
+         backend b\n {lines}\n server s 127.0.0.1:80\n"
+    );
+    messages(&text, Severity::Alert)
+}
+
+const USE: &str = "http-request cache-use c\n http-response cache-store c";
+
+#[test]
+fn filters_of_caches_may_be_declared_or_implied() {
+    for lines in [
+        "filter cache c",
+        "filter cache c\n filter cache d",
+        "filter trace\n filter cache c\n USE",
+        "filter cache c\n filter trace\n USE",
+        "filter cache d\n USE",
+        "USE\n compression algo gzip",
+        "filter cache c\n USE\n compression algo gzip",
+        "filter cache c\n filter trace\n filter compression\n compression algo gzip\n USE",
+        "filter cache c\n filter compression\n USE",
+        "http-request cache-use c\n http-response cache-store d",
+    ] {
+        assert_eq!(alerts_of_backend(&lines.replace("USE", USE)), [""; 0], "{lines}");
+    }
+}
+
+#[test]
+fn mistakes_with_filters_of_caches_are_told_in_haproxys_words() {
+    let unknown = "backend 'b': unable to find the cache 'zz' referenced by the filter 'cache'.";
+    let before = "backend 'b': unable to enable the compression filter before the cache 'c'.";
+    let explicit = "backend 'b': require an explicit filter declaration to use the cache 'c'.";
+    let twice = "'filter' : 'b: multiple explicit declarations of the cache filter 'c''";
+    for (lines, message) in [
+        ("filter cache", "'filter' : 'cache : expects a <name> argument'"),
+        ("filter cache c x", "'filter cache' : unknown keyword 'x'."),
+        ("filter cache c\n filter cache c", twice),
+        ("filter cache zz", unknown),
+        ("http-request cache-use zz\n http-response cache-store zz", unknown),
+        ("filter trace\n USE", explicit),
+        ("filter trace\n filter cache d\n USE", explicit),
+        ("filter trace\n http-response cache-store c", explicit),
+        ("filter compression\n USE", before),
+        ("filter compression\n filter cache c\n USE", before),
+        ("filter compression\n filter cache c", before),
+        ("filter compression\n compression algo gzip\n USE", before),
+    ] {
+        assert_eq!(alerts_of_backend(&lines.replace("USE", USE)), [message], "{lines}");
+    }
+}
+
+#[test]
+fn rules_of_defaults_name_caches_of_the_sections_that_inherit_them() {
+    let text = |filter: &str| {
+        format!(
+            "cache c\n total-max-size 4\ndefaults d\n mode http\n http-request cache-use c\n\
+             backend b from d\n {filter}\n server s 127.0.0.1:80\n"
+        )
+    };
+    assert_eq!(messages(&text("filter cache c"), Severity::Alert), [""; 0]);
+    let explicit = "backend 'b': require an explicit filter declaration to use the cache 'c'.";
+    assert_eq!(messages(&text("filter trace"), Severity::Alert), [explicit]);
 }

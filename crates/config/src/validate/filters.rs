@@ -1,18 +1,19 @@
-//! The filters of a proxy together: the one that `compression` lines imply, and where it must be declared.
+//! The filters of a proxy together: those that other lines imply, and where they must be declared.
+use super::Shared;
 use crate::context::Cx;
-use crate::diag::Severity;
+use crate::diag::{Place, Severity};
 use crate::draft::DraftProxy;
-use crate::model::Filter;
+use crate::model::{At, Filter, Rules};
 
 /// Adds the filter of `compression` lines, unless a line declares it. A section that declares
-/// other filters must declare this one too, as its place among them matters.
+/// other filters than caches must declare this one too, as its place among them matters.
 pub(super) fn complete(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     let common = &mut draft.settings.common;
     let Some(compression) = &common.compression else { return };
     if common.filters.contains(&Filter::Compression) {
         return;
     }
-    if common.filters.is_empty() {
+    if common.filters.iter().all(|filter| matches!(filter, Filter::Cache(_))) {
         if !compression.algorithms.is_empty() {
             common.filters.push(Filter::Compression);
         }
@@ -24,4 +25,52 @@ pub(super) fn complete(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
         draft.name
     );
     cx.about(Severity::Alert, &draft.place, message);
+}
+
+/// The caches that rules and `filter` lines name must be there, and come before compression. A
+/// section that declares other filters must declare its caches too, as with [`complete`].
+pub(super) fn caches(
+    draft: &DraftProxy,
+    inherited: Option<&Rules>,
+    shared: &Shared<'_>,
+    cx: &mut Cx<'_>,
+) {
+    for cache in used(draft, inherited) {
+        if let Some(fault) = fault(draft, &cache.value, shared) {
+            let message = format!("{} '{}': {fault}", draft.word(), draft.name);
+            cx.about(Severity::Alert, &cache.place, message);
+        }
+    }
+}
+
+/// Each cache of the section once, with the first place that names it.
+fn used(draft: &DraftProxy, inherited: Option<&Rules>) -> Vec<At<String>> {
+    let mut caches = draft.cache_filters.clone();
+    let sets = inherited.into_iter().chain([&draft.rules]).flat_map(Rules::sets);
+    for rule in sets.flat_map(|set| set.rules()) {
+        let rules::Action::Cache(action) = rule.action() else { continue };
+        if caches.iter().all(|cache| cache.value != action.cache()) {
+            let (file, line) = rule.place();
+            let place = Place { file: file.into(), line };
+            caches.push(At { value: action.cache().to_owned(), place });
+        }
+    }
+    caches
+}
+
+fn fault(draft: &DraftProxy, name: &str, shared: &Shared<'_>) -> Option<String> {
+    if shared.draft.caches.iter().all(|cache| cache.name != name) {
+        return Some(format!(
+            "unable to find the cache '{name}' referenced by the filter 'cache'."
+        ));
+    }
+    let filters = &draft.settings.common.filters;
+    let place = |wanted: &Filter| filters.iter().position(|filter| filter == wanted);
+    let (own, compression) = (place(&Filter::Cache(name.to_owned())), place(&Filter::Compression));
+    if compression.is_some_and(|at| own.is_none_or(|own| at < own)) {
+        return Some(format!("unable to enable the compression filter before the cache '{name}'."));
+    }
+    let others = filters.iter().any(|filter| !matches!(filter, Filter::Cache(_)));
+    (own.is_none() && others)
+        .then(|| format!("require an explicit filter declaration to use the cache '{name}'."))
 }

@@ -3,18 +3,20 @@
 use compression::{Limits, Tuning};
 use config::model::{self, CompressionLimits};
 
-/// The filters of a proxy, in order.
+/// The filters of a proxy, in order. Those of caches are not among them: rules say when a cache is
+/// used, and it stores what the server sends, before other filters.
 pub(super) fn filters(from: &[model::Filter]) -> Vec<settings::Filter> {
     let one = |filter: &model::Filter| match filter {
-        model::Filter::Trace(trace) => settings::Filter::Trace(settings::TraceFilter {
+        model::Filter::Trace(trace) => Some(settings::Filter::Trace(settings::TraceFilter {
             name: trace.name.clone(),
             random_forwarding: trace.random_forwarding,
             hexdump: trace.hexdump,
             quiet: trace.quiet,
-        }),
-        model::Filter::Compression => settings::Filter::Compression,
+        })),
+        model::Filter::Compression => Some(settings::Filter::Compression),
+        model::Filter::Cache(_) => None,
     };
-    from.iter().map(one).collect()
+    from.iter().filter_map(one).collect()
 }
 
 /// The compression of a proxy.
