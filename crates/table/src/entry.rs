@@ -253,6 +253,18 @@ impl Entry {
         self.touch(now);
     }
 
+    /// One more holds it, without being a connection.
+    pub(crate) fn begin_use(&self, now: u64) {
+        self.lock().uses += 1;
+        self.touch(now);
+    }
+
+    /// One fewer holds it, which was no connection.
+    pub(crate) fn end_use(&self) {
+        let mut data = self.lock();
+        data.uses = data.uses.saturating_sub(1);
+    }
+
     /// One tracker fewer holds it.
     pub(crate) fn let_go(&self) {
         let mut data = self.lock();

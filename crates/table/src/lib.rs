@@ -31,5 +31,5 @@ pub use key::{Key, KeyKind};
 pub use layout::{MAX_ARRAY, ServerKey, Settings, Stored};
 pub use rate::{Rate, RateValue};
 pub use store::{ExpiryCallback, Removal, STEP, Table, Walk};
-pub use track::{SLOTS, Tracker, Trackers};
+pub use track::{EntryUse, SLOTS, Tracker, Trackers};
 pub use value::{Exported, LearnedValue, Value};

@@ -16,7 +16,7 @@ use crate::entry::Entry;
 use crate::key::{Key, KeyKind};
 use crate::layout::{Layout, Settings, Stored};
 use crate::shard::{Head, Probe, Shard};
-use crate::track::Tracker;
+use crate::track::{EntryUse, Tracker};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
@@ -242,6 +242,16 @@ impl Table {
             entry.hold(events, now);
             entry.changed();
             Tracker::new(entry.clone())
+        })
+    }
+
+    /// Holds an entry, which is made if there is none, without counting a connection. Nothing when
+    /// the table is full and nothing can give way.
+    pub fn hold(&self, key: &[u8], now: u64) -> Option<EntryUse> {
+        self.enter_shared(key, now, |entry| {
+            entry.begin_use(now);
+            entry.changed();
+            EntryUse::new(entry.clone())
         })
     }
 

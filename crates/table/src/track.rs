@@ -36,6 +36,29 @@ impl Drop for Tracker {
     }
 }
 
+/// A use of an entry that is no connection: the entry stays as long as this, and `conn_cur` does not
+/// count it.
+#[derive(Debug)]
+pub struct EntryUse(Arc<Entry>);
+
+impl EntryUse {
+    /// The entry must have been told ([`Entry::begin_use`]) already.
+    pub(crate) fn new(entry: Arc<Entry>) -> EntryUse {
+        EntryUse(entry)
+    }
+
+    /// The entry.
+    pub fn entry(&self) -> &Entry {
+        &self.0
+    }
+}
+
+impl Drop for EntryUse {
+    fn drop(&mut self) {
+        self.0.end_use();
+    }
+}
+
 /// The entries that a session or a stream tracks. The first rule that fills a place wins.
 #[derive(Debug, Default)]
 pub struct Trackers([OnceCell<Tracker>; SLOTS]);

@@ -259,3 +259,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_use_that_is_no_connection_keeps_its_entry() {
+    let table = table(10, Some(1_000));
+    let held = table.hold(&key(1), 0).expect("room");
+    assert_eq!(held.entry().uses(), 1);
+    assert_eq!(held.entry().get(DataType::ConnCur, 0, 0), Some(0), "it is no connection");
+    table.expire(5_000, 100);
+    assert_eq!(keys(&table, 5_000), BTreeSet::from([1]), "an entry in use does not expire");
+    drop(held);
+    table.expire(5_000, 100);
+    assert_eq!(keys(&table, 5_000), BTreeSet::new());
+}
