@@ -10,6 +10,7 @@ use htx::Fields;
 use std::fmt::Debug;
 use stdx::Tick;
 
+pub mod pacer;
 #[cfg(test)]
 mod tests;
 
