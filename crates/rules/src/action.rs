@@ -1,6 +1,7 @@
 //! The table of actions, one entry per keyword, and their execution.
 
 mod cache;
+mod bandwidth;
 mod connection;
 mod control;
 mod counter;
@@ -22,6 +23,7 @@ use stdx::mutation::ignored_keyword;
 
 pub use crate::context::Track;
 pub use cache::CacheAction;
+pub use bandwidth::{BandwidthEdit, BandwidthValues};
 pub use connection::{ConnectionEdit, Span};
 pub use control::Control;
 pub use counter::{CounterEdit, Tag};
@@ -54,6 +56,8 @@ pub enum Action {
     Counter(CounterEdit),
     /// Answers from a cache, or stores in it.
     Cache(CacheAction),
+    /// Enables a bandwidth limit.
+    Bandwidth(BandwidthEdit),
 }
 
 /// The outcome of one action.
@@ -91,6 +95,7 @@ impl Action {
             Action::Variable(edit) => edit.run(side, cx),
             Action::Counter(edit) => edit.run(cx),
             Action::Cache(action) => action.run(cx),
+            Action::Bandwidth(edit) => edit.run(cx),
         }
     }
 
@@ -105,6 +110,7 @@ impl Action {
             | Action::Variable(_)
             | Action::Counter(_)
             | Action::Cache(_) => false,
+            | Action::Bandwidth(_) => false,
         }
     }
 
@@ -191,6 +197,7 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("set-dst-port", "<expr>", REQ | CONN | SESS | TCP_REQ, "Replaces the destination port.", connection::destination_port),
     keyword("set-mark", "<mark>", REQ | RES | TCP, "Marks the packets to the client.", connection::mark),
     keyword("set-tos", "<tos>", REQ | RES | TCP, "TOS or DSCP of the packets to the client.", connection::tos),
+    keyword("set-bandwidth-limit", "<name> [limit <expr>] [period <expr>]", REQ | RES | CONTENT, "Enables a bandwidth limit of this section.", bandwidth::set),
     keyword("set-timeout", "{ server | tunnel } { <timeout> | <expr> }", REQ, "Replaces a timeout for this transaction.", connection::timeout),
     keyword("set-priority-class", "<expr>", REQ | TCP_REQ, "Class in queues, lower goes first.", connection::priority_class),
     keyword("set-priority-offset", "<expr>", REQ | TCP_REQ, "Milliseconds by which its arrival is moved in queues.", connection::priority_offset),

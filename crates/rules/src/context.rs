@@ -1,5 +1,7 @@
 //! `Context`: what rules may change, beyond what `Facts` lets them see.
 
+use crate::action::BandwidthValues;
+use crate::bandwidth::BandwidthLimit;
 use htx::Head;
 use sample::{Expr, Facts, Missing, Side, TableRef};
 use std::net::{IpAddr, SocketAddr};
@@ -131,6 +133,9 @@ pub trait Context: Facts {
 
     /// `set-timeout`, in milliseconds; never 0.
     fn set_limit(&mut self, _limit: Limit, _span: u32) {}
+
+    /// `set-bandwidth-limit`: the limit holds for the stream from now on.
+    fn set_bandwidth_limit(&mut self, _filter: &Arc<BandwidthLimit>, _values: BandwidthValues) {}
 
     /// `disable-l7-retry`: a request that a server has seen is not sent again.
     fn disable_retry(&mut self) {}

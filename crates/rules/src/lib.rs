@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod action;
+pub mod bandwidth;
 pub mod check;
 mod context;
 mod crypt;
@@ -24,6 +25,7 @@ pub mod userlist;
 mod verdict;
 
 pub use action::Action;
+pub use bandwidth::{BandwidthLimit, BandwidthScope};
 pub use context::{Context, Family, Limit, LogLevel};
 pub use error_file::ErrorFile;
 pub use redirect::Redirect;

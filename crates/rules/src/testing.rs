@@ -1,6 +1,7 @@
 //! A transaction for tests: everything is a field.
 
-use crate::action::Track;
+use crate::action::{BandwidthValues, Track};
+use crate::bandwidth::BandwidthLimit;
 use crate::context::{Context, Family, Limit, LogLevel};
 use crate::{Cursor, Rule, RuleSet, RuleSetKind, Verdict};
 use crate::{NoErrorFiles, Rendered};
@@ -201,6 +202,17 @@ impl Context for Transaction {
 
     fn set_priority_offset(&mut self, offset: i32) {
         self.deeds.push(format!("offset {offset}"));
+    }
+
+    fn set_bandwidth_limit(&mut self, filter: &Arc<BandwidthLimit>, values: BandwidthValues) {
+        self.deeds.push(match values {
+            BandwidthValues::Stream { limit, period } => {
+                format!("{} {limit}/{period}", filter.name)
+            }
+            BandwidthValues::Shared { limit, table, key } => {
+                format!("{} {limit} of {:?} in {table}", filter.name, &key[..])
+            }
+        });
     }
 
     fn disable_retry(&mut self) {

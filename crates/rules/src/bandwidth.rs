@@ -1,0 +1,47 @@
+//! Bandwidth limits as `filter bwlim-in` and `filter bwlim-out` declare them (manual, section 9).
+
+use sample::{Expr, Side, TableRef};
+use std::sync::Arc;
+
+/// `filter bwlim-in` or `filter bwlim-out`. Two are equal if they are the same one: a rule refers
+/// to the filter of its section.
+#[derive(Debug)]
+pub struct BandwidthLimit {
+    /// Its name, unique in its section.
+    pub name: Box<str>,
+    /// The direction whose payload it limits.
+    pub side: Side,
+    /// No smaller piece passes, but for the last one.
+    pub min_size: u32,
+    /// What shares the limit.
+    pub scope: BandwidthScope,
+}
+
+/// What shares a bandwidth limit.
+#[derive(Debug)]
+pub enum BandwidthScope {
+    /// Each stream has it for itself.
+    Stream {
+        /// `default-limit`: bytes per period.
+        limit: u32,
+        /// `default-period`, milliseconds.
+        period: u32,
+    },
+    /// The streams with the same key have it together.
+    Shared {
+        /// `limit`: bytes per period of the rate that the table stores.
+        limit: u32,
+        /// `key`.
+        key: Expr,
+        /// `table`, else the one of the section.
+        table: Arc<TableRef>,
+    },
+}
+
+impl PartialEq for BandwidthLimit {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for BandwidthLimit {}
