@@ -1,6 +1,7 @@
 //! The running state of the process, its proxies, servers and threads, without the tasks that change it.
 
 pub mod backend;
+pub mod bandwidth;
 pub mod compression_load;
 pub mod figures;
 pub mod mail_queue;

@@ -1,6 +1,7 @@
 //! Records of traffic: access logs, accounting, traces, the flight recorder, the list of streams.
 
 pub mod accounting;
+pub mod bandwidth;
 mod cache_use;
 pub mod contstats;
 pub mod flight_recorder;

@@ -1,7 +1,7 @@
 //! The table of actions, one entry per keyword, and their execution.
 
-mod cache;
 mod bandwidth;
+mod cache;
 mod connection;
 mod control;
 mod counter;
@@ -22,8 +22,8 @@ use stdx::leading_number;
 use stdx::mutation::ignored_keyword;
 
 pub use crate::context::Track;
-pub use cache::CacheAction;
 pub use bandwidth::{BandwidthEdit, BandwidthValues};
+pub use cache::CacheAction;
 pub use connection::{ConnectionEdit, Span};
 pub use control::Control;
 pub use counter::{CounterEdit, Tag};
@@ -109,7 +109,7 @@ impl Action {
             | Action::Dictionary(_)
             | Action::Variable(_)
             | Action::Counter(_)
-            | Action::Cache(_) => false,
+            | Action::Cache(_)
             | Action::Bandwidth(_) => false,
         }
     }

@@ -2,6 +2,8 @@
 //! 9).
 
 use ::compression::{Algorithm, Limits, Tuning};
+use rules::BandwidthLimit;
+use std::sync::Arc;
 
 /// A `filter` line, or what stands for one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,6 +13,8 @@ pub enum Filter {
     /// `filter compression`; a section with `compression algo` and without other filters has it
     /// too.
     Compression,
+    /// `filter bwlim-in`, `filter bwlim-out`.
+    BandwidthLimit(Arc<BandwidthLimit>),
 }
 
 /// `filter trace`: prints what filters see (manual, section 9.1).

@@ -11,6 +11,7 @@ use crate::state::backend::server_address::Location;
 use crate::state::backend::server_list::Servers;
 use crate::state::backend::server_register::Register;
 use crate::state::backend::tracking;
+use crate::state::bandwidth::BandwidthShares;
 use crate::state::compression_load::CompressionLoad;
 use crate::state::mail_queue::Outbox;
 use crate::state::records::history::History;
@@ -80,6 +81,8 @@ pub struct Shared {
     pub caches: Vec<Arc<Cache>>,
     /// The load that compression makes.
     pub compression: CompressionLoad,
+    /// Bandwidth limits that streams share.
+    pub bandwidth: BandwidthShares,
     /// Counters of TLS connections.
     pub tls: TlsCounters,
     /// Monotonic nanoseconds at the start.
@@ -183,6 +186,7 @@ impl Shared {
             totals: Counters::new(threads),
             caches: caches(&settings),
             compression: CompressionLoad::default(),
+            bandwidth: BandwidthShares::default(),
             tls: TlsCounters::default(),
             started: now,
             maxconn: AtomicU32::new(settings.maxconn),

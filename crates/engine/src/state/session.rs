@@ -1,5 +1,6 @@
 //! Clients and their requests: the data that listeners, connections and stages work on.
 
+pub mod bandwidth_limits;
 pub mod cache_use;
 pub mod client;
 pub mod client_cold_state;

@@ -1,6 +1,7 @@
 //! A transaction as expressions, rules and log formats see it.
 
 use crate::telemetry::accounting;
+use crate::telemetry::bandwidth;
 use crate::telemetry::cache_use;
 use balance::ServerName;
 use engine::state::backend::reservation::Claim;
@@ -16,8 +17,8 @@ use engine::state::session::request_buffers::{Notes, Workspace};
 use engine::state::session::transaction::Transaction;
 use engine::state::worker::Worker;
 use htx::{Head, HeaderId, Version};
-use rules::action::Track;
-use rules::{Context, Family, Limit, LogLevel};
+use rules::action::{BandwidthValues, Track};
+use rules::{BandwidthLimit, Context, Family, Limit, LogLevel};
 use sample::regex::effort;
 use sample::vars::VarState;
 use sample::{
@@ -581,6 +582,11 @@ impl Context for View<'_> {
     fn set_limit(&mut self, limit: Limit, span: u32) {
         self.notes.limits[limit as usize] = Some(span);
         self.notes.used = true;
+    }
+
+    fn set_bandwidth_limit(&mut self, filter: &Arc<BandwidthLimit>, values: BandwidthValues) {
+        self.notes.used = true;
+        bandwidth::enable(self.worker, &mut self.notes.bandwidth, filter, values);
     }
 
     fn disable_retry(&mut self) {

@@ -5,6 +5,7 @@
 //! filter decides at the stages of the transaction whether it sees payload; [`request`] and
 //! [`response`] give the payload filters of a direction to the forwarder.
 
+mod bandwidth;
 mod cache_store;
 mod compression;
 mod trace;
@@ -63,7 +64,8 @@ pub(crate) fn response_is_replaced(tx: &mut Transaction) {
 #[inline]
 pub(crate) fn request(tx: &mut Transaction) {
     if has_any(tx) {
-        tx.space.up.filters = payload_filters(tx, Side::Request);
+        // Rules on the response can limit the request while its payload passes.
+        tx.space.up.filters = payload_filters(tx, Side::Request, Limits::All);
     }
 }
 
@@ -76,7 +78,7 @@ pub(crate) fn response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
     }
     let body = compression::response_head(tx, body);
     let storing = tx.notes.cache.as_mut().and_then(|it| it.storing.take());
-    let mut chain = payload_filters(tx, Side::Response);
+    let mut chain = payload_filters(tx, Side::Response, Limits::Enabled);
     if let Some(storing) = storing {
         // The cache stores what the server has sent, before other filters change it.
         let first = Box::new(cache_store::CacheStore::new(storing, &tx.worker));
@@ -87,8 +89,8 @@ pub(crate) fn response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
 }
 
 /// The payload filters of one direction of a session in TCP mode.
-pub(crate) fn of_session(tx: &Transaction, side: Side) -> Option<Box<FilterChain>> {
-    if has_any(tx) { payload_filters(tx, side) } else { None }
+pub(crate) fn of_session(tx: &mut Transaction, side: Side) -> Option<Box<FilterChain>> {
+    if has_any(tx) { payload_filters(tx, side, Limits::All) } else { None }
 }
 
 /// The failure of a message whose filter has failed: its head may be on its way.
@@ -96,7 +98,29 @@ pub(crate) fn failed() -> Failure {
     Failure::new(0, Cause::Internal, Phase::Data)
 }
 
-fn payload_filters(tx: &Transaction, side: Side) -> Option<Box<FilterChain>> {
+/// As [`response`], for one that the proxy makes itself: bandwidth limits leave it alone.
+pub(crate) fn local_response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
+    if !has_any(tx) {
+        return body;
+    }
+    let body = compression::response_head(tx, body);
+    tx.space.down.filters = payload_filters(tx, Side::Response, Limits::None);
+    body
+}
+
+/// The bandwidth limits that are among the filters of a direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Limits {
+    /// All, as rules that are still to run can enable them.
+    All,
+    /// Those that rules have enabled.
+    Enabled,
+    /// None.
+    None,
+}
+
+/// The payload filters of one direction.
+fn payload_filters(tx: &mut Transaction, side: Side, limits: Limits) -> Option<Box<FilterChain>> {
     let mut chain = FilterChain::default();
     let mut compresses = side == Side::Response;
     for (filter, proxy) in of(tx) {
@@ -111,6 +135,12 @@ fn payload_filters(tx: &Transaction, side: Side) -> Option<Box<FilterChain>> {
                 }
             }
             Filter::Compression => {}
+            Filter::BandwidthLimit(limit) => {
+                let filter = bandwidth::payload_filter(tx, &limit, side, limits == Limits::All);
+                if let Some(filter) = filter.filter(|_| limits != Limits::None) {
+                    chain.push(filter);
+                }
+            }
         }
     }
     (!chain.is_empty()).then(|| Box::new(chain))

@@ -206,7 +206,7 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
     let before = tx.space.response.status();
     let mut length = body_kind(tx);
     if tx.notes.compressed.is_some() {
-        length = filters::response(tx, length);
+        length = filters::local_response(tx, length);
     }
     http_rules::after_response(tx)?;
     // An interim response may be on its way; this one follows it.

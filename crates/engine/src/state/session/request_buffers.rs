@@ -5,6 +5,7 @@
 //! waits for the server's answer gives it back, and the next to run finds it warm in the cache.
 
 use crate::state::records::flight_recorder::Text;
+use crate::state::session::bandwidth_limits::BandwidthLimits;
 use crate::state::session::cache_use::CacheUse;
 use crate::state::session::credentials::Credentials;
 use crate::state::session::lookup::Lookups;
@@ -107,6 +108,8 @@ pub struct Notes {
     pub coding: Option<compression::Algorithm>,
     /// The algorithm that the response is compressed with.
     pub compressed: Option<compression::Algorithm>,
+    /// Bandwidth limits that rules have enabled.
+    pub bandwidth: BandwidthLimits,
     /// Why the last connection to a server could not be encrypted.
     pub unsecured: Option<Box<Failed>>,
     /// Contents of the capture slots: those of the request, those of the response.
@@ -138,6 +141,7 @@ impl Notes {
         (self.limits, self.priority, self.arrived) = Default::default();
         self.credentials.clear();
         self.lookups.clear();
+        self.bandwidth.clear();
         self.unique_id.take();
         (self.unsecured, self.cache) = (None, None);
         (self.coding, self.compressed) = (None, None);
