@@ -223,7 +223,7 @@ impl Cache {
         let is_gone = |object: &_, record: &_| starts_with(object, record, prefix);
         let mut gone = Vec::new();
         let next = self
-            .with_shard_at(walk.shard, |shard| shard.sweep(walk.slot, STEP, &is_gone, &mut gone));
+            .with_shard_at(walk.shard, |shard| shard.sweep(walk.slot, STEP, is_gone, &mut gone));
         *walk = match next {
             Some(slot) => ClearWalk { slot, ..*walk },
             None => ClearWalk { shard: walk.shard + 1, slot: 0 },
