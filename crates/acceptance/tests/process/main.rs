@@ -8,6 +8,7 @@ mod support;
 mod balancing;
 mod bodies;
 mod bytes;
+mod cache_limits;
 mod caches;
 mod certificates;
 mod checks;
