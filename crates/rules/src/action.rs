@@ -22,7 +22,7 @@ use stdx::leading_number;
 use stdx::mutation::ignored_keyword;
 
 pub use crate::context::Track;
-pub use bandwidth::{BandwidthEdit, BandwidthValues};
+pub use bandwidth::BandwidthEdit;
 pub use cache::CacheAction;
 pub use connection::{ConnectionEdit, Span};
 pub use control::Control;

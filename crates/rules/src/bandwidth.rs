@@ -2,6 +2,7 @@
 
 use sample::{Expr, Side, TableRef};
 use std::sync::Arc;
+use table::Key;
 
 /// `filter bwlim-in` or `filter bwlim-out`. Two are equal if they are the same one: a rule refers
 /// to the filter of its section.
@@ -45,3 +46,24 @@ impl PartialEq for BandwidthLimit {
 }
 
 impl Eq for BandwidthLimit {}
+
+/// The values with which a rule enables a limit.
+#[derive(Debug, Clone)]
+pub enum BandwidthValues {
+    /// Of the stream alone.
+    Stream {
+        /// Bytes per period; at least 1.
+        limit: u32,
+        /// Milliseconds; at least 1.
+        period: u32,
+    },
+    /// Shared with the other streams of a key.
+    Shared {
+        /// Bytes per period of the table's rate.
+        limit: u32,
+        /// Number of the table.
+        table: usize,
+        /// The key.
+        key: Key<'static>,
+    },
+}

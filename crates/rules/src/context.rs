@@ -1,7 +1,6 @@
 //! `Context`: what rules may change, beyond what `Facts` lets them see.
 
-use crate::action::BandwidthValues;
-use crate::bandwidth::BandwidthLimit;
+use crate::bandwidth::{BandwidthLimit, BandwidthValues};
 use htx::Head;
 use sample::{Expr, Facts, Missing, Side, TableRef};
 use std::net::{IpAddr, SocketAddr};

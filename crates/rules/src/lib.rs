@@ -25,7 +25,7 @@ pub mod userlist;
 mod verdict;
 
 pub use action::Action;
-pub use bandwidth::{BandwidthLimit, BandwidthScope};
+pub use bandwidth::{BandwidthLimit, BandwidthScope, BandwidthValues};
 pub use context::{Context, Family, Limit, LogLevel};
 pub use error_file::ErrorFile;
 pub use redirect::Redirect;

@@ -1,6 +1,7 @@
 //! A transaction for tests: everything is a field.
 
-use crate::action::{BandwidthValues, Track};
+use crate::BandwidthValues;
+use crate::action::Track;
 use crate::bandwidth::BandwidthLimit;
 use crate::context::{Context, Family, Limit, LogLevel};
 use crate::{Cursor, Rule, RuleSet, RuleSetKind, Verdict};

@@ -36,8 +36,8 @@ impl Drop for Tracker {
     }
 }
 
-/// A use of an entry that is no connection: the entry stays as long as this, and `conn_cur` does not
-/// count it.
+/// A use of an entry that is no connection: the entry stays as long as this, and `conn_cur` does
+/// not count it.
 #[derive(Debug)]
 pub struct EntryUse(Arc<Entry>);
 

@@ -3,7 +3,7 @@
 use engine::state::session::bandwidth_limits::{BandwidthLimits, SharedLimit};
 use engine::state::worker::Worker;
 use rules::BandwidthLimit;
-use rules::action::BandwidthValues;
+use rules::BandwidthValues;
 use sample::Side;
 use std::sync::Arc;
 use table::DataType;

@@ -1,11 +1,10 @@
 //! `set-bandwidth-limit`: enables a bandwidth limit of the section for the stream.
 
 use super::{Action, Input, Outcome};
-use crate::bandwidth::{BandwidthLimit, BandwidthScope};
+use crate::bandwidth::{BandwidthLimit, BandwidthScope, BandwidthValues};
 use crate::context::{Context, facts};
 use sample::{Expr, Missing, ParseError, Type};
 use std::sync::{Arc, OnceLock};
-use table::Key;
 
 /// A compiled action of this kind.
 #[derive(Debug)]
@@ -15,27 +14,6 @@ pub struct BandwidthEdit {
     filter: OnceLock<Arc<BandwidthLimit>>,
     limit: Option<Expr>,
     period: Option<Expr>,
-}
-
-/// The values with which a rule enables a limit.
-#[derive(Debug, Clone)]
-pub enum BandwidthValues {
-    /// Of the stream alone.
-    Stream {
-        /// Bytes per period; at least 1.
-        limit: u32,
-        /// Milliseconds; at least 1.
-        period: u32,
-    },
-    /// Shared with the other streams of a key.
-    Shared {
-        /// Bytes per period of the table's rate.
-        limit: u32,
-        /// Number of the table.
-        table: usize,
-        /// The key.
-        key: Key<'static>,
-    },
 }
 
 impl BandwidthEdit {

@@ -40,7 +40,7 @@ impl PaceUse {
     pub const ALONE: Self = Self { streams: 1, recent: 0 };
 }
 
-/// What a stream has to pass.
+/// The payload that a stream has to pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PaceOffer {
     /// Bytes; at least 1.
@@ -128,7 +128,7 @@ impl Pacer {
         if let Some(bytes) = self.burst_bytes(limit, used, offer, now) {
             return Pace::Bytes(bytes);
         }
-        // What was not used before that is lost.
+        // An allowance that was not used before that is lost.
         self.paid = self.paid.max(now.saturating_sub(TURN));
         let piece = limit.piece(used.streams);
         let wanted = offer.bytes.min(piece);
@@ -166,7 +166,8 @@ impl Pacer {
         self.seen
     }
 
-    /// What passes of a reserved turn, or when it comes; nothing if there is none or it is over.
+    /// The bytes that pass of a reserved turn, or when it comes; nothing if there is none or it is
+    /// over.
     fn reserved(
         &mut self,
         limit: &PaceLimit,
@@ -198,7 +199,7 @@ impl Pacer {
         Some(Pace::Bytes(bytes))
     }
 
-    /// What passes of the allowance of a new period.
+    /// The bytes that pass of the allowance of a new period.
     fn burst_bytes(
         &mut self,
         limit: &PaceLimit,

@@ -39,7 +39,7 @@ impl PayloadFilter for Doubles {
     }
 }
 
-/// What comes out of a message that arrives in pieces.
+/// The output for a message that arrives in pieces.
 fn run(chain: &mut FilterChain, message: &[u8], random: &mut Prng) -> Vec<u8> {
     let (mut input, mut arrived, mut out) = (Vec::new(), 0, Vec::new());
     for _ in 0..100_000 {

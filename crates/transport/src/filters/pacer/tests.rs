@@ -287,8 +287,7 @@ fn a_clock_that_is_set_loses_no_time() {
             let now = sender.wake;
             sender.run(&mut pacer, &limit, PaceUse::ALONE, now);
         }
-        let moved = |moment: u64| moment.saturating_add_signed(shift * SECOND as i64);
-        sender.wake = moved(start + 2 * SECOND);
+        sender.wake = (start + 2 * SECOND).saturating_add_signed(shift * SECOND as i64);
         let resumed = sender.wake;
         while sender.left > 0 {
             let now = sender.wake;
