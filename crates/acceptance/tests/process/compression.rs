@@ -231,6 +231,21 @@ fn lists_of_the_backend_go_before_those_of_the_frontend() {
 }
 
 #[test]
+fn streams_of_tcp_mode_are_compressed_once_they_are_http() {
+    let inspects = "    tcp-request inspect-delay 5s\n    tcp-request content switch-mode http";
+    let gzip = "    compression algo gzip";
+    for (front, back) in [(gzip, ""), ("", gzip), (&*format!("{inspects}\n{gzip}"), "")] {
+        let origin = Origin::answering(plain("text"));
+        let front = format!("    mode tcp\n    option tcplog\n{front}");
+        let back = format!("    server s <origin>\n{back}");
+        let weir = Setup::http(&front, &back).with("origin", origin.address()).start();
+        let answer = get(&weir, "/", "Accept-Encoding: gzip\r\n");
+        assert_eq!(coding(&answer), "gzip", "{front} {back}");
+        assert_eq!(decoded("gzip", &answer.body), b"text", "{front} {back}");
+    }
+}
+
+#[test]
 fn offload_hides_the_codings_that_clients_take() {
     let lines = "    compression algo gzip\n    compression offload";
     let (weir, origin) = before(&plain("text"), lines);

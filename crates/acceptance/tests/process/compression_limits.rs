@@ -61,6 +61,22 @@ fn nothing_more_is_compressed_above_the_rate() {
 }
 
 #[test]
+fn a_command_moves_the_rate() {
+    let origin = origin();
+    let weir = start("maxcomprate 1", &origin);
+    eventually("a response that is not compressed", || {
+        (!is_compressed(&weir.web().ask(ASKS))).then_some(())
+    });
+    assert_eq!(weir.cli("set rate-limit http-compression global 0"), "");
+    assert_eq!(info(&weir, "CompressBpsRateLim"), 0);
+    (0..5).for_each(|_| assert!(is_compressed(&weir.web().ask(ASKS))));
+    assert_eq!(weir.cli("set rate-limit http-compression global 1"), "");
+    eventually("a response that is not compressed", || {
+        (!is_compressed(&weir.web().ask(ASKS))).then_some(())
+    });
+}
+
+#[test]
 fn nothing_more_is_compressed_while_the_processor_is_busy() {
     let origin = origin();
     let weir = start("maxcompcpuusage 0", &origin);
