@@ -17,6 +17,7 @@ pub const MAX_ALGORITHMS: usize = 16;
 /// list with `br` or `zstd`, which HAProxy does not have, is in order of preference instead:
 /// clients name `gzip` first. A token that two algorithms share means the last of them, and `*`
 /// means the last algorithm that the client does not name.
+#[derive(Clone)]
 pub struct Choice<'a> {
     configured: &'a [Algorithm],
     offers: [Offer; MAX_ALGORITHMS],

@@ -36,6 +36,13 @@ impl<'a> RequestFacts<'a> {
         }
     }
 
+    /// Whether `compression offload` hides `accept-encoding` from servers: a configured algorithm,
+    /// `identity` among them, suits the client, whatever else forbids to compress.
+    #[must_use]
+    pub fn is_offloaded(&self) -> bool {
+        !self.unreliable && self.choice.clone().algorithm().is_some()
+    }
+
     /// The algorithm for the answers to this request.
     ///
     /// # Errors

@@ -45,6 +45,30 @@ fn a_request_allows_compression_or_not() {
     );
 }
 
+/// As HAProxy 2.6.12 was seen to forward requests.
+#[test]
+fn a_field_that_suits_no_algorithm_is_left_to_the_server() {
+    let offloaded = |is_http11, is_head, configured: &[Algorithm], fields: Fields| {
+        let mut facts = RequestFacts::new(is_http11, is_head, configured);
+        fields.iter().for_each(|(name, value)| facts.field(name.as_bytes(), value.as_bytes()));
+        facts.is_offloaded()
+    };
+    const GZIP: Fields = &[("accept-encoding", "gzip")];
+    const OLD: Fields = &[("accept-encoding", "gzip"), ("user-agent", "Mozilla/4.0")];
+    let gzip = [Algorithm::Gzip];
+    assert!(offloaded(true, false, &gzip, GZIP));
+    assert!(offloaded(true, true, &gzip, GZIP) && offloaded(false, false, &gzip, GZIP));
+    assert!(!offloaded(true, false, &gzip, OLD));
+    for other in ["deflate", "identity", "gzip;q=0"] {
+        let mut facts = RequestFacts::new(true, false, &gzip);
+        facts.field(b"accept-encoding", other.as_bytes());
+        assert!(!facts.is_offloaded(), "{other}");
+    }
+    let identity = [Algorithm::Identity];
+    assert!(offloaded(true, false, &identity, &[("accept-encoding", "identity")]));
+    assert!(!offloaded(true, false, &identity, GZIP));
+}
+
 #[test]
 fn identity_is_a_choice_that_compresses_nothing() {
     let configured = [Algorithm::Identity, Algorithm::Gzip];
