@@ -72,7 +72,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     works("THREAD"),
     works("TPROXY"),
     lacks("WURFL"),
-    lacks("ZLIB"),
+    works("ZLIB"),
 ];
 
 /// The output of `-v`.
@@ -188,7 +188,7 @@ mod tests {
             .map(str::trim)
             .collect();
         assert_eq!(names, ["h2", "<default>", "h1", "<default>", "none"]);
-        for name in ["NS", "TFO", "LINUX_SPLICE", "TPROXY", "PROMEX", "SYSTEMD"] {
+        for name in ["NS", "TFO", "LINUX_SPLICE", "TPROXY", "PROMEX", "SYSTEMD", "SLZ", "ZLIB"] {
             assert!(words().contains(&name), "{name} works");
         }
     }
