@@ -1,6 +1,7 @@
 //! The keywords of lines, one module per group of them: explicit tables, and what their entries do to a draft.
 mod accounts;
 mod balance;
+mod bandwidth;
 pub(crate) mod bind;
 mod case;
 mod check;

@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 mod actions;
+mod bandwidth;
 mod bounds;
 mod caches;
 mod checks;

@@ -122,6 +122,8 @@ fn sections_of_defaults(names: &[Arc<str>], shared: &Shared<'_>, cx: &mut Cx<'_>
         let Some(rules) = rules else { continue };
         sections_of_rules(name, rules, shared, cx);
         resolvers::rules(name, rules, shared, cx);
+        // A section of defaults has no filters.
+        filters::limits(name, rules, &[], cx);
     }
 }
 
@@ -320,6 +322,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option
     error_replies(&mut draft, shared, cx);
     resolvers::servers(&mut draft, shared, cx);
     resolvers::rules(&draft.name, &draft.rules, shared, cx);
+    filters::limits(&draft.name, &draft.rules, &draft.settings.common.filters, cx);
     let email_alert = checks::email_alert(&draft, shared, cx);
     let http = draft.settings.mode == Mode::Http;
     let formats = formats::compile(&draft, &shared.draft.global.logs, cx);

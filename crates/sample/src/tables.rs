@@ -3,7 +3,7 @@
 use crate::value::{Type, Value};
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
-use table::{Key, KeyKind};
+use table::{DataType, Key, KeyKind};
 
 /// A stick table by its name. Its section may come later in the file: the number is filled in when
 /// all are read.
@@ -46,6 +46,9 @@ pub enum TableUse {
     },
     /// A `track-sc` rule, whose keys have this type.
     Track(usize, Type),
+    /// A shared bandwidth limit of this name, whose keys have this type; it is measured by this data
+    /// type.
+    Bandwidth(String, Type, DataType),
     /// A rule that matches servers, whose keys have this type.
     Match(Type),
     /// A rule that stores servers, whose keys have this type.

@@ -207,7 +207,10 @@ mod tests {
     fn filters_and_algorithms_are_those_of_the_tables() {
         let text = long(FEATURES, &[]);
         let (_, filters) = text.split_once("Available filters :\n").unwrap();
-        assert_eq!(filters, "\t[CACHE] cache\n\t[COMP] compression\n\t[TRACE] trace\n");
+        assert_eq!(
+            filters,
+            "\t[BWLIM] bwlim-in\n\t[BWLIM] bwlim-out\n\t[CACHE] cache\n\t[COMP] compression\n\t[TRACE] trace\n"
+        );
         let algorithms = "Compression algorithms supported : identity(\"identity\"), \
                           deflate(\"deflate\"), raw-deflate(\"deflate\"), gzip(\"gzip\"), br(\"br\"), \
                           zstd(\"zstd\")";

@@ -1,5 +1,7 @@
 //! Filters of payload (sections 4.2 `compression` and `filter`, and 9).
+use ::rules::BandwidthLimit;
 use compression::Algorithm;
+use std::sync::Arc;
 
 /// A `filter` line, or the filter that `compression` implies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +12,8 @@ pub enum Filter {
     Compression,
     /// `filter cache`: the name of the cache.
     Cache(String),
+    /// `filter bwlim-in`, `filter bwlim-out`.
+    BandwidthLimit(Arc<BandwidthLimit>),
 }
 
 /// The words of a `filter trace` line.

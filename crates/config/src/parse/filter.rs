@@ -1,4 +1,5 @@
 //! `filter` lines of proxies (section 9).
+use super::bandwidth;
 use crate::context::Cx;
 use crate::draft::DraftProxy;
 use crate::keyword::{Fill, Keyword, Places};
@@ -24,8 +25,24 @@ const fn entry(
     FilterKeyword { keyword: Keyword { name, arguments, places: Places::SIDES, doc, parse }, scope }
 }
 
+const BANDWIDTH_LIMIT: &str = "<name> { default-limit <size> default-period <time> | limit <size> key <expr> [table <table>] } [min-size <size>]";
+
 /// All filters, alphabetical. Argument 0 is `filter`, argument 1 the name.
 pub(crate) const FILTERS: &[FilterKeyword] = &[
+    entry(
+        "BWLIM",
+        "bwlim-in",
+        BANDWIDTH_LIMIT,
+        "Limits the payload of requests that passes per period.",
+        bandwidth::line,
+    ),
+    entry(
+        "BWLIM",
+        "bwlim-out",
+        BANDWIDTH_LIMIT,
+        "Limits the payload of responses that passes per period.",
+        bandwidth::line,
+    ),
     entry("CACHE", "cache", "<name>", "Uses a cache, at this place among the filters.", cache),
     entry("COMP", "compression", "", "Compresses responses.", compression),
     entry(

@@ -1,9 +1,11 @@
 //! The filters of a proxy together: those that other lines imply, and where they must be declared.
 use super::Shared;
 use crate::context::Cx;
-use crate::diag::{Place, Severity};
+use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
 use crate::model::{At, Filter, Rules};
+use ::rules::{BandwidthLimit, BandwidthScope};
+use std::sync::Arc;
 
 /// Adds the filter of `compression` lines, unless a line declares it. A section that declares
 /// other filters than caches must declare this one too, as its place among them matters.
@@ -73,4 +75,46 @@ fn fault(draft: &DraftProxy, name: &str, shared: &Shared<'_>) -> Option<String> 
     let others = filters.iter().any(|filter| !matches!(filter, Filter::Cache(_)));
     (own.is_none() && others)
         .then(|| format!("require an explicit filter declaration to use the cache '{name}'."))
+}
+
+/// Gives `set-bandwidth-limit` rules the filters of their section that they name.
+pub(super) fn limits(proxy: &str, rules: &Rules, filters: &[Filter], cx: &mut Cx<'_>) {
+    let limits = || {
+        filters.iter().filter_map(|filter| match filter {
+            Filter::BandwidthLimit(limit) => Some(limit),
+            _ => None,
+        })
+    };
+    for rule in rules.sets().into_iter().flat_map(|set| set.rules()) {
+        let rules::Action::Bandwidth(edit) = rule.action() else { continue };
+        let found = limits().find(|limit| *limit.name == *edit.name());
+        let message = match found {
+            None => Some(format!(
+                "Proxy '{proxy}': unable to find bwlim filter '{}' referenced by set-bandwidth-limit rule.",
+                edit.name()
+            )),
+            Some(limit) => {
+                edit.resolve(limit);
+                misused(limit, edit.given()).map(|what| {
+                    format!(
+                        "Proxy '{proxy}': set-bandwidth-limit rule cannot define a {what} for a shared bwlim filter."
+                    )
+                })
+            }
+        };
+        let Some(message) = message else { continue };
+        let (file, line) = rule.place();
+        let place = Place { file: file.into(), line };
+        let mut alert = Diagnostic::about(Severity::Alert, &place, message);
+        if found.is_none() {
+            let names = limits().map(|limit| &*limit.name);
+            alert.suggestion = crate::suggest::nearest(edit.name(), names);
+        }
+        cx.diagnostics.push(alert);
+    }
+}
+
+/// The value of a rule that its limit does not take.
+fn misused(limit: &Arc<BandwidthLimit>, given: Option<&'static str>) -> Option<&'static str> {
+    given.filter(|_| matches!(limit.scope, BandwidthScope::Shared { .. }))
 }

@@ -44,6 +44,9 @@ fn resolve(mention: &TableMention, all: &mut [Settings], cx: &mut Cx<'_>) {
             TableUse::Track(slot, _) => format!(
                 "Proxy '{proxy}': unable to find table '{name}' referenced by track-sc{slot}."
             ),
+            TableUse::Bandwidth(filter, ..) => format!(
+                "Proxy {proxy} : unable to find table '{name}' referenced by bwlim filter '{filter}'"
+            ),
             TableUse::Match(_) => format!("Proxy '{proxy}': unable to find stick-table '{name}'."),
             TableUse::Store(_) => format!("Proxy '{proxy}': unable to find store table '{name}'."),
         };
@@ -60,6 +63,19 @@ fn resolve(mention: &TableMention, all: &mut [Settings], cx: &mut Cx<'_>) {
         TableUse::Track(slot, key) if !tables::fits(*key, table.kind) => Some(format!(
             "Proxy '{proxy}': stick-table '{name}' uses a type incompatible with the 'track-sc{slot}' rule."
         )),
+        TableUse::Bandwidth(filter, key, data) => {
+            let wrong = match (tables::fits(*key, table.kind), table.stores(*data)) {
+                (false, _) => Some(("type incompatible with the key of", String::new())),
+                (_, false) => {
+                    let what = format!(". It must be '{}'", data.name());
+                    Some(("data type incompatible with", what))
+                }
+                _ => None,
+            };
+            wrong.map(|(what, more)| {
+                format!("Proxy {proxy} : stick-table '{name}' uses a {what} bwlim filter '{filter}'{more}")
+            })
+        }
         TableUse::Match(key) | TableUse::Store(key) if !tables::fits(*key, table.kind) => {
             Some(format!(
                 "Proxy '{proxy}': type of pattern not usable with type of stick-table '{name}'."

@@ -14,6 +14,9 @@ pub(super) fn filters(from: &[model::Filter]) -> Vec<settings::Filter> {
             quiet: trace.quiet,
         })),
         model::Filter::Compression => Some(settings::Filter::Compression),
+        model::Filter::BandwidthLimit(limit) => {
+            Some(settings::Filter::BandwidthLimit(limit.clone()))
+        }
         model::Filter::Cache(_) => None,
     };
     from.iter().filter_map(one).collect()
