@@ -211,6 +211,8 @@ impl Pacer {
         if self.paid <= now && self.passed.is_none_or(idle) {
             self.burst = limit.bytes.saturating_sub(used.recent);
             self.burst_ends = now + limit.period();
+            // There is no allowance for the time before.
+            self.paid = now;
         } else if now >= self.burst_ends {
             self.burst = 0;
         }

@@ -323,3 +323,12 @@ fn a_stream_that_ends_gives_back_what_it_has_reserved() {
     }
     assert!(pacer.paid <= SECOND, "{}", pacer.paid);
 }
+
+#[test]
+fn a_pacer_that_is_made_anew_saves_up_nothing() {
+    let mut turn = PaceTurn::default();
+    let used = PaceUse { streams: 1, recent: 30_000 };
+    let offer = PaceOffer { bytes: 1_000, last: false };
+    let pace = Pacer::default().pass(&per_second(30_000), used, &mut turn, offer, SECOND);
+    assert_eq!(pace, Pace::Until(SECOND + TURN));
+}
