@@ -1,6 +1,7 @@
 //! Tests that need whole workers: what the crates below do once a process runs.
 
 mod accounting;
+mod bandwidth;
 mod checks;
 mod filters;
 mod flight_recorder;
