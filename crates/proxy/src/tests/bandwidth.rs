@@ -54,6 +54,12 @@ fn limited(
     (proxy, address)
 }
 
+/// The moment, as clients in threads of their own measure it.
+#[expect(clippy::disallowed_methods, reason = "a client is outside of the reactor")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 fn text(length: usize) -> Vec<u8> {
     (0..length).map(|n| (n * 7 % 251) as u8).collect()
 }
@@ -63,7 +69,7 @@ fn response(length: usize) -> Vec<u8> {
     [head.as_bytes(), &text(length)].concat()
 }
 
-/// What a client has received, and when.
+/// The bytes that a client has received, and when.
 struct Received {
     bytes: Vec<u8>,
     /// Milliseconds, and bytes up to then.
@@ -103,7 +109,7 @@ impl Received {
 
 fn ask(world: &World, address: SocketAddr, request: Vec<u8>) -> Received {
     world.play(move || {
-        let (mut stream, since) = (client(address), Instant::now());
+        let (mut stream, since) = (client(address), now());
         stream.write_all(&request).unwrap();
         Received::from(stream, since)
     })
@@ -175,7 +181,7 @@ fn an_upload_is_limited_also_by_a_rule_on_the_response() {
         let (proxy, address) = limited(Mode::Http, limit, &[line], origin.address);
         let world = World::new(vec![proxy]);
         let received = world.play(move || {
-            let (mut stream, since) = (client(address), Instant::now());
+            let (mut stream, since) = (client(address), now());
             let head = format!(
                 "POST /x HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
                 3 * LIMIT
@@ -238,7 +244,7 @@ fn a_limit_holds_for_the_stream_that_enabled_it_alone() {
         let mut stream = client(address);
         let mut answer = vec![0; response(2 * LIMIT).len()];
         ["/", "/slow", "/"].map(|path| {
-            let since = Instant::now();
+            let since = now();
             stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).unwrap();
             stream.read_exact(&mut answer).unwrap();
             since.elapsed()
@@ -326,7 +332,7 @@ fn streams_of_two_threads_share_a_limit_and_the_table_shows_the_rate() {
     let clients: Vec<_> = [first, second, first]
         .map(|address| {
             std::thread::spawn(move || {
-                let (mut stream, since) = (client(address), Instant::now());
+                let (mut stream, since) = (client(address), now());
                 stream.write_all(GET).unwrap();
                 Received::from(stream, since)
             })
@@ -364,7 +370,7 @@ fn requests_one_after_another_do_not_get_a_new_allowance_each() {
     let (proxy, address) = limited(Mode::Http, shared(), &[line], origin.address);
     let world = World::with(with_table(1), vec![proxy]);
     let span = world.play(move || {
-        let since = Instant::now();
+        let since = now();
         let mut stream = client(address);
         let mut answer = vec![0; response(LIMIT).len()];
         for _ in 0..4 {
