@@ -24,6 +24,8 @@ pub(crate) struct Listen {
     pub(crate) cookies: bool,
     /// `option persist`
     pub(crate) persists: bool,
+    /// Bytes per second of each response's payload, if that is limited.
+    pub(crate) bandwidth: Option<u32>,
     /// Whether its clients speak HTTP/2.
     pub(crate) h2_front: bool,
     /// Whether its only server is the next listener, which speaks HTTP/2.
@@ -51,6 +53,7 @@ pub(crate) fn listen(algorithm: Algorithm, reuse: Reuse, servers: usize) -> List
         timeouts,
         cookies: false,
         persists: false,
+        bandwidth: None,
         h2_front: false,
         h2_back: false,
     }
@@ -90,7 +93,10 @@ impl Listen {
             cookie: self.cookies.then(|| Cookie { name: "C".into(), ..Cookie::default() }),
             ..Back::default()
         };
+        let (rules, filters) = self.bandwidth.map(limited).unwrap_or_default();
         Proxy {
+            rules,
+            filters,
             name: format!("listen{index}").into(),
             id: index as u32 + 1,
             mode: Mode::Http,
@@ -117,6 +123,26 @@ impl Listen {
         let version = if next.is_some() { Version::H2 } else { Version::H1 };
         Server { cookie, speech: Speeches::only(version), ..Server::new(settings, address) }
     }
+}
+
+/// A rule that limits all responses, and its filter.
+fn limited(limit: u32) -> (rules::Rules, Vec<Filter>) {
+    let scope = rules::BandwidthScope::Stream { limit, period: 1_000 };
+    let side = sample::Side::Response;
+    let filter = rules::BandwidthLimit { name: "lim".into(), side, min_size: 0, scope };
+    let filter = Arc::new(filter);
+    let files = |_: &std::path::Path| Err(std::io::ErrorKind::NotFound.into());
+    let shared = sample::Shared::new(&files, &|_| None);
+    let (acls, captures) = Default::default();
+    let mut cx = sample::Parser::new(&shared, &acls, &captures);
+    let words = ["set-bandwidth-limit", "lim"];
+    let rule = rules::parse_http_response(&words, &mut cx).unwrap();
+    if let rules::Action::Bandwidth(edit) = rule.action() {
+        edit.resolve(&filter);
+    }
+    let mut rules = rules::Rules::default();
+    rules.http_response.push(rule);
+    (rules, vec![Filter::BandwidthLimit(filter)])
 }
 
 fn logs() -> Logs {
