@@ -6,6 +6,7 @@
 mod support;
 
 mod balancing;
+mod bandwidth;
 mod bodies;
 mod bytes;
 mod cache_limits;
