@@ -321,8 +321,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option
     backends::resolve(&mut draft, shared, cx);
     error_replies(&mut draft, shared, cx);
     resolvers::servers(&mut draft, shared, cx);
-    resolvers::rules(&draft.name, &draft.rules, shared, cx);
-    filters::limits(&draft.name, &draft.rules, &draft.settings.common.filters, cx);
+    named_by_rules(&draft, shared, cx);
     let email_alert = checks::email_alert(&draft, shared, cx);
     let http = draft.settings.mode == Mode::Http;
     let formats = formats::compile(&draft, &shared.draft.global.logs, cx);
@@ -361,6 +360,12 @@ fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option
         front: kind.has_frontend().then_some(front),
         back: kind.has_backend().then_some(back),
     })
+}
+
+/// The `resolvers` sections and the bandwidth limits that rules name.
+fn named_by_rules(draft: &DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) {
+    resolvers::rules(&draft.name, &draft.rules, shared, cx);
+    filters::limits(&draft.name, &draft.rules, &draft.settings.common.filters, cx);
 }
 
 /// Servers that `use-server` rules name.

@@ -46,8 +46,8 @@ pub enum TableUse {
     },
     /// A `track-sc` rule, whose keys have this type.
     Track(usize, Type),
-    /// A shared bandwidth limit of this name, whose keys have this type; it is measured by this data
-    /// type.
+    /// A shared bandwidth limit of this name, whose keys have this type; it is measured by this
+    /// data type.
     Bandwidth(String, Type, DataType),
     /// A rule that matches servers, whose keys have this type.
     Match(Type),

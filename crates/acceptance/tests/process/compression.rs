@@ -251,6 +251,13 @@ fn offload_hides_the_codings_that_clients_take() {
     let (weir, origin) = before(&plain("text"), lines);
     let answer = get(&weir, "/", "Accept-Encoding: gzip\r\n");
     assert_eq!((coding(&answer), origin.request(0).header("accept-encoding")), ("gzip", None));
+    let old = "User-Agent: Mozilla/4.0\r\n";
+    for (lines, left) in [("deflate", "deflate"), ("gzip;q=0", "gzip;q=0"), ("gzip", "gzip")] {
+        let text = format!("Accept-Encoding: {lines}\r\n{old}");
+        let count = origin.requests().len();
+        assert_eq!(coding(&get(&weir, "/", &text)), "");
+        assert_eq!(origin.request(count).header("accept-encoding"), Some(left));
+    }
     let (weir, origin) = before(&plain("text"), "    compression algo gzip");
     let answer = get(&weir, "/", "Accept-Encoding: gzip\r\n");
     let sent = origin.request(0);

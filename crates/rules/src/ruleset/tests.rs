@@ -548,6 +548,7 @@ fn names_are_resolved_into_variables_or_waited_for() {
 fn every_action_is_known_and_tested() {
     let tests = concat!(
         include_str!("tests.rs"),
+        include_str!("../action/bandwidth/tests.rs"),
         include_str!("../action/counter/tests.rs"),
         include_str!("effects.rs")
     );

@@ -52,6 +52,7 @@ pub(super) fn request_head(tx: &mut Transaction) {
     let mut facts =
         RequestFacts::new(request.version().at_least_11(), is_head, settings.algorithms);
     request.fields().for_each(|field| facts.field(field.name, field.value));
+    let offload = settings.offload && facts.is_offloaded();
     let wanted = match facts.algorithm() {
         Ok(algorithm) => Some(algorithm),
         // Every client takes the body as it is; as measured, it is in chunks then.
@@ -60,7 +61,6 @@ pub(super) fn request_head(tx: &mut Transaction) {
         }
         Err(_) => None,
     };
-    let offload = settings.offload;
     tx.notes.coding = wanted;
     tx.notes.used = true;
     if offload {
