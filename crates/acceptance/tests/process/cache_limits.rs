@@ -2,7 +2,8 @@
 //! fields.
 
 use crate::support::{
-    Client, LogReceiver, Message, Origin, Running, Setup, Talker, decoded, eventually, page,
+    Client, Identity, LogReceiver, Message, Origin, Running, Setup, Talker, decoded, eventually,
+    page,
 };
 use mux::BodyKind;
 use std::sync::Arc;
@@ -286,4 +287,155 @@ fn hits_are_compressed_for_clients_that_accept_it() {
     }
     assert_eq!(origin.requests().len(), 1);
     assert_eq!(pinned(&weir), 0);
+}
+
+#[test]
+fn a_client_that_stops_reading_a_hit_is_given_up_after_its_timeout() {
+    let (origin, _) = origin(FRESH);
+    let weir = start(&origin, BIG, "    timeout client 300ms", "");
+    let target = format!("/{LARGE}");
+    assert!(!is_hit(&weir.web().get(&target)));
+    let mut client = stalled(&weir, &target);
+    eventually("nothing is pinned", || (pinned(&weir) == 0).then_some(()));
+    assert!(client.rest().len() < LARGE, "the body is cut");
+    assert!(is_hit(&weir.web().get(&target)));
+}
+
+#[test]
+fn a_client_of_http_2_that_leaves_in_the_middle_of_a_hit_leaves_nothing_pinned() {
+    let (origin, _) = origin(FRESH);
+    let weir = start(&origin, BIG, "    bind <h2> proto h2", "");
+    let all = free(&weir);
+    let line = "GET /900000";
+    let heard = Talker::connect(weir.address("h2"), 2, false).ask(line, &[]);
+    assert_eq!(heard.body.len(), 900_000);
+    // The windows of a stream and of its connection hold the body back.
+    let mut client = Talker::connect(weir.address("h2"), 2, false);
+    client.begin(line, &[], BodyKind::None);
+    eventually("the object is pinned", || (pinned(&weir) == 1).then_some(()));
+    drop(client);
+    eventually("nothing is pinned", || (pinned(&weir) == 0).then_some(()));
+    weir.cli("clear cache c");
+    assert_eq!(free(&weir), all);
+}
+
+#[test]
+fn a_response_whose_client_or_server_leaves_is_not_stored() {
+    let origin = Origin::new(|mut peer| {
+        let Some(request) = peer.request() else { return };
+        peer.send(format!("HTTP/1.1 200 OK\r\ncontent-length: {LARGE}\r\n{FRESH}\r\n"));
+        peer.send("x".repeat(500_000));
+        if request.target() == "/client" {
+            // Until the proxy has closed the connection.
+            peer.request();
+        }
+    });
+    let weir = start(&origin, BIG, "", "");
+    let all = free(&weir);
+    for target in ["/client", "/server"] {
+        let mut client = weir.web();
+        client.send(format!("GET {target} HTTP/1.1\r\nhost: test\r\n\r\n"));
+        assert!(!is_hit(&client.head()));
+        client.take(100_000);
+        match target {
+            "/client" => client.reset(),
+            _ => assert!(client.rest().len() < LARGE),
+        }
+        eventually("its blocks are free", || (free(&weir) == all).then_some(()));
+        assert_eq!(objects(&weir), 0, "{target}");
+    }
+}
+
+#[test]
+fn a_response_that_a_later_rule_replaces_is_not_stored() {
+    for rule in [
+        "http-response deny if { res.hdr(x-hit) -m found }",
+        "http-response return status 200 content-type text/plain string other",
+    ] {
+        let (origin, count) = origin(FRESH);
+        let weir = start(&origin, SMALL, "", &format!("    {rule}\n"));
+        let all = free(&weir);
+        for _ in 0..2 {
+            assert_ne!(weir.web().get("/10").text(), "x".repeat(10), "{rule}");
+        }
+        assert_eq!((count.load(SeqCst), objects(&weir), free(&weir)), (2, 0, all), "{rule}");
+    }
+}
+
+#[test]
+fn objects_are_served_over_tls_and_to_the_end_of_a_connection() {
+    let (origin, count) = origin(FRESH);
+    let front = "    bind <tls> ssl crt <dir>/key.pem alpn h2,http/1.1";
+    let text = format!("{RULES}    server a <a>\ncache c\n    {BIG}\n");
+    let identity = Identity::new("a.test", None).pem();
+    let setup = Setup::http(front, &text).file("key.pem", &identity);
+    let weir = setup.with("a", origin.address()).start();
+    for version in [1, 2] {
+        for number in 0..3 {
+            let mut client = Talker::connect(weir.address("tls"), version, true);
+            let heard = client.ask("GET /900000", &[]);
+            let expected = if (version, number) == (1, 0) { "0," } else { "1,c" };
+            assert_eq!(heard.header("x-hit"), Some(expected));
+            assert_eq!((heard.body.len(), heard.whole), (900_000, true));
+        }
+    }
+    assert_eq!(count.load(SeqCst), 1);
+    let request = "GET /900000 HTTP/1.1\r\nhost: example.org\r\nconnection: close\r\n\r\n";
+    assert!(!is_hit(&weir.web().ask(request)), "http and https are not the same");
+    let mut client = weir.web();
+    let answer = client.ask(request);
+    assert_eq!((answer.body.len(), is_hit(&answer)), (900_000, true));
+    client.expect_end();
+}
+
+#[test]
+fn frontends_and_backends_use_caches_of_their_own() {
+    let (origin, count) = origin(FRESH);
+    let front = "    http-request set-var(txn.f) bool(true) if { path_beg /1 }\n    \
+                 http-request cache-use f if { var(txn.f) -m bool }\n    \
+                 http-response cache-store f if { var(txn.f) -m bool }\n    \
+                 http-response set-header x-front %[res.cache_name]";
+    let text = format!("{RULES}    server a <a>\ncache c\n    {SMALL}\ncache f\n    {SMALL}\n");
+    let weir = Setup::http(front, &text).with("a", origin.address()).start();
+    let mut client = weir.web();
+    for (target, name) in [("/10", "f"), ("/20", "c")] {
+        assert_eq!(client.get(target).header("x-front"), Some(""), "{target}");
+        for _ in 0..2 {
+            assert_eq!(client.get(target).header("x-front"), Some(name), "{target}");
+        }
+    }
+    assert_eq!(count.load(SeqCst), 2);
+    // Both caches have stored what passed both of them.
+    assert_eq!(weir.cli("show cache").matches(" hash:").count(), 3);
+    weir.cli("clear cache f");
+    assert_eq!(client.get("/10").header("x-front"), Some("c"));
+    assert_eq!(count.load(SeqCst), 2);
+}
+
+#[test]
+fn the_key_of_a_cache_is_the_url_at_its_lookup() {
+    let (origin, count) = origin(FRESH);
+    let front = "    http-request cache-use f\n    http-response cache-store f\n    \
+                 http-response set-header x-front %[res.cache_name]";
+    let text = format!(
+        "    http-request set-path /20\n{RULES}    server a <a>\n\
+         cache c\n    {SMALL}\ncache f\n    {SMALL}\n"
+    );
+    let weir = Setup::http(front, &text).with("a", origin.address()).start();
+    let mut client = weir.web();
+    for (target, name) in [("/10", ""), ("/10", "f"), ("/20", "c"), ("/20", "c"), ("/10", "f")] {
+        let answer = client.get(target);
+        assert_eq!((answer.header("x-front"), answer.body.len()), (Some(name), 20), "{target}");
+    }
+    assert_eq!(count.load(SeqCst), 1);
+}
+
+#[test]
+fn a_rule_that_stores_twice_stores_once() {
+    let (origin, count) = origin(FRESH);
+    let weir = start(&origin, SMALL, "", "    http-response cache-store c\n");
+    let mut client = weir.web();
+    assert!(!is_hit(&client.get("/10")));
+    assert!(is_hit(&client.get("/10")));
+    assert_eq!((count.load(SeqCst), objects(&weir)), (1, 1));
 }

@@ -2,7 +2,7 @@
 
 use crate::telemetry::sample_context::View;
 use cache::{Cache, Lookup, Storing};
-use engine::state::session::cache_use::{CacheUse, CachedRequest};
+use engine::state::session::cache_use::CachedRequest;
 use sample::Facts;
 use std::sync::Arc;
 use transport::stats::counters::Metric;
@@ -22,10 +22,12 @@ pub(crate) fn look_up(view: &mut View<'_>, name: &str) -> bool {
         }
     }
     let is_hit = hit.is_some();
-    let served_by = is_hit.then(|| name.to_owned());
     view.notes.used = true;
-    view.notes.cache =
-        Some(Box::new(CacheUse { request: Some(request), hit, served_by, storing: None }));
+    let notes = view.notes.cache.get_or_insert_default();
+    notes.remember(request);
+    if is_hit {
+        (notes.hit, notes.served_by) = (hit, Some(name.to_owned()));
+    }
     is_hit
 }
 
@@ -33,19 +35,18 @@ pub(crate) fn look_up(view: &mut View<'_>, name: &str) -> bool {
 /// object of its URI (RFC 9111 section 4.4).
 pub(crate) fn store(view: &mut View<'_>, name: &str) {
     let Some(cache) = view.worker.shared.cache(name).cloned() else { return };
-    let known = view.notes.cache.as_ref().and_then(|it| it.request.as_ref());
     if view.notes.cache.as_ref().is_some_and(|it| it.served_by.is_some()) {
         return;
     }
-    if !known.is_some_and(|it| Arc::ptr_eq(&it.cache, &cache)) {
-        let request = of_request(view, &cache);
+    if view.notes.cache.as_ref().is_none_or(|it| it.of(&cache).is_none()) {
+        let Some(request) = of_request(view, &cache) else { return };
         view.notes.used = true;
-        view.notes.cache.get_or_insert_default().request = request;
+        view.notes.cache.get_or_insert_default().remember(request);
     }
     let date = (view.worker.thread.wall() / 1_000_000_000) as i64;
     let now = view.worker.millis();
     let Some(notes) = view.notes.cache.as_mut() else { return };
-    let Some(request) = &notes.request else { return };
+    let Some(request) = notes.of(&cache) else { return };
     let response = &view.space.response;
     if cache::request::invalidates(&request.verdict, response.status()) {
         return cache.invalidate(&request.key);
@@ -54,8 +55,10 @@ pub(crate) fn store(view: &mut View<'_>, name: &str) {
         return;
     }
     let rules = &cache.settings().rules;
-    if let Ok(storable) = cache::response::judge(response, &request.selecting, rules, date) {
-        notes.storing = Storing::begin(&cache, &request.key, response, &storable, now).ok();
+    if let Ok(storable) = cache::response::judge(response, &request.selecting, rules, date)
+        && let Ok(storing) = Storing::begin(&cache, &request.key, response, &storable, now)
+    {
+        notes.storing.push(storing);
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn response_begins(tx: &mut Transaction, body: BodyKind) {
 pub(crate) fn response_is_replaced(tx: &mut Transaction) {
     tx.notes.compressed = None;
     if let Some(cache) = &mut tx.notes.cache {
-        cache.storing = None;
+        cache.storing.clear();
     }
 }
 
@@ -77,10 +77,10 @@ pub(crate) fn response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
         return body;
     }
     let body = compression::response_head(tx, body);
-    let storing = tx.notes.cache.as_mut().and_then(|it| it.storing.take());
+    let storing = tx.notes.cache.as_mut().map(|it| std::mem::take(&mut it.storing));
     let mut chain = payload_filters(tx, Side::Response, Limits::Enabled);
-    if let Some(storing) = storing {
-        // The cache stores what the server has sent, before other filters change it.
+    for storing in storing.unwrap_or_default() {
+        // A cache stores what the server has sent, before other filters change it.
         let first = Box::new(cache_store::CacheStore::new(storing, &tx.worker));
         chain.get_or_insert_default().push_front(first);
     }

@@ -35,12 +35,34 @@ impl CachedRequest {
 /// The use that a transaction makes of caches.
 #[derive(Debug, Default)]
 pub struct CacheUse {
-    /// The request, as the last `cache-use` has seen it.
-    pub request: Option<CachedRequest>,
+    /// The request, as the first cache has seen it.
+    first: Option<CachedRequest>,
+    /// The same for other caches, one of the frontend and one of the backend as a rule.
+    others: Vec<CachedRequest>,
     /// The object that answers the request, until its body is sent.
     pub hit: Option<Box<Hit>>,
     /// The name of the cache that answers the request.
     pub served_by: Option<String>,
-    /// The response on its way into a cache, until its body begins.
-    pub storing: Option<Storing>,
+    /// The response on its way into caches, until its body begins.
+    pub storing: Vec<Storing>,
+}
+
+impl CacheUse {
+    /// The request, as a cache has seen it last.
+    pub fn of(&self, cache: &Arc<Cache>) -> Option<&CachedRequest> {
+        self.first.iter().chain(&self.others).find(|it| Arc::ptr_eq(&it.cache, cache))
+    }
+
+    /// Keeps the request as its cache sees it now; there are at most as many as caches.
+    pub fn remember(&mut self, request: CachedRequest) {
+        let Some(first) = &mut self.first else {
+            self.first = Some(request);
+            return;
+        };
+        let mut known = std::iter::once(first).chain(&mut self.others);
+        match known.find(|it| Arc::ptr_eq(&it.cache, &request.cache)) {
+            Some(known) => *known = request,
+            None => self.others.push(request),
+        }
+    }
 }
