@@ -15,7 +15,7 @@ pub enum Fault {
 /// A message that cannot be accepted. Retrying the same bytes gives the same error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageError {
-    /// The status that the client should get: 400, 422 or 502.
+    /// The status that the client should get: 400, 422, 502 or 503.
     pub status: u16,
     /// The peer that broke the protocol.
     pub fault: Fault,

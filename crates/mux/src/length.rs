@@ -65,7 +65,7 @@ pub(crate) fn allow_only_zero(head: &mut Head) {
     }
 }
 
-fn format_decimal(mut n: u64, buffer: &mut [u8; 20]) -> &[u8] {
+pub(crate) fn format_decimal(mut n: u64, buffer: &mut [u8; 20]) -> &[u8] {
     let mut at = buffer.len();
     loop {
         at -= 1;

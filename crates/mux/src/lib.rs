@@ -9,6 +9,7 @@
 
 mod body;
 mod error;
+pub mod fcgi;
 pub mod h1;
 pub mod h2;
 mod length;
