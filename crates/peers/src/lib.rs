@@ -17,9 +17,9 @@ mod progress;
 mod session;
 mod settings;
 pub mod update;
-pub mod varint;
 
 pub use group::{Action, Event, Group, LOCAL, Loss, PeerView, TableView};
 pub use peer::{PeerCounters, PeerStatus};
 pub use session::SessionId;
 pub use settings::{Settings, SharedTable};
+pub use stdx::varint;

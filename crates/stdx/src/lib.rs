@@ -24,6 +24,7 @@ pub mod simd;
 pub mod siphash;
 pub mod slab;
 pub mod tick;
+pub mod varint;
 pub mod xxhash;
 
 pub use append_list::AppendList;

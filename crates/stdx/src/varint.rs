@@ -1,4 +1,5 @@
-//! The variable-length integer of the peers protocol (peers.txt, "Encoding").
+//! The variable-length integer of the peers protocol and of SPOP (peers.txt, "Encoding"; SPOE.txt,
+//! section 3.1).
 //!
 //! A value below 240 is one byte. A greater one has its low four bits in the first byte, whose high
 //! bits are set, and seven bits in each byte that follows; each continuation takes off what the
