@@ -124,6 +124,7 @@ pub(super) const COMMANDS: &[&str] = &[
     "show sess",
     "show sess 0x1",
     "show activity",
+    "show cache",
     "show profiling",
     "show profiling status",
     "set profiling",
