@@ -103,7 +103,7 @@ impl FilterChain {
 
     /// Whether what goes out is [`FilterChain::output`], not the input.
     pub fn replaces(&self) -> bool {
-        self.stages.iter().any(|stage| stage.output.is_some())
+        self.last_replacing().is_some()
     }
 
     /// Offers the input, whose front is what earlier calls have left, to the filters. The message
@@ -142,29 +142,29 @@ impl FilterChain {
     /// The output of the last filter that replaces payload, as far as the filters behind it have
     /// let it pass.
     pub fn output(&self) -> &[u8] {
-        let Some(index) = self.stages.iter().rposition(|stage| stage.output.is_some()) else {
-            return &[];
-        };
+        let Some(index) = self.last_replacing() else { return &[] };
         let output = self.stages[index].output.as_deref().unwrap_or_default();
-        let passed = self.stages.get(index + 1..).and_then(|behind| behind.last());
-        passed.map_or(output, |stage| &output[..stage.passed])
+        let behind = self.stages[index + 1..].last();
+        behind.map_or(output, |stage| &output[..stage.passed])
     }
 
     /// Drops what [`FilterChain::output`] gave, and keeps the memory.
     pub fn drop_output(&mut self) {
-        let count = self.output().len();
-        let Some(index) = self.stages.iter().rposition(|stage| stage.output.is_some()) else {
-            return;
-        };
-        let (made_by, behind) = self.stages[index..].split_first_mut().expect("index is in range");
-        if let Some(output) = &mut made_by.output {
+        let (Some(index), count) = (self.last_replacing(), self.output().len()) else { return };
+        if let Some(output) = &mut self.stages[index].output {
             output.drain(..count);
         }
-        behind.iter_mut().for_each(|stage| stage.passed -= count);
+        self.stages[index + 1..].iter_mut().for_each(|stage| stage.passed -= count);
     }
 
-    /// Drops from each buffer what the last filter that reads from it has passed; how much that is
-    /// of the input. The output of the last replacing filter is left for [`FilterChain::output`].
+    /// The place of the last filter that replaces payload.
+    fn last_replacing(&self) -> Option<usize> {
+        self.stages.iter().rposition(|stage| stage.output.is_some())
+    }
+
+    /// Drops from each buffer the bytes that the last of its readers has passed; the result is how
+    /// many of the input. The output of the last replacing filter is left for
+    /// [`FilterChain::output`].
     fn forget(&mut self) -> usize {
         let mut first = 0;
         let mut of_input = None;

@@ -75,6 +75,8 @@ pub struct Worker {
     scratch: RefCell<Vec<Vec<u8>>>,
     /// What encrypting takes.
     pub tls: Rc<tls::Scratch>,
+    /// Memory that encoders of bodies use during a call, from the first one on.
+    pub encoder_scratch: RefCell<Option<compression::Scratch>>,
     date: Cell<(i64, i32)>,
     /// Where passwords are verified.
     pub verifier: Verifier,
@@ -148,6 +150,7 @@ impl Worker {
             notes: RefCell::default(),
             scratch: RefCell::default(),
             tls: Rc::default(),
+            encoder_scratch: RefCell::default(),
             date: Cell::new((-1, 0)),
             verifier: Verifier::default(),
             recorder: Recorder::default(),

@@ -21,14 +21,13 @@ pub(crate) fn look_up(view: &mut View<'_>, name: &str) -> bool {
             hit = Some(Box::new(object));
         }
     }
-    let is_hit = hit.is_some();
     view.notes.used = true;
     let notes = view.notes.cache.get_or_insert_default();
-    notes.remember(request);
-    if is_hit {
-        (notes.hit, notes.served_by) = (hit, Some(name.to_owned()));
+    if hit.is_some() {
+        (notes.hit, notes.served_by) = (hit, Some(request.cache.clone()));
     }
-    is_hit
+    notes.remember(request);
+    notes.hit.is_some()
 }
 
 /// Begins to store the response, if it may be stored. The response to an unsafe method drops the
@@ -63,8 +62,7 @@ pub(crate) fn store(view: &mut View<'_>, name: &str) {
 }
 
 fn of_request(view: &View<'_>, cache: &Arc<Cache>) -> Option<CachedRequest> {
-    let secure = view.client.socket.transport().is_some_and(|it| it.session().is_some());
-    let scheme: &[u8] = if secure { b"https" } else { b"http" };
+    let scheme: &[u8] = if view.client.session().is_some() { b"https" } else { b"http" };
     CachedRequest::new(cache, view.request()?, scheme)
 }
 

@@ -147,7 +147,8 @@ impl Facts for View<'_> {
     }
 
     fn cache(&self) -> Option<&str> {
-        self.notes.cache.as_ref()?.served_by.as_deref()
+        let cache = self.notes.cache.as_ref()?.served_by.as_ref()?;
+        Some(&cache.settings().name)
     }
 
     fn payload(&self, side: Side) -> Option<&[u8]> {

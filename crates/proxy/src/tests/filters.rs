@@ -151,3 +151,18 @@ fn payload_passes_filters_in_both_directions_and_modes() {
         assert!(answer == text(200_000), "{mode:?}: {} bytes", answer.len());
     }
 }
+
+#[test]
+fn an_error_in_place_of_a_response_passes_none_of_its_filters() {
+    let origin = origin(text(5_000), None);
+    let (mut proxy, address) = filtered(Mode::Http, origin.address);
+    let long = "x".repeat(20_000);
+    let rule = format!("http-after-response set-header x-long {long} if {{ status 200 }}");
+    proxy.rules = rules(Mode::Http, &[&rule]);
+    let world = World::new(vec![proxy]);
+    let (head, answer) = exchange(&world, address, ASK.into());
+    assert!(head.starts_with("http/1.1 500 "), "{head}");
+    assert!(!head.contains("content-encoding"), "{head}");
+    let answer = String::from_utf8(answer).expect("a page of text");
+    assert!(answer.contains("500 Internal Server Error"), "{answer}");
+}

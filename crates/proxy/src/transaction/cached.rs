@@ -82,11 +82,7 @@ async fn send_blocks(tx: &mut Transaction, hit: &mut Hit) -> Result<(), Failure>
             }
             Err(ErrorKind::Interrupted) => {}
             Err(ErrorKind::WouldBlock) => {
-                if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-                    return Err(Failure::new(0, Cause::ClientTimeout, Phase::Data));
-                }
-                tx.client.socket.want_write();
-                thread.scheduler().wait(deadline).await;
+                local_response::await_room(tx, deadline).await?;
                 tx.go_on(0, Phase::Data)?;
             }
             Err(_) => return Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),

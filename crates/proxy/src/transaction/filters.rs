@@ -14,25 +14,13 @@ use engine::state::session::transaction::Transaction;
 use mux::BodyKind;
 use sample::Side;
 use settings::Filter;
-use transport::filters::FilterChain;
+use transport::filters::{FilterChain, PayloadFilter};
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// Whether the transaction has filters: its frontend's or its backend's.
 #[inline]
-pub(crate) fn has_any(tx: &Transaction) -> bool {
+fn has_any(tx: &Transaction) -> bool {
     !tx.client.proxy.settings.filters.is_empty() || !tx.side().settings.filters.is_empty()
-}
-
-/// Each filter of the transaction, with the name of its proxy.
-fn of(tx: &Transaction) -> Vec<(Filter, std::sync::Arc<str>)> {
-    let (front, side) = (&tx.client.proxy, tx.side());
-    let backend = Some(side).filter(|side| side.index != front.index);
-    let proxies = [Some(front), backend];
-    let listed = proxies.into_iter().flatten().flat_map(|proxy| {
-        let name = proxy.settings.name.clone();
-        proxy.settings.filters.iter().map(move |filter| (filter.clone(), name.clone()))
-    });
-    listed.collect()
 }
 
 /// The request is as it goes to a server or a service: all its rules have run.
@@ -51,10 +39,12 @@ pub(crate) fn response_begins(tx: &mut Transaction, body: BodyKind) {
     }
 }
 
-/// Another response takes the place of the one that had begun.
+/// An answer of the proxy takes the place of the response that had begun: it passes none of the
+/// filters that were made for that one.
 #[inline]
 pub(crate) fn response_is_replaced(tx: &mut Transaction) {
     tx.notes.compressed = None;
+    tx.space.down.filters = None;
     if let Some(cache) = &mut tx.notes.cache {
         cache.storing.clear();
     }
@@ -65,7 +55,7 @@ pub(crate) fn response_is_replaced(tx: &mut Transaction) {
 pub(crate) fn request(tx: &mut Transaction) {
     if has_any(tx) {
         // Rules on the response can limit the request while its payload passes.
-        tx.space.up.filters = payload_filters(tx, Side::Request, Limits::All);
+        tx.space.up.filters = payload_filters(tx, Side::Request, Limits::All, None);
     }
 }
 
@@ -76,9 +66,9 @@ pub(crate) fn response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
     if !has_any(tx) && tx.notes.cache.is_none() {
         return body;
     }
-    let body = compression::response_head(tx, body);
+    let (body, encoder) = compression::response_head(tx, body);
     let storing = tx.notes.cache.as_mut().map(|it| std::mem::take(&mut it.storing));
-    let mut chain = payload_filters(tx, Side::Response, Limits::Enabled);
+    let mut chain = payload_filters(tx, Side::Response, Limits::Enabled, encoder);
     for storing in storing.unwrap_or_default() {
         // A cache stores what the server has sent, before other filters change it.
         let first = Box::new(cache_store::CacheStore::new(storing, &tx.worker));
@@ -90,7 +80,7 @@ pub(crate) fn response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
 
 /// The payload filters of one direction of a session in TCP mode.
 pub(crate) fn of_session(tx: &mut Transaction, side: Side) -> Option<Box<FilterChain>> {
-    if has_any(tx) { payload_filters(tx, side, Limits::All) } else { None }
+    if has_any(tx) { payload_filters(tx, side, Limits::All, None) } else { None }
 }
 
 /// The failure of a message whose filter has failed: its head may be on its way.
@@ -103,8 +93,8 @@ pub(crate) fn local_response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
     if !has_any(tx) {
         return body;
     }
-    let body = compression::response_head(tx, body);
-    tx.space.down.filters = payload_filters(tx, Side::Response, Limits::None);
+    let (body, encoder) = compression::response_head(tx, body);
+    tx.space.down.filters = payload_filters(tx, Side::Response, Limits::None, encoder);
     body
 }
 
@@ -119,28 +109,31 @@ enum Limits {
     None,
 }
 
-/// The payload filters of one direction.
-fn payload_filters(tx: &mut Transaction, side: Side, limits: Limits) -> Option<Box<FilterChain>> {
+/// The payload filters of one direction; `encoder` takes the place of the first `filter
+/// compression`, so that there is one also where frontend and backend name it.
+fn payload_filters(
+    tx: &mut Transaction,
+    side: Side,
+    limits: Limits,
+    mut encoder: Option<Box<dyn PayloadFilter>>,
+) -> Option<Box<FilterChain>> {
+    let front = tx.client.proxy.clone();
+    let back = tx.backend.clone().filter(|back| back.index != front.index);
     let mut chain = FilterChain::default();
-    let mut compresses = side == Side::Response;
-    for (filter, proxy) in of(tx) {
-        match filter {
-            Filter::Trace(settings) => {
-                chain.push(Box::new(trace::PayloadTrace::new(tx, settings, &proxy, side)));
-            }
-            // One encoder, also where frontend and backend name it.
-            Filter::Compression if std::mem::take(&mut compresses) => {
-                if let Some(filter) = compression::payload_filter(tx) {
-                    chain.push(filter);
+    for proxy in std::iter::once(front).chain(back) {
+        for filter in &proxy.settings.filters {
+            let filter = match filter {
+                Filter::Trace(settings) => {
+                    let trace = trace::PayloadTrace::new(tx, settings, &proxy, side);
+                    Some(Box::new(trace) as Box<dyn PayloadFilter>)
                 }
-            }
-            Filter::Compression => {}
-            Filter::BandwidthLimit(limit) => {
-                let filter = bandwidth::payload_filter(tx, &limit, side, limits == Limits::All);
-                if let Some(filter) = filter.filter(|_| limits != Limits::None) {
-                    chain.push(filter);
+                Filter::Compression => encoder.take(),
+                Filter::BandwidthLimit(_) if limits == Limits::None => None,
+                Filter::BandwidthLimit(limit) => {
+                    bandwidth::payload_filter(tx, limit, side, limits == Limits::All)
                 }
-            }
+            };
+            filter.into_iter().for_each(|filter| chain.push(filter));
         }
     }
     (!chain.is_empty()).then(|| Box::new(chain))

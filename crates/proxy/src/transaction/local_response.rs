@@ -17,6 +17,7 @@ use reactor::Pacer;
 use rules::{ErrorAnswer, ErrorFiles, Rendered};
 use settings::ErrorReply;
 use std::sync::Arc;
+use stdx::Tick;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 #[cfg(test)]
@@ -187,12 +188,22 @@ pub(crate) async fn flush(tx: &mut Transaction) -> Result<(), Failure> {
             Ok(false) => {}
             Err(_) => return Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
         }
-        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-            return Err(Failure::new(0, Cause::ClientTimeout, Phase::Data));
-        }
-        tx.client.socket.want_write();
-        thread.scheduler().wait(deadline).await;
+        await_room(tx, deadline).await?;
     }
+}
+
+/// Waits until the client takes more.
+///
+/// # Errors
+/// The client takes too long.
+pub(crate) async fn await_room(tx: &Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
+    let thread = &tx.worker.thread;
+    if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+        return Err(Failure::new(0, Cause::ClientTimeout, Phase::Data));
+    }
+    tx.client.socket.want_write();
+    thread.scheduler().wait(deadline).await;
+    Ok(())
 }
 
 fn encode(tx: &mut Transaction) -> Result<(), Failure> {

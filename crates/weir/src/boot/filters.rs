@@ -17,6 +17,8 @@ pub(super) fn filters(from: &[model::Filter]) -> Vec<settings::Filter> {
         model::Filter::BandwidthLimit(limit) => {
             Some(settings::Filter::BandwidthLimit(limit.clone()))
         }
+        // A cache stores in front of all filters; the line declares that none changes payload
+        // before.
         model::Filter::Cache(_) => None,
     };
     from.iter().filter_map(one).collect()

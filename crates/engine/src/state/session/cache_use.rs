@@ -41,8 +41,8 @@ pub struct CacheUse {
     others: Vec<CachedRequest>,
     /// The object that answers the request, until its body is sent.
     pub hit: Option<Box<Hit>>,
-    /// The name of the cache that answers the request.
-    pub served_by: Option<String>,
+    /// The cache that answers the request.
+    pub served_by: Option<Arc<Cache>>,
     /// The response on its way into caches, until its body begins.
     pub storing: Vec<Storing>,
 }

@@ -2,8 +2,8 @@
 //! (configuration manual, section 4.2, `compression`).
 
 use compression::{
-    Algorithm, Body, Encoder, Flush, HeadEdit, LevelControl, Limits, Load, Refusal, RequestFacts,
-    ResponseFacts, Scratch,
+    Algorithm, Body, EncodeError, Encoder, Flush, HeadEdit, LevelControl, Limits, Load, Refusal,
+    RequestFacts, ResponseFacts, Scratch,
 };
 use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::Transaction;
@@ -12,16 +12,10 @@ use htx::{Head, Method};
 use mux::BodyKind;
 use observability::telemetry::accounting;
 use settings::{Compression, Filter};
-use std::cell::RefCell;
 use std::fmt::{Debug, Formatter};
 use std::rc::Rc;
 use transport::filters::{Offer, PayloadFilter, Taken};
 use transport::stats::counters::Metric;
-
-thread_local! {
-    /// The memory that the encoder without history uses during a call.
-    static SCRATCH: RefCell<Option<Scratch>> = const { RefCell::new(None) };
-}
 
 /// Settings of the backend and the frontend together: those of the backend go first, for algorithms
 /// and types each.
@@ -99,32 +93,36 @@ fn facts_of(head: &Head, body: Body) -> ResponseFacts<'_> {
     facts
 }
 
-/// Edits the head of a response that is compressed; how its body is delimited then.
-pub(super) fn response_head(tx: &mut Transaction, body: BodyKind) -> BodyKind {
-    let Some(algorithm) = tx.notes.compressed else { return body };
-    if !matches!(body, BodyKind::Length(_) | BodyKind::Chunked) {
-        // A rule has taken the body away.
-        tx.notes.compressed = None;
-        return body;
-    }
+/// Edits the head of a response that is compressed. The result is how its body is delimited then,
+/// and its encoder; the body of `identity` has none.
+pub(super) fn response_head(
+    tx: &mut Transaction,
+    body: BodyKind,
+) -> (BodyKind, Option<Box<dyn PayloadFilter>>) {
+    let Some(algorithm) = tx.notes.compressed.take() else { return (body, None) };
     let facts = facts_of(&tx.space.response, Body::Delimited);
     let none: &[&[u8]] = &[];
-    let Ok(mut plan) = compression::decide(algorithm, &facts, none) else {
-        // Rules have made it unfit, with a coding of their own for example.
-        tx.notes.compressed = None;
-        return body;
-    };
+    // A rule may have made it unfit since, with a coding of its own or without a body.
+    let fit = matches!(body, BodyKind::Length(_) | BodyKind::Chunked);
+    let plan = compression::decide(algorithm, &facts, none).ok().filter(|_| fit);
+    let Some(mut plan) = plan else { return (body, None) };
+    let is_encoded = algorithm != Algorithm::Identity;
+    // The encoder comes first: a head must not name a coding that its body does not get.
+    let encoder = if is_encoded { encoder(tx, algorithm) } else { None };
+    if is_encoded && encoder.is_none() {
+        return (body, None);
+    }
+    tx.notes.compressed = Some(algorithm);
     plan.has_length = matches!(body, BodyKind::Length(_));
-    // The encoder of the head announces chunks by itself where the version has them.
-    let names_coding = algorithm != Algorithm::Identity;
     let edits = plan.edits().filter(|edit| match edit {
+        // The encoder of the head announces chunks by itself where the version has them.
         HeadEdit::Add { name: "transfer-encoding", .. } => false,
-        HeadEdit::Add { name: "content-encoding", .. } => names_coding,
+        HeadEdit::Add { name: "content-encoding", .. } => is_encoded,
         _ => true,
     });
     edits.for_each(|it| edit(&mut tx.space.response, it));
     accounting::count_both(tx, Metric::CompressedResponses);
-    BodyKind::Chunked
+    (BodyKind::Chunked, encoder)
 }
 
 fn edit(head: &mut Head, edit: HeadEdit) {
@@ -162,9 +160,8 @@ fn load(worker: &Worker) -> Load {
     }
 }
 
-/// The encoder of the body of a response, if it is compressed.
-pub(super) fn payload_filter(tx: &Transaction) -> Option<Box<dyn PayloadFilter>> {
-    let algorithm = tx.notes.compressed?;
+/// The encoder of a body; `None` if there is no memory for it.
+fn encoder(tx: &Transaction, algorithm: Algorithm) -> Option<Box<dyn PayloadFilter>> {
     let tuning = tx.worker.shared.settings.compression.tuning;
     let encoder = Encoder::new(algorithm, &tuning).ok()?;
     let memory = encoder.memory();
@@ -211,9 +208,11 @@ impl PayloadFilter for Compressor {
         let before = output.len();
         // Each piece can be decoded when it arrives: the client waits for no later one.
         let flush = if offer.last { Flush::Finish } else { Flush::Sync };
-        let outcome = SCRATCH.with_borrow_mut(|scratch| {
-            encode(&mut self.encoder, offer.payload, output, flush, scratch.get_or_insert_default())
-        });
+        let outcome = {
+            let mut scratch = self.worker.encoder_scratch.borrow_mut();
+            let scratch = scratch.get_or_insert_default();
+            encode(&mut self.encoder, offer.payload, output, flush, scratch)
+        };
         if outcome.is_err() {
             return Taken::Failed;
         }
@@ -245,9 +244,6 @@ impl Compressor {
     }
 }
 
-/// The encoder cannot go on.
-struct Broken;
-
 /// Encodes a piece whole; the output grows with what it takes.
 fn encode(
     encoder: &mut Encoder,
@@ -255,19 +251,18 @@ fn encode(
     output: &mut Vec<u8>,
     flush: Flush,
     scratch: &mut Scratch,
-) -> Result<(), Broken> {
+) -> Result<(), EncodeError> {
     loop {
         let start = output.len();
         output.resize(start + input.len() / 2 + 1_024, 0);
-        let progress = encoder.write(input, &mut output[start..], flush, scratch);
-        let progress = progress.map_err(|_| Broken)?;
+        let progress = encoder.write(input, &mut output[start..], flush, scratch)?;
         output.truncate(start + progress.produced);
         input = &input[progress.consumed..];
         if progress.done {
             return Ok(());
         }
         if progress.consumed + progress.produced == 0 {
-            return Err(Broken);
+            return Err(EncodeError::Library);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! `filter trace`: prints payload as it passes, and can let it pass in pieces drawn by chance
 //! (configuration manual, section 9.1).
 
+use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::Transaction;
 use sample::Side;
 use settings::TraceFilter;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::rc::Rc;
 use transport::filters::{Offer, PayloadFilter, Taken};
 
 /// Bytes of a line of a hexadecimal dump.
@@ -16,7 +16,7 @@ const DUMPED: usize = 16;
 #[derive(Debug)]
 pub(super) struct PayloadTrace {
     settings: TraceFilter,
-    proxy: Rc<str>,
+    proxy: ProxyRef,
     side: Side,
     random: stdx::Prng,
     /// Payload bytes that have passed.
@@ -24,15 +24,21 @@ pub(super) struct PayloadTrace {
 }
 
 impl PayloadTrace {
-    pub(super) fn new(tx: &Transaction, settings: TraceFilter, proxy: &str, side: Side) -> Self {
+    pub(super) fn new(
+        tx: &Transaction,
+        settings: &TraceFilter,
+        proxy: &ProxyRef,
+        side: Side,
+    ) -> Self {
         let seed = tx.worker.thread.nanos() ^ (side as u64);
-        Self { settings, proxy: proxy.into(), side, random: stdx::Prng::new(seed), offset: 0 }
+        let (settings, proxy) = (settings.clone(), proxy.clone());
+        Self { settings, proxy, side, random: stdx::Prng::new(seed), offset: 0 }
     }
 
     /// The line that says how much passes, with a dump where that is asked for.
     fn describe(&self, offer: Offer<'_>, passes: usize) -> String {
         let channel = if self.side == Side::Request { "REQUEST" } else { "RESPONSE" };
-        let source = format!("[{}/{}]", self.settings.name, self.proxy);
+        let source = format!("[{}/{}]", self.settings.name, self.proxy.settings.name);
         let mut text = format!(
             "{source:<21} payload: channel={channel} - offset={} - len={} - forward={passes}\n",
             self.offset,
