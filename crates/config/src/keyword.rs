@@ -15,6 +15,37 @@ pub(crate) struct Keyword<F: 'static> {
     pub(crate) parse: F,
 }
 
+/// The entry of a keyword, in the order of the columns of the tables.
+pub(crate) const fn entry<F: Copy>(
+    name: &'static str,
+    arguments: &'static str,
+    places: Places,
+    doc: &'static str,
+    parse: F,
+) -> Keyword<F> {
+    Keyword { name, arguments, places, doc, parse }
+}
+
+/// The entry of a word within a line.
+pub(crate) const fn word<F: Copy>(
+    name: &'static str,
+    arguments: &'static str,
+    doc: &'static str,
+    parse: F,
+) -> Keyword<F> {
+    entry(name, arguments, Places::WORD, doc, parse)
+}
+
+/// The entry of a keyword of `global`.
+pub(crate) const fn global<F: Copy>(
+    name: &'static str,
+    arguments: &'static str,
+    doc: &'static str,
+    parse: F,
+) -> Keyword<F> {
+    entry(name, arguments, Places::GLOBAL, doc, parse)
+}
+
 impl<F> Keyword<F> {
     /// The entry of a word.
     pub(crate) fn find<'t>(table: &'t [Self], name: &str) -> Option<&'t Self> {

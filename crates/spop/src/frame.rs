@@ -111,9 +111,6 @@ impl<'a> Frame<'a> {
 
     /// Bytes of a frame with this id that are no payload, without the length.
     pub fn overhead(id: FrameId) -> usize {
-        let mut ids = Vec::with_capacity(2 * varint::MAX_LEN);
-        varint::put(&mut ids, id.stream);
-        varint::put(&mut ids, id.frame);
-        5 + ids.len()
+        5 + varint::len(id.stream) + varint::len(id.frame)
     }
 }

@@ -17,6 +17,19 @@ pub enum VarintError {
     TooLong,
 }
 
+/// Bytes of an encoded value.
+pub fn len(value: u64) -> usize {
+    if value < 0xf0 {
+        return 1;
+    }
+    let (mut rest, mut len) = ((value - 0xf0) >> 4, 2);
+    while rest >= 0x80 {
+        rest = (rest - 0x80) >> 7;
+        len += 1;
+    }
+    len
+}
+
 /// Appends a value.
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
     if value < 0xf0 {
@@ -90,6 +103,7 @@ mod tests {
         fn values_come_back(value in any::<u64>(), shift in 0u32..64) {
             let value = value >> shift;
             let mut bytes = encoded(value);
+            prop_assert_eq!(len(value), bytes.len());
             bytes.push(7);
             let mut rest = &bytes[..];
             prop_assert_eq!(take(&mut rest), Ok(value));

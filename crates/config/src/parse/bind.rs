@@ -3,7 +3,7 @@ use super::values::{digits_at, number_at};
 use super::{accounts, link, threads, tls};
 use crate::addr;
 use crate::context::Cx;
-use crate::keyword::{Fill, Keyword, Places};
+use crate::keyword::{Fill, Keyword, word as entry};
 use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{Address, Bind, BindAddress, BindOptions, Global, Level};
@@ -13,15 +13,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 type BindOption = Keyword<Fill<BindOptions>>;
-
-const fn entry(
-    name: &'static str,
-    arguments: &'static str,
-    doc: &'static str,
-    parse: Fill<BindOptions>,
-) -> BindOption {
-    Keyword { name, arguments, places: Places::WORD, doc, parse }
-}
 
 /// All implemented options, alphabetical. Argument 0 is the option, 1 its value.
 pub(crate) const OPTIONS: &[BindOption] = &[

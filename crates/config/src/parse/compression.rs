@@ -2,7 +2,7 @@
 use super::proxy::section_word;
 use crate::context::Cx;
 use crate::draft::{DraftKind, DraftProxy};
-use crate::keyword::{Fill, Keyword, Places};
+use crate::keyword::{Fill, Keyword, Places, entry};
 use crate::line::{Args, Fault, Parsed};
 use crate::model::Compression;
 use crate::suggest;
@@ -10,16 +10,6 @@ use compression::{ALGORITHMS, Algorithm, MAX_ALGORITHMS};
 use std::ops::RangeInclusive;
 
 type Verb = Keyword<Fill<DraftProxy>>;
-
-const fn entry(
-    name: &'static str,
-    arguments: &'static str,
-    places: Places,
-    doc: &'static str,
-    parse: Fill<DraftProxy>,
-) -> Verb {
-    Keyword { name, arguments, places, doc, parse }
-}
 
 /// All verbs, alphabetical. Argument 0 is `compression`, argument 1 the verb.
 pub(crate) const VERBS: &[Verb] = &[

@@ -5,22 +5,13 @@ use super::{
     tls_global, variable, without_effect,
 };
 use crate::context::{Cx, DefaultPath, Prefix};
-use crate::keyword::{Fill, Keyword, Places};
+use crate::keyword::{Fill, Keyword, global as entry};
 use crate::line::{Args, Fault, Parsed};
 use crate::model::{CloseSpread, Global, Profiling, SendHostname};
 use crate::value;
 use std::path::Path;
 
 type GlobalKeyword = Keyword<Fill<Global>>;
-
-const fn entry(
-    name: &'static str,
-    arguments: &'static str,
-    doc: &'static str,
-    parse: Fill<Global>,
-) -> GlobalKeyword {
-    Keyword { name, arguments, places: Places::GLOBAL, doc, parse }
-}
 
 /// A number of `tune.h2.*`.
 fn h2(args: Args<'_>, expected: &str, range: std::ops::RangeInclusive<u32>) -> Result<u32, Fault> {

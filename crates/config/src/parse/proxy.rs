@@ -6,22 +6,12 @@ use super::{
 };
 use crate::context::{Cx, Prefix};
 use crate::draft::{DraftKind, DraftProxy};
-use crate::keyword::{Fill, Keyword, Places};
+use crate::keyword::{Fill, Keyword, Places, entry};
 use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{At, HttpReuse, LoadState, Mode};
 
 type ProxyKeyword = Keyword<Fill<DraftProxy>>;
-
-const fn entry(
-    name: &'static str,
-    arguments: &'static str,
-    places: Places,
-    doc: &'static str,
-    parse: Fill<DraftProxy>,
-) -> ProxyKeyword {
-    Keyword { name, arguments, places, doc, parse }
-}
 
 /// All implemented keywords, alphabetical.
 pub(crate) const KEYWORDS: &[ProxyKeyword] = &[

@@ -6,7 +6,7 @@ use super::values::{self, limit_at, limit_or_zero, time_at};
 use crate::context::Cx;
 use crate::diag::Severity;
 use crate::draft::{DraftKind, DraftProxy, NamedServers};
-use crate::keyword::{Fill, Keyword, Places};
+use crate::keyword::{Fill, Keyword, word as entry};
 use crate::line::{Args, Parsed};
 use crate::model::{
     At, InitAddr, Mode, Network, Observe, OnError, Protocol, ResolveOptions, Server, ServerAddress,
@@ -39,15 +39,6 @@ impl Filling {
 }
 
 type ServerOption = Keyword<Fill<Filling>>;
-
-const fn entry(
-    name: &'static str,
-    arguments: &'static str,
-    doc: &'static str,
-    parse: Fill<Filling>,
-) -> ServerOption {
-    Keyword { name, arguments, places: Places::WORD, doc, parse }
-}
 
 /// All implemented options, alphabetical. Argument 0 is the option, 1 its value.
 pub(crate) const OPTIONS: &[ServerOption] = &[

@@ -3,21 +3,12 @@ use super::language::with_parser;
 use super::server::Filling;
 use crate::context::Cx;
 use crate::draft::DraftProxy;
-use crate::keyword::{Fill, Keyword, Places};
+use crate::keyword::{Fill, Keyword, word as entry};
 use crate::line::{Args, Parsed};
 use crate::model::{BindOptions, ServerName, ServerOptions};
 use sample::{Expr, Place, Places as Uses};
 use std::sync::Arc;
 use tls::{CrtListEntry, OptionKeyword, Options, TicketKeys};
-
-const fn entry<T>(
-    name: &'static str,
-    arguments: &'static str,
-    doc: &'static str,
-    parse: Fill<T>,
-) -> Keyword<Fill<T>> {
-    Keyword { name, arguments, places: Places::WORD, doc, parse }
-}
 
 const fn bind(name: &'static str, arguments: &'static str, doc: &'static str) -> BindEntry {
     entry(name, arguments, doc, |o, _, a| shared(&mut o.tls.settings.options, a))

@@ -2,7 +2,7 @@
 use super::values::{integer, noted, text};
 use super::without_effect;
 use crate::context::Cx;
-use crate::keyword::{Fill, Keyword, Places};
+use crate::keyword::{Fill, Keyword, global as entry};
 use crate::line::{Args, Parsed};
 use crate::model::{Global, TlsPresets};
 use std::path::Path;
@@ -10,15 +10,6 @@ use std::sync::Arc;
 use tls::{Extras, OptionKeyword, Options};
 
 type TlsGlobalKeyword = Keyword<Fill<Global>>;
-
-const fn entry(
-    name: &'static str,
-    arguments: &'static str,
-    doc: &'static str,
-    parse: Fill<Global>,
-) -> TlsGlobalKeyword {
-    Keyword { name, arguments, places: Places::GLOBAL, doc, parse }
-}
 
 /// A directory that may be given once, in all sections `global` together.
 fn base(to: &mut Option<String>, args: Args<'_>) -> Parsed {

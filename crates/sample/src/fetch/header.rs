@@ -10,6 +10,7 @@ use crate::header_value::{trim, values};
 use crate::value::{Bytes, Missing, Outcome, Type, Value};
 use htx::Head;
 use std::net::IpAddr;
+use stdx::varint;
 
 /// Fetches that look into responses and requests alike; listed among request fetches by HAProxy.
 const HDR: &str = "..YYYYYYYYYYYYYYYY.Y..";
@@ -189,28 +190,12 @@ fn binary<'e>(head: &'e Head) -> Outcome<'e> {
     let mut out = Vec::with_capacity(head.wire_len());
     for field in head.fields() {
         for part in [field.name, field.value] {
-            write_length(part.len() as u64, &mut out);
+            varint::put(&mut out, part.len() as u64);
             out.extend_from_slice(part);
         }
     }
     out.extend([0, 0]);
     Ok(Value::Bin(Bytes::Owned(out)))
-}
-
-/// The variable-length integers of HAProxy's peers and SPOE protocols: below 240 a byte, else 4
-/// bits in the first byte and 7 in each that follows, least significant first.
-fn write_length(mut number: u64, out: &mut Vec<u8>) {
-    if number < 240 {
-        out.push(number as u8);
-        return;
-    }
-    out.push(number as u8 | 240);
-    number = (number - 240) >> 4;
-    while number >= 128 {
-        out.push(number as u8 | 128);
-        number = (number - 128) >> 7;
-    }
-    out.push(number as u8);
 }
 
 fn response(facts: &dyn Facts) -> Result<&Head, Missing> {
