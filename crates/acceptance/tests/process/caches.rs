@@ -81,3 +81,25 @@ fn a_response_that_ends_early_is_not_stored() {
         assert!(client.head().header("age").is_none());
     }
 }
+
+#[test]
+fn an_error_in_place_of_a_response_is_not_stored() {
+    let count = Arc::<AtomicUsize>::default();
+    let seen = count.clone();
+    let origin = Origin::new(move |mut peer| {
+        while peer.request().is_some() {
+            seen.fetch_add(1, SeqCst);
+            // Without a length, any body would be whole.
+            let head = "cache-control: max-age=30\r\ntransfer-encoding: chunked\r\n";
+            peer.send(format!("HTTP/1.1 200 OK\r\n{head}\r\n1\r\nx\r\n0\r\n\r\n"));
+        }
+    });
+    let long = "x".repeat(20_000);
+    let lines = format!("    http-after-response set-header x-long {long} if {{ status 200 }}\n");
+    let back = format!("{BACK}{lines}{CACHE}");
+    let weir = Setup::http("", &back).with("a", origin.address()).start();
+    for requests in 1..3 {
+        assert_eq!(weir.web().get("/x").status(), 500);
+        assert_eq!(count.load(SeqCst), requests);
+    }
+}
