@@ -9,6 +9,7 @@ pub mod cache;
 pub mod compression;
 pub mod configuration;
 pub mod dns;
+pub mod fcgi;
 pub mod h1;
 pub mod h2;
 pub mod language;
@@ -16,6 +17,7 @@ pub mod messages;
 pub mod patterns;
 pub mod peers;
 pub mod runtime;
+pub mod spop;
 pub mod strict;
 pub mod tls;
 mod world;
@@ -50,4 +52,6 @@ pub const PROPERTIES: &[(&str, Property)] = &[
     ("compression", compression::encoders),
     ("compression_choice", compression::choice),
     ("peers", peers::session),
+    ("fcgi_answers", fcgi::answers),
+    ("spop", spop::connection),
 ];

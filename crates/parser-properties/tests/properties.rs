@@ -211,4 +211,6 @@ properties!(
     cache_storage,
     compression,
     compression_choice,
+    fcgi_answers,
+    spop,
 );
