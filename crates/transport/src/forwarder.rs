@@ -362,9 +362,15 @@ impl Flow {
         self.resumes = passed.until;
         self.held -= passed.input;
         let replaced = filters.replaces();
-        let len = if replaced { filters.output().len() } else { passed.input };
-        if replaced {
+        let len = match (self.discards, replaced) {
+            (true, _) => 0,
+            (false, true) => filters.output().len(),
+            (false, false) => passed.input,
+        };
+        if self.discards || replaced {
             input.consume(passed.input);
+        }
+        if replaced && !self.discards {
             self.saved += passed.input as i64;
         }
         if len > 0 {
@@ -372,7 +378,6 @@ impl Flow {
             self.outbox.bytes.extend_from_slice(framing.prefix());
             if replaced {
                 self.outbox.bytes.extend_from_slice(filters.output());
-                filters.drop_output();
                 let framing = framing.prefix().len() + framing.suffix().len();
                 self.saved -= (len + framing) as i64;
             } else {
@@ -380,6 +385,7 @@ impl Flow {
             }
             self.tail.bytes.extend_from_slice(framing.suffix());
         }
+        filters.drop_output();
         if passed.ended {
             self.ended = true;
             ends.to.1.encode_end(Some(&self.trailers), &mut self.tail.bytes);

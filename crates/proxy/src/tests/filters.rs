@@ -166,3 +166,14 @@ fn an_error_in_place_of_a_response_passes_none_of_its_filters() {
     let answer = String::from_utf8(answer).expect("a page of text");
     assert!(answer.contains("500 Internal Server Error"), "{answer}");
 }
+
+#[test]
+fn payload_that_the_client_does_not_get_passes_filters_all_the_same() {
+    let origin = origin(text(50_000), None);
+    let (mut proxy, address) = filtered(Mode::Http, origin.address);
+    proxy.rules = rules(Mode::Http, &["http-response set-status 204"]);
+    let world = World::new(vec![proxy]);
+    let (head, answer) = exchange(&world, address, ASK.into());
+    assert!(head.starts_with("http/1.1 204 ") && answer.is_empty(), "{head} {answer:?}");
+    assert_eq!(world.line("px"), world.line("204"), "it ends well");
+}
