@@ -2,8 +2,8 @@
 
 use crate::support::{Directory, Origin, Setup, decoded, eventually, page, run};
 
-/// What a check says of a configuration of one `listen` section with these lines, from line 7 on;
-/// `None` if it is valid.
+/// The errors that a check prints for a configuration of one `listen` section with these lines,
+/// from line 7 on; `None` if it is valid.
 fn refusal(defaults: &str, lines: &str) -> Option<String> {
     let directory = Directory::new();
     let text = format!(
@@ -95,6 +95,30 @@ fn a_trace_filter_prints_what_passes() {
     });
     assert!(said.contains("[T/web") && !said.contains("quieter"), "{said}");
     assert!(said.contains("channel=REQUEST") && said.contains("channel=RESPONSE"), "{said}");
+}
+
+#[test]
+fn answers_of_services_and_caches_pass_filters() {
+    let cached = Origin::answering(
+        "HTTP/1.1 200 OK\r\ncache-control: max-age=9\r\ncontent-length: 6\r\n\r\nstored",
+    );
+    let front = "    stats uri /stats\n    filter trace hexdump\n    filter cache c\n    http-request \
+                 use-service prometheus-exporter if { path /metrics }\n    http-request cache-use c\n    \
+                 http-response cache-store c";
+    let back = "    server s <origin>\ncache c\n    total-max-size 4\n";
+    let weir = Setup::http(front, back).with("origin", cached.address()).start();
+    let prints = |text: &str, times: usize| {
+        eventually(text, || (weir.output().matches(text).count() >= times).then_some(()));
+    };
+    weir.web().get("/stats;csv");
+    prints("|# pxname,svname,|", 1);
+    weir.web().get("/metrics");
+    prints("|# HELP haproxy_p|", 1);
+    for times in 1..3 {
+        assert_eq!(weir.web().get("/object").text(), "stored");
+        prints("|stored|", times);
+    }
+    assert_eq!(cached.connections(), 1);
 }
 
 #[test]

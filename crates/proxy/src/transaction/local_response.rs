@@ -216,7 +216,8 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
     h2_byte_count::reply(tx);
     let before = tx.space.response.status();
     let mut length = body_kind(tx);
-    if tx.notes.compressed.is_some() {
+    // Answers of rules, and errors, pass no filter, as measured.
+    if tx.notes.journal.applet.is_some() {
         length = filters::local_response(tx, length);
     }
     http_rules::after_response(tx)?;
