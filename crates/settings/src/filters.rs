@@ -5,28 +5,27 @@ use ::compression::{Algorithm, Limits, Tuning};
 use rules::BandwidthLimit;
 use std::sync::Arc;
 
-/// A `filter` line, or what stands for one.
+/// A `filter` line, or `compression` lines in its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Filter {
     /// `filter trace`.
     Trace(TraceFilter),
-    /// `filter compression`; a section with `compression algo` and without other filters has it
-    /// too.
+    /// `filter compression`; implied in a section with `compression algo` and no other filter.
     Compression,
     /// `filter bwlim-in`, `filter bwlim-out`.
     BandwidthLimit(Arc<BandwidthLimit>),
 }
 
-/// `filter trace`: prints what filters see (manual, section 9.1).
+/// `filter trace`: prints the messages and payload that pass (manual, section 9.1).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceFilter {
-    /// `name`, else `TRACE`.
+    /// `name`; `TRACE` by default.
     pub name: String,
-    /// `random-forwarding`: a part of the available payload passes at a time, drawn by chance.
+    /// `random-forwarding`: forwards a random part of the available payload at a time.
     pub random_forwarding: bool,
-    /// `hexdump`: payload is printed.
+    /// `hexdump`: prints the payload.
     pub hexdump: bool,
-    /// `quiet`: nothing is printed.
+    /// `quiet`: prints nothing.
     pub quiet: bool,
 }
 
@@ -35,9 +34,9 @@ pub struct TraceFilter {
 pub struct Compression {
     /// `algo`, in order of preference.
     pub algorithms: Vec<Algorithm>,
-    /// `type`: prefixes of media types; without any, every type but `multipart`.
+    /// `type`: prefixes of media types; when empty, every type but `multipart`.
     pub types: Vec<Vec<u8>>,
-    /// `offload`: servers see no `accept-encoding`.
+    /// `offload`: removes `accept-encoding` from requests to servers.
     pub offload: bool,
 }
 

@@ -1,19 +1,19 @@
-//! What a balancing algorithm hashes (configuration manual, `balance`).
+//! Hash keys of balancing algorithms (configuration manual, `balance`).
 
 use crate::*;
 
-/// What an algorithm hashes, and how (`balance`, `hash-type`).
+/// Hash key and hash function of an algorithm (`balance`, `hash-type`).
 #[derive(Clone, Debug)]
 pub struct Hashing {
-    /// What is hashed.
+    /// The part of a request that is hashed.
     pub key: HashKey,
     /// The hash function.
     pub function: fn(&[u8]) -> u32,
-    /// Whether the hash is mixed once more.
+    /// Whether the hash is mixed a second time (`avalanche`).
     pub avalanche: bool,
 }
 
-/// What is hashed.
+/// The part of a request that is hashed.
 #[derive(Clone, Debug)]
 pub enum HashKey {
     /// The client's address, as a number.
@@ -22,36 +22,36 @@ pub enum HashKey {
     Uri(UriKey),
     /// A parameter of the query.
     UrlParam {
-        /// Its name.
+        /// Name of the parameter.
         name: Vec<u8>,
-        /// Whether the body of a POST is looked at when the query has none.
+        /// Whether the body of a POST is searched when the query lacks the parameter.
         check_post: bool,
     },
     /// The first item of a header.
     Header {
-        /// Its name, in lower case.
+        /// Name of the header, in lower case.
         name: Vec<u8>,
-        /// Whether only the label before the last dot counts.
+        /// Whether only the label before the last dot is hashed.
         domain_only: bool,
     },
-    /// What an expression yields.
+    /// The value of a sample expression.
     Expression {
         /// The expression.
         expr: Arc<sample::Expr>,
-        /// Whether an empty text is a key too.
+        /// Whether an empty value is hashed too.
         even_empty: bool,
     },
 }
 
-/// Which part of a URI is hashed.
+/// The hashed part of a URI.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UriKey {
-    /// The most bytes.
+    /// The most bytes hashed.
     pub len: Option<u32>,
-    /// The most slashes.
+    /// The most slashes in the hashed part.
     pub depth: Option<u32>,
-    /// With the query.
+    /// Whether the query is hashed too.
     pub whole: bool,
-    /// Without scheme and authority.
+    /// Whether scheme and authority are left out.
     pub path_only: bool,
 }

@@ -1,7 +1,7 @@
-//! What the data plane is told at start: plain immutable data, filled by the boot from whatever
-//! configuration there is.
+//! Settings of the data plane: plain immutable data, which the boot fills from any kind of
+//! configuration.
 //!
-//! Times are milliseconds; an absent time is "no limit".
+//! Times are in milliseconds; an absent time means no limit.
 #![forbid(unsafe_code)]
 
 mod filters;
@@ -37,7 +37,7 @@ pub use rings::{Backing, LogBind, LogForward, Ring, RingServer};
 pub use server::{Agent, Check, External, HttpCheck, NameServer, Resolvers, Server, Streams};
 pub use speech::{Speech, Speeches, Version};
 
-/// What a proxy carries.
+/// Protocol that a proxy forwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mode {
     /// Bytes.
@@ -47,7 +47,7 @@ pub enum Mode {
     Http,
 }
 
-/// Which connections stay open after a request; the stronger of frontend and backend wins.
+/// Connections that stay open after a request; the stronger mode of frontend and backend applies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum ConnectionMode {
     /// Both sides.
@@ -59,21 +59,21 @@ pub enum ConnectionMode {
     Close,
 }
 
-/// When a request may use an idle server connection (`http-reuse`).
+/// Requests that may use an idle server connection (`http-reuse`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reuse {
-    /// Only its own session's.
+    /// Those whose own session left the connection idle.
     Never,
-    /// Any, but for the first request of a client connection.
+    /// All but the first request of a client connection.
     #[default]
     Safe,
-    /// As safe, and for the first request those that have been used again before.
+    /// As `Safe`; the first request too, on a connection that has already been reused.
     Aggressive,
-    /// Any.
+    /// All.
     Always,
 }
 
-/// What is tried once more (`retry-on`).
+/// Failures after which a request is sent again (`retry-on`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RetryOn(u16);
 
@@ -88,36 +88,36 @@ impl RetryOn {
     pub const NEVER: Self = Self(0);
     /// Requests that could not be sent.
     pub const CONNECTION: Self = Self(1);
-    /// Requests whose connection ended without a word.
+    /// Requests whose connection ended before the first byte of a response.
     pub const EMPTY: Self = Self(1 << 1);
-    /// Requests whose answer makes no sense.
+    /// Requests whose response cannot be parsed.
     pub const JUNK: Self = Self(1 << 2);
-    /// Requests that the server did not answer in time.
+    /// Requests that the server did not answer within `timeout server`.
     pub const TIMEOUT: Self = Self(1 << 3);
-    /// Requests that the server would not take before its handshake was over.
+    /// Requests sent as early data that the server rejected.
     pub const EARLY: Self = Self(1 << 14);
 
-    /// The statuses that can be named.
+    /// The statuses that `retry-on` can name.
     const STATUSES: [u16; 10] = [401, 403, 404, 408, 425, 500, 501, 502, 503, 504];
 
-    /// Requests answered with a status, if it is one that can be named.
+    /// Requests answered with a status; `None` if `retry-on` cannot name it.
     pub fn status(status: u16) -> Option<Self> {
         let place = Self::STATUSES.iter().position(|it| *it == status)?;
         Some(Self(1 << (4 + place)))
     }
 
-    /// Both.
+    /// The failures of both sets.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether an event is among them.
+    /// Whether a failure is in the set.
     pub fn has(self, event: Self) -> bool {
         self.0 & event.0 != 0
     }
 
-    /// Whether anything but connecting is tried again.
+    /// Whether failures after the connection was made are retried.
     pub fn looks_at_answers(self) -> bool {
         self.0 & !Self::CONNECTION.0 != 0
     }
@@ -130,64 +130,65 @@ pub struct Timeouts {
     pub client: Option<u32>,
     /// The client's inactivity after one side closed.
     pub client_fin: Option<u32>,
-    /// The request's headers.
+    /// Time to receive the headers of a request.
     pub http_request: Option<u32>,
-    /// Waiting for the next request.
+    /// Time between two requests of a client.
     pub http_keep_alive: Option<u32>,
-    /// Attempts to connect.
+    /// Time to connect to a server.
     pub connect: Option<u32>,
     /// The server's inactivity.
     pub server: Option<u32>,
     /// The server's inactivity after one side closed.
     pub server_fin: Option<u32>,
-    /// Waiting in a queue.
+    /// Time of a request in a queue.
     pub queue: Option<u32>,
     /// Inactivity of a tunnel.
     pub tunnel: Option<u32>,
-    /// How long a tarpitted request is held.
+    /// Time for which a tarpitted request is held.
     pub tarpit: Option<u32>,
-    /// A health check after its connection stands.
+    /// Time of a health check once its connection is established.
     pub check: Option<u32>,
-    /// How long `tcp-request content` rules wait for bytes.
+    /// Time for which `tcp-request content` rules wait for bytes.
     pub request_inspection: Option<u32>,
-    /// How long `tcp-response content` rules do.
+    /// Time for which `tcp-response content` rules wait for bytes.
     pub response_inspection: Option<u32>,
 }
 
-/// `option http-restrict-req-hdr-names`: header names beyond letters, digits and hyphens.
+/// `option http-restrict-req-hdr-names`: treatment of header names with characters beyond letters,
+/// digits and hyphens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum HeaderNames {
-    /// Are passed on.
+    /// Passed on.
     #[default]
     Preserve,
-    /// Are removed with their values.
+    /// Removed with their values.
     Delete,
-    /// Are answered with 403.
+    /// The request is answered with 403.
     Reject,
 }
 
 /// `option forwardfor`, `option originalto`.
 #[derive(Clone, Debug)]
 pub struct ForwardFor {
-    /// Clients for which nothing is added: address and prefix length.
+    /// Clients without the header: address and prefix length.
     pub except: Option<(IpAddr, u8)>,
     /// Name of the header, in lower case.
     pub header: String,
-    /// Only when the header is absent.
+    /// Whether the header is added only to requests without one.
     pub if_none: bool,
 }
 
-/// Who sets the persistence cookie.
+/// Sender of the persistence cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CookieMode {
-    /// The server, in its own words.
+    /// The server, with a value of its own.
     #[default]
     Server,
-    /// The server, and its value is replaced (`rewrite`).
+    /// The server; the proxy replaces its value (`rewrite`).
     Rewrite,
     /// The proxy (`insert`).
     Insert,
-    /// The server, and its value is completed (`prefix`).
+    /// The server; the proxy puts the server's name in front of the value (`prefix`).
     Prefix,
 }
 
@@ -196,26 +197,26 @@ pub enum CookieMode {
 pub struct Cookie {
     /// Name of the cookie.
     pub name: Vec<u8>,
-    /// Who sets it.
+    /// Sender of the cookie.
     pub mode: CookieMode,
-    /// Hidden from servers, and not set again when the client has it.
+    /// Whether the cookie is hidden from servers and not set again when the client has it.
     pub indirect: bool,
-    /// Replies that set it are not cacheable.
+    /// Whether responses that set the cookie are marked as not cacheable.
     pub nocache: bool,
-    /// Inserted into responses to POST alone.
+    /// Whether only responses to POST set the cookie.
     pub post_only: bool,
-    /// A server may set it itself.
+    /// Whether a cookie set by the server is left alone.
     pub preserve: bool,
-    /// Seconds after which one that was not seen does not count; 0 for no limit.
+    /// Seconds after its last use for which a cookie is valid; 0 for no limit.
     pub max_idle: u32,
-    /// Seconds after which one does not count at all; 0 for no limit.
+    /// Seconds after its first use for which a cookie is valid; 0 for no limit.
     pub max_life: u32,
     /// Attributes appended to `Set-Cookie`.
     pub attributes: Vec<Vec<u8>>,
 }
 
 impl Cookie {
-    /// Whether it is only looked at.
+    /// Whether the cookie is read but not changed.
     pub fn is_passive(&self) -> bool {
         self.mode == CookieMode::Server && !self.indirect
     }
@@ -226,12 +227,12 @@ impl Cookie {
 pub enum ErrorReply {
     /// A response from a file; an empty one closes the connection without a byte.
     File {
-        /// As it stands in the file, for requests that were never understood.
+        /// The bytes of the file, for requests that could not be parsed.
         raw: Arc<[u8]>,
-        /// As a message, which passes through rules like any other.
+        /// The file as a message, which passes through response rules.
         parsed: Arc<rules::ErrorFile>,
     },
-    /// What a rule would answer with (`http-error`).
+    /// A response built as by an `http-request return` rule (`http-error`).
     Reply(Arc<rules::Reply>),
 }
 
@@ -248,7 +249,7 @@ impl ErrorReply {
         Some(Self::File { raw, parsed })
     }
 
-    /// What rules send for it.
+    /// The reply in the form in which rules send it.
     pub fn answer(&self) -> rules::ErrorAnswer<'_> {
         match self {
             Self::File { parsed, .. } => rules::ErrorAnswer::File(parsed),
@@ -260,55 +261,55 @@ impl ErrorReply {
 /// The statistics page of a proxy.
 #[derive(Clone, Debug, Default)]
 pub struct StatsPage {
-    /// Prefix of the URIs that it answers.
+    /// Prefix of the URIs that the page answers.
     pub uri: String,
     /// Seconds between reloads; 0 for none.
     pub refresh: u32,
     /// `stats realm`.
     pub realm: Option<String>,
-    /// Users and passwords; empty for everybody.
+    /// Users and passwords; empty for access without credentials.
     pub users: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Do not show the version.
+    /// Whether the version is hidden.
     pub hide_version: bool,
-    /// Show additional details in tooltips.
+    /// Whether tooltips show additional details.
     pub show_legends: bool,
-    /// Shows what modules count.
+    /// Whether the counters of modules are shown.
     pub show_modules: bool,
-    /// The node name shown, if any.
+    /// The node name on the page.
     pub node: Option<String>,
-    /// The description shown, if any.
+    /// The description on the page.
     pub description: Option<String>,
-    /// Names of the proxies shown; empty for all.
+    /// Names of the proxies on the page; empty for all.
     pub scope: Vec<String>,
 }
 
 /// Mails about servers (`email-alert`).
 #[derive(Clone, Debug)]
 pub struct Mail {
-    /// Who sends.
+    /// Address of the sender.
     pub from: String,
-    /// Who gets.
+    /// Address of the recipient.
     pub to: String,
-    /// What the process calls itself.
+    /// Host name in the SMTP greeting.
     pub hostname: String,
-    /// The highest level that is sent, as syslog counts them.
+    /// The least severe syslog level that is mailed.
     pub level: u8,
-    /// Time for a mail to one mailer.
+    /// Milliseconds to deliver a mail to one mailer.
     pub timeout_ms: u32,
-    /// Each gets every mail.
+    /// Mailers; each receives every mail.
     pub mailers: Vec<SocketAddr>,
 }
 
 /// Settings of the client side of a proxy.
 #[derive(Debug, Default)]
 pub struct Front {
-    /// Where it listens.
+    /// Listening addresses.
     pub binds: Vec<Bind>,
     /// Concurrent connections; `None` for the process's limit.
     pub maxconn: Option<u32>,
-    /// The backend without a rule that says otherwise, by index.
+    /// Backend of requests that no rule assigns to another, by index.
     pub default_backend: Option<usize>,
-    /// `option abortonclose`, by `defaults` or in `listen`.
+    /// `option abortonclose` of a `defaults` or `listen` section.
     pub abort_on_close: bool,
     /// `option dontlognull`.
     pub dont_log_null: bool,
@@ -320,23 +321,25 @@ pub struct Front {
     pub log_asap: bool,
     /// `option http-ignore-probes`.
     pub ignore_probes: bool,
-    /// `option http-use-proxy-header`: requests to a proxy are asked for credentials as by one.
+    /// `option http-use-proxy-header`: proxy requests are challenged with 407 and proxy headers.
     pub proxy_header: bool,
     /// `option accept-invalid-http-request`.
     pub accept_invalid: bool,
-    /// `option disable-h2-upgrade`: clear connections do not become HTTP/2.
+    /// `option disable-h2-upgrade`: the HTTP/2 preface on a clear connection does not switch it to
+    /// HTTP/2.
     pub disable_h2_upgrade: bool,
-    /// `option idle-close-on-response`: a soft stop leaves clients between requests alone.
+    /// `option idle-close-on-response`: a soft stop does not close clients between requests.
     pub idle_close_on_response: bool,
     /// `monitor-uri`.
     pub monitor_uri: Option<Vec<u8>>,
     /// Sessions accepted per second; 0 for no limit.
     pub session_rate: u32,
-    /// `option socket-stats`: each listener counts for itself, too.
+    /// `option socket-stats`: each listener has counters of its own.
     pub socket_stats: bool,
-    /// `option contstats`: long transfers are counted while they last.
+    /// `option contstats`: bytes of a long transfer are counted during the transfer.
     pub continuous_stats: bool,
-    /// The most idle server connections that one client has to itself (`max-session-srv-conns`).
+    /// The most idle server connections in the private pool of one client
+    /// (`max-session-srv-conns`).
     pub own_connections: u32,
     /// `option independent-streams`.
     pub independent_streams: bool,
@@ -344,18 +347,18 @@ pub struct Front {
     pub adjusts_case: bool,
 }
 
-/// One listening address, bound already.
+/// A listening address whose socket is bound.
 #[derive(Clone, Debug)]
 pub struct Bind {
     /// The socket.
     pub handle: reactor::Handle,
-    /// Where it is bound.
+    /// Address of the socket.
     pub address: Address,
-    /// The network namespace that it belongs to, if not that of the process.
+    /// Network namespace of the socket; `None` for that of the process.
     pub namespace: Option<Arc<reactor::Namespace>>,
-    /// `name`, or nothing.
+    /// `name`.
     pub name: Option<String>,
-    /// Number in its proxy, from 1.
+    /// Number of the listener in its proxy, from 1.
     pub id: u32,
     /// Concurrent connections; 0 for no limit.
     pub maxconn: u32,
@@ -363,22 +366,22 @@ pub struct Bind {
     pub threads: Vec<u16>,
     /// Priority of the connections, -1024 (first) to 1024 (last).
     pub nice: i16,
-    /// What goes before the first byte of the connections.
+    /// Headers and TLS before the first byte of the connections.
     pub preamble: Preamble,
-    /// Whether connections speak HTTP/2 (`proto h2`, `proto h1`); `None`: what their handshake
-    /// chose.
+    /// Whether connections carry HTTP/2 (`proto h2`, `proto h1`); `None` for the protocol that the
+    /// handshake selects.
     pub speaks_h2: Option<bool>,
-    /// By how many bytes segments are smaller than clients have announced.
+    /// Bytes by which segments are smaller than the client's MSS.
     pub mss_reduction: u32,
-    /// Other sockets of the same address, each with the threads that it is for; the first one is
-    /// for all others.
+    /// Further sockets of the same address, each with its threads; the first socket serves all
+    /// other threads.
     pub shards: Vec<(reactor::Handle, Vec<u16>)>,
-    /// Clients that may wait to be accepted.
+    /// Clients that may wait to be accepted (`backlog`).
     pub backlog: u32,
 }
 
 impl Bind {
-    /// The socket from which a thread accepts.
+    /// The socket on which a thread accepts.
     pub fn socket_of(&self, thread: usize) -> reactor::Handle {
         let own = |it: &&u16| usize::from(**it) == thread;
         let shard = self.shards.iter().find(|(_, threads)| threads.iter().find(own).is_some());
@@ -391,47 +394,46 @@ impl Bind {
 pub struct Back {
     /// The servers, in order.
     pub servers: Vec<Server>,
-    /// Where requests go unless something names a server; then the algorithm chooses none
-    /// (`dispatch`, `option transparent`).
+    /// Destination of requests without a named server; the algorithm then chooses none (`dispatch`,
+    /// `option transparent`).
     pub direct: Option<Server>,
-    /// How one is chosen.
+    /// The balancing algorithm.
     pub algorithm: balance::Algorithm,
-    /// `http-send-name-header`: the field that tells a server its name.
+    /// Header field that carries the server's name to the server (`http-send-name-header`).
     pub name_header: Option<String>,
-    /// `fullconn`, which statistics show as the limit; `None` for its default.
+    /// `fullconn`, which statistics show as the limit; `None` for the default.
     pub full_connections: Option<u32>,
     /// The algorithm's name and parameters as configured.
     pub algorithm_name: String,
-    /// What is hashed, for algorithms that hash.
+    /// Hash key and function, for algorithms that hash.
     pub hashing: Option<Hashing>,
-    /// Several backup servers at once.
+    /// Whether all backup servers are used at once (`option allbackups`).
     pub all_backups: bool,
-    /// Persistence by a cookie.
+    /// The persistence cookie.
     pub cookie: Option<Cookie>,
-    /// Servers without a value of their own have one computed from their address.
+    /// Whether servers without a cookie value have one computed from their address.
     pub dynamic_cookie: bool,
-    /// What values of servers without one of their own are computed with (`dynamic-cookie-key`).
+    /// Key from which the cookie values of such servers are computed (`dynamic-cookie-key`).
     pub cookie_key: Option<Arc<str>>,
     /// Attempts to connect after the first.
     pub retries: u32,
-    /// What these attempts are for.
+    /// Failures after which a request is sent again.
     pub retry_on: RetryOn,
-    /// `option redispatch`: 0 off, n every nth retry, -n the nth from the end.
+    /// `option redispatch`: 0 for off, n for every nth retry, -n for the nth retry from the end.
     pub redispatch: i32,
-    /// When idle connections are used.
+    /// Requests that may use an idle connection.
     pub reuse: Reuse,
-    /// What checks do.
+    /// Health check of the servers.
     pub check: Check,
-    /// The same as a script, for servers whose checks begin with more than their request (PROXY
-    /// header, TLS).
+    /// The same check as a script, for servers whose checks begin with a PROXY header or TLS.
     pub check_script: Arc<rules::check::Script>,
     /// `option log-health-checks`.
     pub log_checks: bool,
-    /// `option checkcache`: cookies that a shared cache might keep are refused.
+    /// `option checkcache`: responses with cookies that a shared cache might keep are refused.
     pub check_cache: bool,
-    /// `option persist`: also servers that are down get the requests that name them.
+    /// `option persist`: servers that are down still receive the requests that name them.
     pub persists: bool,
-    /// What finds the RDP cookie that names a server (`persist rdp-cookie`).
+    /// Expression for the RDP cookie that names a server (`persist rdp-cookie`).
     pub rdp_cookie: Option<Arc<sample::Expr>>,
     /// `option prefer-last-server`.
     pub prefer_last: bool,
@@ -458,15 +460,15 @@ pub struct Proxy {
     pub id: u32,
     /// Whether `id` gave it its number.
     pub forced_id: bool,
-    /// What it carries.
+    /// Protocol that it forwards.
     pub mode: Mode,
-    /// Whether it takes no part.
+    /// Whether it is disabled.
     pub disabled: bool,
     /// `description`.
     pub description: Option<String>,
     /// Time limits.
     pub timeouts: Timeouts,
-    /// Which connections stay open.
+    /// Connections that stay open after a request.
     pub connection_mode: ConnectionMode,
     /// `option forwardfor`.
     pub forward_for: Option<ForwardFor>,
@@ -478,7 +480,7 @@ pub struct Proxy {
     pub buffer_request: bool,
     /// `option splice-auto`, `splice-request`, `splice-response`.
     pub splice: splice::SpliceOptions,
-    /// Replies that replace built-in ones, by status.
+    /// Replies that replace built-in error responses, by status.
     pub error_replies: BTreeMap<u16, ErrorReply>,
     /// Filters in the order of their lines.
     pub filters: Vec<Filter>,
@@ -486,25 +488,25 @@ pub struct Proxy {
     pub compression: Option<Compression>,
     /// The statistics page.
     pub stats: Option<StatsPage>,
-    /// Where its log lines go.
+    /// Targets of its log lines.
     pub logs: Arc<Logs>,
     /// Mails about its servers.
     pub mail: Option<Mail>,
-    /// What a line says about a transaction of this frontend.
+    /// Format of the log line of a transaction of this frontend.
     pub log_format: Option<LogFormat>,
-    /// What the line says of a connection that failed before there was a request; as `log_format`
-    /// without.
+    /// Format of the log line of a connection that failed before its first request; `log_format` by
+    /// default.
     pub error_log_format: Option<LogFormat>,
-    /// What never becomes a request has no line.
+    /// Whether connections without a request are not logged.
     pub logs_requests_only: bool,
-    /// A line is written when a session is accepted in TCP mode, or when a request is complete in
-    /// HTTP mode, before any rule has seen it; none is written at the end.
+    /// Whether the log line is written when a session is accepted in TCP mode, or when a request is
+    /// complete in HTTP mode, before any rule runs; no line follows at the end.
     pub logs_at_start: bool,
     /// The structured data of RFC 5424 lines.
     pub log_format_sd: Option<LogFormat>,
-    /// Capture slots: those of requests, those of responses.
+    /// Capture slots of requests and of responses.
     pub captures: [Vec<CaptureSlot>; 2],
-    /// `capture cookie`: what `name=value` begins with, and the longest text kept.
+    /// `capture cookie`: prefix of `name=value`, and the longest text captured.
     pub captured_cookie: Option<(Vec<u8>, usize)>,
     /// `unique-id-format`.
     pub unique_id: Option<LogFormat>,
@@ -521,7 +523,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// The rules that hold here, in the order in which they run.
+    /// The rules of its `defaults` section and its own, in the order in which they run.
     pub fn rule_sections(&self) -> impl Iterator<Item = &Rules> {
         self.inherited_rules.as_deref().into_iter().chain([&self.rules])
     }

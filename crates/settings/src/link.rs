@@ -6,87 +6,87 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI8, AtomicU32, Ordering::Relaxed};
 
-/// What is special about connections to a server.
+/// Options of the connections to a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// The PROXY protocol header that they begin with.
+    /// The PROXY protocol header at the start of the connections.
     pub announce: Option<Announce>,
-    /// What is asked of their sockets.
+    /// Socket options.
     pub dial: ConnectOptions,
-    /// Whether they belong to the network namespace that their client comes from (`namespace *`).
+    /// Whether connections use the network namespace of their client (`namespace *`).
     pub follows_namespace: bool,
-    /// Whose address they pretend to come from.
+    /// Foreign source address of the connections.
     pub disguise: Disguise,
-    /// The source ports taken in turn.
+    /// Range of source ports.
     pub ports: Option<Ports>,
-    /// The SOCKS4 proxy that they go through.
+    /// The SOCKS4 proxy that the connections use.
     pub socks4: Option<SocketAddr>,
-    /// What of the client's own destination they go to.
+    /// Parts of the client's destination that replace the server's address.
     pub follows: Follows,
-    /// What they are encrypted with.
+    /// TLS of the connections; `None` in clear.
     pub encryption: Option<Encryption>,
 }
 
-/// What encrypts the connections to a server.
+/// TLS of the connections to a server.
 #[derive(Clone, Debug)]
 pub struct Encryption {
-    /// The server's side of TLS.
+    /// TLS settings of the server.
     pub connector: Arc<tls::Connector>,
-    /// The name that it is asked by (`sni`, `check-sni`).
+    /// Server name in the handshake (`sni`, `check-sni`).
     pub name: ServerName,
-    /// What is offered instead of the line's own protocols (`check-alpn`), in wire format.
+    /// ALPN protocols in wire format, in place of those of the server line (`check-alpn`).
     pub alpn: Option<Arc<[u8]>>,
-    /// Whether it is done at all.
+    /// Whether TLS is used; changed at run time.
     pub switch: Arc<Switch>,
 }
 
-/// Whether connections are encrypted that could be (`set server ssl`).
+/// Whether connections with TLS settings use TLS (`set server ssl`).
 #[derive(Debug)]
 pub struct Switch(AtomicI8);
 
 impl Switch {
-    /// It is on, or has never been.
+    /// A switch that is on, or one that was off from the start.
     pub fn new(on: bool) -> Arc<Self> {
         Arc::new(Self(AtomicI8::new(if on { 1 } else { NEVER })))
     }
 
-    /// Turns it.
+    /// Turns TLS on or off.
     pub fn turn(&self, on: bool) {
         self.0.store(i8::from(on), Relaxed);
     }
 
-    /// Turns it as another one is.
+    /// Copies the state of another switch.
     pub fn follow(&self, other: &Switch) {
         self.0.store(other.number(), Relaxed);
     }
 
-    /// Whether it is on.
+    /// Whether TLS is on.
     pub fn is_on(&self) -> bool {
         self.number() > 0
     }
 
-    /// As `show servers state` tells it: 1 for on, 0 for off, -1 if it has never been on.
+    /// State as `show servers state` prints it: 1 for on, 0 for off, -1 for off from the start.
     pub fn number(&self) -> i8 {
         self.0.load(Relaxed)
     }
 }
 
-/// What `show servers state` says of a server that may not be encrypted (`no-ssl`).
+/// Value in `show servers state` of a server that may not use TLS (`no-ssl`).
 pub const NEVER: i8 = -1;
 
-/// The name that a server is asked by.
+/// Server name in a handshake.
 #[derive(Clone, Debug)]
 pub enum ServerName {
-    /// None.
+    /// No server name.
     None,
-    /// Always this one.
+    /// A fixed name.
     Fixed(String),
-    /// What an expression says.
+    /// The value of a sample expression.
     Sample(Arc<Expr>),
 }
 
 impl PartialEq for Encryption {
-    /// Whether they are of the same line.
+    /// Whether both have the same connector, that is, come from the same line.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.connector, &other.connector)
     }
@@ -94,57 +94,57 @@ impl PartialEq for Encryption {
 
 impl Eq for Encryption {}
 
-/// Whose address connections pretend to come from (`usesrc`).
+/// Foreign source address of connections (`usesrc`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Disguise {
-    /// Nobody's.
+    /// No foreign address.
     #[default]
     None,
-    /// This one's.
+    /// A fixed address.
     Address(SocketAddr),
     /// The client's address and port.
     Client,
     /// The client's address.
     ClientIp,
-    /// The address in a header of this name, in lower case; its occurrence counts from 1, or from
-    /// the end below 0.
+    /// The address in a header of this name, in lower case; occurrences count from 1, negative ones
+    /// from the end.
     Header(String, i32),
 }
 
-/// What of the address that the client connected to is taken for the server's.
+/// Parts of the client's destination address that replace those of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Follows {
-    /// Its IP address: the server has none of its own (`*`).
+    /// The IP address, for a server without an address (`*`).
     pub ip: bool,
-    /// Its port, plus this.
+    /// The port plus this offset.
     pub port: Option<i32>,
 }
 
-/// A range of ports taken in turn by all threads.
+/// A range of ports that all threads use in turn.
 #[derive(Clone, Debug)]
 pub struct Ports {
-    /// The first.
+    /// The first port.
     pub low: u16,
-    /// The last.
+    /// The last port.
     pub high: u16,
     next: Arc<AtomicU32>,
 }
 
 impl Ports {
-    /// The range from `low` to `high`, both included.
+    /// The range from `low` to `high`, both inclusive.
     pub fn new(low: u16, high: u16) -> Self {
         Self { low: low.min(high), high: low.max(high), next: Arc::default() }
     }
 
-    /// How many there are.
+    /// Ports in the range.
     pub fn count(&self) -> u32 {
         u32::from(self.high - self.low) + 1
     }
 
-    /// The next in turn.
+    /// The next port of the range, in turn.
     pub fn next(&self) -> u16 {
         let place = self.next.fetch_add(1, Relaxed) % self.count();
-        // No more than `high`, a port.
+        // The sum is at most `high`, which is a port.
         (u32::from(self.low) + place) as u16
     }
 }
@@ -158,7 +158,7 @@ impl PartialEq for Ports {
 impl Eq for Ports {}
 
 impl Link {
-    /// Whether there is nothing special about them.
+    /// Whether all options have their defaults.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
     }
@@ -173,58 +173,60 @@ pub enum Announce {
     V2(Values),
 }
 
-/// What a header of version 2 says beyond addresses (`proxy-v2-options`).
+/// TLVs of a PROXY v2 header (`proxy-v2-options`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Values {
-    /// `ssl` and all that belongs to it: how the client's connection is encrypted, if it is.
+    /// `ssl` and its sub-TLVs: TLS version and certificate of the client's connection, if it has
+    /// TLS.
     pub tls: bool,
     /// `cert-cn`: the common name of the client's certificate.
     pub common_name: bool,
     /// `ssl-cipher`
     pub cipher: bool,
-    /// `cert-sig`: the signature of the certificate that the client was shown.
+    /// `cert-sig`: the signature algorithm of the certificate sent to the client.
     pub signature: bool,
-    /// `cert-key`: the key of that certificate.
+    /// `cert-key`: the key type of that certificate.
     pub key: bool,
-    /// `authority`: the host name that the client asked for, as far as it is known.
+    /// `authority`: the host name that the client requested, if known.
     pub authority: bool,
     /// `crc32c`
     pub checksum: bool,
     /// `unique-id`
     pub unique_id: bool,
-    /// A health check's header says who connects, not that nobody does (`pp2-never-send-local`).
+    /// Headers of health checks carry addresses in place of the LOCAL command
+    /// (`pp2-never-send-local`).
     pub never_local: bool,
 }
 
-/// What connections of a listener begin with, before their first byte.
+/// Headers in front of the first byte of a listener's connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// A PROXY protocol header.
     pub proxy: bool,
     /// A NetScaler header.
     pub netscaler: bool,
-    /// The magic number of such headers.
+    /// Magic number of NetScaler headers.
     pub magic: u32,
 }
 
 impl Expected {
-    /// Whether anything is.
+    /// Whether any header is expected.
     pub fn any(self) -> bool {
         self.proxy || self.netscaler
     }
 }
 
-/// What goes before the first byte of all connections of a listener.
+/// Headers and TLS in front of the first byte of a listener's connections.
 #[derive(Clone, Debug, Default)]
 pub struct Preamble {
-    /// What they begin with.
+    /// Expected headers.
     pub expects: Expected,
-    /// What they are encrypted with then.
+    /// TLS behind these headers; `None` in clear.
     pub tls: Option<Arc<tls::Acceptor>>,
 }
 
 impl Preamble {
-    /// Whether anything does.
+    /// Whether a header or TLS is expected.
     pub fn any(&self) -> bool {
         self.expects.any() || self.tls.is_some()
     }

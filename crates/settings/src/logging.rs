@@ -2,39 +2,40 @@
 
 use crate::*;
 
-/// Where log lines go and how they look.
+/// Targets and tags of log lines.
 #[derive(Debug, Default)]
 pub struct Logs {
     /// The targets.
     pub targets: Vec<LogTarget>,
     /// The program's name in log lines.
     pub tag: String,
-    /// The host name in log lines, where it is sent.
+    /// The host name in log lines; `None` where lines carry none.
     pub hostname: Option<String>,
 }
 
 /// One log target.
 #[derive(Debug)]
 pub struct LogTarget {
-    /// Where to send.
+    /// Address of the target.
     pub address: LogAddress,
-    /// The envelope.
+    /// Format of the syslog header.
     pub transport: LogTransport,
-    /// Forwarded messages keep the envelope that they came in: none was asked for.
+    /// Whether forwarded messages keep the header that they arrived with, as the `log` line names
+    /// no format.
     pub keeps: bool,
     /// Longest message in bytes.
     pub max_len: usize,
     /// Syslog facility, 0 to 23.
     pub facility: u8,
-    /// Messages less severe than this are dropped.
+    /// The least severe level that is sent; less severe messages are dropped.
     pub level: u8,
-    /// Messages more severe than this are sent as this.
+    /// The most severe level that is sent; more severe messages are sent with this level.
     pub min_level: u8,
-    /// Which messages go to this target.
+    /// Sampling of messages (`sample`); `None` sends all.
     pub sample: Option<LogSample>,
 }
 
-/// Where a log target is.
+/// Address of a log target.
 #[derive(Clone, Debug)]
 pub enum LogAddress {
     /// A syslog server.
@@ -47,41 +48,41 @@ pub enum LogAddress {
     Ring(usize),
 }
 
-/// The envelope of a log line.
+/// Format of the syslog header of a log line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LogTransport {
-    /// Like rfc3164, without the host name.
+    /// RFC 3164 without the host name.
     #[default]
     Local,
     /// RFC 3164.
     Rfc3164,
     /// RFC 5424.
     Rfc5424,
-    /// Only the priority.
+    /// The priority alone.
     Priority,
-    /// Only the level.
+    /// The level alone.
     Short,
     /// The level and a time stamp.
     Timed,
-    /// An ISO date, the tag.
+    /// An ISO date and the tag.
     Iso,
-    /// None.
+    /// No header.
     Raw,
 }
 
-/// Of each `size` messages, those whose number is in `ranges`.
+/// Sampling: of each `size` messages, those whose number is in `ranges`.
 #[derive(Debug)]
 pub struct LogSample {
-    /// Numbers from 1, inclusive, ascending.
+    /// Ranges of message numbers: from 1, inclusive, ascending.
     pub ranges: Vec<(u32, u32)>,
-    /// Messages in one round.
+    /// Messages in one round of sampling.
     pub size: u32,
-    /// Messages seen; shared by all threads, for the order is what is asked for.
+    /// Messages seen; one counter for all threads, as sampling goes by the order of messages.
     pub seen: std::sync::atomic::AtomicU32,
 }
 
 impl LogSample {
-    /// Whether the next message is one that the target gets.
+    /// Counts a message; whether the target gets it.
     pub fn takes_next(&self) -> bool {
         let number =
             self.seen.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % self.size.max(1) + 1;

@@ -18,63 +18,63 @@ pub struct Rates {
 pub struct Process {
     /// Worker threads.
     pub threads: usize,
-    /// Group of each thread and its number there, both from 1; none when all are in one group.
+    /// Thread group and number in it of each thread, both from 1; empty when all are in one group.
     pub seats: Vec<(u16, u16)>,
-    /// Network namespaces that clients may be said to come from.
+    /// Network namespaces that a PROXY header may name.
     pub namespaces: Vec<Arc<reactor::Namespace>>,
     /// Concurrent client connections (`maxconn`).
     pub maxconn: u32,
-    /// Concurrent connections over TLS, to servers too (`maxsslconn`); 0 for any number.
+    /// Concurrent TLS connections of clients and to servers (`maxsslconn`); 0 for no limit.
     pub max_tls: u32,
-    /// Handshakes of clients that are under way; 0 for any number, `None` for half of `maxconn`.
+    /// Concurrent TLS handshakes of clients; 0 for no limit, `None` for half of `maxconn`.
     pub max_handshakes: Option<u32>,
-    /// What is accepted per second.
+    /// Limits on accepted connections and sessions per second.
     pub max_rates: Rates,
     /// Bytes of a buffer (`tune.bufsize`).
     pub buffer_size: usize,
     /// The most bytes of a logged request line (`tune.http.logurilen`).
     pub log_uri_len: usize,
-    /// When client connections end in a soft stop.
+    /// Time at which client connections end in a soft stop.
     pub close_spread: soft_stop::CloseSpread,
-    /// How many buffers there may be; `None` for as many as are wanted.
+    /// Limit on buffers; `None` for no limit.
     pub buffer_limit: Option<memory::BufferLimit>,
-    /// How much memory there may be; `None` for as much as is wanted.
+    /// Memory budget; `None` for no limit.
     pub memory: Option<memory::Budget>,
-    /// Bytes of it kept free for rewrites (`tune.maxrewrite`).
+    /// Bytes of a buffer kept free for rewrites (`tune.maxrewrite`).
     pub max_rewrite: usize,
     /// Header lines of a message (`tune.http.maxhdr`).
     pub max_headers: usize,
-    /// An HTTP/1.0 request may have a body whatever its method is
+    /// Whether HTTP/1.0 requests of any method may have a body
     /// (`h1-accept-payload-with-any-method`).
     pub payload_with_any_method: bool,
-    /// Clients accepted in one go (`tune.maxaccept`).
+    /// Clients accepted in one turn of a listener (`tune.maxaccept`).
     pub max_accept: usize,
     /// Whether threads may take idle server connections from each other (`tune.idle-pool.shared`).
     pub shared_pools: bool,
-    /// Whether times are counted in histograms (`tune.histograms`).
+    /// Whether latencies are counted in histograms (`tune.histograms`).
     pub histograms: bool,
-    /// Seconds of figures kept for the dashboard's charts, 0 for none (`tune.history`).
+    /// Seconds of history kept for the dashboard's charts; 0 for none (`tune.history`).
     pub history: u32,
     /// Jitter of check intervals in percent (`spread-checks`).
     pub spread_checks: u32,
-    /// The most that a check may be moved by the start-up spread (`max-spread-checks`).
+    /// Upper bound of the start-up delay of checks (`max-spread-checks`).
     pub max_spread_checks: Option<u32>,
-    /// How much earlier than asked a check may run to share a wake-up with another, in percent of
-    /// its interval.
+    /// How much earlier than scheduled a check may run to share a wake-up with another, in percent
+    /// of its interval.
     pub check_slack: u32,
     /// Host name used in logs and pages.
     pub hostname: String,
-    /// `node`, the host name by default.
+    /// `node`; the host name by default.
     pub node: String,
     /// `description`.
     pub description: Option<String>,
-    /// Number of this process.
+    /// Process id.
     pub pid: u32,
-    /// Nothing is printed on the standard error output (`quiet`).
+    /// Whether the standard error output stays empty (`quiet`).
     pub quiet: bool,
-    /// Where messages of the process itself go (`log` in `global`).
+    /// Log targets of the process itself (`log` in `global`).
     pub logs: Arc<Logs>,
-    /// `proc` variables; those of the configuration are set.
+    /// Variables of scope `proc`, with the values of the configuration.
     pub variables: Arc<SharedVars>,
     /// `userlist` sections by name.
     pub userlists: BTreeMap<String, rules::UserList>,
@@ -84,20 +84,21 @@ pub struct Process {
     pub tables: Vec<table::Settings>,
     /// `resolvers` sections; servers name them by their index.
     pub resolvers: Vec<Resolvers>,
-    /// Descriptors in use above which no idle server connection is kept, and above which one is
-    /// closed for each that is opened (`tune.pool-*-fd-ratio`).
+    /// Open descriptors above which no idle server connection is kept, and above which one idle
+    /// connection is closed for each new one (`tune.pool-*-fd-ratio`).
     pub idle_descriptors: Option<(i32, i32)>,
-    /// Clients go to the thread that has the fewest (`tune.listener.multi-queue`).
+    /// Whether new clients go to the thread with the fewest clients (`tune.listener.multi-queue`).
     pub spreads_clients: bool,
-    /// Bounds on the pipes that payload may go through.
+    /// Limits on the pipes of splicing.
     pub splice: splice::PipeLimits,
     /// `cache` sections.
     pub caches: Vec<cache::CacheSettings>,
     /// Limits and levels of compression.
     pub compression: ProcessCompression,
-    /// What peers are told that speak HTTP/2 (`tune.h2.*`).
+    /// HTTP/2 settings announced to peers, and limits on their frames (`tune.h2.*`).
     pub h2: Http2,
-    /// How header names in lower case are written for peers that mind (`h1-case-adjust`).
+    /// Case of header names for `option h1-case-adjust-bogus-*`, by name in lower case
+    /// (`h1-case-adjust`).
     pub header_case: Arc<HashMap<Vec<u8>, Vec<u8>>>,
     /// `ring` sections.
     pub rings: Vec<Ring>,
@@ -108,26 +109,26 @@ pub struct Process {
 /// Settings of HTTP/2 connections (`tune.h2.*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Http2 {
-    /// Bytes of table that a peer may have kept.
+    /// Bytes of the header compression table that a peer may use.
     pub header_table_size: u32,
-    /// Payload that may be on its way on a stream, in bytes.
+    /// Initial flow-control window of a stream, in bytes.
     pub initial_window_size: u32,
-    /// Streams that a client may have open; `None` for no limit.
+    /// Concurrent streams of a client; `None` for no limit.
     pub max_concurrent_streams: Option<u32>,
-    /// Glitches that end a connection, of a client and of a server; 0 for no limit, `None` for what
-    /// the protocol machine puts up with.
+    /// Glitches after which a connection ends: of a client, of a server; 0 for no limit, `None` for
+    /// the default of the protocol machine.
     pub glitches_threshold: [Option<u32>; 2],
-    /// Frames that are taken in one turn, of a client and of a server; 0 for no limit.
+    /// Frames processed in one turn: of a client, of a server; 0 for no limit.
     pub max_frames_at_once: [u32; 2],
-    /// RST_STREAM frames of a client that are taken in one turn; 0 for no limit.
+    /// RST_STREAM frames of a client processed in one turn; 0 for no limit.
     pub max_rst_at_once: u32,
-    /// Below this share of a thread's time, in percent, nonsense does not end connections.
+    /// Share of a thread's time, in percent, below which glitches end no connection.
     pub kill_cpu_usage: u32,
-    /// Streams of a client after which its connection ends gracefully; 0 for no limit.
+    /// Streams of a client after which its connection closes gracefully; 0 for no limit.
     pub max_total_streams: u32,
-    /// The largest payload of a frame.
+    /// The largest payload of a frame, in bytes.
     pub max_frame_size: u32,
-    /// Clients are not told that websockets can be had on a stream
+    /// Whether the settings sent to clients lack websockets over streams, RFC 8441
     /// (`h2-workaround-bogus-websocket-clients`).
     pub hides_websockets: bool,
 }
@@ -150,7 +151,7 @@ impl Default for Http2 {
 }
 
 impl Process {
-    /// The group of a thread and its number there, both from 1.
+    /// Thread group of a thread and its number in the group, both from 1.
     pub fn seat(&self, thread: usize) -> (u16, u16) {
         let number = u16::try_from(thread + 1).unwrap_or(u16::MAX);
         self.seats.get(thread).copied().unwrap_or((1, number))

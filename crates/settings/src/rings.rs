@@ -1,5 +1,5 @@
-//! Rings, who gets their messages, and where messages of others go (configuration manual, sections 3.9 and
-//! 3.10). Data only.
+//! Rings, the servers that receive their messages, and forwarded logs (configuration manual,
+//! sections 3.9 and 3.10). Data only.
 
 use super::{Encryption, LogTransport, Logs, Preamble};
 use reactor::Address;
@@ -8,70 +8,70 @@ use std::sync::Arc;
 /// A ring (configuration manual, section 3.9).
 #[derive(Clone, Debug, Default)]
 pub struct Ring {
-    /// Its name.
+    /// Name of the ring.
     pub name: String,
-    /// What is said of it.
+    /// `description`.
     pub description: String,
-    /// The envelope of its messages.
+    /// Format of the syslog header of its messages.
     pub transport: LogTransport,
     /// The longest message, in bytes.
     pub max_len: usize,
-    /// Its size in bytes, at most 1 GiB.
+    /// Size of the ring in bytes, at most 1 GiB.
     pub size: usize,
-    /// Who gets all messages.
+    /// Servers, each of which receives all messages.
     pub servers: Vec<RingServer>,
-    /// Milliseconds for a connection to a server.
+    /// Milliseconds to connect to a server.
     pub connect_ms: Option<u32>,
-    /// Milliseconds for a server to take what is sent.
+    /// Milliseconds for a server to read the bytes sent.
     pub server_ms: Option<u32>,
-    /// Where what it holds is kept too.
+    /// A file that keeps a copy of the ring's bytes.
     pub backing: Option<Arc<dyn Backing>>,
 }
 
 /// A server that gets the messages of a ring.
 #[derive(Clone, Debug)]
 pub struct RingServer {
-    /// Where it is.
+    /// Address of the server.
     pub address: Address,
-    /// Messages go behind their length.
+    /// Whether messages are sent with their length in front (octet counting, RFC 6587).
     pub counts: bool,
-    /// What the connection is encrypted with.
+    /// TLS of the connection; `None` in clear.
     pub encryption: Option<Encryption>,
 }
 
-/// A file that keeps the bytes of a ring beyond the process. A thread of its own writes to it and
+/// A file that keeps the bytes of a ring beyond the process. A dedicated thread writes to it and
 /// may wait for the disk; write errors are not reported.
 pub trait Backing: std::fmt::Debug + Send + Sync {
-    /// Called once by the thread that writes, before it does.
+    /// Prepares the writing thread, which calls it once before its first write.
     fn begin(&self) {}
-    /// These bytes stand at this place.
+    /// Writes the bytes at this offset.
     fn write_at(&self, offset: u64, bytes: &[u8]);
 }
 
 /// A socket of a `log-forward` section that listens for connections.
 #[derive(Debug, Clone)]
 pub struct LogBind {
-    /// Where it is.
+    /// The listening socket.
     pub handle: reactor::Handle,
-    /// What goes before the first byte of its connections.
+    /// Headers and TLS before the first byte of its connections.
     pub preamble: Preamble,
-    /// Its connections at once; 0 for no limit of its own.
+    /// Concurrent connections of this socket; 0 for no limit of its own.
     pub maxconn: u32,
 }
 
 /// A `log-forward` section (configuration manual, section 3.10).
 #[derive(Debug)]
 pub struct LogForward {
-    /// Its name.
+    /// Name of the section.
     pub name: String,
-    /// Sockets that listen for connections.
+    /// Sockets for stream connections.
     pub binds: Vec<LogBind>,
     /// Sockets for datagrams.
     pub datagrams: Vec<reactor::Handle>,
-    /// Where messages go; `keeps` of a target holds.
+    /// Targets of the messages; [`super::LogTarget::keeps`] applies to them.
     pub logs: Arc<Logs>,
-    /// Connections at once; 0 for no limit.
+    /// Concurrent connections of the section; 0 for no limit.
     pub maxconn: u32,
-    /// Milliseconds that a client may be silent.
+    /// Milliseconds of silence after which a client is closed.
     pub client_ms: Option<u32>,
 }

@@ -1,71 +1,73 @@
-//! Servers, their checks, and the name servers that find them (configuration manual, sections 5.2 and 5.3).
+//! Servers, their checks, and the name servers that resolve their addresses (configuration manual,
+//! sections 5.2 and 5.3).
 
 use crate::*;
 
-/// One server as the data plane needs it.
+/// Settings of one server.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// Name, number, weight and limits.
     pub balance: balance::ServerSettings,
-    /// Where it is at first.
+    /// Initial address.
     pub address: Address,
-    /// Its value in the persistence cookie.
+    /// Value of the persistence cookie.
     pub cookie: Option<Vec<u8>>,
-    /// Where clients are sent that only ask for something, up to the path (`redir`).
+    /// Redirect target of GET and HEAD requests, up to the path (`redir`).
     pub redirect: Option<Arc<[u8]>>,
-    /// Requests that may wait for it; 0 for no limit.
+    /// Requests that may wait for the server; 0 for no limit.
     pub max_queue: u32,
-    /// The lowest that its connection limit sinks to (`minconn`); 0 for a limit that stays.
+    /// Lower bound of the dynamic connection limit (`minconn`); 0 for a fixed limit.
     pub minconn: u32,
-    /// Idle connections kept; `None` for no limit.
+    /// The most idle connections; `None` for no limit (`pool-max-conn`).
     pub pool_max: Option<u32>,
-    /// Threads take no idle connection from others while there are fewer (`pool-low-conn`).
+    /// Connections below which threads take no idle connection from other threads
+    /// (`pool-low-conn`).
     pub pool_low: u32,
-    /// How often idle connections are thinned out; 0 keeps none.
+    /// Milliseconds between purges of idle connections; 0 keeps none (`pool-purge-delay`).
     pub pool_purge: u32,
-    /// How often a connection may be used again; `None` for no limit.
+    /// Reuses of a connection; `None` for no limit (`max-reuse`).
     pub max_reuse: Option<u32>,
-    /// What its connections speak.
+    /// HTTP versions of its connections.
     pub speech: Speeches,
-    /// `stick` rules never store it.
+    /// Whether `stick` rules leave the server out (`non-stick`).
     pub non_stick: bool,
-    /// The address that is checked, if it is another one (`addr`).
+    /// Address of its checks, if it differs (`addr`).
     pub check_ip: Option<IpAddr>,
-    /// The port that is checked, if it is another one (`port`).
+    /// Port of its checks, if it differs (`port`).
     pub check_port: Option<u16>,
-    /// What else there is to its connections.
+    /// Options of its connections.
     pub link: Link,
-    /// What else there is to connections of checks.
+    /// Options of the connections of its checks.
     pub check_link: Link,
-    /// What its connections could be encrypted with, also those of steps of checks that say so
-    /// themselves.
+    /// TLS settings of its connections and of check steps that ask for TLS.
     pub connector: Option<Arc<tls::Connector>>,
-    /// Its connections are never encrypted (`no-ssl`).
+    /// Whether TLS can never be turned on (`no-ssl`).
     pub refuses_tls: bool,
-    /// Whether rules or other servers name it, so that it cannot be deleted.
+    /// Whether rules or other servers name it, which forbids to delete it.
     pub referenced: bool,
     /// Whether `id` gave it its number.
     pub forced_id: bool,
-    /// Whether it was added while the program ran.
+    /// Whether it was added at run time.
     pub dynamic: bool,
-    /// The words that added it, without name, number and address: servers of a backend with the
+    /// The words of `add server` without name, number and address: servers of a backend with the
     /// same words have the same settings.
     pub words: Option<Arc<str>>,
-    /// Its agent, if it has one.
+    /// The agent of the server.
     pub agent: Option<Agent>,
-    /// The name of the host, if it is found by one.
+    /// Host name, for a server whose address is resolved.
     pub host: Option<String>,
-    /// How its name is resolved while the process serves, if it is.
+    /// Resolution of the host name at run time.
     pub resolve: Option<Arc<dns::ResolveSettings>>,
-    /// Its streams end when it goes down (`on-marked-down shutdown-sessions`).
+    /// Whether its streams end when it goes down (`on-marked-down shutdown-sessions`).
     pub ends_streams: bool,
-    /// Those of backup servers end when it comes up (`on-marked-up shutdown-backup-sessions`).
+    /// Whether the streams of backup servers end when it comes up (`on-marked-up
+    /// shutdown-backup-sessions`).
     pub relieves_backups: bool,
-    /// The state that a process before has left of it.
+    /// State of the server in the previous process (server state file).
     pub restored: Option<balance::Restored>,
-    /// Where its checks go at first, if that is not where the configuration says.
+    /// Initial address and port of its checks, where the state file differs from the configuration.
     pub checked_at: (Option<IpAddr>, Option<u16>),
-    /// Its checks are suspended at first, its agent is left alone at first.
+    /// Whether its checks are initially suspended, and whether those of its agent are.
     pub off: (bool, bool),
 }
 
@@ -74,7 +76,7 @@ pub struct Server {
 pub struct Resolvers {
     /// Its name.
     pub name: String,
-    /// Whom it asks.
+    /// Name servers.
     pub nameservers: Vec<NameServer>,
     /// Times and sizes.
     pub dns: dns::Settings,
@@ -85,27 +87,27 @@ pub struct Resolvers {
 pub struct NameServer {
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Address of the name server.
     pub address: SocketAddr,
-    /// Whether it is asked over TCP.
+    /// Whether queries go over TCP.
     pub stream: bool,
-    /// How that is done, also where an answer did not fit into a datagram.
+    /// Its TCP connections, also for responses that do not fit into a datagram.
     pub streams: Streams,
 }
 
 /// Connections to a name server.
 #[derive(Clone, Debug, Default)]
 pub struct Streams {
-    /// The most at once; 0 for no limit.
+    /// The most concurrent connections; 0 for no limit.
     pub maxconn: u32,
-    /// What is asked of each.
+    /// Socket options.
     pub dial: reactor::ConnectOptions,
-    /// What they are encrypted with.
+    /// TLS of the connections; `None` in clear.
     pub encryption: Option<Encryption>,
 }
 
 impl Server {
-    /// A server with what the manual says holds for one of which nothing more is said.
+    /// A server with the defaults of the manual.
     pub fn new(balance: balance::ServerSettings, address: Address) -> Self {
         Self {
             balance,
@@ -143,8 +145,8 @@ impl Server {
 }
 
 impl Server {
-    /// What stands for no server: requests go to `address`, or without one to where their clients
-    /// wanted to go.
+    /// A stand-in for a server: requests go to `address`, or without one to their client's
+    /// destination.
     pub fn direct(address: Option<Address>, link: Link) -> Self {
         let balance = balance::ServerSettings::new(0, "<NOSRV>");
         let follows = Follows { ip: address.is_none(), port: address.is_none().then_some(0) };
@@ -160,27 +162,27 @@ impl Server {
 /// The agent of a server (`agent-check`).
 #[derive(Clone, Debug)]
 pub struct Agent {
-    /// Its own address (`agent-addr`); without one it is where the server is, wherever that goes.
+    /// Address of the agent (`agent-addr`); `None` for the server's current address.
     pub ip: Option<IpAddr>,
-    /// Its port (`agent-port`), which a path has not.
+    /// Port of the agent (`agent-port`); unused with a path.
     pub port: u16,
-    /// What it is told first (`agent-send`).
+    /// Bytes sent first (`agent-send`).
     pub send: Vec<u8>,
     /// Milliseconds between checks (`agent-inter`).
     pub inter_ms: u32,
 }
 
-/// How the servers of a backend are checked.
+/// Health check of the servers of a backend.
 #[derive(Clone, Debug, Default)]
 pub enum Check {
-    /// A connection is enough.
+    /// A connection.
     #[default]
     Connect,
     /// An HTTP exchange.
     Http(HttpCheck),
-    /// What a script says.
+    /// A script of `tcp-check` or `http-check` steps.
     Script(Arc<rules::check::Script>),
-    /// A program of the operator's.
+    /// An external program.
     External(Arc<External>),
 }
 
@@ -198,10 +200,10 @@ pub struct External {
 /// The exchange of an HTTP check.
 #[derive(Clone, Debug)]
 pub struct HttpCheck {
-    /// The whole request, as sent.
+    /// The whole request as sent.
     pub request: Vec<u8>,
-    /// Statuses looked for: inclusive ranges.
+    /// Expected statuses: inclusive ranges.
     pub statuses: Vec<(u16, u16)>,
-    /// Finding one makes the check fail instead.
+    /// Whether a match fails the check.
     pub negated: bool,
 }

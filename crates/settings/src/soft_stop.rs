@@ -3,11 +3,11 @@
 /// When client connections that are kept alive end in a soft stop (`close-spread-time`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CloseSpread {
-    /// As soon as they are between two requests.
+    /// As soon as they wait for the next request.
     #[default]
     AtOnce,
-    /// Some time within so many milliseconds.
+    /// At a random time within these milliseconds.
     Over(u64),
-    /// When their timeouts or their clients end them.
+    /// When a timeout or the client closes them.
     Never,
 }

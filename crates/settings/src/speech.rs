@@ -1,10 +1,10 @@
-//! Which version of HTTP is spoken with a server, and for what. Data only.
+//! HTTP versions of connections to a server, by purpose. Data only.
 
 use htx::Head;
 use std::sync::Arc;
 use wire::h2::request;
 
-/// A version of HTTP, as it is known before a connection is made.
+/// HTTP version of a connection, as far as it is known before connecting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// HTTP/1.
@@ -12,38 +12,38 @@ pub enum Version {
     H1,
     /// HTTP/2.
     H2,
-    /// What the server chooses of what its handshake is offered (RFC 7301).
+    /// The version that the server selects by ALPN (RFC 7301).
     Chosen,
 }
 
-/// What connections speak.
+/// HTTP version and ALPN of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Speech {
     /// The version.
     pub version: Version,
-    /// What is offered instead of the line's own protocols, in wire format.
+    /// ALPN protocols in wire format, in place of those of the server line.
     pub alpn: Option<Arc<[u8]>>,
 }
 
-/// What is spoken with a server (`proto`, `alpn`, `ws`, `check-proto`).
+/// HTTP versions of a server's connections (`proto`, `alpn`, `ws`, `check-proto`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Speeches {
-    /// With most requests.
+    /// Version for most requests.
     pub usual: Speech,
-    /// With those that ask for a websocket.
+    /// Version for websocket requests.
     pub websocket: Speech,
-    /// By HTTP health checks, whose [`super::Encryption`] says what is offered.
+    /// Version for HTTP health checks; [`super::Encryption`] has the ALPN protocols.
     pub checks: Version,
 }
 
 impl Speeches {
-    /// The same version for everything.
+    /// The same version for all purposes.
     pub fn only(version: Version) -> Self {
         let usual = Speech { version, alpn: None };
         Self { websocket: usual.clone(), usual, checks: version }
     }
 
-    /// What is spoken for a request.
+    /// The version for a request.
     pub fn of(&self, request: &Head) -> &Speech {
         let websocket = |it: &[u8]| it.eq_ignore_ascii_case(b"websocket");
         let differs = self.usual != self.websocket;
@@ -53,7 +53,7 @@ impl Speeches {
         }
     }
 
-    /// Whether requests of all kinds go over HTTP/1.
+    /// Whether all requests use HTTP/1.
     pub fn are_old(&self) -> bool {
         (self.usual.version, self.websocket.version) == (Version::H1, Version::H1)
     }

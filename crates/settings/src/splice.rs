@@ -1,21 +1,21 @@
 //! Options and limits of splicing.
 
-/// What a proxy says about pipes.
+/// Options of a proxy for splicing through pipes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SpliceOptions {
-    /// `option splice-auto`: in either direction, where it pays.
+    /// `option splice-auto`: splices in either direction where that saves work.
     pub auto: bool,
-    /// `option splice-request`: towards servers, whenever possible.
+    /// `option splice-request`: splices towards servers whenever possible.
     pub request: bool,
-    /// `option splice-response`: towards clients, whenever possible.
+    /// `option splice-response`: splices towards clients whenever possible.
     pub response: bool,
 }
 
-/// Bounds on pipes.
+/// Limits on the number and the size of pipes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PipeLimits {
-    /// How many there may be (`maxpipes`); 0 with `nosplice`.
+    /// Pipes of the process (`maxpipes`); 0 with `nosplice`.
     pub pipes: u32,
-    /// Bytes of each (`tune.pipesize`); 0 for the system's choice.
+    /// Bytes of each pipe (`tune.pipesize`); 0 for the system's choice.
     pub size: u32,
 }
