@@ -84,7 +84,7 @@ impl Default for RetryOn {
 }
 
 impl RetryOn {
-    /// Nothing.
+    /// No failure.
     pub const NEVER: Self = Self(0);
     /// Requests that could not be sent.
     pub const CONNECTION: Self = Self(1);
@@ -362,7 +362,7 @@ pub struct Bind {
     pub id: u32,
     /// Concurrent connections; 0 for no limit.
     pub maxconn: u32,
-    /// Threads that accept, from 0; none for all.
+    /// Threads that accept, from 0; empty for all.
     pub threads: Vec<u16>,
     /// Priority of the connections, -1024 (first) to 1024 (last).
     pub nice: i16,

@@ -189,9 +189,9 @@ pub enum Check {
 /// `external-check`
 #[derive(Clone, Debug, Default)]
 pub struct External {
-    /// The program.
+    /// Path of the program.
     pub command: String,
-    /// Its `PATH`.
+    /// `PATH` of the program.
     pub path: String,
     /// Whether programs may be started at all (`insecure-fork-wanted`).
     pub permitted: bool,

@@ -1,7 +1,7 @@
 //! The channel of a message: a connection of its own, or a stream that shares one.
 //!
-//! A transaction has one on either side. Whatever it is, reading and writing it, waiting for it and
-//! closing it look the same.
+//! A transaction has one channel per side. Reading, writing, waiting and closing have the same
+//! interface on both kinds.
 
 use crate::h2::{Stream, StreamCarrier};
 use crate::socket::Transport;
@@ -11,7 +11,7 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// One side's way to its peer. Dropping it closes it.
+/// The channel to the peer of one side. A drop closes it.
 #[derive(Debug)]
 pub enum Link {
     /// A connection of its own.
@@ -21,7 +21,7 @@ pub enum Link {
 }
 
 impl Link {
-    /// The connection that it is a stream of, if it is one.
+    /// The HTTP/2 connection of the stream, for a stream.
     pub fn carrier_of_stream(&self) -> Option<&Rc<dyn StreamCarrier>> {
         match self {
             Self::Socket(_) => None,
@@ -29,12 +29,12 @@ impl Link {
         }
     }
 
-    /// Whether it is one of several on its connection.
+    /// Whether the channel is a stream of a shared connection.
     pub fn is_stream(&self) -> bool {
         matches!(self, Self::Stream(_))
     }
 
-    /// The connection, where it is one of its own.
+    /// The socket, for a connection of its own.
     pub fn socket(&self) -> Option<&Socket> {
         match self {
             Self::Socket(transport) => Some(transport.socket()),
@@ -42,12 +42,12 @@ impl Link {
         }
     }
 
-    /// The connection that it is, or that it is a stream of.
+    /// The socket of the connection, also of the one that carries the stream.
     fn carrier(&self) -> Option<&Socket> {
         self.transport().map(Transport::socket)
     }
 
-    /// The same with what it is encrypted with.
+    /// The socket of the connection with its TLS session.
     pub fn transport(&self) -> Option<&Transport> {
         match self {
             Self::Socket(transport) => Some(transport),
@@ -55,14 +55,14 @@ impl Link {
         }
     }
 
-    /// The connection, where its bytes are what travels: they may go through a pipe.
+    /// The socket of a clear connection of its own, whose bytes may go through a pipe.
     pub fn bare(&self) -> Option<&Socket> {
-        // What travels on a stream are frames.
+        // Streams carry frames, which cannot be spliced.
         let Self::Socket(transport) = self else { return None };
         transport.session().is_none().then(|| transport.socket())
     }
 
-    /// The thread that it belongs to.
+    /// The thread of the connection.
     pub fn thread(&self) -> &Rc<Thread> {
         match self {
             Self::Socket(socket) => socket.thread(),
@@ -70,7 +70,7 @@ impl Link {
         }
     }
 
-    /// Makes the running task the one that readiness wakes.
+    /// Makes the running task the owner, which readiness wakes.
     pub fn own(&self) {
         match self {
             Self::Socket(socket) => socket.own(),
@@ -78,7 +78,7 @@ impl Link {
         }
     }
 
-    /// Makes another task the owner, to be woken when something arrives or the peer closes.
+    /// Makes another task the owner, which wakes when bytes arrive or the peer closes.
     pub fn watch_for(&self, owner: TaskId) {
         match self {
             Self::Socket(socket) => socket.watch_for(owner),
@@ -86,7 +86,7 @@ impl Link {
         }
     }
 
-    /// Lets go of a connection of its own; see [`Transport::let_go`].
+    /// Releases a connection of its own; see [`Transport::let_go`].
     pub fn let_go(&mut self) -> Option<(Handle, Option<tls::Conn>)> {
         match self {
             Self::Socket(socket) => Some(socket.let_go()),
@@ -94,7 +94,7 @@ impl Link {
         }
     }
 
-    /// Reads what is there; 0 at the end.
+    /// Reads the available bytes; 0 at the end.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Socket(socket) => socket.recv(buffer),
@@ -102,7 +102,7 @@ impl Link {
         }
     }
 
-    /// Writes what fits. `more`: the next write follows at once.
+    /// Writes the bytes that fit. `more`: the next write follows at once.
     pub fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         match self {
             Self::Socket(socket) => socket.send(parts, more),
@@ -110,7 +110,7 @@ impl Link {
         }
     }
 
-    /// Has what is sent next go at once, where that tells whether the peer is still there.
+    /// Sends the next bytes at once, without coalescing, so that a lost peer is detected.
     pub fn doubt(&self) {
         match self {
             Self::Socket(socket) => socket.socket().disable_coalescing(),
@@ -118,7 +118,7 @@ impl Link {
         }
     }
 
-    /// Whether all that was sent is with the system, which has not complained.
+    /// Whether the system has taken all sent bytes and reported no error.
     pub fn is_settled(&self) -> bool {
         match self {
             Self::Socket(socket) => socket.socket().is_flushed(),
@@ -126,8 +126,7 @@ impl Link {
         }
     }
 
-    /// The last of the bytes that were said to be sent, if they have never left, as far as is
-    /// known.
+    /// The last bytes written that never left, as far as is known.
     pub fn unsent(&self) -> Vec<u8> {
         match self {
             Self::Socket(socket) => socket.unsent(<[u8]>::to_vec),
@@ -135,7 +134,7 @@ impl Link {
         }
     }
 
-    /// Asks to be woken when reading becomes possible.
+    /// Wakes the owner when reading becomes possible.
     pub fn want_read(&self) {
         match self {
             Self::Socket(socket) => socket.want_read(),
@@ -143,7 +142,7 @@ impl Link {
         }
     }
 
-    /// Asks to be woken when writing becomes possible.
+    /// Wakes the owner when writing becomes possible.
     pub fn want_write(&self) {
         match self {
             Self::Socket(socket) => socket.want_write(),
@@ -151,7 +150,7 @@ impl Link {
         }
     }
 
-    /// Whether a head that was sent does not lie about: those of streams are taken whatever room
+    /// Whether the peer reads enough for another head: heads of streams are queued whatever room
     /// there is.
     pub fn has_room(&self) -> bool {
         match self {
@@ -160,7 +159,7 @@ impl Link {
         }
     }
 
-    /// Asks to be woken when there is room for another head.
+    /// Wakes the owner when there is room for another head.
     pub fn want_room(&self) {
         match self {
             Self::Socket(socket) => socket.want_write(),
@@ -168,7 +167,7 @@ impl Link {
         }
     }
 
-    /// Asks to be woken when the peer wants nothing more, where it can say so.
+    /// Wakes the owner when the peer resets the stream; a plain connection has no such signal.
     pub fn want_reset(&self) {
         match self {
             Self::Socket(_) => {}
@@ -176,17 +175,17 @@ impl Link {
         }
     }
 
-    /// Asks to be woken when the peer closes its side, whatever there is to read; without it, the
-    /// end of a connection may never be reported.
+    /// Wakes the owner when the peer closes its side, even while bytes are left to read. Without
+    /// it, the end of a connection may never be reported.
     pub fn want_close(&self) {
         match self {
             Self::Socket(socket) => socket.want_close(),
-            // The end of the connection is told whoever waits for anything.
+            // The end of the connection wakes a task that waits for any event.
             Self::Stream(stream) => stream.want(Ready::RESET),
         }
     }
 
-    /// Whether the peer has said that it wants nothing more.
+    /// Whether the peer has reset the stream.
     pub fn is_cancelled(&self) -> bool {
         match self {
             Self::Socket(_) => false,
@@ -194,7 +193,7 @@ impl Link {
         }
     }
 
-    /// Asks not to be woken any more.
+    /// Wakes the owner for no event any more.
     pub fn want_nothing(&self) {
         match self {
             Self::Socket(socket) => socket.want_nothing(),
@@ -210,7 +209,7 @@ impl Link {
         }
     }
 
-    /// Whether the peer has said something that nobody asked for, or has closed.
+    /// Whether the peer has sent unexpected bytes, or has closed.
     pub fn is_spoilt(&self) -> bool {
         match self {
             Self::Socket(socket) => socket.is_spoilt(),
@@ -218,7 +217,8 @@ impl Link {
         }
     }
 
-    /// Whether it is open and has nothing to read, as the system knows at this moment.
+    /// Whether the connection is open and has nothing to read, by a query of the system at this
+    /// moment.
     pub fn is_quiet(&self) -> bool {
         match self {
             Self::Socket(socket) => socket.is_quiet(),
@@ -226,7 +226,7 @@ impl Link {
         }
     }
 
-    /// Whether the peer has closed its side, or the way is broken, as far as reported.
+    /// Whether the peer has closed its side, or the connection is broken, as far as reported.
     pub fn is_closed(&self) -> bool {
         match self {
             Self::Socket(socket) => socket.is_closed(),
@@ -234,7 +234,7 @@ impl Link {
         }
     }
 
-    /// Tells the peer that nothing more will be written.
+    /// Closes the write side, which the peer sees as the end.
     pub fn shutdown_write(&self) -> io::Result<()> {
         match self {
             Self::Socket(socket) => socket.shutdown_write(),
@@ -245,14 +245,14 @@ impl Link {
         }
     }
 
-    /// Rejects who is at the other end: with one stream, the connection goes.
+    /// Rejects the peer: a stream takes its whole connection down.
     pub fn expel(&self) {
         if let Self::Stream(stream) = self {
             stream.expel();
         }
     }
 
-    /// Makes the coming drop a reset.
+    /// Makes the drop send a reset.
     pub fn reset_on_close(&self) {
         match self {
             Self::Socket(socket) => socket.reset_on_close(),
@@ -260,7 +260,7 @@ impl Link {
         }
     }
 
-    /// Makes the coming drop one that the peer is not told of, as far as possible.
+    /// Makes the drop silent towards the peer, as far as possible (`silent-drop`).
     pub fn vanish_on_close(&self) {
         match self {
             Self::Socket(socket) => socket.vanish_on_close(),
@@ -276,7 +276,7 @@ impl Link {
         }
     }
 
-    /// What the system knows about the TCP connection.
+    /// The system's `TCP_INFO` of the connection.
     pub fn tcp_info(&self) -> Option<TcpInfo> {
         self.carrier()?.tcp_info()
     }
@@ -286,8 +286,7 @@ impl Link {
         self.carrier().map_or(Ok(()), |socket| socket.set_tos(tos))
     }
 
-    /// Acknowledges at once what has been received, and what comes next, on a connection of its
-    /// own.
+    /// Acknowledges received bytes at once, and the next bytes too, on a connection of its own.
     pub fn acknowledge(&self) {
         if !self.is_stream()
             && let Some(socket) = self.carrier()

@@ -1,5 +1,4 @@
-//! Reads and writes messages on a [`crate::channel::Link`], whatever the version
-//! of HTTP.
+//! Reads and writes messages on a [`crate::channel::Link`] in either version of HTTP.
 
 use crate::h2::Half;
 use htx::{Fields, Head, Version};
@@ -44,7 +43,7 @@ impl Machine {
         }
     }
 
-    /// A request does not say that its connection closes behind it.
+    /// Requests carry no `connection: close`.
     #[inline]
     pub fn pretend_keep_alive(&mut self) {
         match self {
@@ -70,7 +69,7 @@ impl Machine {
         }
     }
 
-    /// Whether the peer has said that it sends no further message.
+    /// Whether the peer has announced that it sends no further message.
     #[inline]
     pub fn peer_closes(&self) -> bool {
         match self {
@@ -141,7 +140,7 @@ impl Machine {
         }
     }
 
-    /// Gets ready for the next exchange.
+    /// Prepares the machine for the next exchange.
     #[inline]
     pub fn reset_for_next(&mut self) {
         match self {
@@ -150,7 +149,7 @@ impl Machine {
         }
     }
 
-    /// Looks for the next head, at the front of `input` where that is where heads are.
+    /// Parses the next head, at the front of `input` for HTTP/1.
     #[inline]
     pub fn handle_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, MessageError> {
         match self {
@@ -159,7 +158,7 @@ impl Machine {
         }
     }
 
-    /// Says what is payload at the front of `input`.
+    /// Finds the payload at the front of `input`.
     #[inline]
     pub fn handle_body(
         &mut self,
@@ -172,7 +171,7 @@ impl Machine {
         }
     }
 
-    /// Looks whether the body bytes in the input are well-formed, as far as they have come.
+    /// Checks that the body bytes received so far are well-formed.
     #[inline]
     pub fn check_body(&mut self, input: &[u8]) -> Result<(), MessageError> {
         match self {
@@ -181,7 +180,7 @@ impl Machine {
         }
     }
 
-    /// The same, from where earlier looks have come to.
+    /// The same check, from the end of earlier checks.
     pub fn check_more(
         &mut self,
         input: &[u8],
@@ -193,7 +192,7 @@ impl Machine {
         }
     }
 
-    /// Payload that is still to come; `u64::MAX` when nothing announces how much.
+    /// Payload of the message to come; `u64::MAX` if its length is not announced.
     #[inline]
     pub(crate) fn payload_left(&self) -> u64 {
         match self {
@@ -202,7 +201,7 @@ impl Machine {
         }
     }
 
-    /// Whether something goes around each piece of the outgoing payload.
+    /// Whether framing surrounds each piece of the outgoing payload.
     #[inline]
     pub(crate) fn frames_payload(&self) -> bool {
         match self {
@@ -211,7 +210,7 @@ impl Machine {
         }
     }
 
-    /// Counts payload that was forwarded unseen; whether the message ended with it.
+    /// Counts payload that was forwarded without being read; whether the message ended with it.
     #[inline]
     pub(crate) fn skip_payload(&mut self, bytes: u64) -> bool {
         match self {
@@ -221,7 +220,7 @@ impl Machine {
         }
     }
 
-    /// Takes note that the peer will send nothing more.
+    /// Handles the end of the peer's bytes.
     #[inline]
     pub(crate) fn handle_eof(&mut self) -> Eof {
         match self {
@@ -230,8 +229,8 @@ impl Machine {
         }
     }
 
-    /// Makes the fields of `head` right and sends it on its way, into `out` where that is what goes
-    /// to the peer. The result is how the body goes out; see [`h1::Conn::encode_head`].
+    /// Adjusts the fields of `head` and encodes it, into `out` for HTTP/1. The result is the
+    /// framing of the body; see [`h1::Conn::encode_head`].
     #[inline]
     pub fn encode_head(
         &mut self,
@@ -245,7 +244,7 @@ impl Machine {
         }
     }
 
-    /// The same with field names in the case that `adjust` gives, where names have one.
+    /// The same with the case of field names that `adjust` gives.
     pub fn encode_head_with_case<'a>(
         &mut self,
         head: &mut Head,
@@ -262,7 +261,7 @@ impl Machine {
         sent_as
     }
 
-    /// What goes around the next `len` bytes of payload; see [`h1::Conn::encode_data`].
+    /// The framing of the next `len` bytes of payload; see [`h1::Conn::encode_data`].
     #[inline]
     pub fn encode_data(&mut self, len: u64) -> Result<DataFraming, MessageError> {
         match self {
@@ -274,8 +273,8 @@ impl Machine {
         }
     }
 
-    /// Appends payload with what goes around it. For bodies that stand in memory: what comes from a
-    /// peer is not copied. What the message has no place for is left, and the connection closes.
+    /// Appends payload with its framing. For bodies in memory: payload of a peer is not copied.
+    /// Payload beyond the length of the message is dropped, and the connection closes.
     pub fn encode_payload(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let Ok(framing) = self.encode_data(bytes.len() as u64) else {
             debug_assert!(false, "a body that its head does not announce");
@@ -286,7 +285,7 @@ impl Machine {
         out.extend_from_slice(framing.suffix());
     }
 
-    /// Ends the outgoing message. To be called for every message, bodies or not.
+    /// Ends the outgoing message. Called for every message, with or without a body.
     #[inline]
     pub fn encode_end(&mut self, trailers: Option<&Fields>, out: &mut impl Sink) {
         match self {
@@ -295,7 +294,7 @@ impl Machine {
         }
     }
 
-    /// Gives up on the outgoing message in the middle.
+    /// Aborts the outgoing message in the middle.
     #[inline]
     pub fn abort(&mut self) {
         match self {
@@ -304,7 +303,8 @@ impl Machine {
         }
     }
 
-    /// Has the client ask again. Clients of HTTP/1 do where a connection closes without a word.
+    /// Makes the client repeat its request. HTTP/1 clients do so when a connection closes without a
+    /// response.
     pub fn refuse(&mut self) {
         match self {
             Self::H1(_) => {}
@@ -312,8 +312,8 @@ impl Machine {
         }
     }
 
-    /// Whether an answer accepts the upgrade that the incoming request asks for; HTTP/1 clients see
-    /// to that themselves.
+    /// Whether a response accepts the upgrade that the incoming request asks for; HTTP/1 clients
+    /// check that themselves.
     pub fn is_accepted_by(&self, head: &Head) -> bool {
         match self {
             Self::H1(_) => true,
@@ -321,7 +321,7 @@ impl Machine {
         }
     }
 
-    /// Whether the peer has said that it has not looked at the request.
+    /// Whether the peer has refused the stream without processing its request.
     pub fn is_refused(&self) -> bool {
         match self {
             Self::H1(_) => false,
@@ -329,17 +329,17 @@ impl Machine {
         }
     }
 
-    /// Whether a message that has ended too early did so because its connection was closed.
+    /// Whether a truncated message ended because its connection was closed.
     pub fn is_lost(&self) -> bool {
         match self {
-            // There is no other way.
+            // HTTP/1 has no other end.
             Self::H1(_) => true,
             Self::H2(half) => half.is_lost(),
         }
     }
 
-    /// Whether a message was ended here because the peer has broken the rules; of HTTP/1 its head
-    /// tells that.
+    /// Whether the message ended here because the peer broke the protocol; an HTTP/1 head shows
+    /// that itself.
     pub fn is_malformed(&self) -> bool {
         match self {
             Self::H1(_) => false,
@@ -347,7 +347,7 @@ impl Machine {
         }
     }
 
-    /// The major version of HTTP that it speaks.
+    /// The major version of HTTP.
     pub fn major(&self) -> u8 {
         match self {
             Self::H1(_) => 1,
@@ -355,12 +355,12 @@ impl Machine {
         }
     }
 
-    /// Whether it is of HTTP/1, where what stands in the input is framed.
+    /// Whether the version is HTTP/1, whose input holds framed bytes.
     pub fn is_h1(&self) -> bool {
         matches!(self, Self::H1(_))
     }
 
-    /// Tells a client to send the body that it has announced.
+    /// Makes the client send the body that it has announced (100 Continue).
     pub fn encourage(&mut self, out: &mut impl Sink) {
         match self {
             Self::H1(_) => out.put(h1::CONTINUE),

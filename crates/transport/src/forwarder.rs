@@ -111,9 +111,9 @@ pub struct Ends<'a> {
     pub from: (&'a Link, &'a mut Machine),
     /// The destination.
     pub to: (&'a Link, &'a mut Machine),
-    /// What a buffer is taken for.
+    /// Urgency of the request for a buffer.
     pub need: Urgency,
-    /// Whether payload goes through a pipe.
+    /// Use of a pipe for payload.
     pub splicing: Splicing,
 }
 
@@ -130,15 +130,15 @@ pub struct Flow {
     pub trailers: Fields,
     /// The source's message is complete.
     received: bool,
-    /// What stands in the buffer is not enough to go on with, such as a part of a trailer.
+    /// Whether the buffered bytes are too few to continue, such as a part of a trailer.
     starved: bool,
-    /// The end of the message has been encoded.
+    /// Whether the end of the message has been encoded.
     ended: bool,
     /// The destination does not want payload (a reply to HEAD): it is dropped.
     pub discards: bool,
-    /// A copy of the payload, for whoever may have to send it again.
+    /// A copy of the payload, for a retry of the request.
     pub keep: Option<Vec<u8>>,
-    /// The last read filled an ordinary buffer: a bigger one pays.
+    /// Whether the last read filled an ordinary buffer, so that a bigger one pays.
     filled: bool,
     /// The filters that payload passes.
     pub filters: Option<Box<FilterChain>>,
@@ -192,7 +192,7 @@ impl Flow {
         (self.received, self.ended) = (true, true);
     }
 
-    /// What stood in the outbox has been sent in another way.
+    /// The bytes of the outbox were sent in another way.
     pub fn note_sent(&mut self) {
         self.sent += self.outbox.unsent().len() as u64;
         self.outbox.clear();
@@ -204,8 +204,8 @@ impl Flow {
         self.sent.saturating_add_signed(self.saved)
     }
 
-    /// Takes note of bytes written by others: what stands in the outbox, then payload. The result
-    /// is how many are payload.
+    /// Counts bytes written by others: first those of the outbox, then payload. The result is the
+    /// number of payload bytes.
     pub fn note_written(&mut self, count: usize) -> usize {
         self.sent += count as u64;
         self.outbox.advance(count)
@@ -275,8 +275,8 @@ impl Flow {
         }
     }
 
-    /// As [`Flow::step`], with what has been received already: for the first words to a new server.
-    /// Payload stays in the buffer, so that another server can be told the same.
+    /// As [`Flow::step`], with bytes received already: for the first bytes to a new server.
+    /// Payload stays in the buffer, so that another server can receive the same bytes.
     pub fn greet(&mut self, to: &Link) -> Result<bool, Fault> {
         self.flush(&mut Buf::empty(), to)
     }
@@ -306,7 +306,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Whether the piece that has just been framed is not the last one that can be now.
+    /// Whether another piece can be framed behind the one just framed.
     fn is_followed(&self, input: &Buf) -> bool {
         let more = self.received || input.data().len() > self.owed;
         self.owed > 0 && !self.ended && more && self.outbox.unsent().len() < GATHERED
@@ -314,7 +314,7 @@ impl Flow {
 
     /// Takes payload from the front of the buffer and puts framing around it.
     fn frame(&mut self, input: &mut Buf, ends: &mut Ends<'_>) -> Result<(), Fault> {
-        // What comes next must not overtake the end of what is owed.
+        // Bytes to come must not overtake the end of the payload that is owed.
         let lane = self.lane.as_ref().is_some_and(Lane::holds_data);
         if self.owed > 0 || !self.tail.is_empty() || self.ended || lane {
             return Ok(());
@@ -468,8 +468,8 @@ impl Flow {
         }
     }
 
-    /// Whether what comes next goes through a pipe: there is more of it than a buffer holds, it is
-    /// framed already, and nobody wants to see it. Takes a pipe.
+    /// Whether the next payload goes through a pipe: more of it than a buffer holds, framed
+    /// already, and inspected by no filter. Takes a pipe.
     fn splices(&mut self, pools: Pools<'_>, input: &Buf, ends: &Ends<'_>) -> bool {
         let wanted = match ends.splicing {
             Splicing::Never => return false,

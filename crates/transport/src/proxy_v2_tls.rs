@@ -22,7 +22,7 @@ pub struct Told {
 }
 
 impl Told {
-    /// What is told of a session.
+    /// The TLS facts of a session.
     pub fn of(session: &Conn, values: Values) -> Self {
         let (peer, own) = (session.peer_certificate(), session.own_certificate());
         let name = NamePart { kind: "CN", occurrence: 1, rfc2253: false };
@@ -55,8 +55,8 @@ impl Told {
     }
 }
 
-/// Writes the header of a connection that is made for nobody, such as a health check's; its own
-/// ends are these.
+/// Writes the header of a connection without a client, such as a health check's; `ends` are the
+/// addresses of that connection.
 pub fn introduce_self(
     announce: Announce,
     ends: Option<(SocketAddr, SocketAddr)>,
@@ -71,7 +71,7 @@ pub fn introduce_self(
     }
 }
 
-/// What clear connections have to say of encryption is that there is none.
+/// A v2 header; clear connections have empty TLS facts.
 pub fn header(values: Values, told: Option<&Told>) -> ProxyHeader<'_> {
     let tls = values.tls.then(|| told.map_or_else(ProxyTls::default, Told::tls));
     ProxyHeader { checksum: values.checksum, tls, ..ProxyHeader::default() }

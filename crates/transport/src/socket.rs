@@ -1,7 +1,7 @@
 //! A connection as bytes travel on it: in the clear, or through TLS.
 //!
-//! Both look the same to those who read and write. In the clear there is one test of a pointer more
-//! than with the socket itself; what TLS takes lies apart.
+//! Readers and writers use both alike. A clear connection costs one pointer test more than the
+//! socket itself; the TLS state is in a separate allocation.
 
 use reactor::{Handle, Socket, TaskId, Thread, Wake};
 use std::any::Any;
@@ -17,12 +17,12 @@ pub struct Transport {
     secure: Option<Box<Secure>>,
 }
 
-/// What there is beside the socket of an encrypted connection.
+/// TLS state beside the socket of an encrypted connection.
 #[derive(Debug)]
 struct Secure {
     session: RefCell<Conn>,
     scratch: Rc<Scratch>,
-    /// The peer is not told of the end.
+    /// Whether the session ends without a close alert.
     silent: std::cell::Cell<bool>,
 }
 
@@ -33,14 +33,14 @@ impl From<Socket> for Transport {
 }
 
 impl Transport {
-    /// Makes all that is said from now on go through a session, which must not have begun, or
-    /// which comes with the socket from another thread.
+    /// Sends all further bytes through a session that has not begun, or one moved with the socket
+    /// from another thread.
     pub fn secure(&mut self, session: Conn, scratch: &Rc<Scratch>) {
         let (session, scratch) = (RefCell::new(session), scratch.clone());
         self.secure = Some(Box::new(Secure { session, scratch, silent: false.into() }));
     }
 
-    /// The socket itself, for what is asked of the system.
+    /// The socket itself, for system calls.
     #[inline]
     pub fn socket(&self) -> &Socket {
         &self.socket
@@ -97,7 +97,7 @@ impl Transport {
         session.say_early(&mut Carrier(&self.socket), &secure.scratch, words)
     }
 
-    /// What is sent next is the beginning of a message.
+    /// Marks the next bytes as the start of a message.
     #[inline]
     pub fn begin_message(&self) {
         if let Some(secure) = &self.secure {
@@ -110,7 +110,7 @@ impl Transport {
         self.socket.thread()
     }
 
-    /// Makes the running task the one that readiness wakes.
+    /// Makes the running task the owner, which readiness wakes.
     #[inline]
     pub fn own(&self) {
         self.socket.assign_to_current_task();
@@ -163,8 +163,8 @@ impl Transport {
         }
     }
 
-    /// Looks at the last of the bytes that were said to be sent, if they have never left. Of
-    /// records that is not known: who sends them knows only what is in them.
+    /// Passes the last bytes written that never left to `look`. Their content is unknown for TLS
+    /// records: only the session sees the plain text.
     pub fn unsent<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
         if self.secure.is_some() { look(&[]) } else { self.socket.with_lost_bytes(look) }
     }
@@ -176,7 +176,7 @@ impl Transport {
         if let Some(secure) = &self.secure
             && secure.session.borrow().has_buffered()
         {
-            // What has arrived already, the system does not tell of.
+            // The system reports nothing for bytes that the session has buffered already.
             let scheduler = self.socket.thread().scheduler();
             scheduler.wake(scheduler.current(), Wake::IO);
         }
@@ -188,7 +188,7 @@ impl Transport {
         self.socket.want_write();
     }
 
-    /// Asks to be woken when the peer closes its side, whatever there is to read.
+    /// Wakes the owner when the peer closes its side, even while bytes are left to read.
     pub(crate) fn want_close(&self) {
         self.socket.want_close();
     }
@@ -211,8 +211,7 @@ impl Transport {
         self.socket.is_writable()
     }
 
-    /// Whether the peer has said something that nobody asked for, or has closed, as far as
-    /// reported.
+    /// Whether the peer has sent unexpected bytes, or has closed, as far as reported.
     #[inline]
     pub(crate) fn is_spoilt(&self) -> bool {
         self.is_readable() && self.secure.as_ref().is_none_or(|secure| self.has_said(secure))
@@ -262,7 +261,7 @@ impl Transport {
         self.socket.reset_on_close();
     }
 
-    /// Makes the coming drop one that the peer is not told of, as far as possible.
+    /// Makes the drop silent towards the peer, as far as possible.
     pub fn vanish_on_close(&self) {
         self.keep_silent();
         self.socket.silent_drop_on_close();
@@ -274,7 +273,7 @@ impl Transport {
         }
     }
 
-    /// Ends the session as far as the peer hears of it, once.
+    /// Sends the close alert of the session, once.
     fn take_leave(&self) {
         if let Some(secure) = &self.secure
             && !secure.silent.replace(true)

@@ -18,7 +18,7 @@ const KEEP: usize = 64;
 /// When the payload of a direction goes through a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Splicing {
-    /// Never.
+    /// No splicing.
     #[default]
     Never,
     /// Once the source has filled a buffer: then there is so much that moving pages is cheaper than

@@ -1,26 +1,26 @@
-//! Sessions of TLS as expressions see them.
+//! TLS sessions as sample expressions read them.
 
 use sample::{Bytes, CertificateFact, NamePart, Offered, Owner, TlsFact, Value};
 use tls::{CertificateFields, Conn, HandshakeError, Offer};
 
-/// What is known of a connection that was to be encrypted and is not.
+/// State of a connection whose handshake failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failed {
-    /// Its number and the words for it, as the manual lists them for `bc_err` and `bc_err_str`.
+    /// Number and text of the failure, as the manual lists them for `bc_err` and `bc_err_str`.
     pub words: (u8, &'static str),
-    /// The same of the library.
+    /// Error code of the TLS library.
     pub(crate) code: i64,
     pub(crate) line: Option<String>,
-    /// How far the session had come.
+    /// Parameters agreed on before the failure.
     state: State,
 }
 
-/// What two sides have agreed on.
+/// Parameters that both sides have agreed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct State {
     version: Option<&'static str>,
     cipher: Option<&'static str>,
-    /// Bits of the cipher's secret that count, and bits of the algorithm.
+    /// Effective bits of the cipher's secret, and bits of the algorithm.
     bits: Option<(i32, i32)>,
 }
 
@@ -44,8 +44,8 @@ impl Failed {
         }
     }
 
-    /// What a session that stood has ended with, if it was the library that ended it: an alert of
-    /// the peer, such as one about our certificate, which TLS 1.3 sends behind the handshake.
+    /// The fatal error that ended an established session in the library: an alert of the peer, such
+    /// as one about our certificate, which TLS 1.3 sends behind the handshake.
     pub fn fatal(session: &Conn) -> Option<Self> {
         let fault = session.failure()?;
         Some(Self::new((43, "SSL fatal error"), Some(fault), Some(session)))

@@ -12,11 +12,11 @@ pub struct Session {
     machine: RefCell<H2Conn>,
     /// The task that reads and writes.
     driver: Cell<TaskId>,
-    /// It was woken, and has not run since.
+    /// Whether the task was woken and has not run since.
     nudged: Cell<bool>,
     /// `http` or `https`.
     scheme: &'static [u8],
-    /// The connection ends without a word to the peer.
+    /// Whether the connection ends without a GOAWAY.
     vanishes: Cell<bool>,
 }
 
@@ -53,24 +53,24 @@ impl Session {
         self.driver.set(driver);
     }
 
-    /// Looks at the machine.
+    /// Reads the machine.
     pub fn look<T>(&self, how: impl FnOnce(&H2Conn) -> T) -> T {
         how(&self.machine.borrow())
     }
 
-    /// Asks the machine for something that leaves nothing to be written or read on.
+    /// Changes the machine in a way that leaves no output and resumes no input.
     pub fn ask<T>(&self, how: impl FnOnce(&mut H2Conn) -> T) -> T {
         how(&mut self.machine.borrow_mut())
     }
 
-    /// Changes the machine on behalf of a stream: those whose wait is over by that are woken, and
-    /// the driver if there is something to write or to read on.
+    /// Changes the machine on behalf of a stream. Streams whose wait ends are woken, and the driver
+    /// if there is output to write or input to resume.
     pub fn act<T>(&self, how: impl FnOnce(&mut H2Conn) -> T) -> T {
         let mut machine = self.machine.borrow_mut();
         let (paused, pending) = (!machine.takes_input(), machine.output().len());
         let result = how(&mut machine);
         let resumes = paused && machine.takes_input();
-        // For what was there before, the driver waits already.
+        // The driver already waits to write earlier output.
         if resumes || machine.output().len() > pending {
             self.nudge();
         }
@@ -78,7 +78,7 @@ impl Session {
         result
     }
 
-    /// The same on behalf of the driver.
+    /// Changes the machine on behalf of the driver.
     pub fn drive<T>(&self, how: impl FnOnce(&mut H2Conn) -> T) -> T {
         self.nudged.set(false);
         let mut machine = self.machine.borrow_mut();
@@ -93,26 +93,26 @@ impl Session {
         }
     }
 
-    /// Has the driver look at the connection.
+    /// Wakes the driver.
     pub fn nudge(&self) {
         if !self.nudged.replace(true) {
             self.thread.scheduler().wake(self.driver.get(), Wake::MESSAGE);
         }
     }
 
-    /// Ends the connection without a word to the peer.
+    /// Closes the connection without a GOAWAY.
     pub(crate) fn vanish(&self) {
         self.vanishes.set(true);
         self.act(H2Conn::handle_eof);
         self.nudge();
     }
 
-    /// Whether the connection is closed without a word (`silent-drop`).
+    /// Whether the connection closes without a GOAWAY (`silent-drop`).
     pub fn vanishes(&self) -> bool {
         self.vanishes.get()
     }
 
-    /// Writes what there is for the peer. `false`: it takes nothing more now.
+    /// Writes the output. `false`: the peer takes nothing more now.
     pub fn flush(&self, socket: &Transport) -> std::io::Result<bool> {
         loop {
             let mut machine = self.machine.borrow_mut();

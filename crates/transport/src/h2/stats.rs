@@ -23,7 +23,7 @@ pub enum Field {
     TotalStreams,
 }
 
-/// Every field with its name and what it means.
+/// Every field with its name and description.
 pub const FIELDS: [(Field, &str, &str); 13] = [
     (Field::HeadersReceived, "h2_headers_rcvd", "Total number of received HEADERS frames"),
     (Field::DataReceived, "h2_data_rcvd", "Total number of received DATA frames"),
@@ -95,7 +95,7 @@ impl Stats {
         self.0[Field::OpenStreams as usize].fetch_sub(1, Relaxed);
     }
 
-    /// Adds what has happened on a connection.
+    /// Adds the counters of a connection.
     pub fn count(&self, counters: &Counters) {
         self.add(Field::HeadersReceived, counters.headers);
         self.add(Field::DataReceived, counters.data);

@@ -1,4 +1,4 @@
-//! One stream as a transaction sees it: a link that payload travels on, and a machine for its
+//! One stream as a transaction sees it: a channel for payload, and a protocol machine for its
 //! messages.
 
 use super::Session;
@@ -12,30 +12,30 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// A stream as a link. Its drop ends it: what is not complete is reset.
+/// A stream as a channel. Its drop resets an incomplete exchange.
 #[derive(Debug)]
 pub struct Stream {
     half: Half,
     carrier: Rc<dyn StreamCarrier>,
 }
 
-/// The connection that a stream is of: a client's or a server's.
+/// The connection that carries a stream: a client's or a server's.
 pub trait StreamCarrier: std::fmt::Debug {
     /// The connection's protocol machine.
     fn session(&self) -> &Rc<Session>;
-    /// What the connection travels on, once it is established.
+    /// The transport of the connection, once it is established.
     fn transport(&self) -> Option<&Transport>;
     /// Our address of the connection.
     fn local_address(&self) -> Option<SocketAddr>;
-    /// One of its streams begins.
+    /// One of its streams opens.
     fn stream_opened(&self);
-    /// One of its streams has ended.
+    /// One of its streams has closed.
     fn stream_closed(&self);
-    /// The connection itself, for those that know its type.
+    /// The connection itself, for callers that know its type.
     fn into_any(self: Rc<Self>) -> Rc<dyn Any>;
 }
 
-/// A stream as a machine; whoever has the link has the stream.
+/// A stream as a machine; the owner of the channel owns the stream.
 #[derive(Clone, Debug)]
 pub struct Half {
     session: Rc<Session>,
@@ -50,12 +50,12 @@ impl Stream {
         Self { half, carrier }
     }
 
-    /// The connection that it is a stream of.
+    /// The connection that carries the stream.
     pub(crate) fn carrier(&self) -> &Rc<dyn StreamCarrier> {
         &self.carrier
     }
 
-    /// What the connection travels on, once it is established.
+    /// The transport of the connection, once it is established.
     pub(crate) fn transport(&self) -> Option<&Transport> {
         self.carrier.transport()
     }
@@ -99,7 +99,7 @@ impl Stream {
         let scheduler = session.thread().scheduler();
         let task = scheduler.current();
         let want = |mux: &mut H2Conn| mux.want(*key, ready, task.to_bits());
-        // Where window is short, waiting may leave something to tell the peer.
+        // Where the window is short, waiting may produce a WINDOW_UPDATE.
         let is_ready = match session.look(H2Conn::is_short) {
             true => session.act(want),
             false => session.ask(want),
@@ -113,7 +113,7 @@ impl Stream {
         self.half.session.ask(|mux| mux.want_nothing(self.half.key));
     }
 
-    /// Whether the client takes what there is for it on its connection.
+    /// Whether the client reads the output of its connection.
     pub(crate) fn has_room(&self) -> bool {
         self.half.session.look(H2Conn::has_room)
     }
@@ -126,7 +126,7 @@ impl Stream {
         self.half.session.look(|mux| mux.is_reset(self.half.key))
     }
 
-    /// Whether it was reset, or the peer says nothing more at all.
+    /// Whether the stream was reset, or the input of the connection has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_reset() || self.half.session.look(H2Conn::has_input_ended)
     }
@@ -150,14 +150,14 @@ impl Drop for Stream {
         self.half.session.act(|mux| mux.release(self.half.key));
         self.carrier.stream_closed();
         if self.half.session.look(|mux| mux.streams() == 0) {
-            // From now on the connection has a time to wait for the next one.
+            // The connection now has a timeout for the next stream.
             self.half.session.nudge();
         }
     }
 }
 
 impl Half {
-    /// What a connection speaks, for what is said of it as a whole: no stream of it.
+    /// A machine for the connection as a whole, for records about no particular stream.
     pub fn of_connection(session: &Rc<Session>) -> Self {
         Self { session: session.clone(), key: Key::NONE }
     }
@@ -214,37 +214,37 @@ impl Half {
         self.session.act(|mux| mux.reset(self.key, wire::h2::ErrorCode::CANCEL));
     }
 
-    /// Ends the stream as if the request had not been looked at.
+    /// Resets the stream with REFUSED_STREAM: its request was not processed.
     pub(crate) fn refuse(&self) {
         self.session.act(|mux| mux.reset(self.key, wire::h2::ErrorCode::REFUSED_STREAM));
     }
 
-    /// Whether an answer accepts the upgrade that the request asks for.
+    /// Whether a response accepts the upgrade that the request asks for.
     pub(crate) fn is_accepted_by(&self, head: &Head) -> bool {
         self.session.look(|mux| mux.is_accepted_by(self.key, head))
     }
 
-    /// Whether the connection was closed under it, and nothing else has ended it.
+    /// Whether the stream ended because its connection was closed.
     pub(crate) fn is_lost(&self) -> bool {
         self.session.look(|mux| mux.is_lost(self.key))
     }
 
-    /// Breaches of the protocol by the peer, on any stream of the connection.
+    /// Protocol breaches of the peer on any stream of the connection.
     pub(crate) fn glitches(&self) -> u32 {
         self.session.look(H2Conn::glitches)
     }
 
-    /// Whether the connection has carried an answer to any of its streams.
+    /// Whether the connection has carried a response on any of its streams.
     pub fn has_answered(&self) -> bool {
         self.session.look(H2Conn::has_answered)
     }
 
-    /// Whether it was ended here because the peer has broken the rules on it.
+    /// Whether the stream ended here because the peer broke the protocol on it.
     pub(crate) fn is_malformed(&self) -> bool {
         self.session.look(|mux| mux.is_malformed(self.key))
     }
 
-    /// Whether the request was not looked at, so that it may be sent again.
+    /// Whether the request was not processed, so that it may be sent again.
     pub(crate) fn is_refused(&self) -> bool {
         self.session.look(|mux| mux.is_refused(self.key))
     }

@@ -1,4 +1,4 @@
-//! Traffic counters: one block per thread, written by its owner alone, summed by whoever reads.
+//! Traffic counters: one block per thread, which that thread alone writes; readers sum the blocks.
 
 use crate::stats::latency::Latencies;
 use std::sync::atomic::{
@@ -7,7 +7,7 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, OnceLock};
 
-/// What is counted per proxy, listener or server. The names are those of the manual's statistics.
+/// Counted events per proxy, listener or server. The names are those of the manual's statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Metric {
@@ -118,7 +118,7 @@ impl Metric {
     }
 }
 
-/// What is averaged over the last 1024 requests, in milliseconds.
+/// Times averaged over the last 1024 requests, in milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Timing {
@@ -158,9 +158,9 @@ pub struct Block {
     maxima: [AtomicU32; TIMINGS],
     samples: AtomicU64,
     rates: [Rate; 3],
-    // Of servers only: idle connections that the thread holds, each for one request at a time,
-    // those of them that have been used more than once, and those for many that nobody uses; the
-    // most in use since the last purge, and the estimate of that.
+    // Servers only: idle connections of the thread for one request at a time, those among them that
+    // were reused, and idle multiplexed connections; then the peak use since the last purge, and
+    // the estimate of the need.
     idle: AtomicU32,
     proven: AtomicU32,
     idle_trunks: AtomicU32,
@@ -214,7 +214,7 @@ impl Block {
         cell.store(cell.load(Relaxed).wrapping_add(amount), Relaxed);
     }
 
-    /// Counts a TLS handshake, as HAProxy does: one that is resumed is not among the sessions.
+    /// Counts a TLS handshake, as HAProxy does: a resumed handshake is no session.
     pub fn count_handshake(&self, stands: bool, resumed: bool) {
         self.count(match (stands, resumed) {
             (false, _) => Metric::TlsFailures,
@@ -299,16 +299,16 @@ impl Rate {
 #[derive(Debug)]
 pub struct Counters {
     blocks: Box<[OnceLock<Arc<Block>>]>,
-    /// The most events of a second that is over, or of one that somebody has looked at.
+    /// Peak events per second, over past seconds and those that were queried.
     peaks: [AtomicU32; 3],
-    /// Second in which peaks were cleared last: what it holds is past.
+    /// Second in which the peaks were cleared last; its own events are excluded.
     peaks_cleared: AtomicU32,
     /// Second in which everything was cleared last.
     all_cleared: AtomicU32,
-    /// What the sums were when the counters were cleared last: subtracted by readers, so that
-    /// blocks keep a single writer.
+    /// Sums at the last clearing of the counters: readers subtract them, so that blocks keep a
+    /// single writer.
     cleared: OnceLock<Box<[AtomicU64; METRICS]>>,
-    /// How long things took.
+    /// Histograms of latencies.
     pub latencies: Latencies,
 }
 
@@ -345,12 +345,12 @@ impl Counters {
         self.raw(metric as usize).wrapping_sub(cleared)
     }
 
-    /// The sum over all threads since the start, whatever was cleared.
+    /// The sum over all threads since the start, clearings aside.
     pub fn since_start(&self, metric: Metric) -> u64 {
         self.raw(metric as usize)
     }
 
-    /// What one thread has counted since the start.
+    /// The count of one thread since the start.
     pub fn of_thread(&self, thread: usize, metric: Metric) -> u64 {
         let block = self.blocks.get(thread).and_then(OnceLock::get);
         block.map_or(0, |block| block.metrics[metric as usize].load(Relaxed))
@@ -429,9 +429,8 @@ impl Counters {
         sum.checked_div(samples).unwrap_or(0)
     }
 
-    /// Events per second, by the share of this second that has passed (`0..1000` ms). It slides, so
-    /// it can be more than any second by the clock has had: whoever has seen it finds no lower
-    /// peak.
+    /// Events per second, by the share of this second that has passed (`0..1000` ms). The rate
+    /// slides, so it can exceed that of any whole second: readers that saw it find no lower peak.
     pub fn rate(&self, event: Event, second: u32, ms: u32) -> u32 {
         let (current, previous) = self.lately(event, second);
         let left = u64::from(1000 - ms.min(1000));

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use stdx::{Histogram, Summary};
 
-/// What is measured. All but the first two end in the log line too (manual section 8.4).
+/// Measured spans of time. All but the first two appear in the log line too (manual section 8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Span {
@@ -66,7 +66,7 @@ impl Latencies {
         block
     }
 
-    /// What was counted, in microseconds.
+    /// Measurements so far, in microseconds.
     pub fn summary(&self, span: Span) -> Summary {
         let mut summary = Summary::default();
         self.add_to(&mut summary, span);

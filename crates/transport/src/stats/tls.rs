@@ -26,9 +26,8 @@ pub struct TlsCounters {
 /// How long a rate looks back, in milliseconds.
 const PERIOD: u32 = 1_000;
 
-/// How often something happens in a second, on a clock that nobody sets. Seconds begin with the
-/// first event, and anew after one without any, as with HAProxy: a burst shorter than a second is
-/// seen whole.
+/// Events per second, on a monotonic clock. Seconds begin with the first event, and anew after one
+/// without any, as with HAProxy: a burst shorter than a second counts as a whole.
 #[derive(Debug, Default)]
 pub struct Rate(Mutex<Seen>);
 
@@ -50,7 +49,7 @@ impl Rate {
     pub fn get(&self, ms: u64) -> u32 {
         let mut seen = self.lock();
         let rate = seen.rate.read(ms, PERIOD);
-        // It slides over two periods: whoever has seen it finds no lower maximum.
+        // The rate slides over two periods: readers that saw it find no lower maximum.
         seen.most = seen.most.max(rate);
         rate
     }

@@ -3,10 +3,11 @@
 use mux::BodyKind;
 use std::sync::Arc;
 
-/// Who ended a transaction: the first character of the termination state (manual section 8.5).
+/// Party that ended a transaction: the first character of the termination state (manual section
+/// 8.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Cause {
-    /// Nobody: it was complete.
+    /// No party: the transaction was complete.
     #[default]
     Normal,
     /// The client aborted.
@@ -91,11 +92,10 @@ impl Phase {
     }
 }
 
-/// The memory of one transaction. Moments are monotonic nanoseconds; 0 is "not reached".
+/// Log data of one transaction. Moments are monotonic nanoseconds; 0 is "not reached".
 #[derive(Debug, Default)]
 pub struct Journal {
-    /// How the bodies of request and response are delimited, as long as each stands untouched
-    /// behind its head.
+    /// Framing of the bodies of request and response, while each body is unread behind its head.
     pub ahead: [Option<BodyKind>; 2],
     /// The connection was accepted, or the previous request ended.
     pub began: u64,
@@ -107,43 +107,42 @@ pub struct Journal {
     pub request: u64,
     /// A server's turn came (end of the queue).
     pub queued: u64,
-    /// The server connection stood.
+    /// Start of the server's turn (end of the queue).
     pub connected: u64,
-    /// That connection was made for this request.
+    /// Moment at which the server connection was established.
     pub fresh: bool,
-    /// It was a stream of one over HTTP/2.
+    /// Whether that connection was made for this request.
     pub on_stream: bool,
-    /// The response's head was complete.
+    /// Whether it was a stream of an HTTP/2 connection.
     pub response: u64,
-    /// All was passed on.
+    /// Moment at which the response's head was complete.
     pub ended: u64,
-    /// What the connection's task had used before.
+    /// CPU use of the connection's task before the transaction.
     pub usage: sched::Usage,
-    /// Status sent to the client; 0 for none. Of a replaced error, its own and not that of what
-    /// replaces it.
+    /// Status sent to the client; 0 for none. For a replaced error, the original status.
     pub status: u16,
     /// Bytes received from the client.
     pub bytes_in: u64,
     /// Bytes sent to the client.
     pub bytes_out: u64,
-    /// How many of both the counters have been told of.
+    /// Bytes of both that the counters include already.
     pub bytes_counted: (u64, u64),
-    /// Repeated attempts to connect.
+    /// Repeated connection attempts.
     pub retries: u32,
-    /// Those of them that followed a connection that was kept and not to be used any more.
+    /// Attempts among them after a kept connection turned out to be closed.
     pub stale: u32,
-    /// Another server was chosen than at first.
+    /// Whether another server was chosen than at first.
     pub redispatched: bool,
     /// Requests served while this one was in the server's queue, and in the backend's, itself
     /// included.
     pub queue_positions: (u32, u32),
-    /// Who ended it.
+    /// Party that ended it.
     pub cause: Cause,
-    /// When.
+    /// Phase in which it ended.
     pub phase: Phase,
-    /// What the request's persistence cookie was worth, and what became of the response's.
+    /// State of the request's persistence cookie, and action on that of the response.
     pub cookie: (u8, u8),
-    /// No line is to be written.
+    /// Whether the transaction has no log line.
     pub silent: bool,
     /// The level set by a rule.
     pub level: Option<u8>,
@@ -157,12 +156,11 @@ pub struct Journal {
     pub counted: bool,
     /// The request was not parsed: `<BADREQ>`.
     pub bad_request: bool,
-    /// Who chose the server.
+    /// Origin of the choice of the server.
     pub chooser: Chooser,
-    /// Its number among the streams of the process, once somebody may ask for it.
+    /// Number among the streams of the process, once it may be queried.
     pub number: Option<u64>,
-    /// The name that logs have for the statistics page or the service that has answered in place of
-    /// a server.
+    /// Name in logs of the statistics page or service that responded in place of a server.
     pub applet: Option<&'static str>,
     /// File and line of the rule that ended a rule set.
     pub last_rule: Option<(Arc<str>, u32)>,
@@ -190,11 +188,12 @@ impl Journal {
 /// How a transaction ends when it does not end well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// Status for the client, if nothing was sent to it yet; 0 closes without a word.
+    /// Status for the client, if no byte was sent to it; 0 closes the connection without a
+    /// response.
     pub status: u16,
-    /// Who.
+    /// Party at fault.
     pub cause: Cause,
-    /// When.
+    /// Phase of the failure.
     pub phase: Phase,
 }
 
@@ -204,16 +203,16 @@ impl Failure {
         Self { status, cause, phase }
     }
 
-    /// Whether it is the server's: not one of the client, and nobody has ended the stream.
+    /// Whether the server is at fault: neither the client nor a command ended the stream.
     pub fn blames_server(self) -> bool {
         !matches!(self.cause, Cause::ClientAbort | Cause::Down | Cause::Up | Cause::Killed)
     }
 }
 
-/// Who chose the server.
+/// Origin of the choice of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Chooser {
-    /// The balancing algorithm, or the connection that was there already.
+    /// The balancing algorithm, or the existing connection.
     #[default]
     Algorithm,
     /// `use-server`.

@@ -13,16 +13,16 @@ const KEEP: usize = 256;
 const BULK: usize = 256 * 1024;
 /// Free bulk buffers that a thread keeps.
 const KEEP_BULK: usize = 16;
-/// The most bulk buffers that a thread has in use: who reads slowly holds one all the time, and
-/// there may be thousands.
+/// The most bulk buffers in use on a thread: a slow reader holds one all the time, and there may be
+/// thousands of slow readers.
 const MOST_BULK: usize = 64;
 
 /// How much of something a thread has made and keeps for use again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PoolUse {
-    /// What it is.
+    /// Name of the pool.
     pub name: &'static str,
-    /// Bytes of each.
+    /// Bytes of each buffer.
     pub size: usize,
     /// How many there are.
     pub allocated: usize,
@@ -79,7 +79,7 @@ impl Buffers {
         [self.ordinary.levels().clone(), self.bulk.levels().clone()]
     }
 
-    /// What there is of them, for operators.
+    /// Use of the pools, for operators.
     pub fn pools(&self) -> [PoolUse; 2] {
         let of = |name, pool: &Pool| PoolUse {
             name,
@@ -122,7 +122,7 @@ impl Buffers {
         }
     }
 
-    /// One at once, whatever the limit: for checks, which are few at a time.
+    /// A buffer at once, regardless of the limit: for checks, which are few at a time.
     pub fn take_anyway(&self) -> Buf {
         if let Some(supply) = &self.supply {
             supply.acquire_beyond_limit();
@@ -137,9 +137,9 @@ impl Buffers {
         may.then(|| self.bulk.take())
     }
 
-    /// Whether so many are in use that a request may not hold one while it waits. Three quarters
-    /// are for requests in queues, nine tenths for those whose peer takes nothing; the rest is for
-    /// requests that go on.
+    /// Whether so many buffers are in use that a request may not hold one while it waits. The bound
+    /// is three quarters for queued requests, and nine tenths for requests whose peer does not
+    /// read; the rest is for requests that progress.
     pub fn is_crowded(&self, queued: bool) -> bool {
         let (Some(all), Some(supply)) = (self.shed_of, &self.supply) else { return false };
         let short = queued && self.short.get();

@@ -1,11 +1,11 @@
-//! The memory budget of the process: how much of it is used, and what is given back or refused when it
-//! runs short. Allocations themselves are never refused.
+//! Memory budget of the process: measures its use, and returns or refuses memory when it runs
+//! short. Allocations themselves are never refused.
 //!
-//! The allocator knows what is used; one task asks it every [`PERIOD_MS`]. Between two looks
-//! threads count for themselves what they let in, and settle it with the next look, so that no
-//! request touches a counter that threads share. What peers can ask for in between is bounded:
-//! buffers by a limit that is made of the budget, connections by what one may cost, payload of
-//! HTTP/2 by the windows of its connections.
+//! The allocator knows the use; one task reads it every [`PERIOD_MS`]. Between two measurements,
+//! threads add up the cost of the clients and streams that they admit and settle it at the next
+//! measurement, so that requests touch no counter shared by threads. The memory that peers can
+//! claim in between is bounded: buffers by a limit from the budget, connections by the cost of one,
+//! HTTP/2 payload by the windows of its connections.
 
 use settings::memory::Budget;
 use std::cell::Cell;
@@ -16,13 +16,13 @@ use std::sync::atomic::{
 
 /// How often memory is measured, in milliseconds.
 pub const PERIOD_MS: u32 = 20;
-/// How often it is measured while there is no client, in milliseconds.
+/// Period of measurements while there is no client, in milliseconds.
 pub const QUIET_MS: u32 = 200;
 
-/// Looks after which threads give back what they have kept since, while memory is short.
+/// Measurements after which threads return the memory that they keep, while memory is short.
 const GIVE_BACK: u32 = 16;
 
-/// The part of the room that clients may take between two looks although it is set aside for
+/// Share of the budget that clients may take between two measurements although it is reserved for
 /// buffers.
 const FEW: u64 = 32;
 
@@ -33,47 +33,48 @@ const HANDSHAKE: u64 = 96 << 10;
 /// Bytes that a new HTTP/2 stream may cost: its head and the state of a request.
 const STREAM: u64 = 20 << 10;
 
-/// How short memory is.
+/// Shortage of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// There is enough.
+    /// Memory is plentiful.
     Plenty,
-    /// Idle memory is given back, tables and maps grow no more, and nothing grows for speed alone.
+    /// Idle memory is returned, tables and maps stop growing, and nothing grows for speed alone.
     Tight,
-    /// Requests that hold much end or are refused, so that small requests of new clients go on.
+    /// Requests that hold much memory end or are refused, so that small requests of new clients go
+    /// on.
     Short,
 }
 
 /// Counters of work that was refused or given up because memory was short.
 #[derive(Debug, Default)]
 pub struct Refused {
-    /// Times that a listener took no client.
+    /// Times at which a listener accepted no client.
     pub accepts: AtomicU64,
-    /// Requests that held buffers while they waited.
+    /// Requests ended while they held buffers and waited.
     pub requests: AtomicU64,
-    /// Streams of HTTP/2.
+    /// HTTP/2 streams.
     pub streams: AtomicU64,
-    /// Connections that were closed between two requests.
+    /// Connections closed between two requests.
     pub idle: AtomicU64,
 }
 
-/// The budget of a process, and how much of it is used.
+/// The memory budget of a process and its use.
 #[derive(Debug)]
 pub struct Memory {
     budget: Option<Budget>,
     used: AtomicU64,
     level: AtomicU8,
-    /// Looks so far.
+    /// Measurements so far.
     looks: AtomicU32,
-    /// Bytes that new clients, and new streams, of each thread may take until the next look.
+    /// Bytes for new clients, and for new streams, of each thread until the next measurement.
     client_share: AtomicU64,
     stream_share: AtomicU64,
-    /// Work that was refused so far.
+    /// Refused work so far.
     pub refused: Refused,
 }
 
 impl Memory {
-    /// A gauge for this budget; without one nothing is refused.
+    /// A gauge for this budget; without a budget nothing is refused.
     pub fn new(budget: Option<Budget>) -> Self {
         let share = budget.map_or(u64::MAX, |budget| budget.room() / 8);
         Self {
@@ -92,12 +93,12 @@ impl Memory {
         self.budget.map_or(0, |budget| budget.limit)
     }
 
-    /// Bytes that were in use at the last look; 0 without a limit.
+    /// Bytes in use at the last measurement; 0 without a limit.
     pub fn used(&self) -> u64 {
         self.used.load(Relaxed)
     }
 
-    /// A request ends because it holds buffers that others need.
+    /// Counts a request that ended because it held buffers that others need.
     pub fn count_request(&self) {
         self.refused.requests.fetch_add(1, Relaxed);
     }
@@ -107,7 +108,7 @@ impl Memory {
         self.budget
     }
 
-    /// Forgets what a thread has let in before the last look.
+    /// Resets the share of a thread after a new measurement.
     fn settle(&self, own: &Share) {
         let look = self.looks.load(Acquire);
         if own.look.replace(look) != look {
@@ -116,8 +117,8 @@ impl Memory {
         }
     }
 
-    /// Whether a thread may let another client in. If not, that is counted, and the caller looks
-    /// again later.
+    /// Whether a thread may accept another client. A refusal is counted, and the caller asks again
+    /// later.
     pub fn admits_client(&self, own: &Share) -> bool {
         self.settle(own);
         let admits = self.budget.is_none() || own.clients.get() < self.client_share.load(Relaxed);
@@ -134,7 +135,7 @@ impl Memory {
         Some(own.streams.get() >= self.stream_share.load(Relaxed))
     }
 
-    /// Whether a connection without a request is to be closed now, which is counted then.
+    /// Whether a connection without a request must close now, which is counted.
     pub fn closes_idle(&self) -> bool {
         let closes = self.level() == Level::Short;
         if closes {
@@ -143,7 +144,7 @@ impl Memory {
         closes
     }
 
-    /// Whether threads give back again what they have kept since the last time.
+    /// Whether threads return kept memory again since the last time.
     pub fn gives_back(&self) -> bool {
         self.level() > Level::Plenty && self.looks.load(Relaxed).is_multiple_of(GIVE_BACK)
     }
@@ -157,16 +158,16 @@ impl Memory {
         }
     }
 
-    /// Takes a measurement into account; tells whether the level has changed.
-    /// `buffers`: bytes of buffers that there are; those that may come yet are set aside.
+    /// Applies a measurement; whether the level has changed. `buffers`: bytes of existing buffers;
+    /// those still allowed are set aside.
     pub fn look(&self, budget: Budget, (used, buffers): (u64, u64), threads: u64) -> bool {
         self.used.store(used, Relaxed);
         let (room, grown) = (budget.room().max(1), used.saturating_sub(budget.base));
         let before = self.level();
         let next = level(before, grown.saturating_mul(100) / room);
         let aside = (room / 2).saturating_sub(buffers);
-        // Where tables and maps have taken what buffers may need, a few clients are let in all the
-        // same.
+        // A few clients are accepted even where tables and maps fill the memory reserved for
+        // buffers.
         let share = |until: u64| {
             let left = (room / 100 * until).saturating_sub(grown);
             left.saturating_sub(aside).max(left.min(room / FEW)) / threads.max(1)
@@ -183,11 +184,11 @@ impl Memory {
 /// Percent of the room at which a level begins and ends.
 const TIGHT: (u64, u64) = (60, 50);
 const SHORT: (u64, u64) = (75, 65);
-/// Percent of the room beyond which listeners take no client. Requests that hold much give way
-/// before, so that a client which asks for little seldom waits.
+/// Percent of the room beyond which listeners accept no client. Requests with much memory end
+/// before that, so that clients with small requests seldom wait.
 const FULL: u64 = 90;
 
-/// The level that follows from how much of the room is used, in percent.
+/// The level for a use of the room in percent.
 fn level(before: Level, percent: u64) -> Level {
     let reached =
         |at: Level, (begins, ends): (u64, u64)| percent >= if before >= at { ends } else { begins };
@@ -198,7 +199,7 @@ fn level(before: Level, percent: u64) -> Level {
     }
 }
 
-/// The memory that a thread's new clients and streams may use, since the last measurement.
+/// Memory that the new clients and streams of a thread may use, since the last measurement.
 #[derive(Debug, Default)]
 pub struct Share {
     look: Cell<u32>,
@@ -207,18 +208,18 @@ pub struct Share {
 }
 
 impl Share {
-    /// A client is let in.
+    /// Adds the cost of a new client.
     pub fn add_client(&self, encrypted: bool) {
         let cost = if encrypted { HANDSHAKE } else { CONNECTION };
         self.clients.set(self.clients.get().saturating_add(cost));
     }
 
-    /// A stream begins.
+    /// Adds the cost of a new stream.
     pub fn add_stream(&self) {
         self.streams.set(self.streams.get().saturating_add(STREAM));
     }
 
-    /// A stream has ended.
+    /// Removes the cost of a stream that ended.
     pub fn remove_stream(&self) {
         self.streams.set(self.streams.get().saturating_sub(STREAM));
     }
