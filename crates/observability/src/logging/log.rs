@@ -76,8 +76,8 @@ pub fn ring_of(worker: &Worker, target: &LogTarget) -> Option<LogTransport> {
     }
 }
 
-/// Sends a text to the target of this index, behind the envelope that stands in `line`, cut to what
-/// the target takes.
+/// Sends a text to the target of this index, behind the syslog header in `line`, cut to the
+/// target's longest message.
 pub fn deliver(
     worker: &Worker,
     (target, index): (&LogTarget, usize),
@@ -89,7 +89,7 @@ pub fn deliver(
     line.extend_from_slice(&text[..text.len().min(room)]);
     line.truncate(target.max_len);
     if let LogAddress::Ring(index) = target.address {
-        // What finds no room there is counted by the ring.
+        // The ring counts messages without room.
         let ring = worker.shared.rings.get(index);
         ring.map(|ring| ring.write(line));
         return;
@@ -133,7 +133,7 @@ pub fn tell(worker: &Worker, sink: &str, text: &[u8]) -> bool {
         let head = (0, level::EMERG, ring.settings.transport);
         envelope(worker, &Logs::default(), head, b"-", &mut line);
         line.extend_from_slice(text);
-        // What finds no room there is counted by the ring.
+        // The ring counts messages without room.
         found_room = ring.write(&line);
     } else if let Some(number) = ["stdout", "stderr"].iter().position(|stream| *stream == sink) {
         line.extend_from_slice(text);
@@ -217,7 +217,7 @@ fn envelope(
     }
 }
 
-/// ` tag[pid]: `, or a space where nobody says so.
+/// ` tag[pid]: `, or a space without a tag.
 fn sender(worker: &Worker, logs: &Logs, line: &mut Vec<u8>) {
     line.push(b' ');
     if logs.tag.is_empty() {

@@ -36,7 +36,7 @@ async fn serve(worker: Rc<Worker>, ring: usize, server: usize) {
     let (connect, idle) = (ring.settings.connect_ms, ring.settings.server_ms);
     let mut output = Vec::new();
     loop {
-        // A server that went away, or took too long, is asked again.
+        // A server that closed, or took too long, is connected to again.
         let _ = pour(&worker, server, (connect, idle), &mut tap, &mut output).await;
         tap.rewind();
         output.clear();
@@ -76,7 +76,7 @@ async fn pour(
     let framing = if server.counts { Framing::Counted } else { Framing::Lines };
     loop {
         output.clear();
-        // What is sent to a server that has left is lost.
+        // Bytes sent to a server that has closed are lost.
         if has_closed(&socket)? {
             return Ok(());
         }
@@ -107,7 +107,7 @@ fn has_closed(socket: &Transport) -> io::Result<bool> {
     }
 }
 
-/// Sends all of it; that an empty text is sent tells that the connection stands.
+/// Sends all bytes; a successful send of an empty text shows that the connection is established.
 async fn send(
     worker: &Worker,
     socket: &Transport,

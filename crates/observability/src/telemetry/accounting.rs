@@ -131,7 +131,8 @@ pub fn enter_backend(tx: &mut Transaction, proxy: ProxyRef) {
     trace::at(tx, &trace::ROUTED);
 }
 
-/// An interim response passes. As measured, its server has one answer more, and nobody else.
+/// An interim response passes. As measured with HAProxy, it counts as a response of the server
+/// alone.
 pub fn interim(tx: &Transaction) {
     if let Some(claim) = &tx.claim {
         let block = claim.server().block();
@@ -173,7 +174,7 @@ fn tracks(tx: &Transaction) -> bool {
     !tx.notes.trackers.is_empty() || tx.client.trackers.get().is_some()
 }
 
-/// A rule refused the response, wherever the rule stands. That is no fault of the server's.
+/// A rule of any section refused the response. The server is not at fault.
 pub fn denied_response(tx: &mut Transaction) {
     count_both(tx, Metric::DeniedResponses);
     if let Some(claim) = &tx.claim {
@@ -261,7 +262,7 @@ pub fn finished(tx: &mut Transaction) {
     (journal.bytes_in, journal.bytes_out) = bytes;
     count_bytes(tx, bytes);
     if tx.notes.journal.bad_request && tx.client.mode == Mode::Http {
-        // What is no request, or only the beginning of one, is one of them all the same.
+        // Bytes that are no request, or only the start of one, count as a request too.
         count_request(tx);
     }
     let status = tx.notes.journal.status;
@@ -445,7 +446,7 @@ fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
     if journal.bad_request && proxy.settings.logs_requests_only {
         return None;
     }
-    // Who has opened a stream has said something.
+    // A client that opened a stream has sent bytes.
     let unborn = journal.bad_request && !tx.client.socket.is_stream();
     let empty = unborn || tx.client.mode == Mode::Tcp;
     if front.dont_log_null && empty && journal.bytes_in == 0 {

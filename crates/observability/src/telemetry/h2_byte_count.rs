@@ -1,15 +1,15 @@
-//! The bytes that the messages of a client's HTTP/2 stream count for.
+//! Byte counts of the messages of a client's HTTP/2 stream.
 //!
-//! A head of HTTP/2 has no text of its own, and what it takes on the wire depends on what was said
-//! before. So it counts as HAProxy counts it, which was found by experiment: the words of its start
-//! line, its names and its values, and what each message takes beside; of a response as the server
-//! has sent it. Payload counts as it is.
+//! An HTTP/2 head has no text of its own, and its size on the wire depends on earlier heads. So it
+//! counts as in HAProxy, a formula found by experiment: the words of its start line, its names and
+//! its values, and a constant per message; a response counts as the server sent it. Payload counts
+//! as it is.
 
 use engine::state::session::transaction::Transaction;
 use htx::{Fields, Head};
 use mux::BodyKind;
 
-/// What a head takes beside its words.
+/// Bytes of a head beside its words.
 const BESIDE: usize = 21;
 /// `HTTP/2.0` or `HTTP/1.1`.
 const VERSION: usize = 8;
@@ -18,20 +18,20 @@ const STATUS: usize = 3;
 /// The end of a chunked body, or of trailers.
 const END: usize = 1;
 
-/// What the head of a request counts for.
+/// Bytes of the head of a request.
 pub fn request(head: &Head) -> usize {
     BESIDE + head.method().len() + head.uri().len() + VERSION + words(head.as_fields())
 }
 
 /// Counts the head of a server's response or interim response, which rules have not changed yet.
 pub fn response(tx: &mut Transaction) {
-    // A server of HTTP/2 gives no reason; what stands in the head is made up.
+    // An HTTP/2 server sends no reason; the one in the head is made up.
     let reasons = tx.server.as_ref().is_some_and(|server| server.mux.is_h1());
     count(tx, reasons);
 }
 
-/// Counts the head of an answer that the proxy gives by itself, before rules change it, unless
-/// nobody waits for it any more.
+/// Counts the head of a response that the proxy makes itself, before rules change it, unless the
+/// client has reset the stream.
 pub fn reply(tx: &mut Transaction) {
     if !tx.client.socket.is_cancelled() {
         count(tx, true);

@@ -94,7 +94,7 @@ impl View<'_> {
         }
     }
 
-    /// What the task has used for this request.
+    /// CPU use of the task for this request.
     fn usage(&self) -> sched::Usage {
         self.worker.thread.scheduler().usage().since(self.notes.journal.usage)
     }
@@ -119,7 +119,7 @@ fn span(timeout: Option<u32>) -> Option<i64> {
 }
 
 impl View<'_> {
-    /// What has been received of a side and not been passed on.
+    /// Bytes received on a side and not yet passed on.
     fn received(&self, side: Side) -> &[u8] {
         match side {
             Side::Request => self.client.input.data(),
@@ -365,7 +365,7 @@ impl Facts for View<'_> {
         self.notes.variables.state(name)
     }
 
-    // Whoever lets rules run marks the notes as used, so that they are cleared in the end.
+    // The caller that runs rules marks the notes as used, so that they are cleared in the end.
     fn set_var(&self, name: &VarName, value: Option<Value<'static>>) {
         self.notes.variables.set(name, value);
     }
@@ -430,7 +430,8 @@ impl Facts for View<'_> {
 
     fn unique_id(&self) -> Option<Bytes<'_>> {
         let format = self.client.proxy.settings.unique_id.as_ref()?;
-        // What never became a request has none; an id that names itself is without that part.
+        // A connection without a request has no id; an id whose format contains the id itself omits
+        // that part.
         if self.notes.journal.bad_request || self.notes.naming.replace(true) {
             return None;
         }
@@ -489,7 +490,8 @@ impl Context for View<'_> {
     }
 
     fn rewrite_room(&self, side: Side) -> usize {
-        // What came with a head left the reserve for rewriting free, whatever is there by now.
+        // Bytes that arrived with a head left the rewrite reserve free, however many have come
+        // since.
         let settings = &self.worker.shared.settings;
         let budget = settings.buffer_size.saturating_sub(settings.max_rewrite);
         let left = budget.saturating_sub(self.notes.arrived[side as usize]);
@@ -538,7 +540,7 @@ impl Context for View<'_> {
             self.client.trackers.get_or_init(std::rc::Rc::default).set(rule.slot, tracker);
             return;
         }
-        // Who comes late learns of the request, and of the response, that are there already.
+        // A tracker added late counts the request and the response that are already there.
         if self.notes.journal.counted {
             tracker.entry().count(DataType::REQUEST, 1, now);
         }

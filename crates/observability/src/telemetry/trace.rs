@@ -1,9 +1,9 @@
 //! Emits the events of the `trace` commands (management.txt 9.3).
 //!
-//! While nobody watches, a trace point is one load of a word that commands alone change, and a
-//! branch; all that makes and writes a line is out of line. Sources and their words stand in
-//! [`engine::state::records::trace`], the places that tell something in
-//! [`points`], and how it reads in `text`.
+//! While no trace runs, a trace point is one load of a word that only commands change, and a
+//! branch; the code that formats and writes a line is out of line. Sources and their words are in
+//! [`engine::state::records::trace`], the trace points in [`points`], and the text of the lines in
+//! `text`.
 
 pub mod points;
 #[cfg(test)]
@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 use std::panic::Location;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Something that has happened.
+/// An event of a trace.
 struct Said {
     source: Source,
     event: Event,
@@ -28,7 +28,7 @@ struct Said {
     at: &'static Location<'static>,
 }
 
-/// How it is told.
+/// Verbosity and anonymization of a line.
 #[derive(Clone, Copy, Debug)]
 struct Style {
     verbosity: Verbosity,

@@ -37,7 +37,7 @@ impl<const N: usize> Past<N> {
     }
 }
 
-/// What is remembered of a proxy between points.
+/// State of a proxy kept between points.
 #[derive(Debug)]
 struct Memory {
     counts: Past<5>,
@@ -212,7 +212,7 @@ impl<'a> Side<'a> {
         [counters.sum(rate), errors, faults, connect, response]
     }
 
-    /// What waits in the queue, and sessions; a client side has no queue.
+    /// Queued requests, and sessions; a client side has no queue.
     fn load(&self) -> (f32, f32) {
         match self {
             Self::Front(_) => (f32::NAN, f32::NAN),

@@ -1,7 +1,7 @@
-//! The points at which something is told, and the calls that do it.
+//! The trace points, and the calls that emit them.
 //!
-//! A call is one load and a branch where it stands; the rest is cold. Data is told of per step of
-//! an exchange, never per piece.
+//! A call is inlined as one load and a branch; the rest is cold. Data is reported per step of an
+//! exchange, never per piece.
 
 use super::{Said, tell, text};
 use engine::state::records::trace::place::{Key, Place};
@@ -12,18 +12,18 @@ use engine::state::worker::Worker;
 use settings::Mode;
 use std::panic::Location;
 
-/// Whose word something is.
+/// Layer that emits an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Voice {
-    /// That of the stream.
+    /// The stream.
     Stream,
-    /// That of HTTP as spoken with the client.
+    /// HTTP on the client's connection.
     Front,
-    /// That of HTTP as spoken with the server.
+    /// HTTP on the server's connection.
     Back,
 }
 
-/// The message that something is about.
+/// The message that an event concerns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum About {
     Neither,
@@ -31,7 +31,7 @@ pub(super) enum About {
     Response,
 }
 
-/// Something that a transaction tells.
+/// A trace point of a transaction.
 pub struct Point {
     pub(super) voice: Voice,
     pub(super) about: About,
@@ -112,7 +112,7 @@ fn of_transaction(
     let of = |is_h1| if is_h1 { Source::H1 } else { Source::H2 };
     let source = match point.voice {
         Voice::Stream => Source::Stream,
-        // Bytes that nobody understands are no messages.
+        // Opaque bytes in TCP mode are no messages.
         _ if tx.client.mode == Mode::Tcp => return,
         Voice::Front => of(tx.client.mux.is_h1()),
         Voice::Back => match &tx.server {
@@ -142,7 +142,7 @@ fn of_client(client: &Client) -> Place {
     }
 }
 
-/// Something that a connection of a client tells.
+/// A trace point of a client's connection.
 pub struct OfClient {
     source: Source,
     event: Event,
@@ -188,15 +188,15 @@ fn of_a_client(client: &Client, point: &'static OfClient, at: &'static Location<
     });
 }
 
-/// What is told of a check.
+/// A health check in a trace line.
 pub struct Check {
     /// Name of the backend.
     pub backend: String,
     /// Name of the server.
     pub server: String,
-    /// The index of the backend, and the slot.
+    /// Index of the backend and slot of the server.
     pub key: Key,
-    /// It asks the agent.
+    /// Whether the check queries the agent.
     pub agent: bool,
     /// How it ended.
     pub result: Option<balance::CheckResult>,

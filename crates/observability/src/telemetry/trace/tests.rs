@@ -52,7 +52,7 @@ fn events_start_pause_and_stop() {
     state.pause = Event::End.bit();
     state.stop = Event::Error.bit();
     assert!(!hears(&mut state, Event::Analysed));
-    // What starts is told, and what ends is the last that is.
+    // The event that starts the trace is reported, and so is the one that ends it.
     assert!(hears(&mut state, Event::New));
     assert!(hears(&mut state, Event::End));
     assert_eq!(state.phase(), Phase::Waiting);
@@ -71,7 +71,7 @@ fn what_is_not_told_starts_and_stops_still() {
     state.start = Event::New.bit();
     assert!(!state.hear(Event::New, Level::Developer, &place(1, None)));
     assert_eq!(state.phase(), Phase::Running);
-    // Without a single event that is told, nothing happens at all.
+    // A trace without reported events neither starts nor stops.
     state.enter(Phase::Waiting);
     state.report = 0;
     assert!(!hears(&mut state, Event::New));

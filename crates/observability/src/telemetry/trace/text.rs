@@ -14,7 +14,7 @@ use engine::state::session::transaction::Transaction;
 use htx::Head;
 use std::fmt::Write as _;
 
-/// What a transaction tells.
+/// The line about a transaction.
 pub(super) fn transaction(
     tx: &Transaction,
     (point, source): (&Point, Source),
@@ -117,7 +117,7 @@ fn progress(tx: &Transaction, out: &mut String) {
     put(out, format_args!("\n\trx={received} tx={sent} us={micros} retries={}", journal.retries));
 }
 
-/// What a connection of a client tells.
+/// The line about a client's connection.
 pub(super) fn client(client: &Client, words: &str, style: Style, out: &mut String) {
     let Style { verbosity, anon } = style;
     out.push_str(words);
@@ -133,7 +133,7 @@ pub(super) fn client(client: &Client, words: &str, style: Style, out: &mut Strin
     }
 }
 
-/// What a check tells.
+/// The line about a health check.
 pub(super) fn check(check: &Check, words: &str, style: Style, out: &mut String) {
     let Style { verbosity, anon } = style;
     out.push_str(if check.agent { "agent " } else { "health " });
