@@ -65,13 +65,13 @@ pub(crate) struct Options {
     pub(crate) action: Action,
     /// `-f` and `--`: configuration files and directories, in order.
     pub(crate) sources: Vec<PathBuf>,
-    /// `-V`: say more; wins over `-q` wherever it stands.
+    /// `-V`: verbose; wins over `-q` in any order.
     pub(crate) verbose: bool,
-    /// `-q`: say less.
+    /// `-q`: quiet.
     pub(crate) quiet: bool,
     /// `-d`: foreground, and SIGINT and SIGTERM keep their default action.
     pub(crate) debug: bool,
-    /// `-d` and `-db`: stay in the foreground whatever the configuration or `-D` says.
+    /// `-d` and `-db`: stay in the foreground, against the configuration and `-D`.
     pub(crate) foreground: bool,
     /// `-D`: go to the background.
     pub(crate) daemon: bool,
@@ -242,7 +242,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Understands a command line, without its first word (the program's name).
+/// Parses a command line, without its first word (the program's name).
 ///
 /// # Errors
 ///
@@ -366,7 +366,7 @@ fn debug(options: &mut Options, _: &mut Words<'_>) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// A limit; 0 stands for no limit of the command line's.
+/// A limit; 0 for no limit from the command line.
 fn limit(place: &mut Option<u32>, words: &mut Words<'_>) -> Result<(), UsageError> {
     let value = words.value()?;
     let number: Option<u32> = value.to_str().and_then(|text| text.parse().ok());

@@ -1,5 +1,5 @@
-//! `-dK`: what this build understands, in HAProxy's layout (management manual, section 3), for
-//! tools that compare such lists.
+//! `-dK`: the keywords of this build, in HAProxy's layout (management manual, section 3), for tools
+//! that compare such lists.
 
 use std::fmt::Write as _;
 
@@ -132,7 +132,7 @@ fn services(out: &mut String) {
 /// How the line of a keyword looks.
 type Look = fn(&KeywordDoc) -> String;
 
-/// The section under which a class of keywords stands, the class, and how its lines look.
+/// The section of a class of keywords, the class, and the format of its lines.
 const CONFIGURATION: &[(&str, &str, Look)] = &[
     ("global", "global", |k| k.name.into()),
     ("listen", "proxy", |k| k.name.into()),

@@ -88,7 +88,7 @@ fn never_wait_to_complain() {
 }
 
 fn complain(text: &str) {
-    // There is nobody else to be told if this fails.
+    // A failure cannot be reported anywhere else.
     let _ = match SERVES.load(Relaxed) {
         true => sys::output::write_within(2, text.as_bytes(), PATIENCE),
         false => std::io::stderr().write_all(text.as_bytes()),
@@ -151,7 +151,7 @@ fn give_up(leading: Option<Leading>, options: &Options, said: &str, status: u8) 
     }
 }
 
-/// Reads the configuration, says what is wrong with it, and starts if that is asked for.
+/// Reads the configuration, prints its errors, and starts the process if that is requested.
 fn load(options: Options, leading: Option<Leading>) -> ExitCode {
     let pid = std::process::id();
     for note in &options.notes {

@@ -139,7 +139,7 @@ fn begin(worker: &Rc<Worker>, stop: Stop) -> Next {
     stop.hard_after.map_or(Next::Nothing, |span| Next::CutOff(worker.thread.tick().plus_ms(span)))
 }
 
-/// Stops every worker at its next turn, whatever runs.
+/// Stops every worker at its next turn, with connections open.
 fn stop_now(shared: &Arc<Shared>, number: i32) {
     STOPPED_BY.store(number, Ordering::Relaxed);
     for thread in 0..shared.settings.threads {

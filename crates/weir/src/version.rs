@@ -91,8 +91,8 @@ pub(crate) fn services() -> Vec<&'static str> {
     engine::state::services::Service::TABLE.iter().map(|(name, _)| *name).collect()
 }
 
-/// What `-vv` prints. `features` decides which tests of the public suite run; `services` are the
-/// names that `http-request use-service` knows.
+/// The text of `-vv`. `features` decides which tests of the public suite run; `services` are the
+/// names for `http-request use-service`.
 pub(crate) fn long(features: &[Feature], services: &[&str]) -> String {
     let mut text = short();
     let words: Vec<String> = features.iter().map(word).collect();

@@ -28,7 +28,7 @@ pub(super) fn algorithm(from: &Back) -> balance::Algorithm {
     }
 }
 
-/// What is hashed, if anything is.
+/// Hash key and function, for algorithms that hash.
 pub(super) fn hashing(from: &Back) -> Option<Hashing> {
     let key = match &from.balance {
         Balance::Source => HashKey::Source,

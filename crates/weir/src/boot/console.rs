@@ -85,11 +85,10 @@ pub(super) fn open(
 /// Runtime sockets that are open.
 pub(crate) type Sockets = Vec<(Handle, CliSocket)>;
 
-/// The runtime sockets of the master (`-S`), as their line would say it, their files, and what
-/// there is to warn of.
+/// The runtime sockets of the master (`-S`), their files, and warnings about the argument.
 ///
 /// # Errors
-/// What is wrong with the line, or why it cannot be opened.
+/// The mistake in the argument, or the reason why the socket cannot be opened.
 pub(crate) fn of_master(given: &str) -> Result<(Sockets, SocketFiles, Vec<String>), String> {
     let told = |why: &str| format!("-S {given}: {why}");
     let (address, options) = given.split_once(',').unwrap_or((given, ""));
@@ -118,13 +117,13 @@ pub(crate) fn of_master(given: &str) -> Result<(Sockets, SocketFiles, Vec<String
     Ok((sockets, files, said.iter().map(|why| told(why)).collect()))
 }
 
-/// A word of the command line as one word of a configuration, whatever stands in it.
+/// A word of the command line, quoted as one word of a configuration.
 fn quoted(word: &str) -> String {
     let word = word.replace('\'', r"'\''").replace('\n', r"'\n'").replace('\r', r"'\r'");
     format!("'{word}'")
 }
 
-/// What the runtime sockets of workers have, and a master's has not.
+/// Refuses options that runtime sockets of workers have and a master's lacks.
 fn unlike_workers(bind: &model::Bind) -> Result<(), &'static str> {
     if listeners::preamble(bind).any() {
         // A reload that a client asks for makes the program anew under its connection.
@@ -144,7 +143,7 @@ pub(super) fn to_master(number: i32) -> Console {
     Console { handle: Handle(number), socket }
 }
 
-/// The environment that the configuration leaves, with the addresses of the runtime sockets.
+/// The environment after the configuration's changes, with the addresses of the runtime sockets.
 fn environment(from: &config::Environment, sockets: &[CliSocket]) -> Vec<(String, String)> {
     let mut all = from.clone();
     let addresses: Vec<&str> = sockets.iter().map(|socket| &*socket.address).collect();
@@ -154,11 +153,11 @@ fn environment(from: &config::Environment, sockets: &[CliSocket]) -> Vec<(String
     all.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// What sections say of the connections to their servers, by the name of the backend.
+/// Settings of sections for connections to their servers, by the name of the backend.
 pub(super) type Bases = HashMap<Arc<str>, Base>;
 
-/// What servers that operators add find. Proxies take their parts of the model away, so this goes
-/// first.
+/// Settings for servers added at run time. Called before the proxies take their parts of the model
+/// away.
 pub(super) fn bases(model: &Model) -> Bases {
     let base = |proxy: &model::Proxy| {
         Some((proxy.name.clone(), Base::of(proxy.back.as_ref()?, &model.global)))
@@ -166,8 +165,8 @@ pub(super) fn bases(model: &Model) -> Bases {
     model.proxies.iter().filter_map(base).collect()
 }
 
-/// What operators can change of TLS. Proxies take their parts of the model away, so this goes
-/// first.
+/// TLS objects that commands can change. Called before the proxies take their parts of the model
+/// away.
 pub(super) fn certificates(model: &Model) -> tls::Runtime {
     let fronts = model.proxies.iter().filter_map(|proxy| proxy.front.as_ref());
     let logs = model.log_forwards.iter().flat_map(|section| &section.binds);

@@ -1,5 +1,5 @@
-//! The notice of a process in the foreground when it begins to serve: its addresses, and a command to try.
-//! Never said in quiet mode or in the background.
+//! The notice of a process in the foreground when it begins to serve: its addresses, and a command
+//! to try. Absent in quiet mode and in the background.
 
 use admin::CliSocket;
 use engine::state::runtime::Proxy;

@@ -74,7 +74,7 @@ fn fail(mut record: Record, mut orders: Orders, alerts: &[String]) -> ExitCode {
     watch(record, orders)
 }
 
-/// Says something, now and when it is asked for again.
+/// Prints a message, and keeps it for `show startup-logs`.
 fn told(orders: &mut Orders, severity: &str, text: &str) {
     if !orders.quiet || severity == "ALERT" {
         say(severity, text);
@@ -83,7 +83,7 @@ fn told(orders: &mut Orders, severity: &str, text: &str) {
     orders.startup_logs.push_str(&line);
 }
 
-/// Watches, and becomes the program anew when that is asked for.
+/// Watches the workers, and re-executes the program for a reload.
 fn watch(mut record: Record, mut orders: Orders) -> ExitCode {
     crate::never_wait_to_complain();
     loop {

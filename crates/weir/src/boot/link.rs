@@ -15,7 +15,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What connections are encrypted with where the name that is asked for is a constant.
+/// TLS of connections with a constant server name.
 pub(super) fn fixed_encryption(
     connector: Arc<tls::Connector>,
     options: &ServerOptions,
@@ -25,7 +25,7 @@ pub(super) fn fixed_encryption(
     Encryption { connector, name, alpn: None, switch: Switch::new(true) }
 }
 
-/// What sections say of the connections to all servers of a backend, also to those that come later.
+/// Settings of sections for connections to all servers of a backend, including those added later.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Base {
     source: Option<ConnectSource>,
@@ -105,7 +105,7 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
     Ok((link, check_link))
 }
 
-/// What of a source changes with each connection.
+/// The parts of a source address that change with each connection.
 fn from(source: Option<&ConnectSource>) -> Link {
     Link {
         disguise: source.map(disguise).unwrap_or_default(),
@@ -124,7 +124,7 @@ fn disguise(source: &ConnectSource) -> Disguise {
     }
 }
 
-/// What connections to a server are encrypted with.
+/// TLS of the connections to a server.
 fn encryption(server: &Server) -> Option<Encryption> {
     let line = &server.options.tls;
     let connector = server.tls.clone().filter(|_| line.mentioned)?;
@@ -134,7 +134,7 @@ fn encryption(server: &Server) -> Option<Encryption> {
     Some(Encryption { connector, name, alpn: None, switch })
 }
 
-/// What its checks are encrypted with; by itself only one of the same service.
+/// TLS of its checks; implied by the server's only where both go to the same service.
 fn check_encryption(server: &Server, same: bool) -> Option<Encryption> {
     let line = &server.options.tls;
     let wanted = line.check.unwrap_or(line.enabled && same);
@@ -144,7 +144,7 @@ fn check_encryption(server: &Server, same: bool) -> Option<Encryption> {
     Some(Encryption { connector, name, alpn, switch: Switch::new(true) })
 }
 
-/// What is spoken with a server.
+/// HTTP versions of a server's connections.
 pub(super) fn speeches(options: &ServerOptions) -> Speeches {
     let line = &options.tls;
     let offered = line.options.alpn.as_deref().filter(|_| line.enabled).unwrap_or_default();
@@ -169,7 +169,7 @@ pub(super) fn speeches(options: &ServerOptions) -> Speeches {
     Speeches { usual, websocket, checks }
 }
 
-/// What is spoken where a line names a protocol, or offers some.
+/// The HTTP version that follows from a named protocol, or from ALPN.
 fn version(protocol: Option<Protocol>, offered: &[u8]) -> Version {
     match protocol {
         Some(Protocol::H2) => Version::H2,
@@ -230,7 +230,7 @@ fn announce(from: Announce, never_local: bool) -> settings::Announce {
 mod tests {
     use super::*;
 
-    /// What a server line with these options makes of its connections and of its checks' ones.
+    /// The options of connections and of checks for a server line with these options.
     fn of(options: &str) -> (Link, Link) {
         whole(&format!("server s 127.0.0.1:1 {options}"))
     }

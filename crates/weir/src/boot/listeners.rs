@@ -53,25 +53,25 @@ fn backlog(line: &BindOptions, front: &Front, global: &Global) -> u32 {
     queue.or(connections).unwrap_or(4096)
 }
 
-/// What a listener is asked to be beyond its own line.
+/// Options of a listener beyond its own line.
 #[derive(Clone, Default)]
 pub(super) struct Asked {
-    /// Clients that wait to be accepted.
+    /// Clients that may wait to be accepted.
     pub(super) backlog: u32,
-    /// Probes of silent clients.
+    /// Keep-alive probes to silent clients.
     pub(super) keep_alive: Option<KeepAlive>,
-    /// Connections end with a reset.
+    /// Whether connections end with a reset.
     pub(super) resets: bool,
-    /// Acknowledgements wait for answers.
+    /// Whether acknowledgements are delayed until a response.
     pub(super) patient: bool,
-    /// Sizes of the system's buffers.
+    /// Sizes of the system's socket buffers.
     pub(super) buffers: SystemBuffers,
-    /// Nobody else may listen on the address.
+    /// Whether no other socket may listen on the address.
     pub(super) exclusive: bool,
 }
 
 impl Asked {
-    /// What a frontend asks of the listener on a line.
+    /// The options from a frontend for a listener of a line.
     pub(super) fn of(line: &BindOptions, front: &Front, mode: Mode, global: &Global) -> Self {
         Self {
             backlog: backlog(line, front, global),
@@ -96,15 +96,15 @@ pub(crate) type Pool = HashMap<String, Vec<i32>>;
 pub(super) struct Opener {
     inherited: HashMap<i32, Handle>,
     namespaces: HashMap<String, Arc<Namespace>>,
-    /// What another process has handed over and nobody has asked for so far.
+    /// Sockets handed over by another process and not yet claimed.
     pool: Pool,
-    /// Listeners that are open, each with what it is known by.
+    /// Open listeners, each with its name for a handover.
     opened: Vec<(String, Handle)>,
     /// Sockets that are open and cannot be handed over.
     others: Vec<Handle>,
-    /// Who may have the ports so far.
+    /// Processes that may still own the ports.
     before: Predecessors,
-    /// Socket files that have not got their names yet.
+    /// Socket files that are still under their temporary names.
     files: SocketFiles,
 }
 
@@ -212,7 +212,7 @@ impl Opener {
         bind: &Bind,
         options: &sys::listen::Options,
     ) -> io::Result<(i32, Option<io::Error>)> {
-        // What cannot be changed later.
+        // Options that cannot change later.
         let (line, fixed) = (&bind.options, (options.v6_only, options.transparent));
         let name = format!(
             "{address} {:?} {:?} {fixed:?} {}",
@@ -250,7 +250,7 @@ impl Opener {
         Self { pool, before, ..Self::default() }
     }
 
-    /// What can be handed over to a later process.
+    /// Listeners to hand over to a later process.
     pub(super) fn handed(&self) -> Vec<admin::Handed> {
         let handed = |(name, handle): &(String, Handle)| admin::Handed {
             name: name.clone(),
@@ -264,7 +264,7 @@ impl Opener {
         self.pool.drain().flat_map(|(_, all)| all).for_each(sys::close);
     }
 
-    /// Closes all that it has opened, and leaves the ports to those who had them.
+    /// Closes all opened sockets, and leaves the ports to their previous owners.
     pub(super) fn give_up(mut self) {
         let mut before = std::mem::take(&mut self.before);
         drop(self.close());
@@ -352,7 +352,7 @@ fn whole(path: &Path, bind: &Bind) -> (PathBuf, bool) {
     (path, is_file)
 }
 
-/// What goes before the first byte of the connections to a line, whoever it belongs to.
+/// Headers and TLS in front of the first byte of the connections to a line.
 pub(super) fn preamble(bind: &Bind) -> Preamble {
     let expects = Expected {
         proxy: bind.options.accept_proxy,
@@ -362,14 +362,14 @@ pub(super) fn preamble(bind: &Bind) -> Preamble {
     Preamble { expects, tls: bind.tls.clone() }
 }
 
-/// HAProxy's words for a line that cannot be listened on.
+/// HAProxy's message for a line whose socket cannot be opened.
 pub(super) fn failure(owner: &str, bind: &Bind, error: &io::Error) -> String {
     let (place, why) = (&bind.place, reason(error));
     let joint = if UnixSocketError::is(error) { "" } else { "for " };
     format!("Binding [{}:{}] for {owner}: {why} {joint}[{}]", place.file, place.line, bind.written)
 }
 
-/// HAProxy's words for why a socket cannot be opened.
+/// HAProxy's reason why a socket cannot be opened.
 pub(super) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "cannot bind socket (Address already in use)".into(),
@@ -382,7 +382,7 @@ pub(super) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// What the system says, without its number.
+/// The system's error message, without its number.
 pub(crate) fn words(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()

@@ -128,7 +128,7 @@ impl Backing for BackingFile {
     }
 }
 
-/// What was there before goes to a file of its own.
+/// Creates the backing file of a ring; an earlier file that is not empty gets the suffix `.bak`.
 fn backing(path: &Path, size: usize) -> io::Result<BackingFile> {
     if std::fs::metadata(path).is_ok_and(|known| known.len() > 0) {
         let mut old = path.as_os_str().to_owned();

@@ -6,11 +6,11 @@ use std::io;
 use std::time::Duration;
 use sys::signal;
 
-/// How often a port is tried after those who have it were told to pause, and how long after each.
+/// Attempts to bind a port after its owners were sent the pause signal, and the delay after each.
 const TRIES: u32 = 100;
 const REST: Duration = Duration::from_millis(10);
 
-/// Those whose ports this process takes.
+/// Processes whose ports this process takes.
 #[derive(Default)]
 pub(super) struct Predecessors {
     pids: Vec<i32>,
@@ -22,7 +22,7 @@ impl Predecessors {
         Self { pids: options.old_pids.clone(), paused: false }
     }
 
-    /// Binds a port. If it is in use, those who may have it are told to pause (SIGTTOU).
+    /// Binds a port. If it is in use, its possible owners are sent the pause signal (SIGTTOU).
     ///
     /// # Errors
     /// As the system says; the port is in use by somebody else.

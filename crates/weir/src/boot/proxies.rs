@@ -120,7 +120,7 @@ fn timeouts(from: &model::Proxy) -> settings::Timeouts {
     }
 }
 
-/// What a word of the configuration stands for on the wire.
+/// Bytes on the wire of a word of the configuration.
 pub(super) fn content(word: &str) -> Vec<u8> {
     sample::word::to_bytes(word).into_owned()
 }
@@ -519,7 +519,7 @@ pub(super) fn resolvers(sections: &[model::Resolvers]) -> Vec<settings::Resolver
     sections.iter().map(section).collect()
 }
 
-/// What a name server's line says of connections.
+/// Connection options of a name server's line.
 fn streams(from: &model::NameServer, options: &model::ServerOptions) -> settings::Streams {
     let source = options.link.source.as_ref();
     let encryption = from.tls.clone().map(|connector| link::fixed_encryption(connector, options));
@@ -534,7 +534,7 @@ fn streams(from: &model::NameServer, options: &model::ServerOptions) -> settings
     }
 }
 
-/// What `addr` and `port` say holds for agents too, unless they have their own.
+/// The agent; it uses the address and port of `addr` and `port` unless it has its own.
 fn agent(check: &model::Check) -> Option<settings::Agent> {
     let from = &check.agent;
     let (ip, port) = (from.addr.or(check.addr), from.port.or(check.port)?);

@@ -96,14 +96,15 @@ pub(super) struct Prepared {
     opener: Opener,
 }
 
-/// What a process that serves is to others.
+/// Relation of a serving process to its service manager and its master.
 #[derive(Default)]
 pub(super) struct Place {
-    /// Who wants to know that it serves.
+    /// Service manager to notify once the process serves.
     pub(super) manager: Option<ServiceManager>,
-    /// The pair over which a master takes it, and where the master hears that it serves.
+    /// The descriptor of the master's connections to this process, and the pipe to notify the
+    /// master.
     pub(super) master: Option<(i32, i32)>,
-    /// It says nothing of where it listens.
+    /// Whether the addresses of the listeners are not printed.
     pub(super) silent: bool,
 }
 
@@ -130,7 +131,7 @@ impl Prepared {
         let mut errors = Vec::new();
         limits::proxies(&mut model, options);
         if options.no_reuse_port && !model.global.process.noreuseport {
-            // What the file says itself has been told with its lines.
+            // The parser has already reported the lines of the file.
             for bind in model.proxies.iter().flat_map(|proxy| proxy.sharded()) {
                 let (pid, line) = (std::process::id(), &bind.written);
                 complain(&format!(
@@ -221,8 +222,8 @@ impl Prepared {
             return fail(&format!("[haproxy.main()] {error}"));
         }
         if let Some((channel, _)) = place.master {
-            // Nobody could reach a worker whose master is gone, and the next one could share its
-            // ports. Where the system does not know it, it goes on.
+            // A worker without its master is out of reach, and the next worker could share its
+            // ports. Where the system lacks this signal, the worker goes on.
             let _ = sys::process::die_with_parent();
             let console = console::to_master(channel);
             self.runtime.sockets.push(console.socket.clone());
@@ -284,7 +285,7 @@ fn namespaces(model: &Model, opener: &mut Opener) -> io::Result<()> {
 fn exit_code() -> ExitCode {
     let number = signals::STOPPED_BY.load(Ordering::Relaxed);
     if number == sys::signal::INT || number == sys::signal::TERM {
-        // As HAProxy: whoever waits sees that the signal has ended the process.
+        // As HAProxy: a waiting parent sees that the signal has ended the process.
         let _ = sys::signal::restore(number);
         let _ = sys::signal::send(std::process::id() as i32, number);
     }
@@ -508,7 +509,8 @@ fn serve(
             let run = move || employ(index, shared, plan, clock_correction);
             builder.spawn_scoped(scope, run).unwrap_or_else(|error| give_up(index, &error));
         }
-        // The first worker is this thread: with `nbthread 1` nobody shares its descriptors.
+        // The first worker is this thread: with `nbthread 1` it shares its descriptors with no
+        // other.
         employ(0, shared, plan, clock_correction);
     });
     Ok(())
@@ -529,7 +531,7 @@ fn thread_settings(model: &Model) -> reactor::thread::Settings {
     reactor::thread::Settings { scheduler, busy_polling: tune.busy_polling }
 }
 
-/// What all workers are started from.
+/// Settings from which all workers start.
 struct Plan {
     settings: reactor::thread::Settings,
     events: usize,
@@ -540,7 +542,7 @@ struct Plan {
     runtime: Arc<admin::Settings>,
     console: Vec<Console>,
     manager: Option<Arc<ServiceManager>>,
-    /// Where a master hears that all workers run.
+    /// Descriptor that notifies the master once all workers run.
     master: Option<i32>,
     ready: Barrier,
 }
@@ -652,7 +654,7 @@ fn report_panics() {
     }));
 }
 
-/// What peers are told that speak HTTP/2.
+/// HTTP/2 settings announced to peers, and limits on their frames.
 fn http2(global: &Global) -> Http2 {
     let (own, usual) = (&global.tune.h2, Http2::default());
     let buffer = global.tune.bufsize.unwrap_or(BUFFER_SIZE as u32);

@@ -1,7 +1,7 @@
-//! Listening sockets of a process that serves already, asked for over its runtime socket (`-x`). Never
-//! binds one.
+//! Listening sockets of a process that serves already, requested over its runtime socket (`-x`).
+//! Never binds one.
 //!
-//! The format is told where the other side is: `admin`, `_getsocks`.
+//! The other side documents the format: `admin`, `_getsocks`.
 
 use super::listeners::Pool;
 use std::io;
@@ -13,7 +13,7 @@ const PATIENCE: u32 = 5_000;
 /// Bytes of a message: more than the names of all its sockets.
 const MESSAGE: usize = 64 * 1024;
 
-/// What the process behind a runtime socket listens on.
+/// The listening sockets of the process behind a runtime socket.
 ///
 /// # Errors
 /// It is not there, is silent, or does not hand over anything.

@@ -104,7 +104,7 @@ pub(super) fn configuration() -> String {
     page.finish()
 }
 
-/// What a keyword does, and on which sides of a proxy if not on both.
+/// The description of a keyword, with the sides of a proxy that it applies to if not both.
 fn text(keyword: &KeywordDoc) -> String {
     let side = match (keyword.class, keyword.in_frontends, keyword.in_backends) {
         ("global" | "bind" | "server", ..) | (_, true, true) => "",

@@ -1,5 +1,5 @@
-//! What a master knows of itself and its processes, also as text: it is told to the program that it
-//! becomes.
+//! State of a master and its processes, also as text, which the program receives when the master
+//! re-executes itself.
 
 use super::delivery;
 use admin::master::{Kind, Process};
@@ -45,9 +45,10 @@ impl Child {
 /// All that outlives a reload.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
-    /// The program's file, as it was found first: what stands there later is run by reloads.
+    /// Path of the program's file as found at the start: reloads run the file that is there by
+    /// then.
     program: PathBuf,
-    /// The directory that the command line is to be understood in.
+    /// The directory that relative paths of the command line refer to.
     directory: PathBuf,
     /// When the master was started, in seconds since 1970.
     pub(crate) started: u64,

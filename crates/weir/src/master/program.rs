@@ -80,7 +80,8 @@ fn is_there(name: &str) -> bool {
 
 /// Becomes the program; comes back with the reason why not.
 fn become_it(program: &Program, model: &Model) -> io::Error {
-    // What the configuration has changed, and what it has not.
+    // The environment that the configuration leaves, with the `HAPROXY_*` variables of this
+    // process.
     let own = |(name, value): (&str, &str)| (OsString::from(name), OsString::from(value));
     let ours = |(name, _): &(OsString, OsString)| {
         name.to_str().is_some_and(|name| name.starts_with("HAPROXY_"))
