@@ -1,4 +1,4 @@
-//! The data plane: listeners, client connections, transactions, and the start of it all.
+//! The data plane: listeners, client connections, transactions, and the start of a process.
 //!
 //! A folder is a room, and imports between rooms run in one direction. From the bottom: `upstream`
 //! (the way to a server), [`transaction`] (the life of a request), [`frontend`] (clients),

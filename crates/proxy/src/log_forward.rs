@@ -1,5 +1,5 @@
-//! `log-forward` sections (configuration manual, section 3.10): log messages of others, received
-//! and sent on.
+//! `log-forward` sections (configuration manual, section 3.10): log messages are received from
+//! senders and forwarded to log targets.
 //!
 //! A section runs on one thread: its connections count against one limit, and its messages keep
 //! their order.
@@ -23,9 +23,9 @@ mod message;
 #[cfg(test)]
 mod tests;
 
-/// How soon a listener that ran out of descriptors looks again, in milliseconds.
+/// Delay after which a listener that ran out of descriptors tries again, in milliseconds.
 const RETRY_MS: u32 = 100;
-/// Datagrams taken before others have their turn.
+/// Datagrams received in a row before the task yields.
 const BUDGET: usize = 64;
 /// The longest datagram.
 const DATAGRAM: usize = 65_536;
@@ -49,7 +49,7 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     }
 }
 
-/// A listener, and how many have come to it.
+/// A listener of a section, and its connection counters.
 #[derive(Clone)]
 struct Host {
     section: Arc<LogForward>,
@@ -57,7 +57,7 @@ struct Host {
     clients: Clients,
 }
 
-/// Connections: those of the section, and of them those of the line.
+/// Counters of connections: of the section, and of this `bind` line.
 #[derive(Clone)]
 struct Clients {
     section: Rc<Cell<u32>>,
@@ -65,7 +65,7 @@ struct Clients {
 }
 
 impl Host {
-    /// Whether it has as many connections as it may.
+    /// Whether the section or the line has reached its limit of connections.
     fn is_full(&self) -> bool {
         let reached = |most: u32, now: &Cell<u32>| most > 0 && now.get() >= most;
         reached(self.section.maxconn, &self.clients.section)
@@ -90,12 +90,12 @@ async fn accept(worker: Rc<Worker>, host: Host) {
         };
         thread.scheduler().wait(deadline).await;
     }
-    // As HAProxy does, those who had come before the stop are heard as long as they stay.
+    // As in HAProxy, connections that were in the backlog before the stop are still served.
     listener.pause();
     while !host.is_full() && matches!(accept_one(&worker, &host, &listener), Ok(true)) {}
 }
 
-/// `Ok(false)`: nobody waits.
+/// Accepts one connection. `Ok(false)`: the backlog is empty.
 fn accept_one(worker: &Rc<Worker>, host: &Host, listener: &Listener) -> io::Result<bool> {
     match listener.accept() {
         Ok((socket, _)) => {
@@ -117,8 +117,8 @@ fn accept_one(worker: &Rc<Worker>, host: &Host, listener: &Listener) -> io::Resu
     }
 }
 
-/// A connection's place among those allowed, and among all of the process, which ends with the
-/// last.
+/// A connection's share in the counters of its section, its line and the process; dropping it
+/// decrements them.
 struct Place {
     worker: Rc<Worker>,
     clients: Clients,
@@ -147,8 +147,8 @@ impl Drop for Place {
     }
 }
 
-/// One connection: forwards its messages until it ends, is silent for too long, or says something
-/// that is no message.
+/// Serves one connection: forwards its messages until the sender closes, is idle for too long, or
+/// sends bytes that are no message.
 async fn listen(worker: Rc<Worker>, host: Host, socket: Socket, _place: Place) {
     let section = host.section;
     let opened = preamble::open(&worker, socket, &host.bind.preamble, section.client_ms).await;
@@ -172,7 +172,8 @@ async fn listen(worker: Rc<Worker>, host: Host, socket: Socket, _place: Place) {
     }
 }
 
-/// Waits for more; 0 at the end. `None`: it is silent for too long, or broken.
+/// Waits for more bytes; 0 at the end of the stream. `None`: the idle timeout expired, or the
+/// connection failed.
 async fn receive(
     worker: &Worker,
     transport: &Transport,
@@ -200,7 +201,7 @@ async fn receive(
     }
 }
 
-/// Datagrams, one message each.
+/// Receives datagrams, one message each.
 async fn hear(worker: Rc<Worker>, section: Arc<LogForward>, handle: Handle) {
     let socket = Socket::adopt(&worker.thread, handle);
     socket.assign_to_current_task();
@@ -214,7 +215,7 @@ async fn hear(worker: Rc<Worker>, section: Arc<LogForward>, handle: Handle) {
                     forward(&worker, &section, &buffer[..count]);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // An error of an earlier answer tells nothing about what comes.
+                // A pending ICMP error concerns an earlier datagram; the next datagram may be good.
                 Err(_) => taken += 1,
             }
         }
@@ -227,7 +228,7 @@ async fn hear(worker: Rc<Worker>, section: Arc<LogForward>, handle: Handle) {
     }
 }
 
-/// Sends one message to all targets that want it.
+/// Sends one message to all targets whose level and sampling select it.
 fn forward(worker: &Worker, section: &LogForward, bytes: &[u8]) {
     let message = Message::parse(bytes);
     if message.is_empty() {
@@ -259,7 +260,7 @@ fn forward(worker: &Worker, section: &LogForward, bytes: &[u8]) {
 }
 
 impl Message<'_> {
-    /// The envelope that loses least of what came.
+    /// The envelope of the same format as the received message, so that the least is lost.
     fn usual(&self) -> LogTransport {
         self.kept().unwrap_or(match self.priority {
             Some(_) => LogTransport::Priority,

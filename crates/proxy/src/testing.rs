@@ -1,9 +1,8 @@
 //! A small world for tests: workers on real sockets inside one test, scripted origins, a log
 //! target.
 //!
-//! Nothing here waits for luck: a test turns its threads until what it expects has happened, and
-//! fails when that takes longer than [`PATIENCE`]. Origins are threads of their own, so they may
-//! block.
+//! Tests do not sleep: a test turns its threads until what it expects has happened, and fails when
+//! that takes longer than [`PATIENCE`]. Origins are threads of their own, so they may block.
 #![allow(dead_code, reason = "a tool box for all tests of the crate")]
 
 use balance::{Algorithm, ServerSettings};
@@ -23,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How long anything may take that does not depend on a timeout of the test.
+/// The longest wait for an event that does not depend on a timeout of the test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Running workers, all turned by the test's own thread.
@@ -40,7 +39,7 @@ impl World {
         Self::with(process(1), proxies)
     }
 
-    /// As many workers as `process` says.
+    /// A world with the settings `process` and as many workers as they have threads.
     pub(crate) fn with(process: Process, mut proxies: Vec<Proxy>) -> Self {
         let log = UdpSocket::bind("127.0.0.1:0").unwrap();
         log.set_nonblocking(true).unwrap();
@@ -62,7 +61,7 @@ impl World {
         }
     }
 
-    /// Turns until `done`; `what` says what did not happen if it does not.
+    /// Turns until `done` holds; `what` names the event in the panic if it does not.
     pub(crate) fn until(&self, what: &str, mut done: impl FnMut() -> bool) {
         let now = || self.workers[0].thread.nanos();
         let end = now() + PATIENCE.as_nanos() as u64;
@@ -72,15 +71,16 @@ impl World {
         }
     }
 
-    /// Turns until a script of a client has ended, and gives what it gives.
+    /// Runs the script of a client in a thread, turns until it ends, and returns its result.
     pub(crate) fn play<T: Send + 'static>(&self, script: impl FnOnce() -> T + Send + 'static) -> T {
         let client = std::thread::spawn(script);
         self.until("the client's script ends", || client.is_finished());
         client.join().unwrap()
     }
 
-    /// Closes a server's end of a connection as soon as `when`, which is asked behind each task of
-    /// this class: before what these have sent leaves at the end of the round.
+    /// Closes a server's end of a connection as soon as `when` holds. The condition is checked
+    /// after each task of this class: before the bytes that the task wrote are flushed at the end
+    /// of the round.
     pub(crate) fn close_within_turn(
         &self,
         (class, end): (Class, TcpStream),
@@ -105,7 +105,7 @@ impl World {
         seen.clone()
     }
 
-    /// Turns until a line has been logged that contains `part`, and gives it.
+    /// Turns until a line that contains `part` has been logged, and returns it.
     pub(crate) fn line(&self, part: &str) -> String {
         let find = || self.lines().into_iter().find(|line| line.contains(part));
         self.until(&format!("a line with {part:?} is logged"), || find().is_some());
@@ -296,8 +296,8 @@ fn bound() -> (Handle, SocketAddr) {
     (Handle(number), address)
 }
 
-/// An address on which nobody listens: it is that of a client, so that no other test can be given
-/// it, as long as the process lives.
+/// An address without a listener: a client's socket is bound to it, so that no other test gets it
+/// as long as the process lives.
 pub(crate) fn nobody() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -351,7 +351,7 @@ impl Origin {
         })
     }
 
-    /// Sends back what it receives until the peer has said all.
+    /// Sends back the bytes that it receives until the peer ends its stream.
     pub(crate) fn echo() -> Self {
         Self::new(|mut stream, _| {
             let mut buffer = [0; 4096];
@@ -363,7 +363,7 @@ impl Origin {
         })
     }
 
-    /// Takes connections and says nothing until the peer closes.
+    /// Accepts connections and sends nothing until the peer closes.
     pub(crate) fn silent() -> Self {
         Self::new(|mut stream, _| drop(std::io::copy(&mut stream, &mut std::io::sink())))
     }
@@ -377,12 +377,12 @@ impl Origin {
 impl Drop for Origin {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        // Rouses the accepting thread; it has ended already if nobody listens.
+        // Wakes the accepting thread; it has ended already if the connect fails.
         let _ = TcpStream::connect(self.address);
     }
 }
 
-/// Reads up to and including an empty line; what was read.
+/// Reads up to and including an empty line; returns the bytes read.
 pub(crate) fn read_head(stream: &mut TcpStream) -> Vec<u8> {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count == 1) {
@@ -398,8 +398,8 @@ pub(crate) fn client(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Closes a connection with a reset, which the system sends when something received was not read:
-/// waits for that something.
+/// Closes a connection with a reset. The system sends one when received bytes were not read, so
+/// this waits for a byte first.
 pub(crate) fn reset(stream: TcpStream) {
     stream.peek(&mut [0]).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Tests that need whole workers: what the crates below do once a process runs.
+//! Tests that need whole workers: the behaviour of the crates below in a running process.
 
 mod accounting;
 mod bandwidth;

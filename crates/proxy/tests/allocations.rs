@@ -1,5 +1,4 @@
 //! In steady state a keep-alive request allocates nothing: held with a counting allocator.
-//! Never measures time.
 
 use engine::state::services::NoServices;
 use reactor::os::Os;

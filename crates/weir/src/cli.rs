@@ -35,7 +35,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Whether no further word matters.
+    /// Whether further words are ignored.
     fn is_complete(&self) -> bool {
         matches!(self, Self::Version | Self::BuildOptions | Self::MemoryHelp | Self::Generate(_))
     }
@@ -126,7 +126,7 @@ pub(crate) struct Options {
     pub(crate) notes: Vec<String>,
 }
 
-/// Why a command line was refused. The exit status is 1.
+/// Reason why a command line was refused. The exit status is 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum UsageError {
     /// Neither a flag nor a value, or no configuration at all: show [`usage`].
@@ -281,7 +281,7 @@ fn find(word: &OsStr) -> Option<&'static Flag> {
     candidates.max_by_key(|flag| flag.name.len())
 }
 
-/// Settles what depends on several flags.
+/// Resolves options that depend on several flags.
 fn finish(mut options: Options) -> Result<Options, UsageError> {
     let needs_sources = !matches!(options.action, Action::Condition(_));
     if needs_sources && options.sources.is_empty() {
@@ -319,7 +319,7 @@ fn listing(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageErro
     Ok(())
 }
 
-/// A condition is not undone by a later `-c`.
+/// A later `-c` does not replace a condition.
 fn action(options: &mut Options, action: Action) -> Result<(), UsageError> {
     if !matches!(options.action, Action::Condition(_)) {
         options.action = action;
@@ -385,7 +385,7 @@ fn farewell(
         if word.as_encoded_bytes().first() == Some(&b'-') {
             break;
         }
-        // As the system counts them: 0 and below would stand for groups, or for everybody.
+        // Ids as in kill(2): 0 and below would address groups, or all processes.
         let pid = word.to_str().and_then(|text| text.parse().ok()).filter(|pid: &i32| *pid > 0);
         options.old_pids.push(pid.ok_or_else(|| words.bad("a process id", word))?);
         words.rest.next();

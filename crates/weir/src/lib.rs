@@ -57,14 +57,15 @@ fn act(options: Options) -> ExitCode {
         Action::Condition(text) => condition(text),
         Action::Check => load(options, None),
         Action::Run => {
-            // One that comes too early must not end a master that is not there yet.
+            // A signal that arrives too early must not end a master that is not ready yet.
             let leading = lead(&options, directory);
             load(options, leading)
         }
     }
 }
 
-/// Sets a variable that the configuration and programs find (configuration manual, section 2.3).
+/// Sets an environment variable of the configuration and of programs (configuration manual, section
+/// 2.3).
 fn tell(name: &str, value: &str) {
     if !stdx::is_ignored("env-var", name) {
         sys::fork::set_variable(name, value);
@@ -72,12 +73,12 @@ fn tell(name: &str, value: &str) {
 }
 
 fn say(text: &str) -> ExitCode {
-    // A reader that went away early is no error of ours.
+    // A reader that closed early is no error here.
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
 
-/// Whether somebody depends on this process, so that it must not wait for a reader.
+/// Whether clients depend on this process, so that it must not wait for a reader.
 static SERVES: AtomicBool = AtomicBool::new(false);
 /// How long a process that serves waits for a reader of its standard error output.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -206,7 +207,7 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
     let in_file = |model: &config::Model| model.global.process.master_worker;
     let leads = options.master || loaded.model.as_ref().is_some_and(in_file);
     if leading.as_ref().is_some_and(|leading| leading.again) && is_empty(&loaded, verdict) {
-        // Such as a file that is being written: what serves goes on.
+        // For example a file that is being written: the serving process goes on.
         return give_up(leading, &options, &(said + &nothing_to_serve(pid)), 1);
     }
     match (loaded.model, verdict, leading) {
@@ -222,7 +223,7 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
     }
 }
 
-/// Whether the command line or the configuration wants no messages; -V reverts both.
+/// Whether the command line or the configuration asks for quiet mode; -V reverts both.
 fn is_quiet(options: &Options, loaded: &mut config::Loaded) -> bool {
     if let Some(model) = loaded.model.as_mut().filter(|_| options.verbose) {
         model.global.process.quiet = false;
@@ -240,13 +241,13 @@ fn show(options: &Options, loaded: &config::Loaded) {
     }
 }
 
-/// Whether a configuration gives a master nothing to do.
+/// Whether a configuration has neither listeners nor programs for a master.
 fn is_empty(loaded: &config::Loaded, verdict: Verdict) -> bool {
     let idle = |model: &config::Model| model.programs.is_empty();
     verdict == Verdict::NoListener && loaded.model.as_ref().is_some_and(idle)
 }
 
-/// Says that a reload is refused; the line.
+/// Prints that a reload is refused, and returns the line.
 fn nothing_to_serve(pid: u32) -> String {
     let text = "No enabled listener found, the configuration before stays in force.";
     let alert = format!("[ALERT]    ({pid}) : {text}\n");
@@ -261,7 +262,7 @@ fn conclude(verdict: Verdict, warnings: usize, quiet: bool) {
     say(&format!("{warned}{message}\n"));
 }
 
-/// The texts of all files, or what was said instead.
+/// The texts of all files, or the messages about unreadable ones.
 fn sources(
     options: &Options,
     files: &Watched,
@@ -279,7 +280,7 @@ fn sources(
     }
 }
 
-/// Says which files cannot be read; what was said, without colours.
+/// Prints which files cannot be read, and returns the messages without colours.
 fn unread(errors: &[config::Diagnostic], style: Style) -> String {
     let pid = std::process::id();
     errors.iter().for_each(|error| complain(&config::one(error, pid, style)));

@@ -1,4 +1,4 @@
-//! The master: it watches over the processes that serve, and becomes itself anew to read a changed
+//! The master: watches over the serving processes, and executes itself again to read a changed
 //! configuration (management.txt, sections 3, 4 and 9.4).
 //!
 //! Reading order: [`record`] is what it knows, and what it tells itself across a reload; [`watch`]
@@ -13,8 +13,8 @@ pub(crate) mod watch;
 
 use sys::signal;
 
-/// The signals that a master acts on. They wait while it is not one: between two configurations,
-/// and before it has begun.
+/// The signals that a master acts on. They stay pending while the process is not watching: between
+/// two configurations, and before the start.
 pub(crate) const SIGNALS: [i32; 8] = [
     signal::USR1,
     signal::USR2,

@@ -10,10 +10,10 @@ const LARGE: usize = 8 << 20;
 /// Nanoseconds of silence before the first line about a configuration, and between two.
 const SPAN: u64 = 300_000_000;
 
-/// The real files; standard error shows how far they are, if it is a terminal.
+/// The real files; progress is shown on standard error, if it is a terminal.
 pub(crate) struct Watched {
     terminal: bool,
-    /// When something was shown last, or when all began.
+    /// Time of the last output, or of the start.
     last: AtomicU64,
     shown: AtomicBool,
 }
@@ -28,7 +28,7 @@ impl Watched {
         }
     }
 
-    /// Shows `text` in place of what was shown before.
+    /// Shows `text` in place of the previous text.
     fn show(&self, text: &str) {
         self.last.store(sys::clock::monotonic(), Relaxed);
         self.shown.store(true, Relaxed);
@@ -36,7 +36,7 @@ impl Watched {
     }
 }
 
-/// Leaves a clean line.
+/// Clears the line.
 impl Drop for Watched {
     fn drop(&mut self) {
         if self.shown.load(Relaxed) {
@@ -45,7 +45,7 @@ impl Drop for Watched {
     }
 }
 
-/// A file's name for a terminal, and what is to be said of it.
+/// A file's name for a terminal, and the text to show.
 fn line(name: &str, rest: &str) -> String {
     let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     let tail: String = name.chars().rev().take(40).collect();

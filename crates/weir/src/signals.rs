@@ -29,12 +29,13 @@ pub(crate) fn prepare(debug: bool) -> std::io::Result<Handle> {
     signal::listen(&noted).map(Handle)
 }
 
-/// How a soft stop goes.
+/// Times of a soft stop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stop {
-    /// From the signal to its begin, in milliseconds (`grace`).
+    /// Delay from the signal to its start, in milliseconds (`grace`).
     pub(crate) grace: u32,
-    /// From its begin until what still runs is cut off, in milliseconds (`hard-stop-after`).
+    /// Time from its start until remaining connections are cut off, in milliseconds
+    /// (`hard-stop-after`).
     pub(crate) hard_after: Option<u32>,
 }
 
@@ -55,7 +56,7 @@ const RAISED: [i32; 7] = [
 /// Sends this process a signal on behalf of its master.
 ///
 /// # Errors
-/// A master does not send such a signal.
+/// The number is no signal that a master sends.
 pub(crate) fn raise(number: i32) -> std::io::Result<()> {
     match RAISED.contains(&number) {
         true => signal::send(std::process::id() as i32, number),

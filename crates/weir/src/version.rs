@@ -96,7 +96,7 @@ pub(crate) fn services() -> Vec<&'static str> {
 pub(crate) fn long(features: &[Feature], services: &[&str]) -> String {
     let mut text = short();
     let words: Vec<String> = features.iter().map(word).collect();
-    // It is linked statically: what it was built with is what it runs on.
+    // The library is linked statically: build and run time versions are the same.
     let library = tls::library();
     let regex = sample::regex::version();
     let algorithms = algorithms();

@@ -1,6 +1,6 @@
-//! Log lines on their way out: filter, envelope, datagram.
+//! Log lines on their way out: level filter, syslog header, datagram.
 //!
-//! Envelopes are those of the manual's `log` keyword (section 4.2); every message ends with a
+//! Syslog headers are those of the manual's `log` keyword (section 4.2); every message ends with a
 //! newline.
 
 use engine::state::worker::Worker;
@@ -29,12 +29,12 @@ pub mod level {
     pub const DEBUG: u8 = 7;
 }
 
-/// Sends one message to all targets that want it.
+/// Sends one message to all targets that accept its level.
 pub fn send(worker: &Worker, logs: &Logs, level: u8, message: &[u8]) {
     send_structured(worker, logs, level, b"-", message);
 }
 
-/// As [`send`], with the structured data that RFC 5424 envelopes carry (`-` for none).
+/// As [`send`], with the structured data of RFC 5424 headers (`-` for none).
 pub fn send_structured(worker: &Worker, logs: &Logs, level: u8, data: &[u8], message: &[u8]) {
     let targets = logs.targets.iter().enumerate();
     for (index, target) in targets.filter(|(_, target)| level <= target.level) {
@@ -53,8 +53,8 @@ pub fn send_structured(worker: &Worker, logs: &Logs, level: u8, data: &[u8], mes
     }
 }
 
-/// A message that would end before its end: receivers take what follows a line feed or a NUL for
-/// another message, or for nothing.
+/// The message on one line, with line feeds and NULs escaped: receivers take bytes behind a line
+/// feed or a NUL for another message, or drop them.
 #[cold]
 fn on_one_line(message: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(message.len() + 8);
@@ -68,7 +68,7 @@ fn on_one_line(message: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The envelope of a target that is a ring.
+/// The syslog header of a target that is a ring.
 pub fn ring_of(worker: &Worker, target: &LogTarget) -> Option<LogTransport> {
     match target.address {
         LogAddress::Ring(index) => Some(worker.shared.rings.get(index)?.settings.transport),
@@ -84,7 +84,7 @@ pub fn deliver(
     text: &[u8],
     line: &mut Vec<u8>,
 ) {
-    // The line feed comes on top of what fits.
+    // The line feed is added to the longest message.
     let room = target.max_len.saturating_sub(line.len());
     line.extend_from_slice(&text[..text.len().min(room)]);
     line.truncate(target.max_len);
@@ -108,8 +108,8 @@ pub fn deliver(
     }
 }
 
-/// Alerts of a target that cannot be reached, once in the life of a process, in HAProxy's words.
-/// One without room for a line is no reason.
+/// Prints an alert about a target that cannot be reached, once per process, in HAProxy's words. A
+/// target without room for a line is no cause.
 #[cold]
 fn report_failure(worker: &Worker, index: usize, error: &std::io::Error) {
     let full = error.kind() == std::io::ErrorKind::WouldBlock;
@@ -123,8 +123,8 @@ fn report_failure(worker: &Worker, index: usize, error: &std::io::Error) {
     complain(worker, "[ALERT]", &text);
 }
 
-/// Hands a line to a sink by name, a ring or a standard stream, as something that no section has
-/// to say. What there is no sink for is dropped. `false`: there was no room for it.
+/// Writes a line to a sink by name, a ring or a standard stream, for messages outside any section.
+/// A line without a sink is dropped. `false`: the sink has no room for it.
 pub fn tell(worker: &Worker, sink: &str, text: &[u8]) -> bool {
     let mut line = worker.take_scratch();
     let ring = worker.shared.rings.iter().find(|ring| *ring.settings.name == *sink);
@@ -147,8 +147,8 @@ pub fn tell(worker: &Worker, sink: &str, text: &[u8]) -> bool {
     found_room
 }
 
-/// Writes a message to the standard error output, unless the process is quiet. A message that finds
-/// no room there is counted as a dropped log line.
+/// Writes a message to the standard error output, unless the process is quiet. A message without
+/// room there is counted as a dropped log line.
 pub fn complain(worker: &Worker, label: &str, text: &str) {
     let settings = &worker.shared.settings;
     if settings.quiet {

@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Tells the operators of a proxy by mail, if they want mails of this level.
+/// Mails a message to the operators of a proxy, if they receive mails of this level.
 pub fn tell(worker: &Worker, proxy: &Proxy, level: u8, text: &str) {
     let Some(mail) = proxy.settings.mail.as_ref().filter(|mail| level <= mail.level) else {
         return;
@@ -34,7 +34,7 @@ pub fn tell(worker: &Worker, proxy: &Proxy, level: u8, text: &str) {
     }
 }
 
-/// Sends what waits for one mailer.
+/// Sends the queued mails of one mailer.
 async fn empty(worker: Rc<Worker>, proxy: Arc<Proxy>, to: SocketAddr) {
     let Some(mail) = &proxy.settings.mail else { return };
     let place = mail.mailers.iter().position(|mailer| *mailer == to);
@@ -45,12 +45,12 @@ async fn empty(worker: Rc<Worker>, proxy: Arc<Proxy>, to: SocketAddr) {
     }
 }
 
-/// Why a mail was not sent.
+/// Cause of a mail that was not sent.
 #[derive(Debug)]
 enum Failure {
     /// The connection.
     Trouble,
-    /// The mailer has said something else than it should.
+    /// The mailer sent an unexpected reply.
     Refused,
 }
 
@@ -60,7 +60,7 @@ impl From<Trouble> for Failure {
     }
 }
 
-/// One conversation (RFC 5321, the least of it).
+/// One SMTP conversation (RFC 5321, its minimum).
 async fn send(worker: &Rc<Worker>, mail: &Mail, to: SocketAddr, text: &str) -> Result<(), Failure> {
     let mut line = Line::new(worker, mail.timeout_ms, None);
     line.connect(&Address::Inet(to), true).await?;
@@ -95,7 +95,7 @@ pub fn letter(mail: &Mail, text: &str, date: Date) -> String {
     )
 }
 
-/// Waits for a whole reply, which may have many lines, and looks at its code.
+/// Waits for a whole reply, which may have many lines, and checks its code.
 async fn hear(line: &mut Line, code: &str) -> Result<(), Failure> {
     loop {
         line.read()?;
@@ -113,7 +113,7 @@ async fn hear(line: &mut Line, code: &str) -> Result<(), Failure> {
     }
 }
 
-/// The code of a reply, once its last line has come: that without a hyphen after the code.
+/// The code of a reply, once its last line has arrived: the line without a hyphen behind the code.
 pub fn reply(bytes: &[u8]) -> Option<&[u8]> {
     let mut rest = bytes;
     loop {

@@ -9,7 +9,7 @@ use std::io::{self, IoSlice};
 use std::rc::Rc;
 use transport::socket::Transport;
 
-/// How soon a server that could not be reached is tried again, in milliseconds.
+/// Delay before another attempt to connect to a server, in milliseconds.
 const RETRY_MS: u32 = 1_000;
 /// Bytes sent in one go, at least one message.
 const BATCH: usize = 16 * 1024;
@@ -47,7 +47,7 @@ async fn serve(worker: Rc<Worker>, ring: usize, server: usize) {
     }
 }
 
-/// One connection: sends what there is, and what comes, until it breaks.
+/// One connection: sends the messages of the ring, old and new, until it breaks.
 async fn pour(
     worker: &Rc<Worker>,
     server: &RingServer,
@@ -93,7 +93,7 @@ async fn pour(
     }
 }
 
-/// Reads and forgets what the server says; whether it has closed its side.
+/// Reads and drops the bytes of the server; whether it has closed its side.
 fn has_closed(socket: &Transport) -> io::Result<bool> {
     let mut waste = [0; 512];
     loop {
@@ -135,7 +135,7 @@ async fn send(
     }
 }
 
-/// Waits until the system has taken what was sent: before, it is not on its way.
+/// Waits until the system has taken the sent bytes.
 async fn leave(worker: &Worker, socket: &Transport, span: Option<u32>) -> io::Result<()> {
     let deadline = span.map(|span| worker.thread.tick().plus_ms(span));
     while !socket.socket().is_flushed() {

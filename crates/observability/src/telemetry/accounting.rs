@@ -27,7 +27,7 @@ use transport::stats::counters::{Block, Event, Metric};
 use transport::stats::latency::Span;
 use transport::stats::transaction_log::{Cause, Journal, Phase};
 
-/// The request's head has been understood.
+/// Records and counts a request whose head was parsed.
 pub fn request_received(tx: &mut Transaction) {
     trace::at(tx, &trace::REQUEST);
     flight_recorder::begin(tx);
@@ -54,7 +54,7 @@ pub fn request_received(tx: &mut Transaction) {
     capture_cookie(tx, Side::Request);
 }
 
-/// Counts a request of the frontend and of the process.
+/// Counts a request on the frontend and on the process.
 fn count_request(tx: &mut Transaction) {
     let (worker, proxy) = (&tx.worker, &tx.client.proxy);
     let second = worker.second();
@@ -92,7 +92,7 @@ fn capture(tx: &mut Transaction, side: Side) {
     }
 }
 
-/// `capture cookie`: the first one whose `name=value` begins as asked.
+/// `capture cookie`: captures the first cookie whose `name=value` has the configured prefix.
 fn capture_cookie(tx: &mut Transaction, side: Side) {
     let Some((prefix, limit)) = &tx.client.proxy.settings.captured_cookie else { return };
     let (space, record) = (&tx.space, &mut tx.notes.record);
@@ -111,7 +111,7 @@ fn capture_cookie(tx: &mut Transaction, side: Side) {
     }
 }
 
-/// The request belongs to a backend from now on.
+/// Assigns the transaction to a backend.
 pub fn enter_backend(tx: &mut Transaction, proxy: ProxyRef) {
     let second = tx.worker.second();
     if let (Some(back), Some(block)) = (&proxy.back, proxy.back_block()) {
@@ -141,7 +141,7 @@ pub fn interim(tx: &Transaction) {
     }
 }
 
-/// The server's response has been understood.
+/// Records and counts a response whose head was parsed.
 pub fn response_received(tx: &mut Transaction) {
     trace::at(tx, &trace::RESPONSE);
     if tx.client.proxy.settings.log_format.is_some() {
@@ -157,7 +157,7 @@ pub fn response_received(tx: &mut Transaction) {
     }
 }
 
-/// Counts on all that the session and the stream track.
+/// Counts on every entry that the session and the stream track.
 pub fn count_tracked(tx: &Transaction, events: &[DataType], amount: u64) {
     if !tracks(tx) || events.is_empty() {
         return;
@@ -183,7 +183,7 @@ pub fn denied_response(tx: &mut Transaction) {
     tx.notes.journal.denied = true;
 }
 
-/// A rule refused the request, in this proxy.
+/// Counts a request refused by a rule of this proxy.
 pub fn denied(tx: &Transaction, proxy: &LocalProxy) {
     let metric = Metric::DeniedRequests;
     if proxy.index == tx.client.proxy.index {
@@ -194,7 +194,7 @@ pub fn denied(tx: &Transaction, proxy: &LocalProxy) {
     }
 }
 
-/// Counts on the frontend, and on the backend if there is one.
+/// Counts an event on the frontend, and on the backend if there is one.
 pub fn count_both(tx: &Transaction, metric: Metric) {
     both(tx).for_each(|block| block.count(metric));
 }
@@ -217,7 +217,7 @@ pub fn bytes_so_far(tx: &Transaction) -> (u64, u64) {
     (received, journal.bytes_out + tx.space.down.counted())
 }
 
-/// Takes the bytes from the client and to it into all counters, less those that are there already.
+/// Adds the bytes from the client and to it to all counters, less the bytes counted already.
 pub(crate) fn count_bytes(tx: &mut Transaction, bytes: (u64, u64)) {
     let before = std::mem::replace(&mut tx.notes.journal.bytes_counted, bytes);
     let (bytes_in, bytes_out) =
@@ -242,7 +242,7 @@ pub(crate) fn count_bytes(tx: &mut Transaction, bytes: (u64, u64)) {
     }
 }
 
-/// Takes the bytes that went through pipes into the counters, those since the last time.
+/// Adds the bytes spliced since the last call to the counters.
 pub fn count_spliced(tx: &mut Transaction) {
     if tx.space.up.spliced == 0 && tx.space.down.spliced == 0 {
         return;
@@ -255,7 +255,7 @@ pub fn count_spliced(tx: &mut Transaction) {
     }
 }
 
-/// The transaction is over: bytes, times, status, and its line in the log.
+/// Ends a transaction: counts bytes, times and status, and writes its log line.
 pub fn finished(tx: &mut Transaction) {
     let bytes = bytes_so_far(tx);
     let journal = &mut tx.notes.journal;
@@ -391,7 +391,7 @@ pub fn log_at_start(tx: &mut Transaction) {
 
 fn write_start(tx: &mut Transaction) {
     if tx.client.proxy.settings.mode != tx.client.mode {
-        // The session has had its line when it was accepted.
+        // The session's log line was written when it was accepted.
         return;
     }
     fill_record(tx, false);
@@ -399,7 +399,7 @@ fn write_start(tx: &mut Transaction) {
     emit(tx, log::level::INFO);
 }
 
-/// Writes the transaction's line, if the frontend wants it.
+/// Writes the transaction's log line, if the frontend logs it.
 pub(crate) fn write_line(tx: &mut Transaction, early: bool) {
     let Some(level) = level(tx, &tx.client.proxy) else { return };
     fill_record(tx, early);
@@ -430,7 +430,7 @@ fn emit(tx: &mut Transaction, level: u8) {
     tx.notes.journal.logged = true;
 }
 
-/// The severity of the line; `None` when there is to be none.
+/// The severity of the log line; `None` for no line.
 fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
     let journal = &tx.notes.journal;
     let front = proxy.settings.front.as_ref()?;
@@ -456,8 +456,8 @@ fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
     Some(journal.level.unwrap_or(usual))
 }
 
-/// Makes the notes ready for rules: what they may leave there is cleared later, and the record is
-/// up to date if they look at it.
+/// Prepares the notes for rules: variables and captures are cleared later, and the log record is up
+/// to date if rules read it.
 pub fn prepare(tx: &mut Transaction, rules: &RuleSet) {
     tx.notes.used = true;
     if rules.wants_record() {
@@ -465,8 +465,8 @@ pub fn prepare(tx: &mut Transaction, rules: &RuleSet) {
     }
 }
 
-/// Gives a stream its number as it begins, if its log or its id may show it; others get one when
-/// they are asked for it. An id is made of the record.
+/// Numbers a stream when it begins, if its log line or its id may contain the number; other streams
+/// are numbered on demand. An id is made from the log record.
 pub fn number(tx: &mut Transaction) {
     let settings = &tx.client.proxy.settings;
     if settings.unique_id.is_some() {
@@ -482,8 +482,8 @@ fn number_of(tx: &mut Transaction) -> u64 {
     *tx.notes.journal.number.get_or_insert_with(|| worker.next_number())
 }
 
-/// The statistics page or a service answers in place of a server, at once, and logs have this name
-/// for it. `whole`: it is the answer proper, not a refusal.
+/// Names the statistics page or the service that responds in place of a server, at once, for logs.
+/// `whole`: the response is the regular one, not a refusal.
 pub fn by_applet(tx: &mut Transaction, name: &'static str, whole: bool) {
     let now = tx.worker.thread.nanos();
     let journal = &mut tx.notes.journal;
@@ -507,7 +507,7 @@ fn target(tx: &Transaction) -> (ServerPath, Option<SocketAddr>) {
     }
 }
 
-/// Brings the record up to date, for logs and for rules whose formats name log variables.
+/// Updates the log record, for logs and for rules whose formats read log variables.
 pub fn fill_record(tx: &mut Transaction, early: bool) {
     tx.notes.used = true;
     let (source, local) = {
@@ -553,13 +553,13 @@ pub fn fill_record(tx: &mut Transaction, early: bool) {
     record.bytes_read = journal.bytes_out + if journal.ended == 0 { under_way } else { 0 };
     record.bytes_uploaded = journal.bytes_in;
     if journal.bad_request {
-        // As HAProxy has it: what never became a request has moved no bytes.
+        // As in HAProxy, a connection without a request has moved no bytes.
         (record.bytes_read, record.bytes_uploaded) = (0, 0);
     }
     let known = journal.status != 0 || journal.ended != 0;
     let status = if known { journal.status } else { coming };
     record.status = if status == 0 { -1 } else { status.into() };
-    // While it lasts, nothing has ended it.
+    // A transaction under way has no cause of its end.
     let over = journal.ended != 0;
     record.termination =
         if over { [journal.cause.letter(), journal.phase.letter()] } else { *b"--" };
@@ -571,8 +571,8 @@ pub fn fill_record(tx: &mut Transaction, early: bool) {
     tx.notes.record.request_count = number_of(tx);
 }
 
-/// Shows formats a connection that never became a session, or a request that never became one of
-/// its transactions, once `adapt` has written into the record what is known better.
+/// Evaluates formats for a connection without a session, or a request without a transaction, once
+/// `adapt` has put known values into the log record.
 pub fn show_unborn<T>(
     client: &Client,
     adapt: impl FnOnce(&mut TransactionRecord),
@@ -601,7 +601,7 @@ pub fn show_unborn<T>(
     written
 }
 
-/// The record of a connection that never became a session.
+/// The log record of a connection without a session.
 fn fill_unborn(client: &Client, record: &mut TransactionRecord) {
     let (worker, shared) = (&client.worker, &client.worker.shared);
     let elapsed = worker.thread.nanos().saturating_sub(client.since);
@@ -635,14 +635,14 @@ fn fill_unborn(client: &Client, record: &mut TransactionRecord) {
     };
 }
 
-/// Whether connections of its bind line are encrypted.
+/// Whether the bind line of the client has TLS.
 fn is_encrypted(client: &Client) -> bool {
     let front = client.proxy.settings.front.as_ref();
     let bind = front.and_then(|front| front.binds.get(client.bind as usize));
     bind.is_some_and(|bind| bind.preamble.tls.is_some())
 }
 
-/// How many are there; this one is not counted any more once it is over.
+/// Fills the counts of connections into the log record; a transaction that is over is not counted.
 fn fill_counts(tx: &mut Transaction, over: bool) {
     let shared = tx.worker.shared.clone();
     let front = tx.client.proxy.front.as_ref();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use table::DataType;
 use transport::filters::pacer::PaceLimit;
 
-/// The rate of a stick table's entry that a limit of this direction is measured by.
+/// The rate in a stick table's entry to which a limit of this direction applies.
 pub fn rate_of(side: Side) -> DataType {
     match side {
         Side::Request => DataType::BytesInRate,
@@ -17,7 +17,7 @@ pub fn rate_of(side: Side) -> DataType {
     }
 }
 
-/// Has the transaction limited with these values from now on.
+/// Limits the transaction with these values from now on.
 pub(super) fn enable(
     worker: &Worker,
     limits: &mut BandwidthLimits,

@@ -1,26 +1,26 @@
-//! `option contstats`: takes long transfers into the counters while they last.
+//! `option contstats`: counts the bytes of long transfers during the transfer.
 
 use crate::telemetry::accounting;
 use engine::state::session::transaction::Transaction;
 use stdx::Tick;
 
-/// How often a transfer is counted at most, in milliseconds.
+/// Least time between two counts of a transfer, in milliseconds.
 const EVERY_MS: u32 = 5_000;
 
-/// When a transfer is to be counted next; `None` without the option.
+/// Time of the next count of a transfer; `None` without the option.
 #[derive(Debug)]
 pub struct Meter(Option<Tick>);
 
 impl Meter {
-    /// For a transfer that begins.
+    /// The first time, for a transfer that begins.
     pub fn begin(tx: &Transaction) -> Self {
         let front = tx.client.proxy.settings.front.as_ref();
         let continuous = front.is_some_and(|front| front.continuous_stats);
         Self(continuous.then(|| tx.worker.thread.tick().plus_ms(EVERY_MS)))
     }
 
-    /// Counts the bytes that have passed if it is time to. Returns when it will be, if there are
-    /// some that are not counted.
+    /// Counts the bytes that have passed if the time has come. Returns the next time if bytes are
+    /// left to count.
     #[inline]
     pub fn read(
         &mut self,

@@ -1,4 +1,4 @@
-//! The flight recorder: what became of the last transactions of a thread, for `show why`.
+//! The flight recorder: records of the last transactions of a thread, for `show why`.
 //!
 //! Each thread writes into its own two rings: one of all transactions, one of those that failed, so
 //! that failures stay while others pass. Records have a fixed size; texts are cut.
@@ -7,7 +7,7 @@ use engine::state::records::flight_recorder::{Flight, Text};
 use engine::state::session::transaction::Transaction;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Remembers how a request began; its head may be gone when it ends.
+/// Records the start of a request, whose head may be gone when it ends.
 #[inline]
 pub(crate) fn begin(tx: &mut Transaction) {
     if tx.worker.shared.records.load(Relaxed) {
@@ -16,7 +16,7 @@ pub(crate) fn begin(tx: &mut Transaction) {
     }
 }
 
-/// Remembers a transaction that has ended; its journal is read for the last time.
+/// Records a transaction that has ended; its journal is read for the last time.
 #[inline]
 pub fn end(tx: &mut Transaction) {
     if !tx.worker.shared.records.load(Relaxed) || tx.notes.journal.is_empty() {

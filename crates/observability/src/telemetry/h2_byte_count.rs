@@ -47,15 +47,14 @@ fn count(tx: &mut Transaction, reasons: bool) {
     }
 }
 
-/// Counts what comes behind the body of a request, which is complete.
+/// Counts the bytes behind the body of a complete request.
 pub fn request_end(tx: &mut Transaction) {
     if tx.client.socket.is_stream() {
         tx.notes.journal.bytes_in += trailers(&tx.space.up.trailers) as u64;
     }
 }
 
-/// Counts what comes behind the body of a response, which is complete; `body` is how the server has
-/// delimited it.
+/// Counts the bytes behind the body of a complete response; `body` is the server's framing.
 pub fn response_end(tx: &mut Transaction, body: BodyKind) {
     if tx.client.socket.is_stream() {
         let framed = tx.server.as_ref().is_some_and(|server| server.mux.is_h1());

@@ -10,7 +10,7 @@ use engine::state::runtime::Shared;
 pub use sampler::Sampler;
 use std::sync::Arc;
 
-/// Has the history of a process sampled, if there is to be one.
+/// Starts the sampling for a process with `tune.history`.
 pub fn keep(shared: &Arc<Shared>) {
     if shared.history.seconds > 0 {
         let mut sampler = Sampler::new(shared);

@@ -8,14 +8,14 @@ use engine::state::session::transaction::Transaction;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The request that is received is refused.
+/// Records a refused request from the input buffer.
 #[cold]
 pub fn request(tx: &Transaction, error: mux::MessageError) {
     let kept = of(tx, tx.client.input.data(), error);
     store(&tx.client.proxy.invalid.request, kept);
 }
 
-/// The response that is received is refused.
+/// Records a refused response from the input buffer.
 #[cold]
 pub fn response(tx: &Transaction, error: mux::MessageError) {
     let (Some(server), Some(backend)) = (&tx.server, &tx.backend) else { return };

@@ -1,4 +1,4 @@
-//! A transaction as expressions, rules and log formats see it.
+//! The sample context of a transaction for expressions, rules and log formats.
 
 use crate::telemetry::accounting;
 use crate::telemetry::bandwidth;
@@ -51,9 +51,9 @@ pub struct View<'a> {
     pub slot: Option<usize>,
     /// The connection to it.
     pub server: Option<&'a ServerConn>,
-    /// Whether there is a stream yet; rules on connections and sessions run before it.
+    /// Whether the stream exists; rules on connections and sessions run before it.
     pub stream: bool,
-    /// The name of the server, once it was asked for.
+    /// The name of the server, once an expression read it.
     pub server_name: OnceCell<ServerName>,
 }
 
@@ -89,7 +89,7 @@ impl View<'_> {
         let list = self.worker.shared.settings.userlists.get(list)?;
         match std::str::from_utf8(user) {
             Ok(name) => list.users.get(name),
-            // The configuration has such bytes in a form of its own.
+            // The configuration stores bytes beyond ASCII in a form of its own.
             Err(_) => list.users.get(&sample::word::from_bytes(user.to_vec())),
         }
     }
@@ -377,7 +377,7 @@ impl Facts for View<'_> {
 
     fn capture_count(&self, side: Side) -> usize {
         if self.notes.journal.bad_request {
-            // There was nothing to capture from.
+            // A request that was not parsed has no captures.
             return 0;
         }
         self.client.proxy.settings.captures[side as usize].len()

@@ -35,7 +35,7 @@ struct Style {
     anon: Anon,
 }
 
-/// Takes what has happened to its source, and writes its line if that one wants it.
+/// Passes an event to its source, and writes a line if the source reports it.
 fn tell(worker: &Worker, said: &Said, place: &Place, write: impl FnOnce(Style, &mut String)) {
     let traces = &worker.shared.traces;
     if traces.armed.0.load(Relaxed) & said.source.bit() == 0 {

@@ -1,6 +1,6 @@
 //! A client connection: waits for requests and hands each to a transaction.
 //!
-//! While idle it holds neither a buffer nor a transaction: this future is all that there is.
+//! While idle it holds neither a buffer nor a transaction; its whole state is this future.
 
 use crate::frontend::h2_connection;
 use crate::transaction::first_bytes;
@@ -15,9 +15,9 @@ use reactor::{Class, Urgency};
 use settings::Mode;
 use std::io;
 
-/// How long a client may go on sending after its last answer, in milliseconds.
+/// How long input is still discarded after the last answer, in milliseconds.
 const FAREWELL_MS: u32 = 5_000;
-/// How much it may send then.
+/// How many bytes are discarded in that time.
 const FAREWELL_BYTES: usize = 1 << 20;
 
 /// Serves a client until one side closes.
@@ -65,12 +65,12 @@ pub(crate) async fn run(mut client: Box<Client>) {
     }
 }
 
-/// Whether the end of a connection on which nothing was ever sent is nobody's business.
+/// Whether a connection that ends without any byte is ignored (`option http-ignore-probes`).
 fn ignores_probes(client: &Client) -> bool {
     client.proxy.settings.front.as_ref().is_some_and(|front| front.ignore_probes)
 }
 
-/// Ends our side of the stream, and drops what still comes until the client ends its own.
+/// Shuts our side of the stream down, and discards input until the client ends its side.
 async fn say_farewell(mut client: Box<Client>) {
     let thread = client.worker.thread.clone();
     let deadline = thread.tick().plus_ms(FAREWELL_MS);
@@ -101,7 +101,7 @@ async fn say_farewell(mut client: Box<Client>) {
 mod tests {
     use super::*;
 
-    /// How large the future is that a function makes.
+    /// The size of the future that a function returns.
     fn size<F: Future>(_: fn(Box<Client>) -> F) -> usize {
         size_of::<F>()
     }

@@ -21,11 +21,11 @@ use transport::codec::Machine;
 use transport::h2::{Half, Session};
 use transport::socket::Transport;
 
-/// How long a client may take to learn that its connection ends, in milliseconds. What it asks for
-/// until then is served (RFC 9113 section 6.8).
+/// The delay between the announcement of the shutdown (GOAWAY) and the end of the connection, in
+/// milliseconds. Requests that arrive until then are served (RFC 9113 section 6.8).
 const ANNOUNCEMENT_MS: u32 = 1_000;
 
-/// Serves a client's connection until it is over. What has come of it stands in its input.
+/// Serves a client's connection until it is over. Bytes received before are in its input buffer.
 pub(crate) async fn run(mut client: Box<Client>) {
     let early = client.session().is_some_and(|session| session.is_early());
     if early && !Box::pin(tls_wait::end_of(&client)).await {
@@ -56,26 +56,26 @@ pub(crate) async fn run(mut client: Box<Client>) {
     front.count();
 }
 
-/// What a connection's task remembers.
+/// State of a connection's task.
 struct Driver {
     front: Rc<Front>,
     pump: Pump,
-    /// Streams so far.
+    /// Streams opened so far.
     streams: u32,
-    /// When the client was asked to open no more streams.
+    /// When GOAWAY announced the shutdown to the client.
     announced: Option<Tick>,
 }
 
-/// Why the task of a connection does not wait any longer.
+/// The reason why the task of a connection stops waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Expiry {
-    /// The client does not take what there is for it.
+    /// The client does not read its output.
     Stalled,
-    /// The client has not sent a first request in time.
+    /// The client has sent no first request in time.
     NoRequest,
-    /// The client has sent no other request in time, or the soft stop ends its connection.
+    /// The client has sent no further request in time, or the soft stop ends its connection.
     Retired,
-    /// The client has had the time to learn that its connection ends.
+    /// The client has had the time to receive the announced shutdown.
     Announced,
 }
 
@@ -119,7 +119,7 @@ impl Driver {
         }
     }
 
-    /// Whether it has had streams, waits for the next one, and does not shut down yet.
+    /// Whether the connection has had streams, has none now, and is not shutting down.
     fn is_idle(&self) -> bool {
         let idle = self
             .front
@@ -128,7 +128,7 @@ impl Driver {
         self.streams > 0 && idle
     }
 
-    /// Remembers when the shutdown was announced, by this task or by the machine itself.
+    /// Notes the moment of the announced shutdown, whether this task or the machine announced it.
     fn note_announcement(&mut self, now: Tick) {
         let announces = self.front.session.look(H2Conn::announces_shutdown);
         self.announced = announces.then(|| self.announced.unwrap_or(now));
@@ -144,7 +144,7 @@ impl Driver {
         });
     }
 
-    /// The first reason that ends the wait for the client, and when it does.
+    /// The earliest reason to stop waiting for the client, and its moment.
     fn next_expiry(&self) -> Option<(Tick, Expiry)> {
         let timeouts = &self.front.client.proxy.settings.timeouts;
         let stall = timeouts.client.filter(|_| self.pump.is_stalled());
@@ -152,7 +152,7 @@ impl Driver {
         earlier(stalled, self.retirement())
     }
 
-    /// When the connection begins or goes on to shut down: in between requests after some time, and
+    /// When the connection starts or continues its shutdown: idle for too long between requests, or
     /// in a soft stop.
     fn retirement(&self) -> Option<(Tick, Expiry)> {
         if let Some(since) = self.announced {
@@ -169,7 +169,7 @@ impl Driver {
         earlier(stop, silence)
     }
 
-    /// How long a client without a stream is waited for. Each stream looks after itself.
+    /// The deadline of a client without a stream. Each stream has timeouts of its own.
     fn end_of_silence(&self) -> Option<(Tick, Expiry)> {
         let timeouts = &self.front.client.proxy.settings.timeouts;
         let (span, reason) = match self.streams {

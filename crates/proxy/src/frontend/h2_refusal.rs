@@ -1,10 +1,10 @@
-//! Lines of what is refused before there is a transaction.
+//! Log lines of HTTP/2 streams and connections that are refused before there is a transaction.
 //!
-//! These are streams whose requests cannot be understood, and connections that break the protocol
-//! or try our patience.
+//! These are streams with malformed requests, and connections that break the protocol or exceed a
+//! limit of abuse.
 //!
-//! The machine only counts. It resets few such streams before it ends the connection, so lines are
-//! as few, and nothing is kept for them.
+//! The machine only counts. It resets few such streams before it ends the connection, so there are
+//! few lines, and no data is kept for them.
 
 use engine::state::figures::wall;
 use engine::state::session::client::Client;
@@ -28,8 +28,8 @@ pub(crate) fn report(client: &Client, counters: &Counters) {
     }
 }
 
-/// A line with nothing in it but when and from where: who sends nonsense has said something, so
-/// that `option dontlognull` is no reason to leave it out.
+/// A line with nothing but time and client address: malformed input is input, so that `option
+/// dontlognull` does not suppress the line.
 fn write_line(client: &Client, level: u8) {
     let (worker, settings) = (&client.worker, &client.proxy.settings);
     let now = wall(worker.thread.wall());

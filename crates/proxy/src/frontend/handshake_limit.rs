@@ -1,7 +1,7 @@
-//! The bound on handshakes of clients that are under way, and the listeners that wait for it.
+//! The bound on handshakes with clients that are under way, and the listeners that wait for it.
 //!
-//! Clients that stall in their handshake, or leave while it waits for its turn, would otherwise
-//! take all connections of the process (`tune.ssl.max-handshakes`).
+//! Clients that stall in their handshake, or leave while it is queued, would otherwise take all
+//! connections of the process (`tune.ssl.max-handshakes`).
 
 use engine::state::runtime::Shared;
 use engine::state::worker::Worker;
@@ -9,18 +9,18 @@ use reactor::Wake;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How many handshakes of clients may be under way; 0 for any number.
+/// The limit of handshakes under way; 0 for none.
 fn most(shared: &Shared) -> u32 {
     shared.settings.max_handshakes.unwrap_or_else(|| shared.maxconn.load(Relaxed).div_ceil(2))
 }
 
-/// Whether as many are under way as may be.
+/// Whether the limit of handshakes under way is reached.
 pub(crate) fn is_reached(shared: &Shared) -> bool {
     let most = most(shared);
     most > 0 && shared.tls.handshakes.current() >= most
 }
 
-/// A client's place among those whose handshakes are under way, given up when dropped.
+/// A client's share in the number of handshakes under way, returned when dropped.
 pub(crate) struct HandshakePlace(Rc<Worker>);
 
 impl HandshakePlace {
@@ -35,7 +35,7 @@ impl Drop for HandshakePlace {
         let Self(worker) = self;
         worker.shared.tls.handshakes.leave();
         let paused = &worker.paused_listeners.0;
-        // A listener that accepts one client each time changes what the system watches as often.
+        // Resuming the listener for each single client would change the poller's watch as often.
         let (now, most) = (worker.shared.tls.handshakes.current(), most(&worker.shared));
         if paused.borrow().is_empty() || now >= most - most / 4 {
             return;

@@ -2,11 +2,10 @@
 //!
 //! At a limit (`maxconn` of the process, the frontend or the bind line, `maxsslconn`,
 //! `tune.ssl.max-handshakes`) or without descriptors a listener pauses: clients wait in the
-//! system's backlog. It looks again after [`RETRY_MS`], when handshakes have ended, and, where
+//! system's backlog. It tries again after [`RETRY_MS`], when handshakes have ended, and, where
 //! memory was short, when memory is measured again. With the soft stop it closes, so that clients
-//! find a newer process; those who wait already are taken first, because that process has not been
-//! told of them: the system reports a client to one
-//! poller.
+//! reach a newer process. Clients in the backlog are accepted first: the system has reported them
+//! to this process's poller only, so the newer process would not wake for them.
 
 use crate::frontend::client;
 use crate::frontend::handshake_limit;
@@ -24,11 +23,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use transport::stats::counters::{Counters, Event, Metric};
 use transport::thread::memory;
 
-/// How soon a paused listener looks again, in milliseconds.
+/// Delay after which a paused listener tries again, in milliseconds.
 const RETRY_MS: u32 = 100;
 
-/// How often a listener that ends takes its share of those who wait still: more than any backlog
-/// holds.
+/// The most batches that a closing listener accepts from its backlog: more than any backlog holds.
 const LAST_SHARES: u32 = 10_000;
 
 /// Starts a task per listener that this thread serves.
@@ -75,16 +73,16 @@ async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, part: Part) {
         }
         worker.thread.scheduler().wait(deadline).await;
     }
-    // Before the last one closes it: a watch on a socket that lives on in another process would
-    // stay.
+    // Before the last task closes the socket: the poller's watch would stay if the socket lives on
+    // in another process.
     listener.pause();
     if worker.shared.is_stopping() {
         take_last(&worker, &proxy, place, &mut listener).await;
     }
 }
 
-/// Takes those who came before the listener was not watched any more. Others hear of those who come
-/// now.
+/// Accepts the clients that were in the backlog before the listener was paused. Later ones are
+/// reported to other processes.
 async fn take_last(worker: &Rc<Worker>, proxy: &ProxyRef, place: usize, listener: &mut Listener) {
     for _ in 0..LAST_SHARES {
         match accept_some(worker, proxy, place, listener) {
@@ -94,7 +92,7 @@ async fn take_last(worker: &Rc<Worker>, proxy: &ProxyRef, place: usize, listener
     }
 }
 
-/// A task's part in listening on a handle. It ends with the task, however that ends; the last one
+/// A task's reference to a listening handle. It ends with the task, however that ends; the last one
 /// closes the handle.
 pub(crate) struct Part {
     worker: Rc<Worker>,
@@ -120,7 +118,8 @@ impl Drop for Part {
     }
 }
 
-/// Has a frontend give its addresses up for good; its connections go on. `false`: it has already.
+/// Closes the listeners of a frontend for good; its connections go on. `false`: they are closed
+/// already.
 pub fn shut_frontend(shared: &Shared, proxy: &Proxy) -> bool {
     let Some(front) = &proxy.front else { return false };
     if front.shut.swap(true, Relaxed) {
@@ -133,20 +132,20 @@ pub fn shut_frontend(shared: &Shared, proxy: &Proxy) -> bool {
     true
 }
 
-/// What a listener has taken of those who wait.
+/// How much of the backlog a listener has accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Took {
-    /// All of them.
+    /// All clients.
     All,
-    /// As many as it may in one turn.
+    /// As many clients as one turn allows.
     Share,
-    /// As many as a limit lets in.
+    /// As many clients as a limit allows.
     Limit,
-    /// As many as there is memory for until it is measured again.
+    /// As many clients as there is memory for until it is measured again.
     Memory,
 }
 
-/// Accepts what waits, up to `tune.maxaccept`.
+/// Accepts clients from the backlog, up to `tune.maxaccept`.
 fn accept_some(
     worker: &Rc<Worker>,
     proxy: &ProxyRef,
@@ -168,10 +167,11 @@ fn accept_some(
         let (handle, peer) = match listener.take() {
             Ok(accepted) => accepted,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Took::All),
-            // The client left before it was taken: no fault of ours, look for the next.
+            // The client left before it was accepted: no fault of the listener, continue with the
+            // next.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // It does not listen while its frontend is paused.
+            // The socket does not listen while its frontend is paused.
             Err(_) if pausing::is_paused(proxy) => return Ok(Took::Limit),
             Err(error) => return Err(error),
         };
@@ -190,7 +190,7 @@ fn accept_some(
     Ok(Took::Share)
 }
 
-/// Begins to serve a client, if it may be.
+/// Starts serving a client, unless a rule refuses its connection.
 pub(crate) fn begin(worker: &Rc<Worker>, mut client: Client) {
     let settings = client.proxy.settings.front.as_ref();
     let Some(bind) = settings.and_then(|front| front.binds.get(client.bind as usize)) else {
@@ -203,7 +203,7 @@ pub(crate) fn begin(worker: &Rc<Worker>, mut client: Client) {
         && let Some(socket) = client.socket.socket()
     {
         let kernel = worker.thread.kernel();
-        // Without it segments are as large as the client allows, which is no harm.
+        // If the call fails, segments are as large as the client allows, which does no harm.
         let _ = kernel.reduce_max_segment(socket.handle(), reduction);
     }
     if session_rules::admits(&mut client) {
@@ -228,37 +228,37 @@ fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
     scheduler.set_nice(task, nice);
 }
 
-/// Whether a listener takes clients.
+/// Whether a listener accepts clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// It does.
+    /// It accepts clients.
     Open,
-    /// It has as many as it may.
+    /// Its own limit of connections is reached.
     Full,
-    /// It waits until its frontend or the process may have more.
+    /// It waits for a limit of its frontend or of the process.
     Waiting,
 }
 
-/// A moment, as rates are asked for it.
+/// A moment for which rates are computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// Seconds since 1970.
     pub second: u32,
     /// Milliseconds of that second that have passed.
     pub of_second: u32,
-    /// Milliseconds on a clock that nobody sets; see [`Worker::millis`].
+    /// Milliseconds on the monotonic clock; see [`Worker::millis`].
     pub ms: u64,
 }
 
 impl Moment {
-    /// That of a worker's turn.
+    /// The moment of a worker's turn.
     pub fn of(worker: &Worker) -> Self {
         let of_second = (worker.thread.wall() / 1_000_000 % 1_000) as u32;
         Self { second: worker.second(), of_second, ms: worker.millis() }
     }
 }
 
-/// Whether the listener at `place` takes clients at a moment.
+/// Whether the listener at `place` accepts clients at a moment.
 pub fn standing(shared: &Shared, proxy: &Proxy, place: usize, at: Moment) -> Standing {
     let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else {
         return Standing::Waiting;
@@ -280,8 +280,8 @@ pub fn standing(shared: &Shared, proxy: &Proxy, place: usize, at: Moment) -> Sta
     if waits { Standing::Waiting } else { Standing::Open }
 }
 
-/// Whether as many have come within the last second as may (`rate-limit sessions`, `maxconnrate`,
-/// `maxsessrate`).
+/// Whether the number of connections or sessions in the last second is at its limit (`rate-limit
+/// sessions`, `maxconnrate`, `maxsessrate`).
 fn is_too_fast(shared: &Shared, front: &Front, sessions: u32, at: Moment) -> bool {
     let reached = |limit: u32, counters: &Counters, event| {
         limit != 0 && counters.rate(event, at.second, at.of_second) >= limit
@@ -292,7 +292,7 @@ fn is_too_fast(shared: &Shared, front: &Front, sessions: u32, at: Moment) -> boo
         || reached(most.sessions.load(Relaxed), &shared.totals, Event::Session)
 }
 
-/// Whether as many have come over TLS within the last second as may (`maxsslrate`).
+/// Whether the number of TLS connections in the last second is at its limit (`maxsslrate`).
 fn is_too_fast_for_tls(shared: &Shared, at: Moment) -> bool {
     let most = shared.max_rates.tls_sessions.load(Relaxed);
     most != 0 && shared.tls.front.get(at.ms) >= most
@@ -305,7 +305,7 @@ fn is_encrypted(settings: &settings::Front, place: usize) -> bool {
 fn count_connection(worker: &Worker, proxy: &Proxy, place: usize) {
     let thread = worker.thread.index;
     count(worker, proxy, Event::Connection);
-    // Before the handshake, so that a limit holds whatever becomes of that.
+    // Counted before the handshake, so that the limit holds whether the handshake succeeds or not.
     if proxy.settings.front.as_ref().is_some_and(|front| is_encrypted(front, place)) {
         worker.shared.tls.front.tick(worker.millis());
     }

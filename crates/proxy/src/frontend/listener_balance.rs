@@ -1,7 +1,7 @@
-//! Clients go to a thread that has few (`tune.listener.multi-queue`).
+//! Clients are moved to a thread with fewer clients (`tune.listener.multi-queue`).
 //!
-//! The system wakes whichever thread sleeps, so threads that are woken first would get most. Each
-//! client that is accepted is given to another thread, drawn by lot, if that one has clearly fewer.
+//! The system wakes any sleeping thread, so threads that are woken first would get most clients.
+//! Each accepted client is moved to another thread, drawn at random, if that one has clearly fewer.
 
 use crate::frontend::listener;
 use engine::state::session::client;
@@ -11,10 +11,11 @@ use reactor::{Handle, Socket};
 use settings::Bind;
 use std::net::SocketAddr;
 
-/// How many clients more a thread has than another one before it gives one away, beside a quarter.
+/// The surplus of clients above which a thread moves one to another thread, in addition to a
+/// quarter.
 const SLACK: u32 = 2;
 
-/// The thread that a client of this line is given to; `None` for the running one.
+/// The thread to which a client of this bind line is moved; `None` for the running one.
 pub(crate) fn choose(worker: &Worker, bind: &Bind) -> Option<usize> {
     let (shared, own) = (&worker.shared, worker.thread.index);
     let threads = shared.settings.threads;
@@ -31,7 +32,7 @@ pub(crate) fn choose(worker: &Worker, bind: &Bind) -> Option<usize> {
     (other != own && fewer && !shared.is_stopping()).then_some(other)
 }
 
-/// Gives a client that was accepted to another thread.
+/// Moves an accepted client to another thread.
 pub(crate) fn send(
     worker: &Worker,
     thread: usize,
@@ -76,7 +77,8 @@ mod tests {
     #[test]
     fn clients_go_where_there_are_few() {
         let [own, other] = clients(true);
-        // Each goes by lot, from the fourth on: that so few go is one case in a hundred million.
+        // Threads are drawn at random, from the fourth client on: so few moves happen once in a
+        // hundred million runs.
         assert!((3..=own).contains(&other), "{own}, {other}");
         assert_eq!(clients(false), [40, 0], "who accepts keeps");
     }

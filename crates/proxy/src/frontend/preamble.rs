@@ -1,10 +1,10 @@
-//! What a connection that somebody has opened to us begins with before its first byte: PROXY
-//! protocol and NetScaler headers, then the handshake of TLS. One way for the listeners of proxies,
-//! of `log-forward` sections and of runtime sockets.
+//! The start of an accepted connection, before its first byte of payload: PROXY protocol and
+//! NetScaler headers, then the TLS handshake. Listeners of proxies, of `log-forward` sections and
+//! of runtime sockets share it.
 //!
-//! The addresses that a header names hold for everything that comes after it. Who breaks the
-//! protocol is closed without a word; clients of a proxy are logged, with the address that the
-//! system knows.
+//! The addresses in a header hold for the rest of the connection. A connection that breaks the
+//! protocol is closed without an answer; clients of a proxy are logged, with the address that the
+//! system reports.
 
 use crate::frontend::client;
 use crate::frontend::handshake_limit::HandshakePlace;
@@ -28,10 +28,10 @@ use wire::proxy_protocol::Addresses;
 mod header;
 mod report;
 
-/// Why a connection is given up.
+/// The reason why a connection is closed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Trouble {
-    /// `silent`: nothing has come at all.
+    /// `silent`: the peer has sent nothing at all.
     Header {
         kind: Kind,
         problem: Problem,
@@ -41,7 +41,7 @@ enum Trouble {
 }
 
 impl Trouble {
-    /// Its number and the words for it, as the manual lists them for `fc_err` and `fc_err_str`.
+    /// The number and text of the error, as the manual lists them for `fc_err` and `fc_err_str`.
     fn words(&self) -> (u8, &'static str) {
         match self {
             Self::Header { kind, problem, .. } => header::words(*kind, *problem),
@@ -49,7 +49,7 @@ impl Trouble {
         }
     }
 
-    /// Whether the peer has just not said anything (`option dontlognull`).
+    /// Whether the peer has just not sent anything (`option dontlognull`).
     fn is_silence(&self) -> bool {
         match self {
             Self::Header { silent, .. } => *silent,
@@ -58,28 +58,28 @@ impl Trouble {
     }
 }
 
-/// What headers have told.
+/// Facts read from headers.
 #[derive(Debug, Default)]
 struct Heard {
-    /// The ends of the connection that they speak for: of the last one that names them.
+    /// The addresses of the last header that has some.
     ends: Option<Addresses>,
-    /// Of a PROXY protocol header.
+    /// The TLVs of a PROXY protocol header.
     told: Option<Told>,
 }
 
-/// A connection that has not come to its first byte.
+/// A connection before its first byte of payload.
 struct Opening<'a> {
     worker: &'a Rc<Worker>,
     transport: &'a mut Transport,
-    /// Received, and not taken by what goes before.
+    /// Received bytes that no header or handshake has consumed.
     input: &'a mut Buf,
     deadline: Option<Tick>,
     heard: Heard,
 }
 
 impl Opening<'_> {
-    /// Waits for the headers that are expected, then for the end of a handshake. `streams`: nothing
-    /// that is said before that end may be heard.
+    /// Reads the expected headers, then runs the handshake. `streams`: early data is not read
+    /// before the end of the handshake.
     async fn pass(
         &mut self,
         expected: Expected,
@@ -106,7 +106,7 @@ impl Opening<'_> {
         answered.await.map_err(Trouble::Handshake)
     }
 
-    /// Reads until a header is there, and takes it.
+    /// Reads until a header is complete, and consumes it.
     async fn receive(&mut self, kind: Kind) -> Result<(), Problem> {
         let thread = self.worker.thread.clone();
         loop {
@@ -135,7 +135,7 @@ impl Opening<'_> {
         }
     }
 
-    /// Reads what is there. No buffer is held over nothing.
+    /// Reads available bytes. An empty buffer is not kept.
     fn read(&mut self) -> io::Result<usize> {
         let result = self.transport.recv(self.input.space());
         if let Ok(count) = &result {
@@ -147,7 +147,7 @@ impl Opening<'_> {
         result
     }
 
-    /// Takes a header off what has arrived. `false`: it goes on.
+    /// Consumes a header at the front of the input. `false`: it is incomplete.
     fn take(&mut self, kind: Kind) -> Result<bool, Problem> {
         let Some((header, len)) = header::decode(kind, self.input.data())? else {
             return Ok(false);
@@ -177,10 +177,10 @@ impl Heard {
     }
 }
 
-/// Waits for what is expected of a client of a proxy; then the session begins.
+/// Waits for the headers and the handshake of a proxy's client; then the session begins.
 pub(crate) async fn run(mut client: Box<Client>, place: Option<HandshakePlace>) {
     client.socket.own();
-    // Its room is given back: the connection may be idle for long.
+    // The boxed future is freed before the session: the connection may be idle for long.
     if let Err(trouble) = Box::pin(pass(&mut client, place)).await {
         client.rare.edit().trouble = Some(trouble.words());
         report::unborn(&client, trouble.is_silence());
@@ -197,7 +197,7 @@ async fn pass(client: &mut Client, _place: Option<HandshakePlace>) -> Result<(),
     let front = proxy.settings.front.as_ref();
     let bind = front.and_then(|front| front.binds.get(client.bind as usize));
     let acceptor = bind.and_then(|bind| bind.preamble.tls.as_deref());
-    // Rules may expect more than the line does.
+    // Rules may expect more headers than the bind line does.
     let (expected, streams) = (client.rare.expects, client.speaks_h2 == Some(true));
     let span = proxy.settings.timeouts.client;
     let deadline = span.map(|span| Tick::from_nanos(since).plus_ms(span));
@@ -212,7 +212,7 @@ async fn pass(client: &mut Client, _place: Option<HandshakePlace>) -> Result<(),
     if let Some(told) = told {
         client.rare.edit().told = Some(Rc::new(told));
     }
-    // As HAProxy: who has said nothing in time has not failed.
+    // As in HAProxy, a client that has sent nothing in time is no failed handshake.
     let uncounted = matches!(
         passed,
         Err(Trouble::Header { .. } | Trouble::Handshake(tls_handshake::Trouble::Late))
@@ -224,12 +224,11 @@ async fn pass(client: &mut Client, _place: Option<HandshakePlace>) -> Result<(),
     passed
 }
 
-/// Waits for what is expected of a connection to a listener that belongs to no proxy, for so many
-/// milliseconds at most. Then it is what has been received behind that, and the way for all else;
-/// `None`: it has failed, and is closed.
+/// Reads the headers and runs the handshake of a connection to a listener outside of any proxy,
+/// within `patience` milliseconds. Returns the transport and the bytes received behind the
+/// preamble; `None`: the preamble failed, and the connection is closed.
 ///
-/// What is said before a handshake is over is not heard until then: nobody who has overheard it can
-/// say it again.
+/// Early data is not read before the end of the handshake: it could be a replay by an eavesdropper.
 pub async fn open(
     worker: &Rc<Worker>,
     socket: Socket,
@@ -258,14 +257,14 @@ pub async fn open(
 mod tests {
     use super::*;
 
-    /// How large the future is that a function makes.
+    /// The size of the future that a function returns.
     fn size<F: Future>(_: fn(Box<Client>, Option<HandshakePlace>) -> F) -> usize {
         size_of::<F>()
     }
 
     #[test]
     fn what_goes_before_outlives_itself_in_no_future() {
-        // The allocator has 160 bytes for it.
+        // The allocator's size class for it has 160 bytes.
         assert!(size(run) <= 152, "{}", size(run));
     }
 }

@@ -1,6 +1,6 @@
 //! The rules that a connection passes before anything is read from it.
 //!
-//! `tcp-request connection` rules go first, then what the connection has to begin with
+//! `tcp-request connection` rules go first, then the preamble of the connection
 //! ([`crate::frontend::preamble`]), then the rules of `tcp-request session` (manual section 4): a
 //! connection that is refused is no session, and is not logged.
 
@@ -18,14 +18,14 @@ use transport::stats::counters::Metric;
 /// Picks a rule set of a section.
 type Pick = fn(&Rules) -> &RuleSet;
 
-/// What became of a connection that was refused.
+/// How a connection is refused.
 struct Refusal {
     metric: Metric,
     reset: bool,
     vanishes: bool,
 }
 
-/// Whether a connection is welcome. One that is not is counted; its drop closes it.
+/// Whether the rules admit a connection. A refused one is counted; its drop closes it.
 pub(crate) fn admits(client: &mut Client) -> bool {
     let welcome = !client.proxy.rules.admission || passes(client, Stage::Connection);
     if welcome {
@@ -38,8 +38,7 @@ pub(crate) fn admits(client: &mut Client) -> bool {
     welcome
 }
 
-/// Whether the session of a connection that has said what it has to say first may begin; then it is
-/// counted.
+/// Whether the session of a connection may begin, after its preamble; then it is counted.
 pub(crate) fn opens_session(client: &mut Client) -> bool {
     if client.proxy.rules.admission && !passes(client, Stage::Session) {
         return false;
@@ -50,7 +49,7 @@ pub(crate) fn opens_session(client: &mut Client) -> bool {
     true
 }
 
-/// Which rules are meant.
+/// The rule set that is evaluated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Connection,
@@ -96,8 +95,8 @@ fn judge(
             View { worker, client, space, notes, backend, slot, server, stream, server_name };
         match set(section).evaluate(Cursor::default(), &mut view) {
             Verdict::Allow => break,
-            // Nothing has been said on a connection that is refused this early: a reset costs
-            // least on both sides.
+            // No byte has been sent on a connection that is refused this early: a reset costs least
+            // on both sides.
             Verdict::Reject | Verdict::OutOfSteps if stage == Stage::Connection => {
                 return Some(Refusal { metric, reset: true, vanishes: false });
             }

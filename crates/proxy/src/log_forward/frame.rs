@@ -1,6 +1,6 @@
 //! The end of a message in a stream (RFC 6587, section 3.4).
 
-/// A message at the front of what has been received.
+/// A message at the front of the received bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Frame<'a> {
     /// Its text.
@@ -24,10 +24,10 @@ pub(super) fn next(input: &[u8], at_end: bool) -> Option<Frame<'_>> {
     }
 }
 
-/// Bytes in front of a message that say how long it is, at most.
+/// The largest length of the octet count in front of a message, in bytes.
 pub(super) const PREFIX: usize = 10;
 
-/// Whether no message can come of it, or one longer than `most`.
+/// Whether the bytes cannot become a message, or only one longer than `most`.
 pub(super) fn is_broken(input: &[u8], most: usize) -> bool {
     if !input.first().is_some_and(u8::is_ascii_digit) {
         return false;
@@ -44,7 +44,7 @@ pub(super) fn is_broken(input: &[u8], most: usize) -> bool {
 fn length(input: &[u8]) -> Option<(usize, usize)> {
     let space = input.iter().position(|byte| *byte == b' ')?;
     let digits = std::str::from_utf8(&input[..space]).ok()?;
-    // It begins with another digit (RFC 6587 section 3.4.1).
+    // A count begins with a nonzero digit (RFC 6587 section 3.4.1).
     let number = (!digits.starts_with('0')).then(|| digits.parse().ok())??;
     Some((number, space + 1))
 }

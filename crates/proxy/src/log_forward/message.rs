@@ -1,21 +1,21 @@
-//! A log message of somebody else: what it is made of, and the same in another envelope (RFC 3164,
-//! RFC 5424).
+//! A received log message: its parts, and the same message in another envelope (RFC 3164, RFC
+//! 5424).
 //!
-//! A message that is neither is a text. As HAProxy does, the word behind the date of an RFC 3164
-//! message is taken for the host, whatever it is: senders that leave the host out keep their tag
-//! there.
+//! A message of neither format is plain text. As in HAProxy, the word behind the date of an RFC
+//! 3164 message is always taken for the host: senders that leave the host out keep their tag in
+//! that place.
 
 use sample::calendar::{Date, MONTHS};
 use sample::write_int;
 use settings::LogTransport;
 
-/// What stands for a part that is not there (RFC 5424 section 6.2).
+/// The placeholder of an empty part (RFC 5424 section 6.2).
 const NONE: &[u8] = b"-";
 
 /// Length of `Oct 11 22:14:15`.
 const STAMP: usize = 15;
 
-/// The parts of a message. Those that are not there are empty.
+/// The parts of a message. Missing ones are empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Message<'a> {
     /// Facility and level.
@@ -27,11 +27,11 @@ pub(super) struct Message<'a> {
     pid: &'a [u8],
     id: &'a [u8],
     data: &'a [u8],
-    /// What it says.
+    /// The text behind the header.
     pub(super) text: &'a [u8],
 }
 
-/// What a message came as.
+/// The format of a received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Shape {
     #[default]
@@ -40,7 +40,7 @@ enum Shape {
     Rfc5424,
 }
 
-/// What a message goes out in.
+/// The format of an outgoing message.
 pub(super) struct Envelope {
     pub(super) transport: LogTransport,
     pub(super) priority: u32,
@@ -49,8 +49,8 @@ pub(super) struct Envelope {
 }
 
 impl<'a> Message<'a> {
-    /// Takes a message apart. One that comes with its length, or as a datagram, may have lines (RFC
-    /// 6587 section 3.4.1).
+    /// Splits a message into its parts. A message with an octet count, or in a datagram, may
+    /// contain line ends (RFC 6587 section 3.4.1).
     pub(super) fn parse(bytes: &'a [u8]) -> Self {
         let text = bytes.trim_ascii_end();
         let (priority, rest) = match priority(text) {
@@ -61,12 +61,12 @@ impl<'a> Message<'a> {
         Self { priority, ..found.unwrap_or(Message { text: rest, ..Message::default() }) }
     }
 
-    /// Whether nothing was said at all.
+    /// Whether the message has neither a text nor a priority.
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.priority.is_none()
     }
 
-    /// The envelope that it came in, if it has parts that need it.
+    /// The envelope of the received format, if the message has parts that need it.
     pub(super) fn kept(&self) -> Option<LogTransport> {
         match self.shape {
             Shape::Rfc3164 => Some(LogTransport::Rfc3164),
@@ -76,7 +76,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Writes all that goes before the text.
+    /// Writes the header in front of the text.
     pub(super) fn write(&self, envelope: &Envelope, out: &mut Vec<u8>) {
         let priority = |number: u32, out: &mut Vec<u8>| {
             out.push(b'<');
@@ -142,7 +142,7 @@ impl<'a> Message<'a> {
             }
             Shape::Rfc5424 => out.extend_from_slice(self.stamp),
             Shape::Rfc3164 => {
-                // Neither the year nor the offset is told.
+                // The date of RFC 3164 has neither a year nor an offset.
                 let month = MONTHS.iter().position(|name| self.stamp.starts_with(name.as_bytes()));
                 let day = match self.stamp[4] {
                     b' ' => b'0',
@@ -205,7 +205,7 @@ fn rfc5424(text: &[u8]) -> Option<Message<'_>> {
     Some(Message { priority: None, shape, stamp, host, tag, pid, id, data, text })
 }
 
-/// `2003-10-11T22:14:15`, and whatever follows.
+/// `2003-10-11T22:14:15`, with anything behind it.
 fn is_iso(stamp: &[u8]) -> bool {
     let shape = b"dddd-dd-ddTdd:dd:dd";
     let fits = |(byte, kind): (&u8, &u8)| match kind {
@@ -273,7 +273,7 @@ fn is_syslog(stamp: &[u8]) -> bool {
     month && tens && stamp.get(3) == Some(&b' ') && stamp.len() == STAMP && rest
 }
 
-/// Up to the next space, and what is behind it.
+/// The word up to the next space, and the rest.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = text.iter().position(|byte| *byte == b' ').filter(|end| *end > 0)?;
     Some((&text[..end], &text[end + 1..]))

@@ -1,5 +1,5 @@
 //! One task per thread that tends idle connections, does the thread's part of shared work and
-//! answers questions; one task of the process that measures its memory.
+//! answers requests of other threads; one task of the process that measures its memory.
 
 use engine::state::worker::Worker;
 use reactor::{Class, Wake};
@@ -8,8 +8,8 @@ use std::rc::Rc;
 use stdx::Tick;
 use transport::thread::memory::{Level, PERIOD_MS, QUIET_MS};
 
-/// How long servers of rings may take, behind the last client, to get what there is for them, and
-/// how often that is looked at; in milliseconds.
+/// How long the process waits after its last client for servers of rings to receive their messages,
+/// and how often it checks them; in milliseconds.
 const POURING_MS: u32 = 1_000;
 const LOOK_MS: u32 = 10;
 
@@ -18,9 +18,9 @@ pub(crate) async fn run(worker: Rc<Worker>) {
     let (thread, scheduler) = (worker.thread.index, worker.thread.scheduler());
     worker.shared.work.register(thread, worker.thread.mailbox().clone(), scheduler.current());
     let mut told = false;
-    // When rings are not waited for any more, and when they are looked at again.
+    // The end of the wait for rings, and the next check of them.
     let mut pouring: Option<(Tick, Tick)> = None;
-    // Others may have asked before this task first ran.
+    // Other threads may have asked before this task first ran.
     answer(&worker);
     let mut purge = (!worker.idle.rests()).then(|| next_purge(&worker));
     loop {
@@ -47,8 +47,8 @@ pub(crate) async fn run(worker: Rc<Worker>) {
             worker.idle.clear_all();
             worker.trunks.clear_all();
         }
-        // All threads end together: those without clients still answer commands and signals, and
-        // who waits at a listener becomes a client.
+        // All threads end together: threads without clients still answer commands and signals, and
+        // accept the clients in their backlogs.
         let shared = &worker.shared;
         let served = || worker.clients.get() == 0 && shared.connections.current() == 0;
         if shared.is_stopping() && shared.listening.is_over() && served() {
@@ -75,7 +75,7 @@ fn next_purge(worker: &Worker) -> Tick {
     worker.thread.tick().plus_ms(worker.idle.period())
 }
 
-/// When the thread has to look after shared work.
+/// When the thread has to do shared work.
 fn next_shared(worker: &Worker) -> Option<Tick> {
     let due = worker.shared.work.next(worker.thread.index)?;
     let ahead = due.saturating_sub(worker.millis()).min(u64::from(Tick::MAX_SPAN_MS));
@@ -93,14 +93,15 @@ async fn do_shared(worker: &Worker) {
         if !more {
             return;
         }
-        // The next budget comes with the next turn.
+        // The next turn has a new budget.
         thread.next_turn(Class::Bulk).await;
-        // What has come meanwhile may have been a question, and wakes nobody once more.
+        // A message of another thread may have arrived meanwhile; its wake-up is consumed, so
+        // answer now.
         answer(worker);
     }
 }
 
-/// Starts the task that measures, on the first thread of a process that has a budget.
+/// Starts the task that measures memory, on the first thread of a process that has a budget.
 pub(crate) fn start_measuring(worker: &Rc<Worker>) {
     if worker.thread.index == 0
         && let Some(budget) = worker.shared.memory.budget()
@@ -117,13 +118,13 @@ async fn measure(worker: Rc<Worker>, budget: Budget) {
         let changed = shared.memory.look(budget, now, threads as u64);
         let level = shared.memory.level();
         if changed {
-            // Table entries outlive their clients: while memory is short, they leave room for
-            // others.
+            // Table entries outlive their clients: while memory is short, tables leave room for
+            // other uses.
             let tight = level >= Level::Tight;
             shared.tables.iter().for_each(|table| table.set_tight(tight));
             sample::pattern::let_rules_add(!tight);
         }
-        // Threads keep the memory of ended connections for later ones: they give it back now.
+        // Threads keep the memory of ended connections for later ones: they free it now.
         if changed || shared.memory.gives_back() {
             (0..threads).for_each(|thread| shared.ask(thread, Box::new(Worker::adapt)));
         }

@@ -1,5 +1,5 @@
-//! Servers that come and go while the program runs (management.txt 9.3, `add server`, `del
-//! server`).
+//! Servers that are added and deleted while the program runs (management.txt 9.3, `add server`,
+//! `del server`).
 
 use balance::{Algorithm, HashMethod};
 use engine::state::backend::server_register::Refusal;
@@ -11,12 +11,12 @@ use health::servers::track;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
-/// The slot of the server with a name, deleted ones left out.
+/// The slot of the server with a name; deleted servers are left out.
 pub fn named(back: &Back, name: &str) -> Option<usize> {
     back.register.lock().unwrap_or_else(PoisonError::into_inner).named(name)
 }
 
-/// Whether an algorithm takes servers in while it runs.
+/// Whether an algorithm accepts new servers while it runs.
 pub fn takes_servers(algorithm: Algorithm) -> bool {
     let fixed = matches!(
         algorithm,
@@ -30,7 +30,7 @@ pub fn takes_servers(algorithm: Algorithm) -> bool {
 /// settings.
 ///
 /// # Errors
-/// Its name or number is taken, or the algorithm takes none.
+/// Its name or number is in use, or the algorithm accepts no servers.
 pub fn add(
     worker: &Worker,
     proxy: &Proxy,
@@ -65,7 +65,7 @@ pub fn add(
     Ok(slot)
 }
 
-/// Has a new server checked, and its agent asked.
+/// Starts the health check and the agent check of a new server.
 fn begin(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize) {
     let server = &back.servers[slot];
     if let Some(agent) = &server.agent {
@@ -73,7 +73,7 @@ fn begin(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize) {
     }
     let (checked, asked) = (server.settings.balance.checked, server.agent.is_some());
     for (wanted, agent) in [(checked, false), (asked, true)] {
-        // The record of a server that was deleted in this slot may still be about.
+        // The check record of a server that was deleted in this slot may still exist.
         if wanted && !server.recorded[usize::from(agent)].swap(true, AcqRel) {
             checks::add(&worker.shared, proxy.index, slot, agent);
         }

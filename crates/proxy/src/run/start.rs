@@ -19,7 +19,7 @@ use reactor::{Class, Thread};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Builds the running objects; nothing listens yet. `now` is monotonic, in nanoseconds.
+/// Builds the running objects without listening. `now` is monotonic, in nanoseconds.
 pub fn build(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u64) -> Arc<Shared> {
     let shared = Shared::new(settings, proxies, now);
     events::restore_all(&shared);
@@ -34,8 +34,8 @@ const HOOKS: Hooks = Hooks {
     h2_refused: h2_refusal::report,
 };
 
-/// Starts what a thread runs: maintenance, listeners, health checks, resolvers, rings that are
-/// forwarded and log forwarders.
+/// Starts the tasks of a thread: maintenance, listeners, health checks, resolvers, forwarded rings
+/// and log forwarders.
 pub fn start(thread: &Rc<Thread>, shared: &Arc<Shared>, services: Box<dyn Services>) -> Rc<Worker> {
     let worker = Worker::new(thread, shared, services, HOOKS);
     let keeper = thread.scheduler().spawn(Class::Normal, maintenance::run(worker.clone()));

@@ -1,20 +1,20 @@
-//! Takes entries of stick tables out whose time is over.
+//! Removes expired entries of stick tables.
 //!
-//! One job per table that holds something, in the work that threads share: the first entry of a
-//! table that nobody tends starts it, and it ends when the table is empty.
+//! Each table with entries has one job in the work that threads share: the first entry of a table
+//! without a job starts it, and it ends when the table is empty.
 
 use engine::state::runtime::Shared;
 use engine::state::worker::Worker;
 use std::sync::{Arc, Weak};
 use table::Table;
 
-/// The least time between two passes over a table, in milliseconds. An entry whose time is over is
-/// not found any more, whether it has been taken out or not.
+/// The least time between two passes over a table, in milliseconds. Lookups skip an expired entry
+/// whether it has been removed or not.
 const PASS_MS: u64 = 1_000;
-/// Entries looked at before others have their turn.
+/// Entries examined before the job gives way to others.
 const BUDGET: usize = 256;
 
-/// Has each table that forgets anything call for a job when it gets its first entry.
+/// Has each table whose entries expire start a job when it gets its first entry.
 pub(crate) fn tend_all(shared: &Arc<Shared>) {
     let forgetful = shared.tables.iter().filter(|table| table.settings().expire.is_some());
     for table in forgetful {
@@ -31,7 +31,7 @@ fn tend(shared: &Weak<Shared>, table: &Weak<Table>, due: u64) {
     let _ = shared.work.add(watcher, shared.work.all_threads(), due, job);
 }
 
-/// One pass over a table: when the next one is to be, if at all.
+/// One pass over a table; returns the time of the next one, or none for an empty table.
 fn pass(table: &Table, now: u64) -> Option<u64> {
     if table.expire(now, BUDGET) >= BUDGET {
         return Some(now);

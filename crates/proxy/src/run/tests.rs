@@ -14,7 +14,7 @@ use settings::{Mode, Proxy, Reuse, Server, Speeches, Version as Spoken};
 use std::io::{IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// A client of its own on a blocking socket.
+/// An HTTP/2 client of its own on a blocking socket.
 struct Peer {
     socket: TcpStream,
     machine: H2Conn,
@@ -53,7 +53,7 @@ impl Peer {
         }
     }
 
-    /// Begins with a request.
+    /// Sends the head of a request.
     fn send(&mut self, method: &str, path: &str, body: BodyKind) -> Key {
         let key = self.machine.open().unwrap();
         let mut head = Head::default();
@@ -90,7 +90,7 @@ fn proxy(origin: &Origin) -> (Proxy, SocketAddr) {
     listen("h2", Mode::Http, vec![testing::server(1, origin.address)])
 }
 
-/// Answers each request of a connection with its first line and its body.
+/// Answers each request of a connection with its request line and its body.
 fn parrot() -> Origin {
     Origin::new(|mut stream, _| {
         loop {
@@ -173,7 +173,7 @@ fn long_bodies_and_trailers() {
     assert_eq!((length, trailer), (1_000_000, Some(b"7".to_vec())));
 }
 
-/// What a client does not read is not taken from the server for ever, interim answers neither.
+/// A client that does not read bounds the bytes read from the server, interim responses included.
 #[test]
 fn interim_answers_wait_for_their_client() {
     const ENOUGH: usize = 64 << 20;
@@ -199,7 +199,7 @@ fn interim_answers_wait_for_their_client() {
     assert!(count < ENOUGH, "{count} bytes were taken from the server");
 }
 
-/// An answer that ends before its time is a stream that is reset; the connection goes on.
+/// A response that ends early resets its stream; the connection goes on.
 #[test]
 fn an_answer_cut_short_is_a_reset() {
     let origin = Origin::new(|mut stream, number| {
@@ -239,7 +239,7 @@ fn clear_connections_stay_what_they_are_if_they_must() {
     assert!(said.starts_with(b"HTTP/1.1 400 "));
 }
 
-/// `proto h2`: nothing else is understood.
+/// `proto h2`: a client of another protocol is refused.
 #[test]
 fn another_protocol_is_refused_where_this_one_is_expected() {
     let origin = parrot();
@@ -259,7 +259,7 @@ fn another_protocol_is_refused_where_this_one_is_expected() {
     assert_eq!(wire::h2::FrameHeader::parse(tail).unwrap().kind, wire::h2::FrameType::GoAway);
 }
 
-/// A client that leaves between requests is told when its time is over.
+/// A client between requests receives GOAWAY when its idle time is over.
 #[test]
 fn idle_connections_end() {
     let origin = parrot();
@@ -369,7 +369,7 @@ fn trailers_and_long_bodies_pass_both_ways() {
     assert!(said.ends_with(b"x-sum: 5\r\n\r\n"));
 }
 
-/// A server that says that it has not looked at a stream gets the request again, on another
+/// A server that refuses a stream without having processed it gets the request again, on another
 /// connection.
 #[test]
 fn refused_requests_are_sent_again() {

@@ -1,4 +1,4 @@
-//! Tests of what logs learn of transactions.
+//! Tests of the facts of transactions in log lines.
 
 use crate::testing::*;
 use settings::Mode;

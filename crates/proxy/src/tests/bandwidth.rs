@@ -1,5 +1,5 @@
-//! Tests of bandwidth limits, over real sockets: the pace of payload, what it counts, and what it
-//! leaves alone. Limits have periods of a quarter of a second.
+//! Tests of bandwidth limits, over real sockets: the rate of payload, the bytes that count, and the
+//! traffic without a limit. Limits have periods of a quarter of a second.
 
 use crate::testing::*;
 use rules::{Action, BandwidthLimit, BandwidthScope};
@@ -54,7 +54,7 @@ fn limited(
     (proxy, address)
 }
 
-/// The moment, as clients in threads of their own measure it.
+/// The current time, as clients in threads of their own measure it.
 #[expect(clippy::disallowed_methods, reason = "a client is outside of the reactor")]
 fn now() -> Instant {
     Instant::now()
@@ -72,7 +72,7 @@ fn response(length: usize) -> Vec<u8> {
 /// The bytes that a client has received, and when.
 struct Received {
     bytes: Vec<u8>,
-    /// Milliseconds, and bytes up to then.
+    /// Milliseconds, and the number of bytes received up to then.
     points: Vec<(u128, usize)>,
 }
 
@@ -117,7 +117,8 @@ fn ask(world: &World, address: SocketAddr, request: Vec<u8>) -> Received {
 
 const GET: &[u8] = b"GET /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
 
-/// A span that a machine with other work may exceed, but no limit that does not hold stays below.
+/// Asserts a span with room for the delays of a busy machine; a transfer without a limit is
+/// shorter.
 fn assert_span(found: u128, expected: u128, what: &str) {
     let most = expected + 1_000;
     assert!((expected - 30..most).contains(&found), "{what}: {found} ms, {expected} expected");
@@ -351,7 +352,7 @@ fn streams_of_two_threads_share_a_limit_and_the_table_shows_the_rate() {
     for it in &received {
         assert!(it.body() == text(2 * LIMIT));
     }
-    // Six allowances: the first at once, the others in a period each.
+    // Six allowances: the first at once, each of the others in its own period.
     let last = received.iter().map(Received::end).max().unwrap();
     assert_span(last, 1_500, "three streams");
     assert!(most > 0 && most < 3 * LIMIT as u64, "{most}");

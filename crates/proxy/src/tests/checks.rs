@@ -35,7 +35,7 @@ fn farm(check: Check, servers: Vec<Server>) -> Proxy {
     proxy
 }
 
-/// As [`farm`], for checks that come often and are given time.
+/// As [`farm`], with frequent checks and long timeouts.
 fn patient_farm(check: Check, servers: Vec<Server>) -> Proxy {
     let mut proxy = farm(check, servers);
     (proxy.timeouts.check, proxy.timeouts.connect) = (Some(20_000), Some(20_000));
@@ -136,7 +136,7 @@ fn checks_of_a_thread_become_one_batch_and_a_full_one_takes_nobody() {
     let becomes = |count: u32| {
         let mut store = Store::default();
         let record = |slot, due| Record { slot, due, interval: 2000, ..Record::default() };
-        // Places that nobody has ordered.
+        // Slots in no order.
         (0..count).for_each(|slot| store.put(record(slot, u64::from(slot * slot * 137 % 2000))));
         let mut batches = Vec::new();
         let mut now = 0;

@@ -1,4 +1,4 @@
-//! Tests of filters: payload that passes them, over real sockets.
+//! Tests of filters: payload passes through them, over real sockets.
 
 use crate::testing::*;
 use compression::Algorithm;
@@ -16,7 +16,7 @@ fn trace() -> Filter {
     })
 }
 
-/// A proxy with compression between two filters that forward in pieces drawn by chance.
+/// A proxy with compression between two filters that forward in pieces of random size.
 fn filtered(mode: Mode, server: SocketAddr) -> (Proxy, SocketAddr) {
     let (mut proxy, address) = listen("px", mode, vec![crate::testing::server(1, server)]);
     proxy.filters = vec![trace(), Filter::Compression, trace()];
@@ -64,7 +64,7 @@ fn gunzip(bytes: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// A server that answers with this body, delimited by its length or in chunks; it demands that no
+/// A server that answers with this body, delimited by its length or in chunks; it asserts that no
 /// `accept-encoding` arrives.
 fn origin(body: Vec<u8>, chunk: Option<usize>) -> Origin {
     Origin::new(move |mut stream, _| {

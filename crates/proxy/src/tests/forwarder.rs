@@ -1,4 +1,5 @@
-//! Directions between sockets that keep messages apart, so that what is written together shows.
+//! Directions between datagram sockets, which keep writes apart, so that each single write is
+//! visible.
 
 use crate::testing::World;
 use buf::Buf;
@@ -14,7 +15,7 @@ use transport::codec::Machine;
 use transport::forwarder::*;
 use transport::splice::Splicing;
 
-/// An upload of which all that comes is in the buffer.
+/// An upload whose bytes are all in the buffer.
 struct Upload {
     world: World,
     flow: Flow,
@@ -22,7 +23,7 @@ struct Upload {
     from: (Link, Machine),
     to: (Link, Machine),
     server: UnixDatagram,
-    /// The other end of what nothing comes from.
+    /// The other end of the silent client's socket.
     _client: UnixDatagram,
 }
 
@@ -63,7 +64,7 @@ impl Upload {
         self.flow.step(self.world.workers[0].pools(), &mut self.input, &mut ends)
     }
 
-    /// What has been written, behind the head: one text per write.
+    /// The bytes written behind the head: one text per write.
     fn written(&self) -> Vec<String> {
         self.world.turn();
         let mut buffer = vec![0; 1 << 16];

@@ -25,7 +25,7 @@ fn servers(count: u32) -> Vec<settings::Server> {
     (1..=count).map(|id| server(id, ([127, 0, 0, 1], 1).into())).collect()
 }
 
-/// Does a whole round; in how many steps.
+/// Runs a whole round of samples; returns the number of its steps.
 fn round(sampler: &mut Sampler, shared: &Shared, now: u64) -> usize {
     (1..).find(|_| sampler.step(shared, now) != Some(now)).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Tests of mails: what a mailer hears, word by word, and what a mailer may do wrong.
+//! Tests of mails: the lines that a mailer receives, and faults of a mailer.
 
 use crate::testing;
 use crate::testing::World;
@@ -14,8 +14,8 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// A mailer that says `answers` in turn, each after a line, or after the dot behind `DATA`. What it
-/// hears comes out of the channel, one conversation at a time.
+/// A mailer that sends `answers` in turn, each after a line, or after the dot behind `DATA`. The
+/// channel yields the lines that it received, one connection at a time.
 fn mailer(answers: &'static [&'static str]) -> (SocketAddr, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -59,7 +59,7 @@ const POLITE: &[&str] = &[
     "221 bye\r\n",
 ];
 
-/// A checked server that nobody answers for, and mailers.
+/// A checked server at an address without a listener, and mailers.
 fn world(level: u8, mailers: Vec<SocketAddr>, change: impl FnOnce(&mut Settings)) -> World {
     let mut server = testing::server(1, testing::nobody());
     (server.balance.checked, server.balance.intervals.inter) = (true, 20);
@@ -140,7 +140,7 @@ fn a_mailer_that_refuses_or_is_silent_does_not_keep_the_others_from_theirs() {
     assert!(conversation(&world, &heard).ends_with("QUIT\n"));
     let text = conversation(&world, &refused);
     assert!(text.ends_with("RCPT TO:<c@d.example>\n"), "{text}");
-    // The silent one is left after its time.
+    // The proxy leaves the silent mailer after its timeout.
     let outboxes = &world.shared.proxies[0].outboxes;
     let tended = |outbox: &Outbox| outbox.0.lock().unwrap().tended;
     world.until("all have been left", || !outboxes.iter().any(tended));

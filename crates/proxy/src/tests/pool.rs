@@ -1,4 +1,4 @@
-//! Tests of what threads do with idle connections.
+//! Tests of idle connections in the pools of threads.
 
 use crate::testing::*;
 use settings::{Mode, Reuse};
@@ -59,11 +59,11 @@ fn purges_keep_to_the_delay_of_each_server() {
 fn what_one_thread_does_not_need_another_takes() {
     for (shared, connections) in [(true, 1), (false, 2)] {
         let origin = patient();
-        // So few that no thread asks another.
+        // So few connections that no thread asks another.
         let (world, [first, second]) = two_threads(shared, &origin, 5);
         let _one = world.play(get(first));
         world.until("the connection is idle", || idle(&world) == 1);
-        // The first purge finds out that nobody needs it, the second acts.
+        // The first purge finds no demand for the connection, the second closes it.
         (0..2).for_each(|_| world.workers[0].idle.purge(&world.workers[0]));
         let _two = world.play(get(second));
         world.until("a connection is idle again", || idle(&world) == 1);
@@ -83,7 +83,7 @@ fn a_parked_connection_ends_when_nobody_takes_it_or_its_server_closes() {
     let work = &world.shared.work;
     let tended = (work.next(0), work.next(1));
     assert!(tended.0.is_some() && tended.1.is_none(), "one thread watches: {tended:?}");
-    // Any thread may do the job; it goes on while something is parked.
+    // Any thread may do the job; it goes on while a connection is parked.
     let now = tended.0.unwrap();
     let again = (0..3).map(|n| {
         engine::state::backend::pool::parking::tend_again(&world.workers[n % 2], now).is_some()

@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Condvar;
 use std::sync::{Arc, Mutex};
 
-/// How long a thread may take on a busy machine.
+/// The longest wait for a thread on a busy machine.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);
 
 fn ring(size: usize, max_len: usize) -> Arc<Ring> {
@@ -100,7 +100,7 @@ fn a_backing_file_has_what_the_ring_has() {
     assert_eq!(*paper.0.lock().unwrap(), ring.lock().bytes);
 }
 
-/// A disk that takes nothing until the test releases it.
+/// A disk whose writes block until the test releases it.
 #[derive(Debug, Default)]
 struct Stuck(Mutex<bool>, Condvar, Paper);
 
@@ -147,7 +147,7 @@ fn a_message_is_confirmed_when_the_system_has_taken_it() {
     world.until("the first message is confirmed", || reached(&ring));
     ring.write(b"second");
     peer.set_nonblocking(true).unwrap();
-    // Looks after each turn of the task that sends, before the thread's own turn is over.
+    // Checks after each turn of the task that sends, before the thread's own turn is over.
     let seen = Rc::new(Cell::new(None));
     let (told, worker, watched) = (seen.clone(), world.workers[0].clone(), ring.clone());
     world.workers[0].thread.scheduler().spawn(Class::Normal, async move {

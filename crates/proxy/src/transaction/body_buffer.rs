@@ -1,4 +1,4 @@
-//! The body of a message as far as it has been received, for rules that look at it.
+//! The received part of a message's body, for rules that look at it.
 
 use crate::transaction::read_request;
 use engine::state::runtime::Proxy;
@@ -12,15 +12,15 @@ use stdx::Tick;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
-/// As [`wait`], for all of the body, within the time for requests of a proxy or, without any, for
-/// clients that say nothing.
+/// As [`wait`], for the whole body, within `timeout http-request` of a proxy or, without one, the
+/// timeout of silent clients.
 pub(crate) async fn wait_for_all(tx: &mut Transaction, proxy: &Proxy) -> Result<(), Failure> {
     match proxy.settings.timeouts.http_request {
         Some(span) => wait(tx, Some(span), 0).await,
         None => {
             let span = tx.client.proxy.settings.timeouts.client;
             let in_data = |failure: Failure| match failure.status {
-                // As HAProxy logs it: the head came in time.
+                // As in HAProxy's log: the head arrived in time.
                 408 => Failure { phase: Phase::Data, ..failure },
                 _ => failure,
             };
@@ -29,9 +29,9 @@ pub(crate) async fn wait_for_all(tx: &mut Transaction, proxy: &Proxy) -> Result<
     }
 }
 
-/// Waits until the request's body is complete, or `at_least` so many bytes of it are there (0:
-/// all), or the buffer is full. `span` is in milliseconds. A client that leaves meanwhile is gone,
-/// and what is there is all. The request is complete only now, so its time includes this.
+/// Waits until the request's body is complete, or at least `at_least` bytes of it have arrived (0:
+/// all), or the buffer is full. `span` is in milliseconds. If the client leaves meanwhile, the
+/// received part counts as the whole body. The request's time includes this wait.
 ///
 /// # Errors
 /// 408 when it takes longer, 400 when the body is malformed. Then the request has never become
@@ -75,7 +75,7 @@ async fn gather(tx: &mut Transaction, span: Option<u32>, at_least: u64) -> Resul
     Ok(())
 }
 
-/// Whether what [`wait`] has seen is all of the request's body.
+/// Whether the body that [`wait`] has read is complete.
 pub(crate) fn is_whole(tx: &Transaction) -> bool {
     match tx.client.mux.is_h1() {
         true => {
@@ -101,8 +101,8 @@ pub(crate) async fn wait_for_response(
     while !look(tx, Side::Response, body, (at_least, &mut seen)) {
         let Some(server) = &mut tx.server else { return Ok(()) };
         if server.lacks_buffer() {
-            // The head came in one that was waited for; this is for the few that have given it
-            // back.
+            // The head was read into a buffer that was waited for; few connections have returned it
+            // since, so take one beyond the limit.
             server.give_input(tx.worker.buffers.take_anyway());
         }
         match server.read(&tx.worker) {
@@ -117,7 +117,7 @@ pub(crate) async fn wait_for_response(
                 }
                 tx.worker.thread.clone().scheduler().wait(deadline).await;
             }
-            // Whoever passes the body on finds the same.
+            // The code that forwards the body meets the same end or error.
             _ => return Ok(()),
         }
     }
@@ -128,7 +128,8 @@ fn is_over(tx: &Transaction, deadline: Option<Tick>) -> bool {
     deadline.is_some_and(|deadline| deadline.is_due(tx.worker.thread.tick()))
 }
 
-/// Takes note of the body as far as it is there; whether that is at least so much, or enough.
+/// Copies the received part of the body into the notes; returns whether it is complete or long
+/// enough.
 fn look(
     tx: &mut Transaction,
     side: Side,
@@ -148,7 +149,7 @@ fn look(
         Side::Response => tx.server.as_ref().map(|server| &server.mux),
     };
     let complete = match machine {
-        // What follows such a head is no body: nothing has to come of it.
+        // Bytes behind such a head are no body: nothing more is needed.
         _ if matches!(kind, BodyKind::None | BodyKind::Tunnel) => true,
         Some(machine) if !machine.is_h1() => {
             take_more(input, body, seen);
@@ -160,7 +161,7 @@ fn look(
     complete || enough || input.len() + settings.max_rewrite + head >= settings.buffer_size
 }
 
-/// A message whose body stands untouched behind its head. `framed` says whether it does so in the
+/// Notes that the body of a message is still unconsumed behind its head. `framed`: it is in the
 /// framing of HTTP/1.
 pub(crate) fn begin(tx: &mut Transaction, side: Side, kind: BodyKind, framed: bool) {
     let bare = framed || matches!(kind, BodyKind::None | BodyKind::Tunnel);
@@ -171,8 +172,8 @@ pub(crate) fn begin(tx: &mut Transaction, side: Side, kind: BodyKind, framed: bo
     }
 }
 
-/// Whether more of a body has to arrive than stands at the front of `input`, as far as a look at
-/// its end tells.
+/// Whether more bytes of a body have to arrive behind those at the front of `input`, judged by its
+/// last bytes for chunked bodies.
 pub(crate) fn awaits(kind: BodyKind, input: &[u8]) -> bool {
     match kind {
         BodyKind::None | BodyKind::UntilClose | BodyKind::Tunnel => false,
@@ -181,12 +182,12 @@ pub(crate) fn awaits(kind: BodyKind, input: &[u8]) -> bool {
     }
 }
 
-/// The body is on its way from now on: what is left of it behind the head is no beginning.
+/// The body is forwarded from now on: the rest of the input is no longer its beginning.
 pub(crate) fn pass_on(tx: &mut Transaction, side: Side) {
     tx.notes.journal.ahead[side as usize] = None;
 }
 
-/// A client that waits to be told to send its body is told so.
+/// Sends `100 Continue` to a client that waits for it.
 fn encourage(tx: &mut Transaction) {
     if tx.request_body.is_empty() || !h1::expects_continue(&tx.space.request) {
         return;
@@ -194,17 +195,17 @@ fn encourage(tx: &mut Transaction) {
     h1::remove_met_expectation(&mut tx.space.request);
     let down = &mut tx.space.down;
     tx.client.mux.encourage(&mut down.outbox.bytes);
-    // What cannot be written now goes before the answer.
+    // Bytes that cannot be written now are sent in front of the answer.
     let _ = down.flush(&mut buf::Buf::empty(), &tx.client.socket);
 }
 
-/// Appends what has come since the last look to a body that has no framing.
+/// Appends bytes that arrived since the last call to a body without framing.
 fn take_more(input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) {
     body.extend_from_slice(input.get(seen.payload..).unwrap_or_default());
     seen.payload = body.len();
 }
 
-/// Completes the payload that stands at the front of `input`; whether that is all of it.
+/// Decodes the payload at the front of `input`; returns whether it is complete.
 fn peek(kind: BodyKind, input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) -> bool {
     match kind {
         BodyKind::None => true,
@@ -243,7 +244,7 @@ mod tests {
             let (mut body, mut seen) = (Vec::new(), Seen::default());
             let whole = peek(kind, input.as_bytes(), &mut body, &mut seen);
             assert_eq!((whole, &*body), (complete, expected.as_bytes()), "{input}");
-            // The same, byte by byte.
+            // The same body, byte by byte.
             let (mut body, mut seen) = (Vec::new(), Seen::default());
             let mut look = |end: usize| {
                 body.truncate(seen.payload);

@@ -1,8 +1,8 @@
 //! From a backend to a server connection that has taken the request: reuse, new connections,
 //! retries.
 //!
-//! Nearly every request finds a server with room and a connection kept to it. That way has nothing
-//! to wait for ([`at_once`]); all others are one future beside it, made when needed.
+//! Nearly every request finds a server with room and an idle connection to it. That path has no
+//! wait ([`at_once`]); all other paths are one future beside it, made when needed.
 
 use crate::transaction::body_buffer;
 use crate::transaction::early_data;
@@ -47,7 +47,7 @@ pub(crate) use transport::codec::Machine;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
-/// The longest wait before the same server is tried again, in milliseconds.
+/// The longest pause before an attempt to the same server, in milliseconds.
 const TURN_AROUND_MS: u32 = 1_000;
 
 /// Finds a server and a connection to it, and sends the request's head.
@@ -77,7 +77,8 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
         return Err(Failure::new(0, Cause::ClientAbort, Phase::Request));
     }
     if tx.client.socket.is_cancelled() {
-        // It was withdrawn before anybody has looked at it: no server has to hear of it.
+        // The client reset the stream before any server was contacted: no server has to see the
+        // request.
         return Err(Failure::new(0, Cause::ClientAbort, Phase::Request));
     }
     let found = reservation::look(tx, &backend, None);
@@ -87,8 +88,8 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     Box::pin(attempt(tx, &backend, found, None)).await
 }
 
-/// Sends the request's head over a connection that is kept to the claimed server. `false`: there is
-/// none, or more has to be seen to.
+/// Sends the request's head over an idle connection to the claimed server. `false`: there is none,
+/// or the request needs the full path.
 fn at_once(tx: &mut Transaction, backend: &ProxyRef) -> bool {
     let Some(server) = tx.claim.as_ref().map(|claim| claim.server().clone()) else { return false };
     let settings = &server.settings;
@@ -103,15 +104,14 @@ fn at_once(tx: &mut Transaction, backend: &ProxyRef) -> bool {
     true
 }
 
-/// Why a request goes out once more.
+/// The reason why a request is sent again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reason {
     /// No connection was taken.
     Refused,
-    /// The server was not reached, or what it has said is not good enough.
+    /// The server was not reached, or its response has a status that is retried.
     Failed,
-    /// The connection was kept from another request, or was to be left: nothing is known against
-    /// the server.
+    /// The idle connection failed, or is to be avoided: the server is not to blame.
     Stale,
 }
 
@@ -129,8 +129,8 @@ pub(crate) async fn again(tx: &mut Transaction, reason: Reason) -> Result<(), Fa
     Box::pin(attempt(tx, &backend, found, avoid)).await
 }
 
-/// Tries servers, from what was found, until one has taken the request, or the attempts are used
-/// up.
+/// Tries servers, beginning with the claimed one, until one has taken the request, or the attempts
+/// are used up.
 async fn attempt(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -177,7 +177,7 @@ async fn attempt(
         let failure = match outcome {
             Ok(()) => return Ok(()),
             Err(failure) if !failure.blames_server() => return Err(failure),
-            // It has answered, and will answer the same again.
+            // The server has answered, and would answer the same again.
             Err(failure) if failure.status == 502 => return Err(failure),
             Err(failure) => failure,
         };
@@ -199,8 +199,8 @@ fn give_up(tx: &mut Transaction, backend: &ProxyRef, failure: Failure) -> Failur
     failure
 }
 
-/// Prepares another attempt: on another server if that is allowed now, otherwise on the same one,
-/// after a pause if it refuses connections. Returns the server to avoid.
+/// Prepares another attempt: on another server if a redispatch is allowed now, otherwise on the
+/// same one, after a pause if it refuses connections. Returns the server to avoid.
 async fn turn(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -228,8 +228,8 @@ async fn turn(
     Ok(None)
 }
 
-/// Counts a request that was to leave a server, which it only has if another one was found. `true`:
-/// it comes back to the same.
+/// Counts a redispatch, which is one only if another server was found. `true`: the request returns
+/// to the same server.
 fn count_move(tx: &mut Transaction, backend: &ProxyRef, from: usize) -> bool {
     let comes_back = tx.claim.as_ref().is_some_and(|claim| claim.slot() == from);
     tx.notes.journal.redispatched |= !comes_back;
@@ -249,8 +249,8 @@ async fn turn_around(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Fai
     sleep(tx, pause.min(TURN_AROUND_MS)).await
 }
 
-/// Whether the algorithm has another server for the same request, so that nothing is gained by
-/// waiting for the one that failed.
+/// Whether the algorithm has another server for the same request, so that a pause for the failed
+/// one gains nothing.
 fn goes_elsewhere(backend: &LocalProxy) -> bool {
     let balancer = &back(backend).balancer;
     let usable = balancer.usable();
@@ -267,7 +267,7 @@ fn redispatches(interval: i32, attempt: u32, retries: u32) -> bool {
     }
 }
 
-/// Whether the claimed server was taken out since, and is not insisted on.
+/// Whether the claimed server has left service since, and the request does not insist on it.
 fn server_is_gone(tx: &Transaction) -> bool {
     let gone = |claim: &Claim| !claim.server().state.accepts_persistent();
     tx.claim.as_ref().is_some_and(|claim| gone(claim) && !reservation::insists(tx, claim.slot()))
@@ -298,7 +298,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     if streams && Box::pin(h2_acquire::reuse(tx, backend, &to, &way, deadline)).await? {
         return Ok(());
     }
-    // What was waited for there is not taken from the time to connect.
+    // The wait for a connection under way does not shorten the time to connect.
     let deadline = if streams { connect_deadline(tx) } else { deadline };
     let worker = tx.worker.clone();
     let name = (way.key, tx.client.id);
@@ -343,7 +343,7 @@ async fn connect(
     Ok(())
 }
 
-/// A connection of HTTP/1 that is kept to a server, here or elsewhere.
+/// An idle HTTP/1 connection to a server, of this thread or another one.
 async fn kept(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -357,7 +357,7 @@ async fn kept(
     }
 }
 
-/// Makes a connection the one that the request goes over, and lays the request's head out for it.
+/// Makes a connection the one of the request, and encodes the request's head for it.
 pub(crate) fn take(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -369,7 +369,7 @@ pub(crate) fn take(
     use_connection(tx, server);
 }
 
-/// Counts that the request goes over the connection that it was laid out for.
+/// Counts a request whose head is encoded for its connection.
 pub(crate) fn count(tx: &Transaction, backend: &LocalProxy) {
     let journal = &tx.notes.journal;
     let metric = if journal.fresh { Metric::Connects } else { Metric::Reuses };
@@ -379,7 +379,7 @@ pub(crate) fn count(tx: &Transaction, backend: &LocalProxy) {
     }
 }
 
-/// Lays the request's head out for a connection that it is about to go over.
+/// Encodes the request's head for the connection that it is about to use.
 pub(crate) fn lay_out(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -390,7 +390,7 @@ pub(crate) fn lay_out(
     tx.notes.journal.fresh = fresh;
     tx.notes.journal.on_stream = server.socket().is_stream();
     server.count_request();
-    // The connection before may have failed without a word.
+    // The previous connection may have failed without an error.
     retry::take_back(tx);
     tx.space.up.clear();
     tx.told = 0;
@@ -413,12 +413,13 @@ pub(crate) fn lay_out(
         retry::replay(kept, &mut space.up, &mut server.mux);
     }
     if tx.client.mux.is_ambiguous() {
-        // Unlike the client, the server cannot misread what it was sent: nothing is announced.
+        // Unlike the client, the server cannot misread the end of the message: no `connection:
+        // close` is sent.
         server.mux.close_after_message();
     }
 }
 
-/// The transaction has this connection from now on.
+/// The transaction owns this connection from now on.
 pub(crate) fn use_connection(tx: &mut Transaction, server: Box<ServerConn>) {
     if let Some(listed) = &tx.listed {
         listed.set_connection(server.socket());
@@ -430,7 +431,8 @@ pub(crate) fn use_connection(tx: &mut Transaction, server: Box<ServerConn>) {
     trace::at(tx, &trace::REQUEST_OUT);
 }
 
-/// `http-send-name-header`: the field always names the server at hand, whatever was tried before.
+/// `http-send-name-header`: the field names the current server, whichever servers were tried
+/// before.
 fn name_server(tx: &mut Transaction, backend: &LocalProxy, connection: &ServerConn) {
     let header = backend.settings.back.as_ref().and_then(|back| back.name_header.as_ref());
     if let Some(header) = header.filter(|_| !connection.server().is_direct()) {
@@ -439,7 +441,7 @@ fn name_server(tx: &mut Transaction, backend: &LocalProxy, connection: &ServerCo
     }
 }
 
-/// A connection that carries bytes: nothing goes first but what the client has said already.
+/// A connection that carries bytes: the first ones are those that the client has sent already.
 async fn establish_plain(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -467,32 +469,31 @@ async fn establish_plain(
     }
     use_connection(tx, server);
     tx.notes.journal.connected = thread.nanos();
-    // Of what is carried nothing is understood: only the connection can be timed.
+    // The payload is opaque: only the connection can be timed.
     traffic_health::answered(tx, tx.notes.journal.queued);
     traffic_health::sign(tx, Sign::Connected);
     Ok(())
 }
 
-/// When a connection that is begun now has taken too long.
+/// The deadline of a connection attempt that begins now.
 fn connect_deadline(tx: &Transaction) -> Option<Tick> {
     let span = tx.side().settings.timeouts.connect;
     span.map(|span| tx.worker.thread.tick().plus_ms(span))
 }
 
-/// What there is for a request that needs a connection.
+/// The result of a search for an idle connection.
 enum Reused {
-    /// An idle connection that it may use.
+    /// An idle connection for the request.
     Yes(Box<ServerConn>),
-    /// None here; another thread may have one.
+    /// This thread has none; another thread may have one.
     Elsewhere(Wanted),
-    /// It needs a new one.
+    /// The request needs a new connection.
     No,
 }
 
-/// Whether a request is the first of its client, which is not to meet a connection that its server
-/// may be about to close. What comes on a stream and changes nothing at the server is none: it goes
-/// out again, or its client asks again by itself (RFC 9113 8.7). To HAProxy no stream is a first
-/// request.
+/// Whether a request is the first of its client: it must not use a connection that its server may
+/// be about to close. A safe request on a stream does not count as first: it is sent again, or its
+/// client repeats it by itself (RFC 9113 8.7). To HAProxy no stream is a first request.
 pub(crate) fn is_first(tx: &Transaction) -> bool {
     let repeatable = tx.client.socket.is_stream() && tx.space.request.method_id().is_safe();
     tx.client.requests == 0 && !repeatable
@@ -522,20 +523,21 @@ fn reuse(tx: &mut Transaction, backend: &ProxyRef, server: &ServerRef, key: u64)
     }
 }
 
-/// Idle connections that a client with many requests at a time leaves for others, at most.
+/// The most idle connections that a client with many concurrent requests leaves to others.
 const LEFT: u32 = 4;
 
-/// How many idle connections a request leaves for others: the fewer, the less its client asks for
-/// at a time, unless the thread has no other client. Who has one request has no use for a new
-/// connection, if that stands in a line at the server behind those of a client with a hundred. A
-/// limit of the server's is not to be reached for it: there, idle connections may be all that it
-/// has. Nor are connections to be opened for it that are closed after a request, because
+/// The number of idle connections that a request leaves to others: one less than the concurrent
+/// requests of its client, at most [`LEFT`], and 0 if the thread has no other client. A client with
+/// one request must not have to wait in the server's accept queue behind a hundred connections of
+/// another client. Nothing is left where the server's limit is near: idle connections may be all
+/// that it has. Nor where the new connections would be closed after one request, because
 /// descriptors run short.
 fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     let streams = client_h2::front_of(&tx.client.socket).map_or(1, |front| front.under_way());
     let limit = server.state.load().maxconn();
     let roomy = limit == 0 || server.used.current().saturating_add(LEFT) < limit;
-    // Where few may lie idle, those that are left would keep the next ones from being laid down.
+    // Where few connections may be idle, those that are left would keep later ones from being
+    // pooled.
     let room = server.idle().saturating_add(LEFT);
     let keeps = server.settings.pool_max.is_none_or(|limit| room < limit);
     let keeps = keeps && !tx.worker.idle.is_short();
@@ -543,7 +545,7 @@ fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     if others && roomy && keeps { streams.saturating_sub(1).min(LEFT) as usize } else { 0 }
 }
 
-/// An idle connection of another thread, or of none.
+/// An idle connection of another thread, if it has one.
 async fn elsewhere(
     tx: &mut Transaction,
     server: &ServerRef,
@@ -579,7 +581,7 @@ fn open(
     Ok(server)
 }
 
-/// Sends what goes first, which tells whether the connection stands.
+/// Sends the first bytes; their success shows that the connection is established.
 pub(crate) async fn stand(tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
     loop {

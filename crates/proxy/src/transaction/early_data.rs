@@ -1,9 +1,9 @@
-//! Requests that go to servers before handshakes are over (manual section 5.2, `allow-0rtt`; RFC
-//! 8470).
+//! Requests that are sent to servers before handshakes are over (manual section 5.2, `allow-0rtt`;
+//! RFC 8470).
 //!
-//! A request goes early when its client's has come so, or where `retry-on 0rtt-rejected` has it
-//! sent again if need be; it must be one that changes nothing, and have no body. Nothing is lost by
-//! waiting for the end of the handshake then: no answer can be read before.
+//! A request is sent early if its client's handshake is not over either, or if `retry-on
+//! 0rtt-rejected` allows to repeat it; it must be safe and have no body. In other cases the end of
+//! the handshake is awaited; this loses nothing.
 
 use crate::transaction::connect;
 use crate::transaction::retry;
@@ -23,13 +23,13 @@ use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 use transport::tls_facts::Failed;
 
-/// The status of whoever does not want a request this early (RFC 8470 section 5.2).
+/// The status of a server or proxy that rejects an early request (RFC 8470 section 5.2).
 pub(crate) const TOO_EARLY: u16 = 425;
 
-/// What servers are told by that a request may have been sent by somebody else (section 5.1 there).
+/// The field that marks a request as possibly replayed (RFC 8470 section 5.1).
 const HEADER: &[u8] = b"early-data";
 
-/// A server has to know that the request may have been sent again by somebody.
+/// Marks the request for the server if it may be a replay.
 pub(crate) fn tell(tx: &mut Transaction) {
     if came_early(tx) {
         tx.haste.told = tx.space.request.get(HEADER).is_none();
@@ -37,7 +37,7 @@ pub(crate) fn tell(tx: &mut Transaction) {
     }
 }
 
-/// Whether the request has come before the client's handshake was over, which it still is not.
+/// Whether the request arrived before the end of the client's handshake, which is still under way.
 fn came_early(tx: &Transaction) -> bool {
     tx.client.session().is_some_and(|session| session.is_early())
 }
@@ -55,7 +55,7 @@ pub(crate) fn may_go(tx: &Transaction, way: &Way) -> bool {
 /// allows.
 ///
 /// # Errors
-/// As [`Way::encrypt`]; 425 if the server did not want it early, and that is not tried again.
+/// As [`Way::encrypt`]; 425 if the server rejected the early data, and no retry is allowed.
 pub(crate) async fn send(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -76,7 +76,8 @@ pub(crate) async fn send(
             tx.space.up.note_sent();
         }
         Words::Refused if retry::wants(tx, RetryOn::EARLY) => {
-            // Nothing was read of it: the connection that stands now will do.
+            // The server has read nothing of the early data: the established connection can be
+            // used.
             tx.notes.journal.retries += 1;
             connect::count_both(tx.claim.as_ref(), backend, Metric::Retries);
         }
@@ -89,7 +90,7 @@ pub(crate) async fn send(
     Ok(())
 }
 
-/// The client asked early, and can ask again.
+/// Rejects the request with 425: the client sent it early, and can repeat it.
 fn refused(tx: &mut Transaction) -> Failure {
     tx.notes.used = true;
     let words = (38, "Server refused early data");
@@ -97,21 +98,21 @@ fn refused(tx: &mut Transaction) -> Failure {
     Failure::new(TOO_EARLY, Cause::ServerAbort, Phase::Connect)
 }
 
-/// Whether the request, of which this head is kept, is sent again although its server has found it
-/// too early. Who sent it here knows what to do about that if the header is its own.
+/// Whether the request, of which this head is kept, is sent again although its server has answered
+/// 425. A client that sent the header itself handles the 425 by itself.
 pub(crate) fn may_go_later(tx: &Transaction, kept: &Head) -> bool {
     let answerable = !tx.haste.told && kept.get(HEADER).is_some();
     let wanted = |status| RetryOn::status(status).is_some_and(|event| retry::wants(tx, event));
     !answerable && (wanted(TOO_EARLY) || (tx.haste.ours && retry::wants(tx, RetryOn::EARLY)))
 }
 
-/// Nothing is said early from now on.
+/// Disables early data for the rest of the transaction.
 pub(crate) fn give_up(tx: &mut Transaction) {
     (tx.haste.over, tx.haste.ours) = (true, false);
 }
 
-/// Waits until a request that was too early is not early any more. Meanwhile others have its place
-/// on the server: its client may take as long as it likes.
+/// Waits for the end of the client's handshake before an early request is repeated. Its place on
+/// the server is given up meanwhile: the client may take arbitrarily long.
 ///
 /// # Errors
 /// As [`tls_wait::end`].

@@ -1,4 +1,4 @@
-//! The first bytes of a client, and whether they begin HTTP/2.
+//! The first bytes of a client, and the detection of HTTP/2.
 
 use buf::Buf;
 use engine::state::session::client::Client;
@@ -9,8 +9,8 @@ use std::io;
 use stdx::prefetch;
 use wire::h2::PREFACE;
 
-/// Bytes of empty lines between requests that mean nothing. What a client sends beyond that at once
-/// is for the parser to judge.
+/// Bytes of empty lines that are skipped between requests. The parser gets further ones of the same
+/// read.
 const EMPTY_LINES: usize = 16;
 
 /// Waits for the first bytes of a request, and reads them.
@@ -18,7 +18,7 @@ pub(crate) async fn first_bytes(client: &mut Client) -> Arrival {
     let deadline = idle_deadline(client);
     loop {
         if client.socket.is_readable() {
-            // What is there is taken without a future of its own.
+            // Bytes that have arrived already are read without a future of their own.
             let read = match read_at_once(client) {
                 Some(read) => read,
                 None => Box::pin(read_later(client, deadline)).await,
@@ -31,7 +31,8 @@ pub(crate) async fn first_bytes(client: &mut Client) -> Arrival {
             if !client.input.is_empty() {
                 return Arrival::Data;
             }
-            // Time goes on while a client sends nothing else, and others have their turn.
+            // The deadline stays while a client sends nothing but empty lines, and other tasks get
+            // their turn.
         }
         let thread = &client.worker.thread;
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
@@ -46,8 +47,8 @@ pub(crate) async fn first_bytes(client: &mut Client) -> Arrival {
         }
         client.socket.want_read();
         if client.requests == 0 && client.session().is_some() {
-            // Its handshake was heavy work; what it asks first gives way to connections that have
-            // stood for longer.
+            // The handshake was heavy work; the first request behind it gives way to connections
+            // that are older.
             thread.scheduler().next_wake_as_bulk();
         }
         thread.scheduler().wait(Tick::earlier(deadline, last)).await;
@@ -56,8 +57,8 @@ pub(crate) async fn first_bytes(client: &mut Client) -> Arrival {
 }
 
 /// Drops empty lines before a request that is not the first. Clients send them after a body; they
-/// begin no request (RFC 9112 section 2.2), and one is waited for as long as without them (manual,
-/// `timeout http-keep-alive`).
+/// begin no request (RFC 9112 section 2.2), so the deadline of the next request is not affected
+/// (manual, `timeout http-keep-alive`).
 pub(crate) fn skip_empty_lines(client: &mut Client) {
     if client.requests == 0 {
         return;
@@ -93,7 +94,7 @@ async fn read_later(client: &mut Client, deadline: Option<Tick>) -> Option<Arriv
     }
 }
 
-/// Tries to read; `None` when there was nothing after all.
+/// Tries to read; `None` when there were no bytes after all.
 fn read_first(client: &mut Client, mut input: Buf) -> Option<Arrival> {
     let result = client.socket.recv(input.space());
     if let Ok(count @ 1..) = result {
@@ -109,7 +110,7 @@ fn read_first(client: &mut Client, mut input: Buf) -> Option<Arrival> {
     }
 }
 
-/// Whether what has come of a connection may be the beginning of HTTP/2.
+/// Whether the received bytes may be the beginning of HTTP/2.
 pub(crate) fn may_begin(client: &Client) -> bool {
     let settings = client.proxy.settings.front.as_ref();
     let clear = client.session().is_none();
@@ -117,7 +118,7 @@ pub(crate) fn may_begin(client: &Client) -> bool {
     upgrades && begins(client.input.data())
 }
 
-/// Whether all that there is agrees with the preface.
+/// Whether the received bytes are a prefix of the preface.
 pub(crate) fn begins(input: &[u8]) -> bool {
     let count = input.len().min(PREFACE.len());
     count > 0 && input[..count] == PREFACE[..count]

@@ -1,4 +1,4 @@
-//! Request and response on their way through: both directions of a transaction at once.
+//! Forwarding of request and response: both directions of a transaction at once.
 
 use crate::transaction::body_buffer;
 use crate::transaction::connect::Reason;
@@ -32,21 +32,21 @@ use transport::splice::Splicing;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 use transport::thread::buffers::Claim;
 
-/// Reads and interim responses before the head of a response, after which others have their turn.
+/// Reads and interim responses before the head of a response, after which the task yields.
 const HEAD_STEPS: u32 = 16;
 
-/// Where the response is.
+/// The state of the response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Response {
     /// Its head is awaited.
     Head,
-    /// Its rules wait for its body, which is delimited so.
+    /// Its rules wait for its body, which is delimited in this way.
     Rules(BodyKind),
     /// Its body is passed on.
     Body,
 }
 
-/// How an exchange ends that does not fail.
+/// The successful end of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     /// Both messages are complete.
@@ -57,42 +57,42 @@ pub(crate) enum End {
 
 struct Exchange {
     response: Response,
-    /// The request's side of the exchange is over, well or not.
+    /// Whether the request's side of the exchange is over, by success or failure.
     up_over: bool,
-    /// The request could not be written whole; what the server says about it still counts.
+    /// The request could not be written whole; the server's response still counts.
     up_broken: bool,
-    /// A tunnel has just begun: the client's side has to be looked at again.
+    /// A tunnel has just begun: the client's side has to be examined again.
     up_again: bool,
     /// The server has accepted an upgrade while the request is under way: the rest of the request
     /// goes first, then the client's side of the tunnel begins.
     up_switches: bool,
-    /// More of a body was waited for already.
+    /// Whether the exchange has waited for more of a body before.
     midway: bool,
     /// How the server delimits the body of its response.
     body: BodyKind,
-    /// `option abortonclose` on both sides: a client that closes wants nothing any more, even once
-    /// the server has its request. The manual promises that for queues and connections alone, and
-    /// HAProxy does it where the option holds for the frontend too, by `defaults` or in `listen`.
+    /// `option abortonclose` on both sides: a client that closes aborts the request, even once the
+    /// server has received it. The manual promises that for queues and connections alone; HAProxy
+    /// does it where the option holds for the frontend too, by `defaults` or in `listen`.
     minds_close: bool,
     up: Step,
     down: Step,
-    /// For a buffer, while there are none.
+    /// The place in the line for buffers, while there are none.
     claim: Claim,
     /// Whether payload goes through pipes, by direction.
     splicing: [Splicing; 2],
-    /// When each peer was last heard of.
+    /// When each direction of a peer last made progress, by a read or a write.
     client_seen: Tick,
     server_seen: Tick,
     meter: Meter,
-    /// When each peer has last said something.
+    /// When each peer has last sent bytes.
     client_heard: Tick,
     server_heard: Tick,
 }
 
-/// How long a client is taken to be there without a word, in milliseconds.
+/// The silence after which a client is probed by the next bytes sent to it, in milliseconds.
 const LONG_MS: u32 = 100;
 
-/// Passes the request's body and the response on until both are complete.
+/// Forwards the request's body and the response until both are complete.
 pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
     filters::request(tx);
     let now = tx.worker.thread.tick();
@@ -172,7 +172,7 @@ impl Exchange {
         }
     }
 
-    /// Moves the request along.
+    /// Forwards the request.
     fn upload(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         if self.up_over {
             return Ok(());
@@ -210,7 +210,7 @@ impl Exchange {
                 self.up = step;
                 self.up_over = step == Step::Done;
                 if client.input.is_empty() && self.up_over {
-                    // Nothing is needed to wait with: another transaction can use it meanwhile.
+                    // A waiting task needs no buffer: another one can use it.
                     tx.worker.release(std::mem::replace(&mut client.input, Buf::empty()));
                 }
                 if self.up_over && self.up_switches {
@@ -218,7 +218,7 @@ impl Exchange {
                 } else if self.up_over && client.mux.is_tunnel() {
                     let _ = server.socket().shutdown_write();
                     if tx.side().settings.timeouts.server_fin.is_some() {
-                        // It begins now.
+                        // The server's timeouts begin now.
                         (self.server_seen, self.server_heard) = (now, now);
                     }
                 }
@@ -244,7 +244,7 @@ impl Exchange {
         }
     }
 
-    /// Moves the response along; `true` when it is complete.
+    /// Forwards the response; `true` when it is complete.
     fn download(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
         let mut steps = 0;
         while self.response == Response::Head {
@@ -289,7 +289,7 @@ impl Exchange {
                     }
                 }
                 if ended && tx.client.proxy.settings.timeouts.client_fin.is_some() {
-                    // It begins now, in a tunnel.
+                    // The timeouts of the tunnel begin now.
                     (self.client_seen, self.client_heard) = (now, now);
                 }
                 Ok(step == Step::Done && self.tunnel_is_over(tx))
@@ -313,7 +313,7 @@ impl Exchange {
         self.up_over || server.socket().is_cancelled()
     }
 
-    /// Looks for the head of the response; `false` when it has to be waited for.
+    /// Parses the head of the response; `false` when more bytes are needed.
     fn head(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
         // An interim response that the client has not taken yet holds the next head back.
         let held = self.down == Step::AwaitsDestination || !tx.space.down.is_flushed();
@@ -403,7 +403,8 @@ impl Exchange {
         Ok(flushed)
     }
 
-    /// The response is known: rules, cookies, then its way to the client begins.
+    /// The head of the response is complete: applies rules and cookies, then forwards it to the
+    /// client.
     fn complete_head(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
         traffic_health::sign(tx, Sign::Status(tx.space.response.status()));
         if retry::refuses_status(tx, tx.space.response.status()) {
@@ -440,7 +441,7 @@ impl Exchange {
         self.begin_body(tx, body)
     }
 
-    /// Goes on with rules that wanted to see the body.
+    /// Resumes rules that waited for the body.
     async fn rules(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
         let mut pause = tx.pause.take().map(|pause| *pause);
         while let Some(http_rules::Pause { then, span, at_least }) = pause {
@@ -504,7 +505,7 @@ impl Exchange {
         self.server_heard = self.server_seen;
     }
 
-    /// The earliest moment at which one of the peers will have taken too long.
+    /// The earliest deadline of the two peers.
     fn deadline(&self, tx: &Transaction) -> Option<Tick> {
         Tick::earlier(self.client_deadline(tx), self.server_deadline(tx))
     }
@@ -513,10 +514,10 @@ impl Exchange {
         self.response == Response::Body && tx.client.mux.is_tunnel()
     }
 
-    /// When the client will have taken too long. In a tunnel its limit goes before the usual one,
-    /// and `timeout client-fin` before both once the client has been told that nothing more comes.
-    /// While the server owes an answer, `timeout server` is what counts, as measured: a client that
-    /// stalls in its request ends it only if the server may take for ever.
+    /// The client's deadline. In a tunnel `timeout tunnel` replaces `timeout client`, and `timeout
+    /// client-fin` replaces both once the end of the response has been sent. While the server owes
+    /// a response, `timeout server` counts, as in HAProxy: a client that stalls in its request ends
+    /// the exchange only if the server has no timeout.
     fn client_deadline(&self, tx: &Transaction) -> Option<Tick> {
         let owed = self.response == Response::Head && tx.server_timeout().is_some();
         let reading = !self.up_over && self.up == Step::AwaitsSource && !owed;
@@ -538,7 +539,7 @@ impl Exchange {
         span.map(|span| since.plus_ms(span))
     }
 
-    /// As the client's, for the server.
+    /// The server's deadline, by the same rules.
     fn server_deadline(&self, tx: &Transaction) -> Option<Tick> {
         let writing = !self.up_over && self.up == Step::AwaitsDestination;
         let reading = self.down == Step::AwaitsSource;
@@ -573,7 +574,7 @@ impl Exchange {
     }
 
     /// # Errors
-    /// The stream is ended from outside.
+    /// The stream was shut down by a command.
     #[inline]
     fn go_on(&self, tx: &Transaction) -> Result<(), Failure> {
         match self.response {
@@ -583,15 +584,16 @@ impl Exchange {
         }
     }
 
-    /// Who has waited for long may have left, of which nobody is told who does not wait for it;
-    /// what it is told next shows it, before a line says that all was well.
+    /// A client silent for [`LONG_MS`] may have reset the connection unnoticed, because the poller
+    /// reports a reset only to tasks that wait for it. The next bytes are written at once, so that
+    /// an error is seen before the log line is written.
     fn doubt_client(&self, tx: &Transaction) {
         if tx.worker.thread.tick().ms_after(self.client_heard) >= LONG_MS {
             tx.client.socket.doubt();
         }
     }
 
-    /// Whether the request is out and nothing of the response is there.
+    /// Whether the request is sent and no byte of the response has arrived.
     fn only_waits(&self, tx: &Transaction) -> bool {
         self.up_over
             && !self.up_broken
@@ -601,8 +603,8 @@ impl Exchange {
             && tx.space.up.is_flushed()
     }
 
-    /// Whether the rest of a body is what there is to wait for. Those who begin, and tunnels, in
-    /// which somebody may be typing, go before it.
+    /// Whether the task waits for the rest of a body. Tasks at the start of a message, and tunnels,
+    /// which may be interactive, have priority over it.
     fn awaits_body(&self, tx: &Transaction) -> bool {
         match self.response {
             Response::Head | Response::Rules(_) => !self.up_over,
@@ -610,13 +612,13 @@ impl Exchange {
         }
     }
 
-    /// When a filter that holds payload back lets some pass.
+    /// When a filter that holds payload back next releases some.
     fn resumes(&self, tx: &Transaction) -> Option<Tick> {
         let of = |step, flow: &Flow| flow.resumes().filter(|_| step == Step::AwaitsTime);
         Tick::earlier(of(self.up, &tx.space.up), of(self.down, &tx.space.down))
     }
 
-    /// What a buffer has to be waited for, if that is so.
+    /// The urgency of the buffer that a direction waits for, if one does.
     fn needs_buffer(&self) -> Option<Urgency> {
         if self.down == Step::AwaitsBuffer {
             return Some(Urgency::Urgent);
@@ -625,7 +627,7 @@ impl Exchange {
     }
 
     /// # Errors
-    /// The client has left, and that matters.
+    /// The client has aborted the request.
     fn ask_to_be_woken(&self, tx: &Transaction) -> Result<(), Failure> {
         let Some(server) = &tx.server else { return Ok(()) };
         if tx.client.socket.is_cancelled() {
@@ -655,7 +657,8 @@ impl Exchange {
                 tx.client.socket.want_room();
             }
             Step::AwaitsDestination => tx.client.socket.want_write(),
-            // The rest of the request may be spared yet.
+            // The server may still reset the stream, which makes the rest of the request
+            // unnecessary.
             Step::Done if !self.up_over && !server.socket().is_cancelled() => {
                 server.socket().want_reset();
             }
@@ -672,8 +675,8 @@ fn minds_close(tx: &Transaction) -> bool {
     front.is_some_and(|it| it.abort_on_close) && back.is_some_and(|it| it.abort_on_close)
 }
 
-/// The server wants to know who asks. The next request had better go to it again, and over this
-/// connection alone if that is what it will know the client by.
+/// The server has asked for credentials. The next request of the client should go to it again, and
+/// over this connection alone if its authentication belongs to the connection.
 fn note_challenge(tx: &mut Transaction) {
     tx.challenged = true;
     let binds = |value: &[u8]| {
@@ -688,7 +691,7 @@ fn note_challenge(tx: &mut Transaction) {
     }
 }
 
-/// Puts a buffer that was waited for where it is needed.
+/// Gives a buffer that was waited for to the side that needs it.
 fn take_buffer(tx: &mut Transaction, need: Urgency, buffer: Buf) {
     let unused = match (need, &mut tx.server) {
         (Urgency::Urgent, Some(server)) => server.give_input(buffer),
@@ -698,16 +701,17 @@ fn take_buffer(tx: &mut Transaction, need: Urgency, buffer: Buf) {
     tx.worker.release(unused);
 }
 
-/// Whether a client that was to be told to send its body has its answer without that: it need not
-/// send any (RFC 9110 section 10.1.1). Others may go on, and the server may go on listening.
+/// Whether the client has got its answer without the `100 Continue` that it waits for: it need not
+/// send its body (RFC 9110 section 10.1.1). Other clients may go on sending, and the server may go
+/// on reading.
 fn withholds_body(tx: &Transaction) -> bool {
     let begun = tx.client.mux.payload_received() > 0 || !tx.client.input.is_empty();
     !begun && h1::expects_continue(&tx.space.request)
 }
 
-/// Whether the rest of a request is for nobody: its server has reset the stream. A client's stream
-/// can end without it, and does so with the word that nothing is wrong (RFC 9113 section 8.1); a
-/// client of HTTP/1 can only be told by the end of its connection.
+/// Whether the rest of a request is obsolete: its server has reset the stream. A client's HTTP/2
+/// stream can end without it, with NO_ERROR (RFC 9113 section 8.1); for a client of HTTP/1 the
+/// connection has to be closed.
 fn spares(tx: &mut Transaction) -> bool {
     let spared = tx.server.as_ref().is_some_and(|server| server.socket().is_cancelled());
     if spared && !tx.client.socket.is_stream() {
@@ -716,7 +720,7 @@ fn spares(tx: &mut Transaction) -> bool {
     spared
 }
 
-/// The response is none.
+/// The response is malformed.
 fn malformed(tx: &mut Transaction) -> Failure {
     trace::at(tx, &trace::RESPONSE_BAD);
     traffic_health::sign(tx, Sign::Invalid);
@@ -724,11 +728,11 @@ fn malformed(tx: &mut Transaction) -> Failure {
     retry::instead_of(tx, RetryOn::JUNK, failure)
 }
 
-/// The server closed before it answered. Where it had closed for want of use when the request came,
-/// another connection is asked if that does no harm. Otherwise a client that has had answers before
-/// may simply ask again: it sees its connection closed, which is what a stale keep-alive connection
-/// looks like, or its stream refused. (HAProxy does so in both cases, and leaves no line in the
-/// log; we tell.)
+/// The server closed before it answered. If it had closed an idle connection when the request came,
+/// another connection is tried if that does no harm. Otherwise a client that has had answers before
+/// may simply repeat the request: it sees its connection closed, as with a stale keep-alive
+/// connection, or its stream refused. (HAProxy does so in both cases, and logs nothing; Weir logs a
+/// line.)
 fn no_answer(tx: &mut Transaction) -> Failure {
     let empty = tx.space.response.is_empty()
         && !tx.interim.is_of_this_server()
@@ -737,7 +741,7 @@ fn no_answer(tx: &mut Transaction) -> Failure {
     if (reused && retry::was_not_sent(tx)) || retry::was_refused(tx) {
         return retry::elsewhere(tx);
     }
-    // Once: a connection that others have used meanwhile says nothing of what failed this one.
+    // Once: a connection that others have used meanwhile is not comparable to the one that failed.
     if reused && empty && tx.failed_at.is_none() && retry::may_ask_anew(tx) {
         return retry::anew(tx);
     }

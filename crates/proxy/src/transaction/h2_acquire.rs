@@ -1,4 +1,4 @@
-//! Requests that find their stream to a server: of a connection that stands, or of a new one.
+//! Streams for requests to servers: of an established connection, or of a new one.
 
 use crate::transaction::connect::{is_first, take};
 use crate::upstream::client_presence::stay;
@@ -21,11 +21,11 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 use wire::h2::request;
 
 /// Sends the request's head on a stream of a connection that this client may use; `false` if there
-/// is none. A request that goes out again waits for one that is being made: it is one of many,
-/// perhaps, that have lost the same connection.
+/// is none. A request that is sent again waits for a connection that is being made: it may be one
+/// of many that have lost the same connection.
 ///
 /// # Errors
-/// As [`upgrades`]; what is being made takes too long.
+/// As [`upgrades`]; the connection is not made in time.
 pub(crate) async fn reuse(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -44,8 +44,8 @@ pub(crate) async fn reuse(
         if let Some(trunk) = worker.trunks.find(to, asker) {
             break trunk;
         }
-        // One is waited for: where nothing comes of it, the next would hardly be better, and all
-        // would stand in a row.
+        // Only one connection is awaited: if it fails, the next one would hardly be better, and all
+        // requests would wait one after the other.
         waited = match waited {
             None if again => worker.trunks.await_next(to, asker, scheduler.current()),
             before => before.filter(|it| worker.trunks.is_coming(it)),
@@ -63,11 +63,11 @@ pub(crate) async fn reuse(
     Ok(board(tx, backend, &trunk, false))
 }
 
-/// The same on a connection that was made for it and speaks HTTP/2; others may use it from then on,
-/// and nobody waits for its `making` any more.
+/// The same on a new connection that speaks HTTP/2; other requests may use it from then on, and
+/// none waits for its `making` any more.
 ///
 /// # Errors
-/// The connection does not stand, or as [`upgrades`].
+/// The connection fails, or as [`upgrades`].
 pub(crate) async fn begin(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -77,7 +77,8 @@ pub(crate) async fn begin(
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
     let trunk = Trunk::new(&tx.worker, backend, to, target, tx.client.id);
-    // What goes first tells whether the connection stands: the request with it, if it can be sent.
+    // The first write shows whether the connection is established: it holds the request, if that
+    // can be sent.
     let waits = asks_to_upgrade(tx);
     if !waits && !board(tx, backend, &trunk, true) {
         return Err(refused());
@@ -87,7 +88,7 @@ pub(crate) async fn begin(
     h2_connection::serve(&tx.worker, &trunk, link);
     drop(making);
     if let (Some(listed), Some(server)) = (&tx.listed, &tx.server) {
-        // It has a descriptor only now.
+        // The stream's connection has its descriptor only now.
         listed.set_connection(server.socket());
     }
     if waits {
@@ -112,15 +113,16 @@ fn board(tx: &mut Transaction, backend: &ProxyRef, trunk: &Rc<Trunk>, fresh: boo
     true
 }
 
-/// Whether the request is one that HTTP/2 has extended CONNECT for.
+/// Whether the request asks for an upgrade that HTTP/2 expresses by extended CONNECT.
 fn asks_to_upgrade(tx: &Transaction) -> bool {
     tx.request_body.is_empty() && request::protocol(&tx.space.request).is_some()
 }
 
-/// Waits until a server has said whether it takes upgrades, if the request is one (RFC 8441).
+/// Waits for the server's SETTINGS, which say whether it supports extended CONNECT, if the request
+/// needs it (RFC 8441).
 ///
 /// # Errors
-/// 502 if it takes none. The connection ended, or the server says nothing.
+/// 502 if it does not. The connection ended, or the SETTINGS do not arrive in time.
 async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Result<(), Failure> {
     if !asks_to_upgrade(tx) {
         return Ok(());
@@ -142,7 +144,8 @@ async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Res
     }
 }
 
-/// Writes what goes first on a connection that streams will share; that tells whether it stands.
+/// Writes the first bytes of a connection that streams will share; their success shows that it is
+/// established.
 async fn stand(
     tx: &mut Transaction,
     trunk: &Trunk,

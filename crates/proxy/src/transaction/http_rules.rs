@@ -1,4 +1,4 @@
-//! Rules applied to a transaction, and what follows from their verdicts.
+//! Rules applied to a transaction, and the effects of their verdicts.
 //!
 //! Order (manual section 4): `http-request` rules, statistics page and `redirect` rules of the
 //! frontend, then those of the backend; `http-response` rules of the backend, then of the frontend;
@@ -32,24 +32,24 @@ use table::DataType;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
-/// What the rules leave to be done.
+/// The result of a rule set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ruling {
     /// The message goes on.
     Pass,
-    /// The message goes on, and no further rule of the set is looked at.
+    /// The message goes on, and no further rule of the set is evaluated.
     Allow,
-    /// The answer stands in the workspace.
+    /// The answer is in the workspace.
     Answer,
     /// A service has answered in place of a server: the rules about responses come next.
     Service,
-    /// The answer stands in the workspace, and is held back for `timeout tarpit`.
+    /// The answer is in the workspace, and is delayed by `timeout tarpit`.
     Tarpit,
-    /// The rules go on from here once something is there.
+    /// The rules resume at the cursor once their need is met.
     Wait(Cursor, Need),
 }
 
-/// Whether a proxy has anything to do with a request before it is routed.
+/// Whether a proxy has rules for requests, or buffers them, before they are routed.
 pub(crate) fn looks_at_requests(proxy: &ProxyRef) -> bool {
     proxy.rules.request || proxy.settings.buffer_request
 }
@@ -89,7 +89,7 @@ pub(crate) async fn redirect(tx: &mut Transaction, proxy: &ProxyRef) -> Result<R
     Ok(Ruling::Pass)
 }
 
-/// Who may see the statistics page of a proxy.
+/// The `stats http-request` rules of a proxy, which guard its statistics page.
 ///
 /// # Errors
 /// As [`request`].
@@ -103,9 +103,8 @@ pub(crate) async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result
     Ok(Ruling::Pass)
 }
 
-/// The response's rules of the backend, then of the frontend, from where they were left. A response
-/// that a rule replaces stands in the workspace afterwards, with its body; the server's is not
-/// wanted any more.
+/// The response's rules of the backend, then of the frontend, resumed at `from`. A response of a
+/// rule is in the workspace afterwards, with its body; the server's one is dropped.
 ///
 /// # Errors
 /// The response is refused, or replaced.
@@ -130,10 +129,10 @@ pub(crate) fn response(tx: &mut Transaction, from: Progress) -> Result<Option<Pa
     Ok(None)
 }
 
-/// The status of a [`Failure`] whose answer stands in the workspace already.
+/// The status of a [`Failure`] whose answer is in the workspace already.
 pub(crate) const REPLACED: u16 = 1;
 
-/// The rules that every response passes, also local ones.
+/// The rules that every response passes, local ones included.
 ///
 /// # Errors
 /// A rewrite did not fit: 500.
@@ -155,7 +154,7 @@ pub(crate) fn after_response(tx: &mut Transaction) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The backend, then the frontend, as far as they have rules of a kind and are not the same.
+/// The backend, then the frontend, as far as they have rules of a kind and differ.
 #[inline]
 fn both(tx: &Transaction, has: impl Fn(&RulesAtHand) -> bool) -> [Option<ProxyRef>; 2] {
     let front = &tx.client.proxy;
@@ -166,7 +165,7 @@ fn both(tx: &Transaction, has: impl Fn(&RulesAtHand) -> bool) -> [Option<ProxyRe
     [back.cloned(), Some(front).filter(|front| has(&front.rules)).cloned()]
 }
 
-/// Runs one set, waiting for what it wants to see.
+/// Runs one set; waits when a rule needs more data.
 async fn patiently(
     tx: &mut Transaction,
     proxy: &ProxyRef,
@@ -191,16 +190,16 @@ async fn patiently(
     }
 }
 
-/// Lets others run, for regular expressions have taken long.
+/// Yields to other tasks after regular expressions took long.
 async fn take_turns(tx: &Transaction) {
     tx.worker.thread.next_turn(Class::Bulk).await;
 }
 
-/// Whether all that was decided so far can be relied upon: regular expressions have not used more
-/// steps than a message may use.
+/// Whether all verdicts so far are reliable: regular expressions have not exceeded the steps of a
+/// message.
 ///
 /// # Errors
-/// They have: 500.
+/// They have exceeded them: 500.
 pub(crate) fn afford(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
     effort::open(tx.notes.account());
     match effort::is_exhausted() {
@@ -209,7 +208,7 @@ pub(crate) fn afford(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> 
     }
 }
 
-/// Counts and logs a message that its regular expressions take too long for.
+/// Counts and logs a message whose regular expressions take too many steps.
 #[cold]
 pub(crate) fn out_of_steps(tx: &mut Transaction, phase: Phase) -> Failure {
     accounting::count_both(tx, Metric::InternalErrors);
@@ -228,7 +227,7 @@ pub(crate) fn out_of_steps(tx: &mut Transaction, phase: Phase) -> Failure {
     Failure::new(status, Cause::Proxy, phase)
 }
 
-/// Runs one set where nothing can be waited for but a body.
+/// Runs one set whose rules can wait for nothing but a body.
 fn impatiently(
     tx: &mut Transaction,
     proxy: &ProxyRef,
@@ -244,8 +243,8 @@ fn impatiently(
     }
 }
 
-/// The early hints of a rule set go out at once and as one response; what cannot be written now
-/// goes before the answer.
+/// The early hints of a rule set are sent at once and as one response; bytes that cannot be written
+/// now are sent in front of the answer.
 fn send_hints(tx: &mut Transaction) {
     if tx.space.hints.is_empty() {
         return;
@@ -258,7 +257,7 @@ fn send_hints(tx: &mut Transaction) {
     let _ = space.down.flush(&mut Buf::empty(), &tx.client.socket);
 }
 
-/// Runs one set and turns its verdict into deeds.
+/// Runs one set and carries its verdict out.
 fn run(
     tx: &mut Transaction,
     proxy: &ProxyRef,
@@ -279,8 +278,8 @@ fn run(
             cursor,
             need: need @ (Need::Body { .. } | Need::Handshake | Need::Turn),
         } => Ok(Ruling::Wait(cursor, need)),
-        // Nothing more will come than what is there: a suspended rule does not apply.
-        // What is a message already has no other mode to switch to.
+        // No more data can arrive, so a suspended rule counts as not matching. A message of HTTP
+        // has no other mode to switch to.
         Verdict::Continue | Verdict::Close | Verdict::SwitchMode(_) | Verdict::Suspend { .. } => {
             Ok(Ruling::Pass)
         }
@@ -325,7 +324,7 @@ fn run(
     }
 }
 
-/// Has a service answer in place of a server.
+/// Lets a service answer in place of a server.
 fn serve(tx: &mut Transaction, service: Service, phase: Phase) -> Ruling {
     answered(tx, phase);
     let answer = tx.worker.services.serve(service, &tx.space.request);
@@ -334,7 +333,7 @@ fn serve(tx: &mut Transaction, service: Service, phase: Phase) -> Ruling {
     Ruling::Service
 }
 
-/// Ends a message without an answer. As measured, a request that is rejected has never become one.
+/// Ends a message without an answer. As in HAProxy, a rejected request does not count as a request.
 fn reject(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Failure {
     deny(tx, proxy, rules);
     if rules.ruleset() == rules::RuleSetKind::HttpRequest {
@@ -346,7 +345,7 @@ fn reject(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Failure {
     Failure::new(0, Cause::Proxy, phase(rules))
 }
 
-/// Whether a rule has asked for something that only time can tell: a password, an address.
+/// Whether a rule waits for a password's verification or a name's resolution.
 fn awaits_answer(tx: &Transaction) -> bool {
     tx.notes.credentials.is_asked() || tx.notes.lookups.is_asked()
 }
@@ -359,7 +358,7 @@ fn deny(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) {
     }
 }
 
-/// Makes what a service has answered the response.
+/// Makes the answer of a service the response.
 pub(crate) fn prepare(tx: &mut Transaction, answer: Answer) {
     debug_assert!(answer.head.version() == Version::Http11, "services speak HTTP/1.1");
     tx.space.response = answer.head;
@@ -381,7 +380,8 @@ fn replied(tx: &mut Transaction, answer: &Reply) {
 
 fn redirected(tx: &mut Transaction, redirect: &Redirect) {
     if !tx.request_body.is_empty() {
-        // As measured. Who is sent elsewhere with a body may not be done with sending it here.
+        // As in HAProxy: a redirected client may still be sending its body, so the connection is
+        // closed.
         tx.client.mux.close_after_message();
     }
     let mut scratch = tx.worker.take_scratch();
@@ -392,7 +392,7 @@ fn redirected(tx: &mut Transaction, redirect: &Redirect) {
     tx.worker.give_scratch(scratch);
 }
 
-/// A rule has answered in the proxy's own name, instead of a server or of what one has said.
+/// Counts an answer that a rule gave in place of the server's.
 pub(crate) fn answered(tx: &mut Transaction, phase: Phase) {
     tx.notes.journal.end(Cause::Local, phase);
     accounting::count_both(tx, Metric::Intercepted);
@@ -419,7 +419,7 @@ pub(crate) fn switch(tx: &mut Transaction, sections: &ProxyRef) -> Option<ProxyR
     None
 }
 
-/// The outer option: a rule applied. The inner one: its backend exists.
+/// The outer option: a rule matched. The inner one: its backend exists.
 fn switch_in(tx: &mut Transaction, section: &Rules) -> Option<Option<ProxyRef>> {
     let (guards, mut lookout) = (section.switching_guards(), ConditionHits::default());
     for (index, line) in section.switching.iter().enumerate() {
@@ -442,8 +442,8 @@ fn switch_in(tx: &mut Transaction, section: &Rules) -> Option<Option<ProxyRef>> 
     None
 }
 
-/// What the rules of a backend say about the choice of a server: `use-server` goes before cookies,
-/// which `ignore-persist` and `force-persist` rule.
+/// The rules of a backend that choose a server: `use-server` goes before cookies, for which
+/// `ignore-persist` and `force-persist` hold.
 pub(crate) fn select(tx: &mut Transaction, proxy: &ProxyRef) {
     if !proxy.rules.selection {
         return;
@@ -486,16 +486,16 @@ fn named_server(tx: &mut Transaction, proxy: &ProxyRef, line: &rules::Selection)
 /// Whether a `monitor fail` condition of the frontend holds.
 pub(crate) fn monitor_fails(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
     let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.monitor_fail);
-    // A condition that was given up may hold: it counts as failed.
+    // A condition that exceeded its steps may hold: it counts as failed.
     conditions.any(|condition| holds(tx, condition)) || effort::is_exhausted()
 }
 
-/// Whether a condition holds, also if it takes a password's hash to know.
+/// Whether a condition holds; a password that it needs is verified in place.
 fn holds(tx: &mut Transaction, condition: &sample::Condition) -> bool {
     password_worker::settled(tx, |tx| condition.eval(&View::of(tx)) == sample::Answer::Yes)
 }
 
-/// Whether a `stats admin` condition of the proxy holds, as far as it is known.
+/// Whether a `stats admin` condition of the proxy holds, as far as it can be evaluated now.
 pub(crate) fn administers(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
     let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.stats_admin);
     let holds = conditions.any(|condition| condition.eval(&View::of(tx)) == sample::Answer::Yes);

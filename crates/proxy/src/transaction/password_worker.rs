@@ -1,4 +1,4 @@
-//! Passwords whose hashes take milliseconds: verified on a thread beside, while the transaction
+//! Passwords whose hashes take milliseconds: verified on a separate thread, while the transaction
 //! waits.
 
 use engine::state::backend::queue::Waiter;
@@ -7,7 +7,7 @@ use engine::state::session::transaction::Transaction;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Acquire};
 
-/// Waits until what was asked for is known.
+/// Waits until the password is verified.
 pub(crate) async fn run(tx: &mut Transaction) {
     let Some(claim) = tx.notes.credentials.asked.take() else { return };
     let thread = tx.worker.thread.clone();
@@ -25,8 +25,8 @@ pub(crate) async fn run(tx: &mut Transaction) {
     tx.notes.credentials.told.borrow_mut().push((claim, right));
 }
 
-/// What a look at the transaction finds when all passwords that it asks for are known: for those
-/// who cannot wait.
+/// The result of `look` once all passwords that it asks for are verified: for callers that cannot
+/// wait.
 pub(crate) fn settled<T>(tx: &mut Transaction, mut look: impl FnMut(&mut Transaction) -> T) -> T {
     loop {
         let found = look(tx);

@@ -13,7 +13,7 @@ use stdx::Tick;
 use table::DataType;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
-/// Takes a head that has come in one piece, as nearly all do. `false`: it has to be read.
+/// Parses a head that has arrived in one piece, as nearly all do. `false`: more has to be read.
 ///
 /// # Errors
 /// As [`head`].
@@ -21,7 +21,7 @@ pub(crate) fn at_once(tx: &mut Transaction, arrival: Arrival) -> Result<bool, Fa
     if arrival == Arrival::Data { parse(tx) } else { Ok(false) }
 }
 
-/// Reads until the head is complete, what is there having been looked at.
+/// Reads until the head is complete; the received bytes have been parsed already.
 ///
 /// # Errors
 /// 400 for a malformed or cut-off one, 408 for one that takes too long; both close.
@@ -57,25 +57,25 @@ fn deadline(tx: &Transaction) -> Option<Tick> {
     Some(Tick::from_nanos(from).plus_ms(span))
 }
 
-/// Looks whether the head is complete.
+/// Parses the received bytes; returns whether the head is complete.
 fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
     let step = tx.client.mux.handle_head(tx.client.input.data(), &mut tx.space.request);
     match step {
         Ok(HeadStep::Complete { consumed, body }) => {
             tx.client.input.consume(consumed);
             tx.request_body = body;
-            // The head of a stream does not stand in the input.
+            // The head of a stream is not in the input buffer.
             let streams = tx.client.socket.is_stream();
             let size = if streams { h2_byte_count::request(&tx.space.request) } else { consumed };
             tx.notes.arrived[0] = if streams { tx.space.request.wire_len() } else { consumed };
             body_buffer::begin(tx, Side::Request, body, consumed > 0);
             if body_buffer::awaits(body, tx.client.input.data()) {
-                // A client may hold the body back until it knows that the head has arrived (RFC
-                // 896), which connections that answer soon tell with their answer
+                // A client may hold the body back until the head is acknowledged (RFC 896);
+                // connections that answer soon acknowledge it with their answer
                 // (`tcp-smart-accept`).
                 tx.client.socket.acknowledge();
             }
-            // Of a request with a broken body, nothing is told to any server.
+            // A request with a broken body is not sent to any server.
             if let Err(error) = tx.client.mux.check_body(tx.client.input.data()) {
                 last_invalid::request(tx, error);
                 return Err(bad(tx, error.status, Cause::Proxy));
@@ -84,7 +84,7 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             tx.notes.journal.bytes_in += size as u64;
             trace::at(tx, &trace::REQUEST_IN);
             if tx.space.request.method() == b"PRI" {
-                // What HTTP/2 begins with, and never a request (RFC 9113 section 11.7).
+                // The method of the HTTP/2 preface is no request (RFC 9113 section 11.7).
                 tx.client.mux.close_after_message();
                 return Err(Failure::new(400, Cause::Proxy, Phase::Request));
             }
@@ -102,8 +102,8 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
 pub(crate) fn fill(tx: &mut Transaction) -> io::Result<bool> {
     let input = &mut tx.client.input;
     if input.capacity() == 0 {
-        // The head of a request is read with a buffer that was waited for; this is for the few that
-        // have given it back since.
+        // The head of a request is read into a buffer that was waited for; few clients have
+        // returned it since, so take one beyond the limit.
         *input = tx.worker.buffers.take_anyway();
     }
     if input.room() == 0 {

@@ -18,10 +18,10 @@ use wire::h1::Limits;
 /// The status of a [`Failure`] after which the request is sent again.
 pub(crate) const AGAIN: u16 = 2;
 
-/// The same where the connection is to blame, and not the server.
+/// The same status, where the connection is to blame and not the server.
 pub(crate) const STALE: u16 = 3;
 
-/// Whether an interim response is passed on to the client, which knows of it then.
+/// Whether an interim response is forwarded to the client, which has then begun its response.
 pub(crate) fn passes_interim(tx: &mut Transaction) -> bool {
     let passes = tx.client.mux.takes_interim();
     tx.interim = match (tx.space.response.status(), tx.interim) {
@@ -60,7 +60,7 @@ pub(crate) fn restore_head(tx: &mut Transaction, again: bool) {
     }
 }
 
-/// Has the payload that was sent before sent again, behind the head.
+/// Encodes the kept payload again, behind the head.
 pub(crate) fn replay(kept: &mut Kept, up: &mut Flow, mux: &mut Machine) {
     let payload = std::mem::take(&mut kept.payload);
     if !payload.is_empty() {
@@ -83,7 +83,7 @@ pub(crate) fn take_back(tx: &mut Transaction) {
     }
 }
 
-/// Looks after a step of the upload what there is to keep.
+/// Keeps the payload of an upload's step.
 pub(crate) fn keep_payload(tx: &mut Transaction, done: bool) {
     let limit = tx.worker.shared.settings.buffer_size.saturating_sub(tx.notes.arrived[0]);
     let (Some(kept), up) = (&mut tx.kept, &mut tx.space.up) else { return };
@@ -98,13 +98,13 @@ pub(crate) fn keep_payload(tx: &mut Transaction, done: bool) {
     }
 }
 
-/// What becomes of a request after a failure or an answer of this kind: the failure, or another
-/// try.
+/// The outcome of a request after a failure or response of this kind: the failure, or another
+/// attempt.
 pub(crate) fn instead_of(tx: &mut Transaction, event: RetryOn, failure: Failure) -> Failure {
     if tx.kept.is_some() && wants(tx, event) { again(tx) } else { failure }
 }
 
-/// Whether a response of this status is not good enough.
+/// Whether a response of this status causes another attempt.
 pub(crate) fn refuses_status(tx: &mut Transaction, status: u16) -> bool {
     let Some(kept) = tx.kept.as_ref().filter(|_| tx.interim != Interim::Begun) else {
         return false;
@@ -119,10 +119,10 @@ pub(crate) fn refuses_status(tx: &mut Transaction, status: u16) -> bool {
     later
 }
 
-/// Whether a request that could not be sent at all may be tried on another connection, whatever it
-/// is: nobody has seen it. What was to be sent of its payload is kept then.
+/// Whether a request of which no byte was sent may be tried on another connection, whatever its
+/// method. Its payload in the send buffer is kept then.
 pub(crate) fn was_not_sent(tx: &mut Transaction) -> bool {
-    // What a stream has sent is not counted here: its connection tells what was refused.
+    // The bytes of a stream are not counted here: its connection knows which streams were refused.
     let Some(server) = tx.server.as_ref().filter(|server| !server.is_stream()) else {
         return false;
     };

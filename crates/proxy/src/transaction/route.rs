@@ -20,14 +20,14 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 /// The name of the statistics page in logs, in place of a server's.
 const STATISTICS: &str = "<STATS>";
 
-/// What becomes of a request.
+/// The next step of a request.
 #[derive(Debug)]
 pub(crate) enum Route {
-    /// The answer stands in the workspace.
+    /// The answer is in the workspace.
     Answer,
-    /// The answer stands in the workspace, and is held back.
+    /// The answer is in the workspace, and is delayed.
     Tarpit,
-    /// The answer of a service stands in the workspace; rules about responses have not seen it.
+    /// The answer of a service is in the workspace; response rules have not been applied.
     Service,
     /// It goes to a server of its backend.
     Forward,
@@ -44,7 +44,7 @@ impl From<Ruling> for Option<Route> {
     }
 }
 
-/// Decides.
+/// Routes a request.
 ///
 /// # Errors
 /// The request is refused, or there is no backend for it.

@@ -48,7 +48,7 @@ async fn serve(tx: &mut Transaction, arrival: Arrival) -> Result<(), Failure> {
     follow(tx, route).await
 }
 
-/// Has the request answered, by a server or here.
+/// Answers the request, by a server or locally.
 pub(crate) async fn follow(tx: &mut Transaction, route: Route) -> Result<(), Failure> {
     match route {
         Route::Answer => local_response::send(tx).await,
@@ -84,7 +84,7 @@ pub(crate) fn list(tx: &mut Transaction) {
     accounting::number(tx);
 }
 
-/// Tells the client what went wrong, if that is still possible.
+/// Sends the client an error response, if no head was sent yet.
 pub(crate) async fn fail(tx: &mut Transaction, failure: Failure) {
     tx.notes.journal.end(failure.cause, failure.phase);
     trace::at(tx, &trace::FAILED);
@@ -96,12 +96,12 @@ pub(crate) async fn fail(tx: &mut Transaction, failure: Failure) {
         accounting::count_tracked(tx, DataType::FAILURE, 1);
     }
     tx.drop_server();
-    // What was received of the body and not sent on must not be taken for the next request.
+    // Bytes of the body that were received and not sent on are no part of the next request.
     tx.space.up.disown(&mut tx.client.input);
     tx.local_body = None;
     let untold = !tx.client.mux.has_sent_head();
     if failure.cause == Cause::ClientAbort {
-        // It will ask for nothing more.
+        // The client sends no further request.
         tx.client.mux.close_after_message();
     }
     filters::response_is_replaced(tx);
@@ -131,7 +131,7 @@ async fn hold(tx: &mut Transaction) {
     }
 }
 
-/// Closes the books and the connections, or hands them on.
+/// Logs the transaction, and closes its connections or hands them on.
 pub(crate) fn finish(mut tx: Transaction) -> Outcome {
     tx.notes.journal.ended = tx.worker.thread.nanos();
     accounting::finished(&mut tx);
@@ -210,7 +210,7 @@ fn owes_farewell(tx: &Transaction) -> bool {
     !quiet && !left && !mux.is_tunnel() && answered && tx.space.down.is_flushed()
 }
 
-/// Lays the server connection down for another request, if it is fit for one.
+/// Returns the server connection to the pool, if it can be reused.
 fn keep_server(tx: &mut Transaction) {
     let Some(mut server) = tx.server.take() else { return };
     server.choose_end();

@@ -5,7 +5,7 @@ use engine::state::session::transaction::Transaction;
 use settings::splice::SpliceOptions;
 use transport::splice::Splicing;
 
-/// What both directions of a transaction do: towards the server, towards the client.
+/// Whether each direction is spliced: to the server, to the client.
 pub(crate) fn of(tx: &Transaction) -> [Splicing; 2] {
     if tx.worker.shared.settings.splice.pipes == 0 {
         return [Splicing::Never; 2];

@@ -18,7 +18,7 @@ use settings::Mode;
 use transport::codec::Machine;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
-/// What has caused it.
+/// The reason for the switch.
 pub(crate) enum Upgrade {
     /// A rule of the frontend (`switch-mode`), which may say what is spoken.
     ByRule(Option<Spoken>),
@@ -26,7 +26,7 @@ pub(crate) enum Upgrade {
     ByBackend(ProxyRef),
 }
 
-/// Goes on in HTTP mode with what has come of a session.
+/// Continues a session in HTTP mode with the bytes received so far.
 pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
     if tx.client.speaks_h2 == Some(false) {
         // `proto none`
@@ -52,17 +52,17 @@ pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
     run::finish(tx)
 }
 
-/// What a client's first bytes say, which nobody may have asked for yet.
+/// Detects the protocol of a client by its first bytes, which may not have been read yet.
 async fn speaks_h2(client: &mut Client) -> bool {
     if client.input.is_empty() {
-        // That none come is for the first request to tell.
+        // If no bytes come, the read of the first request fails.
         first_bytes::first_bytes(client).await;
     }
     first_bytes::recognize(client).await
 }
 
-/// The first request. Of one that goes to its backend directly, no rule of the frontend is looked
-/// at.
+/// Serves the first request. A request that goes to its backend directly skips the rules of the
+/// frontend.
 async fn serve(tx: &mut Transaction, upgrade: Upgrade) -> Result<(), Failure> {
     if !read_request::at_once(tx, Arrival::Data)? {
         read_request::head(tx, Arrival::Data).await?;

@@ -1,8 +1,8 @@
-//! Sessions of proxies in TCP mode: bytes both ways until both sides have said all.
+//! Sessions of proxies in TCP mode: bytes both ways until both sides have ended.
 //!
 //! Choice of the server, queues and retries are those of every transaction
-//! ([`crate::transaction::connect`]); what is different is how a connection is known to stand, and
-//! that nothing is understood.
+//! ([`crate::transaction::connect`]); the differences are how an established connection is
+//! detected, and that the payload is opaque.
 
 mod pipe;
 #[cfg(test)]
@@ -36,11 +36,11 @@ use transport::socket::is_transient;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 use transport::thread::buffers::Claim;
 
-/// How a session goes on.
+/// The continuation of a session.
 enum Course {
-    /// It is over.
+    /// The session is over.
     Over,
-    /// In HTTP mode.
+    /// The session goes on in HTTP mode.
     Http(Upgrade),
 }
 
@@ -58,12 +58,13 @@ pub(crate) async fn run(client: Box<Client>) -> Outcome {
             tx.notes.journal.end(failure.cause, failure.phase);
             trace::at(&tx, &trace::FAILED);
             if tx.server.is_none() {
-                // What was not read would turn the end of the connection into a reset.
+                // Unread bytes would turn the close of the connection into a reset.
                 gather(&mut tx);
             }
             let (journal, client) = (&mut tx.notes.journal, &tx.client);
             if journal.bytes_in == 0 {
-                // What no server has had was said all the same (`option dontlognull`).
+                // Bytes that no server has received count as received all the same (`option
+                // dontlognull`).
                 journal.bytes_in = tx.space.up.sent + client.input.len() as u64;
             }
         }
@@ -115,8 +116,8 @@ pub(crate) async fn await_buffer(tx: &mut Transaction, deadline: Option<Tick>) {
     client.input = buffers.take(Urgency::Ordinary, deadline).await.unwrap_or_else(Buf::empty);
 }
 
-/// Writes the first bytes to a server; an empty write tells as well whether the connection stands.
-/// `false`: not yet.
+/// Writes the first bytes to a server; even an empty write shows whether the connection is
+/// established. `false`: not yet.
 pub(crate) fn greet(tx: &mut Transaction, to: &Link) -> io::Result<bool> {
     match to.send(&[IoSlice::new(tx.client.input.data())], false) {
         Ok(count) => {
@@ -133,15 +134,15 @@ pub(crate) fn greet(tx: &mut Transaction, to: &Link) -> io::Result<bool> {
 struct Relay {
     up: Pipe,
     down: Pipe,
-    /// When each peer was last heard of.
+    /// When each peer last received or sent bytes.
     client_seen: Tick,
     server_seen: Tick,
-    /// When each peer has last said something.
+    /// When each peer has last sent bytes.
     client_heard: Tick,
     server_heard: Tick,
-    /// What the server says is held back for rules to look at.
+    /// The inspection by rules that holds the server's bytes back.
     inspection: Option<Inspection>,
-    /// For a buffer, while there are none.
+    /// The place in the line for buffers, while there are none.
     claim: Claim,
     meter: Meter,
 }
@@ -350,7 +351,8 @@ impl Relay {
     }
 }
 
-/// What a buffer has to be waited for, if that is so: what comes from the server goes first.
+/// The urgency of the buffer that a direction waits for, if one does: bytes from the server go
+/// first.
 fn needs_buffer((up, down): (Step, Step)) -> Option<Urgency> {
     if down == Step::AwaitsBuffer {
         return Some(Urgency::Urgent);

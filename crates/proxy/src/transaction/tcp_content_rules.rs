@@ -26,7 +26,7 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 #[cfg(test)]
 mod tests;
 
-/// What the rules say to what has arrived so far.
+/// The verdict of the rules on the bytes received so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ruling {
     Pass,
@@ -38,16 +38,16 @@ enum Ruling {
     Switch(Option<Spoken>),
 }
 
-/// What the rules leave a client that they do not refuse.
+/// The state of a client that the rules do not refuse.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Passed {
-    /// It goes on as it is.
+    /// It goes on in its mode.
     On,
-    /// It goes on in HTTP mode, and speaks this, if they say.
+    /// It goes on in HTTP mode, in the protocol that the rule names, if it does.
     Switched(Option<Spoken>),
 }
 
-/// One look at the rules of a proxy.
+/// Evaluates the rules of a proxy once.
 fn look(tx: &mut Transaction, proxy: &Proxy, set: fn(&Rules) -> &RuleSet) -> Ruling {
     for section in proxy.settings.rule_sections() {
         let rules = set(section);
@@ -112,7 +112,7 @@ fn is_tcp(tx: &Transaction) -> bool {
     tx.client.mode == Mode::Tcp
 }
 
-/// Reads what there is, and understands it as HTTP if it can be. `true`: no more will come.
+/// Reads available bytes, and parses them as HTTP if possible. `true`: no more will come.
 fn gather(tx: &mut Transaction) -> bool {
     if !is_tcp(tx) {
         tx.client.socket.want_close();
@@ -188,29 +188,29 @@ fn closes_before(tx: &mut Transaction, proxy: &Proxy) -> bool {
     matches!(ending, Some(Action::Control(Control::Close)))
 }
 
-/// What a session does after a look at what its server said.
+/// The next step of a session after its rules have seen bytes of the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Decision {
     /// It goes on.
     Pass,
-    /// It holds everything back.
+    /// It holds all bytes back.
     Wait {
-        /// Something has arrived.
+        /// Bytes have arrived.
         progress: bool,
     },
-    /// It passes on what is there, and ends.
+    /// It forwards the received bytes, and ends.
     Close,
 }
 
-/// What a server says on a session in TCP mode is held back.
+/// The inspection of a server's bytes in TCP mode: they are held back.
 #[derive(Debug)]
 pub(crate) struct Inspection {
-    /// When no more bytes are waited for.
+    /// The end of the wait for more bytes.
     pub(crate) until: Option<Tick>,
 }
 
 impl Inspection {
-    /// Begins, if the backend has rules.
+    /// Begins an inspection, if the backend has rules.
     pub(crate) fn begin(tx: &Transaction) -> Option<Self> {
         let backend = tx.backend.as_ref();
         let wanted = |it: &&ProxyRef| it.rules.answer || it.rules.sticking_response;
@@ -219,7 +219,7 @@ impl Inspection {
         Some(Self { until: span.map(|span| tx.worker.thread.tick().plus_ms(span)) })
     }
 
-    /// Reads what the server has said, and looks at it.
+    /// Reads from the server, and evaluates the rules.
     ///
     /// # Errors
     /// The rules refuse it, or the server's connection is broken.
@@ -232,7 +232,7 @@ impl Inspection {
         tx.notes.partial = !complete && !due;
         let mut ruling = look(tx, &backend, |rules| &rules.tcp_response);
         tx.notes.partial = false;
-        // Who takes keys from a response needs some of it.
+        // A rule that takes keys from the response needs some bytes of it.
         if backend.rules.sticking_response && after == 0 && !complete && ruling == Ruling::Pass {
             ruling = Ruling::Wait;
         }
@@ -246,7 +246,7 @@ impl Inspection {
     }
 }
 
-/// Reads from the server; `true` when no more will come, or would find room.
+/// Reads from the server; `true` when no more bytes will come, or the buffer is full.
 fn hear(tx: &mut Transaction) -> Result<bool, Failure> {
     let Some(server) = &mut tx.server else { return Ok(true) };
     loop {

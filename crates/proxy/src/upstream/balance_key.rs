@@ -98,8 +98,8 @@ fn parameter<'r>(query: &'r [u8], name: &[u8]) -> Option<&'r [u8]> {
     query.split(|byte| *byte == b'&').find_map(value)
 }
 
-/// What stands before the last dot, back to the dot before it; a label has one byte at least.
-/// Without a dot it is everything.
+/// The label before the last dot, back to the dot before it; a label has one byte at least. Without
+/// a dot it is the whole name.
 fn main_label(host: &[u8]) -> &[u8] {
     let dot = |bytes: &[u8]| bytes.iter().rposition(|byte| *byte == b'.');
     match dot(host) {

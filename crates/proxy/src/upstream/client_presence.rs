@@ -10,7 +10,7 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 /// Looks whether the client is still there, and has the task woken when it leaves.
 ///
 /// # Errors
-/// It has left: nobody waits for a server any more.
+/// The client has left: the request needs no server any more.
 pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
     let left = match tx.client.mode {
         Mode::Tcp => has_left(tx),
@@ -27,7 +27,7 @@ pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
     if left { Err(Failure::new(0, Cause::ClientAbort, phase)) } else { tx.go_on(503, phase) }
 }
 
-/// Reads what the client sends. `true`: it has left and wants nothing.
+/// Reads from the client. `true`: it has left and aborts its request.
 pub(crate) fn has_left(tx: &mut Transaction) -> bool {
     match gather(tx) {
         Gathered::Some | Gathered::Full => false,
@@ -36,20 +36,20 @@ pub(crate) fn has_left(tx: &mut Transaction) -> bool {
     }
 }
 
-/// How far reading from a client has come.
+/// The result of reading from a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Gathered {
     /// More may come; the task is woken then.
     Some,
     /// The buffer is full.
     Full,
-    /// The client has said all.
+    /// The client has ended its stream.
     All,
     /// The connection is broken.
     Broken,
 }
 
-/// Reads what the client sends while there is no server yet.
+/// Reads from the client while there is no server yet.
 pub(crate) fn gather(tx: &mut Transaction) -> Gathered {
     let client = &mut tx.client;
     let gathered = loop {
@@ -58,7 +58,8 @@ pub(crate) fn gather(tx: &mut Transaction) -> Gathered {
             break Gathered::Some;
         }
         if client.input.capacity() == 0 {
-            // Without a buffer it is not read now; who has to have it waits for one before.
+            // Without a free buffer nothing is read now; callers that need the bytes wait for a
+            // buffer first.
             let Some(fresh) = tx.worker.buffers.try_take(Urgency::Ordinary) else {
                 break Gathered::Some;
             };

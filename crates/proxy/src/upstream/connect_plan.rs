@@ -1,7 +1,7 @@
 //! The plan of a connection to a server: address, source, TLS and preface, and the key of idle connections that began alike.
 //!
-//! A connection that says whose it is (PROXY protocol) serves only requests that would say the
-//! same: the key of what was said goes with it.
+//! A connection that carries a client's addresses (PROXY protocol) serves only requests with the
+//! same ones: they are part of its key.
 use crate::upstream::tls_connect;
 use engine::state::backend::server_address::Place;
 use engine::state::backend::server_connection::Target;
@@ -25,22 +25,22 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 use wire::proxy_protocol::{self, ProxyHeader};
 use wire::socks4;
 
-/// How a connection begins.
+/// The parameters of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Way {
-    /// 0 where nothing tells the connection from any other to its server.
+    /// The pool key; 0 where the parameters are those of every connection to the server.
     pub(crate) key: u64,
-    /// What is asked of its socket, if that is not the usual.
+    /// The options of its socket, if there are some.
     dial: Option<ConnectOptions>,
     ports: Option<Ports>,
-    /// Where it goes, if that depends on the client.
+    /// The destination, if it depends on the client.
     to: Option<SocketAddr>,
     socks4: Option<SocketAddr>,
-    /// What is said before the first byte of the request.
+    /// The bytes in front of the first byte of the request.
     preface: Vec<u8>,
-    /// What it is encrypted with, and the name that the server is asked by.
+    /// The TLS parameters of the connection, and the name in its SNI.
     encryption: Option<(Encryption, Option<String>)>,
-    /// What is spoken on it.
+    /// The HTTP version of the connection.
     version: Version,
 }
 
@@ -104,18 +104,19 @@ impl Way {
         Self { key, dial: Some(dial), ports, to, socks4, preface, encryption, version }
     }
 
-    /// What a connection of this kind is made to, with its server in this place.
+    /// The target of a connection of this kind, with its server in this place.
     pub(crate) fn target(&self, place: &Place) -> Target {
         let address = self.to.or(place.address.inet());
         Target { key: self.key, moves: place.moves, address }
     }
 
-    /// Whether a connection of this kind may speak a version, as far as is known before it stands.
+    /// Whether a connection of this kind may speak a version, as far as is known before the
+    /// handshake.
     pub(crate) fn may_speak(&self, version: Version) -> bool {
         self.version == version || self.version == Version::Chosen
     }
 
-    /// Whether a connection of this kind, which stands, speaks HTTP/2.
+    /// Whether an established connection of this kind speaks HTTP/2.
     pub(crate) fn speaks_h2(&self, link: &Link) -> bool {
         let chosen = || {
             let session = link.transport().and_then(|transport| transport.session());
@@ -149,14 +150,14 @@ impl Way {
         }
     }
 
-    /// Whether a connection could not be made because its source address is not there to be had.
+    /// Whether a connection failed because its source address is not available.
     pub(crate) fn has_no_source(&self, error: &io::Error) -> bool {
         let named = self.dial.as_ref().is_some_and(|dial| dial.source.is_some());
         (named || self.ports.is_some())
             && (is_taken(error) || error.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// Says what has to be said first on a new connection; waits until it stands.
+    /// Sends the SOCKS4 request and the preface of a new connection; waits until it is established.
     ///
     /// # Errors
     /// The connection could not be made, or not in time.
@@ -180,11 +181,11 @@ impl Way {
         say(tx, socket, &self.preface, deadline, more).await
     }
 
-    /// Makes a new connection that has begun an encrypted one, if it is to be one. What is to be
-    /// said early is said if the server allows it and it is not too long.
+    /// Runs the TLS handshake of a new connection, if it is encrypted. The early bytes are sent as
+    /// early data if the server allows it and they are not too long.
     ///
     /// # Errors
-    /// The server is not who it should be, or too slow.
+    /// The server's certificate is not valid for it, or the handshake takes too long.
     pub(crate) async fn encrypt(
         &self,
         tx: &mut Transaction,
@@ -201,8 +202,7 @@ impl Way {
         }
     }
 
-    /// Whether a server may be sent requests before handshakes are over. What it will speak has to
-    /// be known by then.
+    /// Whether a server accepts early data. The HTTP version has to be known before the handshake.
     pub(crate) fn hears_early(&self) -> bool {
         let allowed = |(encryption, _): &(Encryption, _)| encryption.connector.allows_early();
         self.version == Version::H1 && self.encryption.as_ref().is_some_and(allowed)
@@ -216,7 +216,7 @@ fn key_of(hasher: &RandomState, what: impl Hash) -> u64 {
     hasher.hash_one(what) | 1
 }
 
-/// What a connection for this request is encrypted with, and the name that its server is asked by.
+/// The TLS parameters of a connection for this request, and the name in its SNI.
 fn encrypted(link: &settings::Link, facts: &dyn Facts) -> Option<(Encryption, Option<String>)> {
     let encryption = link.encryption.as_ref().filter(|own| own.switch.is_on())?;
     let name = match &encryption.name {
@@ -229,7 +229,7 @@ fn encrypted(link: &settings::Link, facts: &dyn Facts) -> Option<(Encryption, Op
     Some((encryption.clone(), name.filter(|name| !name.is_empty() && !name.contains('\0'))))
 }
 
-/// Writes all of it.
+/// Writes all the bytes.
 async fn say(
     tx: &mut Transaction,
     socket: &Link,

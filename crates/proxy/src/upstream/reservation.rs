@@ -1,4 +1,4 @@
-//! A request's claim on a server: the choice, and the wait for a place on it.
+//! A request's claim on a server: the choice, and the wait for a slot on it.
 use crate::upstream::balance_key;
 use crate::upstream::client_presence;
 use balance::{Algorithm, NoServer, PickRequest, Ticket};
@@ -17,11 +17,11 @@ use stdx::Tick;
 use transport::stats::counters::{Block, Event, Metric};
 use transport::stats::transaction_log::{Cause, Chooser, Failure, Phase};
 
-/// What there is for a request at once.
+/// The result of a first look for a server.
 pub(crate) enum Found {
-    /// A place on a server, which it has now.
+    /// A slot on a server, which the request now holds.
     Place,
-    /// A server, in whose queue it has to wait.
+    /// A server in whose queue the request has to wait.
     Server(Claim),
     /// No server with room.
     Nothing,
@@ -46,9 +46,9 @@ pub(crate) fn look(
         settle(tx, claim);
         return Ok(Found::Place);
     }
-    // Those who wait for any server go first, unless the cookie or a hash names one.
+    // Requests in the backend's queue go first, unless the cookie or a hash names a server.
     let hashes = matches!(all.balancer.algorithm(), Algorithm::Hash { .. });
-    // Where no server is usable, nobody joins those who still hope for one.
+    // Where no server is usable, no further request joins the backend's queue.
     let usable = all.balancer.usable();
     let waits = !all.queue.is_empty() && usable.active + usable.backup > 0;
     if tx.wanted.is_none() && !hashes && waits {
@@ -66,7 +66,7 @@ pub(crate) fn look(
     Ok(Found::Place)
 }
 
-/// What there is for another attempt: the claim that the request has still, or another one.
+/// The server for another attempt: the claim that the request still holds, or another one.
 ///
 /// # Errors
 /// As [`look`].
@@ -89,7 +89,7 @@ pub(crate) fn look_again(
 /// Waits in queues, from what was found, until the request has a place on a server.
 ///
 /// # Errors
-/// 503: too long, or no server is usable for one that has waited for a server in particular.
+/// 503: the wait took too long, or no server is usable after a wait for one server in particular.
 pub(crate) async fn wait(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -107,7 +107,8 @@ pub(crate) async fn wait(
                 if !has_full_queue(claim.server()) || forced {
                     wait_for_server(tx, &mut claim, deadline).await?.then_some(claim)
                 } else {
-                    // Whoever is bound to the server goes elsewhere; the others wait for any.
+                    // A request bound to the server by persistence is redispatched; others wait for
+                    // any server.
                     let bound = tx.wanted.take().is_some();
                     if bound {
                         count_both(Some(&claim), backend, Metric::Redispatches);
@@ -129,8 +130,8 @@ pub(crate) async fn wait(
     }
 }
 
-/// Waits for any server. As measured, nothing has balanced such a request: it is a session of the
-/// server whose place came free.
+/// Waits for any server. As in HAProxy, no algorithm has chosen it: the request is a session of the
+/// server whose slot was released.
 async fn called(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -178,7 +179,7 @@ fn count(tx: &Transaction, claim: &Claim) {
     }
 }
 
-/// Who named the server.
+/// The rule, cookie, table or algorithm that chose the server.
 fn chooser(tx: &Transaction, server: &LocalServer) -> Chooser {
     match tx.wanted {
         _ if server.is_direct() => Chooser::Address,
@@ -261,7 +262,7 @@ async fn wait_for_server(
             tx.wanted = None;
             break Ok(false);
         }
-        // Looked at once more after joining: a place that came free in between has called nobody.
+        // Checked once more after joining: the release of a slot before that has woken no waiter.
         if waiting.turn() != Turn::No && claim.try_serve() {
             break Ok(true);
         }
@@ -274,8 +275,8 @@ async fn wait_for_server(
     result
 }
 
-/// Waits in the backend's queue until a server has room, and takes the place. That the last server
-/// goes away ends no wait, as measured: it may be back before the time is over.
+/// Waits in the backend's queue until a server has room, and takes the slot. The loss of the last
+/// server ends no wait, as in HAProxy: it may return before the deadline.
 async fn wait_for_any(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -300,9 +301,9 @@ async fn wait_for_any(
     result
 }
 
-/// A place on any server that has one. Who waits for any is not choosy: a place that it left would
-/// stay empty while others wait behind it. The one that came free for this request is its own even
-/// if others wait for that server in particular.
+/// A slot on any server that has one. A request that waits for any server takes every slot: one
+/// that it left would stay empty while others wait behind it. The slot that was released for this
+/// request is its own even if others wait for that server in particular.
 fn any_place(
     tx: &Transaction,
     backend: &ProxyRef,
@@ -316,7 +317,7 @@ fn any_place(
         Ok(ticket) => Claim::new(ticket, backend).and_then(served),
         Err(NoServer::Full | NoServer::Unusable) => None,
     };
-    // The algorithm counts those who wait for a server in particular as if they were served.
+    // The algorithm counts requests in a server's queue as if they were served.
     match turn {
         Turn::Called(slot) if chosen.is_none() && all.balancer.takes_part(slot) => {
             let ticket = Ticket::claim(&all.servers[slot].state);
@@ -326,18 +327,18 @@ fn any_place(
     }
 }
 
-/// A stay in the queue of a server or a backend, which ends when dropped. A place that it was
-/// called for and has not taken is offered to others then, and so is one that nobody was called
-/// for.
+/// A stay in the queue of a server or a backend, which ends when dropped. A slot that was offered
+/// to the request and not taken is offered to others then, and so is one that was offered to no
+/// request.
 struct Waiting<'a> {
     backend: &'a Proxy,
     slot: Option<usize>,
     place: Place,
-    /// How many had passed when it began.
+    /// The number of requests served from the queue when the stay began.
     before: u32,
-    /// The server, if it waits for any, on which it has been offered a place that it has not taken.
+    /// The server, for a stay in the backend's queue, on which a slot was offered and not taken.
     offered: Cell<Option<usize>>,
-    /// It has waited, and not only looked once more.
+    /// The request has slept in the queue, and not only checked once more.
     paused: Cell<bool>,
 }
 
@@ -354,8 +355,8 @@ impl<'a> Waiting<'a> {
         Self { backend, slot, place, before, offered: Cell::default(), paused: Cell::default() }
     }
 
-    /// Notes how many were served since it began, this request included; who passes through more
-    /// than one queue of a kind has all of them counted (manual section 8.2.3).
+    /// Notes how many requests were served since the stay began, this one included; the positions
+    /// in several queues of a kind add up (manual section 8.2.3).
     fn note(&self, tx: &mut Transaction, served: bool) {
         let queue = queue(self.backend, self.slot);
         let passed = queue.passed().wrapping_sub(self.before).saturating_add(1);
@@ -367,7 +368,7 @@ impl<'a> Waiting<'a> {
         *position = position.saturating_add(passed);
     }
 
-    /// Waits to be called, or woken for another reason.
+    /// Waits for an offer, or another wake-up.
     async fn pause(&self, tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
         let thread = tx.worker.thread.clone();
         // Until the end of this wait, whatever it leads to.
@@ -393,13 +394,14 @@ impl<'a> Waiting<'a> {
         turn
     }
 
-    /// It has taken a place on a server, perhaps the one that it was offered.
+    /// The request has taken a slot on a server, perhaps the one that it was offered.
     fn took(&self, slot: usize) {
         self.offered.set(self.offered.get().filter(|offered| *offered != slot));
     }
 
-    /// It stays and has not taken the place that it was offered: the server is full again, which
-    /// settles it, or takes no part any more, which leaves the place to those who wait for it.
+    /// The request stays and has not taken the slot that it was offered: the server is full again,
+    /// which settles it, or is out of service, which leaves the slot to the requests in its own
+    /// queue.
     fn pass_on(&self) {
         let back = back(self.backend);
         if let Some(slot) = self.offered.take()
@@ -417,8 +419,8 @@ impl Drop for Waiting<'_> {
         [self.offered.get(), left.called].into_iter().flatten().for_each(|slot| {
             back.offer(slot);
         });
-        // Whoever finds a place at once does so because of one that came free before it joined, and
-        // there may have been more of those.
+        // If this request never slept, a slot was released before it joined; others may have been
+        // too, so wake more waiters.
         if left.missed || !self.paused.get() {
             match self.slot {
                 Some(slot) => drop(back.let_in(slot)),
@@ -434,7 +436,7 @@ fn queue(backend: &Proxy, slot: Option<usize>) -> &Queue {
     slot.map_or(&back.queue, |slot| &back.servers[slot].queue)
 }
 
-/// No server took the request, unless it was the client that left.
+/// Counts a request that no server took, unless the client left.
 pub(crate) fn count_unserved(block: Option<&Block>, failure: Failure) {
     if failure.cause != Cause::ClientAbort
         && let Some(block) = block

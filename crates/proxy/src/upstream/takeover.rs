@@ -1,9 +1,9 @@
 //! Taking an idle connection over from the thread that has it.
 //!
-//! The thread that needs a connection leaves a question with the one that has the most. That one
-//! parks a connection in its next turn and wakes the asker, which finds it with the server. Who is
-//! too busy to answer soon is not waited for: a new connection is made instead, and the one that is
-//! parked later serves the next. So idle connections need no lock while threads keep to their own.
+//! The thread that needs a connection sends a request to the one that has the most. That thread
+//! parks a connection in its next turn and wakes the asking task, which finds it with the server.
+//! If that thread is too busy to answer soon, a new connection is made instead, and the parked one
+//! serves a later request. So idle connections need no lock while threads keep to their own.
 
 use engine::state::backend::pool::{Boxed, Wanted};
 use engine::state::thread_handle::ServerRef;
@@ -13,10 +13,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 
-/// How long another thread is waited for, in milliseconds.
+/// The longest wait for another thread, in milliseconds.
 const PATIENCE_MS: u32 = 2;
 
-/// Takes a connection of this kind of another thread that still stands.
+/// Takes a usable idle connection of this kind from another thread.
 pub(crate) async fn take_over(
     worker: &Rc<Worker>,
     server: &ServerRef,

@@ -1,4 +1,4 @@
-//! The algorithm of a backend, and what it hashes, as the data plane takes them. Never chooses a server.
+//! Conversion of a backend's algorithm and hash key to settings of the data plane.
 
 use config::model::{Back, Balance, HashFunction, HashMethod};
 use settings::{HashKey, Hashing, UriKey};

@@ -126,7 +126,7 @@ fn quoted(word: &str) -> String {
 /// Refuses options that runtime sockets of workers have and a master's lacks.
 fn unlike_workers(bind: &model::Bind) -> Result<(), &'static str> {
     if listeners::preamble(bind).any() {
-        // A reload that a client asks for makes the program anew under its connection.
+        // A reload that a client requests re-executes the program under its connection.
         return Err("connections to a master begin with their first command");
     }
     if bind.options.severity_output != model::SeverityOutput::None {
@@ -212,7 +212,7 @@ fn severity(from: model::SeverityOutput) -> SeverityOutput {
     }
 }
 
-/// The address as `show cli sockets` tells it.
+/// The address as `show cli sockets` prints it.
 fn written(address: &reactor::Address) -> String {
     match address {
         reactor::Address::Inet(address) if address.is_ipv4() => format!("ipv4@{address}"),

@@ -1,10 +1,10 @@
-//! Filters and compression of the model as the data plane takes them.
+//! Conversion of filters and compression to settings of the data plane.
 
 use compression::{Limits, Tuning};
 use config::model::{self, CompressionLimits};
 
-/// The filters of a proxy, in order. Those of caches are not among them: rules say when a cache is
-/// used, and it stores what the server sends, before other filters.
+/// The filters of a proxy, in order. Caches are not among them: rules decide when a cache is used,
+/// and it stores the server's response before other filters.
 pub(super) fn filters(from: &[model::Filter]) -> Vec<settings::Filter> {
     let one = |filter: &model::Filter| match filter {
         model::Filter::Trace(trace) => Some(settings::Filter::Trace(settings::TraceFilter {

@@ -48,7 +48,7 @@ fn listener(proxy: &Proxy, bind: &Bind) -> String {
     }
 }
 
-/// An address that a client on this machine can use: "any address" is none.
+/// An address that a client on this machine can use: loopback for a wildcard address.
 fn reached(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),

@@ -1,5 +1,5 @@
-//! How a master starts what it watches over: programs, then a worker, which is a copy of itself. Never
-//! serves, and never ends what serves before its successor does.
+//! Start of a master's processes: programs, then a worker, which is a copy of the master. A master
+//! serves no clients, and keeps the previous worker until its successor serves.
 
 use super::listeners::Pool;
 use super::predecessors::{self, Predecessors};
@@ -17,17 +17,17 @@ use std::process::ExitCode;
 use sys::fork::ForkSide;
 use sys::signal;
 
-/// How long a worker may take from its start until it serves, in milliseconds.
+/// Time of a worker from its start until it serves, in milliseconds.
 const PATIENCE: u32 = 60_000;
 
 /// A master before it watches.
 pub(crate) struct Leading {
     pub(crate) record: Record,
-    /// Whether it has been one before the configuration was read.
+    /// Whether the process was a master before the configuration was read.
     pub(crate) again: bool,
 }
 
-/// Starts what the configuration says, and watches over it.
+/// Starts the processes of the configuration, and watches them.
 pub(crate) fn run(model: Model, options: &Options, said: &str, leading: Leading) -> ExitCode {
     let Leading { mut record, again } = leading;
     let mut orders = Orders {
@@ -57,8 +57,8 @@ pub(crate) fn run(model: Model, options: &Options, said: &str, leading: Leading)
     watch(record, orders)
 }
 
-/// Goes on with the processes that there are: the configuration, of which `said` was said, is
-/// broken.
+/// Continues with the existing processes: the configuration is broken, and `said` holds its
+/// messages.
 pub(crate) fn keep(record: Record, options: &Options, said: &str) -> ExitCode {
     let orders =
         Orders { quiet: options.quiet, startup_logs: said.to_owned(), manager: start::manager() };
@@ -96,7 +96,7 @@ fn watch(mut record: Record, mut orders: Orders) -> ExitCode {
             }
         };
         (record, orders) = end;
-        // It comes back only if the program is gone.
+        // The call returns only if the program's file is gone.
         let error = record.become_anew();
         told(&mut orders, "ALERT", &format!("Cannot start the program anew: {error}"));
         told(&mut orders, "WARNING", "Loading failure!");
@@ -105,17 +105,17 @@ fn watch(mut record: Record, mut orders: Orders) -> ExitCode {
     }
 }
 
-/// Which process this is after [`load`].
+/// Role of this process after [`load`].
 enum Loaded {
     Master,
-    /// The one that is to serve.
+    /// The worker that is to serve.
     Worker(Box<Prepared>, Place),
 }
 
-/// Opens what the configuration says, and starts programs and a worker.
+/// Opens the sockets of the configuration, and starts programs and a worker.
 ///
 /// # Errors
-/// Alerts. All processes that were there are left as they were.
+/// Alerts. All previous processes are left as they were.
 fn load(
     model: Model,
     options: &Options,
@@ -125,8 +125,8 @@ fn load(
 ) -> Result<Loaded, Vec<String>> {
     let main = |text: String| vec![format!("[haproxy.main()] {text}")];
     let pool = handed(options, record, again).map_err(main)?;
-    // Those whom the command line names are gone since the first time, and their numbers may be
-    // others' by now.
+    // The processes that the command line names ended after the first start, and their ids may
+    // belong to others by now.
     let before = if again { Predecessors::default() } else { Predecessors::of(options) };
     check_delivery(&model, record)?;
     let mut prepared = Prepared::new(model, options, &orders.startup_logs, (pool, before))?;
@@ -185,7 +185,7 @@ fn load(
     Ok(Loaded::Master)
 }
 
-/// Refuses a reload that could not end what it replaces: a program that has another user takes no
+/// Refuses a reload that could not end a previous process: a program with another user takes no
 /// signal of a master without the capability, and has no socket to take it by.
 fn check_delivery(model: &Model, record: &Record) -> Result<(), Vec<String>> {
     let staying = program::staying(model, record);
@@ -202,11 +202,11 @@ fn check_delivery(model: &Model, record: &Record) -> Result<(), Vec<String>> {
     if alerts.is_empty() { Ok(()) } else { Err(alerts) }
 }
 
-/// Has the new worker take the place of the processes before: socket files get their names, the pid
-/// file is written, and those that do not stay get SIGUSR1, which has them finish.
+/// Replaces the previous processes by the new worker: socket files get their names, the pid file is
+/// written, and processes that do not stay get SIGUSR1, which makes them finish.
 ///
 /// # Errors
-/// Alerts. The worker before goes on.
+/// Alerts. The previous worker goes on.
 fn replace(
     record: &Record,
     stays: &dyn Fn(&Child) -> bool,
@@ -216,7 +216,7 @@ fn replace(
     let worker = |child: &Child| child.process.kind == Kind::Worker;
     let current = |child: &Child| worker(child) && !child.process.leaving;
     let done = |alerts: Vec<String>| if alerts.is_empty() { Ok(()) } else { Err(alerts) };
-    // Nothing is replaced unless the worker before can be told to finish.
+    // The previous worker is replaced only if it can be signalled to finish.
     done(record.signal(signal::NONE, current))?;
     let published = files.into_iter().try_for_each(SocketFiles::publish);
     let noted = published.and_then(|()| match pid_file {
@@ -236,7 +236,7 @@ fn say_unless_quiet(orders: &Orders, text: &str) {
     }
 }
 
-/// The listening sockets of the process that serves. Without them all are bound anew.
+/// The listening sockets of the serving process. Without them all sockets are bound anew.
 ///
 /// # Errors
 /// The process that the command line names does not hand them over.
@@ -269,7 +269,7 @@ fn sockets(options: &Options) -> Result<(console::Sockets, SocketFiles), String>
     Ok((all, all_files))
 }
 
-/// Variables that processes find (configuration manual, section 2.3).
+/// Environment variables of processes (configuration manual, section 2.3).
 fn tell_environment(prepared: &Prepared, record: &Record, channel: i32) {
     let own = record.sockets.iter().map(|(_, socket)| socket.address.clone());
     let own: Vec<String> = own.collect();
@@ -282,14 +282,14 @@ fn tell_environment(prepared: &Prepared, record: &Record, channel: i32) {
     crate::tell("HAPROXY_MWORKER", "1");
 }
 
-/// Whether a worker says that it serves.
+/// Whether a worker reports that it serves.
 fn serves(ready: i32) -> bool {
     let waited = sys::socketpair::wait_readable(ready, PATIENCE).unwrap_or(false);
-    // It closes its end when it dies.
+    // The worker's end closes when it dies.
     waited && sys::socketpair::receive(ready, &mut [0]).is_ok_and(|(count, _)| count > 0)
 }
 
-/// Ends those of the processes before at once that have outlived too many reloads.
+/// Ends at once those previous processes that have outlived too many reloads.
 fn end_outlived(record: &Record, max_reloads: Option<u32>) {
     let outlived = |reloads: u32| max_reloads.is_some_and(|most| reloads > most);
     let chosen = |child: &Child| child.process.leaving && outlived(child.process.reloads);

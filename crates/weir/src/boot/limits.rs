@@ -8,11 +8,11 @@ use settings::splice::PipeLimits;
 
 /// Descriptors needed besides those of connections: listeners, pollers, logs, files.
 const SPARE: u64 = 64;
-/// The most descriptors that are counted on when nothing says how many.
+/// The most descriptors assumed when no limit is configured.
 const MOST: u64 = 1 << 20;
 
-/// The connections of the process, and the descriptors that they need raised to. Without a
-/// configured limit it follows from the descriptors that the system allows.
+/// Connection limit of the process, with the descriptor limit raised for it. Without a configured
+/// limit it follows from the descriptors that the system allows.
 ///
 /// # Errors
 /// The system does not allow as many descriptors as are needed, and `strict-limits` holds.
@@ -25,7 +25,7 @@ pub(super) fn connections(
     // A pipe has two ends.
     let asked_pipes = process.maxpipes.filter(|_| spliced).map_or(0, |pipes| 2 * u64::from(pipes));
     let fixed = SPARE + listeners as u64 + asked_pipes;
-    // Of every four connections one may have a pipe, unless it is said how many have.
+    // One of every four connections may have a pipe, unless `maxpipes` is set.
     let four = if spliced && process.maxpipes.is_none() { 10 } else { 8 };
     let asked = process.ulimit_n.map(u64::from);
     if let Some(wanted) = options.maxconn.or(process.maxconn) {
@@ -40,7 +40,7 @@ pub(super) fn connections(
     Ok(u32::try_from(usable.saturating_sub(fixed) * 4 / four).unwrap_or(u32::MAX).max(1))
 }
 
-/// Whether any proxy wants payload to go through pipes.
+/// Whether any proxy splices payload.
 fn splices(model: &Model, options: &Options) -> bool {
     let off = model.global.process.nosplice || options.no_splice;
     !off && model.proxies.iter().any(|proxy| proxy.common.splice != Splice::default())
@@ -61,7 +61,7 @@ pub(super) fn idle(tune: &Tune) -> (i32, i32) {
     (part(tune.pool_low.unwrap_or(20)), part(tune.pool_high.unwrap_or(25)))
 }
 
-/// Raises the limit of descriptors; what it is then.
+/// Raises the descriptor limit and returns the new one.
 fn raise(process: &Process, wanted: u64) -> Result<u64, String> {
     let allowed = sys::process::raise_descriptor_limit(wanted);
     if allowed >= wanted {

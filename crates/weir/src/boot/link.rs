@@ -1,5 +1,5 @@
-//! How connections to a server begin, as the data plane takes it. Never decides a default that the model
-//! has.
+//! Conversion of the connection options of servers to settings of the data plane. Defaults come
+//! from the model.
 
 use super::listeners::Opener;
 use config::model::{
@@ -51,7 +51,7 @@ impl Base {
         Self { source: back.source.clone(), dial, never_local }
     }
 
-    /// Connections to no server in particular.
+    /// Options of connections to no server in particular.
     pub(super) fn without_server(&self) -> Link {
         let source = self.source.as_ref();
         Link { dial: self.dial(source), ..from(source) }
@@ -82,7 +82,7 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
         user_timeout_ms: options.link.tcp_ut,
         ..base.dial(source)
     };
-    // A check of another port or address is taken to be one of another service.
+    // A check of another port or address is assumed to be one of another service.
     let same = options.check.port.is_none() && options.check.addr.is_none();
     let announced = (asked.any() && same) || options.check.send_proxy;
     let check_link = Link {
@@ -94,7 +94,7 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
     };
     let link = Link {
         announce: asked.any().then(|| announce(asked, never_local)),
-        // A check wants to know whether the server is there, so it does not begin with data.
+        // A check tests whether the server is there, so it does not begin with data.
         dial: ConnectOptions { fast_open: options.link.tfo, ..dial },
         socks4: options.link.socks4,
         follows: follows(server),
@@ -192,7 +192,7 @@ fn names(mut list: &[u8], protocol: &[u8]) -> bool {
 
 fn follows(server: &Server) -> Follows {
     let Address::Ip(address) = &server.address.address else { return Follows::default() };
-    // The records of a service bring their ports along.
+    // The SRV records of a service contain the ports.
     let service = server.host.as_ref().is_some_and(|host| host.starts_with('_'));
     let port = match server.address.port {
         ServerPort::Fixed(_) => None,
@@ -357,7 +357,7 @@ mod tests {
             assert_ne!(socket(server, level, name), expected, "without {lines}");
         }
         assert_eq!(socket(&format!("{server} tfo no-tfo"), tcp, 30), 0);
-        // Linux keeps as much again for itself.
+        // Linux doubles the value for its own use.
         let sizes = [8, 7].map(|name| socket(server, sockets, name));
         assert_eq!(sizes, [40_000, 60_000], "tune.rcvbuf.server, tune.sndbuf.server");
         assert_eq!(socket(server, tcp, 25), 51_200, "tune.notsent-lowat.server");

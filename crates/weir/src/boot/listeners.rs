@@ -12,17 +12,16 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes that wait in the system for a client, beyond what is on its way to it, unless
-/// `tune.notsent-lowat.client` says otherwise. Without a bound, the system takes up to 4 MiB for
-/// each client that reads slowly; fast ones need no more than what is sent until the thread comes
-/// round again.
+/// Unsent bytes in a client's socket buffer, unless `tune.notsent-lowat.client` sets them. Without
+/// a bound, the system takes up to 4 MiB for each client that reads slowly; fast clients need only
+/// the bytes that they read until the thread comes round again.
 const UNSENT: u32 = 256 * 1024;
 
 /// A socket that listens.
 pub(super) struct Open {
     pub(super) handle: Handle,
     pub(super) address: reactor::Address,
-    /// Why it takes clients from any interface, though its line names one.
+    /// Reason why the socket accepts from any interface, though its line names one.
     pub(super) loose: Option<io::Error>,
 }
 
@@ -31,8 +30,8 @@ impl Open {
         Self { handle, address, loose: None }
     }
 
-    /// Says that clients may come from elsewhere than the line says: HAProxy goes on with a
-    /// warning.
+    /// Warns that clients may come from interfaces other than that of the line: HAProxy goes on
+    /// with a warning.
     pub(super) fn warn(&self, owner: &str, bind: &Bind) {
         let (Some(error), Some(interface)) = (&self.loose, &bind.options.interface) else { return };
         let (pid, place, why) = (std::process::id(), &bind.place, words(error));
@@ -44,8 +43,8 @@ impl Open {
     }
 }
 
-/// How many clients may wait to be accepted: as many as there may be connections, unless something
-/// else is said. The order was measured on HAProxy; the system has a bound of its own.
+/// Clients that may wait to be accepted: as many as the connection limit, unless `backlog` is set.
+/// The order was measured on HAProxy; the system has a bound of its own.
 fn backlog(line: &BindOptions, front: &Front, global: &Global) -> u32 {
     let said = |count: u32| Some(count).filter(|count| *count > 0);
     let queue = said(line.backlog).or(front.backlog);
@@ -88,7 +87,7 @@ impl Asked {
     }
 }
 
-/// Sockets of a process before, by what they are known by; each is a copy of our own.
+/// Sockets of a previous process, by name; each is a copy of our own.
 pub(crate) type Pool = HashMap<String, Vec<i32>>;
 
 /// Inherited sockets may be named by several bind lines: each is adopted once. So are namespaces.
@@ -112,7 +111,7 @@ impl Opener {
     /// Opens one listener.
     ///
     /// # Errors
-    /// As the system says.
+    /// The error of the system.
     pub(super) fn open(&mut self, bind: &Bind, asked: &Asked) -> io::Result<Open> {
         let options = self.options(&bind.options, asked)?;
         match &bind.address {
@@ -146,7 +145,7 @@ impl Opener {
     /// Opens a socket for datagrams.
     ///
     /// # Errors
-    /// As the system says.
+    /// The error of the system.
     pub(super) fn open_datagrams(&mut self, bind: &Bind, asked: &Asked) -> io::Result<Handle> {
         let options = self.options(&bind.options, asked)?;
         let fd = match &bind.address {
@@ -167,12 +166,12 @@ impl Opener {
         Ok(Handle(fd))
     }
 
-    /// A unix socket; its file gets its name when all is open.
+    /// Opens a unix socket, whose file gets its name when all sockets are open.
     fn open_unix(&mut self, path: &Path, access: &UnixAccess, backlog: u32) -> io::Result<i32> {
         self.named(path, access, sys::listen::unix(path, backlog, access.mode))
     }
 
-    /// The socket that was opened for a path, whose file waits for its name.
+    /// The socket opened for a path whose file is still under its temporary name.
     fn named(
         &mut self,
         path: &Path,
@@ -204,8 +203,8 @@ impl Opener {
         self.tcp(address, bind, &options).map(|(fd, _)| Handle(fd))
     }
 
-    /// A TCP listener: one that was handed over, or a new one. One for an interface that is not
-    /// there takes clients from all of them, and why.
+    /// A TCP listener, handed over or new, and the reason if its interface is missing and it
+    /// accepts from all interfaces.
     fn tcp(
         &mut self,
         address: SocketAddr,
@@ -233,7 +232,7 @@ impl Opener {
         Ok((fd, loose))
     }
 
-    /// The socket of this name, if it was handed over and can be used.
+    /// The socket of this name, if it was handed over and its options match.
     fn take(&mut self, name: &str, options: &sys::listen::Options) -> Option<i32> {
         let fd = self.pool.get_mut(name)?.pop()?;
         match sys::listen::inherited_from_previous(fd, options) {
@@ -245,7 +244,7 @@ impl Opener {
         }
     }
 
-    /// An opener that takes what it can from another process, and the ports of those before.
+    /// An opener that claims sockets of another process, and takes the ports of previous ones.
     pub(super) fn with(pool: Pool, before: Predecessors) -> Self {
         Self { pool, before, ..Self::default() }
     }
@@ -259,7 +258,7 @@ impl Opener {
         self.opened.iter().map(handed).collect()
     }
 
-    /// Closes what was handed over and is not needed.
+    /// Closes handed-over sockets that were not claimed.
     pub(super) fn close_rest(&mut self) {
         self.pool.drain().flat_map(|(_, all)| all).for_each(sys::close);
     }
@@ -271,13 +270,13 @@ impl Opener {
         before.resume();
     }
 
-    /// The socket files that it has made, which the caller publishes or drops.
+    /// The socket files made by the opener, which the caller publishes or drops.
     pub(super) fn files(&mut self) -> &mut SocketFiles {
         &mut self.files
     }
 
-    /// Closes all that it has opened: another process serves. What it has inherited stays, also for
-    /// the program that this process becomes. The socket files are the caller's.
+    /// Closes all sockets that it opened, as another process serves. Inherited sockets stay open,
+    /// also for the program that this process executes. The socket files are the caller's.
     pub(super) fn close(mut self) -> SocketFiles {
         self.close_rest();
         let own = self.opened.drain(..).map(|(_, handle)| handle).chain(self.others.drain(..));
@@ -311,7 +310,7 @@ impl Opener {
     /// The namespace of this name.
     ///
     /// # Errors
-    /// There is none, or it may not be used.
+    /// The namespace does not exist, or may not be used.
     pub(super) fn namespace(&mut self, name: &str) -> io::Result<Arc<Namespace>> {
         if let Some(known) = self.namespaces.get(name) {
             return Ok(known.clone());
@@ -341,7 +340,7 @@ impl Opener {
     }
 }
 
-/// A path with what goes before it, and whether it is one of a file.
+/// A path with the prefix of its line, and whether it names a file.
 fn whole(path: &Path, bind: &Bind) -> (PathBuf, bool) {
     let is_file = !path.as_os_str().as_encoded_bytes().starts_with(b"\0");
     let path = match bind.options.unix_prefix.as_ref().filter(|_| is_file) {
@@ -410,7 +409,7 @@ mod tests {
         loaded.model.unwrap_or_else(|| panic!("{text}"))
     }
 
-    /// An option of a listener with this line, which is a fresh socket's otherwise.
+    /// The value of a socket option on a listener with this line, on an otherwise fresh socket.
     fn option_with(options: &str, asked: &Asked, level: i32, name: i32) -> i32 {
         let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
         let bind = bind(&format!("fd@{} {options}", socket.as_raw_fd()));
@@ -505,7 +504,8 @@ mod tests {
             assert_eq!(sys::option::get(fd, SOCKET, 15).expect("an option"), shared);
             sys::close(fd);
         }
-        // Without the privilege only addresses that are not there yet can be had.
+        // Without the privilege, the listener gets only the option for absent addresses
+        // (IP_FREEBIND).
         let fd = opened(&format!("192.0.2.1:{} transparent", port()), &plain);
         let either = [19, 15].map(|name| sys::option::get(fd, IP, name).expect("an option"));
         assert!(either.contains(&1), "{either:?}");

@@ -1,4 +1,4 @@
-//! Log targets, rings and forwarders of the model as the data plane takes them. Never sends a message.
+//! Conversion of log targets, rings and forwarders to settings of the data plane.
 
 use super::link;
 use super::listeners::{self, Asked, Opener};
@@ -38,7 +38,7 @@ fn target(from: &model::LogTarget, rings: &[model::Ring]) -> LogTarget {
             model::LogAddress::Fd(number) => LogAddress::Fd(*number),
             model::LogAddress::Ring(name) => {
                 let section = rings.iter().position(|ring| ring.name == *name);
-                // One that is not there takes nothing: a number that no ring has.
+                // A ring that is missing gets an unused number, so the target drops its messages.
                 let missing = if &**name == "buf0" { engine::state::ring::OWN } else { usize::MAX };
                 LogAddress::Ring(section.map_or(missing, |index| index + 1))
             }
@@ -113,7 +113,7 @@ fn ring(from: &model::Ring, errors: &mut Vec<String>) -> Ring {
     }
 }
 
-/// A file that has what a ring has.
+/// A file with a copy of a ring's bytes.
 #[derive(Debug)]
 struct BackingFile(File);
 
@@ -133,7 +133,7 @@ fn backing(path: &Path, size: usize) -> io::Result<BackingFile> {
     if std::fs::metadata(path).is_ok_and(|known| known.len() > 0) {
         let mut old = path.as_os_str().to_owned();
         old.push(".bak");
-        // Where that is not permitted, no copy is wanted.
+        // Without the permission to rename, the old copy is overwritten.
         let _ = std::fs::rename(path, &old);
     }
     let mut options = File::options();
@@ -185,7 +185,7 @@ pub(super) fn forwards(
     model.log_forwards.iter().map(forward).collect()
 }
 
-/// The descriptors that lines are written to while the process serves.
+/// Descriptors of log targets that are written to while the process serves.
 pub(super) fn descriptors(model: &config::Model) -> Vec<i32> {
     let proxies = model.proxies.iter().flat_map(|proxy| &proxy.common.logs);
     let forwards = model.log_forwards.iter().flat_map(|forward| &forward.logs);

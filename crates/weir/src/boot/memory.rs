@@ -1,7 +1,8 @@
-//! The memory budget of a process: the limit that holds for it, and how memory in use is measured.
+//! The memory budget of a process: its limit, and the measurement of memory in use.
 //!
-//! A limit of the address space counts what is mapped, used or not. A process that has one measures
-//! that, and its workers share one arena of the allocator: what one of them frees, the others use.
+//! An address space limit counts mapped memory, used or not. A process with such a limit measures
+//! mapped memory, and its workers share one arena of the allocator: memory that one worker frees is
+//! reused by the others.
 
 use super::super::cli::Options;
 use settings::memory::Budget;
@@ -12,19 +13,18 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use tikv_jemalloc_ctl::{Access as _, AsName as _, epoch, stats};
 
-/// The part of a limit that others have set which is used: the rest is for what the allocator
+/// Share of an external limit that the budget uses: the rest is for memory that the allocator
 /// keeps.
 const PART: (u64, u64) = (85, 100);
 
-/// Room that there has to be at least, in bytes.
+/// The smallest budget, in bytes.
 const LEAST: u64 = 4 << 20;
 
 /// Address space of a thread that is yet to start: its stack, and the first block of the arena that
 /// the allocator gives it before it has another one.
 const THREAD: u64 = 4 << 20;
 
-/// Bytes of the program that the allocator does not know of: code, and stacks as they are at the
-/// start.
+/// Bytes of the program outside the allocator: code, and stacks at the start.
 static BESIDE: AtomicU64 = AtomicU64::new(0);
 
 /// Whether the budget counts address space.
@@ -33,10 +33,10 @@ static COUNTS_ADDRESSES: AtomicBool = AtomicBool::new(false);
 /// The size of a process that counts address space. Opened while `/proc` is there.
 static SIZE: OnceLock<File> = OnceLock::new();
 
-/// The budget, if anything limits the process, which is yet to start its `threads`.
+/// The budget, if a limit applies to the process, which has yet to start its `threads`.
 ///
 /// # Errors
-/// The limit that an operator has set leaves too little.
+/// The limit set by the operator leaves too little.
 pub(super) fn budget(
     options: &Options,
     limit: Option<u64>,
@@ -79,8 +79,8 @@ pub(super) fn budget(
     Ok(least)
 }
 
-/// Bytes of address space that a process with a budget of `bytes` may have: the last line, far
-/// beyond what the budget lets it use.
+/// Limit on the address space of a process with a budget of `bytes`: the last line, far beyond the
+/// budget.
 pub(super) fn most_address_space(bytes: u64) -> u64 {
     let now = pages().map_or(0, |pages| pages.0);
     now.saturating_add(bytes.saturating_mul(2)).saturating_add(1 << 30)
@@ -103,15 +103,14 @@ pub(super) fn prepare_thread() {
     }
 }
 
-/// Bytes that the process uses; what the allocator keeps for later is not among them.
+/// Bytes that the process uses, without those that the allocator keeps for later.
 fn used() -> u64 {
     epoch::advance().ok();
     let used = read(stats::active::read()) + read(stats::metadata::read());
     used + BESIDE.load(Relaxed)
 }
 
-/// Bytes of address space that the process uses; what the allocator can use again is not among
-/// them.
+/// Bytes of address space that the process uses, without those that the allocator can reuse.
 fn address_space_used() -> u64 {
     epoch::advance().ok();
     let mut text = [0; 128];
@@ -131,7 +130,7 @@ fn read<E>(bytes: Result<usize, E>) -> u64 {
     bytes.unwrap_or(0) as u64
 }
 
-/// Bytes of address space and of memory that the process has.
+/// Bytes of address space and of memory of the process.
 fn pages() -> Option<(u64, u64)> {
     sizes(&fs::read_to_string("/proc/self/statm").ok()?)
 }
@@ -174,7 +173,7 @@ fn least_limit(root: &Path, path: &str, file: &str) -> Option<u64> {
     let limits =
         group.ancestors().take_while(|group| group.starts_with(root)).filter_map(|group| {
             let text = fs::read_to_string(group.join(file)).ok()?;
-            // Version 1 says a number near the largest one where there is no limit.
+            // Version 1 shows a number near the largest one where there is no limit.
             text.trim().parse::<u64>().ok().filter(|limit| *limit < 1 << 60)
         });
     limits.min()

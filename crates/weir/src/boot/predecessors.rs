@@ -25,7 +25,7 @@ impl Predecessors {
     /// Binds a port. If it is in use, its possible owners are sent the pause signal (SIGTTOU).
     ///
     /// # Errors
-    /// As the system says; the port is in use by somebody else.
+    /// The error of the system; another process has the port.
     pub(super) fn free<T>(&mut self, bind: impl Fn() -> io::Result<T>) -> io::Result<T> {
         let mut bound = bind();
         for _ in 0..TRIES {
@@ -45,7 +45,7 @@ impl Predecessors {
         bound
     }
 
-    /// They go on as if nothing had happened (SIGTTIN), for this process does not start.
+    /// Resumes the processes (SIGTTIN), as this process does not start.
     pub(super) fn resume(&mut self) {
         if std::mem::take(&mut self.paused) {
             tell(&self.pids, signal::TTIN);
@@ -53,7 +53,7 @@ impl Predecessors {
     }
 }
 
-/// Tells the processes that this one replaces to end.
+/// Signals the replaced processes to end.
 pub(super) fn dismiss(options: &Options) {
     match options.farewell {
         Some(Farewell::Finish) => tell(&options.old_pids, signal::USR1),

@@ -1,4 +1,4 @@
-//! Proxies of the model as the data plane takes them. Never decides a default that the model has.
+//! Conversion of proxies to settings of the data plane. Defaults come from the model.
 
 use super::balancing;
 use super::filters;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Idle server connections that a client has to itself, without `max-session-srv-conns`.
+/// The most idle server connections in a client's private pool, without `max-session-srv-conns`.
 const OWN_CONNECTIONS: u32 = 5;
 
 /// A proxy whose listeners are open; every address that cannot be opened is reported.
@@ -367,7 +367,7 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
     let interval = |span: u64| u32::try_from(span).unwrap_or(u32::MAX).max(1);
     let balance = balance::ServerSettings {
         weight: options.weight,
-        // The limit moves between the two; a lower one of its own would be none.
+        // The upper bound of the dynamic limit is at least `minconn`.
         maxconn: options.maxconn.max(options.minconn),
         backup: options.backup,
         disabled: options.disabled,
@@ -440,8 +440,8 @@ fn watch(options: &model::ServerOptions) -> Option<balance::Watch> {
     Some(balance::Watch { layer, limit: options.error_limit, then })
 }
 
-/// The settings of a server that an operator adds; it starts in maintenance unless `enabled` says
-/// otherwise. `base` is what its backend's section says.
+/// The settings of a server that `add server` adds; it starts in maintenance unless `enabled` is
+/// given. `base` holds the settings of its backend's section.
 pub(super) fn dynamic_server(
     proxy: &engine::state::runtime::Proxy,
     name: &str,
@@ -465,7 +465,7 @@ pub(super) fn dynamic_server(
     });
     let links = link::links(&made, base, &mut Opener::default());
     let (link, mut check_link) = links.map_err(|error| error.to_string())?;
-    // As HAProxy has it: checks of such a server take nothing over from its other connections.
+    // As in HAProxy, checks of such a server inherit nothing from its other connections.
     let (options, checked) = (&made.options, &mut check_link);
     checked.announce = checked.announce.filter(|_| options.check.send_proxy);
     checked.encryption = checked.encryption.take().filter(|_| options.tls.check == Some(true));
@@ -477,7 +477,7 @@ pub(super) fn dynamic_server(
     Ok(made)
 }
 
-/// Whether the checks of a backend are HTTP requests, and what they leave open about ports.
+/// Whether the checks of a backend are HTTP requests, and whether servers must give a port.
 fn checks(proxy: &engine::state::runtime::Proxy) -> (bool, StepPorts) {
     match proxy.settings.back.as_ref().map(|back| &back.check) {
         Some(settings::Check::Http(_)) => (true, StepPorts::Implied),
@@ -546,8 +546,8 @@ fn agent(check: &model::Check) -> Option<settings::Agent> {
     })
 }
 
-/// Checks that are one exchange take a shorter way with servers whose connections begin with
-/// nothing else.
+/// Checks of a single exchange take a shorter way with servers whose connections begin without TLS
+/// or a PROXY header.
 fn check(from: &model::HealthCheck, global: &model::Global) -> settings::Check {
     let script = match from {
         model::HealthCheck::Connect => return settings::Check::Connect,
@@ -577,7 +577,7 @@ pub(super) fn all(
     proxies.into_iter().map(|from| proxy(from, &model.global, opener, errors)).collect()
 }
 
-/// Number of listeners that the model asks for.
+/// Number of listeners in the model.
 pub(super) fn listeners(model: &config::Model) -> usize {
     let binds = |proxy: &model::Proxy| proxy.front.as_ref().map_or(0, |front| front.binds.len());
     model.proxies.iter().map(binds).sum::<usize>() + model.global.stats.sockets.len()

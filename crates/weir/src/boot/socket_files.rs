@@ -1,7 +1,6 @@
-//! Files of unix sockets that listen under a name of their own until the process is sure to start.
+//! Files of unix sockets, under temporary names until the process is sure to start.
 //!
-//! A start that fails must leave the sockets of the process that serves where its clients find
-//! them.
+//! A start that fails must leave the sockets of the serving process at the paths of their clients.
 
 use config::model::UnixAccess;
 use std::fmt;
@@ -9,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// One step of opening a unix socket that has failed, in HAProxy's words.
+/// A failed step of opening a unix socket, in HAProxy's words.
 #[derive(Debug)]
 pub(super) struct UnixSocketError {
     step: &'static str,
@@ -17,7 +16,7 @@ pub(super) struct UnixSocketError {
 }
 
 impl UnixSocketError {
-    /// An error of the system, with the step that it has stopped.
+    /// An error of the system, with the failed step.
     pub(super) fn at(step: &'static str) -> impl Fn(io::Error) -> io::Error {
         move |why| io::Error::other(Self { step, why })
     }
@@ -36,8 +35,8 @@ impl fmt::Display for UnixSocketError {
 
 impl std::error::Error for UnixSocketError {}
 
-/// Socket files that wait for their names. Those that are left when this is dropped are removed,
-/// by the process that has made them only: a forked copy leaves them alone.
+/// Socket files under temporary names. A drop removes the remaining files, but only in the process
+/// that created them: a forked copy leaves them alone.
 #[derive(Debug, Default)]
 pub(super) struct SocketFiles {
     waiting: Vec<(PathBuf, PathBuf)>,
@@ -45,13 +44,13 @@ pub(super) struct SocketFiles {
 }
 
 impl SocketFiles {
-    /// A socket that listens at `fresh` gets the name `path` later.
+    /// Adds the socket that listens at `fresh` and is renamed to `path` later.
     pub(super) fn add(&mut self, fresh: PathBuf, path: &Path) {
         self.owner = std::process::id();
         self.waiting.push((fresh, path.to_owned()));
     }
 
-    /// Adds those of another.
+    /// Adds the files of another list.
     pub(super) fn append(&mut self, mut other: Self) {
         self.owner = std::process::id();
         self.waiting.append(&mut other.waiting);
@@ -62,11 +61,11 @@ impl SocketFiles {
         self.owner = std::process::id();
     }
 
-    /// Gives all sockets their names; a socket that had one of these is replaced at once, so that
-    /// no client finds the path absent.
+    /// Renames all sockets to their final paths; an existing socket at such a path is replaced at
+    /// once, so that no client finds the path absent.
     ///
     /// # Errors
-    /// A file cannot be renamed. Those before it have their names.
+    /// A file cannot be renamed. Files before it are renamed.
     pub(super) fn publish(&mut self) -> Result<(), String> {
         for (fresh, path) in std::mem::take(&mut self.waiting) {
             if let Err(error) = std::fs::rename(&fresh, &path) {
@@ -78,7 +77,7 @@ impl SocketFiles {
         Ok(())
     }
 
-    /// Removes the files that wait for their names.
+    /// Removes the files under temporary names.
     pub(super) fn withdraw(&mut self) {
         for (fresh, _) in std::mem::take(&mut self.waiting) {
             let _ = std::fs::remove_file(fresh);

@@ -36,17 +36,17 @@ const MAX_HEADERS: usize = 101;
 const MAX_ACCEPT: usize = 4;
 /// Seconds of figures kept for the dashboard.
 const HISTORY: u32 = 600;
-/// Enough for all that many clients do at the same moment: who has come last is heard of, and may
-/// go first.
+/// Events per poll: enough for all clients that are active at the same moment, so that the last one
+/// is seen too and may go first.
 const MAX_EVENTS: usize = 4_096;
 
-/// How long the process waits at its end for files that threads beside are writing.
+/// The longest wait at the end of the process for files that helper threads are writing.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// Percent of its interval that a check may run early to share a wake-up.
 const CHECK_SLACK: u32 = 1;
 
-/// Serves until a signal ends it. `said` is what the configuration gave rise to.
+/// Serves until a signal ends it. `said` holds the messages about the configuration.
 pub(crate) fn run(model: Model, options: &Options, said: &str) -> ExitCode {
     let pool = match options.takes_over.as_deref().map(takeover::at) {
         None => Pool::default(),
@@ -83,7 +83,7 @@ pub(crate) fn run(model: Model, options: &Options, said: &str) -> ExitCode {
     prepared.serve(options, place)
 }
 
-/// All that is opened and made before anything runs.
+/// Everything that is opened and built before any task runs.
 pub(super) struct Prepared {
     pub(super) model: Model,
     maxconn: u32,
@@ -109,10 +109,11 @@ pub(super) struct Place {
 }
 
 impl Prepared {
-    /// Opens everything; what a process before has handed over is used, and others make room.
+    /// Opens all sockets; those handed over by a previous process are used, and other processes
+    /// make room.
     ///
     /// # Errors
-    /// Alerts, a text each.
+    /// Alerts, one text each.
     pub(super) fn new(
         mut model: Model,
         options: &Options,
@@ -182,8 +183,8 @@ impl Prepared {
         Err(errors)
     }
 
-    /// Gives up what was opened, for another process has it; the socket files are the caller's to
-    /// publish.
+    /// Closes the opened sockets, as another process has them; the caller publishes the socket
+    /// files.
     pub(super) fn leave(self) -> SocketFiles {
         self.opener.close()
     }
@@ -193,7 +194,7 @@ impl Prepared {
         self.opener.files().adopt();
     }
 
-    /// The addresses of its runtime sockets.
+    /// Addresses of the runtime sockets.
     pub(super) fn addresses(&self) -> Vec<String> {
         self.runtime.sockets.iter().map(|socket| socket.address.clone()).collect()
     }
@@ -228,7 +229,7 @@ impl Prepared {
             let console = console::to_master(channel);
             self.runtime.sockets.push(console.socket.clone());
             self.console.push(console);
-            // The master has said where it is, and where this process is.
+            // The master has set its own address and that of this process.
             for name in ["HAPROXY_CLI", "HAPROXY_MASTER_CLI"] {
                 let Ok(value) = std::env::var(name) else { continue };
                 self.runtime.environment.retain(|(own, _)| own != name);
@@ -262,7 +263,7 @@ impl Prepared {
     }
 }
 
-/// The service manager that wants to be told, if one has started the process.
+/// The service manager to notify, if one started the process.
 pub(super) fn manager() -> Option<ServiceManager> {
     let address = std::env::var_os("NOTIFY_SOCKET")?;
     match ServiceManager::at(&address) {
@@ -277,7 +278,7 @@ pub(super) fn manager() -> Option<ServiceManager> {
     }
 }
 
-/// Opens the namespaces of `namespace_list`, so that it is known that they are there.
+/// Opens the namespaces of `namespace_list`, so that a missing one is found now.
 fn namespaces(model: &Model, opener: &mut Opener) -> io::Result<()> {
     model.global.process.namespaces.iter().try_for_each(|name| opener.namespace(name).map(drop))
 }
@@ -381,7 +382,7 @@ pub(super) fn background(model: &Model, options: &Options) -> Result<(), String>
         let parent = |child| match note(child) {
             Ok(()) => 0,
             Err(text) => {
-                // Nothing was served yet: the child goes with it.
+                // The process has served nothing yet: the child ends with it.
                 let _ = sys::signal::send(child as i32, sys::signal::TERM);
                 fail(&format!("[haproxy.main()] {text}"));
                 1
@@ -394,7 +395,7 @@ pub(super) fn background(model: &Model, options: &Options) -> Result<(), String>
     Ok(())
 }
 
-/// The pid file of a process that stays in the foreground, which writes it itself.
+/// Writes the pid file of a process that stays in the foreground.
 pub(super) fn foreground_pid_file(model: &Model, options: &Options) -> Option<PathBuf> {
     pid_file(model, options).filter(|_| !is_daemon(model, options)).cloned()
 }
@@ -417,7 +418,7 @@ fn rehearse(model: &Model) -> Result<(), String> {
     }
 }
 
-/// A warning about the user and group that the process is going to have, if they are unsafe.
+/// A warning about the future user and group of the process, if they are unsafe.
 fn unsafe_identity(model: &Model) -> Option<&'static str> {
     let (process, (user, group)) = (&model.global.process, sys::process::is_privileged());
     let keeps_user = user && process.uid.is_none_or(|uid| uid == 0);
@@ -600,7 +601,7 @@ fn work(
         manager.ready(std::process::id());
     }
     if let Some(told) = plan.master.filter(|_| index == 0) {
-        // A master that is gone needs not be told.
+        // A failure means that the master is gone, and needs no notice.
         let _ = sys::socketpair::send(told, b"1", &[]);
         sys::close(told);
     }

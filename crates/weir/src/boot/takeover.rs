@@ -1,5 +1,4 @@
-//! Listening sockets of a process that serves already, requested over its runtime socket (`-x`).
-//! Never binds one.
+//! Requests the listening sockets of a process that serves already over its runtime socket (`-x`).
 //!
 //! The other side documents the format: `admin`, `_getsocks`.
 
@@ -8,15 +7,15 @@ use std::io;
 use std::path::Path;
 use sys::socket::Target;
 
-/// How long the other process may be silent, in milliseconds.
+/// Silence of the other process after which the request fails, in milliseconds.
 const PATIENCE: u32 = 5_000;
-/// Bytes of a message: more than the names of all its sockets.
+/// Bytes of a message, enough for the names of all its sockets.
 const MESSAGE: usize = 64 * 1024;
 
 /// The listening sockets of the process behind a runtime socket.
 ///
 /// # Errors
-/// It is not there, is silent, or does not hand over anything.
+/// The process is not there, is silent, or hands over no socket.
 pub(crate) fn at(path: &Path) -> io::Result<Pool> {
     over(sys::socket::connect(Target::Unix(path))?)
 }

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-/// Variables that tell a master what it was.
+/// Environment variables with the state of a master.
 const STATE: &str = "WEIR_MASTER";
 const PROGRAM: &str = "WEIR_MASTER_PROGRAM";
 const DIRECTORY: &str = "WEIR_MASTER_DIRECTORY";
@@ -42,7 +42,7 @@ impl Child {
     }
 }
 
-/// All that outlives a reload.
+/// State that outlives a reload.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     /// Path of the program's file as found at the start: reloads run the file that is there by
@@ -53,14 +53,14 @@ pub(crate) struct Record {
     /// When the master was started, in seconds since 1970.
     pub(crate) started: u64,
     pub(crate) reloads: u32,
-    /// Reloads that have failed since the last one that has not.
+    /// Failed reloads since the last successful one.
     pub(crate) failed: u32,
     /// `no-exit-on-failure`
     pub(crate) stays: bool,
     pub(crate) children: Vec<Child>,
     /// Its own runtime sockets.
     pub(crate) sockets: Vec<(Handle, CliSocket)>,
-    /// The client that waits to hear of the reload.
+    /// The client that waits for the result of the reload.
     pub(crate) asked: Option<i32>,
 }
 
@@ -70,10 +70,10 @@ pub(crate) fn now() -> u64 {
 }
 
 impl Record {
-    /// That of a master that begins.
+    /// The state of a new master.
     ///
     /// # Errors
-    /// The program does not know where it is.
+    /// The program's path is unknown.
     pub(crate) fn new(directory: PathBuf) -> io::Result<Self> {
         let program = std::env::current_exe()?;
         Ok(Self { program, directory, started: now(), ..Self::default() })
@@ -91,7 +91,7 @@ impl Record {
         Some(record)
     }
 
-    /// Becomes the program anew, with the same command line.
+    /// Executes the program again, with the same command line.
     pub(crate) fn become_anew(&mut self) -> io::Error {
         let before = self.clone();
         self.reloads += 1;
@@ -115,7 +115,7 @@ impl Record {
         error
     }
 
-    /// Whether the program that this process becomes keeps what it needs.
+    /// Sets whether the master's descriptors stay open in the program that this process executes.
     fn keep(&self, keep: bool) {
         let channels = self.children.iter().map(|child| child.channel);
         let own = self.sockets.iter().map(|(handle, _)| handle.0);
@@ -131,7 +131,7 @@ impl Record {
         channels.chain(own).chain(self.asked).for_each(sys::close);
     }
 
-    /// Tells the client that has asked for the reload how it went.
+    /// Sends the result of the reload to the client that requested it.
     pub(crate) fn answer(&mut self, text: &str) {
         if let Some(asked) = self.asked.take() {
             // A client that went away needs no answer.
@@ -152,7 +152,7 @@ impl Record {
         self.children.push(Child::new(pid, kind, name, channel));
     }
 
-    /// Sends a signal to those processes that `which` chooses; an alert for each that it does not
+    /// Sends a signal to the processes that `which` chooses; an alert for each process out of
     /// reach.
     #[must_use]
     pub(crate) fn signal(&self, number: i32, which: impl Fn(&Child) -> bool) -> Vec<String> {
@@ -202,7 +202,7 @@ impl Record {
         for line in lines {
             let fields: Vec<&str> = line.split('\t').collect();
             match fields[..] {
-                // Programs of before tell no limit.
+                // Programs of earlier versions have no limit.
                 ["S", handle, level, address, ref limit @ ..] => {
                     let socket = CliSocket {
                         address: address.to_owned(),

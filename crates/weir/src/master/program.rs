@@ -11,10 +11,10 @@ use std::io;
 use std::path::Path;
 use sys::fork::ForkSide;
 
-/// Starts the programs that do not run yet, or are to be started anew; what was started, by name.
+/// Starts the programs that do not run yet, or that restart on a reload; the started ones, by name.
 ///
 /// # Errors
-/// One cannot be started; those before it have been ended again.
+/// A program cannot be started; those before it have been ended again.
 pub(crate) fn start_all(model: &Model, record: &Record) -> Result<Vec<(u32, String)>, String> {
     let mut started: Vec<(u32, String)> = Vec::new();
     for program in model.programs.iter().filter(|program| !stays(program, record)) {
@@ -29,7 +29,7 @@ pub(crate) fn start_all(model: &Model, record: &Record) -> Result<Vec<(u32, Stri
     Ok(started)
 }
 
-/// The names of those that go on.
+/// Names of the programs that go on.
 pub(crate) fn staying(model: &Model, record: &Record) -> Vec<String> {
     let all = model.programs.iter().filter(|program| stays(program, record));
     all.map(|program| program.name.to_string()).collect()
@@ -53,7 +53,7 @@ pub(crate) fn end(started: &[(u32, String)]) {
     }
 }
 
-/// Starts one. The system may still find that it cannot be run: then it ends with status 1.
+/// Starts a program. If the system cannot execute it, the process ends with status 1.
 fn start(program: &Program, model: &Model) -> io::Result<u32> {
     let name = program.command.first().ok_or(io::ErrorKind::InvalidInput)?;
     if !is_there(name) {
@@ -78,7 +78,7 @@ fn is_there(name: &str) -> bool {
     }
 }
 
-/// Becomes the program; comes back with the reason why not.
+/// Executes the program; returns only with an error.
 fn become_it(program: &Program, model: &Model) -> io::Error {
     // The environment that the configuration leaves, with the `HAPROXY_*` variables of this
     // process.

@@ -20,14 +20,14 @@ const EVENTS: usize = 64;
 pub(crate) enum End {
     /// All processes have ended: the status to exit with.
     Exit(u8),
-    /// The configuration is to be read anew.
+    /// A reload of the configuration is requested.
     Reload,
 }
 
 /// The inputs of a watch, beside the master's state.
 #[derive(Default)]
 pub(crate) struct Orders {
-    /// Nothing is said but alerts.
+    /// Whether only alerts are printed.
     pub(crate) quiet: bool,
     /// The messages about the configuration.
     pub(crate) startup_logs: String,
@@ -39,19 +39,19 @@ struct Watch {
     thread: Rc<Thread>,
     record: RefCell<Record>,
     orders: Orders,
-    /// The signal that all have been sent, and are ending by.
+    /// The signal sent to all processes, which are ending.
     stopping: Cell<bool>,
     /// The status to exit with.
     status: Cell<i32>,
-    /// Whether the last of those that serve has ended as it was told.
+    /// Whether the last serving process ended as requested.
     clean: Cell<bool>,
     end: Cell<Option<End>>,
 }
 
-/// Watches until something is to be done; gives back what is known then.
+/// Watches until an event requires action, and returns the event.
 ///
 /// # Errors
-/// The system refuses what a loop needs.
+/// The system refuses a resource of the event loop.
 pub(crate) fn run(record: Record, orders: Orders) -> io::Result<(End, Record, Orders)> {
     let bell = Handle(signal::listen(&super::SIGNALS)?);
     signal::ignore_pipe()?;
@@ -74,7 +74,7 @@ pub(crate) fn run(record: Record, orders: Orders) -> io::Result<(End, Record, Or
     thread.scheduler().spawn(Class::Normal, signals(watch.clone(), bell));
     signal::block(&super::SIGNALS, false)?;
     thread.run()?;
-    // All tasks are gone, and what they held of it.
+    // All tasks have ended and dropped their references.
     let watch = Rc::try_unwrap(watch).map_err(|_| io::Error::other("a task is left over"))?;
     let end = watch.end.get().unwrap_or(End::Exit(1));
     Ok((end, watch.record.into_inner(), watch.orders))
@@ -108,7 +108,7 @@ impl Watch {
         }
     }
 
-    /// Passes a signal on that ends everything.
+    /// Passes on a signal that ends all processes.
     fn stop(&self, number: i32) {
         if !self.stopping.replace(true) {
             self.say("WARNING", "Exiting Master process...");
@@ -118,7 +118,7 @@ impl Watch {
         self.signal(number, |_| true);
     }
 
-    /// Passes a signal on to those that serve.
+    /// Passes on a signal to the serving processes.
     fn pass(&self, number: i32) {
         self.signal(number, |it| it.process.kind == Kind::Worker);
     }
@@ -128,7 +128,7 @@ impl Watch {
         alerts.iter().for_each(|text| say("ALERT", text));
     }
 
-    /// Takes note of processes that have ended.
+    /// Handles processes that have ended.
     fn reap(&self) {
         while let Some(ended) = sys::fork::reap() {
             self.ended(ended);
@@ -161,7 +161,7 @@ impl Watch {
             return;
         }
         self.status.set(status);
-        // Whom an interrupt has ended was meant to end.
+        // A process that an interrupt has ended was meant to end.
         if status != 128 + signal::INT && !stays && !self.stopping.get() {
             self.say("ALERT", "exit-on-failure: killing every processes with SIGTERM");
             self.signal(signal::TERM, |_| true);
@@ -169,7 +169,7 @@ impl Watch {
     }
 }
 
-/// Whether a process that ends with this status has done what it was told.
+/// Whether a process with this exit status has ended as requested.
 fn is_wanted(status: i32) -> bool {
     status == 0 || status == 128 + signal::TERM
 }

@@ -1,5 +1,5 @@
-//! Takes the points of the history, once a second and a few objects at a time, so that thousands of
-//! proxies or servers hold no thread.
+//! Samples the history, once a second and a few objects at a time, so that thousands of proxies or
+//! servers do not occupy a thread.
 
 use engine::state::records::history::{History, Track};
 use engine::state::runtime::{Proxy, Shared};
@@ -9,16 +9,16 @@ use stdx::Summary;
 use transport::stats::counters::{Counters, Metric};
 use transport::stats::latency::Span;
 
-/// From one point to the next, in milliseconds.
+/// Milliseconds between two points.
 const PERIOD: u64 = 1_000;
-/// Proxies and servers looked at in one step.
+/// Proxies and servers sampled in one step.
 pub const BUDGET: usize = 64;
-/// Points whose times percentiles are computed from.
+/// Points over which percentiles are computed.
 const WINDOW: usize = 5;
 /// Shares that are kept.
 const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
 
-/// Counts of one object when it was looked at last.
+/// Counts of one object at the last sample.
 #[derive(Debug)]
 struct Past<const N: usize> {
     counts: [u64; N],
@@ -26,7 +26,7 @@ struct Past<const N: usize> {
 }
 
 impl<const N: usize> Past<N> {
-    /// How much each count has grown per second. One that has shrunk was cleared.
+    /// Growth of each count per second. A count that shrank was cleared.
     fn rates(&mut self, counts: [u64; N], now: u64) -> [f32; N] {
         let span = now.saturating_sub(self.at).max(1) as f64 / 1_000.0;
         let before = std::mem::replace(self, Self { counts, at: now }).counts;
@@ -41,24 +41,24 @@ impl<const N: usize> Past<N> {
 #[derive(Debug)]
 struct Memory {
     counts: Past<5>,
-    /// Its times as they were, the oldest first.
+    /// Its latencies at earlier points, the oldest first.
     times: VecDeque<Summary>,
 }
 
-/// The job that takes the points.
+/// The job that samples the points.
 #[derive(Debug)]
 pub struct Sampler {
-    /// When the present round was due, in milliseconds.
+    /// Due time of the current round, in milliseconds.
     due: u64,
-    /// How many seconds went by before the round that has begun.
+    /// Seconds that passed before the current round.
     missed: Option<usize>,
     /// The next proxy of the round.
     proxy: usize,
-    /// Which of those that are sampled comes next.
+    /// Index of the next proxy among the sampled ones.
     track: usize,
-    /// The next server of the proxy, and the times of those before.
+    /// The next server of the proxy, and the latencies of the servers before it.
     servers: (usize, Summary),
-    /// Bytes from and to clients, and answers with 4xx and 5xx, of the frontends so far.
+    /// Bytes from and to clients, and 4xx and 5xx responses, of the frontends so far.
     fronts: [u64; 4],
     process: Past<5>,
     memories: Vec<Memory>,
@@ -84,12 +84,12 @@ impl Sampler {
         }
     }
 
-    /// When the next round begins, in milliseconds.
+    /// Due time of the next round, in milliseconds.
     pub fn due(&self) -> u64 {
         self.due
     }
 
-    /// Goes on with a round; when to come again, if at all.
+    /// Continues a round. Returns when to call again, if at all.
     pub fn step(&mut self, shared: &Shared, now: u64) -> Option<u64> {
         if shared.is_stopping() {
             return None;
@@ -123,7 +123,7 @@ impl Sampler {
         Some(self.due)
     }
 
-    /// Takes the point of a proxy, if it is one of those; `false`: servers of it are left.
+    /// Samples a proxy, if it is among the sampled ones; `false`: servers of it are left.
     fn sample(
         &mut self,
         history: &History,
@@ -152,7 +152,7 @@ impl Sampler {
 }
 
 impl Memory {
-    /// Percentiles of what came since the oldest times that are kept.
+    /// Percentiles of the latencies since the oldest point kept.
     fn quantiles(&mut self, times: Summary) -> [f32; 3] {
         let grown = self.times.front().map(|before| times.since(before)).unwrap_or_default();
         self.times.push_back(times);
@@ -163,7 +163,7 @@ impl Memory {
     }
 }
 
-/// The side of a proxy whose figures are drawn: that of its servers if it has any.
+/// The side of a proxy that the charts show: that of its servers if it has any.
 enum Side<'a> {
     Front(&'a engine::state::runtime::Front),
     Back(&'a engine::state::runtime::Back),
@@ -176,7 +176,7 @@ impl<'a> Side<'a> {
         serves.map(Self::Back).or_else(|| proxy.front.as_ref().map(Self::Front))
     }
 
-    /// Adds up the total times, from a server on; `false`: some are left.
+    /// Adds up the total times, from a server on; `false`: some servers are left.
     fn times(&self, (slot, times): &mut (usize, Summary), budget: &mut usize) -> bool {
         match self {
             Self::Front(front) => {
@@ -194,8 +194,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Requests or sessions, answers with 4xx and 5xx, failed attempts to connect, failed
-    /// responses.
+    /// Requests or sessions, 4xx and 5xx responses, failed connection attempts, failed responses.
     fn counts(&self, proxy: &Proxy) -> [u64; 5] {
         let counters: &Counters = match self {
             Self::Front(front) => &front.counters,

@@ -40,8 +40,7 @@ pub struct Point {
     pub(super) text: &'static str,
 }
 
-/// A table of points, one a line: its name, whose word it is, the message, the event, the level and
-/// the words.
+/// A table of points, one per line: name, layer, message, event, level and text.
 macro_rules! points {
     ($($name:ident: $voice:ident, $about:ident, $event:ident, $level:ident, $text:literal;)*) => {
         $(#[doc = $text] pub static $name: Point = Point {
@@ -54,7 +53,7 @@ macro_rules! points {
     };
 }
 
-// The version of HTTP goes before the words of `Front` and `Back`.
+// The version of HTTP precedes the texts of `Front` and `Back`.
 points! {
     STREAM_NEW: Stream, Neither, New, User, "new stream";
     REQUEST: Stream, Request, Analysed, User, "request received";
@@ -83,7 +82,7 @@ points! {
     RESPONSE_ALL_OUT: Front, Neither, EndSent, User, "response fully sent";
 }
 
-/// A transaction tells something.
+/// Reports an event of a transaction.
 #[inline]
 #[track_caller]
 pub fn at(tx: &Transaction, point: &'static Point) {
@@ -92,7 +91,7 @@ pub fn at(tx: &Transaction, point: &'static Point) {
     }
 }
 
-/// A transaction tells how many bytes have moved since `before`, if any.
+/// Reports the bytes that a transaction moved since `before`, if any.
 #[inline]
 #[track_caller]
 pub fn moved(tx: &Transaction, point: &'static Point, before: u64, now: u64) {
@@ -150,7 +149,7 @@ pub struct OfClient {
     pub(super) text: &'static str,
 }
 
-/// The same for connections of clients: the source, the event, the level and the words.
+/// The same for clients' connections: source, event, level and text.
 macro_rules! of_clients {
     ($($name:ident: $source:ident, $event:ident, $level:ident, $text:literal;)*) => {
         $(#[doc = $text] pub static $name: OfClient = OfClient {
@@ -170,7 +169,7 @@ of_clients! {
     H2_CLOSED: H2, Closed, State, "H2 connection ended";
 }
 
-/// A connection of a client tells something.
+/// Reports an event of a client's connection.
 #[inline]
 #[track_caller]
 pub fn client(client: &Client, point: &'static OfClient) {
@@ -198,11 +197,11 @@ pub struct Check {
     pub key: Key,
     /// Whether the check queries the agent.
     pub agent: bool,
-    /// How it ended.
+    /// Result of the check, once it ended.
     pub result: Option<balance::CheckResult>,
 }
 
-/// A check begins, or has ended.
+/// Reports the start or the end of a check.
 #[inline]
 #[track_caller]
 pub fn check(worker: &Worker, check: impl FnOnce() -> Option<Check>) {

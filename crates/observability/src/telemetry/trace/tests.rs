@@ -5,7 +5,7 @@ use engine::state::records::trace::place::Place;
 use engine::state::records::trace::state::{Phase, State};
 use engine::state::records::trace::words::{CRITERIA, Criterion, Event, Level, Source};
 
-/// A trace of streams that tells everything.
+/// A trace of streams that reports every event.
 fn running() -> State {
     let mut state = State::new(Source::Stream);
     state.level = Level::Developer;
@@ -85,7 +85,7 @@ fn it_sticks_to_the_first_that_it_meets() {
     assert!(state.hear(Event::New, Level::User, &place(1, None)));
     assert!(!state.hear(Event::New, Level::User, &place(2, None)));
     assert!(state.hear(Event::End, Level::User, &place(1, None)));
-    // The same number on another thread is somebody else.
+    // The same number on another thread belongs to another stream.
     let elsewhere = Place { thread: 1, ..place(1, None) };
     assert!(!state.hear(Event::New, Level::User, &elsewhere));
     state.lock_on(Criterion::Session);

@@ -1,8 +1,8 @@
 //! The text of trace lines, by verbosity.
 //!
-//! Bytes of peers are shown so that they cannot be taken for lines of the proxy's own: what is not
-//! a printing character of ASCII is escaped. In the anonymized mode what names somebody or
-//! something is a hash: proxies, servers, addresses, URIs, reasons and values of header fields.
+//! Bytes of peers are escaped, except printable ASCII, so that they cannot be taken for lines of
+//! the proxy itself. In the anonymized mode, names are hashes: proxies, servers, addresses, URIs,
+//! reasons and values of header fields.
 
 use super::Style;
 use super::points::{About, Check, Point, Voice};
@@ -57,7 +57,7 @@ pub(super) fn transaction(
     }
 }
 
-/// Whom it is about, as far as that is known.
+/// Names of the frontend, the backend and the server, as far as known.
 fn names(tx: &Transaction, anon: Anon, out: &mut String) {
     put(out, format_args!(" fe={}", anon.word(tx.client.proxy.name())));
     if let Some(backend) = &tx.backend {
@@ -75,7 +75,7 @@ fn connection(client: &Client, anon: Anon, out: &mut String) {
     }
 }
 
-/// The message, if it is there still.
+/// The message, while its head exists.
 fn message(tx: &Transaction, about: About, style: Style, out: &mut String) {
     let head = match about {
         About::Neither => return,
@@ -105,12 +105,12 @@ fn first_line(head: &Head, anon: Anon, out: &mut String) {
     }
 }
 
-/// How far it has come.
+/// Bytes, time and retries of the transaction so far.
 fn progress(tx: &Transaction, out: &mut String) {
     let journal = &tx.notes.journal;
     let (received, sent) = match journal.ended {
         0 => accounting::bytes_so_far(tx),
-        // All has been added up.
+        // The journal has the final sums.
         _ => (journal.bytes_in, journal.bytes_out),
     };
     let micros = tx.worker.thread.nanos().saturating_sub(journal.first_byte) / 1_000;

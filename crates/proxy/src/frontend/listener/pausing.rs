@@ -1,4 +1,4 @@
-//! Frontends that give their ports up for a while (`disable frontend`, SIGTTOU; management.txt,
+//! Frontends that release their ports for a while (`disable frontend`, SIGTTOU; management.txt,
 //! section 4).
 //!
 //! The sockets stay, so that they can listen again without the privileges that binding them took;
@@ -14,18 +14,18 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What has become of a frontend.
+/// The result of pausing or resuming a frontend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switched {
-    /// As it was asked for.
+    /// The state has changed as requested.
     Done,
-    /// It was so before.
+    /// The frontend was in this state before.
     Already,
-    /// Somebody else listens at this address: it stays paused.
+    /// Another process listens at this address: the frontend stays paused.
     Busy(SocketAddr),
 }
 
-/// Has a frontend release its ports. What runs goes on.
+/// Pauses a frontend: releases its ports. Connections go on.
 pub fn pause(worker: &Worker, proxy: &Proxy) -> Switched {
     let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else {
         return Switched::Already;
@@ -33,13 +33,13 @@ pub fn pause(worker: &Worker, proxy: &Proxy) -> Switched {
     if front.disabled.swap(true, Relaxed) {
         return Switched::Already;
     }
-    // Threads have been told first: one that finds its socket deaf knows why.
+    // The flag is set first: a thread that finds its socket not listening then knows the reason.
     settings.binds.iter().for_each(|bind| suspend(worker, bind));
     tell(worker, proxy, &format!("Paused {} {}.", word(proxy), proxy.name()));
     Switched::Done
 }
 
-/// Has it listen again.
+/// Resumes a frontend: it listens again.
 pub fn resume(worker: &Worker, proxy: &Proxy) -> Switched {
     let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else {
         return Switched::Already;
@@ -69,7 +69,7 @@ pub fn pause_all(worker: &Worker) {
     }
 }
 
-/// Resumes all frontends, whoever has paused them (SIGTTIN).
+/// Resumes all frontends, also those that a command paused (SIGTTIN).
 pub fn resume_all(worker: &Worker) {
     if worker.shared.is_stopping() {
         return;
@@ -104,14 +104,14 @@ fn inet(bind: &Bind) -> Option<SocketAddr> {
     }
 }
 
-/// The sockets of a line that can stop listening for a while.
+/// The sockets of a bind line that can stop listening for a while.
 fn sockets(bind: &Bind) -> impl Iterator<Item = Handle> {
     let all = std::iter::once(bind.handle).chain(bind.shards.iter().map(|(handle, _)| *handle));
     all.filter(|_| inet(bind).is_some())
 }
 
 fn suspend(worker: &Worker, bind: &Bind) {
-    // One that does not listen is what it shall be.
+    // Suspending a socket that does not listen fails, and changes nothing.
     sockets(bind).for_each(|handle| drop(worker.thread.kernel().suspend(handle)));
 }
 
@@ -121,7 +121,7 @@ fn listen(worker: &Worker, bind: &Bind) -> io::Result<()> {
     sockets(bind).try_for_each(|handle| kernel.resume_listening(handle, at, bind.backlog))
 }
 
-/// As HAProxy calls it: a section with both sides is a proxy.
+/// HAProxy's word for the section: one with both sides is a proxy.
 fn word(proxy: &Proxy) -> &'static str {
     if proxy.back.is_some() { "proxy" } else { "frontend" }
 }

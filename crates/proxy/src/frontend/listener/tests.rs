@@ -1,5 +1,5 @@
-//! Tests of how listeners end, over real sockets, and of what no process can show: a clock that is set
-//! back under `maxsslrate`.
+//! Tests of how listeners end, over real sockets, and of a case that no process can show: a clock
+//! that is set back under `maxsslrate`.
 
 use super::{Moment, is_too_fast_for_tls};
 use crate::testing;
@@ -30,7 +30,7 @@ fn who_waits_at_a_listener_that_ends_is_served() {
     let (proxy, address) =
         testing::listen("px", Mode::Http, vec![testing::server(1, origin.address)]);
     let world = World::new(vec![proxy]);
-    // More than it takes in one turn; none has been taken when the stop comes.
+    // More clients than one turn accepts; the stop comes before any is accepted.
     let connect = |_| {
         let mut client = testing::client(address);
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();

@@ -1,9 +1,9 @@
-//! Headers that go before the first byte of a connection, and what can be wrong with them.
+//! Headers in front of the first byte of a connection, and their errors.
 
 use wire::netscaler;
 use wire::proxy_protocol::{self, Addresses};
 
-/// Which header is waited for.
+/// The expected kind of header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Proxy,
@@ -11,7 +11,7 @@ pub(super) enum Kind {
     NetScaler(u32),
 }
 
-/// Why there is none.
+/// The reason why no header was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Problem {
     Closed,
@@ -23,17 +23,17 @@ pub(super) enum Problem {
     Unhandled,
 }
 
-/// One that has come.
+/// A decoded header.
 #[derive(Debug)]
 pub(super) enum Header<'a> {
     Proxy(proxy_protocol::ProxyHeader<'a>),
     NetScaler(Addresses),
 }
 
-/// The header in front, and its bytes; `None` while it goes on.
+/// The header at the front, and its length; `None` while it is incomplete.
 ///
 /// # Errors
-/// It is none of this kind, or not one that is understood.
+/// The bytes are no header of this kind, or a malformed one.
 pub(super) fn decode(kind: Kind, input: &[u8]) -> Result<Option<(Header<'_>, usize)>, Problem> {
     match kind {
         Kind::Proxy => proxy(input),
@@ -66,7 +66,7 @@ fn netscaler(magic: u32, input: &[u8]) -> Result<Option<(Header<'_>, usize)>, Pr
     })
 }
 
-/// Its number and the words for it, as the manual lists them for `fc_err` and `fc_err_str`.
+/// The number and text of the error, as the manual lists them for `fc_err` and `fc_err_str`.
 pub(super) fn words(kind: Kind, problem: Problem) -> (u8, &'static str) {
     match (kind, problem) {
         (Kind::Proxy, Problem::Closed) => {

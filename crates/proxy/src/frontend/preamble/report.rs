@@ -11,8 +11,8 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Sends it, unless nothing was said and that shall not be told (`option dontlognull`), or the
-/// format is the default one, whose line is for sessions (as HAProxy).
+/// Sends the line, unless the client has sent nothing and `option dontlognull` is set, or the
+/// format is the default one, whose line is for sessions (as in HAProxy).
 pub(super) fn unborn(client: &Client, silent: bool) {
     let (worker, settings) = (&client.worker, &client.proxy.settings);
     let Some(front) = &settings.front else { return };
@@ -40,12 +40,13 @@ fn front_lines(client: &Client) {
     }
 }
 
-/// The short line.
+/// The short default line.
 fn plain(client: &Client, front: &Front) -> String {
     let mut line = String::with_capacity(128);
     let bind = front.binds.get(client.bind as usize);
-    // What a header said of the client counts, as measured: whoever fails in a handshake behind one
-    // is not the proxy next to us. Writing to a string cannot fail.
+    // The source address is that of the header if there was one, as HAProxy does it: a failed
+    // handshake behind a header belongs to the client, not to the proxy in front. Writing to a
+    // string cannot fail.
     let _ = match client.rare.source.or(client.peer) {
         Some(SocketAddr::V4(peer)) => write!(line, "{peer}"),
         Some(SocketAddr::V6(peer)) => write!(line, "{}:{}", peer.ip(), peer.port()),
@@ -60,7 +61,7 @@ fn plain(client: &Client, front: &Front) -> String {
     line
 }
 
-/// When the connection was accepted, as log lines write it.
+/// The moment at which the connection was accepted, in the format of log lines.
 fn accepted(client: &Client) -> String {
     let worker = &client.worker;
     let ago = worker.thread.nanos().saturating_sub(client.since);

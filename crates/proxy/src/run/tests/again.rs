@@ -1,4 +1,4 @@
-//! Servers that speak HTTP/2 and fail their streams: which requests go out again.
+//! Servers that speak HTTP/2 and fail their streams: the requests that are sent again.
 
 use crate::testing;
 use crate::testing::{Origin, World, client, listen, read_head};
@@ -12,20 +12,20 @@ use std::sync::{Arc, Barrier};
 use transport::stats::counters::Metric;
 use wire::h2::{ErrorCode, encode};
 
-/// What a server does with a request.
+/// A server's reaction to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Deed {
     /// Answers with the body of the request.
     Answer,
-    /// Says that it has not looked at it.
+    /// Refuses the stream as not processed (REFUSED_STREAM).
     Refuse,
-    /// Leaves, and says that it has looked at none from this one on.
+    /// Sends GOAWAY with a last stream below this one.
     Leave,
-    /// Leaves, and says that it has looked at this one; then closes the connection.
+    /// Sends GOAWAY with this stream as the last one; then closes the connection.
     LeaveWithIt,
     /// Closes the connection.
     Close,
-    /// Ends the stream.
+    /// Resets the stream.
     Fail,
 }
 use Deed::{Answer, Close, Fail, Leave, LeaveWithIt, Refuse};
@@ -43,14 +43,14 @@ impl Peer {
         Self { stream, machine, input: Vec::new() }
     }
 
-    /// One that takes a stream at a time.
+    /// A peer that allows one stream at a time.
     fn one_by_one(stream: TcpStream) -> Self {
         let mut settings = H2ConnSettings::default();
         settings.announced.max_concurrent_streams = Some(1);
         Self { machine: H2Conn::new(Side::Client, settings), ..Self::new(stream) }
     }
 
-    /// Reads once more; `false` at the end.
+    /// Reads once; `false` at the end.
     fn read(&mut self) -> bool {
         self.flush();
         let mut buffer = [0; 4_096];
@@ -67,7 +67,7 @@ impl Peer {
         let _ = self.stream.write_all(&output);
     }
 
-    /// The next request, whole unless it is to fail before that.
+    /// The next request, with its whole body unless it is to fail before that.
     fn request(&mut self, whole: bool) -> Option<(Key, Vec<u8>)> {
         let key = loop {
             match self.machine.poll_opened() {
@@ -94,7 +94,7 @@ impl Peer {
         }
     }
 
-    /// Does with a request as it is told; `false` when the connection is to end.
+    /// Reacts to a request as the script demands; `false` when the connection is to end.
     fn act(&mut self, deed: Deed, (key, body): (Key, Vec<u8>)) -> bool {
         let mut goodbye = Vec::new();
         match deed {
@@ -127,13 +127,13 @@ impl Peer {
     }
 }
 
-/// A server that does with the requests of each connection what stands in its line; the last line
-/// is for all further connections.
+/// A server that reacts to the requests of each connection as its line of the script demands; the
+/// last line holds for all further connections.
 fn server(script: &'static [&'static [Deed]]) -> Origin {
     Origin::new(move |stream, number| {
         let mut peer = Peer::new(stream);
         for deed in script[number.min(script.len() - 1)] {
-            // What is refused is refused as soon as its head has come.
+            // A request that is refused is refused as soon as its head has arrived.
             let Some(request) = peer.request(*deed != Refuse) else { return };
             if !peer.act(*deed, request) {
                 return;
@@ -143,13 +143,13 @@ fn server(script: &'static [&'static [Deed]]) -> Origin {
     })
 }
 
-/// What is asked of the proxy.
+/// The settings of the proxy, the script of the server, and the requests of the client.
 #[derive(Clone, Copy)]
 struct Asked {
     retries: u32,
     retry_on: RetryOn,
     script: &'static [&'static [Deed]],
-    /// Each is sent when the one before has been answered.
+    /// Each request is sent when the one before has been answered.
     requests: &'static [(&'static str, usize)],
 }
 
@@ -160,7 +160,7 @@ const USUAL: Asked = Asked {
     requests: &[("GET", 0), ("GET", 0)],
 };
 
-/// The statuses of the answers, 0 for none; how many connections the server has had.
+/// The statuses of the answers, 0 for none, and the number of connections that the server has had.
 fn ask(asked: Asked) -> (Vec<u16>, usize) {
     let origin = server(asked.script);
     let one = Server { speech: Speeches::only(Spoken::H2), ..testing::server(1, origin.address) };
@@ -220,7 +220,7 @@ fn what_could_do_harm_twice_does_not() {
 fn a_new_connection_that_ends_has_failed_the_request() {
     let told = ask(Asked { script: &[&[Close]], ..USUAL });
     assert_eq!(told, (vec![502], 1));
-    // Nor is the connection to blame where the stream alone ends.
+    // A stream that ends alone is not the connection's fault either.
     let told = ask(Asked { script: &[&[Answer, Fail], &[Answer]], ..USUAL });
     assert_eq!(told, (vec![200, 0], 1));
 }
@@ -254,7 +254,7 @@ fn what_a_server_has_not_looked_at_goes_out_again_whatever_it_is() {
     }
 }
 
-/// The connection of the second try is refused, that of the third has to carry the whole body.
+/// The connection of the second try is refused; the third connection has to carry the whole body.
 #[test]
 fn a_try_that_comes_to_no_connection_loses_nothing_of_the_body() {
     let origin = server(&[&[Leave], &[Answer; 9]]);
@@ -288,8 +288,8 @@ fn a_body_larger_than_a_buffer_is_sent_once() {
     assert_eq!(told, (vec![502], 1));
 }
 
-/// A connection that was made before the one of a request failed is not what that request waits
-/// for, even if its own is waiting for the server to say what it takes.
+/// A request that is sent again does not wait for a connection made before its own failed, even if
+/// that one still waits for the server's SETTINGS.
 #[test]
 fn a_connection_that_stands_is_not_waited_for() {
     let both = Barrier::new(2);
@@ -302,12 +302,12 @@ fn a_connection_that_stands_is_not_waited_for() {
             0 => {
                 let first = peer.request(true).unwrap();
                 peer.act(Answer, first);
-                // The next one fails once another connection stands.
+                // The next connection fails once another one is established.
                 peer.request(true).unwrap();
                 both.wait();
                 both.wait();
             }
-            // It says nothing, not even what it takes.
+            // The server sends nothing, not even SETTINGS.
             1 => {
                 both.wait();
                 let mut told = [0; 24];
@@ -348,7 +348,7 @@ fn a_connection_that_stands_is_not_waited_for() {
     assert_eq!(server.counters.sum(Metric::Retries), 1, "nobody has waited in vain");
 }
 
-/// What the connection's task has sent waits for the end of the turn.
+/// Bytes that the connection's task has written wait for the end of the turn.
 #[test]
 fn what_has_not_left_goes_out_again_whatever_it_is() {
     for method in ["DELETE", "POST"] {
@@ -359,7 +359,7 @@ fn what_has_not_left_goes_out_again_whatever_it_is() {
             while let Some(request) = peer.request(true) {
                 peer.act(Answer, request);
                 if number == 0 {
-                    // The answer to this is not read: closing the connection resets it.
+                    // The answer to this frame is not read: closing the connection resets it.
                     peer.stream.write_all(b"\0\0\x08\x06\0\0\0\0\0unheeded").unwrap();
                     return first.lock().unwrap().send(peer.stream).unwrap();
                 }
@@ -396,7 +396,7 @@ fn what_has_not_left_goes_out_again_whatever_it_is() {
     }
 }
 
-/// Others that were kept as long may be as dead.
+/// Other connections that were idle as long may be dead too.
 #[test]
 fn the_next_connection_is_younger_than_the_failure() {
     let origin = server(&[&[Answer; 9], &[Answer, Close], &[Answer; 9]]);
@@ -419,7 +419,7 @@ fn the_next_connection_is_younger_than_the_failure() {
     assert_eq!(origin.served(), 3);
 }
 
-/// Both are known in the same turn, the request first.
+/// The proxy learns of both in the same turn, of the request first.
 #[test]
 fn nothing_is_sent_on_a_connection_that_is_known_to_be_closed() {
     let (barrier, closes) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
@@ -430,7 +430,7 @@ fn nothing_is_sent_on_a_connection_that_is_known_to_be_closed() {
             peer.act(Answer, request);
             if number == 0 {
                 told.wait();
-                // What the proxy has said last has come, so that no reset follows.
+                // The proxy's last bytes have arrived, so that no reset follows.
                 drop(peer);
                 closed.wait();
                 return;
@@ -465,7 +465,7 @@ fn nothing_is_sent_on_a_connection_that_is_known_to_be_closed() {
     assert_eq!(origin.served(), 2);
 }
 
-/// A connection that takes time to make: what has failed together goes out again together.
+/// The connection takes time to establish: requests that failed together are sent again together.
 #[test]
 fn streams_that_have_lost_their_connection_share_the_next_one() {
     const STREAMS: usize = 20;

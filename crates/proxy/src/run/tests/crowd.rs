@@ -1,4 +1,4 @@
-//! Connections with a crowd of streams beside a client with one request.
+//! Connections with many streams beside a client with one request.
 
 use super::Peer;
 use crate::testing;
@@ -18,7 +18,8 @@ fn crowd() -> Vec<u8> {
     (0..100).flat_map(|number| get(2 * number + 1)).collect()
 }
 
-/// Asks and turns the world until there is an answer; how many tasks have run meanwhile.
+/// Sends a request and turns the world until the answer comes; returns how many tasks have run
+/// meanwhile.
 fn ask(world: &World, client: &mut TcpStream) -> u64 {
     let activity = world.workers[0].thread.scheduler().activity().clone();
     let ran = || activity.ran.iter().map(sched::activity::Counter::get).sum::<u64>();
@@ -32,7 +33,7 @@ fn ask(world: &World, client: &mut TcpStream) -> u64 {
     ran() - before
 }
 
-/// Never; fails if it is more than nothing to read yet.
+/// Always `false`; panics unless the error is that there is nothing to read yet.
 fn panic_unless_waiting(error: &std::io::Error) -> bool {
     assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
     false
@@ -53,15 +54,15 @@ fn a_crowd_of_streams_lets_others_go_first() {
     let scheduler = world.workers[0].thread.scheduler();
     world.until("all are understood", || !scheduler.has_work());
     attackers.iter_mut().for_each(|it| it.write_all(&crowd()).unwrap());
-    // What is asked for is known now, and hardly begun.
+    // The proxy has read all requests, and has started few of them.
     world.until("the streams have begun", || scheduler.tasks() > 100);
     assert!(scheduler.load() > 500, "{}", scheduler.load());
     let ran = ask(&world, &mut victim);
     assert!(ran < 150, "{ran} tasks ran before the request of another client was answered");
 }
 
-/// Requests of a client with several at a time leave an idle server connection to those who have
-/// one: a new connection may have to stand in line at the server.
+/// A client with several requests at a time leaves idle server connections to clients with a single
+/// one: a new connection may wait in the server's accept queue.
 #[test]
 fn a_crowd_of_streams_leaves_idle_connections_to_others() {
     for (short, alone) in [(false, false), (true, false), (false, true)] {
@@ -72,8 +73,8 @@ fn a_crowd_of_streams_leaves_idle_connections_to_others() {
     }
 }
 
-/// Whether a crowd leaves the one connection that is idle, and which one the next request goes
-/// over.
+/// Whether the client with many streams leaves the one idle connection, and the number of the
+/// connection that the next request uses.
 fn leave(short: bool, alone: bool) -> (bool, usize) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = asked.clone();

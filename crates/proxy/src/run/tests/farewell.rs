@@ -1,14 +1,14 @@
-//! Clients that go on sending after the proxy's last word.
+//! Clients that go on sending after the proxy has closed its side.
 
 use crate::testing;
 use crate::testing::World;
 use settings::Mode;
 use std::io::{ErrorKind, Write};
 
-/// The preface, SETTINGS, and CONTINUATION of nothing.
+/// The preface, SETTINGS, and a CONTINUATION frame without a HEADERS frame.
 const BROKEN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x09\0\0\0\0\x01";
 
-/// What may be read, and far more than sockets hold.
+/// Bytes that the proxy may read, far more than sockets hold.
 const MOST: usize = 32 << 20;
 
 #[test]

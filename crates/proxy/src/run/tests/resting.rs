@@ -1,5 +1,4 @@
-//! Connections to servers that nobody has a stream of: how many are kept (manual section 5.2,
-//! `pool-max-conn`).
+//! Idle HTTP/2 connections to servers: how many are kept (manual section 5.2, `pool-max-conn`).
 
 use super::{answer, parrot};
 use crate::testing;
@@ -9,7 +8,8 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use transport::stats::counters::Metric;
 
-/// Two threads in front of a server that speaks HTTP/2 and keeps so many; it counts connections.
+/// Two threads in front of a server that speaks HTTP/2, with a limit of idle connections; the
+/// server counts connections.
 fn two_threads(origin: &Origin, (reuse, limit): (Reuse, Option<u32>)) -> (World, [SocketAddr; 2]) {
     let (inner, between) = listen("inner", Mode::Http, vec![testing::server(1, origin.address)]);
     let speech = Speeches::only(Spoken::H2);
@@ -19,7 +19,7 @@ fn two_threads(origin: &Origin, (reuse, limit): (Reuse, Option<u32>)) -> (World,
     (World::with(testing::process(2), vec![outer, inner]), addresses)
 }
 
-/// Asks this many times over one connection, which stays open.
+/// Sends this many requests over one connection, which stays open.
 fn ask(world: &World, address: SocketAddr, times: usize) -> TcpStream {
     world.play(move || {
         let mut stream = client(address);
@@ -31,8 +31,7 @@ fn ask(world: &World, address: SocketAddr, times: usize) -> TcpStream {
     })
 }
 
-/// The connections that stand between the proxies after a request on each thread, and those that
-/// count as idle.
+/// The connections between the proxies after a request on each thread, and the number of idle ones.
 fn kept(limit: Option<u32>) -> (u64, u32) {
     let origin = parrot();
     let (world, addresses) = two_threads(&origin, (Reuse::Always, limit));
@@ -52,7 +51,7 @@ fn the_bound_holds_for_all_threads() {
     assert_eq!([Some(0), Some(1), Some(2), None].map(kept), [(0, 0), (1, 1), (2, 2), (2, 2)]);
 }
 
-/// The manual's bound is one of connections that can be shared.
+/// The manual's bound holds for connections that can be shared.
 #[test]
 fn connections_of_one_client_are_not_bounded() {
     let origin = parrot();

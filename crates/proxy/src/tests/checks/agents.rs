@@ -1,4 +1,4 @@
-//! Tests of agent checks over real sockets: what an agent says happens to its server.
+//! Tests of agent checks over real sockets: the effects of an agent's answers on its server.
 
 use super::{checked, farm, patient_farm};
 use crate::testing;
@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Barrier, Mutex};
 
-/// An agent that says what is in the cell, and what it is told.
+/// An agent that answers with the text in the cell, and the bytes that it receives.
 struct Speaker {
     says: Arc<Mutex<&'static str>>,
     origin: Origin,
@@ -40,7 +40,7 @@ fn world(server: Server) -> World {
     World::new(vec![proxy])
 }
 
-/// As [`world`], where checks are given time.
+/// As [`world`], with long timeouts of checks.
 fn patient_world(server: Server) -> World {
     let mut proxy = patient_farm(Check::Connect, vec![server]);
     proxy.back.as_mut().unwrap().log_checks = true;
@@ -176,7 +176,7 @@ fn an_agent_that_cannot_be_understood_changes_nothing() {
         let world = world(server(&agent));
         let state = &world.backend("be").servers[0].state;
         let last = || state.agent_record().last;
-        // A busy machine may keep one answer or another longer than the time that there is for it.
+        // A busy machine may delay one answer or another beyond its timeout.
         let heard = || (last().status, &*last().info) == (status, info);
         world.until(&format!("{status:?} {info:?} is heard"), heard);
         assert_eq!(state.state().0, OpState::Running);

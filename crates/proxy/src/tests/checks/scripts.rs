@@ -11,19 +11,19 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
-/// What a server does with a connection.
+/// A server's steps on a connection.
 #[derive(Clone, Copy)]
 enum Say {
     /// Sends these bytes.
     Send(&'static [u8]),
-    /// Reads so many bytes.
+    /// Reads this many bytes.
     Hear(usize),
-    /// Reads until the peer has gone.
+    /// Reads until the peer has closed.
     Hold,
 }
 use Say::{Hear, Hold, Send};
 
-/// A server that plays this, and what it heard on each connection.
+/// A server that runs these steps, and the bytes that it received on each connection.
 fn server(play: &'static [Say]) -> (Origin, Arc<Mutex<Vec<Vec<u8>>>>) {
     let heard = Arc::<Mutex<Vec<Vec<u8>>>>::default();
     let record = heard.clone();
@@ -130,7 +130,7 @@ fn tcp_checks_end_as_scripted() {
             &[Hold],
             "L6TOUT  at step 1 of tcp-check (expect regex)",
         ),
-        // What is expected next is looked for in the same bytes, until something is sent.
+        // Each `expect` looks at the same bytes, until something is sent.
         ("expect string valid; expect string va", VALID, "L7OK 0 (tcp-check)"),
         (
             "expect string v; send x; expect string v",
@@ -205,7 +205,7 @@ fn http_checks_end_as_scripted() {
         ("expect comment c status 201", PLAIN, "L7STS 200 OK comment: c"),
         ("expect on-error %[res.hdr(x-a)] status 201", PLAIN, "L7STS 200 b"),
         ("expect status-code int(9) status 200", PLAIN, "L7OK 9 "),
-        // As measured: the parts of a message are counted, and there are no raw bytes.
+        // As in HAProxy 2.6, the length is that of the message's parts, and there are no raw bytes.
         ("expect on-success %[res.len]:%[res.payload(0,0)] status 200", PLAIN, "L7OK 200 58:"),
         ("expect on-success %[res.len] string lo", CHUNKED, "L7OK 200 64"),
         ("expect on-success %[res.len] string lo", TRAILERS, "L7OK 200 68"),

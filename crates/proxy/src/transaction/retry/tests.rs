@@ -10,7 +10,7 @@ use std::sync::{Mutex, mpsc};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// What a server has received of a request behind its head.
+/// The body that a server has received behind its head.
 fn read_body(stream: &mut TcpStream, head: &str) -> Vec<u8> {
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
     let length = length.map_or(0, |length| length.parse().unwrap());
@@ -51,7 +51,7 @@ fn server() -> (Origin, mpsc::Receiver<TcpStream>, mpsc::Receiver<String>) {
     (origin, ends, parts)
 }
 
-/// What came of a request whose connection broke before anything of it had left.
+/// The outcome of a request whose connection broke before any of its bytes had left.
 struct Asked {
     /// The status of the answer, 0 for none.
     status: u16,

@@ -102,7 +102,7 @@ fn leave(asks: bool, response: &Head) -> Leave {
     if dated { leave } else { kept(false) }
 }
 
-/// What an item of `Cache-Control` says about shared caches.
+/// The meaning of an item of `Cache-Control` for shared caches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Directive {
     Public,

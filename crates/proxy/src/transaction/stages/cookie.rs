@@ -15,7 +15,7 @@ use settings::{Cookie, CookieMode};
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// Looks for the cookie in a request: which server it names, and what that is worth.
+/// Looks for the cookie in a request: the server that it names, and its validity.
 pub(crate) fn request(tx: &mut Transaction) {
     let Some(backend) = tx.backend.clone() else { return };
     let (Some(settings), Some(back)) = (backend.settings.back.as_ref(), backend.back.as_ref())
@@ -42,7 +42,7 @@ pub(crate) fn request(tx: &mut Transaction) {
     hand_on(&mut tx.space.request, cookie);
 }
 
-/// Whether rules keep the cookie out of the choice: the client keeps the one that it has, too.
+/// Whether rules override the cookie: the client also keeps the one that it has.
 fn is_unheeded(tx: &Transaction) -> bool {
     tx.selected || tx.persistence == Persistence::Ignored
 }
@@ -55,16 +55,16 @@ pub(crate) fn redispatched(tx: &mut Transaction) {
     }
 }
 
-/// What one cookie says.
+/// A decoded cookie.
 struct Found {
-    /// As the log has it.
+    /// The letter of its state in the log.
     worth: u8,
     /// The server that it leads to.
     slot: Option<usize>,
     dates: Dates,
 }
 
-/// What tells the worth of a cookie.
+/// The facts that decide the state of a cookie.
 struct Judge<'a> {
     cookie: &'a Cookie,
     back: &'a Back,
@@ -107,7 +107,7 @@ impl Judge<'_> {
     }
 }
 
-/// Makes the cookies of a request such as the server is to see.
+/// Rewrites the cookies of a request for the server.
 fn hand_on(head: &mut Head, cookie: &Cookie) {
     let hides = cookie.mode == CookieMode::Insert && cookie.indirect;
     let mut next = 0;
@@ -125,7 +125,7 @@ fn hand_on(head: &mut Head, cookie: &Cookie) {
     }
 }
 
-/// Gives a field another value; without one it goes.
+/// Replaces the value of a field; an empty value removes the field.
 fn put(head: &mut Head, index: usize, text: &[u8]) {
     match text.is_empty() {
         true => head.remove_at(index),
@@ -133,8 +133,7 @@ fn put(head: &mut Head, index: usize, text: &[u8]) {
     };
 }
 
-/// Enters what the client's cookie is worth into the log; nothing is said about one that is only
-/// looked at.
+/// Logs the state of the client's cookie, unless the cookie is only observed.
 fn note(tx: &mut Transaction, cookie: &Cookie, worth: u8) {
     if !cookie.is_passive() {
         // Until a response says something of it.
@@ -219,7 +218,7 @@ pub(crate) fn response(tx: &mut Transaction) {
     }
 }
 
-/// What becomes of the cookie where the server sets it. `true`: it is the server's to set.
+/// Edits the cookie that the server sets. `true`: the cookie is the server's to set.
 fn from_server(tx: &mut Transaction, cookie: &Cookie, value: Option<&[u8]>, known: bool) -> bool {
     let head = &mut tx.space.response;
     let mut next = 0;
@@ -258,7 +257,7 @@ fn set_by_server(head: &Head, name: &[u8], from: usize) -> Option<(usize, bool)>
     })
 }
 
-/// What takes a cookie away from a client.
+/// The attribute that removes a cookie from a client.
 const NEVER: &[u8] = b"; Expires=Thu, 01-Jan-1970 00:00:01 GMT";
 
 fn insert(tx: &mut Transaction, cookie: &Cookie, mut line: Vec<u8>) {

@@ -17,7 +17,7 @@ use table::{DataType, Entry, Key, ServerKey};
 /// The most keys that one request and its response can store.
 const MAX_STORES: usize = 8;
 
-/// What tables of this kind remember a server by.
+/// The key by which tables of this kind remember a server.
 fn key_of(server: &Server, kind: ServerKey) -> Arc<str> {
     match kind {
         ServerKey::Name => server.state.name().share(),
@@ -70,7 +70,7 @@ fn rules(backend: &Proxy) -> impl Iterator<Item = &StickRule> {
     backend.settings.rules.sticking.iter()
 }
 
-/// Each table learns one key of the request and one of the response.
+/// Each table stores one key of the request and one of the response.
 fn may_store(tx: &Transaction, rule: &StickRule, response: bool) -> bool {
     let stores = &tx.notes.stores;
     let taken = |it: &Pending| Some(it.table) == rule.table() && it.response == response;

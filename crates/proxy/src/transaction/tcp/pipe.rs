@@ -14,23 +14,23 @@ use transport::filters::FilterChain;
 use transport::splice;
 use transport::splice::{Lane, Splicing};
 
-/// Reads of one step, after which others have their turn.
+/// Reads of one step, after which the task yields.
 const READS: u32 = 16;
 
-/// What a direction waits for.
+/// The event that a direction waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
-    /// The source has nothing more now.
+    /// The source has no more bytes now.
     AwaitsSource,
-    /// The destination takes nothing more now.
+    /// The destination accepts no more bytes now.
     AwaitsDestination,
     /// There is no buffer to read into.
     AwaitsBuffer,
     /// A filter holds bytes back until [`Pipe::resumes`].
     AwaitsTime,
-    /// Nothing: it has had its share of this turn.
+    /// None: the direction has used its reads of this turn.
     More,
-    /// The source has ended, and the destination knows.
+    /// The source has ended, and the destination is shut down.
     Done,
 }
 
@@ -46,17 +46,17 @@ pub(super) enum Fault {
 #[derive(Debug)]
 pub(super) struct Pipe {
     buffer: Buf,
-    /// What a buffer is taken for.
+    /// The urgency of its buffers.
     need: Urgency,
-    /// The source has said all.
+    /// The source has ended.
     ended: bool,
-    /// The destination has been told so.
+    /// The destination is shut down.
     shut: bool,
-    /// The source fills buffers: a big one pays.
+    /// The source fills buffers: a big one pays off.
     fast: bool,
     /// Whether bytes go through a pipe of the system.
     splicing: Splicing,
-    /// That pipe, while it holds some or some are coming.
+    /// That pipe, while it holds bytes or more are coming.
     lane: Option<Lane>,
     /// The filters that bytes pass. None of them replaces bytes.
     filters: Option<Box<FilterChain>>,
@@ -109,7 +109,8 @@ impl Pipe {
         self.buffer
     }
 
-    /// Takes nothing more from the source: what is there goes out, then the destination is told.
+    /// Reads no more from the source: the buffered bytes are sent, then the destination is shut
+    /// down.
     pub(super) fn end(&mut self) {
         self.ended = true;
     }
@@ -141,7 +142,7 @@ impl Pipe {
             }
             if self.ended {
                 if !std::mem::replace(&mut self.shut, true) {
-                    // A destination that is gone will say so when it is read from.
+                    // A failed destination reports its error to the next read.
                     let _ = to.shutdown_write();
                 }
                 self.rest(worker);
@@ -160,7 +161,7 @@ impl Pipe {
         Ok(Step::More)
     }
 
-    /// Asks to be woken for what a step waits for.
+    /// Registers for the event that a step waits for.
     pub(super) fn want(&self, step: Step, from: &Link, to: &Link) {
         match step {
             Step::AwaitsSource => from.want_read(),
@@ -169,7 +170,7 @@ impl Pipe {
         }
     }
 
-    /// Writes what is there. `false`: the destination takes nothing more now.
+    /// Writes the buffered bytes. `false`: the destination accepts no more bytes now.
     fn flush(&mut self, to: &Link) -> Result<bool, Fault> {
         if self.filters.is_some() {
             return self.flush_filtered(to);

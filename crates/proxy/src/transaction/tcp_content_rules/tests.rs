@@ -20,7 +20,7 @@ fn listen(mode: Mode, lines: &[&str], origin: &Origin) -> (Proxy, SocketAddr) {
     (proxy, address)
 }
 
-/// What a client hears that says this, and whether its connection was reset.
+/// The client's received bytes after it sent this text, and whether its connection was reset.
 fn say(world: &World, address: SocketAddr, text: &'static [u8], shut: bool) -> (Vec<u8>, bool) {
     world.play(move || {
         let mut stream = testing::client(address);

@@ -1,4 +1,4 @@
-//! What is hashed, as measured with HAProxy 2.6.
+//! Hashes of requests, as measured with HAProxy 2.6.
 
 use super::*;
 use balance::{Algorithm, Balancer, HashMethod, PickRequest, ServerSettings};

@@ -1,4 +1,4 @@
-//! Tests of waiting: who leaves a queue owes others the place that it was called for.
+//! Tests of waiting: a request that leaves a queue passes on the slot that it was offered.
 
 use super::*;
 use crate::testing;
@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// A place in the backend's queue before all others, of somebody who never runs: as a request on
+/// A place in the backend's queue before all others, of a task that never runs: as a request on
 /// another thread that is about to leave when its turn comes.
 fn first_in_line<'a>(world: &World, backend: &'a Proxy) -> Waiting<'a> {
     let mailbox = world.workers[0].thread.mailbox().clone();
@@ -48,7 +48,7 @@ fn who_leaves_the_backend_s_queue_when_its_turn_comes_hands_the_place_on() {
     let mut waits = ask();
     world.until("the second request waits", || queue.len() == 2);
     release.send(()).unwrap();
-    // Who was called is not called again: the second one is next then.
+    // A waiter that was called is not called again: the second one is next then.
     let called = || queue.next_order() != Some(Order::default());
     assert!(!called());
     world.until("the one before it is called", called);

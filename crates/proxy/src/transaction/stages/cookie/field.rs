@@ -1,11 +1,11 @@
 //! Cookies inside a field's value (RFC 6265 section 4, RFC 2965 section 3).
 
-/// What begins an attribute of the cookie before it (RFC 2965 section 3.3.4).
+/// The first byte of an attribute of the cookie before it (RFC 2965 section 3.3.4).
 const ATTRIBUTE: &[u8] = b"$";
-/// What stands between a server and the cookie that it prefixes.
+/// The delimiter between a server's name and the cookie that it prefixes.
 pub(super) const PREFIXED: u8 = b'~';
 
-/// What stands between two delimiters, as offsets in the field's value.
+/// The text between two delimiters, as offsets in the field's value.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     start: usize,
@@ -45,7 +45,8 @@ impl Part {
     }
 }
 
-/// What the delimiters separate. None counts inside quotes: a value cannot forge another cookie.
+/// The parts between delimiters. Delimiters inside quotes do not count: a value cannot forge
+/// another cookie.
 fn parts<'a>(text: &'a [u8], delimiters: &'a [u8]) -> impl Iterator<Item = Part> + 'a {
     let mut next = Some(0);
     std::iter::from_fn(move || {
@@ -78,8 +79,8 @@ pub(super) fn values<'a>(text: &'a [u8], name: &'a [u8]) -> impl Iterator<Item =
     parts(text, CLIENT).filter_map(move |part| part.value_of(text, name))
 }
 
-/// A `Cookie` field as the server gets it where the cookie is its business: without what a prefix
-/// names, and without blanks around `=`, which not all servers understand. None: as it is.
+/// A `Cookie` field as it is sent to the server: without the prefix of a server's name, and without
+/// blanks around `=`, which not all servers understand. None: it is unchanged.
 pub(super) fn cleaned(text: &[u8], name: &[u8], prefixed: bool) -> Option<Vec<u8>> {
     let (mut out, mut done) = (Vec::new(), 0);
     for part in parts(text, CLIENT) {
@@ -129,7 +130,7 @@ pub(super) fn without(text: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     found.then_some(out)
 }
 
-/// What becomes of a cookie that a server sets.
+/// A change of a cookie that a server sets.
 #[derive(Clone, Copy)]
 pub(super) enum Edit<'a> {
     /// It is left out.
