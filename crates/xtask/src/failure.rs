@@ -5,7 +5,7 @@ use std::fmt;
 /// The result of every subcommand.
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
-/// Whose fault it is decides the exit status: 1 for a failed check, 2 for a wrong command line
+/// The kind of a failure decides the exit status: 1 for a failed check, 2 for a wrong command line
 /// or a machine that lacks something.
 #[derive(Debug)]
 pub(crate) enum Failure {

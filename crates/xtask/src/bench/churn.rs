@@ -46,8 +46,8 @@ pub(super) fn run(words: &[String]) -> Outcome {
     Ok(())
 }
 
-/// What the load counted, what was seen of the proxy, and the descriptors that stayed when all
-/// clients had gone.
+/// The counts of the load, the observations of the proxy, and the descriptors that were open after
+/// all clients had gone.
 fn measure(
     files: &Files,
     subject: &Subject,

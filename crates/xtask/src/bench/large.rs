@@ -102,9 +102,9 @@ fn measure(
     Ok(())
 }
 
-/// What came of one question under load: what the client with the steady pace waited, half, 99 and
-/// 99.9 % of the times, and what the proxy worked meanwhile 99 % of the times, in milliseconds;
-/// what the other client counted; and the answers.
+/// The result of one command under load: response times of the client with the steady pace (50, 99
+/// and 99.9 %), time that the proxy worked meanwhile (99 %), in milliseconds; the count of the
+/// other client; and the answers.
 struct Run {
     waited: [f64; 3],
     work: f64,

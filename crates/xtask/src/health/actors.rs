@@ -103,7 +103,8 @@ fn answer(mut stream: TcpStream, manner: Manner) {
         Manner::Mute | Manner::Closed => return,
     };
     let _ = stream.write_all(text.as_bytes());
-    // Who closes first waits, and a port that waits takes no new connection: the other side has to.
+    // The side that closes first gets TIME_WAIT, which blocks its port: the client has to be that
+    // side.
     let _ = stream.read(&mut request);
 }
 

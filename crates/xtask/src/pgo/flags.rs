@@ -20,8 +20,8 @@ pub(super) enum Stage {
 
 /// Where counts are, and who can count.
 pub(super) struct Flags {
-    /// What rustc is told, a flag in each line: it stays where it is, so that cargo builds in the
-    /// same directories both times. The counts of C code are found by where it was built.
+    /// The file with flags of rustc, one in each line: its path is constant, so that cargo builds
+    /// in the same directories both times. The counts of C code are found by their build directory.
     file: PathBuf,
     /// The counts of Rust code: each run,
     pub(super) runs: PathBuf,

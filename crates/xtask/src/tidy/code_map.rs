@@ -20,7 +20,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     rows.flat_map(|(line, number)| check_row(tree, line, number)).collect()
 }
 
-/// What the last cell of a row names that does not exist.
+/// Findings for the last cell of a row: files, folders and functions that do not exist.
 fn check_row(tree: &Tree, row: &str, line: usize) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut path = "";
