@@ -1,8 +1,8 @@
 //! The statistics page: answers requests under `stats uri`.
 //!
-//! What the address asks for is understood in [`query`], who may see it in [`auth`], what it looks
-//! like in [`html`], and what its forms do in [`change`]; the figures are those of `show stat`.
-//! [`dashboard`] shows them live.
+//! The query is parsed in [`query`], access is decided in [`auth`], the page is rendered in
+//! [`html`], and its forms act in [`change`]; the figures are those of `show stat`. [`dashboard`]
+//! shows them live.
 
 mod auth;
 mod change;

@@ -29,8 +29,8 @@ impl<T> Drop for Debt<T> {
     }
 }
 
-/// What all workers say, in the order of their threads. One that does not answer in time says
-/// nothing.
+/// The answers of all workers, in the order of their threads. A worker that does not answer in time
+/// has an empty one.
 pub(super) async fn all<T: Default + Send + 'static>(
     worker: &Rc<Worker>,
     ask: impl Fn(&Worker) -> T + Clone + Send + 'static,

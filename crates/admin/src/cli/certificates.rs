@@ -180,8 +180,8 @@ pub(super) fn del(call: &mut Call<'_>) -> Reply {
     deleted(("Certificate", "certificate"), name, call.settings.tls.delete_certificate(name))
 }
 
-/// What forgetting something has come to; what it is called at the beginning of a sentence, and
-/// within one.
+/// The reply to a deletion; `first` names the object at the beginning of a sentence, `within`
+/// inside of one.
 pub(super) fn deleted(
     (first, within): (&str, &str),
     name: &str,

@@ -1,7 +1,6 @@
 //! Commands that change or look at one server.
 //!
-//! What a change means for queues, connections and logs is the business of
-//! [`health::servers::events`].
+//! The effects of a change on queues, connections and logs are in [`health::servers::events`].
 
 use super::call::{Call, Reply, Severity, Target};
 use super::server_address;

@@ -44,8 +44,8 @@ struct Ends {
 }
 
 impl Wanted {
-    /// What is to be told of these streams. On the thread that serves them: elsewhere a descriptor
-    /// may be another's by now.
+    /// Facts of these streams, gathered on the thread that serves them: on other threads a
+    /// descriptor may have been reused.
     pub(super) fn of(self, worker: &Worker, part: Part) -> Told {
         let address = |descriptor: i32| match descriptor {
             ..0 => None,

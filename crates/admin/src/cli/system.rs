@@ -55,8 +55,8 @@ pub(super) fn only(worker: &Worker, number: i32) -> String {
     lines.lines().filter(|line| line.starts_with(&start)).map(|line| format!("{line}\n")).collect()
 }
 
-/// What the thread watches, in HAProxy's columns as far as they have a meaning here: `R` ready, `A`
-/// wanted, for writing and for reading; the owner is a task.
+/// The descriptors that the thread watches, in HAProxy's columns as far as they apply: `R` ready,
+/// `A` active, for writing and for reading; the owner is a task.
 fn watched(worker: &Worker, _: &Settings, out: &mut String) {
     let settings = &worker.shared.settings;
     let (group, rank) = settings.seat(worker.thread.index);

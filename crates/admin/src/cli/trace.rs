@@ -59,8 +59,8 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
     }
 }
 
-/// What a session that sees no names says of a trace hides them, until one that does see them
-/// starts it.
+/// Makes a trace anonymous when a session in anonymous mode changes it; a session that starts the
+/// trace sets the mode anew.
 fn hide(shared: &Shared, source: Source, anon: Anon, words: (&str, &str)) {
     let changes = !words.1.is_empty();
     if changes && (anon.key().is_some() || words.0 == "start") {

@@ -54,8 +54,8 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
 }
 
 impl Asked {
-    /// What a thread has to tell: all it remembers, or only what failed. Failures are remembered
-    /// longer, so who looks for one transaction asks for both.
+    /// The records of a thread: all of them, or only failures. Failures are kept longer, so a
+    /// search for one transaction asks for both.
     pub(super) fn of(&self, worker: &engine::state::worker::Worker) -> Vec<Flight> {
         match self {
             Self::List { failed } | Self::Last { failed } => worker.flights(*failed),

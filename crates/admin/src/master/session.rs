@@ -120,7 +120,7 @@ impl Session {
                 }
             };
             ran = true;
-            // What is done shall not take the room for what arrives; moving the rest for each line
+            // Processed lines must not take the room of new input; moving the rest for each line
             // would take a time that grows with the square of its length.
             if from > DONE {
                 self.channel.input.drain(..std::mem::take(&mut from));

@@ -198,7 +198,7 @@ fn rates_have_fractions_where_they_are_asked_for() {
     assert_eq!(value(true, "SslRate"), ("flt", "MRP", "0".to_owned()));
     assert_eq!(value(true, "SslFrontendKeyRate"), ("flt", "MRP", "0".to_owned()));
     assert_eq!(value(false, "SslFrontendKeyRate"), ("u32", "MGP", "0".to_owned()));
-    // What was shown slides, and can be more than the second that is over.
+    // The shown rate slides, and can be more than that of the past second.
     let most = milli.div_ceil(1_000).max(10).to_string();
     assert_eq!(value(true, "MaxConnRate"), ("u32", "MMP", most));
     let shown = [1_500_000, 1_000_001, 0, 10_000_000].map(|it| Value::Micros(it).to_string());
