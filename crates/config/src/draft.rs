@@ -210,8 +210,7 @@ pub(crate) struct DraftCheck {
     pub(crate) http: Vec<Arc<Step>>,
     /// `tcp-check` lines.
     pub(crate) tcp: Vec<Arc<Step>>,
-    /// What `option httpchk` says about the request, and how many `http-check` lines stand before
-    /// it.
+    /// The request of `option httpchk`, and the number of `http-check` lines before it.
     pub(crate) request: RequestLine,
     pub(crate) request_at: usize,
     /// `http-check disable-on-404`

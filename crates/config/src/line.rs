@@ -134,8 +134,8 @@ impl<'l> Args<'l> {
         }
     }
 
-    /// What stands behind argument `n`, the last that counts, is ignored as in HAProxy, which does
-    /// not say so.
+    /// The words behind argument `n`, the last that counts, are ignored as in HAProxy, which does
+    /// not warn.
     pub(crate) fn ignores_behind(self, n: usize) {
         for (behind, word) in (n + 1..).map_while(|at| Some((at, self.get(at)?))) {
             let message =

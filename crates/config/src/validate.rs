@@ -497,7 +497,7 @@ pub(crate) fn is_usable(protocol: Protocol, http: bool) -> bool {
     }
 }
 
-/// What is spoken on a line has to be something that a proxy of this mode understands.
+/// The protocol of a line has to be one that a proxy of this mode supports.
 fn check_protocols(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let http = draft.settings.mode == Mode::Http;
     let usable = |protocol| is_usable(protocol, http);

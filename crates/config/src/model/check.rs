@@ -9,9 +9,9 @@ pub enum HealthCheck {
     /// A connection is enough.
     #[default]
     Connect,
-    /// What a script says.
+    /// The answers to a script.
     Script(Arc<Script>),
-    /// What a program says.
+    /// The exit status of a program.
     External {
         /// `external-check command`
         command: String,

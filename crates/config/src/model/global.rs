@@ -305,7 +305,7 @@ impl Default for StatsSettings {
 /// Whether tasks are profiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profiling {
-    /// Never.
+    /// Disabled.
     Off,
     /// While turns of the loop take long.
     #[default]

@@ -8,7 +8,7 @@ pub struct Formats {
     pub log: Option<LogFormat>,
     /// `error-log-format`: for connections that fail before there is a request.
     pub error: Option<LogFormat>,
-    /// What never becomes a request has no line: the predefined format is that without options.
+    /// Whether only requests are logged: the predefined format is that without options.
     pub requests_only: bool,
     /// The default line, which is written when the connection or the request is there (section
     /// 8.2.1).

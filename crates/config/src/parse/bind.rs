@@ -211,7 +211,8 @@ pub(crate) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
     Ok(())
 }
 
-/// What only a proxy does about its line, what only connections have, and what excludes each other.
+/// Reports options that have no effect or no meaning on a line outside of proxies: those for
+/// proxies alone, those for connections alone, and those that exclude each other.
 fn unlike_proxies(options: &BindOptions, cx: &mut Cx<'_>, args: Args<'_>, by: Use) -> Parsed {
     let at = |word| (2..args.len()).find(|n| args.text(*n) == word).unwrap_or(1);
     if let Some(protocol) = options.protocol.filter(|it| *it != Protocol::None) {

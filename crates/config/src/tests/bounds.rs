@@ -24,7 +24,7 @@ fn error_replies_leave_room_in_a_buffer() {
         (" tune.maxrewrite 2048\n", 2),
         (" tune.bufsize 32768\n tune.maxrewrite 2048\n", 0),
     ] {
-        // What `global` says counts wherever it stands.
+        // The lines of `global` count wherever the section is.
         let lines = format!(
             "{} errorfile 503 /15k.http\nhttp-errors x\n errorfile 503 /15k.http\nglobal\n{tune}",
             listen("")

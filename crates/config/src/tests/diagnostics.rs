@@ -1,4 +1,4 @@
-//! What is shown: lines in HAProxy's shape, columns, carets, suggestions.
+//! Rendered diagnostics: lines in HAProxy's shape, columns, carets, suggestions.
 use super::*;
 use crate::render::{Style, report};
 
@@ -122,7 +122,7 @@ fn a_last_line_without_line_feed_is_told_once_all_else_is() {
     assert_eq!(alerts, ["Missing LF on last line, file might have been truncated at position 11."]);
 }
 
-/// What a wrong line was to define does not have to be missed everywhere.
+/// The names that a wrong line was to define are not reported as missing everywhere.
 #[test]
 fn a_mistake_is_told_once() {
     for lines in [

@@ -121,7 +121,7 @@ fn words_that_haproxy_refuses_stay_refused() {
 /// A line and what it makes of the model.
 type Case = (&'static str, fn(&Model) -> bool);
 
-/// What is more than any limit.
+/// A number above every limit.
 const NONE: u32 = i32::MAX as u32;
 
 #[rustfmt::skip]

@@ -1,4 +1,4 @@
-//! What is judged once everything is read: names, numbers, references, modes.
+//! Checks after all files are read: names, numbers, references, modes.
 use super::*;
 use crate::load::Verdict;
 

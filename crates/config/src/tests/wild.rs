@@ -1,4 +1,4 @@
-//! What configurations of the wild do that manuals do not show.
+//! Usage in real configurations that manuals do not show.
 use super::*;
 
 const TIMES: &str =

@@ -73,7 +73,7 @@ pub(super) fn direct(draft: &DraftProxy, cx: &mut Cx<'_>) -> Option<Direct> {
 pub(super) fn hasty(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let back = &draft.settings.back;
     let on = &back.retry_on;
-    // What has been lost looks like one of these, as measured.
+    // A lost request ends as one of these events, as measured.
     if on.empty_response && on.response_timeout {
         return;
     }

@@ -216,7 +216,7 @@ fn take_checks(server: &mut Server, line: &StateLine<'_>) -> Result<(), String> 
     Ok(())
 }
 
-/// What was to be said of addresses that no method has found, where no file knew them either.
+/// Reports addresses that no method has found, unless a state file has them.
 fn tell_unknown(proxy: &mut DraftProxy, cx: &mut Cx<'_>) {
     for unknown in std::mem::take(&mut proxy.unknown_addresses) {
         let Some(servers) = proxy.settings.back.servers.get(unknown.servers) else { continue };

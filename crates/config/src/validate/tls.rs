@@ -112,7 +112,7 @@ pub(crate) fn listeners(binds: &mut [Bind], owner: &str, context: &TlsContext, c
     }
 }
 
-/// What is wrong with the files that a line without `ssl` names: it wants them there all the same.
+/// Errors of the files that a line without `ssl` names: they have to exist all the same.
 fn errors_of_files(
     line: &TlsBind,
     process: &TlsProcess,
@@ -249,8 +249,8 @@ pub(crate) fn name_servers(section: &mut Resolvers, context: &TlsContext, cx: &m
     }
 }
 
-/// What the options of a server line make of TLS, if they want any. `steps`: steps of its checks do
-/// in any case.
+/// The TLS connector of a server line, if its options ask for TLS. `steps`: the steps of its checks
+/// use TLS in any case.
 pub(crate) fn connector(
     options: &ServerOptions,
     steps: bool,

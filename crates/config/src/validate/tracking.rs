@@ -15,7 +15,7 @@ pub(super) fn check(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let http = draft.settings.mode == Mode::Http;
     let waits = draft.settings.common.tcp_request_inspect_delay.is_some();
     for rule in draft.rules.tcp_request.rules() {
-        // What exists at this point does not depend on contents.
+        // A key that exists at this point does not depend on contents.
         let session = Places::of(Place::FeTcpSession);
         let track = match rule.action() {
             Action::Counter(CounterEdit::Track(track)) => track,
