@@ -62,7 +62,7 @@ fn proxy(algorithm: &str, kind: &str) -> String {
     format!("{algorithm}:{}", kind.replace(' ', ":"))
 }
 
-/// What the client of a terminal server says first: a connection request in a packet of its length
+/// The first bytes of a terminal server's client: a connection request in a packet of its length
 /// ([MS-RDPBCGR] 2.2.1.1). Some have another cookie, which is none to balance by.
 fn hello(request: &Request) -> Vec<u8> {
     let cookie = match request.cookie() {

@@ -410,8 +410,8 @@ fn a_body_that_is_waited_for_has_the_time_of_clients() {
     assert_eq!(shape(&log.line()), "web web/<NOSRV> 408 cD-- \"POST / HTTP/1.1\"");
 }
 
-/// What has come along with a head is there without waiting; the payload of a stream is not,
-/// whatever is waited for. As measured at HAProxy 2.6.
+/// Bytes of a body that arrived with a head are there without waiting; the payload of a stream is
+/// not, whatever is waited for. As measured at HAProxy 2.6.
 #[test]
 fn rules_see_what_has_come_of_a_body() {
     let origin = Origin::new(|peer| {

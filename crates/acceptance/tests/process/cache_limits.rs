@@ -215,7 +215,7 @@ fn a_head_request_is_answered_from_a_get_and_stores_nothing() {
     assert!(!is_hit(&client.head()));
     assert_eq!(objects(&weir), 0);
     assert!(!is_hit(&client.get("/50000")));
-    // What follows on the connection shows that no body came.
+    // The next answer on the connection shows that no body came.
     client.send(head);
     let answer = client.head();
     assert!(is_hit(&answer));

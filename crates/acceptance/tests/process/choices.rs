@@ -1,4 +1,4 @@
-//! What decides about single requests besides the rules of their section: accounts, the choice of a
+//! Decisions about single requests besides the rules of their section: accounts, the choice of a
 //! server, persistence and its exceptions, the monitor.
 
 use crate::support::{Origin, Running, Setup};

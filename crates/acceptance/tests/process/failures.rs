@@ -302,7 +302,7 @@ fn a_client_that_resets_its_connection_is_logged() {
             while peer.request().is_some() {
                 peer.send(&begun);
                 wait.wait();
-                // Nobody may have had to wait for the client yet: its silence is what is noticed.
+                // No task waits for the client meanwhile: its silence has to be noticed.
                 pass(Duration::from_millis(150));
                 peer.send(&rest);
             }

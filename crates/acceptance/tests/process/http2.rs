@@ -370,9 +370,9 @@ fn targets_without_a_path_reach_servers() {
     }
 }
 
-/// What cannot be an extended CONNECT goes without its `Upgrade`, which a server may always ignore:
-/// HTTP/2 itself (`curl --http2` asks for it), and what comes with another method or a body. Of
-/// these HAProxy 2.6 was seen to do the last only; it answers 502 to the others.
+/// A request that cannot be an extended CONNECT is sent without its `Upgrade`, which a server may
+/// always ignore: for HTTP/2 itself (`curl --http2` asks for it), and with another method or a
+/// body. Of these HAProxy 2.6 was seen to do the last only; it answers 502 to the others.
 #[test]
 fn upgrades_that_streams_do_not_have_are_ignored() {
     let (sender, heard) = std::sync::mpsc::channel();
@@ -666,8 +666,8 @@ fn what_is_refused_has_the_format_of_errors() {
     assert!(log.line().ends_with("not h2: <BADREQ> h2"));
 }
 
-/// Who tries our patience is told to calm down, and whoever reads the log sees it; there are no
-/// more lines than it has points.
+/// An abusive client gets ENHANCE_YOUR_CALM, and the log shows it; there are no more lines than it
+/// has points.
 #[test]
 fn floods_of_refused_streams_end_in_the_log() {
     let log = LogReceiver::new();

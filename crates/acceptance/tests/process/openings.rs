@@ -1,5 +1,5 @@
-//! What goes before the first byte at listeners that belong to no proxy: runtime sockets and
-//! `log-forward` sections.
+//! Preambles of connections to listeners outside of proxies: runtime sockets and `log-forward`
+//! sections.
 
 use crate::support::{
     Eager, Identity, LogReceiver, PATIENCE, Running, Secure, Setup, eventually, hear, run,

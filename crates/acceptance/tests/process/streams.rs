@@ -144,8 +144,8 @@ fn visit(weir: &Running, line: &str) {
     assert_eq!(heard.status, 200, "{line}");
 }
 
-/// What a stream asks for can be asked again: it is no first request, as with HAProxy. What changes
-/// something at the server is one here.
+/// A safe request on a stream can be repeated: it is no first request, as with HAProxy. An unsafe
+/// request counts as first here.
 #[test]
 fn clients_of_http2_share_connections_from_their_first_stream_on() {
     for (mode, connections) in [("never", [3, 4]), ("safe", [1, 2]), ("always", [1, 1])] {

@@ -107,7 +107,7 @@ fn the_preface_of_http_2_is_no_request() {
     assert_eq!(origin.connections(), 0);
 }
 
-/// What a server sends beyond an answer can never become the answer to another request.
+/// The bytes that a server sends beyond an answer can never become the answer to another request.
 #[test]
 fn a_server_that_says_too_much_is_not_asked_again() {
     let origin = Origin::answering(

@@ -136,7 +136,7 @@ fn a_server_that_stops_within_a_body_ends_the_connection() {
     assert_eq!(shape(&log.line()), "web app/s 200 sD-- \"GET / HTTP/1.1\"");
 }
 
-/// What becomes of a client that stalls in its body: what it is sent, and the line about it.
+/// A client stalls in its body: returns the answer that it gets, and its log line.
 fn stall_in_a_body(front: &str, back: &str) -> (String, String) {
     let log = LogReceiver::new();
     let origin = Origin::new(|mut peer| {

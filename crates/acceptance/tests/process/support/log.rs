@@ -54,8 +54,8 @@ impl LogReceiver {
     }
 }
 
-/// What does not change from run to run in a line of `option httplog`: who served it, status,
-/// termination state and request, in that order.
+/// The constant parts of a line of `option httplog`: server, status, termination state and request,
+/// in that order.
 pub(crate) fn shape(line: &str) -> String {
     let (fields, request) = line.split_once(" \"").expect("a request in quotes");
     let fields: Vec<&str> = fields.split(' ').collect();
