@@ -1,7 +1,7 @@
-//! A connection for something that says and hears more than once, and has a time for it: a check, a
-//! mail.
+//! A client connection for exchanges of several steps with a deadline, as those of health checks
+//! and alert mails.
 //!
-//! What is received stays until somebody forgets it, up to the size of a buffer.
+//! Received bytes stay in one buffer until the caller drops them ([`Line::forget`]).
 
 use crate::io::tls_handshake;
 use crate::state::worker::Worker;
@@ -16,16 +16,16 @@ use transport::socket::Transport;
 use transport::socket::is_transient;
 use wire::socks4;
 
-/// Why it does not go on.
+/// Why a step of the connection failed.
 #[derive(Debug)]
 pub enum Trouble {
-    /// It took too long.
+    /// The deadline has passed.
     Late,
-    /// As the system says.
+    /// The error of the system.
     Broken(io::Error),
 }
 
-/// Why nothing more is received.
+/// Why the connection receives nothing more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InputEnd {
     /// The peer has closed its side.
@@ -36,24 +36,24 @@ pub enum InputEnd {
     Full,
 }
 
-/// The connection, and the time that is left for it.
+/// The connection and its deadline.
 pub struct Line {
     worker: Rc<Worker>,
     socket: Option<Transport>,
     input: Buf,
-    /// Why nothing more will come.
+    /// Why the connection receives nothing more; `None` while it receives.
     end: Option<InputEnd>,
     linger: bool,
     deadline: Tick,
     connect_ms: u32,
-    /// Time for answers, counted from when the connection stands, but no less than what is left of
-    /// the time for that; `None` if one deadline holds for everything.
+    /// Milliseconds for answers, counted from when the connection is established, but no less than
+    /// what is left of the time for connecting; `None` if one deadline holds for everything.
     answer_ms: Option<u32>,
 }
 
 impl Line {
-    /// No connection yet; the time runs: so many milliseconds for the connection, and so many for
-    /// answers after it, or one time for everything.
+    /// A line without a connection. Its time runs from now on: `connect_ms` for the connection,
+    /// then `answer_ms` for answers; without `answer_ms`, `connect_ms` holds for everything.
     pub fn new(worker: &Rc<Worker>, connect_ms: u32, answer_ms: Option<u32>) -> Self {
         Self {
             socket: None,
@@ -72,7 +72,7 @@ impl Line {
         self.dial(to, linger, &ConnectOptions::default()).await
     }
 
-    /// As [`Line::connect`], with what is asked of the connection beyond where it goes.
+    /// As [`Line::connect`], with options of the connection beyond its address.
     pub async fn dial(
         &mut self,
         to: &Address,
@@ -94,7 +94,7 @@ impl Line {
         Ok(())
     }
 
-    /// Lets the connection be for a while; it holds no buffer then.
+    /// Pauses the connection, and gives its buffer back.
     pub fn rest(&mut self) {
         if let Some(socket) = &self.socket {
             socket.want_nothing();
@@ -102,7 +102,7 @@ impl Line {
         self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
     }
 
-    /// Takes it up again, with time until then.
+    /// Resumes the connection, with this deadline.
     pub fn resume(&mut self, deadline: Tick) {
         if self.input.room() == 0 {
             self.input = self.worker.buffers.take_anyway();
@@ -110,12 +110,12 @@ impl Line {
         self.deadline = deadline;
     }
 
-    /// What the connection is encrypted with.
+    /// The TLS session of the connection.
     pub fn session(&self) -> Option<Ref<'_, tls::Conn>> {
         self.socket.as_ref()?.session()
     }
 
-    /// Encrypts all that is said from now on.
+    /// Runs the TLS handshake; all bytes sent afterwards are encrypted.
     pub async fn encrypt(&mut self, encryption: &Encryption) -> Result<(), tls_handshake::Trouble> {
         let Some(transport) = &mut self.socket else { return Err(tls_handshake::Trouble::Late) };
         let name = match &encryption.name {
@@ -138,7 +138,7 @@ impl Line {
         session.is_some_and(|session| session.protocol() == Some(protocol))
     }
 
-    /// Sends all of it; that an empty text is sent tells that the connection stands.
+    /// Sends all of the bytes. An empty slice waits until the connection is established.
     pub async fn send(&mut self, mut bytes: &[u8]) -> Result<(), Trouble> {
         loop {
             match self.socket()?.send(&[IoSlice::new(bytes)], false) {
@@ -152,10 +152,10 @@ impl Line {
         }
     }
 
-    /// Reads what is there.
+    /// Reads the bytes that have arrived, up to a full buffer.
     ///
     /// # Errors
-    /// The connection broke before anything came.
+    /// The connection broke while the buffer was empty.
     pub fn read(&mut self) -> Result<(), Trouble> {
         while self.end.is_none() {
             if self.input.room() == 0 {
@@ -169,14 +169,14 @@ impl Line {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if self.input.is_empty() => return Err(Trouble::Broken(error)),
-                // What came before it is worth a look.
+                // Bytes received before the error are still of use.
                 Err(_) => self.end = Some(InputEnd::Broken),
             }
         }
         Ok(())
     }
 
-    /// Waits until something can be read.
+    /// Waits until the connection can be read.
     pub async fn wait_for_more(&self) -> Result<(), Trouble> {
         self.wait(Transport::want_read).await
     }
@@ -192,22 +192,22 @@ impl Line {
         Ok(())
     }
 
-    /// What has been received and not forgotten.
+    /// The bytes received and not dropped yet.
     pub fn received(&self) -> &[u8] {
         self.input.data()
     }
 
-    /// Whether nothing more will come, or nothing more fits.
+    /// Whether the connection receives nothing more: it has ended, or the buffer is full.
     pub fn has_ended(&self) -> bool {
         self.end.is_some()
     }
 
-    /// Why nothing more will come.
+    /// Why the connection receives nothing more; `None` while it receives.
     pub fn end(&self) -> Option<InputEnd> {
         self.end
     }
 
-    /// Has a SOCKS4 proxy at the other end pass the connection on.
+    /// Asks the SOCKS4 proxy at the other end to connect to `to`.
     pub async fn pass_on(&mut self, to: SocketAddrV4) -> Result<(), Trouble> {
         let mut request = Vec::new();
         socks4::encode_request(to, &mut request);
@@ -228,12 +228,12 @@ impl Line {
         }
     }
 
-    /// Drops what has been received.
+    /// Drops the received bytes.
     pub fn forget(&mut self) {
         self.input.clear();
     }
 
-    /// Our address of the connection.
+    /// The local address of the connection.
     pub fn local(&self) -> Option<std::net::SocketAddr> {
         self.socket.as_ref()?.socket().local_address()
     }

@@ -1,4 +1,4 @@
-//! Between a socket and the machine of an HTTP/2 connection: bytes in, bytes out.
+//! Moves bytes between a socket and the machine of an HTTP/2 connection.
 
 use crate::state::worker::Worker;
 use buf::Buf;
@@ -9,50 +9,50 @@ use std::rc::Rc;
 use transport::h2::Session;
 use transport::socket::Transport;
 
-/// Reads of one turn, after which others have theirs.
+/// Reads of one turn at most; then other tasks run.
 const READS: u32 = 8;
 
-/// How long a peer may go on sending after our last word, in milliseconds.
+/// How long a closing connection drops bytes that the peer still sends, in milliseconds.
 const FAREWELL_MS: u32 = 1_000;
-/// How much it may send then.
+/// Bytes that a closing connection drops at most.
 const FAREWELL_BYTES: usize = 1 << 20;
 
-/// What a turn came to.
+/// The outcome of a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
     /// There is more to read.
     More,
-    /// One of the ends has to be waited for.
+    /// The task has to wait for the socket or for the streams.
     Waits,
     /// The connection is over.
     Over,
 }
 
-/// What the task of a connection remembers of moving bytes.
+/// State of the I/O of one HTTP/2 connection, owned by its task.
 pub struct Pump {
     session: Rc<Session>,
-    /// Received and not yet understood; no memory while there is nothing.
+    /// Bytes received and not yet parsed; no memory while there are none.
     input: Buf,
-    /// When the peer has last taken something, or there was nothing for it.
+    /// When the peer last took bytes, or the output was last empty.
     pub moved: Tick,
     /// The peer has ended its side.
     ended: bool,
-    /// What it has asked for until then is answered.
+    /// Requests that came before that are still answered.
     answers: bool,
 }
 
 impl Pump {
-    /// Starts with the bytes that the client or the server has sent already.
+    /// A pump that begins with the bytes received so far.
     pub fn new(session: &Rc<Session>, input: Buf, now: Tick) -> Self {
         Self { session: session.clone(), input, moved: now, ended: false, answers: false }
     }
 
-    /// The same for a peer whose requests are answered even when it has ended its side.
+    /// Has requests answered even after the peer has closed its side.
     pub fn answering(self) -> Self {
         Self { answers: true, ..self }
     }
 
-    /// Reads, shows each stream that the peer has opened to `start`, and writes.
+    /// Reads, calls `start` for each stream that the peer has opened, and writes.
     pub fn turn(
         &mut self,
         worker: &Worker,
@@ -87,8 +87,8 @@ impl Pump {
         if more && takes { Turn::More } else { Turn::Waits }
     }
 
-    /// Begins a turn; where nonsense ends no connection as long as the thread has time for it,
-    /// finds out whether it has.
+    /// Begins a turn. With `tune.glitches.kill.cpu-usage`, floods end no connection as long as the
+    /// thread is less busy than that.
     fn begin_turn(&self, worker: &Worker) {
         let limit = worker.shared.settings.h2.kill_cpu_usage;
         let has_time = || limit > 0 && 100 - worker.idle_percent() < limit;
@@ -98,10 +98,10 @@ impl Pump {
         });
     }
 
-    /// Hands what has come to the machine. `false`: nothing more is of use now.
+    /// Hands the received bytes to the machine. `false`: the machine takes no more input now.
     fn understand(&mut self, now_ms: u64, start: &mut impl FnMut(Key)) -> bool {
         let (session, input) = (&self.session, &mut self.input);
-        // What breaks the protocol is told with the output, and ends the connection then.
+        // The machine reports a protocol error in its output, and the connection ends after that.
         let taken = session.drive(|mux| mux.handle_input(input.data(), now_ms));
         input.consume(taken.unwrap_or(usize::MAX));
         while let Some(key) = session.poll_opened() {
@@ -110,14 +110,15 @@ impl Pump {
         session.look(|mux| mux.takes_input() && !mux.turn_limit_reached())
     }
 
-    /// Reads once. `false`: there is nothing now.
+    /// Reads once. `false`: the socket has nothing now.
     fn read(&mut self, worker: &Worker, socket: &Transport) -> bool {
         if !socket.is_readable() || self.ended {
             self.rest(worker);
             return false;
         }
         if self.input.capacity() == 0 {
-            // What a peer says may be that buffers can be given back.
+            // The buffer is taken in any case: frames of the peer may let other buffers be given
+            // back.
             self.input = match worker.buffers.try_take(Urgency::Urgent) {
                 Some(fresh) => fresh,
                 None => worker.buffers.take_anyway(),
@@ -148,19 +149,19 @@ impl Pump {
         }
     }
 
-    /// An empty buffer is given back.
+    /// Gives an empty buffer back.
     fn rest(&mut self, worker: &Worker) {
         if self.input.is_empty() {
             worker.release(std::mem::replace(&mut self.input, Buf::empty()));
         }
     }
 
-    /// The output is waiting for the peer.
+    /// Whether output waits for the peer.
     pub fn is_stalled(&self) -> bool {
         self.session.look(|mux| !mux.output().is_empty())
     }
 
-    /// Asks to be woken for whatever is waited for.
+    /// Registers for the socket events that the connection waits for.
     pub fn want(&self, socket: &Transport) {
         let (takes, writes) =
             self.session.look(|mux| (mux.takes_input(), !mux.output().is_empty()));
@@ -172,7 +173,8 @@ impl Pump {
         }
     }
 
-    /// Ends the connection: no stream can go on, and the peer, if it is there, is told.
+    /// Ends the connection with all its streams. Towards a peer that has not closed its side, the
+    /// write side is shut down, and the rest of the input is dropped.
     pub async fn close(mut self, worker: &Worker, socket: &Transport) {
         self.input.clear();
         self.rest(worker);
@@ -190,8 +192,8 @@ impl Pump {
     }
 }
 
-/// Drops what still comes until the peer ends its side: closing at once might reset the connection
-/// under what was said last.
+/// Drops bytes that still arrive until the peer closes its side: closing at once might reset the
+/// connection before the peer has read the last frames.
 async fn swallow(worker: &Worker, socket: &Transport) {
     let thread = &worker.thread;
     let deadline = thread.tick().plus_ms(FAREWELL_MS);

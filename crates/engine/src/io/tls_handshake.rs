@@ -18,19 +18,20 @@ const EXPECTED: &str = "Server presented an SSL certificate different from the e
 /// Bytes of a failed handshake that are read before its connection ends.
 const DRAINED: usize = 1 << 16;
 
-/// Why there is no session.
+/// Why a handshake ended without a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trouble {
     /// The handshake failed.
     Failed(HandshakeError),
     /// The handshake did not end in time.
     Late,
-    /// Nobody waits for it any more.
+    /// The caller gave the handshake up, with this failure.
     Given(Failure),
 }
 
 impl Trouble {
-    /// Its number and the words for it, as the manual lists them for `fc_err` and `fc_err_str`.
+    /// The number of the error and its text, as the manual lists them for `fc_err` and
+    /// `fc_err_str`.
     pub fn words(&self) -> (u8, &'static str) {
         match self {
             Self::Late => (26, "Timeout during SSL handshake"),
@@ -45,7 +46,7 @@ impl Trouble {
         }
     }
 
-    /// The same of a connection to a server, which was asked by a name or not.
+    /// The same for a connection to a server; `asked`: the handshake named the server.
     pub fn of_server(&self, asked: bool) -> (u8, &'static str) {
         match self {
             Self::Failed(fault) if fault.reason == Reason::Name && asked => (33, EXPECTED),
@@ -55,7 +56,7 @@ impl Trouble {
         }
     }
 
-    /// The words of a check, which does not tell apart who ended a connection.
+    /// The text of a health check, in which a close by the server is a failure like others.
     pub fn of_check(&self, asked: bool) -> &'static str {
         match self {
             Self::Failed(fault) if fault.reason == Reason::Closed => HANDSHAKE.1,
@@ -63,7 +64,7 @@ impl Trouble {
         }
     }
 
-    /// Whether the peer has just not said anything (`option dontlognull`).
+    /// Whether the peer was silent: it timed out or closed (`option dontlognull`).
     pub fn is_silence(&self) -> bool {
         match self {
             Self::Late => true,
@@ -73,8 +74,8 @@ impl Trouble {
     }
 }
 
-/// Makes a connection that somebody has opened to us an encrypted one; what has been received
-/// already belongs to the session. `streams`: none of what is said may be heard before the end.
+/// Encrypts an accepted connection; the bytes in `input` belong to the TLS session. `streams`: the
+/// connection speaks HTTP/2, so early data is read only after the end of the handshake.
 pub async fn answer(
     worker: &Rc<Worker>,
     transport: &mut Transport,
@@ -99,19 +100,19 @@ pub async fn answer(
     result
 }
 
-/// Streams share a connection: none of them could wait for the end of its handshake alone, so all
-/// that has come early waits.
+/// Whether a connection with early data has to wait for the end of its handshake: its streams share
+/// it, and none of them could wait alone.
 pub fn awaits_end(transport: &Transport, speaks_h2: bool) -> bool {
     let session = transport.session();
     let streams = |session: &tls::Conn| speaks_h2 || session.alpn() == Some(b"h2");
     session.is_some_and(|session| session.is_early() && streams(&session))
 }
 
-/// Reads what a client has sent whose handshake failed: what is left unread would turn the end of
-/// its connection into a reset, under the alert that tells why.
+/// Reads the rest of the input of a client whose handshake failed: unread bytes would turn the
+/// close into a reset, and the client might lose the alert.
 fn drain(worker: &Worker, transport: &Transport) {
     let Some(mut waste) = worker.buffers.try_take(Urgency::Urgent) else { return };
-    // More than a hello takes is nobody's handshake.
+    // A client in a handshake sends less than this.
     let mut left = DRAINED;
     while left > 0
         && let Ok(count @ 1..) = transport.socket().recv(waste.space())
@@ -121,7 +122,7 @@ fn drain(worker: &Worker, transport: &Transport) {
     worker.release(waste);
 }
 
-/// Begins a session with a server, without a word yet.
+/// Begins a TLS session with a server; no byte is sent yet.
 pub fn begin(
     worker: &Worker,
     transport: &mut Transport,
@@ -136,7 +137,7 @@ pub fn begin(
     Ok(())
 }
 
-/// The place of one more TLS connection to a server.
+/// Counts one more TLS connection to a server, until dropped.
 ///
 /// # Errors
 /// There are as many as `maxsslconn` allows.
@@ -150,7 +151,7 @@ pub fn is_resumed(transport: &Transport) -> bool {
     transport.session().is_some_and(|session| session.is_resumed())
 }
 
-/// Takes steps until the session stands.
+/// Runs the steps of the handshake until the session is established.
 pub async fn run(
     transport: &Transport,
     deadline: Option<Tick>,
@@ -160,8 +161,8 @@ pub async fn run(
     let accepts = transport.session().is_some_and(|session| session.accepts());
     let mut awaited = if accepts { Step::Receive } else { Step::Send };
     if accepts {
-        // Mostly the client has just connected, and its first words are still on their way. It will
-        // be waited for anyway, so the poller has to know it, sooner or later.
+        // Mostly the client has just connected, and its hello is still on its way. The task waits
+        // for it anyway, so the poller has to know the socket sooner or later.
         transport.socket().await_input_event();
     }
     let mut heavy = false;

@@ -35,7 +35,7 @@ impl BandwidthShares {
     pub fn join(&self, key: ShareKey) -> BandwidthShare {
         let mut shares = self.shares.lock();
         if shares.len() == shares.capacity() {
-            // The map grows only by what is in use.
+            // The map grows only by limits that are in use.
             shares.retain(|_, pace| pace.strong_count() > 0);
         }
         let known = shares.get(&key).and_then(Weak::upgrade);

@@ -84,8 +84,8 @@ pub fn wall(nanos: u64) -> WallTime {
     WallTime { secs: (nanos / 1_000_000_000) as i64, micros: (nanos / 1_000 % 1_000_000) as u32 }
 }
 
-/// What a response of a server counts as in stick tables: an error of the client, a failure of the
-/// server, or nothing.
+/// The counters of stick tables for a server's response: an error of the client, a failure of the
+/// server, or none.
 pub fn blamed(status: u16) -> &'static [DataType] {
     match status {
         400..500 => DataType::ERROR,

@@ -6,23 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Mails that wait for one mailer; those beyond are dropped.
 pub const CAPACITY: usize = 1_000;
 
-/// The longest line that a mailer may say, in bytes.
+/// The longest line that a mailer may send, in bytes.
 pub const LONGEST: usize = 4_096;
 
 /// Mails on their way to one mailer.
 #[derive(Debug, Default)]
 pub struct Outbox(pub Mutex<Queue>);
 
-/// Mails that wait, and what was dropped.
+/// Mails that wait for a task to send them.
 #[derive(Debug, Default)]
 pub struct Queue {
     waiting: VecDeque<Arc<str>>,
-    /// A task takes them out.
+    /// A task sends the mails.
     pub tended: bool,
 }
 
 impl Outbox {
-    /// Adds a mail; whether somebody has to begin to take mails out.
+    /// Adds a mail; returns whether the caller has to start a task that sends mails.
     pub fn put(&self, text: &Arc<str>) -> bool {
         let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if queue.waiting.len() < CAPACITY {
@@ -31,7 +31,7 @@ impl Outbox {
         !std::mem::replace(&mut queue.tended, true)
     }
 
-    /// The next mail; with the last one the duty ends.
+    /// Takes the next mail; `None` ends the duty of the task.
     pub fn take(&self) -> Option<Arc<str>> {
         let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let next = queue.waiting.pop_front();

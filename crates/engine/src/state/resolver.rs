@@ -10,25 +10,25 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub struct Resolver {
     /// Its settings.
     pub settings: settings::Resolvers,
-    /// What its name servers have said, in their order.
+    /// Counters of its name servers, in their order.
     pub counters: Vec<Counters>,
     orders: Mutex<Vec<Order>>,
     /// The task of the section, and the mailbox that wakes it.
     pub keeper: OnceLock<(Arc<Mailbox>, TaskId)>,
 }
 
-/// What others want from a keeper.
+/// An order of another task to the task of a section.
 #[derive(Debug)]
 pub enum Order {
-    /// Somebody waits for an address.
+    /// A request waits for an address.
     Ask(Arc<Ask>),
-    /// The server in this slot of a backend may be somewhere else by now.
+    /// The server in this slot of a backend may have another address by now.
     Hurry(usize, usize),
     /// The same server has another name from now on.
     Rename(usize, usize, Box<str>),
 }
 
-/// What one name server has done (management manual, `show resolvers`).
+/// Counters of one name server (management manual, `show resolvers`).
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Questions sent.
@@ -39,15 +39,15 @@ pub struct Counters {
     pub valid: AtomicU64,
     /// Answers that moved a server.
     pub update: AtomicU64,
-    /// Answers that are another name and nothing else; none is counted here.
+    /// Always 0: answers with another name alone count in `cname_error`.
     pub cname: AtomicU64,
-    /// Answers that told another name only.
+    /// Answers with another name alone.
     pub cname_error: AtomicU64,
     /// Answers without a record.
     pub any_err: AtomicU64,
-    /// No such name.
+    /// Answers that the name does not exist.
     pub nx: AtomicU64,
-    /// Nothing in time.
+    /// Questions without an answer in time.
     pub timeout: AtomicU64,
     /// Refusals.
     pub refused: AtomicU64,

@@ -1,10 +1,10 @@
-//! Rings: the last messages of whoever writes to them, for readers at their own pace (configuration
+//! Rings: buffers of the last messages written, for readers at their own pace (configuration
 //! manual, section 3.9).
 //!
-//! Messages stand one behind the other, each behind its length, and the oldest give way. What a
-//! server has still to get does not: while there is no room for it, a new message is dropped and
-//! counted, so that a slow collector loses a bounded and known part. One lock per ring is held for
-//! one copy; a message that nobody waits for wakes nobody.
+//! Messages are stored one after the other, each after its length, and the oldest are overwritten.
+//! Messages that a server has still to get are kept: while there is no room, a new message is
+//! dropped and counted, so that a slow collector loses a bounded and known part. One lock per ring
+//! is held for one copy; a message wakes only readers that wait.
 use crate::state::worker::Worker;
 use reactor::{Mailbox, TaskId, Wake};
 use settings::LogTransport;
@@ -15,58 +15,58 @@ pub mod mirror;
 
 /// Bytes of a length before a message.
 pub const LENGTH: usize = 4;
-/// The index of the ring that is there without a section.
+/// The index of the ring that exists without a section.
 pub const OWN: usize = 0;
-/// The size of that one, in bytes.
+/// The size of that ring, in bytes.
 const OWN_SIZE: usize = 1 << 20;
 
 /// A ring.
 #[derive(Debug)]
 pub struct Ring {
-    /// What it is.
+    /// Its settings.
     pub settings: settings::Ring,
     store: Mutex<Store>,
-    /// The file lacks messages, or has them by now.
+    /// Notified when the file lacks messages, and when it has caught up.
     grown: Condvar,
     dropped: AtomicU64,
 }
 
-/// Positions count bytes from the start of the process; a byte stands at its position modulo the
-/// size.
+/// The messages of a ring. Positions count bytes from the start of the process; a byte is stored at
+/// its position modulo the size.
 #[derive(Debug)]
 pub struct Store {
     /// Messages, each behind its length.
     pub bytes: Vec<u8>,
-    /// Where the oldest message begins.
+    /// The position of the oldest message.
     pub head: u64,
-    /// Where the next one goes.
+    /// The position of the next message.
     pub tail: u64,
-    /// Up to where the file has what is here.
+    /// The position up to which the file has the messages.
     mirrored: u64,
-    /// Tasks that read along.
+    /// Tasks that read the ring.
     pub readers: Vec<Reader>,
     /// The number of the next reader.
     next_reader: u64,
 }
 
-/// How far a reader has come.
+/// A reader and its position.
 #[derive(Debug)]
 pub struct Reader {
     number: u64,
-    /// What it has read ends here.
+    /// The end of the messages that the reader has confirmed.
     pub at: u64,
-    /// Nothing that it has not read may go.
+    /// Messages that the reader has not confirmed are kept.
     keeps: bool,
     asleep: bool,
     mailbox: Arc<Mailbox>,
     task: TaskId,
 }
 
-/// How messages are told apart on their way out.
+/// The framing of messages that are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
-    /// Each ends with a newline (RFC 6587, section 3.4.2), and has none within, or whoever is the
-    /// source of one could write others.
+    /// Each ends with a newline (RFC 6587, section 3.4.2), and has none within: otherwise the
+    /// source of a message could forge others.
     Lines,
     /// Each ends with a newline, for people: traces have several lines.
     Shown,
@@ -125,8 +125,9 @@ impl Ring {
         true
     }
 
-    /// Reads from the oldest message on, or only what comes from now on. Wakes the running task.
-    /// `keeps`: what it has not read stays, at the cost of what comes.
+    /// Adds a reader, from the oldest message on or, with `fresh`, from the next one. New messages
+    /// wake the running task. `keeps`: messages that the reader has not confirmed stay, and new
+    /// ones are dropped instead.
     pub fn tap(self: &Arc<Self>, worker: &Worker, fresh: bool, keeps: bool) -> Tap {
         let mut store = self.lock();
         let at = if fresh { store.tail } else { store.head };
@@ -144,7 +145,7 @@ impl Ring {
         Tap { ring: self.clone(), number, next: at }
     }
 
-    /// Whether a server has still to get something.
+    /// Whether a server has still to get messages.
     pub fn is_awaited(&self) -> bool {
         let store = self.lock();
         store.readers.iter().any(|reader| reader.keeps && reader.at < store.tail)
@@ -157,7 +158,7 @@ impl Ring {
 }
 
 impl Store {
-    /// Lets the oldest go until there is room; `false` if they may not go.
+    /// Removes the oldest messages until there is room; `false` if a reader keeps them.
     fn make_room(&mut self, wanted: usize) -> bool {
         let size = self.bytes.len() as u64;
         while self.tail - self.head + wanted as u64 > size {
@@ -223,7 +224,7 @@ impl Tap {
     /// that made the tap is woken by the next one.
     pub fn read(&mut self, framing: Framing, limit: usize, out: &mut Vec<u8>) -> bool {
         let (mut store, before) = (self.ring.lock(), out.len());
-        // What gave way before it was read is lost to readers that do not keep.
+        // Messages overwritten before they were read are lost to readers that do not keep them.
         self.next = self.next.max(store.head);
         while self.next < store.tail && out.len() < limit {
             let length = store.length(self.next);
@@ -247,12 +248,13 @@ impl Tap {
         found
     }
 
-    /// What has been read has arrived, and may go.
+    /// Confirms that the messages read so far have arrived, so that the ring may drop them.
     pub fn confirm(&mut self) {
         self.ring.lock().reader(self.number).at = self.next;
     }
 
-    /// What has been read since the last [`Tap::confirm`] has not arrived: it is read again.
+    /// Goes back to the last [`Tap::confirm`]: messages read since then have not arrived, and are
+    /// read again.
     pub fn rewind(&mut self) {
         self.next = self.ring.lock().reader(self.number).at;
     }

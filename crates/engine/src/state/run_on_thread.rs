@@ -1,10 +1,11 @@
-//! Questions that only a worker's own thread can answer, such as what its streams do.
+//! Closures that run on a worker's own thread, for questions that it alone can answer, such as the
+//! state of its streams.
 
 use crate::state::runtime::Shared;
 use crate::state::worker::Worker;
 use std::sync::PoisonError;
 
-/// Something to be run on a worker's thread.
+/// A closure that runs on a worker's thread.
 pub type Question = Box<dyn FnOnce(&Worker) + Send>;
 
 impl Shared {
@@ -16,7 +17,7 @@ impl Shared {
         }
     }
 
-    /// Takes what a thread has to run.
+    /// Takes the closures that a thread has to run.
     pub fn take_questions(&self, thread: usize) -> Vec<Question> {
         std::mem::take(&mut *self.questions[thread].lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -93,7 +93,7 @@ pub struct Shared {
     pub max_rates: MaxRates,
     /// Soft stop: no new clients, running requests finish.
     stopping: Stopping,
-    /// The way to each worker's housekeeper, by thread.
+    /// Mailbox and task of each worker's housekeeper, by thread.
     workers: Vec<OnceLock<(Arc<Mailbox>, TaskId)>>,
     /// Signs of life and counters of the threads that run, by thread.
     heartbeats: Vec<OnceLock<Arc<Heartbeat>>>,
@@ -103,10 +103,9 @@ pub struct Shared {
     pub listening: crate::state::session::listening::Listening,
     /// Clients of each thread.
     pub loads: crate::state::session::listening::Loads,
-    /// Keys what tells server connections apart ([`crate::upstream::connect_plan`]), for all
-    /// threads.
+    /// The hasher of the keys of server connections (`connect_plan` in `proxy`), for all threads.
     pub way_hasher: RandomState,
-    /// The pipes that payload goes through.
+    /// The pipes for spliced payload.
     pub pipes: Arc<transport::splice::Pipes>,
     /// The stick tables, by the index that rules name.
     pub tables: Vec<Arc<Table>>,
@@ -116,7 +115,7 @@ pub struct Shared {
     pub restored: OnceLock<Vec<String>>,
     /// Messages of our own that were dropped because a log target was full.
     pub dropped_logs: AtomicU64,
-    /// A log target that cannot be reached has been told of.
+    /// An unreachable log target has been reported.
     pub told_of_logs: AtomicBool,
     /// The memory budget.
     pub memory: transport::thread::memory::Memory,
@@ -131,7 +130,7 @@ pub struct Shared {
     pub rings: Vec<Arc<Ring>>,
     /// Commands of `debug dev` that were given.
     pub debug_commands: AtomicU64,
-    /// Whether threads remember what became of transactions (`tune.why`).
+    /// Whether threads record the outcomes of transactions (`tune.why`).
     pub records: AtomicBool,
     /// Points of the dashboard's charts.
     pub history: History,
@@ -143,7 +142,7 @@ pub struct Shared {
     pub received_logs: AtomicU64,
     /// The `resolvers` sections.
     pub resolvers: Vec<Resolver>,
-    /// Where threads leave health checks for each other.
+    /// The inboxes of the threads' health checks, by thread.
     pub desks: Vec<crate::state::backend::check_inbox::Desk>,
 }
 
@@ -234,7 +233,7 @@ impl Shared {
         self.settings.shared_pools && self.settings.threads > 1
     }
 
-    /// Says that a soft stop will begin (`grace`); everything goes on until then.
+    /// Announces a soft stop (`grace`); the process serves on until it begins.
     pub fn announce_stop(&self) {
         self.stopping.announce();
     }
@@ -321,7 +320,7 @@ pub struct Proxy {
     pub index: usize,
     /// Its settings.
     pub settings: settings::Proxy,
-    /// Which kinds of rules there are, so that the usual request asks once.
+    /// The kinds of rules that there are, so that the usual request checks once.
     pub rules: RulesAtHand,
     /// The client side.
     pub front: Option<Front>,
@@ -335,7 +334,7 @@ pub struct Proxy {
     pub outboxes: Vec<Outbox>,
 }
 
-/// Which kinds of rules a proxy has, inherited ones included.
+/// The kinds of rules that a proxy has, inherited ones included.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RulesAtHand {
     /// `http-request`.
@@ -437,9 +436,9 @@ pub struct Front {
     pub connections: Gauge,
     /// Concurrent connections allowed now; 0 for the process's limit.
     pub maxconn: AtomicU32,
-    /// Accepts nobody for now (`disable frontend`).
+    /// The frontend accepts no clients for now (`disable frontend`).
     pub disabled: AtomicBool,
-    /// Accepts nobody any more (`shutdown frontend`).
+    /// The frontend accepts no clients any more (`shutdown frontend`).
     pub shut: AtomicBool,
     /// Lines logged (`%lc`).
     pub lines: AtomicU64,
@@ -484,7 +483,7 @@ pub struct Back {
     pub balancer: Balancer,
     /// The running servers, by slot.
     pub servers: Servers,
-    /// Which names and numbers are taken; held while servers are added or deleted.
+    /// Names and numbers of servers; locked while servers are added or deleted.
     pub register: Mutex<Register>,
     /// Requests that wait for any server.
     pub queue: Queue,
@@ -508,7 +507,7 @@ pub struct Server {
     pub state: Arc<balance::Server>,
     /// Its settings.
     pub settings: settings::Server,
-    /// Where it is now.
+    /// Its current address.
     pub location: Location,
     /// Its counters.
     pub counters: Counters,
@@ -522,7 +521,7 @@ pub struct Server {
     pub paused: AtomicBool,
     /// Whether its health checks are suspended (`disable health`).
     pub checks_off: AtomicBool,
-    /// Whether a task sees to its slow start.
+    /// Whether a task carries out its slow start.
     pub warming: AtomicBool,
     /// Whether a health check is under way.
     pub check_runs: AtomicBool,
@@ -534,7 +533,7 @@ pub struct Server {
     pub limit: Limit,
     /// The servers that track it.
     pub followers: AppendList<tracking::At>,
-    /// Whether records of its checks and of its agent's are about, of which there is one at most.
+    /// Whether there is a record of its checks, and of its agent's: one of each at most.
     pub recorded: [AtomicBool; 2],
     /// Whether it has been deleted.
     deleted: AtomicBool,
@@ -635,7 +634,7 @@ impl Server {
         self.counters.proven() + self.counters.idle_trunks()
     }
 
-    /// Connections that requests use now; of those that carry many, each stream is one.
+    /// Connections that requests use now; each stream of an HTTP/2 connection counts as one.
     pub fn in_use(&self) -> u32 {
         self.used.current().saturating_sub(self.idle_singles())
     }
@@ -651,28 +650,28 @@ impl Server {
 /// The agent of a server; commands may move it.
 #[derive(Debug)]
 pub struct Agent {
-    /// Whether it is left alone (`disable agent`).
+    /// Whether its checks are suspended (`disable agent`).
     pub off: AtomicBool,
     /// Milliseconds between checks.
     pub inter_ms: u32,
     asked: Mutex<Asked>,
-    /// Whether it is being asked.
+    /// Whether a check of the agent is under way.
     pub runs: AtomicBool,
 }
 
-/// Where an agent is asked, and what it is told first.
+/// The address of an agent, and the bytes that a check sends first.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Its own address; without one it is where the server is, wherever that goes.
+    /// Its own address; without one, the current address of the server.
     pub ip: Option<IpAddr>,
     /// Its port, unless it is at a path.
     pub port: u16,
-    /// What it is told.
+    /// The bytes that a check sends (`agent-send`).
     pub send: Vec<u8>,
 }
 
 impl Asked {
-    /// Where it is, its server being there.
+    /// The address of the agent, with the server at `server`.
     pub fn address(&self, server: &Address) -> Address {
         match self.ip.or_else(|| Some(server.inet()?.ip())) {
             Some(ip) => Address::Inet((ip, self.port).into()),
@@ -690,12 +689,12 @@ impl Agent {
         Self { off, runs, inter_ms: settings.inter_ms, asked }
     }
 
-    /// Where it is asked now, and what it is told first.
+    /// The current address, and the bytes that a check sends first.
     pub fn asked(&self) -> Asked {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Moves it, or changes what it is told.
+    /// Changes the address or the bytes to send.
     pub fn change(&self, change: impl FnOnce(&mut Asked)) {
         change(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -746,8 +745,8 @@ impl Proxy {
 }
 
 impl Back {
-    /// Adds how long requests to the servers in these slots took, in microseconds, deleted ones
-    /// included; what stands for no server comes with the last one.
+    /// Adds the times of requests to the servers in these slots, in microseconds, deleted servers
+    /// included; the direct target comes with the last slot.
     pub fn add_latencies(&self, slots: Range<usize>, span: Span, summary: &mut Summary) {
         let all = self.servers.slots();
         let servers = (slots.start..slots.end.min(all)).map(|slot| &self.servers[slot]);

@@ -1,4 +1,5 @@
-//! Services that answer requests in the proxy's own name: the statistics page and what else boot wires in.
+//! Services that answer requests in the proxy's own name: the statistics page and those that boot
+//! adds.
 
 use crate::state::runtime::Proxy;
 use crate::state::worker::Worker;
@@ -18,16 +19,16 @@ pub struct Answer {
 pub enum Body {
     /// All of it.
     Whole(Vec<u8>),
-    /// More than should be made in one go.
+    /// Chunks of a body that is too long to build at once.
     Pieces(Pieces),
 }
 
-/// Appends the next piece of an answer, some hundred microseconds' worth at most, or nothing yet;
-/// `false`: it was the last one. Traffic passes between two pieces.
+/// Appends the next chunk (at most some hundred microseconds of work; may be empty). `false`: it
+/// was the last one. Other tasks run between two chunks.
 pub type Pieces = Box<dyn FnMut(&Worker, &mut String) -> bool>;
 
 impl Body {
-    /// All of it at once, whatever that takes.
+    /// Builds the whole body at once.
     pub fn collect(self, worker: &Worker) -> Vec<u8> {
         match self {
             Self::Whole(bytes) => bytes,
@@ -53,7 +54,7 @@ impl std::fmt::Debug for Body {
 pub struct Visit<'a> {
     /// The thread that serves it.
     pub worker: &'a Worker,
-    /// Whose page it is.
+    /// The proxy with the page.
     pub proxy: &'a Proxy,
     /// The request.
     pub request: &'a Head,

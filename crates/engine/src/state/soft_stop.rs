@@ -13,7 +13,7 @@ pub(crate) struct Stopping {
 }
 
 impl Stopping {
-    /// Says that a stop will come (`grace`).
+    /// Announces a stop (`grace`).
     pub(crate) fn announce(&self) {
         self.announced.store(true, Relaxed);
     }
@@ -35,8 +35,8 @@ impl Stopping {
         self.begun.load(Relaxed)
     }
 
-    /// When a connection has to end, in milliseconds; `None` while nothing says so. `lot` is a
-    /// number of the connection's own that spreads it among the others.
+    /// When a connection has to end, in milliseconds; `None` while it may stay. `lot` is a number
+    /// of the connection's own that spreads it among the others.
     pub(crate) fn moment(&self, spread: CloseSpread, lot: u32) -> Option<u64> {
         if !self.has_begun() {
             return None;

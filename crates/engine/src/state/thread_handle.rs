@@ -11,7 +11,7 @@ use transport::stats::counters::{Block, Event};
 /// A worker's own handle on a proxy.
 pub type ProxyRef = Rc<LocalProxy>;
 
-/// A worker's own handle on a server, for as long as somebody has to do with it.
+/// A worker's own handle on a server.
 pub type ServerRef = Rc<LocalServer>;
 
 /// A proxy, as one thread has it.
@@ -24,7 +24,7 @@ pub struct LocalProxy {
     back: OnceCell<Arc<Block>>,
     /// Its servers by slot, as far as they have been used.
     servers: RefCell<Vec<Option<ServerRef>>>,
-    /// What stands for no server.
+    /// The direct target.
     direct: OnceCell<ServerRef>,
 }
 
@@ -62,7 +62,7 @@ impl LocalProxy {
         known.or_else(|| self.meet(slot))
     }
 
-    /// What stands for no server, if the backend has that (`dispatch`, `option transparent`).
+    /// The direct target, if the backend has one (`dispatch`, `option transparent`).
     pub(crate) fn direct(&self) -> Option<ServerRef> {
         self.proxy.back.as_ref()?.servers.direct()?;
         if self.direct.get().is_none() {
@@ -140,7 +140,7 @@ impl LocalServer {
         self.backend
     }
 
-    /// Whether it stands for no server.
+    /// Whether it is the direct target.
     pub fn is_direct(&self) -> bool {
         self.slot == Servers::DIRECT
     }

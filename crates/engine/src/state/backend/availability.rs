@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// Whether a backend has a usable server, and what became of it: written when the last one leaves
-/// or the first one comes.
+/// Whether a backend has a usable server, with counts of its downtimes; written when the last
+/// usable server leaves or the first one comes.
 #[derive(Debug)]
 pub struct Availability {
     /// No server is usable.

@@ -1,16 +1,16 @@
 //! The checks of a thread as other threads see them: an inbox, and the counts that compare loads.
 //!
-//! A move writes these lines that another thread reads or writes: the receiver's inbox, the
-//! lines of the records (24 bytes each), and the two of a letter to its mailbox (the queue's tail
-//! and the letter); if the receiver sleeps, also its `parked` flag and an eventfd. Deciding writes
-//! none: it reads the counts and the heartbeat of one other thread.
+//! A move writes these cache lines that another thread reads or writes: the receiver's inbox, the
+//! lines of the records (24 bytes each), and the two of a message to its mailbox (the queue's tail
+//! and the message); if the receiver sleeps, also its `parked` flag and an eventfd. The decision
+//! writes none: it reads the counts and the heartbeat of one other thread.
 
 use crate::state::backend::check_record::{Haste, Record};
 use reactor::{Heartbeat, Mailbox, TaskId, Wake};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// What a thread's checker shows to the others.
+/// The part of a thread's checker that other threads use.
 #[derive(Debug, Default)]
 pub struct Desk {
     /// Checks that sleep, run and wait.
@@ -18,7 +18,7 @@ pub struct Desk {
     inbox: Inbox,
 }
 
-/// Written by the owner alone.
+/// Counts that the owner alone writes.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Counts {
@@ -29,21 +29,21 @@ pub struct Counts {
     owner: OnceLock<Owner>,
 }
 
-/// Written by givers, emptied by the owner.
+/// Letters that other threads write and the owner takes.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Inbox(Mutex<Letters>);
 
-/// What others want of a thread's checker.
+/// Letters of other threads to a thread's checker.
 #[derive(Debug, Default)]
 pub struct Letters {
-    /// Checks that it takes over.
+    /// Checks that the thread takes over.
     pub given: Vec<Record>,
-    /// Checks that are to come earlier, wherever they sleep.
+    /// Checks that have to run earlier, if they sleep here (`observe`, `fastinter`).
     pub hastened: Vec<Haste>,
 }
 
-/// The way to a thread's checker.
+/// Handles to a thread's checker.
 #[derive(Debug)]
 pub struct Owner {
     /// Wakes the thread.
@@ -54,7 +54,7 @@ pub struct Owner {
     pub heartbeat: Arc<Heartbeat>,
 }
 
-/// What a thread has done about checks since the start.
+/// Counts of a thread's checks since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Activity {
     /// Batches under way.
@@ -91,7 +91,7 @@ impl Counts {
     }
 }
 
-/// There is one writer, so that a plain load and store do.
+/// Adds to a count: with one writer, a plain load and store suffice.
 fn add(count: &AtomicU64, more: usize) {
     count.store(count.load(Relaxed) + more as u64, Relaxed);
 }
@@ -102,7 +102,7 @@ impl Desk {
         let _ = self.counts.owner.set(owner);
     }
 
-    /// The thread's load: what is in its run queue, and its batches under way. `None` while it has
+    /// The thread's load: the tasks in its run queue and its batches under way. `None` while it has
     /// no checker.
     pub fn load(&self) -> Option<u32> {
         let queued = self.counts.owner.get()?.heartbeat.load();
@@ -115,7 +115,7 @@ impl Desk {
         self.rouse();
     }
 
-    /// Asks the thread to let a check come earlier, if it sleeps there.
+    /// Asks the thread to run a check earlier, if the check sleeps there.
     pub fn hasten(&self, haste: Haste) {
         self.inbox().hastened.push(haste);
         self.rouse();
@@ -131,12 +131,12 @@ impl Desk {
         self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what others gave and want.
+    /// Takes the letters of other threads.
     pub fn take(&self) -> Letters {
         std::mem::take(&mut *self.inbox())
     }
 
-    /// What the checks of this thread do.
+    /// The counts of this thread's checks.
     pub fn activity(&self) -> Activity {
         let Counts { batches, checks, given, .. } = &self.counts;
         let read = |count: &AtomicU64| count.load(Relaxed);

@@ -13,13 +13,13 @@ pub struct Record {
     pub due: u64,
     /// Milliseconds that it sleeps in all.
     pub interval: u32,
-    /// It has changed threads since it woke up, and does not do so again.
+    /// The check has changed threads since it woke up, and stays on this one.
     pub moved: bool,
-    /// It asks the server's agent.
+    /// The check asks the server's agent.
     pub agent: bool,
 }
 
-/// A wish that the check of a server comes earlier.
+/// A request to run the check of a server earlier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Haste {
     /// The backend, by index.

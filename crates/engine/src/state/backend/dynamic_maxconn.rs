@@ -1,4 +1,4 @@
-//! Connection limits of servers that move: between `minconn` and `maxconn` with the load of the
+//! Dynamic connection limits of servers: between `minconn` and `maxconn` with the load of the
 //! backend, and upwards during a slow start (manual section 5.2).
 use crate::state::runtime::{Back, Proxy, Server};
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// The connection limit of a server as configured, or as a command has set it.
 #[derive(Debug)]
 pub struct Limit {
-    /// The highest, 0 for none.
+    /// The highest limit, 0 for none.
     most: AtomicU32,
-    /// The lowest that it sinks to, 0 if it stays.
+    /// The lowest limit (`minconn`), 0 if the limit does not follow the load.
     least: u32,
     starts_slowly: bool,
 }
@@ -23,18 +23,18 @@ impl Limit {
         }
     }
 
-    /// The limit is again as configured.
+    /// Resets the limit to the configured one.
     pub(crate) fn reset(&self, settings: &settings::Server) {
         self.most.store(settings.balance.maxconn, Relaxed);
     }
 
-    /// Whether it may be another one now and then.
+    /// Whether the limit depends on the load or on a slow start.
     pub fn moves(&self) -> bool {
         self.least > 0 || (self.starts_slowly && self.most.load(Relaxed) > 0)
     }
 
-    /// The limit with this many streams on the backend, of which `full` mean full load, and with
-    /// the server at so many percent of its slow start.
+    /// The limit with this many streams on the backend, where `full` streams mean full load, and
+    /// with the server at `percent` of its slow start.
     fn at(&self, streams: u32, full: u32, percent: Option<u32>) -> u32 {
         let most = u64::from(self.most.load(Relaxed));
         let ramp = most * u64::from(streams.min(full)) / u64::from(full.max(1));
@@ -56,7 +56,7 @@ impl Back {
         self.limit_to(server, limit);
     }
 
-    /// Puts a limit into force, and lets in who has room now.
+    /// Applies a limit, and wakes the queued requests that it has room for.
     fn limit_to(&self, server: &Server, limit: u32) {
         if limit == server.state.load().maxconn() {
             return;
@@ -66,7 +66,7 @@ impl Back {
     }
 }
 
-/// Moves the limits of a backend's servers to where its load wants them.
+/// Adjusts the limits of a backend's servers to its load.
 pub fn adjust(back: &Back) {
     let (streams, full) = (back.sessions.current(), back.full.load(Relaxed));
     for server in back.servers.iter().filter(|server| server.limit.moves()) {
@@ -74,7 +74,7 @@ pub fn adjust(back: &Back) {
     }
 }
 
-/// Gives each backend its `fullconn`: a tenth of the limits of all frontends that lead here,
+/// Gives each backend its `fullconn`: a tenth of the limits of all frontends that route to it,
 /// rounded up, unless it is configured.
 pub(crate) fn settle(proxies: &[Arc<Proxy>], process: u32) {
     for proxy in proxies {

@@ -1,16 +1,17 @@
 //! Idle server connections of one thread, ready for the next request.
 //!
 //! An idle connection is data, not a task. Its socket is owned by the thread's housekeeper, which
-//! drops it when the server closes it. Newest first: the oldest are those that a purge finds
-//! unused.
+//! drops it when the server closes it. Requests take the newest connection first, so that a purge
+//! finds the oldest unused.
 //!
-//! No more are kept than requests have used at the same time of late ([`demand`]): where new ones
-//! are opened beside idle ones, as `http-reuse safe` has it, those would pile up.
+//! The pool keeps no more connections than requests have used at the same time of late
+//! ([`demand`]): where connections are opened beside idle ones, as with `http-reuse safe`, the idle
+//! ones would pile up.
 //!
-//! With `tune.idle-pool.shared`, what a thread has not needed between two purges is parked with its
-//! server instead ([`parking`]), where any thread finds it that has none of its own; and a thread
-//! that finds none there asks one that has ([`takeover`]). So threads take no lock and move no
-//! connection while each has what it needs.
+//! With `tune.idle-pool.shared`, a purge parks connections that a thread has not needed with their
+//! server ([`parking`]) instead of closing them. A thread without an idle connection takes a parked
+//! one, else asks a thread that has some (`takeover` in `proxy`). So threads take no lock and move
+//! no connection while each has enough of its own.
 
 pub mod demand;
 pub mod parking;
@@ -29,8 +30,8 @@ use stdx::AppendList;
 /// A server connection as pools hold it.
 pub type Boxed = Box<ServerConn>;
 
-/// How many descriptors were in use when a connection was opened, at least: the system always gives
-/// the lowest number that is free.
+/// The descriptor of a connection: at least so many were in use when it was opened, because the
+/// system gives the lowest free number.
 fn number(connection: &ServerConn) -> i32 {
     connection.socket().socket().map_or(0, |socket| socket.handle().0)
 }
@@ -38,11 +39,11 @@ fn number(connection: &ServerConn) -> i32 {
 /// Which connections a request can use.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
-    /// Those that began this way ([`crate::upstream::connect_plan`]).
+    /// The key of the plan that they were opened with (`connect_plan` in `proxy`).
     pub key: u64,
-    /// Only those that have been used more than once.
+    /// Whether the connection has to have been used more than once.
     pub proven: bool,
-    /// Only if as many are left for others.
+    /// Connections that have to remain for other requests.
     pub leaves: usize,
 }
 
@@ -56,9 +57,9 @@ impl Wanted {
 struct Shelf {
     /// Oldest first.
     connections: Vec<Boxed>,
-    /// The fewest that lay here since the last purge: nobody has needed them.
+    /// The lowest number of connections here since the last purge: no request has needed these.
     unneeded: usize,
-    /// How many of them have been used more than once.
+    /// Connections that were used more than once.
     proven: usize,
     /// The next purge.
     due: Tick,
@@ -78,7 +79,7 @@ impl Shelf {
         connection
     }
 
-    /// Counts again after many have gone.
+    /// Counts again after connections were removed.
     fn recount(&mut self) {
         self.proven = self.connections.iter().filter(|it| it.requests() > 1).count();
         self.unneeded = self.unneeded.min(self.connections.len());
@@ -90,7 +91,7 @@ impl Shelf {
     }
 }
 
-/// Tells other threads how many connections lie on a server's shelf.
+/// Publishes the number of connections on a server's shelf to other threads.
 fn publish(server: &LocalServer, shelf: &Shelf) {
     server.block().set_idle(shelf.connections.len(), shelf.proven);
 }
@@ -99,11 +100,11 @@ fn publish(server: &LocalServer, shelf: &Shelf) {
 pub struct IdlePool {
     shelves: Vec<AppendList<RefCell<Shelf>>>,
     keeper: Cell<TaskId>,
-    /// The housekeeper wants to hear of the next connection that is laid down.
+    /// The next connection that is put into the pool has to wake the housekeeper.
     resting: Cell<bool>,
-    /// Descriptors in use above which nothing is kept, and above which room is made.
+    /// Descriptors in use above which the pool keeps no connection, and above which it closes some.
     bounds: Option<(i32, i32)>,
-    /// How many were in use when the last connection was opened, at least.
+    /// Descriptors in use when the last connection was opened, at least.
     used: Cell<i32>,
     /// The shortest `pool-purge-delay` of all servers: how often the housekeeper looks.
     period: u32,
@@ -127,7 +128,7 @@ impl IdlePool {
         }
     }
 
-    /// Sets the task that closes connections whose time is over.
+    /// Sets the task that purges connections and drops those that servers close.
     pub fn set_keeper(&self, keeper: TaskId) {
         self.keeper.set(keeper);
     }
@@ -150,8 +151,8 @@ impl IdlePool {
         shelves.get(slot)
     }
 
-    /// Lays a connection down, unless its server has closed it already or has moved, or there are
-    /// enough.
+    /// Puts a connection into the pool, unless its server has closed it or moved, is in
+    /// maintenance, or has enough idle connections.
     pub fn put(&self, connection: Boxed) {
         let server = connection.server();
         let full = server.settings.pool_max.is_some_and(|limit| server.idle() >= limit);
@@ -181,7 +182,7 @@ impl IdlePool {
         publish(&server, &shelf);
     }
 
-    /// Closes one connection if a new one says that descriptors run short.
+    /// Closes an idle connection if the descriptor of a new one shows that descriptors run short.
     pub fn make_room(&self, opened: &ServerConn) {
         self.used.set(number(opened));
         if self.bounds.is_none_or(|(_, spare)| number(opened) <= spare) {
@@ -196,22 +197,22 @@ impl IdlePool {
         publish(oldest.server(), &shelf);
     }
 
-    /// Whether a connection with this descriptor may be kept while nobody uses it.
+    /// Whether a connection with this descriptor may be kept while it is idle.
     pub(crate) fn spares(&self, descriptor: i32) -> bool {
         self.bounds.is_none_or(|(keep, _)| descriptor <= keep)
     }
 
-    /// Whether a connection that is opened now would hardly be kept.
+    /// Whether descriptors are so short that a connection opened now would hardly be kept.
     pub fn is_short(&self) -> bool {
         self.bounds.is_some_and(|(keep, _)| self.used.get() > keep)
     }
 
-    /// Has it as if this many descriptors had been in use.
+    /// Has the pool assume that this many descriptors are in use, for tests.
     pub fn pretend_used(&self, descriptors: i32) {
         self.used.set(descriptors);
     }
 
-    /// Takes the newest connection of this kind that still stands.
+    /// Takes the newest connection of this kind that is still open.
     pub fn take(&self, server: &LocalServer, wanted: Wanted) -> Option<Boxed> {
         let mut shelf = self.shelf(server.backend(), server.slot())?.borrow_mut();
         let mut place = shelf.connections.len();
@@ -231,13 +232,14 @@ impl IdlePool {
         None
     }
 
-    /// How many there are, by backend and slot.
+    /// Idle connections, by backend and slot.
     pub fn counts(&self) -> Vec<Vec<usize>> {
         let count = |shelf: &RefCell<Shelf>| shelf.borrow().connections.len();
         self.shelves.iter().map(|slots| slots.iter().map(count).collect()).collect()
     }
 
-    /// Drops the connections that their servers have closed, or that go where those were once.
+    /// Drops connections that their servers have closed, or that lead to an earlier address of
+    /// their server.
     pub fn sweep(&self) {
         for shelf in self.all() {
             let mut shelf = shelf.borrow_mut();
@@ -252,14 +254,14 @@ impl IdlePool {
         }
     }
 
-    /// Takes a connection that some thread has parked with this server and that still stands.
+    /// Takes a connection that some thread has parked with this server and that is still open.
     pub fn take_parked(
         &self,
         worker: &Worker,
         server: &ServerRef,
         wanted: Wanted,
     ) -> Option<Boxed> {
-        // Without a connection parked there is nothing to lock for.
+        // Without a parked connection the lock is not taken.
         if !worker.shared.settings.shared_pools || server.parked.count() == 0 {
             return None;
         }
@@ -268,29 +270,29 @@ impl IdlePool {
         })
     }
 
-    /// Parks the newest connection that still stands, for a thread that has none. `false`: there is
-    /// none that it could use.
+    /// Parks the newest open connection for a thread that has none. `false`: no connection here
+    /// fits.
     pub fn give(&self, worker: &Worker, backend: usize, slot: usize, wanted: Wanted) -> bool {
         let server = worker.proxies.get(backend).and_then(|backend| backend.server(slot));
         let idle = server.and_then(|server| self.take(&server, wanted));
         idle.is_some_and(|connection| parking::park(worker, *connection))
     }
 
-    /// Where purges are due, drops half of the connections that nobody has needed since the last
-    /// one, or parks them.
+    /// Where purges are due, drops or parks half of the connections that no request has needed
+    /// since the last purge.
     pub fn purge(&self, worker: &Worker) {
         let parks = worker.shared.shares_pools();
         let now = worker.thread.tick();
         for shelf in self.all() {
             let mut shelf = shelf.borrow_mut();
             let Some(server) = shelf.connections.first().map(|first| first.server().clone()) else {
-                // Nothing is used of what nobody has laid down again for so long.
+                // Without an idle connection at the end of a period, none counts as in use.
                 shelf.demand.fade(0);
                 shelf.unneeded = 0;
                 continue;
             };
             let delay = server.settings.pool_purge;
-            // Purges a moment early are as good, and need no timer of their own.
+            // A purge may run a little early; so it needs no timer of its own.
             if delay > self.period && !shelf.due.is_due(now) && shelf.due != Tick::default() {
                 continue;
             }
@@ -310,7 +312,8 @@ impl IdlePool {
         }
     }
 
-    /// Whether purges may cease until a connection is laid down; the housekeeper is woken then.
+    /// Whether purges may pause until a connection is put into the pool, which wakes the
+    /// housekeeper.
     pub fn rests(&self) -> bool {
         let empty = self.all().all(|it| it.borrow().connections.is_empty());
         self.resting.set(empty);

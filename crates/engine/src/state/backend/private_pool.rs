@@ -1,17 +1,17 @@
-//! Idle server connections that belong to one client, because nobody else may use them.
+//! Idle server connections that one client alone may use.
 
 use crate::state::backend::server_connection::ServerConn;
 use crate::state::thread_handle::ServerRef;
 use std::rc::Rc;
 
-/// The connections, oldest first. One that has none takes a word, and no memory besides.
+/// The connections, oldest first. An empty pool takes one word.
 #[derive(Default)]
 #[expect(clippy::box_collection, reason = "clients are many, and few have any")]
 pub struct Own(Option<Box<Vec<Box<ServerConn>>>>);
 
 impl Own {
-    /// Lays a connection down, unless it is of no use any more. Of more than `limit` of them the
-    /// oldest is closed (`max-session-srv-conns`).
+    /// Adds a connection, unless it is spoilt. Beyond `limit` connections the oldest are closed
+    /// (`max-session-srv-conns`).
     pub(crate) fn put(&mut self, connection: Box<ServerConn>, limit: u32) {
         if connection.is_spoilt() {
             return;
@@ -22,7 +22,7 @@ impl Own {
         list.drain(..surplus);
     }
 
-    /// Takes the newest connection to this server that began in this way and still stands.
+    /// Takes the newest open connection to this server that has this key.
     pub(crate) fn take(&mut self, server: &ServerRef, key: u64) -> Option<Box<ServerConn>> {
         let list = self.0.as_mut()?;
         let fits = |it: &ServerConn| Rc::ptr_eq(it.server(), server) && it.key() == key;

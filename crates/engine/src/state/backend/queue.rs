@@ -1,9 +1,10 @@
 //! Requests that wait for a free server.
 //!
 //! A queue is a short-locked list of waiting tasks, by class and then oldest first
-//! (`set-priority-*`). Whoever frees a place calls the first waiter that was not called yet; the
-//! waiter tries to take the place, and waits on where it stands if another was quicker. A call
-//! names the server whose place is free, so that a waiter that does not take it passes it on.
+//! (`set-priority-*`). A request that frees a connection slot of a server calls the first waiter
+//! that was not called yet. The waiter tries to take the slot, and keeps its position in the queue
+//! if another request was quicker. A call names the server, so that a waiter that does not take the
+//! slot passes the call on.
 
 use reactor::{Mailbox, TaskId, Wake};
 use std::collections::VecDeque;
@@ -18,7 +19,7 @@ use transport::stats::counters::Gauge;
 /// A waiting task of some thread.
 #[derive(Clone, Debug)]
 pub struct Waiter {
-    /// The way to its thread.
+    /// The mailbox of its thread.
     pub mailbox: Arc<Mailbox>,
     /// The task.
     pub task: TaskId,
@@ -28,13 +29,12 @@ pub struct Waiter {
 struct Entry {
     place: Place,
     waiter: Waiter,
-    /// The server on which a place was offered that the waiter has not tried yet.
+    /// The server with a free connection slot that the waiter was called for and has not tried yet.
     called: Option<usize>,
 }
 
-/// Calls one of those who wait in the queues of the server in `slot` and of its backend, as if both
-/// were one queue: neither can keep the other from moving on. `false` when nobody is left to be
-/// called.
+/// Calls the next waiter in the queues of the server in `slot` and of its backend, as if both were
+/// one queue, so that neither blocks the other. `false` when no waiter is left to call.
 pub(crate) fn call_either(server: &Queue, backend: Option<&Queue>, slot: usize) -> bool {
     let Some(backend) = backend else { return server.call(slot) };
     let (own, any) = (server.next_order(), backend.next_order());
@@ -43,11 +43,11 @@ pub(crate) fn call_either(server: &Queue, backend: Option<&Queue>, slot: usize) 
     first.call(slot) || second.call(slot)
 }
 
-/// Those who wait, in their order.
+/// The waiters in their order.
 #[derive(Debug, Default)]
 struct Line {
     entries: VecDeque<Entry>,
-    /// A place came free when all had been called already.
+    /// A connection slot came free when all waiters had been called already.
     missed: bool,
 }
 
@@ -56,33 +56,33 @@ struct Line {
 pub struct Queue {
     line: Mutex<Line>,
     next: AtomicU64,
-    /// How many wait, and the most that ever did.
+    /// The number of waiters, and its peak.
     pub length: Gauge,
-    /// Those who have got what they waited for, so far.
+    /// Requests that have got a connection slot so far.
     passed: AtomicU32,
 }
 
-/// Whose turn it is to try.
+/// Whether a waiter may try to take a connection slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// Others'.
+    /// Not now: other waiters come first.
     No,
-    /// That of the first in the queue, in case a place came free before it stood there.
+    /// The waiter is the first in the queue, and a slot may have come free before it joined.
     First,
-    /// That of one for whom a place has come free, on the server in this slot.
+    /// The waiter was called for a free connection slot of the server with this index.
     Called(usize),
 }
 
-/// What a waiter leaves behind.
+/// Duties of a waiter that leaves the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Left {
-    /// It has been called and has not tried: it owes the call to the next one.
+    /// The server of a call that the waiter has not used: the next waiter has to be called for it.
     pub called: Option<usize>,
-    /// Places came free for which nobody was left to be called.
+    /// Connection slots came free when no waiter was left to call.
     pub missed: bool,
 }
 
-/// Who goes first: the lower class, then the earlier moment.
+/// The order of waiters: the lower class first, then the earlier moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Order {
     /// `set-priority-class`
@@ -100,8 +100,8 @@ impl Queue {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Joins behind those that go first. What came free before is seen by a look at the servers
-    /// that follows; for what comes free from now on, one who waits is called.
+    /// Adds a waiter at its position. The caller has to check the servers once afterwards: slots
+    /// freed earlier are visible then, and slots freed later wake a waiter.
     pub fn join(&self, waiter: Waiter, order: Order) -> Place {
         let mut line = self.line();
         let place = Place(order, self.next.fetch_add(1, Relaxed));
@@ -118,8 +118,8 @@ impl Queue {
         place
     }
 
-    /// Whether it is a waiter's turn to try to take a place. A call is used up by that; who gets no
-    /// place waits for the next one.
+    /// Whether a waiter may try to take a connection slot. This uses its call up; a waiter that
+    /// gets no slot waits for the next call.
     pub fn turn(&self, place: Place) -> Turn {
         let mut line = self.line();
         let at = position(&line.entries, place);
@@ -130,30 +130,30 @@ impl Queue {
         }
     }
 
-    /// Leaves for good.
+    /// Removes a waiter from the queue.
     pub fn leave(&self, place: Place) -> Left {
         let mut line = self.line();
         let at = position(&line.entries, place);
         let entry = at.and_then(|at| line.entries.remove(at));
         let missed = std::mem::take(&mut line.missed);
-        // Under the lock: a queue that seems deserted while somebody stands in it would hide a
-        // place from whoever joins behind that one.
+        // Under the lock: a queue that seems empty while a waiter is in it would hide a free slot
+        // from a request that joins behind that waiter.
         self.length.leave();
         Left { called: entry.and_then(|entry| entry.called), missed }
     }
 
-    /// How many have got what they waited for, so far.
+    /// Requests that have got a connection slot so far.
     pub fn passed(&self) -> u32 {
         self.passed.load(Relaxed)
     }
 
-    /// One more has.
+    /// Counts a request that has got a connection slot.
     pub fn pass(&self) {
         self.passed.fetch_add(1, Relaxed);
     }
 
-    /// Calls the first waiter that was not called yet, for a place on the server in `slot`. `false`
-    /// when there is none.
+    /// Calls the first waiter that was not called yet, because the server in `slot` has room.
+    /// `false` when there is no such waiter.
     pub fn call(&self, slot: usize) -> bool {
         if self.is_deserted() {
             return false;
@@ -168,7 +168,7 @@ impl Queue {
         true
     }
 
-    /// Who would be called next, if anybody would.
+    /// The order of the waiter that would be called next.
     pub fn next_order(&self) -> Option<Order> {
         if self.is_deserted() {
             return None;
@@ -176,8 +176,8 @@ impl Queue {
         self.line().entries.iter().find(|entry| entry.called.is_none()).map(|entry| entry.place.0)
     }
 
-    /// Whether nobody waits, as whoever has just given a place up has to ask: who joins and is not
-    /// seen here will see that place.
+    /// Whether the queue is empty, for a request that has just freed a connection slot: a waiter
+    /// that joins and is not seen here sees that slot itself.
     pub(crate) fn is_deserted(&self) -> bool {
         self.length.settled() == 0
     }
@@ -187,7 +187,7 @@ impl Queue {
         self.length.current()
     }
 
-    /// Whether nobody waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -201,7 +201,7 @@ fn position(entries: &VecDeque<Entry>, place: Place) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The server whose places come free.
+    /// The server whose connection slots come free.
     const S: usize = 7;
     const CALLED: Left = Left { called: Some(S), missed: false };
     const NOTHING: Left = Left { called: None, missed: false };

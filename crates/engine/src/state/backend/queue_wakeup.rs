@@ -1,22 +1,22 @@
 //! Wakes a queued request when a server has a free slot.
 //!
-//! Whoever gives a place up calls one who waits ([`Back::offer`]). Who is called and has no use for
-//! the place passes the call on. A place for which nobody was left to be called is remembered by
-//! the queue, and offered again when one of those who were called leaves it ([`Back::let_in`],
-//! [`Back::let_all_in`]), so that it comes to those who have joined behind them.
+//! A request that frees a connection slot calls a waiter ([`Back::offer`]). A called waiter without
+//! use for the slot passes the call on. The queue remembers a slot for which no waiter was left to
+//! call; it is offered again when a called waiter leaves the queue ([`Back::let_in`],
+//! [`Back::let_all_in`]), so that waiters that have joined behind get it.
 //!
-//! A place that is given up and a request that joins must not miss each other. Who gives it up
-//! changes the served requests, then looks whether anybody waits, both in sequentially consistent
-//! order, which costs nothing on x86; who joins is counted, fences, then looks for a place. Limits
-//! and states change rarely: there, a fence stands in between.
+//! A freed slot and a joining request must not miss each other. The request that frees the slot
+//! changes the served requests, then reads the length of the queue, both in sequentially consistent
+//! order, which costs nothing on x86. The joining request is counted, fences, then looks for a
+//! slot. Limits and states change rarely: there, a fence separates the two steps.
 
 use crate::state::backend::queue::{Queue, call_either};
 use crate::state::runtime::Back;
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
 impl Back {
-    /// A place on a server is free: who goes first of those who wait for it or, if it takes part in
-    /// balancing, for any is called. `false` when nobody is left to be called.
+    /// Calls the first request that waits for this server or, if the server takes part in
+    /// balancing, for any server. `false` when no waiter is left to call.
     pub fn offer(&self, slot: usize) -> bool {
         let own = &self.servers[slot].queue;
         if own.is_deserted() && self.queue.is_deserted() {
@@ -27,13 +27,13 @@ impl Back {
         call_either(own, self.queue_for(slot), slot)
     }
 
-    /// Calls as many as a server has free places; returns how many.
+    /// Calls as many waiters as a server has free connection slots; returns how many.
     pub fn let_in(&self, slot: usize) -> u32 {
         fence(SeqCst);
         self.call_up_to(self.room(slot), slot)
     }
 
-    /// The same for all servers that take part, for those who wait for any.
+    /// The same for all servers that take part in balancing, for requests that wait for any server.
     pub fn let_all_in(&self) {
         fence(SeqCst);
         if self.queue.is_deserted() {
@@ -63,7 +63,7 @@ impl Back {
         }
     }
 
-    /// The queue of those who wait for any server, if they may have this one.
+    /// The queue of requests that wait for any server, if they may use this one.
     fn queue_for(&self, slot: usize) -> Option<&Queue> {
         self.balancer.takes_part(slot).then_some(&self.queue)
     }

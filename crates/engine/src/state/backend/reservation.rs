@@ -6,19 +6,20 @@ use crate::state::thread_handle::{LocalProxy, ProxyRef, ServerRef};
 use balance::Ticket;
 use transport::stats::counters::{Block, Metric};
 
-/// A claim on a server. Its drop gives the place to the next in the queue.
+/// A claim on a server. Its drop offers the connection slot to the next request in the queue.
 pub struct Claim {
-    /// The place in the balancer's account; given back when the claim is dropped.
+    /// The ticket of the balancer, given back when the claim is dropped.
     pub ticket: Option<Ticket>,
     /// The backend.
     pub backend: ProxyRef,
     /// The server.
     pub server: ServerRef,
-    /// Counted among the server's sessions of now,
+    /// The claim counts in the server's current sessions.
     entered: bool,
-    /// and of ever.
+    /// The claim has been counted in the server's total of sessions.
     pub counted: bool,
-    /// No connection stands: it keeps its place, and is not counted among the sessions of now.
+    /// No connection is established: the claim keeps its slot, and does not count in the current
+    /// sessions.
     absent: bool,
 }
 
@@ -29,7 +30,8 @@ impl Claim {
         Some(Self::pending(ticket, backend, server))
     }
 
-    /// A claim on what stands for no server, if the backend has that and nothing names a server.
+    /// A claim on the direct target (`dispatch`, `option transparent`), if the backend has one and
+    /// the request names no server.
     pub fn direct(tx: &Transaction, backend: &ProxyRef) -> Option<Self> {
         let server = backend.direct().filter(|_| tx.wanted.is_none())?;
         Some(Self::pending(Ticket::claim(&server.state), backend, server))
@@ -50,17 +52,18 @@ impl Claim {
         self.server.slot()
     }
 
-    /// Whether it has a place on the server.
+    /// Whether the claim holds a connection slot of the server.
     pub fn is_served(&self) -> bool {
         self.entered
     }
 
-    /// Whether it is counted among the server's sessions of now.
+    /// Whether the claim counts in the server's current sessions.
     pub fn is_present(&self) -> bool {
         self.entered && !self.absent
     }
 
-    /// The connection to the server has failed, or is tried again: in between there is no session.
+    /// Sets whether the connection is missing, between a failure and the next attempt: the claim is
+    /// no current session then.
     pub fn set_absent(&mut self, absent: bool) {
         if self.entered && self.absent != absent {
             self.absent = absent;
@@ -72,7 +75,7 @@ impl Claim {
         }
     }
 
-    /// Takes a place on the server if there is room.
+    /// Takes a connection slot of the server if one is free.
     pub fn try_serve(&mut self) -> bool {
         let served = self.ticket.as_mut().is_some_and(Ticket::try_serve);
         if served && !std::mem::replace(&mut self.entered, true) {
@@ -81,8 +84,8 @@ impl Claim {
         served
     }
 
-    /// Gives the place on the server away until the request [comes back](look_again): what merely
-    /// waits for one counts against the server, too.
+    /// Gives the connection slot back until the request looks for a server again: a claim that
+    /// waits for a slot counts in the server's load, too.
     pub fn step_back(&mut self) {
         self.ticket = None;
         self.leave();
@@ -110,7 +113,7 @@ pub fn back(proxy: &Proxy) -> &Back {
     proxy.back.as_ref().expect("only proxies with a server side are routed to")
 }
 
-/// Counts on the claimed server, if there is one, and on its backend.
+/// Counts an event for the claimed server, if there is one, and for its backend.
 pub fn count_both(claim: Option<&Claim>, backend: &LocalProxy, metric: Metric) {
     let blocks = [claim.map(|claim| claim.server().block()), backend.back_block()];
     blocks.into_iter().flatten().for_each(|block: &Block| block.count(metric));

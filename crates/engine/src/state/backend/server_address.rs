@@ -1,35 +1,36 @@
 //! The current address of a server: resolvers and commands change it while requests are under way.
 //!
-//! Readers take a snapshot without a lock; a move replaces it. Connections that stand stay where
-//! they are, until the requests on them have ended; those that begin later go to the new place.
+//! Readers take a snapshot without a lock; a change replaces it. Established connections keep their
+//! address until the requests on them have ended; later connections go to the new address.
 use arc_swap::ArcSwap;
 use reactor::Address;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The place of a server, which may change.
+/// The address of a server, which may change.
 #[derive(Debug)]
 pub struct Location {
     place: ArcSwap<Place>,
-    /// Its number, for whoever only compares.
+    /// [`Place::moves`], for readers that only compare it.
     moves: AtomicU32,
 }
 
-/// One place.
+/// A snapshot of the address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Where requests go.
+    /// The address that requests go to.
     pub address: Address,
     /// The address that is checked, if it is another one (`addr`).
     pub check_ip: Option<IpAddr>,
     /// The port that is checked, if it is another one (`port`).
     pub check_port: Option<u16>,
-    /// The name of the host, if it is found by one.
+    /// The host name that the address is resolved from, if any.
     pub host: Option<Arc<str>>,
-    /// Whether the address is one: a name may not have resolved yet.
+    /// Whether the address is known: a name may not have resolved yet.
     pub known: bool,
-    /// How often the address has changed: what was made for a number before goes somewhere else.
+    /// How often the address has changed: connections made at an earlier count go to an earlier
+    /// address.
     pub moves: u32,
 }
 
@@ -46,19 +47,19 @@ impl Location {
         Self { place, moves: AtomicU32::new(0) }
     }
 
-    /// Where it is now.
+    /// The current snapshot.
     pub fn now(&self) -> Arc<Place> {
         self.place.load_full()
     }
 
-    /// How often it has moved so far. For a moment it may differ from [`Place::moves`] of the
-    /// place where it is now: a connection that is made then is used once.
+    /// How often the address has changed so far. For a moment this may differ from [`Place::moves`]
+    /// of the current snapshot: a connection that is made then is used once.
     #[inline]
     pub(crate) fn moves(&self) -> u32 {
         self.moves.load(Relaxed)
     }
 
-    /// Moves it; tells whether that changed anything.
+    /// Changes the snapshot; tells whether that changed anything.
     pub fn change(&self, change: impl Fn(&mut Place)) -> bool {
         let changed = |place: &Arc<Place>| {
             let mut next = Place::clone(place);
@@ -74,7 +75,7 @@ impl Location {
 }
 
 impl Place {
-    /// What checks connect to.
+    /// The address that checks connect to.
     pub fn check_address(&self) -> Address {
         let mut address = self.address.clone();
         if let Address::Inet(inet) = &mut address {

@@ -24,7 +24,7 @@ pub struct ServerConn {
     socket: Link,
     /// The protocol machine, client side.
     pub mux: Machine,
-    /// Received and not yet understood; no memory while idle.
+    /// Bytes received and not yet parsed; no memory while idle.
     input: Buf,
     server: Using,
     requests: u32,
@@ -33,7 +33,7 @@ pub struct ServerConn {
     target: Target,
 }
 
-/// A server that a connection counts as used of, until it is dropped.
+/// Counts a connection for its server until dropped.
 struct Using(ServerRef);
 
 impl Using {
@@ -66,7 +66,7 @@ impl ServerConn {
         }
     }
 
-    /// A stream of a connection that carries others too.
+    /// A stream of a connection that carries many.
     pub fn of_stream(trunk: &Rc<Trunk>, stream: Key) -> Self {
         let stream = Stream::new(trunk.clone(), stream);
         let machine = Machine::H2(stream.half());
@@ -92,7 +92,7 @@ impl ServerConn {
         this
     }
 
-    /// Makes an idle connection one of no thread; `None` if its server has closed it.
+    /// Detaches an idle connection from its thread; `None` if its server has closed it.
     pub(crate) fn park(mut self) -> Option<Parked> {
         if self.is_spoilt() || !self.socket.is_settled() {
             return None;
@@ -107,22 +107,22 @@ impl ServerConn {
         &self.socket
     }
 
-    /// Whether it is a stream of a connection that carries others too.
+    /// Whether it is a stream of a connection that carries many.
     pub fn is_stream(&self) -> bool {
         self.socket.is_stream()
     }
 
-    /// What it travels on, for another machine.
+    /// The transport, for another protocol machine.
     pub fn into_link(self) -> Link {
         self.socket
     }
 
-    /// As [`ServerConn::socket`], for what is said before the first request.
+    /// As [`ServerConn::socket`], for bytes sent before the first request.
     pub fn socket_mut(&mut self) -> &mut Link {
         &mut self.socket
     }
 
-    /// Its address on our side, once it stands; the system is asked once.
+    /// The local address, once the connection is established; the system is asked once.
     pub fn local(&self) -> Option<SocketAddr> {
         *self.local.get_or_init(|| self.socket.local_address())
     }
@@ -132,22 +132,22 @@ impl ServerConn {
         (&self.socket, &mut self.mux)
     }
 
-    /// The connection as the source of a direction, with what it received.
+    /// The connection as the source of a direction, with its received bytes.
     pub fn input_and_ends(&mut self) -> (&mut Buf, End<'_>) {
         (&mut self.input, (&self.socket, &mut self.mux))
     }
 
-    /// What it received, to be looked at.
+    /// The received bytes.
     pub fn received(&self) -> &[u8] {
         self.input.data()
     }
 
-    /// What it received and nobody has understood.
+    /// Takes the received bytes that were not parsed.
     pub fn take_input(&mut self) -> Buf {
         std::mem::replace(&mut self.input, Buf::empty())
     }
 
-    /// Whether there is a buffer for what can be read; takes one if there is not.
+    /// Whether the connection has a buffer for its input; takes one if it lacks one.
     pub fn has_buffer(&mut self, worker: &Worker) -> bool {
         if !self.lacks_buffer() {
             return true;
@@ -156,17 +156,17 @@ impl ServerConn {
         fresh.map(|fresh| self.input = fresh).is_some()
     }
 
-    /// Whether there is something to read, and nothing to read it into.
+    /// Whether the socket is readable and the connection has no buffer.
     pub fn lacks_buffer(&self) -> bool {
         self.input.capacity() == 0 && self.socket.is_readable()
     }
 
-    /// Whether nothing of an answer has come: nor can anything be read.
+    /// Whether no byte of a response has arrived.
     pub fn has_nothing(&self) -> bool {
         self.input.capacity() == 0 && !self.socket.is_readable()
     }
 
-    /// Gives it a buffer to read into; returns the one that it had.
+    /// Sets the input buffer; returns the one before.
     pub fn give_input(&mut self, buffer: Buf) -> Buf {
         std::mem::replace(&mut self.input, buffer)
     }
@@ -175,8 +175,8 @@ impl ServerConn {
     /// stream, and also when a head does not fit the buffer.
     ///
     ///
-    /// Without anything to read no buffer is held: those who wait for an answer are many, and the
-    /// few buffers in use stay in the cache.
+    /// Without input the connection holds no buffer: many connections wait for a response at a
+    /// time, and the few buffers in use stay in the CPU's cache.
     pub fn read(&mut self, worker: &Worker) -> io::Result<usize> {
         if !self.socket.is_readable() {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -193,10 +193,11 @@ impl ServerConn {
         result
     }
 
-    /// Decides how the server will hear of the end if this was the last exchange. One that waits
-    /// for more requests, or whose answer nobody waits for any more, is reset: ended in good order
-    /// it would hold a port of ours for a minute, and at some hundred a second to one server none
-    /// would be left. Who has been told that the connection closes, or has said so, gets an end.
+    /// Decides how the connection is closed if this was the last exchange. A connection that waits
+    /// for more requests, or whose response is not awaited any more, is reset: an orderly close
+    /// would hold a local port for a minute, and at some hundred a second to one server no port
+    /// would be left. A server gets an orderly close if either side has announced it, in a tunnel,
+    /// and before the first request.
     pub fn choose_end(&self) {
         let (Machine::H1(mux), Link::Socket(transport)) = (&self.mux, &self.socket) else { return };
         let told = mux.is_complete() && mux.must_close();
@@ -216,8 +217,8 @@ impl ServerConn {
         self.requests
     }
 
-    /// Whether it was kept from an earlier request: it stood, and may have been closed for want of
-    /// use. Streams that begin together on a new connection are all first.
+    /// Whether the connection was kept from an earlier request, so that the server may have closed
+    /// it as idle. Streams that begin together on a new connection are all first.
     pub fn is_kept(&self) -> bool {
         match &self.mux {
             Machine::H1(_) => self.requests > 1,
@@ -235,12 +236,12 @@ impl ServerConn {
         self.server().settings.max_reuse.is_some_and(|limit| self.requests > limit)
     }
 
-    /// What tells it from connections of another kind to the same server.
+    /// The key of its kind among the connections to one server.
     pub(crate) fn key(&self) -> u64 {
         self.target.key
     }
 
-    /// The address that it was made to.
+    /// The address that the connection was made to.
     pub fn destination(&self) -> Option<SocketAddr> {
         self.target.address
     }
@@ -255,27 +256,28 @@ impl ServerConn {
         self.private = true;
     }
 
-    /// Whether an idle connection must not be used: closed by the server, or it has sent something
-    /// that nobody asked for, or it goes where the server was once (manual section 4.2,
+    /// Whether an idle connection must not be used: the server has closed it or sent bytes without
+    /// a request, or it leads to an earlier address of the server (manual section 4.2,
     /// `http-reuse`: destinations have to match).
     pub(crate) fn is_spoilt(&self) -> bool {
         self.target.moves != self.server().location.moves() || self.socket.is_spoilt()
     }
 
-    /// As [`ServerConn::is_spoilt`], for one that is about to be used. A server that closes after
-    /// each answer without saying so does it right after the first: then the system is asked, which
-    /// knows before the poller has told. A connection that has been used again has shown better.
+    /// As [`ServerConn::is_spoilt`], for a connection that is about to be used. A server that
+    /// closes after each response without announcing it does so right after the first: so after one
+    /// request the system is asked, which knows of the close before the poller reports it. A
+    /// connection that was used again is not of that kind.
     pub(crate) fn is_stale(&self) -> bool {
         self.is_spoilt() || (self.requests == 1 && !self.socket.is_quiet())
     }
 }
 
-/// What a connection was made to, and how. Whether a request can use it depends on that.
+/// Destination and kind of a connection, which decide whether a request can use it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Target {
     /// [`Way::key`]
     pub key: u64,
-    /// The number of its server's place ([`Place::moves`]).
+    /// The number of its server's address ([`Place::moves`]).
     pub moves: u32,
     /// The address, unless it is a path.
     pub address: Option<SocketAddr>,

@@ -16,8 +16,7 @@ use transport::channel::Link;
 use transport::h2::{Session, StreamCarrier};
 use transport::socket::Transport;
 
-/// The scheme of requests that name none, as those of HTTP/1: as HAProxy has it, whatever the
-/// connection is.
+/// The scheme of requests that name none, as those of HTTP/1: that of HAProxy, on any connection.
 const SCHEME: &[u8] = b"https";
 
 /// A connection to a server that carries many streams.
@@ -29,13 +28,13 @@ pub struct Trunk {
     /// The server.
     pub server: ServerRef,
     pub(crate) target: Target,
-    /// Once it stands.
+    /// The transport, once the connection is established.
     pub link: OnceCell<Link>,
     /// The client whose streams it carries.
     owner: Cell<u64>,
     /// Requests so far.
     requests: Cell<u32>,
-    /// Those that have no stream yet, but wait for one.
+    /// Requests that wait for a stream.
     held: Cell<u32>,
     /// When it was made, in nanoseconds.
     made: u64,
@@ -49,7 +48,7 @@ impl std::fmt::Debug for Trunk {
     }
 }
 
-/// Who asks for a stream.
+/// A request that asks for a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker {
     /// The client.
@@ -58,7 +57,7 @@ pub struct Asker {
     pub first: bool,
     /// `http-reuse` of the backend.
     pub policy: Reuse,
-    /// What kind of connection it is.
+    /// The key of the kind of connection.
     pub key: u64,
     /// The connection has to have been made at this moment or later, in nanoseconds.
     pub since: u64,
@@ -69,14 +68,14 @@ pub struct Asker {
 pub struct Trunks {
     /// Open connections by server.
     pub standing: RefCell<HashMap<Place, Vec<Rc<Trunk>>>>,
-    /// Those that are being made, and who waits for each.
+    /// Connections that are being made, and the tasks that wait for each.
     coming: RefCell<BTreeMap<Coming, Vec<TaskId>>>,
-    /// Those that were to be made so far.
+    /// Connections that were begun so far.
     expected: Cell<u64>,
 }
 
-/// A connection that is being made and may become a trunk. In this order, those that a request may
-/// wait for are neighbours.
+/// A connection that is being made and may become a trunk. The order makes neighbours of the
+/// connections that a request may wait for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Coming {
     place: Place,
@@ -86,8 +85,8 @@ pub struct Coming {
     number: u64,
 }
 
-/// The making of a connection, whatever it comes to: those who wait for it look again when this is
-/// dropped.
+/// Guard of a connection that is being made: its drop wakes the tasks that wait for it, whether the
+/// connection succeeded or failed.
 pub struct Making {
     worker: Rc<Worker>,
     coming: Coming,
@@ -102,7 +101,7 @@ impl Drop for Making {
     }
 }
 
-/// A request that keeps a connection from ending for want of streams.
+/// Guard of a request that waits for a stream: the connection does not end as idle meanwhile.
 pub struct Hold<'a>(&'a Trunk);
 
 impl Drop for Hold<'_> {
@@ -115,8 +114,8 @@ impl Drop for Hold<'_> {
     }
 }
 
-/// A connection that nobody uses, one of its server's idle ones until this is dropped; of no server
-/// in this regard if it is one client's alone.
+/// Guard that counts an idle HTTP/2 connection for its server; `None` for a connection of one
+/// client alone.
 pub struct Lying<'a>(Option<&'a LocalServer>);
 
 impl<'a> Lying<'a> {
@@ -177,7 +176,7 @@ impl Trunk {
         Hold(self)
     }
 
-    /// Whether nobody has or awaits a stream of it.
+    /// Whether no request has or awaits a stream.
     pub fn is_idle(&self) -> bool {
         self.held.get() == 0 && self.session.look(H2Conn::streams) == 0
     }
@@ -197,7 +196,7 @@ impl Trunk {
         &self.server
     }
 
-    /// Requests before the coming one, which is counted.
+    /// Counts a request; returns the number of requests before it.
     pub(crate) fn count_request(&self) -> u32 {
         self.requests.replace(self.requests.get().saturating_add(1))
     }
@@ -214,31 +213,32 @@ impl Trunk {
         let allowed = match asker.policy {
             Reuse::Never => own,
             Reuse::Safe => own || (!asker.first && streams == 0),
-            // That connections can be reused, such a server has proven by its version.
+            // A server that speaks HTTP/2 allows reuse by its protocol.
             Reuse::Aggressive | Reuse::Always => true,
         };
         let kind = self.target.key == asker.key && self.made >= asker.since;
-        // The driver may not have seen it yet: what is sent now could not be sent again.
+        // The connection's task may not have seen the close yet: a request sent now could not be
+        // sent again.
         let closed = self.link.get().is_some_and(Link::is_closed);
         usable && allowed && kind && !closed && !self.is_worn_out() && !self.has_strayed()
     }
 
-    /// Whether its server has moved since it was begun.
+    /// Whether the server's address has changed since the connection was begun.
     fn has_strayed(&self) -> bool {
         self.target.moves != self.server.location.moves()
     }
 
-    /// Whether it is kept while nobody has a stream of it.
+    /// Whether the connection is kept while it has no streams.
     pub fn is_kept(&self, worker: &Worker) -> bool {
         let number = self.transport().map_or(0, |transport| transport.socket().handle().0);
-        // It may have been made for a request that has yet to board it.
+        // The connection may have been made for a request that has not opened its stream yet.
         let strayed = self.requests.get() > 0 && self.has_strayed();
         let over = self.is_worn_out() || strayed || worker.shared.is_stopping();
         !over && worker.idle.spares(number)
     }
 
-    /// Lays it down, nobody having a stream of it; `None` if with all other idle connections of its
-    /// server it is one too many.
+    /// Counts the connection, which has no streams, as idle; `None` if its server has enough idle
+    /// connections already.
     pub fn lie_down(&self) -> Option<Lying<'_>> {
         let server = &self.server;
         let shared = reuse_policy(&self.backend, server) != Reuse::Never;
@@ -249,7 +249,7 @@ impl Trunk {
         Some(Lying::new(shared.then_some(server)))
     }
 
-    /// A stream of it has ended.
+    /// Records that a stream has ended.
     pub(crate) fn rest(&self) {
         self.idle_since.set(self.session.thread().tick());
     }
@@ -261,13 +261,13 @@ pub fn place(server: &LocalServer) -> Place {
 }
 
 impl Trunks {
-    /// A trunk that this client may use, which may have one more stream.
+    /// A trunk that this client may use and that can open one more stream.
     pub fn find(&self, server: &LocalServer, asker: Asker) -> Option<Rc<Trunk>> {
         let trunks = self.standing.borrow();
         trunks.get(&place(server))?.iter().rev().find(|it| it.serves(asker)).cloned()
     }
 
-    /// Tells that a connection is being made that may become a trunk.
+    /// Announces a connection that is being made and may become a trunk.
     pub fn expect(
         &self,
         worker: &Rc<Worker>,
@@ -280,8 +280,8 @@ impl Trunks {
         Making { worker: worker.clone(), coming }
     }
 
-    /// Has a task woken when a connection has been made that this client may use; which one.
-    /// `None`: none is being made.
+    /// Has a task woken when a connection that this client may use has been made; returns that
+    /// connection. `None`: none is being made.
     pub fn await_next(&self, server: &LocalServer, asker: Asker, task: TaskId) -> Option<Coming> {
         let (place, key) = (place(server), asker.key);
         let shared = match asker.policy {
@@ -320,7 +320,7 @@ impl Trunks {
         self.standing.borrow().values().flatten().next().cloned()
     }
 
-    /// Forgets a connection.
+    /// Removes a connection.
     pub fn remove(&self, trunk: &Rc<Trunk>) {
         if let Some(list) = self.standing.borrow_mut().get_mut(&place(&trunk.server)) {
             list.retain(|it| !Rc::ptr_eq(it, trunk));
@@ -328,8 +328,8 @@ impl Trunks {
     }
 }
 
-/// When a request to a server may use an idle connection. One to no server in particular is its
-/// client's own.
+/// The `http-reuse` policy of connections to a server. A direct connection, without a chosen
+/// server, belongs to its client alone.
 pub fn reuse_policy(backend: &LocalProxy, server: &ServerRef) -> Reuse {
     let settings = backend.settings.back.as_ref().filter(|_| !server.is_direct());
     settings.map_or(Reuse::Never, |back| back.reuse)

@@ -1,8 +1,8 @@
 //! The servers of a backend, some of which may come and go while the program runs.
 //!
-//! A server keeps its slot for good. One that is deleted is gone for everybody who looks; its
-//! memory stays, because a transaction may still hold it, and becomes that of a
-//! server that is added later with the same settings.
+//! A server keeps its slot for good. Look-ups do not find a deleted server; its memory stays,
+//! because a transaction may still hold it, and is reused for a server that is added later with the
+//! same settings.
 
 use crate::state::runtime::Server;
 use std::ops::Index;
@@ -17,16 +17,16 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// The slot of what stands for no server: it is no server for anybody who looks.
+    /// The slot of the direct target, which is not listed as a server.
     pub(crate) const DIRECT: usize = usize::MAX;
 
-    /// These servers, and where requests go that none of them is chosen for (`dispatch`, `option
-    /// transparent`).
+    /// These servers, and the direct target of requests for which none of them is chosen
+    /// (`dispatch`, `option transparent`).
     pub(crate) fn new(listed: impl IntoIterator<Item = Server>, direct: Option<Server>) -> Self {
         Self { listed: listed.into_iter().map(Arc::new).collect(), direct: direct.map(Arc::new) }
     }
 
-    /// Where requests go that no server is chosen for.
+    /// The direct target of requests for which no server is chosen.
     pub(crate) fn direct(&self) -> Option<&Server> {
         self.direct.as_deref()
     }
@@ -41,22 +41,22 @@ impl Servers {
         self.listed.get(slot).map(|server| &**server).filter(|server| !server.is_deleted())
     }
 
-    /// The server in a slot, deleted or not, or what stands for none: to be kept.
+    /// A shared handle on the server in a slot, deleted or not, or on the direct target.
     pub fn share(&self, slot: usize) -> Option<Arc<Server>> {
         if slot == Self::DIRECT { self.direct.clone() } else { self.listed.get(slot).cloned() }
     }
 
-    /// All that are there, in order of their slots.
+    /// The servers that are not deleted, in order of their slots.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Server> {
         self.listed.iter().map(|server| &**server).filter(|server| !server.is_deleted())
     }
 
-    /// The slot of the first server of which something holds.
+    /// The slot of the first server for which `holds` is true.
     pub fn slot_of(&self, mut holds: impl FnMut(&Server) -> bool) -> Option<usize> {
         self.iter().find(|server| holds(server)).map(|server| server.state.slot())
     }
 
-    /// How many are there.
+    /// The number of servers that are not deleted.
     pub fn len(&self) -> usize {
         self.iter().count()
     }
@@ -75,8 +75,7 @@ impl Servers {
 impl Index<usize> for Servers {
     type Output = Server;
 
-    /// The server in a slot, deleted or not, or what stands for none: for who holds a claim on
-    /// it.
+    /// The server in a slot, deleted or not, or the direct target: for the holder of a claim on it.
     fn index(&self, slot: usize) -> &Server {
         match (self.listed.get(slot), &self.direct) {
             (Some(server), _) => server,

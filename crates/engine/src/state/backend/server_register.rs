@@ -3,16 +3,16 @@ use crate::state::runtime::{Back, Server};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Why a server cannot come or go.
+/// Why a server cannot be added or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Another one has its name.
+    /// Another server has the name.
     NameTaken,
-    /// Another one, in this slot, has its number.
+    /// The server in this slot has the number.
     NumberTaken(usize),
     /// The algorithm has a fixed table of servers.
     Static,
-    /// Rules or other servers name it.
+    /// Rules or other servers refer to the server.
     Referenced,
     /// It is not in maintenance.
     InService,
@@ -20,11 +20,11 @@ pub enum Refusal {
     Busy,
 }
 
-/// Which names and numbers of a backend's servers are taken, and which deleted servers may become
-/// new ones.
+/// Names and numbers that the servers of a backend have, and deleted servers whose slots can be
+/// reused.
 #[derive(Debug, Default)]
 pub struct Register {
-    /// The slots of names. Of several servers with one name the first has it.
+    /// Slots by name. Of several servers with one name the first is listed.
     names: HashMap<Arc<str>, usize>,
     numbers: BTreeMap<u32, usize>,
     /// No lower number is free.
@@ -34,7 +34,7 @@ pub struct Register {
 }
 
 impl Register {
-    /// Takes note of a server.
+    /// Adds a server.
     pub fn enter(&mut self, server: &Server) {
         let slot = server.state.slot();
         self.names.entry(server.state.name().share()).or_insert(slot);
@@ -46,8 +46,8 @@ impl Register {
         self.names.get(name).copied()
     }
 
-    /// Whether a new server may have its name and its number; a number of 0 becomes the lowest that
-    /// is free.
+    /// Checks that name and number of a new server are free; a number of 0 becomes the lowest free
+    /// one.
     pub fn admit(&mut self, settings: &mut settings::Server) -> Result<(), Refusal> {
         if self.names.contains_key(settings.balance.name.as_str()) {
             return Err(Refusal::NameTaken);
@@ -66,7 +66,7 @@ impl Register {
         Ok(())
     }
 
-    /// A deleted server with the same settings, which nothing uses any more.
+    /// Takes a deleted server with the same settings that is not in use any more.
     pub fn take_deleted<'b>(
         &mut self,
         back: &'b Back,
@@ -81,7 +81,7 @@ impl Register {
         Some(server)
     }
 
-    /// Takes note of a server's end.
+    /// Removes a server.
     pub fn leave(&mut self, server: &Server) {
         let slot = server.state.slot();
         let name = server.state.name();

@@ -20,7 +20,7 @@ impl Anon {
         self.0
     }
 
-    /// A name, or what is shown for it. `-` and nothing stand for themselves.
+    /// A name, or its hash. `-` and the empty name are shown as they are.
     pub fn word<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.0 {
             Some(key) if !matches!(text, "" | "-") => {
@@ -30,7 +30,7 @@ impl Anon {
         }
     }
 
-    /// Bytes of a peer, those that do not print escaped, or what is shown for them.
+    /// Bytes of a peer with unprintable ones escaped, or their hash.
     pub fn bytes(&self, bytes: &[u8]) -> String {
         match self.0 {
             Some(key) if !bytes.is_empty() => format!("{:06x}", digest(key, bytes)),

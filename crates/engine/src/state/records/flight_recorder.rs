@@ -9,7 +9,7 @@ use transport::stats::transaction_log::{Cause, Chooser, Phase};
 /// Transactions that a thread remembers.
 pub const KEPT: usize = 512;
 
-/// Failed ones that a thread remembers besides.
+/// Failed transactions that a thread remembers besides.
 const FAILED: usize = 128;
 
 /// Bytes of a request line and of a unique id that are remembered.
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Text {
 }
 
 impl Text {
-    /// What fits of it.
+    /// The bytes that fitted.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
     }
@@ -66,7 +66,7 @@ pub struct Flight {
     pub wall: u64,
     /// The client; none over a unix socket.
     pub peer: Option<SocketAddr>,
-    /// Method and URI, as they came; empty in TCP mode and where none was understood.
+    /// Method and URI, as they came; empty in TCP mode and for malformed requests.
     pub line: Text,
     /// The unique id, if one was made.
     pub unique_id: Text,
@@ -76,7 +76,7 @@ pub struct Flight {
     pub backend: Option<usize>,
     /// The server used last, by slot.
     pub server: Option<usize>,
-    /// Who chose it.
+    /// How the server was chosen.
     pub chooser: Chooser,
     /// First byte, head of the request, end of the queue, connection, head of the response, end.
     pub moments: [u64; 6],
@@ -93,11 +93,11 @@ pub struct Flight {
     pub status: u16,
     /// Bytes from the client and to it.
     pub bytes: (u64, u64),
-    /// Who ended it.
+    /// The cause of the end.
     pub cause: Cause,
-    /// When.
+    /// The phase of the end.
     pub phase: Phase,
-    /// The request was not understood.
+    /// The request was malformed.
     pub bad_request: bool,
     /// File and line of the rule that ended a rule set.
     pub rule: Option<(Arc<str>, u32)>,
@@ -117,7 +117,7 @@ impl Flight {
     }
 }
 
-/// The last ones of something, oldest first.
+/// The last `N` transactions, oldest first.
 #[derive(Debug)]
 pub struct Ring<const N: usize> {
     kept: Vec<Flight>,
@@ -157,13 +157,12 @@ pub struct Rings {
     pub failed: Ring<FAILED>,
 }
 
-/// What one thread remembers.
+/// The recorder of one thread.
 #[derive(Debug, Default)]
 pub struct Recorder(pub RefCell<Rings>);
 
 impl Worker {
-    /// What this thread remembers of transactions: the last ones, or the last ones that failed,
-    /// oldest first.
+    /// The last transactions of this thread, or the last that failed, oldest first.
     pub fn flights(&self, failed: bool) -> Vec<Flight> {
         let rings = self.recorder.0.borrow();
         match failed {

@@ -9,7 +9,7 @@ pub const PROXIES: usize = 32;
 /// Servers whose times percentiles are computed from; backends beyond have none.
 const SERVERS: usize = 1_024;
 
-/// Points of some figures, oldest first. What there is none of is not a number.
+/// Points of some figures, oldest first. A missing figure is NaN.
 #[derive(Debug)]
 pub struct Series<const N: usize> {
     most: usize,
@@ -27,7 +27,7 @@ impl<const N: usize> Series<N> {
         points.iter().copied().collect()
     }
 
-    /// Adds a point, behind those of seconds that went by without one.
+    /// Adds a point, after empty points for the `missed` seconds.
     pub fn add(&self, missed: usize, point: [f32; N]) {
         let mut points = self.points.lock().unwrap_or_else(PoisonError::into_inner);
         let gap = std::iter::repeat_n([f32::NAN; N], missed.min(self.most));
@@ -45,8 +45,8 @@ impl<const N: usize> Series<N> {
 pub type OfProcess = Series<6>;
 
 /// Figures of a proxy: requests (in TCP mode sessions) a second, the median, 90 % and 99 % of the
-/// total time in the last seconds in microseconds, what waits in the queue, sessions, and a second:
-/// answers with 4xx and with 5xx, failed attempts to connect, failed responses.
+/// total time in the last seconds in microseconds, queued requests, sessions, and a second: answers
+/// with 4xx and with 5xx, failed attempts to connect, failed responses.
 pub type OfProxy = Series<10>;
 
 /// A proxy that is sampled.
@@ -88,7 +88,7 @@ impl History {
     }
 }
 
-/// Whether there is something to draw: what only holds a stick table has nothing.
+/// Whether the proxy has something to draw: one that only holds a stick table has nothing.
 fn is_drawn(proxy: &Proxy) -> bool {
     let serves = proxy.back.as_ref().is_some_and(|back| back.servers.slots() > 0);
     !proxy.settings.disabled && (proxy.front.is_some() || serves)

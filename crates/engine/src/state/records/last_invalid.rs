@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A message that was refused.
 #[derive(Debug)]
 pub struct Invalid {
-    /// When, in nanoseconds since 1970.
+    /// The time of the refusal, in nanoseconds since 1970.
     pub wall: u64,
-    /// How many were refused before it.
+    /// Messages refused before it.
     pub number: u64,
     /// The frontend, by index.
     pub frontend: usize,
@@ -19,17 +19,17 @@ pub struct Invalid {
     pub server: Option<(String, u32)>,
     /// The client.
     pub source: Option<SocketAddr>,
-    /// What was received.
+    /// The received bytes.
     pub bytes: Vec<u8>,
-    /// Where it is wrong.
+    /// The offset of the first invalid byte.
     pub at: usize,
-    /// Why.
+    /// The reason of the refusal.
     pub reason: &'static str,
     /// Bytes of a buffer.
     pub size: usize,
 }
 
-/// What is kept for a proxy.
+/// The last invalid messages of a proxy.
 #[derive(Debug, Default)]
 pub struct Captures {
     /// The last request that was refused.
@@ -51,7 +51,7 @@ impl Captures {
 }
 
 impl Proxy {
-    /// What was refused at this proxy: the request first.
+    /// The messages refused at this proxy: the request first, with `true`.
     pub fn refused(&self) -> impl Iterator<Item = (bool, Arc<Invalid>)> {
         let request = self.invalid.request().map(|it| (true, it));
         request.into_iter().chain(self.invalid.response().map(|it| (false, it)))

@@ -12,13 +12,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The traces of the process.
 #[derive(Debug)]
 pub struct Traces {
-    /// Which sources and events are traced.
+    /// The sources that are traced.
     pub armed: Armed,
     sources: [Mutex<State>; Source::ALL.len()],
 }
 
-/// A bit for each source that has to hear of what happens. It has a cache line of its own: what it
-/// stood beside would have it travel between processors.
+/// A bit for each source that is traced. The bits have a cache line of their own: writes to
+/// neighbours would move it between processors.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Armed(pub AtomicU32);
@@ -31,17 +31,17 @@ impl Default for Traces {
 }
 
 impl Traces {
-    /// Whether any source has to hear of what happens.
+    /// Whether any source is traced.
     #[inline]
     pub fn any(&self) -> bool {
         self.armed.0.load(Relaxed) != 0
     }
 
-    /// Looks at the state of a source, or changes it.
+    /// Reads or changes the state of a source.
     pub fn with<R>(&self, source: Source, change: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock(source);
         let result = change(&mut state);
-        // Under the lock: what is last known of the state is what is last stored.
+        // Under the lock, so that the bit stored last matches the last state.
         if state.hears() {
             self.armed.0.fetch_or(source.bit(), Relaxed);
         } else {

@@ -53,7 +53,7 @@ impl Store {
 }
 
 impl Ring {
-    /// Waits until the ring's file, if it has one, has all messages, for so long at most.
+    /// Waits until the ring's file, if it has one, has all messages, for `span` at most.
     pub fn settle(&self, span: Duration) {
         if self.settings.backing.is_some() {
             let behind = |store: &mut Store| store.mirrored < store.tail;

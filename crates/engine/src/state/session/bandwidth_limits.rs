@@ -71,7 +71,7 @@ impl StreamLimit {
         !matches!(*self.limit.borrow(), EnabledLimit::Off)
     }
 
-    /// Limits the stream to this from now on; what has passed counts still.
+    /// Sets the limit of the stream; bytes that have passed still count.
     pub fn set(&self, limit: PaceLimit) {
         let mut enabled = self.limit.borrow_mut();
         match &mut *enabled {
@@ -89,7 +89,7 @@ impl StreamLimit {
         }
     }
 
-    /// Ends the message that it limits: gives back what is reserved, and leaves those who share it.
+    /// Ends the limited message: gives the reserved bytes back, and leaves the shared limit.
     pub fn finish(&self) {
         let mut turn = self.turn.borrow_mut();
         match &mut *self.limit.borrow_mut() {

@@ -27,8 +27,8 @@ use transport::codec::Machine;
 use transport::h2::Stream;
 use transport::stats::counters::{Block, Gauge};
 
-/// So many requests of a connection are served before others have their turn, if more are here:
-/// those that are answered without a server have nothing to wait for in between.
+/// Requests of a connection that are served before other tasks run, if more have arrived: requests
+/// that are answered without a server do not wait in between.
 const SHARE: u32 = 16;
 
 /// A client's connection and what belongs to it between requests.
@@ -37,7 +37,7 @@ pub struct Client {
     pub worker: Rc<Worker>,
     /// The frontend.
     pub proxy: ProxyRef,
-    /// That of its proxy, unless it began with bytes and goes on with messages.
+    /// The mode of its proxy, unless a TCP session was switched to HTTP.
     pub mode: Mode,
     /// Tells it from the other clients of the thread; the same for all streams of a connection.
     pub id: u64,
@@ -45,14 +45,14 @@ pub struct Client {
     pub socket: Link,
     /// The protocol machine, server side.
     pub mux: Machine,
-    /// Received and not yet understood; no memory while idle.
+    /// Bytes received and not yet parsed; no memory while idle.
     pub input: Buf,
-    /// The client's address, or what a PROXY header says of it.
+    /// The client's address, or the one of a PROXY protocol header.
     pub peer: Option<SocketAddr>,
     /// Monotonic nanoseconds: the connection was accepted, or the last request ended.
     pub since: u64,
     /// Idle server connections that only this client may use (`http-reuse never`). Those of streams
-    /// are with what they share.
+    /// are in [`Front::own`].
     pub own: Own,
     /// Backend and slot of the server that served the last request, if the next one should go
     /// there.
@@ -65,17 +65,17 @@ pub struct Client {
     pub variables: VarStore,
     /// The entries of stick tables that the session tracks, once there are any.
     pub trackers: OnceCell<Rc<Trackers>>,
-    /// What few clients have.
+    /// State that few clients have.
     pub rare: Rare,
-    /// Microseconds from its acceptance until its preamble was there.
+    /// Microseconds from the accept to the end of the preamble.
     handshake: u32,
-    /// Whether HTTP/2 is spoken; `None`: what the handshake chose, or the first bytes are.
+    /// Whether the client speaks HTTP/2; `None`: the handshake or the first bytes decide.
     pub speaks_h2: Option<bool>,
     /// The connection ends with a reset.
     pub reset: bool,
-    /// The client is not told that its connection ends (`silent-drop`).
+    /// The connection ends without a packet to the client (`silent-drop`).
     pub vanishes: bool,
-    /// The address that accepted it, once asked for.
+    /// The local address, once it was needed.
     local: OnceCell<Box<Option<SocketAddr>>>,
 }
 
@@ -129,8 +129,8 @@ impl Client {
 }
 
 impl Client {
-    /// A stream of a connection that was accepted before, the `number`th from 0: it has what the
-    /// connection has, and counts for nothing where connections are counted.
+    /// A client for the `number`th stream, from 0, of an accepted connection: it shares the
+    /// connection's data, and is not counted as a connection.
     pub fn of_stream(front: &Rc<Front>, key: Key, number: u32) -> Self {
         let connection = front.client();
         let (last, variables) = front.lend();
@@ -161,20 +161,20 @@ impl Client {
     }
 }
 
-/// The server of a client's last request. In one word each, since every idle client has it.
+/// The server of a client's last request. Two words of 32 bits, since every idle client has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Last {
     /// Number of the backend.
     pub backend: u32,
-    /// The slot, from 1, above a bit that says whether the client was challenged.
+    /// The slot, from 1, above a bit for a client that was challenged.
     server: NonZeroU32,
 }
 
 impl Last {
     /// `None` for a slot beyond any that there is.
     ///
-    /// `challenged`: the server has asked for credentials, so the connection may be what it knows
-    /// the client by.
+    /// `challenged`: the server has asked for credentials, so it may identify the client by the
+    /// connection.
     pub fn new(backend: usize, slot: usize, challenged: bool) -> Option<Self> {
         let slot = u32::try_from(slot).ok()?.checked_add(1)?.checked_mul(2)?;
         let server = NonZeroU32::new(slot | u32::from(challenged))?;
@@ -198,12 +198,12 @@ impl Client {
         **self.local.get_or_init(|| Box::new(self.socket.local_address()))
     }
 
-    /// Nanoseconds from its acceptance until its preamble was there; of the first request only.
+    /// Nanoseconds from the accept to the end of the preamble; 0 after the first request.
     pub fn handshake(&self) -> u64 {
         if self.requests == 0 { u64::from(self.handshake) * 1_000 } else { 0 }
     }
 
-    /// When the soft stop ends it, if there is one.
+    /// When the soft stop ends the connection, if there is one.
     pub fn last_moment(&self) -> Option<Tick> {
         if !self.worker.shared.is_stopping() {
             return None;
@@ -212,7 +212,7 @@ impl Client {
         Some(Tick::from_nanos(moment * 1_000_000))
     }
 
-    /// When the soft stop ends it while it waits for a request.
+    /// When the soft stop ends the connection while it waits for a request.
     pub fn last_idle_moment(&self) -> Option<Tick> {
         let front = self.proxy.settings.front.as_ref();
         let stays = front.is_some_and(|front| front.idle_close_on_response);
@@ -226,7 +226,7 @@ impl Client {
     }
 
     /// Whether an operator has shut its frontend down (`shutdown frontend`): its connections end
-    /// with what is asked on them next, as with HAProxy.
+    /// with the next request, as with HAProxy.
     pub fn is_frontend_shut(&self) -> bool {
         self.proxy.front.as_ref().is_some_and(crate::state::runtime::Front::is_shut)
     }
@@ -241,12 +241,12 @@ impl Client {
         Ref::filter_map(self.session()?, |session| session.protocol()).ok()
     }
 
-    /// Makes another address the one that accepted it.
+    /// Replaces the local address.
     pub fn set_local(&mut self, address: SocketAddr) {
         self.local = OnceCell::from(Box::new(Some(address)));
     }
 
-    /// All that goes before its first byte is there.
+    /// Records the end of the preamble.
     pub fn handshake_over(&mut self) {
         let micros = self.worker.thread.nanos().saturating_sub(self.since) / 1_000;
         self.handshake = micros.try_into().unwrap_or(u32::MAX);
@@ -268,8 +268,7 @@ impl Client {
         result
     }
 
-    /// What is counted in for it besides its backend: the frontend's block and, with `option
-    /// socket-stats`, the listener's.
+    /// The counters of its frontend and, with `option socket-stats`, of its listener.
     pub fn counted(&self) -> impl Iterator<Item = &Block> {
         let front = self.proxy.front.as_ref();
         let listener = front.and_then(|front| front.listeners.get(self.bind as usize));
@@ -286,7 +285,7 @@ impl Client {
         }
     }
 
-    /// Lays such a connection down, with at most `limit` of them.
+    /// Keeps such a connection, with at most `limit` of them.
     pub fn put_own(&mut self, connection: Box<ServerConn>, limit: u32) {
         match client_h2::front_of(&self.socket) {
             Some(front) => front.own().put(connection, limit),
@@ -365,13 +364,13 @@ impl Drop for Client {
 }
 
 impl Client {
-    /// Whether others have their turn before its next request, which is here already.
+    /// Whether other tasks run before its next request, which has arrived already.
     pub fn has_had_its_share(&self) -> bool {
         let more = !self.input.is_empty() || self.socket.is_readable();
         more && self.requests.is_multiple_of(SHARE)
     }
 
-    /// What its end looks like to the peer.
+    /// Ends the connection: silently, with a reset or in order.
     fn end_link(&mut self) {
         if self.vanishes {
             self.socket.vanish_on_close();

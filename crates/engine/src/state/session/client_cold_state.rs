@@ -8,28 +8,28 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What only few clients have; those that do pay for an allocation.
+/// State that few clients have; it takes an allocation for these.
 #[derive(Clone, Default)]
 pub struct Rare(Option<Box<Rarities>>);
 
-/// All of it.
+/// The state itself.
 #[derive(Clone, Default)]
 pub struct Rarities {
-    /// What a preamble, `set-src` or `set-dst` said before the first request.
+    /// The client's address as changed by a preamble or `set-src` before the first request.
     pub source: Option<SocketAddr>,
     /// The address that the client connected to, when it was changed.
     pub destination: Option<SocketAddr>,
-    /// What a PROXY protocol header told of it.
+    /// Data of its PROXY protocol header.
     pub told: Option<Rc<Told>>,
-    /// What has to come before its first byte.
+    /// Headers that have to precede its first byte.
     pub expects: Expected,
-    /// Why it never became a session: number and words of `fc_err` and `fc_err_str`.
+    /// The error that kept it from a session: number and text of `fc_err` and `fc_err_str`.
     pub trouble: Option<(u8, &'static str)>,
-    /// How long its next request is waited for, if its last backend says that.
+    /// Milliseconds to wait for its next request, if its last backend sets them.
     pub(crate) keep_alive: Option<u32>,
 }
 
-/// What those have that have nothing.
+/// The state of clients without any.
 const NOTHING: &Rarities = &Rarities {
     source: None,
     destination: None,
@@ -40,7 +40,7 @@ const NOTHING: &Rarities = &Rarities {
 };
 
 impl Rare {
-    /// To change some of it; there is something from then on.
+    /// The state, to be changed; it is allocated from then on.
     pub fn edit(&mut self) -> &mut Rarities {
         self.0.get_or_insert_default()
     }
@@ -53,14 +53,14 @@ impl Rare {
         }
     }
 
-    /// Sets how long its next request is waited for.
+    /// Sets the milliseconds to wait for its next request.
     pub fn set_keep_alive(&mut self, span: Option<u32>) {
         if self.keep_alive != span {
             self.edit().keep_alive = span;
         }
     }
 
-    /// Sets what has to come first.
+    /// Sets the headers that have to come first.
     pub fn set_expected(&mut self, expects: Expected) {
         if self.expects != expects {
             self.edit().expects = expects;
@@ -77,7 +77,7 @@ impl Deref for Rare {
     }
 }
 
-/// What a PROXY protocol header told of the client.
+/// Data about a client in its PROXY protocol header.
 #[derive(Debug, Default)]
 pub struct Told {
     /// The host name that it asked for.

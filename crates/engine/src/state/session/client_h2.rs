@@ -14,7 +14,7 @@ use transport::channel::Link;
 use transport::h2::{Session, StreamCarrier};
 use transport::socket::Transport;
 
-/// What the streams of a client's connection share beside the machine.
+/// State that the streams of a client's HTTP/2 connection share beside the machine.
 pub struct Front {
     /// The connection.
     pub client: Box<Client>,
@@ -26,7 +26,7 @@ pub struct Front {
     pub last: Cell<Option<Last>>,
     /// Streams that are being served.
     pub under_way: Cell<u32>,
-    /// When the last stream ended: from then on the client is waited for.
+    /// When the last stream ended: the time to wait for the client begins there.
     pub idle_since: Cell<Tick>,
     /// The `sess` variables, which all streams see and change.
     pub variables: sample::VarStore,
@@ -48,7 +48,7 @@ impl Front {
         &self.client.proxy.h2.front
     }
 
-    /// Whether it has so many streams under way that others go first.
+    /// Whether it has so many streams under way that other connections go first.
     pub fn is_crowded(&self) -> bool {
         self.under_way.get() >= URGENT
     }
@@ -58,14 +58,14 @@ impl Front {
         self.under_way.get()
     }
 
-    /// One of its streams begins to be served.
+    /// Counts a stream that begins to be served.
     pub(crate) fn open_stream(&self) {
         self.under_way.set(self.under_way.get() + 1);
         self.client.worker.share.add_stream();
         self.stats().open_stream();
     }
 
-    /// One of its streams has been served.
+    /// Counts a stream that has been served.
     pub(crate) fn close_stream(&self) {
         self.under_way.set(self.under_way.get() - 1);
         self.client.worker.share.remove_stream();
@@ -73,7 +73,7 @@ impl Front {
         self.stats().close_stream();
     }
 
-    /// Enters what has happened into the books.
+    /// Counts the events of the HTTP/2 connection.
     pub fn count(&self) {
         let counters = self.session.drive(H2Conn::take_counters);
         self.stats().count(&counters);
@@ -89,25 +89,25 @@ impl Front {
         }
     }
 
-    /// What the next stream begins with.
+    /// The server of the last request and the variables, for the next stream.
     pub(crate) fn lend(&self) -> (Option<Last>, sample::VarStore) {
         (self.last.get(), sample::VarStore::shared(&self.variables))
     }
 
-    /// The server connections of this client alone that no stream uses now.
+    /// The idle server connections of this client alone.
     pub(crate) fn own(&self) -> RefMut<'_, Own> {
         self.own.borrow_mut()
     }
 
-    /// What a stream leaves behind for those after it.
+    /// Takes the server of the last request from a stream that ends.
     pub(crate) fn take_back(&self, stream: &Client) {
         self.last.set(stream.last);
     }
 }
 
 /// Streams of a connection that are as urgent as the requests of other connections. A connection
-/// with more at a time lets others go first: whoever asks a hundred questions at once has no claim
-/// to a hundred turns before somebody with one.
+/// with more at a time lets others go first: a client with a hundred requests at once gets no
+/// hundred turns before a client with one.
 const URGENT: u32 = 8;
 
 impl StreamCarrier for Front {

@@ -4,13 +4,13 @@
 
 use settings::Cookie;
 
-/// What stands before a date.
+/// The byte before a date.
 pub const DELIMITER: u8 = b'|';
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const LENGTH: usize = 5;
 
-/// A date this far ahead is no date, in seconds.
+/// A date this far in the future is invalid, in seconds.
 const FUTURE: i64 = 86_400;
 
 /// The dates of a cookie in spans of four seconds since 1970; 0 for none.
@@ -21,15 +21,15 @@ pub struct Dates {
 }
 
 impl Dates {
-    /// What follows the value.
+    /// Parses the dates after the value of a cookie.
     pub fn parse(text: &[u8]) -> Self {
         let mut parts = text.split(|byte| *byte == DELIMITER).skip(1).map(decode);
         let mut next = || parts.next().flatten().unwrap_or(0);
         Self { last: next(), first: next() }
     }
 
-    /// Why the cookie does not count at `now`: `O` for one that is too old, `E` for one that was
-    /// not seen for too long.
+    /// Why the cookie is stale at `now`: `O` for one that is too old, `E` for one that was not seen
+    /// for too long.
     pub fn are_stale(self, cookie: &Cookie, now: u32) -> Option<u8> {
         let stale = |date: u32, limit: u32| {
             let age = i64::from(now) - i64::from(date) * 4;
@@ -58,7 +58,7 @@ impl Dates {
         Self { last: now, first }
     }
 
-    /// Appends what stands behind the value.
+    /// Appends the dates that follow the value.
     pub fn write(self, cookie: &Cookie, out: &mut Vec<u8>) {
         if cookie.max_idle + cookie.max_life == 0 {
             return;

@@ -17,7 +17,7 @@ const WRONG: u8 = 1;
 /// The password is the user's.
 pub const RIGHT: u8 = 2;
 
-/// What a request claims to know.
+/// A password that a request has sent, and the one to compare with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     password: Password,
@@ -34,7 +34,8 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Whether `given` is the password; nothing while that is not known, and then it is asked for.
+    /// Whether `given` is the password; `None` while the result is not known: the claim waits for
+    /// its verification then.
     pub fn verify(&self, password: &Password, given: &[u8]) -> Option<bool> {
         if let Password::Plain(_) = password {
             return Some(password.verify(given));
@@ -48,12 +49,12 @@ impl Credentials {
         None
     }
 
-    /// Whether somebody waits for an answer.
+    /// Whether a claim waits for its result.
     pub fn is_asked(&self) -> bool {
         self.asked.borrow().is_some()
     }
 
-    /// Answers at once.
+    /// Verifies the claim that waits, on this thread.
     pub fn settle(&self) {
         if let Some(claim) = self.asked.take() {
             let right = claim.password.verify(&claim.given);
@@ -77,8 +78,8 @@ pub struct Job {
     pub waiter: Waiter,
 }
 
-/// The way to a thread that verifies for one worker; it starts when it is first needed, and ends
-/// with the worker.
+/// Sender to a thread that verifies passwords for one worker; the thread starts at first use, and
+/// ends with the worker.
 #[derive(Debug, Default)]
 pub struct Verifier(OnceCell<Option<mpsc::Sender<Job>>>);
 

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many tasks of all threads listen on each handle: the last one closes it, so that nobody
-/// accepts from a number that means another socket by then.
+/// The number of tasks, of all threads, that listen on each handle: the last one closes it, so that
+/// no task accepts on a descriptor that belongs to another socket by then.
 #[derive(Debug, Default)]
 pub struct Listening(Mutex<HashMap<Handle, usize>>);
 
@@ -18,7 +18,7 @@ impl Listening {
         *self.counts().entry(handle).or_insert(0) += 1;
     }
 
-    /// Whether that was the last one.
+    /// Removes a task; whether it was the last one.
     pub fn leave(&self, handle: Handle) -> bool {
         let mut counts = self.counts();
         let Some(count) = counts.get_mut(&handle) else { return false };
@@ -30,7 +30,7 @@ impl Listening {
         last
     }
 
-    /// Whether nobody listens any more.
+    /// Whether no task listens any more.
     pub fn is_over(&self) -> bool {
         self.counts().is_empty()
     }

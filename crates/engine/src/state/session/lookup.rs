@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a rule wants to know.
+/// A look-up that a rule needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wanted {
     /// The `resolvers` section.
@@ -28,8 +28,7 @@ pub struct Lookups {
 }
 
 impl Lookups {
-    /// The address, if it has been told; until then it is asked for. The inner option: there is
-    /// one.
+    /// The result of a look-up, with or without an address; `None`: the look-up waits to be run.
     pub fn find(&self, wanted: Wanted) -> Option<Option<IpAddr>> {
         let told = self.told.borrow();
         if let Some((_, address)) = told.iter().find(|(known, _)| *known == wanted) {
@@ -39,7 +38,7 @@ impl Lookups {
         None
     }
 
-    /// Whether somebody waits for an address.
+    /// Whether a look-up waits to be run.
     pub fn is_asked(&self) -> bool {
         self.asked.borrow().is_some()
     }
@@ -50,7 +49,7 @@ impl Lookups {
     }
 }
 
-/// A question on its way to a keeper and back.
+/// A look-up on its way to the task of a `resolvers` section and back.
 #[derive(Debug)]
 pub struct Ask {
     /// The host name.
@@ -64,7 +63,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Tells the answer, and wakes who waits.
+    /// Stores the result, and wakes the task that waits for it.
     pub fn tell(&self, address: Option<IpAddr>) {
         *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
         self.waiter.mailbox.wake(self.waiter.task, Wake::RESOURCE);

@@ -1,7 +1,7 @@
 //! The pooled memory of a transaction, so that it allocates nothing in steady state.
 //!
 //! Two parts. [`Notes`] stay with the transaction from its first byte to its line in the log.
-//! [`Workspace`] holds what moving bytes needs: heads and outgoing bytes; a transaction that only
+//! [`Workspace`] holds the heads and outgoing bytes that forwarding needs; a transaction that only
 //! waits for the server's answer gives it back, and the next to run finds it warm in the cache.
 
 use crate::state::records::flight_recorder::Text;
@@ -24,7 +24,7 @@ use transport::forwarder::Flow;
 use transport::stats::transaction_log::Journal;
 use transport::tls_facts::Failed;
 
-/// What moving bytes needs.
+/// Memory that forwarding needs.
 #[derive(Debug, Default)]
 pub struct Workspace {
     /// Head of the request.
@@ -52,7 +52,7 @@ impl Workspace {
     }
 }
 
-/// What is remembered of a transaction.
+/// The state of a transaction, kept to its end.
 #[derive(Debug, Default)]
 pub struct Notes {
     /// Times, bytes and states for the log.
@@ -62,11 +62,12 @@ pub struct Notes {
     /// The head of the request, as [`crate::transaction::retry::stash_head`] has laid it by; or of
     /// another one.
     pub request: Head,
-    /// Whether any of the following is in use; what nobody touched need not be cleared.
+    /// Whether any of the following is in use; unused fields are not cleared.
     pub used: bool,
-    /// `tcp` rules are looked at while more bytes may come.
+    /// `tcp` rules are evaluated while more bytes may come.
     pub partial: bool,
-    /// What logs say, filled in when they are written; the texts of the request from its arrival.
+    /// The record for logs, filled in when they are written; the texts of the request from its
+    /// arrival.
     pub record: TransactionRecord,
     /// Variables of the session, transaction and streams.
     pub variables: Variables,
@@ -78,11 +79,11 @@ pub struct Notes {
     pub unique_id: OnceCell<Vec<u8>>,
     /// It is being built.
     pub naming: Cell<bool>,
-    /// `set-src`, `set-dst`: what rules say of the ends of the client's connection.
+    /// `set-src`: the client's address, when a rule has changed it.
     pub source: Option<SocketAddr>,
     /// The address that the client connected to, when a rule has changed it.
     pub destination: Option<SocketAddr>,
-    /// What rules want to see before the first byte.
+    /// Headers that rules expect before the first byte.
     pub expects: Expected,
     /// `set-timeout`: server, tunnel.
     pub limits: [Option<u32>; 2],
@@ -90,7 +91,7 @@ pub struct Notes {
     pub priority: (i16, i32),
     /// `disable-l7-retry`
     pub no_retry: bool,
-    /// Too much was sent of the request to send it again.
+    /// The server has been sent too much of the request for a retry.
     pub sent_once: bool,
     /// Payloads as far as they were waited for: the request's, the response's.
     pub bodies: [Option<Vec<u8>>; 2],
@@ -189,8 +190,8 @@ impl DerefMut for Lease {
     }
 }
 
-/// How far looks at a body have come, while what is received stays where it is: what has been read
-/// is not read again when more of it comes.
+/// The position of a parser in a body whose received bytes stay in the buffer: bytes are parsed
+/// once when more of the body comes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// Where the next chunk begins.
@@ -199,7 +200,7 @@ pub struct Seen {
     pub payload: usize,
 }
 
-/// What is there of a body that stands untouched at the front of `input`.
+/// The received part of a body that is unconsumed at the front of `input`.
 pub fn untouched<'n>(notes: &'n Notes, side: Side, input: &'n [u8]) -> Option<&'n [u8]> {
     match notes.journal.ahead[side as usize]? {
         BodyKind::None => Some(&[]),
@@ -223,8 +224,8 @@ pub fn seen_chunks(notes: &Notes, side: Side, input: &[u8]) -> Option<Chunks> {
     chunked.then(|| chunks(input, &mut Vec::new(), &mut Seen::default()))
 }
 
-/// The payload of chunks (RFC 9112 section 7.1). Malformed ones end it: whoever forwards them says
-/// what is wrong.
+/// The payload of chunks (RFC 9112 section 7.1). Malformed chunks end it: the forwarder reports the
+/// error.
 pub fn chunks(input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) -> Chunks {
     let end_of_line = |rest: &[u8]| memchr::memchr(b'\n', rest);
     let until = |missing| Chunks { missing, ..Chunks::default() };

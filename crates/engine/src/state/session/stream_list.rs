@@ -20,7 +20,7 @@ use stdx::slab::{Key, Slab};
 use transport::channel::Link;
 use transport::stats::transaction_log::Cause;
 
-/// What is told of a stream. Proxies are named by their index, servers by their slot.
+/// An entry of the list. Proxies are named by their index, servers by their slot.
 #[derive(Debug)]
 struct Stream {
     frontend: usize,
@@ -34,11 +34,11 @@ struct Stream {
     /// That of the connection to the server; -1 while there is none.
     server_descriptor: i32,
     task: TaskId,
-    /// What its task had used before.
+    /// The usage of its task before the stream began.
     before: Usage,
     /// Why it has to end, if it has.
     ends: Option<Cause>,
-    /// What its messages are, in HTTP mode.
+    /// The state of its messages, in HTTP mode.
     http: Option<Http>,
 }
 
@@ -46,11 +46,11 @@ struct Stream {
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     all: RefCell<Slab<Stream>>,
-    /// How many have to end and run still. Streams look at this alone while there is none.
+    /// Streams that have to end and still run. While it is 0, streams check this alone.
     ending: Cell<usize>,
 }
 
-/// What operators are told of a stream.
+/// A stream as operators see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
     /// Its number, unique in the process.
@@ -71,7 +71,7 @@ pub struct Listing {
     pub server_descriptor: i32,
     /// Its task, as one word.
     pub task: u64,
-    /// What its task has used for it.
+    /// The usage of its task for the stream.
     pub usage: Usage,
     /// Milliseconds until its task wakes up by itself; `None`: it waits without a limit.
     pub expires_ms: Option<u64>,
@@ -79,7 +79,7 @@ pub struct Listing {
     pub age_s: u64,
     /// When it began, in nanoseconds since 1970.
     pub began: u64,
-    /// What its messages are, in HTTP mode.
+    /// The state of its messages, in HTTP mode.
     pub http: Option<Http>,
 }
 
@@ -95,7 +95,7 @@ pub struct Part {
     pub next: Option<u32>,
 }
 
-/// Which streams an end is for.
+/// The streams to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The one that `show sess` lists under this number.

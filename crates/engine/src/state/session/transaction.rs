@@ -22,30 +22,30 @@ use transport::stats::transaction_log::{Failure, Journal, Phase};
 use transport::thread::future_pool::SeatPool;
 use transport::tls_facts::Failed;
 
-/// How a request announced itself.
+/// The event that began a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
-    /// Bytes came.
+    /// The client sent bytes.
     Data,
     /// The client closed without a byte.
     Closed,
-    /// Nothing came in time.
+    /// The client sent no byte in time.
     TimedOut,
 }
 
-/// What a transaction starts from.
+/// The input of a transaction.
 pub struct Parts {
     /// The client.
     pub client: Box<Client>,
-    /// How the request announced itself.
+    /// The event that began the transaction.
     pub arrival: Arrival,
 }
 
-/// What becomes of the client.
+/// The state of the client after a transaction.
 pub enum Outcome {
-    /// It may send another request.
+    /// The client may send another request.
     Again(Box<Client>),
-    /// It has its answer, and may be sending what it gets none for.
+    /// The client has its answer, and may still send bytes, which are dropped.
     Farewell(Box<Client>),
     /// Its connection is over.
     Over,
@@ -71,9 +71,9 @@ pub struct Transaction {
     pub request_body: BodyKind,
     /// The server that the request's cookie names.
     pub wanted: Option<usize>,
-    /// `use-server` has named it: the cookie does not.
+    /// `use-server` has named the server, instead of the cookie.
     pub selected: bool,
-    /// What rules say of the cookie.
+    /// The effect of rules on the cookie.
     pub persistence: Persistence,
     /// The request is counted in its backend's sessions.
     pub entered: Option<Entered>,
@@ -81,32 +81,32 @@ pub struct Transaction {
     pub listed: Option<Listed>,
     /// The interim responses that the client has got.
     pub interim: Interim,
-    /// What a retry needs, with `retry-on`.
+    /// The request as kept for a retry, with `retry-on`.
     pub kept: Option<Box<Kept>>,
-    /// The head of the request is with the notes.
+    /// The head of the request is stored in the notes.
     pub stashed: bool,
-    /// Bytes that the server was sent by way of workspaces that have been given back.
+    /// Bytes sent to the server from workspaces that have been given back.
     pub told: u64,
     /// When a connection that was kept has failed the request, in nanoseconds: the next one has to
     /// be younger.
     pub failed_at: Option<u64>,
-    /// What has been said before handshakes were over.
+    /// Early data: a request sent before the end of the handshakes.
     pub haste: Haste,
     /// The body of a local answer, as far as it is not in the workspace.
     pub local_body: Option<LocalBody>,
-    /// What the rules of the response wait for.
+    /// The wait of the response's rules for a body.
     pub pause: Option<Box<Pause>>,
-    /// The dates that stood in the client's persistence cookie.
+    /// The dates in the client's persistence cookie.
     pub cookie_dates: Dates,
-    /// It is a POST; known where cookies are used.
+    /// The request is a POST; set where cookies are used.
     pub posts: bool,
-    /// It only asks for something; known where `option checkcache` is in force.
+    /// The method only reads; set with `option checkcache`.
     pub asks: bool,
     /// The server has asked for credentials.
     pub challenged: bool,
-    /// The client left while its body was waited for.
+    /// The client closed while the proxy waited for its body.
     pub left: bool,
-    /// `silent-drop`: the client is not told that its connection is gone.
+    /// `silent-drop`: the connection ends without a packet to the client.
     pub reset_client: bool,
 }
 
@@ -129,8 +129,7 @@ pub struct Progress {
     pub cursor: Cursor,
 }
 
-/// What the rules of a response wait for: so many bytes of its body (0: all), for at most so many
-/// milliseconds.
+/// A wait of the rules of a response for bytes of its body, with a time limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Pause {
     /// Where the rules go on.
@@ -141,7 +140,7 @@ pub struct Pause {
     pub at_least: u64,
 }
 
-/// What rules say of persistence by cookies.
+/// The effect of rules on persistence by cookies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Persistence {
     /// Nothing.
@@ -164,7 +163,7 @@ impl Drop for Entered {
     }
 }
 
-/// What is left of a request once it is with a server.
+/// A request that is kept for a retry once it was sent.
 #[derive(Debug)]
 pub struct Kept {
     /// Head of the request.
@@ -184,48 +183,48 @@ impl Kept {
     }
 }
 
-/// The interim responses to a request, of all servers that it was sent to.
+/// The interim responses to a request, from all servers that it was sent to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Interim {
     /// There was none.
     #[default]
     None,
-    /// The client has a 100 of the server that has the request now.
+    /// The client has got a 100 of the current server.
     Continue,
-    /// The server that has the request now has sent one that the client does not get.
+    /// The current server has sent one that the client does not get.
     Dropped,
-    /// Servers that have failed have sent 100: another one would be of no use to the client.
+    /// Failed servers have sent a 100: the client has no use for another one.
     Continued,
-    /// The client has the beginning of an answer, as a 103: no other answer may follow it.
+    /// The client has got the beginning of an answer, as a 103: no other answer may follow it.
     Begun,
 }
 
 impl Interim {
-    /// Whether the server that has the request now has sent one.
+    /// Whether the current server has sent one.
     pub fn is_of_this_server(self) -> bool {
         matches!(self, Self::Continue | Self::Dropped | Self::Begun)
     }
 }
 
-/// What a transaction knows of it.
+/// The state of a transaction's early data.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Haste {
-    /// The header of the request is ours.
+    /// The proxy has added the header `early-data`.
     pub told: bool,
-    /// A server has been sent the request early although the client did not say it so.
+    /// A server has got the request as early data although the client did not send it so.
     pub ours: bool,
-    /// A server did not want it this early: that is not tried again.
+    /// A server has refused early data: none is sent again.
     pub over: bool,
 }
 
-/// What has become of words that were to be said early.
+/// The outcome of early data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Words {
-    /// Nobody has heard them.
+    /// No early data was sent.
     Unsaid,
-    /// The server has them.
+    /// The server has accepted it.
     Taken,
-    /// The server has not read them.
+    /// The server has rejected it.
     Refused,
 }
 
@@ -242,7 +241,7 @@ impl Transaction {
         notes.journal = Journal {
             began: client.since,
             began_wall: wall - (now - client.since).min(wall),
-            // All the time of one that has said nothing was spent on it.
+            // A client that sent no byte was waited for all the time.
             first_byte: if arrival == Arrival::Data { now } else { client.since },
             usage: worker.thread.scheduler().usage_before(),
             cookie: (b'-', b'-'),
@@ -283,7 +282,7 @@ impl Transaction {
         }
     }
 
-    /// It runs again, and will use all that it holds.
+    /// Prefetches the memory of the transaction, after a wake-up.
     #[inline]
     pub fn fetch(&self) {
         prefetch::prefetch(&*self.client);
@@ -293,7 +292,7 @@ impl Transaction {
         prefetch::prefetch(&self.notes.journal);
     }
 
-    /// What is told of the request.
+    /// The exchange for the list of streams.
     pub fn http(&self) -> Http {
         Http::new(&self.space.request, self.request_body, !self.client.socket.is_stream())
     }

@@ -1,20 +1,20 @@
 //! The number of idle connections to a server that a thread keeps.
 
-/// Connections that are kept beyond the estimate: as many as a client with many requests leaves for
-/// others at most, or each of its requests would open one that is closed behind it.
+/// Connections kept beyond the estimate: as many as a client with many requests leaves for others
+/// at most; otherwise each of its requests would open a connection that is closed after it.
 pub const SLACK: u32 = 4;
 
-/// What requests have used at the same time.
+/// Connections that requests use at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand {
-    /// The most since the last purge.
+    /// The highest number since the last purge.
     pub(super) peak: u32,
-    /// The most that is expected: no less than `peak`.
+    /// The highest number that is expected: no less than `peak`.
     pub(super) need: u32,
 }
 
 impl Demand {
-    /// So many are in use now; tells whether that is more than was known.
+    /// Notes the connections in use now; `true` if they are more than `peak`.
     pub(super) fn note(&mut self, used: u32) -> bool {
         if used <= self.peak {
             return false;
@@ -24,13 +24,14 @@ impl Demand {
         true
     }
 
-    /// Whether a thread with so many connections, idle ones included, may keep them all. A quarter
-    /// more than needed is for the shares of threads, which move.
+    /// Whether a thread with `open` connections, idle ones included, may keep them all. A quarter
+    /// more than needed is kept because the threads' shares of the load vary.
     pub(super) fn allows(&self, open: u32, slack: u32) -> bool {
         open <= self.need.saturating_add(slack.max(self.need / 4))
     }
 
-    /// A period ends with so many in use: what was not needed in it is half forgotten.
+    /// Ends a period with `used` connections in use: the estimate falls half of the way to the
+    /// period's peak.
     pub(super) fn fade(&mut self, used: u32) {
         let need = u64::midpoint(self.need.into(), self.peak.into()) as u32;
         *self = Self { peak: used, need: need.max(used) };

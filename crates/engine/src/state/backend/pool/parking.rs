@@ -1,7 +1,8 @@
-//! Idle connections of no thread: laid down with their server, for whoever lacks one.
+//! Idle connections that belong to no thread: parked with their server, for any thread that lacks
+//! one.
 //!
-//! Nobody hears when the server closes a parked connection; whoever takes one looks first, and the
-//! purges drop those that nobody takes.
+//! No task watches a parked connection: a thread that takes one checks first that it is open, and
+//! purges close the connections that no thread takes.
 
 use super::Wanted;
 use crate::state::backend::server_connection::{ServerConn, Target};
@@ -11,24 +12,23 @@ use reactor::{Handle, Socket};
 use std::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How often parked connections are tended, in milliseconds.
+/// Milliseconds between two purges of parked connections.
 pub(super) const TENDED_MS: u32 = 5_000;
 
-/// Times of being tended that a parked connection survives: long enough for a thread to come and
-/// take it.
+/// Purges that a parked connection survives: long enough for a thread to take it.
 const PARKED_FOR: u32 = 2;
 
 /// An idle connection of no thread.
 #[derive(Debug)]
 pub(crate) struct Parked {
     pub(crate) handle: Handle,
-    /// What it is encrypted with.
+    /// The TLS session.
     pub(crate) session: Option<Box<tls::Conn>>,
     pub(crate) mux: h1::H1Conn,
     /// Requests sent on it so far.
     pub(crate) requests: u32,
     pub(crate) target: Target,
-    /// How often it was tended.
+    /// Purges that the connection has survived.
     age: u32,
 }
 
@@ -48,7 +48,7 @@ impl Parked {
 #[derive(Debug, Default)]
 pub struct Parking {
     list: Mutex<Vec<Parked>>,
-    /// As many as the list has, for those who need not lock it.
+    /// The length of the list, read without the lock.
     count: AtomicU32,
 }
 
@@ -57,7 +57,7 @@ impl Parking {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many there are.
+    /// The number of parked connections.
     pub fn count(&self) -> u32 {
         self.count.load(Relaxed)
     }
@@ -66,7 +66,8 @@ impl Parking {
         self.count.store(u32::try_from(list.len()).unwrap_or(u32::MAX), Relaxed);
     }
 
-    /// Takes the newest one of this kind that still stands, of a server that has moved this often.
+    /// Takes the newest open connection of this kind; `moves` counts the changes of the server's
+    /// address.
     pub(super) fn take<T>(
         &self,
         worker: &Worker,
@@ -90,14 +91,15 @@ impl Parking {
         None
     }
 
-    /// Drops all.
+    /// Closes all parked connections.
     pub fn clear(&self, worker: &Worker) {
         let mut list = self.lock();
         list.drain(..).for_each(|it| worker.thread.kernel().close(it.handle, true));
         self.recount(&list);
     }
 
-    /// Drops those that nobody wants, or whose server has closed them; tells whether any are left.
+    /// Closes connections that no thread took in time or that their server has closed; tells
+    /// whether any are left.
     fn purge(&self, worker: &Worker) -> bool {
         if self.count() == 0 {
             return false;
@@ -117,7 +119,7 @@ impl Parking {
     }
 }
 
-/// Lays a connection where any thread may take it. `false`: its server has closed it.
+/// Parks a connection for any thread. `false`: its server has closed it.
 pub(super) fn park(worker: &Worker, connection: ServerConn) -> bool {
     let server = connection.server().clone();
     let Some(parked) = connection.park() else { return false };
@@ -130,7 +132,7 @@ pub(super) fn park(worker: &Worker, connection: ServerConn) -> bool {
     true
 }
 
-/// Sees to it that some thread tends parked connections while there are any.
+/// Adds the job that purges parked connections, unless it is there already.
 fn tend(worker: &Worker) {
     if worker.shared.parked_tended.swap(true, AcqRel) {
         return;
@@ -139,13 +141,14 @@ fn tend(worker: &Worker) {
     work.add(worker.thread.index, work.all_threads(), due, Box::new(tend_again));
 }
 
-/// The job of tending parked connections: when it wants to run again, if at all.
+/// The job that purges parked connections; returns when it has to run again, if at all.
 pub fn tend_again(worker: &Worker, now: u64) -> Option<u64> {
     let again = Some(now + u64::from(TENDED_MS));
     if all(worker).filter(|parking| parking.purge(worker)).count() > 0 {
         return again;
     }
-    // Who parked one just now may have seen that it is tended; so look once more.
+    // A thread that parked a connection just now may have found the job still there; so the job
+    // looks once more.
     worker.shared.parked_tended.swap(false, AcqRel);
     let any = all(worker).any(|parking| parking.count() > 0);
     again.filter(|_| any && !worker.shared.parked_tended.swap(true, AcqRel))

@@ -2,21 +2,21 @@
 
 use super::words::Criterion;
 
-/// What tells one place from the others of its kind.
+/// The identity of a place among those of its kind.
 pub type Key = [u64; 2];
 
-/// Where something has happened, as far as it is known.
+/// The place of an event, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
     /// Number of the thread.
     pub thread: usize,
     /// Number of the frontend.
     pub frontend: Option<usize>,
-    /// Beside the frontend.
+    /// Number of the bind line in the frontend.
     pub bind: u32,
     /// Number of the backend.
     pub backend: Option<usize>,
-    /// Beside the backend.
+    /// Slot of the server in the backend.
     pub slot: Option<usize>,
     /// The number of the client among those of its thread.
     pub client: Option<u64>,
@@ -29,7 +29,7 @@ pub struct Place {
 impl Place {
     /// The place of this kind; `None`: there is none, or none yet.
     pub fn of(&self, criterion: Criterion) -> Option<Key> {
-        // There are fewer threads than that, and fewer clients of one.
+        // A process has fewer than 2^16 threads, and a thread fewer than 2^48 clients.
         let client = self.client.map(|client| (self.thread as u64) << 48 | client);
         match criterion {
             Criterion::Nothing => None,

@@ -5,15 +5,15 @@ use super::words::{Criterion, Event, Level, Source, Verbosity};
 use crate::state::records::anon::Anon;
 use std::sync::Arc;
 
-/// How far a trace is.
+/// The phase of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
-    /// Until a command starts it.
+    /// The trace waits for a command.
     #[default]
     Stopped,
-    /// Until an event starts it.
+    /// The trace waits for an event.
     Waiting,
-    /// It tells what happens.
+    /// The trace reports events.
     Running,
 }
 
@@ -21,26 +21,27 @@ pub enum Phase {
 #[derive(Debug)]
 pub struct State {
     phase: Phase,
-    /// The events that are told, as a set; without any, nothing starts or ends it either.
+    /// The events that are reported, as a set; without any, no event starts or ends the trace
+    /// either.
     pub report: u32,
-    /// Those that start it while it waits.
+    /// The events that start the trace while it waits.
     pub start: u32,
-    /// Those that stop it.
+    /// The events that stop the trace.
     pub stop: u32,
-    /// Those that have it wait.
+    /// The events that pause the trace.
     pub pause: u32,
-    /// The least important that is told.
+    /// The least important level that is reported.
     pub level: Level,
-    /// How much is told.
+    /// The detail of the reports.
     pub verbosity: Verbosity,
-    /// Where to; `None`: nowhere.
+    /// The sink of the reports; `None`: reports are dropped.
     pub sink: Option<Arc<str>>,
     /// How names are shown.
     pub anon: Anon,
     /// Lines that the sink had no room for.
     pub dropped: u64,
     criterion: Criterion,
-    /// What it sticks to, once it has met one.
+    /// The place that the trace is locked on, once an event has named one.
     held: Option<Key>,
 }
 
@@ -63,12 +64,12 @@ impl State {
         }
     }
 
-    /// How far it is.
+    /// The phase of the trace.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// Takes it there. It sticks to nothing from then on, unless it was running and is.
+    /// Sets the phase. This unlocks the trace, unless it was running and still is.
     pub fn enter(&mut self, phase: Phase) {
         if phase != Phase::Running || self.phase != Phase::Running {
             self.held = None;
@@ -76,26 +77,26 @@ impl State {
         self.phase = phase;
     }
 
-    /// What it may stick to.
+    /// The kind of place that the trace locks on.
     pub fn criterion(&self) -> Criterion {
         self.criterion
     }
 
-    /// Has it stick to the first of this kind that it meets from now on.
+    /// Locks the trace on the first place of this kind that an event names from now on.
     pub fn lock_on(&mut self, criterion: Criterion) {
         (self.criterion, self.held) = (criterion, None);
     }
 
-    /// Whether it has to hear of what happens.
+    /// Whether the trace needs events.
     pub(crate) fn hears(&self) -> bool {
         self.phase != Phase::Stopped && self.report != 0
     }
 
-    /// Something has happened. `true`: it is to be told.
+    /// Handles an event. `true`: the event is reported.
     ///
-    /// The level decides on nothing but that: what is not told can start and end the trace. An
-    /// event that has no place of the kind that the trace is to stick to, such as the server of a
-    /// request that is being received, is told as long as the trace sticks to nothing.
+    /// The level decides on the report alone: an event that is not reported can start and end the
+    /// trace. An event without a place of the kind that the trace locks on, such as the server of a
+    /// request that is being received, is reported as long as the trace is locked on nothing.
     pub fn hear(&mut self, event: Event, level: Level, place: &Place) -> bool {
         let is_in = |set: u32| set & event.bit() != 0;
         if !self.hears() || !is_in(self.report | self.start | self.stop | self.pause) {
@@ -114,7 +115,7 @@ impl State {
         if is_in(self.report | self.start) {
             self.held = found;
         }
-        // The event that ends a trace is the last that it tells.
+        // The event that ends a trace is the last that is reported.
         if is_in(self.stop) {
             self.enter(Phase::Stopped);
         } else if is_in(self.pause) {

@@ -1,6 +1,6 @@
-//! The sources of traces, and the words that commands have for what they tell. Data only.
+//! The sources of traces, and the names of events, levels and criteria in commands. Data only.
 
-/// Who tells something.
+/// A source of traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     /// Connections over HTTP/2 and their messages.
@@ -15,37 +15,37 @@ pub enum Source {
     Session,
 }
 
-/// What can happen, whatever each source calls it.
+/// An event, under one name for all sources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Event {
     /// A connection over HTTP/2 has begun.
     Opened,
-    /// It is over.
+    /// The connection has ended.
     Closed,
-    /// What a source tells of has begun.
+    /// The subject of the source has begun: a stream, a check, a session.
     New,
-    /// It is over.
+    /// The subject of the source has ended.
     End,
-    /// It went wrong, or was refused.
+    /// The subject has failed, or was refused.
     Error,
-    /// The head of a message was understood.
+    /// The head of a message was parsed.
     HeadReceived,
-    /// It was laid out for the other side.
+    /// The head was encoded for the other side.
     HeadSent,
-    /// Payload came.
+    /// Payload was received.
     DataReceived,
     /// Payload was sent.
     DataSent,
-    /// All of a message has come.
+    /// A message was received to its end.
     EndReceived,
-    /// All of it has been sent.
+    /// A message was sent to its end.
     EndSent,
-    /// It is known which backend a stream belongs to.
+    /// The backend of a stream is known.
     Routed,
-    /// A message has been looked at.
+    /// A message was analysed.
     Analysed,
-    /// The connection to the server stands or has failed.
+    /// The connection to the server is established or has failed.
     Connection,
     /// A check has passed.
     Passed,
@@ -60,7 +60,7 @@ impl Event {
     }
 }
 
-/// An event of a source: what it is called, and what that means.
+/// An event of a source, its name and its meaning.
 pub type Named = (Event, &'static str, &'static str);
 
 #[rustfmt::skip]
@@ -117,7 +117,7 @@ const SESSION: &[Named] = &[
 ];
 
 impl Source {
-    /// All of them, each at its own number.
+    /// All sources, each at its own number.
     pub const ALL: [Self; 5] = [Self::H2, Self::H1, Self::Stream, Self::Check, Self::Session];
 
     /// The source of this name.
@@ -136,7 +136,7 @@ impl Source {
         }
     }
 
-    /// What it tells of.
+    /// The subject of the source.
     pub fn about(self) -> &'static str {
         match self {
             Self::H2 => "HTTP/2 multiplexer",
@@ -147,7 +147,7 @@ impl Source {
         }
     }
 
-    /// What it tells.
+    /// The events of the source.
     pub fn events(self) -> &'static [Named] {
         match self {
             Self::H2 => H2,
@@ -158,12 +158,12 @@ impl Source {
         }
     }
 
-    /// All that it tells, as a set.
+    /// All events of the source, as a set.
     pub fn all_events(self) -> u32 {
         self.events().iter().fold(0, |set, (event, ..)| set | event.bit())
     }
 
-    /// Whether its trace can stick to what this is.
+    /// Whether a trace of this source can lock on a place of this kind.
     pub fn knows(self, criterion: Criterion) -> bool {
         use Criterion as C;
         match criterion {
@@ -184,7 +184,7 @@ impl Source {
     }
 }
 
-/// What a trace can stick to.
+/// A kind of place that a trace can lock on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Criterion {
     /// Nothing.
@@ -231,21 +231,21 @@ pub const CRITERIA: [(Criterion, &str, &str); 12] = [
     (Criterion::H2Stream, "h2s", "H2 stream"),
 ];
 
-/// How important something is; a trace shows what is at most of its own level.
+/// The level of an event; a trace shows events up to its own level.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Level {
-    /// What went wrong.
+    /// Errors.
     Error,
-    /// What users of the proxy look for.
+    /// Events that users of the proxy look for.
     #[default]
     User,
-    /// What the protocol does.
+    /// Events of the protocol.
     Proto,
-    /// How states change.
+    /// Changes of states.
     State,
     /// Data that moves.
     Data,
-    /// All there is.
+    /// All events.
     Developer,
 }
 
@@ -262,21 +262,21 @@ impl Level {
     ];
 }
 
-/// How much is told of each event.
+/// The detail of each report.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Verbosity {
-    /// What happened.
+    /// The event alone.
     Quiet,
-    /// And to whom.
+    /// Also its subject.
     #[default]
     Clean,
-    /// And on which connection.
+    /// Also the connection.
     Minimal,
-    /// And in which message.
+    /// Also the first line of the message.
     Simple,
-    /// And what its header fields are.
+    /// Also its header fields.
     Advanced,
-    /// And how far it has come.
+    /// Also bytes, times and retries so far.
     Complete,
 }
 

@@ -3,10 +3,10 @@
 use htx::{Head, HeaderId};
 use mux::BodyKind;
 
-/// Where a message is.
+/// The state of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum State {
-    /// Nothing of a response has come.
+    /// No byte of a response has arrived.
     #[default]
     Before,
     /// A request whose head is there, and that does not go to a server so far.
@@ -44,7 +44,7 @@ impl State {
 /// A message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Message {
-    /// Where it is.
+    /// The state.
     pub state: State,
     /// 1: it has a length, 2: it is chunked, 4: its end is known, 8: HTTP/1.1 or later, 0x40: it
     /// has no body, 0x80: it asks for another protocol.
