@@ -6,12 +6,11 @@
 //! future of its thread; a check's record goes back into that thread's store when it ends, whatever
 //! ends it.
 //!
-//! A check that says and hears more than once runs in a task of its own ([`script`]), in the words
-//! of
+//! A check of several steps runs in a task of its own ([`script`]), as a script of
 //! [`rules::check`].
 //!
-//! Threads share a [`Desk`] each: an inbox for batches that move, and what is needed to compare
-//! loads. Nothing is shared by checks that stay where they are.
+//! Each thread shares a [`Desk`]: an inbox for batches that move, and counts to compare loads.
+//! Checks that stay on their thread share nothing.
 
 pub mod agent;
 mod batch;
@@ -41,7 +40,7 @@ use reactor::Class;
 use std::rc::Rc;
 use store::{Haste, Record};
 
-/// What a thread has done about checks.
+/// The counts of a thread's checks.
 pub fn activity(shared: &Shared, thread: usize) -> Activity {
     shared.desks.get(thread).map(Desk::activity).unwrap_or_default()
 }

@@ -1,9 +1,9 @@
-//! Names that are resolved while the process serves (configuration manual, section 5.3): what
-//! threads share of a `resolvers` section.
+//! Names that are resolved while the process serves (configuration manual, section 5.3): the tasks
+//! of `resolvers` sections.
 //!
-//! Each section has one task, its `keeper`, on one thread. Others leave orders for it: a request
-//! that waits for a name, a server whose checks found nobody. Answers reach servers through
-//! [`crate::servers::events`], and waiting requests through their mailboxes.
+//! Each section has one task, its `keeper`, on one thread. Other tasks leave orders for it: for a
+//! request that waits for a name, for a server whose checks cannot connect. Answers reach servers
+//! through [`crate::servers::events`], and waiting requests through their mailboxes.
 
 pub mod lookup;
 mod nameserver;
@@ -36,14 +36,14 @@ fn of(shared: &Shared, backend: usize, slot: usize) -> Option<&Resolver> {
     shared.resolvers.get(resolve.resolvers)
 }
 
-/// Nobody was found at the address of a server: its name is asked for at once.
+/// Asks for the name of a server at once, because a check could not connect to its address.
 pub(crate) fn hurry(shared: &Shared, backend: usize, slot: usize) {
     if let Some(resolver) = of(shared, backend, slot) {
         resolver.order(Order::Hurry(backend, slot));
     }
 }
 
-/// Gives a server another name (`set server <s> fqdn`); tells whether anybody resolves it.
+/// Gives a server another name (`set server <s> fqdn`); tells whether a section resolves it.
 pub fn rename(shared: &Shared, backend: usize, slot: usize, name: &str) -> bool {
     match of(shared, backend, slot) {
         Some(resolver) if dns::message::is_name(name) => {

@@ -1,4 +1,5 @@
-//! An agent check under way: connects to the agent of a server, reads one line, does what it says.
+//! An agent check under way: connects to the agent of a server, reads one line, carries out its
+//! orders.
 
 use super::checker::Checker;
 use super::rule;
@@ -33,12 +34,12 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record) {
     report(&turn, &subject, result);
 }
 
-/// The line that the agent says, without its end; `None` if it is not to be asked.
+/// The line that the agent sends, without its end; `None` if the check does not run.
 async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8>, CheckResult>> {
     let agent = subject.server.agent.as_ref().filter(|agent| !agent.off.load(Relaxed))?;
     let (asked, place) = (agent.asked(), subject.server.location.now());
     if asked.ip.is_none() && !place.known {
-        // It is where its server is, and nobody knows where that is.
+        // The agent has the address of its server, which is not known.
         return None;
     }
     let (address, question) = (asked.address(&place.address), asked.send);
@@ -85,7 +86,7 @@ fn answer(said: &[u8], end: Option<InputEnd>) -> Option<Result<Vec<u8>, CheckRes
     })
 }
 
-/// What one line asks for.
+/// The orders in one line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Orders {
     /// Percent of the configured weight.
@@ -96,7 +97,7 @@ pub struct Orders {
     pub admin: Option<(Admin, Admin)>,
     /// Whether the server is up, the word for it, and a description.
     pub state: Option<(bool, String, String)>,
-    /// The first word that means nothing.
+    /// The first unknown word.
     pub unknown: Option<String>,
 }
 
@@ -126,13 +127,13 @@ impl Orders {
         }
     }
 
-    /// Drops what would change the weight.
+    /// Drops the orders that would change the weight.
     pub(super) fn keep_weight(&mut self) {
         self.weight = None;
         self.admin = self.admin.filter(|(set, _)| !set.in_drain());
     }
 
-    /// Takes one word; false if it means nothing.
+    /// Takes one word; false if it is unknown.
     fn word(&mut self, word: &str) -> bool {
         let maintenance = Admin::FORCED_MAINT;
         let drain = Admin::FORCED_DRAIN;
@@ -156,8 +157,8 @@ impl Orders {
     }
 }
 
-/// Does what an agent says, but for the state, which the result tells. Who has disabled the agent
-/// while it was asked wants no change of the weight (management manual, `disable agent`).
+/// Carries out the orders of an agent, but for the state, which is in the result. An agent that was
+/// disabled during the check does not change the weight (management manual, `disable agent`).
 fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> CheckResult {
     let Subject { proxy, server, .. } = *subject;
     let mut orders = Orders::parse(line);
@@ -190,7 +191,7 @@ fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> Che
     CheckResult { code: Some(0), ..result }
 }
 
-/// Takes a result to the server, and tells operators what it changed.
+/// Applies a result to the server, and reports the change to operators.
 fn report(turn: &Turn, subject: &Subject<'_>, result: CheckResult) {
     let worker = &turn.checker.worker;
     let Subject { proxy, back, settings, server } = *subject;

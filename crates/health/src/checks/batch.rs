@@ -1,8 +1,8 @@
 //! A batch of checks under way: one task for all of them.
 //!
 //! All requests go out before the first answer is looked for, so a server's machine is roused once,
-//! and answers that are there by then cost no wake-up here. What is still missing is waited for by
-//! the one task, which a single turn of the poller wakes for all answers that have come.
+//! and answers that are there by then cost no wake-up here. One task waits for the missing answers;
+//! a single turn of the poller wakes it for all answers that have come.
 
 use super::checker::Checker;
 use super::probe::{Over, Probe};
@@ -55,7 +55,7 @@ impl Flight {
         }
     }
 
-    /// Takes a step of every check; those that are over by it, are.
+    /// Takes a step of every check; removes those that end with it.
     fn each(&mut self, mut step: impl FnMut(&mut Check) -> Result<(), Over>) {
         self.checks.retain_mut(|check| match step(check) {
             Ok(()) => true,
@@ -83,7 +83,7 @@ impl Check {
         self.probe.as_mut().map_or(Ok(()), |probe| probe.send(check))
     }
 
-    /// Goes as far as possible, and asks to be woken; when that has to be at the latest.
+    /// Runs as far as possible, and asks for a wake-up; returns its latest time.
     fn go_on(&mut self, buffer: &mut [u8]) -> Result<Tick, Over> {
         let check = &self.turn.subject().ok_or(Over(None))?.settings.check;
         let probe = self.probe.as_mut().ok_or(Over(None))?;

@@ -1,5 +1,4 @@
-//! One check that runs, whatever it does: what it is about, how its result is told, and that it
-//! sleeps again afterwards.
+//! One check that runs, of any kind: its server, the report of its result, and its return to sleep.
 
 use super::checker::Checker;
 use crate::discovery;
@@ -23,7 +22,7 @@ pub(super) struct Turn {
     pub(super) began: u64,
 }
 
-/// What a record names.
+/// The server of a record, with its backend.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) proxy: &'a Proxy,
@@ -37,12 +36,12 @@ impl Turn {
         Self { checker: checker.clone(), record, began: checker.worker.millis() }
     }
 
-    /// What it is about; `None` if that has gone.
+    /// The server of the check; `None` if it was deleted.
     pub(super) fn subject(&self) -> Option<Subject<'_>> {
         subject(&self.checker, self.record)
     }
 
-    /// What it is about, if the check is to run now.
+    /// The server of the check, if the check has to run now.
     pub(super) fn wanted(&self) -> Option<Subject<'_>> {
         let subject = self.subject()?;
         let server = subject.server;
@@ -55,7 +54,7 @@ impl Turn {
         Some(subject)
     }
 
-    /// Tells traces that it begins, or how it has ended.
+    /// Traces the begin of the check, or its result.
     #[track_caller]
     pub(super) fn trace(&self, result: Option<&CheckResult>) {
         let record = self.record;
@@ -69,7 +68,7 @@ impl Turn {
         trace::check(&self.checker.worker, || self.subject().map(told));
     }
 
-    /// Lets statistics see that the check runs, or that it does not any more.
+    /// Sets whether statistics show the check as running.
     pub(super) fn mark(&self, runs: bool) {
         let Some(Subject { server, .. }) = self.subject() else { return };
         match &server.agent {
@@ -78,7 +77,7 @@ impl Turn {
         }
     }
 
-    /// Takes a result to the server, and tells operators what it changed.
+    /// Applies a result to the server, and reports the change to operators.
     pub(super) fn report(&self, result: CheckResult) {
         let worker = &self.checker.worker;
         let Some(subject) = self.subject() else { return };
@@ -95,7 +94,7 @@ impl Turn {
     }
 }
 
-/// Tells operators what a result has changed, and carries out what follows.
+/// Reports the change that a result has made to operators, and carries out its effects.
 pub fn tell(worker: &Worker, proxy: &Proxy, slot: usize, result: &CheckResult, checked: Checked) {
     let (Some(back), Some(settings)) = (&proxy.back, &proxy.settings.back) else { return };
     let Some(server) = back.servers.get(slot) else { return };
@@ -126,8 +125,8 @@ impl Drop for Turn {
 }
 
 impl Turn {
-    /// The record goes with its server; unless another one has come into the slot meanwhile, whose
-    /// it is then.
+    /// Drops the record of a deleted server, unless another server has got the slot meanwhile: the
+    /// record is that server's then.
     fn forget(&self) {
         let proxy = self.checker.worker.shared.proxies.get(self.record.backend as usize);
         let back = proxy.and_then(|proxy| proxy.back.as_ref());
@@ -141,7 +140,7 @@ impl Turn {
     }
 }
 
-/// What a record names; `None` if that has gone.
+/// The server of a record; `None` if it was deleted.
 pub(super) fn subject(checker: &Checker, record: Record) -> Option<Subject<'_>> {
     let proxy = checker.worker.shared.proxies.get(record.backend as usize)?;
     let (back, settings) = (proxy.back.as_ref()?, proxy.settings.back.as_ref()?);

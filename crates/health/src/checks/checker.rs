@@ -68,7 +68,7 @@ impl Checker {
         let record = Record { due, interval, moved: false, ..record };
         match percent {
             0 => self.store.borrow_mut().put_near(record, worker.shared.settings.check_slack),
-            // Who asks for chance gets it.
+            // With `spread-checks`, the check keeps its random time.
             _ => self.admit([record]),
         }
         if self.alarm.get().is_none_or(|alarm| due < alarm) {
@@ -127,7 +127,7 @@ impl Checker {
         }
     }
 
-    /// What a check does, if it is more than one exchange.
+    /// The task of a check that is more than one exchange.
     fn alone(&self, record: Record) -> Option<Alone> {
         if record.agent {
             return Some(Alone::Agent);
@@ -150,7 +150,7 @@ fn is_plain(server: &settings::Server) -> bool {
     server.check_link.is_plain() && server.speech.checks == Version::H1
 }
 
-/// What runs in a task of its own.
+/// A check that runs in a task of its own.
 enum Alone {
     Agent,
     Script(Arc<Script>),
@@ -165,7 +165,7 @@ pub(super) async fn run(checker: Rc<Checker>) {
     loop {
         let woken = worker.thread.scheduler().reasons();
         if woken.contains(Wake::MESSAGE) || woken.contains(Wake::INIT) {
-            // What others gave is due already, or, for a new server, at once.
+            // Checks from other threads are due already, and those of a new server at once.
             let letters = checker.desk().take();
             checker.admit(letters.given);
             let (mut store, now) = (checker.store.borrow_mut(), worker.millis());
@@ -178,7 +178,7 @@ pub(super) async fn run(checker: Rc<Checker>) {
         let ahead = next.map(|due| due.saturating_sub(worker.millis()));
         if ahead == Some(0) {
             // One batch per turn of the loop: a storm of checks gives way to all other work. A
-            // letter to oneself is opened in the next turn.
+            // wake-up to the own mailbox arrives in the next turn.
             worker.thread.mailbox().wake(checker.task.get(), Wake::OTHER);
         }
         let span = ahead.map(|ahead| u32::try_from(ahead).unwrap_or(u32::MAX));

@@ -1,4 +1,5 @@
-//! A check by a program of the operator's (`option external-check`): starts it, hears how it ended.
+//! A check by a program of the operator's (`option external-check`): starts it, waits for its exit
+//! status.
 
 use super::checker::Checker;
 use crate::checks::check_run::{Subject, Turn, Underway};
@@ -11,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use stdx::is_ignored;
 
-/// What stands for an address or a port that there is none of, among the arguments.
+/// The argument in place of a missing address or port.
 const NONE: &str = "NOT_USED";
 
 /// How long a program that was asked to end has for it, in milliseconds.
@@ -56,7 +57,8 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record, external: Arc<Exte
     }
     if child.ending().is_none() {
         child.end(true);
-        // The system keeps it until its end has been heard. The next check does not wait for that.
+        // The system keeps the process until its exit status is read. The next check does not wait
+        // for that.
         drop((turn, underway));
         while child.ending().is_none() {
             thread.scheduler().wait(None).await;
@@ -68,7 +70,7 @@ fn result(status: CheckStatus, code: i32, info: &str) -> CheckResult {
     CheckResult { code: Some(code), ..result::plain(status, info) }
 }
 
-/// The command with what the manual promises it (`external-check command`).
+/// The command with the arguments and environment of the manual (`external-check command`).
 fn program(external: &External, subject: &Subject<'_>) -> Program {
     let Subject { proxy, server, .. } = *subject;
     let binds = proxy.settings.front.iter().flat_map(|front| &front.binds);

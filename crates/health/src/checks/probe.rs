@@ -1,7 +1,7 @@
 //! One check: connects, sends, looks at the answer, closes.
 //!
 //! Each step is tried first and waited for only if it has to be. A connection without a request
-//! ends with a reset before the server's program hears of it; after a response the connection is
+//! ends with a reset before the server's program accepts it; after a response the connection is
 //! closed the same way, unless the server closed it first.
 
 use super::rule;
@@ -29,14 +29,14 @@ impl From<CheckResult> for Over {
 #[derive(Debug)]
 pub(super) struct Probe {
     errand: ProbeConnection,
-    /// Whether the connection stands.
+    /// Whether the connection is established.
     stands: bool,
-    /// How much of the request is out.
+    /// Bytes of the request sent so far.
     sent: usize,
     /// When the present step has taken too long.
     deadline: Tick,
-    /// Time for the answer, counted from when the connection stands; `None` if one deadline holds
-    /// for both.
+    /// Milliseconds for the answer, counted from when the connection is established; `None` if one
+    /// deadline holds for both.
     answer_ms: Option<u32>,
 }
 
@@ -52,7 +52,7 @@ impl Probe {
         Ok(Self { errand, stands: false, sent: 0, deadline, answer_ms })
     }
 
-    /// Writes what can be written. The first write tells whether the connection stands.
+    /// Writes what the socket takes. The first write shows whether the connection is established.
     pub(super) fn send(&mut self, check: &Check) -> Result<(), Over> {
         let request = request(check);
         while !self.stands || self.sent < request.len() {
@@ -77,7 +77,7 @@ impl Probe {
         }
     }
 
-    /// Looks at what there is of an answer, in a buffer that is free again afterwards.
+    /// Parses the answer so far, in a buffer that is free again afterwards.
     pub(super) fn look(
         &mut self,
         check: &Check,

@@ -10,19 +10,19 @@ pub(super) struct Reply {
     pub(super) body: Vec<u8>,
     /// Nothing more belongs to it.
     pub(super) complete: bool,
-    /// What has come behind the last chunk, once that is there.
+    /// The bytes after the last chunk, once it has come.
     pub(super) trailers: Option<Vec<u8>>,
 }
 
-/// What has come is no response.
+/// The received bytes are no response.
 #[derive(Debug)]
 pub(super) struct Malformed;
 
-/// As far as nobody else bounds it: the buffer does.
+/// No limit but the size of the buffer.
 const LIMITS: Limits = Limits { head_bytes: u32::MAX, header_lines: u16::MAX, ..Limits::DEFAULT };
 
 impl Reply {
-    /// Parses all that has come; interim responses are passed over. `None` while the head is not
+    /// Parses the received bytes; interim responses are passed over. `None` while the head is not
     /// complete.
     pub(super) fn parse(bytes: &[u8], ended: bool) -> Result<Option<Self>, Malformed> {
         let mut reply = Self::default();

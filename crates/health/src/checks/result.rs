@@ -1,4 +1,4 @@
-//! What an exchange says: from bytes and errors to the status of a check. Pure, but for the memory that
+//! The status of a check, from the bytes and errors of its exchange. Pure, but for the memory that
 //! parsing borrows.
 
 use balance::{CheckResult, CheckStatus};
@@ -7,7 +7,7 @@ use settings::HttpCheck;
 use std::io;
 use wire::h1::{HeadKind, HeadParser, Limits};
 
-/// What is known of a response so far.
+/// The state of a response so far.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// Its head is not complete.
@@ -48,8 +48,8 @@ pub(super) fn broken(error: &io::Error) -> CheckResult {
     plain(CheckStatus::SocketError, &words(error))
 }
 
-/// Judges the response in `bytes`, of which more may come unless `ended`. Interim responses are
-/// passed over.
+/// The result of the response in `bytes`, of which more may come unless `ended`. Interim responses
+/// are passed over.
 pub(super) fn http(check: &HttpCheck, bytes: &[u8], ended: bool, head: &mut Head) -> Answer {
     let limits = Limits { head_bytes: u32::MAX, header_lines: u16::MAX, ..Limits::DEFAULT };
     let mut rest = bytes;

@@ -16,10 +16,10 @@ pub(super) fn slack(interval: u32, percent: u32) -> u64 {
     u64::from(interval) * u64::from(percent) / 100
 }
 
-/// When a check that is due at `due` had better run, given who is due before it and after it on the
-/// same thread: it goes to the one before, but by no more than `slack`, if that is the nearer one.
-/// So checks of a thread become batches within some intervals, each interval shortened by no more
-/// than the slack.
+/// When a check that is due at `due` runs, given the checks due before and after it on the same
+/// thread: it moves to the one before, but by no more than `slack`, if that is the nearer one. So
+/// checks of a thread become batches within some intervals, each interval shortened by no more than
+/// the slack.
 pub fn drawn(due: u64, before: u64, after: Option<u64>, slack: u64) -> u64 {
     let gap = due.saturating_sub(before);
     let nearer = gap <= slack || after.is_some_and(|after| gap < after.saturating_sub(due));
@@ -47,8 +47,8 @@ pub(super) fn limits_of(proxy: &Proxy, inter: u32) -> (u32, Option<u32>) {
 }
 
 /// Time for the connection, and for the answer after it: without `timeout check` the interval holds
-/// for both together. As measured with HAProxy, what is left of the first is not taken from the
-/// second: `timeout check` never has a check end before its connection would have had to stand.
+/// for both together. As measured with HAProxy, the rest of the first is not taken from the second:
+/// `timeout check` ends no check before the time for its connection is over.
 pub fn limits(inter: u32, connect: Option<u32>, check: Option<u32>) -> (u32, Option<u32>) {
     match check {
         None => (inter, None),

@@ -23,13 +23,13 @@ pub(super) struct Scene<'a> {
     pub(super) variables: &'a Variables,
     /// The head of the response, if there is one.
     pub(super) head: Option<&'a Head>,
-    /// What has been received; with a head, the body.
+    /// The received bytes; with a head, the body.
     pub(super) bytes: &'a [u8],
-    /// What stands behind the end of a body that is marked in it.
+    /// The bytes after the last chunk of a body.
     pub(super) trailers: Option<&'a [u8]>,
-    /// Our address of the connection.
+    /// The local address of the connection.
     pub(super) local: Option<SocketAddr>,
-    /// What the connection is encrypted with.
+    /// The TLS session of the connection.
     pub(super) session: Option<Ref<'a, tls::Conn>>,
     /// The name of the server, once it was asked for.
     pub(super) server_name: OnceCell<ServerName>,

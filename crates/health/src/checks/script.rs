@@ -38,7 +38,7 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record, script: Arc<Script
     turn.report(result);
 }
 
-/// The longest text that a check tells, in bytes.
+/// The longest text in a check's result, in bytes.
 const INFO: usize = 127;
 
 /// A script that runs.
@@ -47,22 +47,22 @@ struct Play<'a> {
     subject: Subject<'a>,
     script: &'a Script,
     line: Line,
-    /// Whether a request has been sent, so that what comes is a response.
+    /// Whether a request has been sent, so that the received bytes are a response.
     asked: bool,
     /// The last connection is encrypted.
     encrypted: bool,
-    /// HTTP/2, where that is what requests are sent in.
+    /// The HTTP/2 connection, if requests are sent over HTTP/2.
     talk: Option<Talk>,
     reply: Option<Reply>,
     variables: Variables,
-    /// What is worth telling in the end.
+    /// The text for the result.
     info: Option<Vec<u8>>,
     code: Option<u32>,
 }
 
 /// Why a step ends the check.
 enum Stop {
-    /// As it says.
+    /// The step has failed.
     Failed(Failure),
     /// It took too long; with the status for that.
     Late(CheckStatus),
@@ -115,7 +115,7 @@ impl<'a> Play<'a> {
             Kind::Tcp if script.acts() => b"(tcp-check)".to_vec(),
             _ => Vec::new(),
         });
-        // A connection is the more worth for being encrypted.
+        // An encrypted connection counts as a check of layer 6.
         let status = if self.encrypted && status == Status::L4Ok { Status::L6Ok } else { status };
         self.result(known(status), &info)
     }
@@ -161,15 +161,15 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// What is worth telling if this is the last step that does anything. What a protocol told
-    /// stays.
+    /// Sets the text for the result, if no later step replaces it. In scripts of the kind `Ready`,
+    /// `None` keeps the text that is there.
     pub(crate) fn tell(&mut self, info: Option<Vec<u8>>) {
         if info.is_some() || self.script.kind != Kind::Ready {
             self.info = info;
         }
     }
 
-    /// A connection or a question begins: what came before has been answered.
+    /// Drops the reply of the step before: a connection or a request begins.
     fn begin_step(&mut self) {
         self.code = None;
         self.reply = None;
@@ -223,7 +223,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// What a connection is encrypted with: as its step says, or the server's line.
+    /// The TLS settings of a connection: those of its step, or of the server's line.
     fn encryption(&self, connect: &Connect) -> Option<Encryption> {
         let settings = &self.subject.server.settings;
         if !connect.ssl {
@@ -240,7 +240,7 @@ impl<'a> Play<'a> {
         })
     }
 
-    /// Encrypts what is said from now on.
+    /// Runs the TLS handshake of the connection.
     async fn encrypt(&mut self, encryption: &Encryption) -> Result<(), Stop> {
         self.encrypted = true;
         let asked = matches!(encryption.name, ServerName::Fixed(_));
@@ -302,7 +302,7 @@ impl<'a> Play<'a> {
         self.put(&frames).await
     }
 
-    /// Has the machine take what has come, and says what it has to say to that.
+    /// Hands received bytes to the HTTP/2 machine, and sends its output.
     async fn hear(&mut self) -> Result<(), Stop> {
         let Some(talk) = self.talk.as_mut().filter(|_| self.asked) else { return Ok(()) };
         talk.hear(self.line.received(), self.line.has_ended());
@@ -315,7 +315,7 @@ impl<'a> Play<'a> {
         match self.line.send(bytes).await {
             Ok(()) => Ok(()),
             Err(Trouble::Late) => Err(Stop::Late(CheckStatus::L7Timeout)),
-            // The server may have answered before it closed; if not, reading tells the same.
+            // The server may have answered before it closed; if not, reading reports the error.
             Err(Trouble::Broken(_)) => Ok(()),
         }
     }
@@ -341,7 +341,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Judges what has come; `None` if more is needed, otherwise what is worth telling.
+    /// Evaluates the received bytes; `None` if more are needed, otherwise the text for the result.
     fn judge(&mut self, expect: &Expect, number: usize) -> Result<Option<Option<Vec<u8>>>, Stop> {
         let mut ended = self.line.has_ended();
         if self.asked {
@@ -423,7 +423,7 @@ impl<'a> Play<'a> {
     }
 
     fn result(&self, status: CheckStatus, info: &[u8]) -> CheckResult {
-        // What follows a NUL was never meant to be read.
+        // The text ends at a NUL.
         let info = info.split(|byte| *byte == 0).next().unwrap_or_default();
         let info = &info[..info.len().min(INFO)];
         let info = String::from_utf8_lossy(info).into_owned();

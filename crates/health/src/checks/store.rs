@@ -36,7 +36,7 @@ impl Store {
             return record.due;
         }
         let after = self.0.range(behind..).next().map(|it| it.due);
-        // Round the circle: who is next now comes again an interval later.
+        // Round the circle: the check that is next now comes again an interval later.
         let again = || self.0.first().map(|it| it.due + u64::from(record.interval));
         rule::drawn(record.due, before, after.or_else(again), slack)
     }
@@ -58,8 +58,8 @@ impl Store {
         }
     }
 
-    /// Fills `batch` with what is due, and with what may run along with it, up to `slack` percent
-    /// of its interval early; nothing is taken if nothing is due.
+    /// Fills `batch` with the checks that are due, and with those that may run along with them, up
+    /// to `slack` percent of its interval early; nothing is taken if nothing is due.
     pub fn take_batch(&mut self, now: u64, slack: u32, batch: &mut Vec<Record>) {
         if self.next().is_none_or(|due| due > now) {
             return;

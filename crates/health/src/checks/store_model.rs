@@ -25,7 +25,7 @@ fn moves(rule: Rule, seed: u64) -> (u32, usize) {
     let mut moves = [0; 200];
     // A bounce without end would be one as well.
     for _ in 0..1_000 {
-        // What each thread shows is as old as the round: several may choose the same one.
+        // The load that each thread shows is as old as the round: several may choose the same one.
         let shown: Vec<u32> = threads.iter().map(|thread| thread.running).collect();
         let mut sent = Vec::new();
         for (here, thread) in threads.iter_mut().enumerate() {

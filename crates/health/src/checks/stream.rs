@@ -7,21 +7,21 @@ use mux::{BodyKind, HeadStep, Side};
 use std::io::IoSlice;
 use wire::h1::{HeadKind, HeadParser, Limits};
 
-/// What a check says and hears on a connection.
+/// The HTTP/2 connection of a check.
 #[derive(Debug)]
 pub(super) struct Talk {
     machine: H2Conn,
     scheme: &'static [u8],
     /// The stream of the request at hand.
     key: Option<Key>,
-    /// What has come and was not understood yet.
+    /// Bytes received and not yet parsed.
     input: Vec<u8>,
     /// The rest of the request's body.
     body: Vec<u8>,
     reply: Reply,
     /// The head of the reply has come.
     answered: bool,
-    /// Nothing more will come of it.
+    /// The connection is of no more use.
     over: bool,
 }
 
@@ -40,7 +40,7 @@ impl Talk {
         }
     }
 
-    /// Begins with a request, which is given as HTTP/1 says it.
+    /// Begins a request, given in the format of HTTP/1.
     pub(super) fn ask(&mut self, request: &[u8]) {
         let mut head = Head::default();
         let limits = Limits { head_bytes: u32::MAX, header_lines: u16::MAX, ..Limits::DEFAULT };
@@ -63,7 +63,7 @@ impl Talk {
         self.go_on();
     }
 
-    /// Takes what has come; `ended` if nothing will come after it.
+    /// Takes received bytes; `ended` if these are the last.
     pub(super) fn hear(&mut self, bytes: &[u8], ended: bool) {
         self.input.extend_from_slice(bytes);
         match self.machine.handle_input(&self.input, 0) {
@@ -74,7 +74,7 @@ impl Talk {
         self.go_on();
     }
 
-    /// What is to be sent now.
+    /// Takes the bytes to send now.
     pub(super) fn take_output(&mut self) -> Vec<u8> {
         let bytes = self.machine.output().to_vec();
         self.machine.advance_output(bytes.len());
@@ -93,7 +93,7 @@ impl Talk {
         }
     }
 
-    /// Sends of the body what there is room for, and reads what there is.
+    /// Sends as much of the body as there is room for, and reads the reply so far.
     fn go_on(&mut self) {
         let Some(key) = self.key else { return };
         while !self.body.is_empty() {

@@ -6,7 +6,7 @@ pub(crate) use engine::state::session::lookup::Ask;
 use engine::state::session::transaction::Transaction;
 use std::sync::{Arc, Mutex};
 
-/// Waits until what was asked for is known. A keeper always answers: names are given up in the end.
+/// Waits for the result of the look-up. A keeper always answers: names are given up in the end.
 pub async fn run(tx: &mut Transaction) {
     let Some(wanted) = tx.notes.lookups.asked.take() else { return };
     let thread = tx.worker.thread.clone();

@@ -14,10 +14,10 @@ use std::rc::Rc;
 /// How long a stream may rest between two questions, in milliseconds.
 const REST_MS: u32 = 5_000;
 
-/// Datagrams taken before others have their turn.
+/// Datagrams taken before other tasks run.
 const BUDGET: usize = 64;
 
-/// What came over streams: the place of the name server, the number of the question, the answer if
+/// Results from streams: the place of the name server, the number of the question, the answer if
 /// there is one.
 pub(super) type Inbox = Rc<RefCell<Vec<(usize, u16, Option<Vec<u8>>)>>>;
 
@@ -34,10 +34,10 @@ struct Streams {
     worker: Rc<Worker>,
     address: Address,
     settings: settings::Streams,
-    /// Those that rest, and until when.
+    /// Idle streams, and the ends of their rests.
     resting: RefCell<Vec<(Line, Tick)>>,
     running: Cell<u32>,
-    /// Who waits for another one to be done (`maxconn`).
+    /// Tasks that wait for a stream (`maxconn`).
     waiting: RefCell<VecDeque<TaskId>>,
 }
 
@@ -93,7 +93,7 @@ impl NameServer {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => {
-                    // Nobody listens there, for now.
+                    // No name server listens there, for now.
                     count(&counters.send_error);
                     self.socket = None;
                 }
@@ -115,7 +115,7 @@ impl NameServer {
         self.worker.thread.scheduler().spawn(Class::Normal, run);
     }
 
-    /// Ends streams that have rested long enough; when the next one will have.
+    /// Closes streams that have rested long enough; returns when the next rest ends.
     pub(super) fn tidy(&self) -> Option<Tick> {
         let (mut resting, now) = (self.streams.resting.borrow_mut(), self.worker.thread.tick());
         resting.retain(|(_, until)| !until.is_due(now));
@@ -123,7 +123,7 @@ impl NameServer {
     }
 }
 
-/// The right to one stream, which goes to the next in line afterwards.
+/// The right to one stream, which wakes the next waiting task when dropped.
 struct Turn<'a>(&'a Streams);
 
 impl Drop for Turn<'_> {
@@ -142,7 +142,7 @@ impl Streams {
         let _turn = self.turn(until).await?;
         while let Some(line) = self.rested() {
             match self.converse(line, question, until).await {
-                // The server has closed it meanwhile: another one.
+                // The server has closed the stream meanwhile: try another one.
                 Err(Trouble::Broken(_)) => {}
                 done => return done,
             }

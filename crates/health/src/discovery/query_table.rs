@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Names that only requests have asked for: beyond so many, further ones are not resolved.
 const MAX_NAMES: usize = 10_000;
 
-/// A name, and who lives by it.
+/// A name, with the servers that use it and the requests that wait for it.
 pub(super) struct Search {
     pub(super) resolution: Resolution,
     pub(super) guests: Vec<Guest>,
@@ -19,12 +19,12 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Whether anybody lives by it or waits for it.
+    /// Whether a server uses the name or a request waits for it.
     pub(super) fn is_wanted(&self) -> bool {
         !self.guests.is_empty() || !self.asks.is_empty()
     }
 
-    /// When it needs attention. One that nobody lives by only waits to be forgotten.
+    /// When the name needs attention. An unused name only waits to be dropped.
     fn wake_at(&self, settings: &Settings) -> u64 {
         match self.is_wanted() {
             true => self.resolution.due(),
@@ -33,14 +33,14 @@ impl Search {
     }
 }
 
-/// All of them. Each has a place for as long as it is there.
+/// All names of a section. Each has a fixed place.
 pub(super) struct Searches {
     settings: Settings,
     all: Vec<Option<Search>>,
     free: Vec<usize>,
     names: HashMap<Box<str>, Vec<(RecordType, usize)>>,
     questions: HashMap<u16, usize>,
-    /// The services that servers stand for, and the hosts that they are found by.
+    /// The services of servers, and the hosts that give them addresses.
     services: HashMap<Guest, usize>,
     hosts: HashMap<Guest, usize>,
     due: BTreeSet<(u64, usize)>,
@@ -90,12 +90,12 @@ impl Searches {
         known.or_else(|| room.then(|| self.open(name, kind, now)))
     }
 
-    /// Makes a server live by a name, which is asked for at once unless it does already.
+    /// Has a server use a name, which is asked for at once unless the server uses it already.
     pub(super) fn take_in(&mut self, guest: Guest, name: &str, kind: RecordType, now: u64) {
         let place = self.open(name, kind, now);
         let stands = if kind == RecordType::Service { &mut self.services } else { &mut self.hosts };
         let before = stands.insert(guest, place);
-        // A service tells again and again which hosts its servers are.
+        // The records of a service name the hosts of its servers again and again.
         if before == Some(place) {
             return;
         }
@@ -108,14 +108,14 @@ impl Searches {
         });
     }
 
-    /// The server is not found by the name of a host any more; it may still stand for a service.
+    /// Ends the use of a host name by a server, which may still belong to a service.
     pub(super) fn let_go(&mut self, guest: Guest) {
         if let Some(place) = self.hosts.remove(&guest) {
             self.change(place, |search| search.guests.retain(|it| *it != guest));
         }
     }
 
-    /// Asks at once for the names that a server lives by.
+    /// Asks at once for the names that a server uses.
     pub(super) fn hurry(&mut self, guest: Guest, now: u64) {
         let places = [self.services.get(&guest), self.hosts.get(&guest)].map(|it| it.copied());
         for place in places.into_iter().flatten() {
@@ -123,7 +123,8 @@ impl Searches {
         }
     }
 
-    /// The only way to change one: the question and the time by which it is found change with it.
+    /// Changes a name, and the indexes by its question and its time with it. All changes go through
+    /// here.
     pub(super) fn change<T>(&mut self, place: usize, work: impl FnOnce(&mut Search) -> T) -> T {
         let search = self.all[place].as_mut().expect("a place is given to who holds a search");
         let before = (search.resolution.asking(), search.wake_at(&self.settings));
@@ -140,26 +141,26 @@ impl Searches {
         done
     }
 
-    /// The one whose question under way has this number.
+    /// The name whose question under way has this number.
     pub(super) fn by_question(&self, id: u16) -> Option<usize> {
         self.questions.get(&id).copied()
     }
 
     /// A number for a question, from this one on. There are no more than 65,536: where all are
-    /// under way, the one that had it before is not answered any more, and asks again.
+    /// under way, the name that had this number loses its answer, and asks again.
     pub(super) fn number(&self, first: u16) -> u16 {
         let mut numbers = (0..=u16::MAX).map(|step| first.wrapping_add(step));
         numbers.find(|id| !self.questions.contains_key(id)).unwrap_or(first)
     }
 
-    /// A question is not under way any more; its number may be another's already.
+    /// Frees the number of a question, unless it is another question's already.
     fn let_number_go(&mut self, id: Option<u16>, place: usize) {
         if let Some(id) = id.filter(|id| self.questions.get(id) == Some(&place)) {
             self.questions.remove(&id);
         }
     }
 
-    /// Those that need attention, the longest due first.
+    /// Names that need attention, the longest due first.
     pub(super) fn due(&self, now: u64) -> Vec<usize> {
         self.due.range(..=(now, usize::MAX)).map(|(_, place)| *place).collect()
     }
@@ -169,7 +170,8 @@ impl Searches {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Drops names that nobody lives by and nobody waits for, once memory is no use any more.
+    /// Drops names that no server uses and no request waits for, once their answers are out of
+    /// date.
     pub(super) fn forget(&mut self, now: u64) {
         for place in self.due(now) {
             if !self[place].is_wanted() {

@@ -1,5 +1,5 @@
-//! The task of a `resolvers` section: asks when names fall due, hears what name servers say, tells
-//! who waits.
+//! The task of a `resolvers` section: asks for names that are due, reads answers of name servers,
+//! answers waiting requests.
 
 use super::nameserver::{Inbox, NameServer};
 use crate::discovery::query_table::{Search, Searches};
@@ -83,7 +83,7 @@ impl Keeper {
         }
     }
 
-    /// Does what others have ordered.
+    /// Carries out the orders of other tasks.
     fn obey(&mut self) {
         for order in self.resolver().take_orders() {
             match order {
@@ -148,13 +148,14 @@ impl Keeper {
         self.resolver().counters.iter().for_each(|counters| count(&counters.timeout));
     }
 
-    /// What the next question needs: a number that nobody can guess, how many are asked, settings.
+    /// The next question's number, which is hard to guess, the number of name servers, and the
+    /// settings.
     fn question(&self) -> (u16, usize, dns::Settings) {
         let id = self.searches.number(self.worker.thread.kernel().seed() as u16);
         (id, self.nameservers.len(), self.settings())
     }
 
-    /// Hears what has come.
+    /// Reads the answers that have come.
     fn hear(&mut self, buffer: &mut [u8]) {
         let mut heard: Vec<(usize, Vec<u8>)> = Vec::new();
         for (place, nameserver) in self.nameservers.iter_mut().enumerate() {
@@ -227,7 +228,7 @@ impl Keeper {
         self.follow_up(place, event, Some(nameserver));
     }
 
-    /// Does what the machine of a name asks for.
+    /// Carries out an event of a name's machine.
     fn follow_up(&mut self, place: usize, event: Event, nameserver: Option<usize>) {
         match event {
             Event::Nothing => {}
@@ -272,7 +273,7 @@ impl Keeper {
         let mut moved = false;
         for room in &rooms {
             moved |= server_binding::settle(&self.worker, room, &choices, &mut taken, by);
-            // The first one hears it from the name server, the others from memory.
+            // The log of the first server names the name server, that of the others the cache.
             by = "DNS cache";
         }
         if let Some(nameserver) = nameserver.filter(|_| moved) {
@@ -280,7 +281,7 @@ impl Keeper {
         }
     }
 
-    /// Records of a service go to the servers of each backend that stand for it.
+    /// Assigns the records of a service to the servers of each backend that belong to it.
     fn share_out(&mut self, place: usize, guests: &[Guest]) {
         let records = self.searches[place].resolution.records();
         let services: Vec<SrvRecord> = records
@@ -321,7 +322,7 @@ impl Keeper {
         }
     }
 
-    /// When something is to be done: for a name, or about streams that have rested.
+    /// The next wake-up: for a name, or for a stream that has rested.
     fn deadline(&self) -> Option<Tick> {
         let ahead = self
             .searches

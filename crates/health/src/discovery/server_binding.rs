@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-/// A server that lives by a name.
+/// A server that gets its address from a name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Guest {
     pub(super) backend: usize,
@@ -59,7 +59,7 @@ impl Room {
     }
 }
 
-/// The addresses that the servers of each backend have which live by one name.
+/// The addresses of the servers that use one name, by backend.
 #[derive(Default)]
 pub(super) struct Taken(HashMap<(usize, IpAddr), usize>);
 
@@ -87,8 +87,8 @@ impl Taken {
     }
 }
 
-/// Gives a server the best of the addresses that its name has now; tells whether it moved.
-/// `taken` are those of all that live by the same name, and `by` says who told.
+/// Gives a server the best of the addresses that its name has now; tells whether it moved. `taken`
+/// are those of all servers that use the same name; `by` is the source of the answer, for the log.
 pub(super) fn settle(
     worker: &Worker,
     room: &Room,
@@ -189,7 +189,7 @@ pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&SrvRecord]) 
         let (guest, room) = &rooms[place];
         errands.push(Errand::Leave(*guest));
         if room.address().is_some() {
-            // What it had belongs to another record.
+            // The address so far belongs to another record.
             vacate(worker, room);
         }
         occupy(worker, room, service);
@@ -198,9 +198,9 @@ pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&SrvRecord]) 
     errands
 }
 
-/// A server that stands for a record gets the address that came along with it, or is to be found by
-/// the name of its host: also one that has stood for the record before, since its host may have
-/// been given up with the service, or told by a process before.
+/// A server with a record gets the address that came along with it, or else that of the record's
+/// host: also a server that has kept its record, since its host may have been dropped with the
+/// service, or restored from a previous process.
 fn settle_in(worker: &Worker, guest: Guest, room: &Room, service: &SrvRecord) -> Errand {
     match service.address {
         Some(address) => {
@@ -211,7 +211,7 @@ fn settle_in(worker: &Worker, guest: Guest, room: &Room, service: &SrvRecord) ->
     }
 }
 
-/// The record of a server is gone.
+/// Takes address and port from a server whose record is gone.
 fn vacate(worker: &Worker, room: &Room) {
     move_out(worker, room, "entry removed from SRV record");
     events::relocate(worker, &room.proxy, room.slot, |place| {
@@ -222,7 +222,7 @@ fn vacate(worker: &Worker, room: &Room) {
     });
 }
 
-/// A server stands for a record from now on.
+/// Gives a server a record: its host, port and weight.
 fn occupy(worker: &Worker, room: &Room, service: &SrvRecord) {
     events::relocate(worker, &room.proxy, room.slot, |place| {
         place.host = Some((&*service.target).into());

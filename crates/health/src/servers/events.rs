@@ -1,5 +1,5 @@
-//! Effects of a change of a server's state: queues are woken, idle
-//! connections dropped, operators told.
+//! Effects of a change of a server's state: waking queues, dropping idle connections, reports to
+//! operators.
 //!
 //! Checks call [`server_changed`]; commands call [`set_admin`], [`force_health`] and
 //! [`set_weight`], which change the server and then do the same. Levels and words are HAProxy's, as
@@ -151,7 +151,7 @@ pub fn force_health(worker: &Worker, backend: &Proxy, slot: usize, change: Chang
     }
 }
 
-/// `set server <s> agent`: as if its agent had said so, and tells what changed.
+/// `set server <s> agent`: has the effect of an answer of the agent, and reports the change.
 pub fn force_agent(worker: &Worker, backend: &Proxy, slot: usize, up: bool) {
     let Some(back) = &backend.back else { return };
     let change = back.balancer.force_agent(slot, up, worker.millis());
@@ -166,7 +166,7 @@ pub fn set_weight(worker: &Worker, backend: &Proxy, slot: usize, weight: u32) {
     }
     back.balancer.set_weight(slot, weight, worker.millis());
     let server = back.servers.get(slot);
-    // Whoever gives a weight may expect requests to come.
+    // An operator who sets a weight may expect requests to come.
     if let Some(text) = server.and_then(|it| notice::still_draining(backend.name(), &it.state)) {
         announce(worker, backend, log::level::NOTICE, &text);
     }
@@ -203,7 +203,7 @@ pub fn server_changed(
         }
     };
     announce(worker, backend, level, &text);
-    // As measured: nobody gets a mail about a server that only asks for no more.
+    // As measured, a server that only takes no new sessions causes no mail.
     if change != Change::Stopping {
         mail::tell(worker, backend, level, &text);
     }
@@ -242,8 +242,8 @@ fn came_up(worker: &Worker, backend: &Proxy, slot: usize) {
     }
 }
 
-/// The name of a server resolves: it serves if nothing else keeps it from that. `told` says whether
-/// a name server has answered for it, rather than told its address beside another answer.
+/// The name of a server resolves: it serves if nothing else keeps it from that. `told`: a name
+/// server has answered for this name, rather than sent its address along with another answer.
 pub fn resolves(worker: &Worker, backend: &Proxy, slot: usize, told: bool) {
     let Some(back) = &backend.back else { return };
     let Some(server) = back.servers.get(slot) else { return };
@@ -277,8 +277,8 @@ pub(crate) fn resolves_not(worker: &Worker, backend: &Proxy, slot: usize, why: &
     );
 }
 
-/// A server is somewhere else now, or checked elsewhere: what stood ready for its old place is
-/// dropped now, what is in use there when it has served. Tells whether anything changed.
+/// Changes the address of a server or of its checks: idle connections to the old address are
+/// dropped now, those in use after their requests. Tells whether anything changed.
 pub fn relocate(
     worker: &Worker,
     backend: &Proxy,
@@ -307,8 +307,8 @@ pub fn announce(worker: &Worker, backend: &Proxy, level: u8, text: &str) {
     log::complain(worker, "[WARNING]", text);
 }
 
-/// Tells operators that connections to a server cannot come from where they should: nobody else
-/// sees why it is not reached.
+/// Reports to operators that connections to a server cannot use their source address: no other log
+/// shows why the server is not reached.
 #[cold]
 pub fn has_no_source(worker: &Worker, backend: &Proxy) {
     let name = backend.name();
@@ -359,12 +359,12 @@ pub fn drop_idle(worker: &Worker, backend: &Proxy, slot: usize) {
 }
 
 /// Notices that a backend has lost its last server, or has one again. Other servers may take part
-/// now, such as backup servers: they have places for those who wait for any.
+/// now, such as backup servers: they have room for requests that wait for any server.
 fn review(worker: &Worker, backend: &Proxy, back: &Back) {
     back.let_all_in();
     let usable = back.balancer.usable();
     let down = usable.active == 0 && usable.backup == 0;
-    // The swap lets one of several threads tell it.
+    // The swap lets one of several threads report it.
     if back.availability.down.swap(down, Relaxed) == down {
         return;
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::SeqCst;
 /// How often a weight is looked at during one slow start.
 const STEPS: u64 = 20;
 
-/// Has the weight of a server grow, if it begins slowly and no task sees to that yet.
+/// Starts the task that raises the weight of a server in a slow start, unless there is one.
 pub(crate) fn begin(worker: &Worker, backend: &Proxy, slot: usize) {
     if let Some(worker) = worker.handle()
         && claims(&worker.shared, backend.index, slot)
@@ -28,7 +28,7 @@ pub(crate) fn resume_all(worker: &Worker) {
     }
 }
 
-/// Whether a server begins slowly and nobody has claimed it.
+/// Claims a server in a slow start, unless another task has claimed it.
 fn claims(shared: &Shared, backend: usize, slot: usize) -> bool {
     let back = shared.proxies.get(backend).and_then(|backend| backend.back.as_ref());
     let server = back.and_then(|back| back.servers.get(slot));

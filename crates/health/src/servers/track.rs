@@ -1,7 +1,7 @@
-//! Servers that follow another one (`track`): whatever becomes of it becomes of them.
+//! Servers that follow the state of another one (`track`).
 //!
-//! Those that began to follow last are told first, as HAProxy does. Chains end: the configuration
-//! has no loops, and a server that is added follows only one that was there from the start.
+//! The last followers change first, as in HAProxy. Chains end: the configuration has no loops, and
+//! a server that is added follows only one that was there from the start.
 
 use crate::servers::events;
 use crate::servers::events::Cause;
@@ -12,8 +12,8 @@ use engine::state::worker::Worker;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Makes the servers that are followed know their followers; who leads others before those,
-/// wherever they stand in the file, so that a state goes down a whole chain.
+/// Adds all followers to the servers that they track; leaders come before their followers, in any
+/// order of the file, so that a state goes down a whole chain.
 pub fn introduce_all(shared: &Shared) {
     let mut all = Vec::new();
     for proxy in &shared.proxies {
@@ -24,7 +24,7 @@ pub fn introduce_all(shared: &Shared) {
     all.into_iter().for_each(|(_, proxy, server)| introduce(shared, proxy, server));
 }
 
-/// How many servers stand above one in its chain.
+/// The number of servers above one in its chain.
 fn leaders(shared: &Shared, server: &Server) -> usize {
     let next = |server: &&Server| leader(shared, server).map(|(_, leader)| leader);
     std::iter::successors(next(&server), next).count()
