@@ -1,5 +1,5 @@
-//! The part of a PROXY protocol header that describes a client's TLS session (proxy-protocol.txt, section
-//! 2.2.6).
+//! The part of a PROXY protocol header that describes a client's TLS session (proxy-protocol.txt,
+//! section 2.2.6).
 
 use settings::{Announce, Values};
 use std::net::SocketAddr;

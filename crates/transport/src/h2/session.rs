@@ -1,4 +1,4 @@
-//! The state that the streams of an HTTP/2 connection share: its protocol machine and the task that drives it.
+//! The shared state of the streams of an HTTP/2 connection: its protocol machine and its task.
 
 use crate::socket::Transport;
 use mux::h2::{H2Conn, Key};

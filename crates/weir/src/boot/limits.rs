@@ -1,4 +1,4 @@
-//! PipeLimits of the process: threads, connections, descriptors. Never asks for more than is needed.
+//! Limits of the process: threads, connections, descriptors, pipes.
 
 use crate::cli::Options;
 use crate::complain;
