@@ -131,19 +131,19 @@ pub(crate) fn was_not_sent(tx: &mut Transaction) -> bool {
     if told > unsent.len() || !may_reconnect(tx) || failed_head(tx).is_empty() {
         return false;
     }
-    // Of several records, some may have left.
+    // Of several TLS records, some may have been sent.
     let clear = server.socket().bare().is_some();
     let whole = tx.request_body.is_empty() || tx.kept.is_some();
     whole || (clear && recover(tx, unsent.split_off(unsent.len() - told)))
 }
 
-/// Keeps a request again of which nothing has left: its payload is taken out of what was `told` and
-/// of what stands framed. `false`: it cannot be had back.
+/// Keeps a request of which no byte was sent: its payload is decoded from the unsent bytes `told`
+/// and those in the outbox. `false`: it cannot be recovered.
 fn recover(tx: &mut Transaction, mut told: Vec<u8>) -> bool {
     if !tx.space.up.unsent(&tx.client.input, &mut told) {
         return false;
     }
-    // It has been understood before, and rules may have made it longer.
+    // The head was parsed before, and rules may have made it longer.
     let (head_bytes, header_lines) = (u32::MAX, u16::MAX);
     let limits = Limits { head_bytes, header_lines, lenient: true, ..Limits::DEFAULT };
     let settings = h1::H1ConnSettings { limits, ..Default::default() };
@@ -169,36 +169,36 @@ fn recover(tx: &mut Transaction, mut told: Vec<u8>) -> bool {
     true
 }
 
-/// Whether a request that the server has not looked at can be sent again: it was refused, its
-/// stream is above those that a server that leaves has named, or it has not left us.
+/// Whether a request that the server has not processed can be sent again: its stream was refused,
+/// is above the last one of the server's GOAWAY, or was not sent at all.
 pub(crate) fn was_refused(tx: &Transaction) -> bool {
     let refused = tx.server.as_ref().is_some_and(|server| server.mux.is_refused());
     refused && is_whole(tx) && may_reconnect(tx) && !failed_head(tx).is_empty()
 }
 
-/// Whether all that was sent of the request's payload is here still.
+/// Whether the payload sent so far is still available.
 fn is_whole(tx: &Transaction) -> bool {
     tx.request_body == BodyKind::None || tx.kept.is_some()
 }
 
-/// Whether a request that a kept connection has failed may go out on a new one: it changes nothing
-/// at the server that may have seen it (RFC 9110 section 9.2.2), and retries are allowed.
+/// Whether a request whose idle connection failed may be sent on a new one: it is safe, since the
+/// server may have seen it (RFC 9110 section 9.2.2), and retries are allowed.
 fn is_harmless(tx: &Transaction, request: &Head) -> bool {
     is_whole(tx) && request.method_id().is_safe() && !tx.notes.no_retry && may_reconnect(tx)
 }
 
-/// Lays the head of a request by, before the workspace is given back, where the connection may fail
-/// it: the server may be about to close it for want of use, or refuse a stream. Moves it, and
+/// Saves the head of a request, before the workspace is given back, where the connection may fail:
+/// the server may be about to close an idle connection, or refuse a stream. Moves the head, and
 /// copies nothing.
 pub(crate) fn stash_head(tx: &mut Transaction) {
-    // It is not laid by twice.
+    // The head is saved once.
     let here = tx.kept.is_none() && !tx.stashed;
     let Some(server) = tx.server.as_ref().filter(|_| here) else { return };
     let (stream, reused) = (server.is_stream(), server.requests() > 1);
     let safe = tx.client.socket.is_stream() && tx.space.request.method_id().is_safe();
     let refusable = stream && tx.request_body == BodyKind::None;
     let loses = (stream || reused) && (safe || is_harmless(tx, &tx.space.request));
-    // It may not leave at all.
+    // The request may not be sent at all.
     let unseen = !stream || tx.request_body.is_empty();
     let loses = loses || (reused && unseen && may_reconnect(tx));
     if refusable || loses {
@@ -207,7 +207,7 @@ pub(crate) fn stash_head(tx: &mut Transaction) {
     }
 }
 
-/// The head of the request that a kept connection has failed; empty if it is not here any more.
+/// The head of the request whose connection failed; empty if it is not available any more.
 fn failed_head(tx: &Transaction) -> &Head {
     match (&tx.kept, tx.stashed) {
         (Some(kept), _) => &kept.head,
@@ -216,32 +216,32 @@ fn failed_head(tx: &Transaction) -> &Head {
     }
 }
 
-/// Whether the request that a kept connection has failed by its end is still here, and can go out
-/// again. A server that ends a stream alone has had something against it.
+/// Whether the request whose connection ended is still available, and can be sent again. A server
+/// that ends a stream alone has rejected the request.
 pub(crate) fn may_ask_anew(tx: &Transaction) -> bool {
     let (head, lost) = (failed_head(tx), |server: &ServerConn| server.mux.is_lost());
     !head.is_empty() && is_harmless(tx, head) && tx.server.as_deref().is_some_and(lost)
 }
 
-/// Whether a client may be left to repeat a request that a kept connection has failed. A stream
-/// that is refused is repeated whatever its method, so only if that does no harm (RFC 9113 8.7).
+/// Whether the client may repeat a request whose idle connection failed. A client repeats a refused
+/// stream whatever its method, so only a safe request is refused (RFC 9113 8.7).
 pub(crate) fn may_client_repeat(tx: &Transaction) -> bool {
     let head = failed_head(tx);
     !tx.client.socket.is_stream() || (!head.is_empty() && head.method_id().is_safe())
 }
 
-/// As [`again`], where a connection that was kept has failed the request, or is to be left.
+/// As [`again`], where the idle connection failed, or is to be avoided.
 pub(crate) fn elsewhere(tx: &mut Transaction) -> Failure {
     Failure { status: STALE, ..again(tx) }
 }
 
-/// As [`elsewhere`], on a connection that does not stand yet.
+/// As [`elsewhere`], on a new connection.
 pub(crate) fn anew(tx: &mut Transaction) -> Failure {
     tx.failed_at = Some(tx.worker.thread.nanos());
     elsewhere(tx)
 }
 
-/// Prepares the workspace for another try.
+/// Prepares the workspace for another attempt.
 pub(crate) fn again(tx: &mut Transaction) -> Failure {
     traffic_health::failed(tx, tx.notes.journal.connected);
     if matches!(tx.interim, Interim::Continue | Interim::Dropped) {
@@ -257,7 +257,7 @@ pub(crate) fn again(tx: &mut Transaction) -> Failure {
     Failure::new(AGAIN, Cause::ServerAbort, Phase::Headers)
 }
 
-/// Whether something that happens to a request is a reason to send it again, if it is kept.
+/// Whether this event is a reason to send a request again, if it is kept.
 pub(crate) fn wants(tx: &Transaction, event: RetryOn) -> bool {
     policy(tx).has(event) && may_again(tx) && !tx.notes.no_retry
 }

@@ -1,9 +1,9 @@
 //! `tcp-request content` and `tcp-response content`: rules that may wait for bytes.
 //!
-//! The rules are looked at from the first one on whenever something has arrived, until one decides,
-//! or until nothing can change any more: the delay is over, the buffer is full, or the peer has
-//! said all (manual section 4, `tcp-request inspect-delay`). In HTTP mode the head is there at the
-//! first look.
+//! The rules are evaluated from the first one on whenever bytes have arrived, until one decides, or
+//! until nothing can change any more: the delay is over, the buffer is full, or the peer has ended
+//! its stream (manual section 4, `tcp-request inspect-delay`). In HTTP mode the head is complete at
+//! the first evaluation.
 
 use crate::transaction::http_rules;
 use crate::transaction::retry;
@@ -175,9 +175,9 @@ pub(crate) fn whole_response(tx: &mut Transaction, proxy: &Proxy) -> Result<(), 
     Ok(())
 }
 
-/// Whether the rules close the server's connection without having seen what it says, as measured:
-/// a `close` that no condition holds back leaves no response. Only looks at what ends the rules:
-/// the others run once, with the response.
+/// Whether the rules close the server's connection before its response is seen, as in HAProxy: a
+/// `close` without a failing condition leaves no response. Only rules that end the set are
+/// evaluated: the others run once, with the response.
 fn closes_before(tx: &mut Transaction, proxy: &Proxy) -> bool {
     let response = std::mem::take(&mut tx.space.response);
     tx.notes.partial = proxy.settings.timeouts.response_inspection.is_some();

@@ -1,4 +1,4 @@
-//! Waits for the end of a client's TLS handshake, where a request came before it.
+//! Waits for the end of a client's TLS handshake, where a request arrived before it.
 
 use engine::io::tls_handshake::{Trouble, awaits_end, run};
 use engine::state::session::client::Client;
@@ -7,7 +7,7 @@ use reactor::Tick;
 use transport::channel::Link;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
-/// Waits for the end of the handshake of a client whose first bytes turn out to begin streams (see
+/// Waits for the end of the handshake of a client whose first bytes begin HTTP/2 (see
 /// [`awaits_end`]). `false`: it has failed.
 pub(crate) async fn end_of(client: &Client) -> bool {
     let Link::Socket(transport) = &client.socket else { return true };
@@ -17,11 +17,11 @@ pub(crate) async fn end_of(client: &Client) -> bool {
     run(transport, deadline(client), &mut || Ok(())).await.is_ok()
 }
 
-/// Waits for the end of the client's handshake, where the request has come before it
-/// (`http-request wait-for-handshake`).
+/// Waits for the end of the client's handshake, where the request arrived before it (`http-request
+/// wait-for-handshake`).
 ///
 /// # Errors
-/// It has failed, or takes longer than a request may.
+/// The handshake failed, or did not end before the deadline of a request.
 pub(crate) async fn end(tx: &mut Transaction) -> Result<(), Failure> {
     let Link::Socket(transport) = &tx.client.socket else { return Ok(()) };
     if !transport.session().is_some_and(|session| session.is_early()) {

@@ -291,8 +291,8 @@ fn disguise(disguise: &Disguise, facts: &dyn Facts) -> Option<SocketAddr> {
     }
 }
 
-/// The server's address with what it takes from the client's destination; `None` if that is
-/// nothing.
+/// The server's address with the parts that follow the client's destination; `None` if no part
+/// does.
 fn follow(follows: Follows, own: SocketAddr, client: Option<SocketAddr>) -> Option<SocketAddr> {
     if follows == Follows::default() {
         return None;

@@ -1,7 +1,7 @@
 //! Connections to servers that speak HTTP/2: one task and many requests each.
 //!
-//! A thread's trunks stay with it. Who may use one is what `http-reuse` says (manual section 4.2):
-//! while a stream is under way and the policy is `safe`, those of the same client alone.
+//! A thread's trunks stay with it. `http-reuse` decides which requests may use one (manual section
+//! 4.2): while a stream is under way and the policy is `safe`, those of the same client alone.
 
 use buf::Buf;
 use engine::io::h2_pump::{Pump, Turn};
@@ -14,7 +14,7 @@ use std::rc::Rc;
 use transport::channel::Link;
 use transport::socket::Transport;
 
-/// Takes a connection that stands into service: others may use it, and a task drives it.
+/// Puts an established connection into service: other requests may use it, and a task drives it.
 pub(crate) fn serve(worker: &Rc<Worker>, trunk: &Rc<Trunk>, link: Link) {
     // It is set here alone, once.
     let _ = trunk.link.set(link);

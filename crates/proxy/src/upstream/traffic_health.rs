@@ -1,5 +1,5 @@
-//! Observations of servers by traffic: how long they take (`balance peak-ewma`), and whether they are
-//! well (`observe`).
+//! Observations of servers by traffic: their response times (`balance peak-ewma`), and their health
+//! (`observe`).
 
 use balance::{Balancer, Sign};
 use engine::state::backend::reservation::Claim;
@@ -10,12 +10,12 @@ use health::checks;
 /// fast must not seem the fastest.
 const FAILURE_NS: u64 = 1_000_000_000;
 
-/// The server has answered what was sent to it at `since`, in the thread's nanoseconds.
+/// Notes a server's answer to bytes sent at `since`, in the thread's nanoseconds.
 pub(crate) fn answered(tx: &Transaction, since: u64) {
     took(tx, since, 0);
 }
 
-/// The server has failed what began at `since`.
+/// Notes a server's failure of an attempt that began at `since`.
 pub(crate) fn failed(tx: &Transaction, since: u64) {
     took(tx, since, FAILURE_NS);
 }
@@ -32,7 +32,7 @@ fn balancer(tx: &Transaction) -> Option<(&Balancer, &Claim)> {
     Some((&tx.backend.as_ref()?.back.as_ref()?.balancer, tx.claim.as_ref()?))
 }
 
-/// The server has shown something of its health.
+/// Notes a sign of the server's health.
 #[inline]
 pub(crate) fn sign(tx: &Transaction, sign: Sign) {
     if tx.claim.as_ref().is_some_and(|claim| claim.server().state.is_observed()) {

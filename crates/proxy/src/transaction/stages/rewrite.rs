@@ -70,7 +70,7 @@ fn restrict(tx: &mut Transaction, proxy: &ProxyRef, policy: HeaderNames) -> Resu
 }
 
 /// Builds the unique id once the frontend's rules have run, unless they have asked for it: rules of
-/// the backend, and whoever asks later, see the same.
+/// the backend, and later users, see the same id.
 #[inline]
 pub(crate) fn name(tx: &mut Transaction) {
     if tx.client.proxy.settings.unique_id.is_some() {

@@ -7,8 +7,8 @@ use htx::{Method, Version};
 use settings::Mode;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
-/// The answer in place of the claimed server's, if it is one that clients are sent to: to GET and
-/// HEAD; other requests it serves. The answer stands in the workspace then.
+/// The redirect in place of the claimed server's answer, if the server has `redir`: for GET and
+/// HEAD; it serves other requests itself. The answer is in the workspace then.
 pub(crate) fn instead_of(tx: &mut Transaction) -> Option<Failure> {
     let prefix = tx.claim.as_ref()?.server().settings.redirect.clone()?;
     let asks = matches!(tx.space.request.method_id(), Method::Get | Method::Head);

@@ -71,8 +71,8 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// A direction that begins with what has been received already; `sent` bytes before it have
-    /// been passed on.
+    /// A direction that begins with bytes received before; `sent` bytes before them have been
+    /// forwarded.
     pub(super) fn new(
         buffer: Buf,
         sent: u64,

@@ -11,8 +11,8 @@ fn listen(servers: Vec<Server>) -> (Proxy, SocketAddr) {
     testing::listen("px", Mode::Tcp, servers)
 }
 
-/// Runs a client against a listener with these servers and limits; gives what it received, and the
-/// log line from the server's name on, without times.
+/// Runs a client against a listener with these servers and limits; returns the bytes that it
+/// received, and the log line from the server's name on, without times.
 fn session(
     servers: Vec<Server>,
     change: impl FnOnce(&mut Proxy),
