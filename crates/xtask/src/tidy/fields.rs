@@ -1,5 +1,5 @@
-//! What the configuration says must act: each field of its model is read by whoever builds the running
-//! program, or by the checks of the configuration itself. Goes by names, not by types.
+//! Each field of the configuration's model takes effect: code that builds the running program, or a
+//! check of the configuration, reads it. The rule compares names, not types.
 
 use std::collections::BTreeSet;
 
