@@ -1,5 +1,5 @@
-//! Whatever clients and servers speak, clear or encrypted, requests and answers mean the same: one
-//! table of behaviours for every pairing.
+//! Requests and answers mean the same over every protocol of clients and servers, clear or
+//! encrypted: one table of behaviours for every pairing.
 //!
 //! A frontend passes everything to another one of the same program, over what the pairing says;
 //! that one has a scripted origin of HTTP/1 behind it.
