@@ -8,10 +8,10 @@ use wire::proxy_protocol;
 use wire::proxy_protocol::ProxyHeader;
 use wire::proxy_protocol::ProxyTls;
 
-/// The values, as far as they are asked for.
+/// TLS facts for the requested TLVs.
 #[derive(Debug)]
 pub struct Told {
-    /// A certificate was shown: on this connection, in this session.
+    /// Whether the client sent a certificate: on this connection, in this session.
     certificate: (bool, bool),
     verify: u32,
     version: &'static str,
@@ -40,7 +40,7 @@ impl Told {
         }
     }
 
-    /// The same as it is written.
+    /// The facts as the TLV of the header.
     pub(crate) fn tls(&self) -> ProxyTls<'_> {
         ProxyTls {
             encrypted: true,

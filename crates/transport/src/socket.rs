@@ -1,4 +1,4 @@
-//! A connection as bytes travel on it: in the clear, or through TLS.
+//! A connection that carries bytes in the clear or through TLS.
 //!
 //! Readers and writers use both alike. A clear connection costs one pointer test more than the
 //! socket itself; the TLS state is in a separate allocation.
@@ -52,7 +52,7 @@ impl Transport {
         self.secure.as_ref().map(|secure| secure.session.borrow())
     }
 
-    /// Keeps something for as long as there is the session, if there is one.
+    /// Keeps a value for as long as the session lives, if there is one.
     pub fn keep(&self, token: Box<dyn Any + Send>) {
         if let Some(secure) = &self.secure {
             secure.session.borrow_mut().keep(token);
@@ -73,11 +73,11 @@ impl Transport {
         }
     }
 
-    /// Looks whether a client has closed before it was answered, which is noticed before the answer
-    /// is computed: that takes a hundred times as long.
+    /// Checks whether a client closed before the server's handshake response, which costs a hundred
+    /// times as much to compute.
     ///
     /// # Errors
-    /// It has.
+    /// The client has closed.
     pub fn find_client(&self) -> Result<(), HandshakeError> {
         let Some(secure) = &self.secure else { return Ok(()) };
         let mut session = secure.session.borrow_mut();
@@ -87,10 +87,10 @@ impl Transport {
         }
     }
 
-    /// Says something before the handshake, which has to be allowed.
+    /// Sends early data before the handshake, which must be allowed.
     ///
     /// # Errors
-    /// It could not be encrypted.
+    /// The data could not be encrypted.
     pub fn say_early(&self, words: &[u8]) -> Result<(), HandshakeError> {
         let Some(secure) = &self.secure else { return Err(HandshakeError::new(Reason::Broken)) };
         let mut session = secure.session.borrow_mut();
@@ -121,13 +121,13 @@ impl Transport {
         self.socket.wake_task_on_input(owner);
     }
 
-    /// Lets go of the connection; see [`Socket::let_go`]. Its session comes along.
+    /// Releases the connection with its session; see [`Socket::let_go`].
     pub fn let_go(&mut self) -> (Handle, Option<Conn>) {
         let session = self.secure.take().map(|secure| secure.session.into_inner());
         (self.socket.release(), session)
     }
 
-    /// Reads what is there; 0 at the end.
+    /// Reads the available bytes; 0 at the end.
     ///
     /// # Errors
     /// As [`Socket::recv`]; `InvalidData` where the peer breaks the protocol of a session.
@@ -142,10 +142,10 @@ impl Transport {
         }
     }
 
-    /// Writes what fits. `more`: the next write follows at once.
+    /// Writes the bytes that fit. `more`: the next write follows at once.
     ///
     /// # Errors
-    /// As [`Socket::send`]. After `WouldBlock` the same bytes have to be offered again.
+    /// As [`Socket::send`]. After `WouldBlock` the caller has to offer the same bytes again.
     #[inline]
     pub fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         match &self.secure {
@@ -169,7 +169,7 @@ impl Transport {
         if self.secure.is_some() { look(&[]) } else { self.socket.with_lost_bytes(look) }
     }
 
-    /// Asks to be woken when reading becomes possible.
+    /// Wakes the owner when reading becomes possible.
     #[inline]
     pub fn want_read(&self) {
         self.socket.want_read();
@@ -182,7 +182,7 @@ impl Transport {
         }
     }
 
-    /// Asks to be woken when writing becomes possible.
+    /// Wakes the owner when writing becomes possible.
     #[inline]
     pub fn want_write(&self) {
         self.socket.want_write();
@@ -193,7 +193,7 @@ impl Transport {
         self.socket.want_close();
     }
 
-    /// Asks not to be woken any more.
+    /// Wakes the owner for no event any more.
     #[inline]
     pub fn want_nothing(&self) {
         self.socket.want_nothing();
@@ -217,25 +217,27 @@ impl Transport {
         self.is_readable() && self.secure.as_ref().is_none_or(|secure| self.has_said(secure))
     }
 
-    /// Sessions have things to say of their own, such as tickets: these do not count.
+    /// Whether the session has received payload or its end; records such as tickets do not count.
     #[cold]
     fn has_said(&self, secure: &Secure) -> bool {
         let mut session = secure.session.borrow_mut();
         !session.is_quiet(&mut Carrier(&self.socket), &secure.scratch)
     }
 
-    /// Whether it is open and has nothing to read, as the system knows at this moment.
+    /// Whether the connection is open and has nothing to read, by a query of the system at this
+    /// moment.
     pub(crate) fn is_quiet(&self) -> bool {
         !self.is_spoilt() && self.socket.is_quiet()
     }
 
-    /// Whether the peer has closed its side, or the way is broken, as far as reported.
+    /// Whether the peer has closed its side, or the connection is broken, as far as reported.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.socket.is_closed()
     }
 
-    /// Sends bytes, at least one, with copies of descriptors. They belong to bytes in the clear.
+    /// Sends bytes, at least one, with copies of descriptors. Only clear connections carry
+    /// descriptors.
     ///
     /// # Errors
     /// As [`Socket::hand_over`]; `Unsupported` where there is a session.
@@ -246,7 +248,7 @@ impl Transport {
         }
     }
 
-    /// Tells the peer that nothing more will be written.
+    /// Closes the write side, which the peer sees as the end.
     ///
     /// # Errors
     /// As [`Socket::shutdown_write`].
@@ -255,7 +257,7 @@ impl Transport {
         self.socket.shutdown_write()
     }
 
-    /// Makes the coming drop a reset.
+    /// Makes the drop send a reset.
     pub fn reset_on_close(&self) {
         self.keep_silent();
         self.socket.reset_on_close();
@@ -284,7 +286,7 @@ impl Transport {
 }
 
 impl Secure {
-    /// Gives back what would be kept for records that never leave.
+    /// Frees the memory of records that will not be sent.
     fn clear(&mut self) {
         self.session.get_mut().release(&self.scratch);
     }
@@ -312,7 +314,7 @@ impl Wire for Carrier<'_> {
     }
 }
 
-/// Whether a read or write only has to be repeated, now or once the poller reports the socket.
+/// Whether a read or write has to be repeated, at once or when the poller reports the socket.
 pub fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

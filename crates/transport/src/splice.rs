@@ -1,8 +1,8 @@
-//! Payload that goes through pipes of the system instead of buffers (`option splice-auto` and its
+//! Payload that moves through system pipes instead of buffers (`option splice-auto` and its
 //! family).
 //!
-//! Pipes are few (`maxpipes`) and kept by the thread that opened them: a direction takes one when
-//! it has something to move, and gives it back when it has moved all. Without one bytes are copied.
+//! Pipes are few (`maxpipes`) and kept by the thread that opened them: a direction takes a pipe
+//! when it has bytes to move, and returns it when all are moved. Without a pipe, bytes are copied.
 
 use reactor::{Pipe, Socket, Thread};
 use settings::splice::PipeLimits;
@@ -15,20 +15,20 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// Free pipes that a thread keeps.
 const KEEP: usize = 64;
 
-/// When the payload of a direction goes through a pipe.
+/// Condition for splicing in a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Splicing {
     /// No splicing.
     #[default]
     Never,
-    /// Once the source has filled a buffer: then there is so much that moving pages is cheaper than
+    /// Once the source has filled a buffer: with that much payload, moving pages is cheaper than
     /// copying bytes.
     Bulk,
-    /// Whenever there is more than a buffer holds.
+    /// Whenever the payload is larger than a buffer.
     Always,
 }
 
-/// Whether a socket is of a kind that no pipe can be filled from.
+/// Whether a socket is of a kind that cannot fill a pipe.
 pub fn is_unable(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }
@@ -42,7 +42,7 @@ pub struct Pipes {
 }
 
 impl Pipes {
-    /// Those in use and those that are free.
+    /// Pipes in use and free pipes.
     pub fn counts(&self) -> (u32, u32) {
         let used = self.used.load(Relaxed);
         (used, self.open.load(Relaxed).saturating_sub(used))
@@ -70,7 +70,7 @@ impl PipePool {
         Rc::new(Self { thread, limits, free: RefCell::default(), process })
     }
 
-    /// A new pipe, unless the process has as many as it may.
+    /// A new pipe, unless the process has reached its limit.
     fn open(&self) -> Option<Pipe> {
         let count = |now: u32| (now < self.limits.pipes).then_some(now + 1);
         self.process.open.fetch_update(Relaxed, Relaxed, count).ok()?;
@@ -91,7 +91,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Takes a pipe, if there is one to be had.
+    /// Takes a pipe, if one is available.
     pub fn take(pool: &Rc<PipePool>) -> Option<Self> {
         let free = pool.free.borrow_mut().pop();
         let pipe = match free {
@@ -106,18 +106,18 @@ impl Lane {
         self.pipe.as_mut().expect("only its drop takes the pipe")
     }
 
-    /// Whether it holds something.
+    /// Whether the pipe holds bytes.
     pub fn holds_data(&self) -> bool {
         self.pipe.as_ref().is_some_and(|pipe| pipe.held() > 0)
     }
 
-    /// Takes up to `limit` bytes in; 0 at the end of the stream. It must be empty.
+    /// Reads up to `limit` bytes into the empty pipe; 0 at the end of the stream.
     pub fn fill(&mut self, from: &Socket, limit: u64) -> io::Result<usize> {
         self.pipe().fill(from, limit)
     }
 
-    /// Lets go what the destination takes; how many bytes that is, and `WouldBlock` or another
-    /// error if it is not all.
+    /// Moves the bytes that the destination takes; returns their number, and `WouldBlock` or
+    /// another error if bytes are left.
     pub fn drain(&mut self, to: &Socket) -> (usize, io::Result<()>) {
         let mut sent = 0;
         while self.holds_data() {

@@ -35,7 +35,7 @@ const KEEP: usize = 256;
 /// Free notes that it keeps: as many as requests that are under way.
 const KEEP_NOTES: usize = 1_024;
 
-/// What is reported at the end of a client's connection, by rooms above this one.
+/// Functions of rooms above this one that report the end of a client's connection.
 pub struct Hooks {
     /// A client's session has ended.
     pub session_ended: fn(&Client),
@@ -55,7 +55,7 @@ pub struct Worker {
     pub proxies: Vec<ProxyRef>,
     /// Its buffers.
     pub buffers: Buffers,
-    /// What answers requests in the proxy's own name.
+    /// The services that answer requests in the proxy's own name.
     pub services: Box<dyn Services>,
     /// Idle connections to servers.
     pub idle: IdlePool,
@@ -66,14 +66,14 @@ pub struct Worker {
     pub(crate) streams: Streams,
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
     workspaces: RefCell<Vec<Box<Workspace>>>,
-    /// What streams of HTTP/2 begin with.
+    /// Memory that new streams of HTTP/2 begin with.
     pub(crate) spares: h2::FreeList,
     /// Memory for clients that it has let in of late.
     pub share: transport::thread::memory::Share,
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
     notes: RefCell<Vec<Box<Notes>>>,
     scratch: RefCell<Vec<Vec<u8>>>,
-    /// What encrypting takes.
+    /// Memory that encryption uses.
     pub tls: Rc<tls::Scratch>,
     /// Memory that encoders of bodies use during a call, from the first one on.
     pub encoder_scratch: RefCell<Option<compression::Scratch>>,
@@ -98,7 +98,7 @@ pub struct Worker {
     totals: Arc<Block>,
 }
 
-/// What share of its time a thread spent waiting, and since when it is being measured.
+/// The share of its time that a thread spent waiting, and the start of the measurement.
 #[derive(Clone, Copy, Debug)]
 struct IdleShare {
     percent: u32,
@@ -190,7 +190,7 @@ impl Worker {
         percent
     }
 
-    /// What this thread keeps for use again.
+    /// Memory that this thread keeps for reuse.
     pub fn pool_uses(&self) -> Vec<PoolUse> {
         let kept = |name, size, kept| PoolUse { name, size, allocated: kept, used: 0 };
         let workspaces = self.workspaces.borrow().len();
@@ -279,7 +279,7 @@ impl Worker {
         self.proxies.iter().find(|proxy| proxy.back.is_some() && proxy.name() == name)
     }
 
-    /// What forwarding takes from the thread.
+    /// Memory of the thread that forwarding uses.
     #[inline]
     pub fn pools(&self) -> Pools<'_> {
         Pools { buffers: &self.buffers, pipes: &self.pipes }

@@ -1,4 +1,4 @@
-//! Pacing: how many bytes pass at which moment, so that a limit per period holds.
+//! Pacing: passes payload over time, so that a limit per period holds.
 //!
 //! After a period without traffic, a whole allowance passes at once. From then on a [`Pacer`] gives
 //! turns: each stream reserves its next piece, worth a fifth of a second of the limit or more, and
@@ -9,10 +9,10 @@
 /// The least time between two turns of a stream that has to wait, in nanoseconds.
 const TURN: u64 = 200_000_000;
 
-/// A clock that goes back by more than this has been set; by less, threads disagree.
+/// A clock that goes back by more than this was set; a smaller step is disagreement of threads.
 const SET_BACK: u64 = 1_000_000_000;
 
-/// Turns in a row that a stream gives up because others have used the limit elsewhere.
+/// Turns in a row that a stream loses because others have used the limit elsewhere.
 const MOST_POSTPONED: u8 = 5;
 
 /// A limit.
@@ -22,11 +22,11 @@ pub struct PaceLimit {
     pub bytes: u64,
     /// The period in milliseconds; at least 1.
     pub period_ms: u32,
-    /// No smaller piece passes, unless no more is there.
+    /// The smallest piece that passes while more bytes follow.
     pub min_size: u64,
 }
 
-/// The state of a limit that others use too, at one moment.
+/// State of a shared limit at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PaceUse {
     /// Streams that share the limit, this one included; at least 1.
@@ -36,25 +36,25 @@ pub struct PaceUse {
 }
 
 impl PaceUse {
-    /// One stream has a limit for itself.
+    /// A limit for one stream alone.
     pub const ALONE: Self = Self { streams: 1, recent: 0 };
 }
 
-/// The payload that a stream has to pass.
+/// The payload that a stream offers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PaceOffer {
     /// Bytes; at least 1.
     pub bytes: u64,
-    /// None follow.
+    /// Whether no payload follows these bytes.
     pub last: bool,
 }
 
 /// The answer to an offer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// So many bytes pass; at least 1.
+    /// The number of bytes that pass; at least 1.
     Bytes(u64),
-    /// None before this moment, in nanoseconds.
+    /// The moment of the next turn, in nanoseconds; none pass before it.
     Until(u64),
 }
 
@@ -70,19 +70,19 @@ struct Reservation {
     made: u64,
     at: u64,
     bytes: u64,
-    /// When the bytes are lost; once the turn has come.
+    /// Moment at which the reserved bytes expire, once the turn has come.
     until: Option<u64>,
 }
 
 /// The bytes of a limit, of one stream or of several. Moments are nanoseconds of one clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pacer {
-    /// By this moment, what has passed and is reserved is paid for.
+    /// Moment by which passed and reserved bytes are paid for.
     paid: u64,
     /// Bytes that may pass at once.
     burst: u64,
     burst_ends: u64,
-    /// When bytes passed last.
+    /// Moment at which bytes passed last.
     passed: Option<u64>,
     seen: u64,
 }
@@ -112,7 +112,7 @@ impl PaceLimit {
 }
 
 impl Pacer {
-    /// Takes what may pass of an offer, or reserves the stream's next turn.
+    /// Passes bytes of an offer, or reserves the stream's next turn.
     pub fn pass(
         &mut self,
         limit: &PaceLimit,
@@ -142,7 +142,7 @@ impl Pacer {
         self.reserve(limit, piece, turn, offer, now)
     }
 
-    /// Takes back what a stream that ends has reserved.
+    /// Returns the reservation of a stream that ends.
     pub fn cancel(&mut self, limit: &PaceLimit, turn: &mut PaceTurn) {
         let Some(reserved) = turn.reserved.take() else { return };
         if reserved.until.is_none() {
@@ -150,7 +150,7 @@ impl Pacer {
         }
     }
 
-    /// The present moment, with everything moved if the clock has been set back.
+    /// The current moment; shifts the state if the clock was set back.
     fn clock(&mut self, now: u64, turn: &mut PaceTurn) -> u64 {
         let back = self.seen.saturating_sub(now);
         if back > SET_BACK {
@@ -166,8 +166,8 @@ impl Pacer {
         self.seen
     }
 
-    /// The bytes that pass of a reserved turn, or when it comes; nothing if there is none or it is
-    /// over.
+    /// The bytes of a reserved turn that pass, or its moment; nothing without a turn or after its
+    /// end.
     fn reserved(
         &mut self,
         limit: &PaceLimit,

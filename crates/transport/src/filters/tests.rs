@@ -1,10 +1,10 @@
-//! Tests of filter chains: what passes, in which pieces, and when.
+//! Tests of filter chains: bytes that pass, their pieces, and the time.
 
 use super::*;
 use proptest::prelude::*;
 use stdx::Prng;
 
-/// Passes a part drawn by chance, and notes it.
+/// Passes a random part of the payload, and records it.
 #[derive(Debug)]
 struct PassesSome(Prng, std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
 
@@ -100,7 +100,7 @@ proptest! {
     }
 }
 
-/// Lets nothing pass before a moment.
+/// Passes no bytes before a moment.
 #[derive(Debug)]
 struct Later(Tick, std::rc::Rc<std::cell::Cell<bool>>);
 

@@ -1,4 +1,4 @@
-//! Histograms of latencies: written by the thread that served, added up by readers.
+//! Histograms of latencies: written by the serving thread, summed by readers.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -27,7 +27,7 @@ pub const SPANS: [Span; 5] =
 /// One thread's histograms, in microseconds.
 #[derive(Debug, Default)]
 pub struct Block {
-    /// The clearing that these counts came after.
+    /// Number of the clearing that precedes these counts.
     generation: AtomicU32,
     spans: [Histogram; SPANS.len()],
 }
@@ -36,8 +36,8 @@ pub struct Block {
 #[derive(Debug)]
 pub struct Latencies {
     blocks: Box<[OnceLock<Box<Block>>]>,
-    /// How often they were cleared. Threads clear their own blocks, when they count next, so that
-    /// each has one writer.
+    /// Number of clearings. Threads clear their own blocks at their next count, so that each block
+    /// has one writer.
     generation: AtomicU32,
 }
 
@@ -48,8 +48,8 @@ impl Latencies {
         Self { blocks, generation: AtomicU32::new(0) }
     }
 
-    /// Counts a span that a thread saw, from one moment to another in nanoseconds; nothing if one
-    /// of them is 0, which is to say not reached.
+    /// Counts a span of a thread between two moments in nanoseconds; nothing if either moment is 0,
+    /// that is, not reached.
     #[inline]
     pub fn record(&self, thread: usize, span: Span, from: u64, to: u64) {
         self.of(thread).record(span, from, to);
@@ -73,7 +73,7 @@ impl Latencies {
         summary
     }
 
-    /// Adds what was counted.
+    /// Adds the measurements.
     pub fn add_to(&self, summary: &mut Summary, span: Span) {
         let generation = self.generation.load(Relaxed);
         for block in self.blocks.iter().filter_map(OnceLock::get) {
@@ -83,7 +83,7 @@ impl Latencies {
         }
     }
 
-    /// Forgets everything (`clear counters all`).
+    /// Clears all histograms (`clear counters all`).
     pub fn clear(&self) {
         self.generation.fetch_add(1, Relaxed);
     }

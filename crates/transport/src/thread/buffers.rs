@@ -17,16 +17,16 @@ const KEEP_BULK: usize = 16;
 /// thousands of slow readers.
 const MOST_BULK: usize = 64;
 
-/// How much of something a thread has made and keeps for use again.
+/// Size and use of a thread's pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PoolUse {
     /// Name of the pool.
     pub name: &'static str,
     /// Bytes of each buffer.
     pub size: usize,
-    /// How many there are.
+    /// Buffers of the pool.
     pub allocated: usize,
-    /// How many of them are in use.
+    /// Buffers in use.
     pub used: usize,
 }
 
@@ -36,11 +36,11 @@ pub struct Buffers {
     ordinary: Pool,
     bulk: Pool,
     supply: Option<Rc<FairSemaphore>>,
-    /// How many there are, where requests that hold some without need end.
+    /// Buffers of the thread, where requests that hold some without need end.
     shed_of: Option<isize>,
-    /// Memory is short: there are no big ones.
+    /// Whether memory is so short that there are no bulk buffers.
     tight: Cell<bool>,
-    /// Memory is so short that requests in queues hold none.
+    /// Whether memory is so short that queued requests hold no buffer.
     short: Cell<bool>,
 }
 
@@ -74,7 +74,7 @@ impl Buffers {
         self.ordinary.in_use() + self.bulk.in_use()
     }
 
-    /// How many there are, ordinary and big ones, for other threads to read.
+    /// Ordinary and bulk buffers, a count for other threads to read.
     pub fn levels(&self) -> [Arc<Levels>; 2] {
         [self.ordinary.levels().clone(), self.bulk.levels().clone()]
     }
@@ -90,7 +90,7 @@ impl Buffers {
         [of("buffer", &self.ordinary), of("bulk_buffer", &self.bulk)]
     }
 
-    /// One that is there. `None`: has to be waited for, with [`Buffers::take`].
+    /// A free buffer. `None`: the task has to wait, with [`Buffers::take`].
     pub fn try_take(&self, need: Urgency) -> Option<Buf> {
         match &self.supply {
             Some(supply) if !supply.try_acquire(need) => None,
@@ -98,8 +98,7 @@ impl Buffers {
         }
     }
 
-    /// One that is there or, waiting in order and for nothing else, the next one. `None`: there was
-    /// none until the deadline.
+    /// A free buffer, or the next one, in order of arrival. `None` at the deadline.
     pub async fn take(&self, need: Urgency, deadline: Option<Tick>) -> Option<Buf> {
         match self.try_take(need) {
             Some(buffer) => Some(buffer),
@@ -130,8 +129,8 @@ impl Buffers {
         self.ordinary.take()
     }
 
-    /// A big one. `None` while buffers are limited, or many big ones are in use: then there are
-    /// ordinary ones only.
+    /// A bulk buffer. `None` while buffers are limited, or many bulk buffers are in use: only
+    /// ordinary buffers are used then.
     pub fn take_bulk(&self) -> Option<Buf> {
         let may = self.supply.is_none() && self.bulk.in_use() < MOST_BULK && !self.tight.get();
         may.then(|| self.bulk.take())
@@ -146,13 +145,13 @@ impl Buffers {
         short || supply.free() < if queued { all / 4 } else { all / 10 }
     }
 
-    /// Sets whether there are no big ones, and whether requests in queues hold none at all.
+    /// Sets whether bulk buffers are forbidden, and whether queued requests hold no buffer at all.
     pub fn set_tight(&self, tight: bool, short: bool) {
         self.tight.set(tight);
         self.short.set(short);
     }
 
-    /// Frees those that are kept for later.
+    /// Frees the buffers that are kept for later.
     pub fn trim(&self) {
         self.ordinary.trim();
         self.bulk.trim();
@@ -177,11 +176,11 @@ impl Buffers {
     }
 }
 
-/// A task's place in line for a buffer. Never in two lines: the response goes first.
+/// A task's place in the queue for a buffer, in one queue at a time: the response goes first.
 #[derive(Default)]
 pub struct Claim(Option<Box<Place>>);
 
-/// Gives the place up when it is dropped.
+/// Leaves the queue when it is dropped.
 struct Place {
     thread: Rc<Thread>,
     supply: Rc<FairSemaphore>,
@@ -189,7 +188,7 @@ struct Place {
 }
 
 impl Claim {
-    /// The buffer that was waited for, and for what, once there is one.
+    /// The buffer and its purpose, once one is free.
     #[inline]
     pub fn collect(&mut self, buffers: &Buffers) -> Option<(Urgency, Buf)> {
         self.0.as_ref()?;
@@ -211,7 +210,7 @@ impl Claim {
         }
     }
 
-    /// Stands in line for what is needed now, or in none.
+    /// Joins the queue of the purpose needed now, or none.
     #[inline]
     pub fn renew(&mut self, buffers: &Buffers, need: Option<Urgency>) {
         if self.0.is_some() || need.is_some() {

@@ -11,7 +11,7 @@ fn per_second(bytes: u64) -> PaceLimit {
     PaceLimit { bytes, period_ms: 1_000, min_size: 0 }
 }
 
-/// A stream that has this much to send, and how it went.
+/// A stream with bytes to send, and its record.
 #[derive(Clone, Debug, Default)]
 struct Sender {
     left: u64,
