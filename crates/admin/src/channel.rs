@@ -1,14 +1,14 @@
-//! A client of a runtime socket as bytes in and out, and the door that clients come in through.
+//! A client of a runtime socket as bytes in and out, and the listener that accepts clients.
 
-use reactor::{Handle, Listener, Socket, Thread};
+use reactor::{Handle, Socket, Thread};
 use std::cell::Cell;
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use stdx::Tick;
+use transport::acceptor;
 use transport::socket::Transport;
 
-/// How soon a listener that ran out of descriptors or sessions looks again, in milliseconds.
-const RETRY_MS: u32 = 100;
 /// How long what a client still sends is read after the last answer, so that the answer arrives.
 const LINGER_MS: u32 = 1_000;
 /// Most bytes of a line, and of a payload.
@@ -161,48 +161,35 @@ impl Drop for Place {
     }
 }
 
-/// Lets clients in, as far as there is room in all `rooms`, until `is_over`, or, where the socket
-/// is one end of a pair, until the other end is gone. Then the socket is closed.
-pub(crate) async fn accept_all(
-    thread: &Rc<Thread>,
-    handle: Handle,
-    rooms: Rc<[Room]>,
-    is_over: impl Fn() -> bool,
-    begin: impl Fn(Socket, Place),
-) {
-    let mut listener = Listener::new(thread, handle);
-    let full = || rooms.iter().any(Room::is_full);
-    while !is_over() {
-        let resting = full();
-        let mut exhausted = false;
-        while !full() && !exhausted {
-            match listener.accept() {
-                Ok((socket, _)) => begin(socket, Place::take(&rooms)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::NotConnected => {
-                    return listener.close();
-                }
-                Err(error) => exhausted = !is_passing(&error),
-            }
-        }
-        if resting || exhausted {
-            listener.pause();
-            thread.scheduler().wait(Some(thread.tick().plus_ms(RETRY_MS))).await;
-        } else if !full() {
-            let deadline = listener.resume().is_err().then(|| thread.tick().plus_ms(RETRY_MS));
-            thread.scheduler().wait(deadline).await;
-        }
-    }
-    // Clients that connected before the end are still served.
-    while !full()
-        && let Ok((socket, _)) = listener.accept()
-    {
-        begin(socket, Place::take(&rooms));
-    }
-    listener.close();
+/// A runtime socket: its limits, and the start of its sessions.
+pub(crate) struct CliListener<E, B> {
+    pub(crate) thread: Rc<Thread>,
+    pub(crate) rooms: Rc<[Room]>,
+    /// Whether the socket accepts nothing any more.
+    pub(crate) is_over: E,
+    /// Starts a session.
+    pub(crate) begin: B,
 }
 
-/// Whether the next client may do better.
-fn is_passing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
+impl<E: Fn() -> bool, B: Fn(Socket, Place)> CliListener<E, B> {
+    /// Accepts clients until `is_over`, or, where the socket is one end of a pair, until
+    /// the other end is gone. Then the socket is closed.
+    pub(crate) async fn run(self, handle: Handle) {
+        acceptor::run(&self.thread, handle, &self).await;
+        self.thread.kernel().close(handle, false);
+    }
+}
+
+impl<E: Fn() -> bool, B: Fn(Socket, Place)> acceptor::Host for CliListener<E, B> {
+    fn is_over(&self) -> bool {
+        (self.is_over)()
+    }
+
+    fn limit_ms(&self) -> Option<u32> {
+        self.rooms.iter().any(Room::is_full).then_some(acceptor::RETRY_MS)
+    }
+
+    fn serve(&self, handle: Handle, _: Option<SocketAddr>) {
+        (self.begin)(Socket::adopt(&self.thread, handle), Place::take(&self.rooms));
+    }
 }

@@ -9,13 +9,15 @@ use crate::frontend::preamble;
 use engine::state::worker::Worker;
 use message::{Envelope, Message};
 use observability::logging::log;
-use reactor::{Class, Handle, Listener, Socket};
+use reactor::{Class, Handle, Socket};
 use settings::{LogBind, LogForward, LogTransport};
 use std::cell::Cell;
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use transport::acceptor;
 use transport::socket::Transport;
 
 mod frame;
@@ -23,8 +25,6 @@ mod message;
 #[cfg(test)]
 mod tests;
 
-/// Delay after which a listener that ran out of descriptors tries again, in milliseconds.
-const RETRY_MS: u32 = 100;
 /// Datagrams received in a row before the task yields.
 const BUDGET: usize = 64;
 /// The longest datagram.
@@ -40,8 +40,9 @@ pub(crate) fn start(worker: &Rc<Worker>) {
         let clients = Rc::new(Cell::new(0));
         for bind in &section.binds {
             let clients = Clients { section: clients.clone(), line: Rc::default() };
-            let host = Host { section: section.clone(), bind: bind.clone(), clients };
-            scheduler.spawn(Class::Normal, accept(worker.clone(), host));
+            let (section, bind) = (section.clone(), bind.clone());
+            let host = Host { worker: worker.clone(), section, bind, clients };
+            scheduler.spawn(Class::Normal, accept(host));
         }
         for handle in &section.datagrams {
             scheduler.spawn(Class::Normal, hear(worker.clone(), section.clone(), *handle));
@@ -52,6 +53,7 @@ pub(crate) fn start(worker: &Rc<Worker>) {
 /// A listener of a section, and its connection counters.
 #[derive(Clone)]
 struct Host {
+    worker: Rc<Worker>,
     section: Arc<LogForward>,
     bind: LogBind,
     clients: Clients,
@@ -73,47 +75,26 @@ impl Host {
     }
 }
 
-async fn accept(worker: Rc<Worker>, host: Host) {
-    let (thread, handle) = (&worker.thread, host.bind.handle);
+async fn accept(host: Host) {
+    let (worker, handle) = (host.worker.clone(), host.bind.handle);
     let _part = Part::new(&worker, handle);
-    let mut listener = Listener::new(thread, handle);
-    while !worker.shared.is_stopping() {
-        let full = host.is_full();
-        let later = thread.tick().plus_ms(RETRY_MS);
-        let deadline = match if full { Ok(false) } else { accept_one(&worker, &host, &listener) } {
-            Ok(true) => continue,
-            Ok(false) if !full => listener.resume().is_err().then_some(later),
-            _ => {
-                listener.pause();
-                Some(later)
-            }
-        };
-        thread.scheduler().wait(deadline).await;
-    }
-    // As in HAProxy, connections that were in the backlog before the stop are still served.
-    listener.pause();
-    while !host.is_full() && matches!(accept_one(&worker, &host, &listener), Ok(true)) {}
+    acceptor::run(&worker.thread, handle, &host).await;
 }
 
-/// Accepts one connection. `Ok(false)`: the backlog is empty.
-fn accept_one(worker: &Rc<Worker>, host: &Host, listener: &Listener) -> io::Result<bool> {
-    match listener.accept() {
-        Ok((socket, _)) => {
-            let place = Place::take(worker, &host.clients);
-            let run = listen(worker.clone(), host.clone(), socket, place);
-            worker.thread.scheduler().spawn(Class::Normal, run);
-            Ok(true)
-        }
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
-            ) =>
-        {
-            Ok(true)
-        }
-        Err(error) => Err(error),
+impl acceptor::Host for Host {
+    fn is_over(&self) -> bool {
+        self.worker.shared.is_stopping()
+    }
+
+    fn limit_ms(&self) -> Option<u32> {
+        self.is_full().then_some(acceptor::RETRY_MS)
+    }
+
+    fn serve(&self, handle: Handle, _: Option<SocketAddr>) {
+        let socket = Socket::adopt(&self.worker.thread, handle);
+        let place = Place::take(&self.worker, &self.clients);
+        let task = listen(self.clone(), socket, place);
+        self.worker.thread.scheduler().spawn(Class::Normal, task);
     }
 }
 
@@ -149,8 +130,8 @@ impl Drop for Place {
 
 /// Serves one connection: forwards its messages until the sender closes, is idle for too long, or
 /// sends bytes that are no message.
-async fn listen(worker: Rc<Worker>, host: Host, socket: Socket, _place: Place) {
-    let section = host.section;
+async fn listen(host: Host, socket: Socket, _place: Place) {
+    let (worker, section) = (host.worker, host.section);
     let opened = preamble::open(&worker, socket, &host.bind.preamble, section.client_ms).await;
     let Some((transport, mut input)) = opened else { return };
     let most = worker.shared.settings.buffer_size;

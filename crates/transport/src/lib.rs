@@ -1,7 +1,8 @@
-//! Connections to peers: sockets, TLS, the codecs of HTTP/1 and HTTP/2, splicing, and the forwarder of one direction,
+//! Connections to peers: sockets, TLS, the codecs of HTTP/1 and HTTP/2, splicing, the accept loop, and the forwarder of one direction,
 //! with the counters that they keep and the memory that a thread reuses.
 #![forbid(unsafe_code)]
 
+pub mod acceptor;
 pub mod channel;
 pub mod codec;
 pub mod filters;

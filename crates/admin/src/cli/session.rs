@@ -11,7 +11,7 @@ use super::handover;
 use super::line::{Command, Line, Parser};
 use super::sessions::Page;
 use super::table;
-use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place, Room};
+use crate::channel::{Channel, CliListener, LONGEST, PAYLOAD_TOO_LONG, Place, Room};
 use crate::settings::{CliSocket, Settings};
 use engine::state::ring::Framing;
 use engine::state::services::Pieces;
@@ -62,7 +62,8 @@ async fn accept_all(
         let task = converse(worker.clone(), client, state, settings.clone(), place);
         worker.thread.scheduler().spawn(Class::Normal, task);
     };
-    channel::accept_all(&worker.thread, handle, rooms, is_over, begin).await;
+    let thread = worker.thread.clone();
+    CliListener { thread, rooms, is_over, begin }.run(handle).await;
 }
 
 struct Session {

@@ -2,7 +2,7 @@
 
 use super::table::{self, Answer};
 use super::{Kind, Supervisor, relay};
-use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place, Room};
+use crate::channel::{Channel, CliListener, LONGEST, PAYLOAD_TOO_LONG, Place, Room};
 use crate::cli::line::{Command, Line, Parser};
 use crate::settings::{CliSocket, Level};
 use reactor::{Class, Handle, Socket, TaskId, Thread};
@@ -48,7 +48,8 @@ pub fn serve(
             let task = converse(own.clone(), socket, state, supervisor.clone(), place);
             own.scheduler().spawn(Class::Normal, task);
         };
-        channel::accept_all(&own, handle, rooms, || false, begin).await;
+        let thread = own.clone();
+        CliListener { thread, rooms, is_over: || false, begin }.run(handle).await;
     };
     thread.scheduler().spawn(Class::Normal, task)
 }

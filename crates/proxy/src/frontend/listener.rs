@@ -2,10 +2,9 @@
 //!
 //! At a limit (`maxconn` of the process, the frontend or the bind line, `maxsslconn`,
 //! `tune.ssl.max-handshakes`) or without descriptors a listener pauses: clients wait in the
-//! system's backlog. It tries again after [`RETRY_MS`], when handshakes have ended, and, where
-//! memory was short, when memory is measured again. With the soft stop it closes, so that clients
-//! reach a newer process. Clients in the backlog are accepted first: the system has reported them
-//! to this process's poller only, so the newer process would not wake for them.
+//! system's backlog. It tries again after [`acceptor::RETRY_MS`], when handshakes have ended, and,
+//! where memory was short, when memory is measured again. With the soft stop it closes, so that
+//! clients reach a newer process.
 
 use crate::frontend::client;
 use crate::frontend::handshake_limit;
@@ -16,18 +15,14 @@ use crate::frontend::session_rules;
 use engine::state::runtime::{Front, Proxy, ProxyRef, Shared};
 use engine::state::session::client::Client;
 use engine::state::worker::Worker;
-use reactor::{Class, Handle, Listener, Socket, Wake};
+use reactor::{Class, Handle, Socket, Wake};
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
+use transport::acceptor;
 use transport::stats::counters::{Counters, Event, Metric};
 use transport::thread::memory;
-
-/// Delay after which a paused listener tries again, in milliseconds.
-const RETRY_MS: u32 = 100;
-
-/// The most batches that a closing listener accepts from its backlog: more than any backlog holds.
-const LAST_SHARES: u32 = 10_000;
 
 /// Starts a task per listener that this thread serves.
 pub(crate) fn start_all(worker: &Rc<Worker>) {
@@ -48,46 +43,66 @@ pub(crate) fn start_all(worker: &Rc<Worker>) {
 }
 
 async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, part: Part) {
-    let mut listener = Listener::new(&worker.thread, part.handle);
-    let mut complained = false;
-    let shut = || proxy.front.as_ref().is_some_and(Front::is_shut);
-    while !worker.shared.is_stopping() && !shut() {
-        let deadline = match accept_some(&worker, &proxy, place, &mut listener) {
-            Ok(Took::All | Took::Share) => None,
-            Ok(Took::Limit) => {
-                worker.paused_listeners.add(&worker);
-                Some(worker.thread.tick().plus_ms(RETRY_MS))
-            }
-            Ok(Took::Memory) => Some(worker.thread.tick().plus_ms(memory::PERIOD_MS)),
-            Err(error) => {
-                if !std::mem::replace(&mut complained, true) {
-                    complain(&worker, &proxy, &error);
-                }
-                Some(worker.thread.tick().plus_ms(RETRY_MS))
-            }
-        };
-        match deadline {
-            Some(_) => listener.pause(),
-            None if listener.resume().is_ok() => complained = false,
-            None => {}
-        }
-        worker.thread.scheduler().wait(deadline).await;
-    }
-    // Before the last task closes the socket: the poller's watch would stay if the socket lives on
-    // in another process.
-    listener.pause();
-    if worker.shared.is_stopping() {
-        take_last(&worker, &proxy, place, &mut listener).await;
+    let host = BindHost { worker: worker.clone(), proxy, place };
+    acceptor::run(&worker.thread, part.handle, &host).await;
+}
+
+/// A `bind` line of a frontend, on one thread.
+struct BindHost {
+    worker: Rc<Worker>,
+    proxy: ProxyRef,
+    place: usize,
+}
+
+impl BindHost {
+    fn bind(&self) -> Option<&settings::Bind> {
+        self.proxy.settings.front.as_ref().and_then(|front| front.binds.get(self.place))
     }
 }
 
-/// Accepts the clients that were in the backlog before the listener was paused. Later ones are
-/// reported to other processes.
-async fn take_last(worker: &Rc<Worker>, proxy: &ProxyRef, place: usize, listener: &mut Listener) {
-    for _ in 0..LAST_SHARES {
-        match accept_some(worker, proxy, place, listener) {
-            Ok(Took::Share) => worker.thread.scheduler().yield_as(Class::Bulk).await,
-            Ok(Took::All | Took::Limit | Took::Memory) | Err(_) => return,
+impl acceptor::Host for BindHost {
+    fn is_over(&self) -> bool {
+        self.worker.shared.is_stopping() || self.proxy.front.as_ref().is_some_and(Front::is_shut)
+    }
+
+    fn limit_ms(&self) -> Option<u32> {
+        let (shared, now) = (&self.worker.shared, Moment::of(&self.worker));
+        if standing(shared, &self.proxy, self.place, now) != Standing::Open {
+            self.worker.paused_listeners.add(&self.worker);
+            return Some(acceptor::RETRY_MS);
+        }
+        (!shared.memory.admits_client(&self.worker.share)).then_some(memory::PERIOD_MS)
+    }
+
+    fn serve(&self, handle: Handle, peer: Option<SocketAddr>) {
+        let (worker, proxy, place) = (&self.worker, &self.proxy, self.place);
+        let Some(bind) = self.bind() else { return };
+        count_connection(worker, proxy, place);
+        worker.share.add_client(bind.preamble.tls.is_some());
+        match listener_balance::choose(worker, bind) {
+            Some(thread) => {
+                listener_balance::send(worker, thread, (proxy.index, place), (handle, peer))
+            }
+            None => {
+                let socket = Socket::adopt(&worker.thread, handle);
+                begin(worker, Client::new(worker, proxy, place, socket, peer));
+            }
+        }
+    }
+
+    fn batch(&self) -> usize {
+        self.worker.shared.settings.max_accept
+    }
+
+    /// The sockets of a frontend that was shut, not stopped, have no successor.
+    fn serves_backlog(&self) -> bool {
+        self.worker.shared.is_stopping()
+    }
+
+    /// The socket of a paused frontend does not listen, which is no fault.
+    fn on_error(&self, error: &io::Error) {
+        if !pausing::is_paused(&self.proxy) {
+            complain(&self.worker, &self.proxy, error);
         }
     }
 }
@@ -130,64 +145,6 @@ pub fn shut_frontend(shared: &Shared, proxy: &Proxy) -> bool {
         shared.ask(thread, Box::new(rouse));
     }
     true
-}
-
-/// How much of the backlog a listener has accepted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Took {
-    /// All clients.
-    All,
-    /// As many clients as one turn allows.
-    Share,
-    /// As many clients as a limit allows.
-    Limit,
-    /// As many clients as there is memory for until it is measured again.
-    Memory,
-}
-
-/// Accepts clients from the backlog, up to `tune.maxaccept`.
-fn accept_some(
-    worker: &Rc<Worker>,
-    proxy: &ProxyRef,
-    place: usize,
-    listener: &mut Listener,
-) -> io::Result<Took> {
-    let settings = proxy.settings.front.as_ref();
-    let Some(bind) = settings.and_then(|front| front.binds.get(place)) else {
-        return Ok(Took::All);
-    };
-    for _ in 0..worker.shared.settings.max_accept.max(1) {
-        let now = Moment::of(worker);
-        if standing(&worker.shared, proxy, place, now) != Standing::Open {
-            return Ok(Took::Limit);
-        }
-        if !worker.shared.memory.admits_client(&worker.share) {
-            return Ok(Took::Memory);
-        }
-        let (handle, peer) = match listener.take() {
-            Ok(accepted) => accepted,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Took::All),
-            // The client left before it was accepted: no fault of the listener, continue with the
-            // next.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // The socket does not listen while its frontend is paused.
-            Err(_) if pausing::is_paused(proxy) => return Ok(Took::Limit),
-            Err(error) => return Err(error),
-        };
-        count_connection(worker, proxy, place);
-        worker.share.add_client(bind.preamble.tls.is_some());
-        match listener_balance::choose(worker, bind) {
-            Some(thread) => {
-                listener_balance::send(worker, thread, (proxy.index, place), (handle, peer))
-            }
-            None => {
-                let socket = Socket::adopt(&worker.thread, handle);
-                begin(worker, Client::new(worker, proxy, place, socket, peer));
-            }
-        }
-    }
-    Ok(Took::Share)
 }
 
 /// Starts serving a client, unless a rule refuses its connection.
