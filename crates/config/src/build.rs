@@ -17,19 +17,18 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     let finished = Finished { proxies: &proxies, advise };
     SECTIONS.iter().for_each(|kind| (kind.finish)(&mut draft, &finished, cx));
     let tables = validate::references(&mut draft, &mut proxies, stick_tables, cx);
-    (!cx.diagnostics.failed()).then(|| Model {
-        global: draft.global,
-        http_errors: draft.http_errors,
-        resolvers: draft.resolvers,
-        log_forwards: draft.log_forwards.into_iter().map(|draft| draft.section).collect(),
-        caches: draft.caches,
-        programs: draft.programs.into_iter().map(|draft| draft.value).collect(),
-        userlists: draft.complete_userlists,
+    if cx.diagnostics.failed() {
+        return None;
+    }
+    let mut model = Model {
         variables: Arc::new(std::mem::take(&mut cx.variables)),
         proxies,
         dictionaries: Arc::new(cx.patterns.finish()),
         tables,
         env: std::mem::take(&mut cx.env),
         store: tls.store,
-    })
+        ..Model::default()
+    };
+    SECTIONS.iter().for_each(|kind| (kind.build)(&mut draft, &mut model));
+    Some(model)
 }

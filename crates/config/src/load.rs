@@ -4,6 +4,7 @@ use crate::diag::Diagnostics;
 use crate::draft::Draft;
 use crate::dump::Listing;
 use crate::model::Model;
+use crate::section::SECTIONS;
 use crate::source::Source;
 use crate::{blame_column, build, reader};
 use stdx::is_ignored;
@@ -58,7 +59,7 @@ impl Loaded {
         let strict = no_warnings || model.global.process.zero_warning;
         if strict && self.diagnostics.warnings() > 0 {
             Verdict::Invalid
-        } else if model.listens() {
+        } else if SECTIONS.iter().any(|kind| (kind.listens)(model)) {
             Verdict::Valid
         } else {
             Verdict::NoListener

@@ -57,7 +57,7 @@ pub use server::{Observe, OnError, Server, ServerOptions, Websocket};
 pub use threads::{MAX_GROUPS, MAX_THREADS, PER_GROUP, Seat, ThreadSet, Threads};
 
 /// A whole configuration.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Model {
     /// Process-wide settings: all `global` sections together.
     pub global: Global,
@@ -92,16 +92,6 @@ impl Model {
     /// The proxy with server side that has this name.
     pub fn backend(&self, name: &str) -> Option<usize> {
         self.proxies.iter().position(|p| p.kind.has_backend() && *p.name == *name)
-    }
-
-    /// True when something listens: a bind line of an enabled proxy, or a runtime socket.
-    pub fn listens(&self) -> bool {
-        let binds =
-            |p: &Proxy| !p.disabled && p.front.as_ref().is_some_and(|f| !f.binds.is_empty());
-        let forwards = |it: &LogForward| !it.binds.is_empty() || !it.datagrams.is_empty();
-        !self.global.stats.sockets.is_empty()
-            || self.proxies.iter().any(binds)
-            || self.log_forwards.iter().any(forwards)
     }
 }
 

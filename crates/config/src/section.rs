@@ -3,7 +3,7 @@ use crate::context::Cx;
 use crate::draft::Draft;
 use crate::keyword::{Keyword, Places};
 use crate::line::{Args, Fault, Parsed};
-use crate::model::Proxy;
+use crate::model::{Model, Proxy};
 use crate::validate::tls::TlsContext;
 use crate::value::is_name_char;
 use crate::{known, suggest};
@@ -71,6 +71,10 @@ pub(crate) struct SectionKind {
     pub(crate) complete: fn(&mut Draft, &mut Cx<'_>),
     /// Judges its sections when all proxies are complete.
     pub(crate) finish: fn(&mut Draft, &Finished<'_>, &mut Cx<'_>),
+    /// Moves its sections into the model.
+    pub(crate) build: fn(&mut Draft, &mut Model),
+    /// Whether one of its sections listens.
+    pub(crate) listens: fn(&Model) -> bool,
 }
 
 /// The tables that the lines of a section are read by.
@@ -105,6 +109,8 @@ const PLAIN: SectionKind = SectionKind {
     tls: |_, _, _| {},
     complete: |_, _| {},
     finish: |_, _, _| {},
+    build: |_, _| {},
+    listens: |_| false,
 };
 
 /// Stands for a section that a proof of the tables has ignored.

@@ -15,6 +15,7 @@ pub(super) const KIND: SectionKind = SectionKind {
     title: |draft, index| &draft.caches[index].name,
     lines: Lines::Own(KEYWORDS),
     finish,
+    build: |draft, model| model.caches = std::mem::take(&mut draft.caches),
     ..PLAIN
 };
 

@@ -18,6 +18,8 @@ pub(super) const KIND: SectionKind = SectionKind {
     finish: |draft, _, _| {
         validate::number(draft.global.stats.sockets.iter_mut().map(|bind| &mut bind.id));
     },
+    build: |draft, model| model.global = std::mem::take(&mut draft.global),
+    listens: |model| !model.global.stats.sockets.is_empty(),
     ..PLAIN
 };
 

@@ -13,6 +13,7 @@ pub(super) const KIND: SectionKind = SectionKind {
     open,
     title: |draft, index| &draft.http_errors[index].name,
     lines: Lines::Own(KEYWORDS),
+    build: |draft, model| model.http_errors = std::mem::take(&mut draft.http_errors),
     ..PLAIN
 };
 

@@ -20,6 +20,13 @@ pub(super) const KIND: SectionKind = SectionKind {
     unknown: Some(|word| format!("unknown keyword '{word}' in log-forward section.")),
     tls: certificates,
     finish,
+    build: |draft, model| {
+        model.log_forwards = draft.log_forwards.drain(..).map(|draft| draft.section).collect();
+    },
+    listens: |model| {
+        let listens = |it: &LogForward| !it.binds.is_empty() || !it.datagrams.is_empty();
+        model.log_forwards.iter().any(listens)
+    },
     ..PLAIN
 };
 

@@ -15,6 +15,9 @@ pub(super) const KIND: SectionKind = SectionKind {
     title: |draft, index| &draft.programs[index].value.name,
     lines: Lines::Own(KEYWORDS),
     finish: need_commands,
+    build: |draft, model| {
+        model.programs = draft.programs.drain(..).map(|program| program.value).collect();
+    },
     ..PLAIN
 };
 

@@ -3,7 +3,7 @@ use super::{Lines, PLAIN, SectionKind, error_recovery, odd_char, reported};
 use crate::context::Cx;
 use crate::draft::{Draft, DraftKind, DraftProxy, Settings};
 use crate::line::{Args, Parsed};
-use crate::model::ProxyKind;
+use crate::model::{Proxy, ProxyKind};
 use crate::parse::proxy;
 use std::sync::Arc;
 
@@ -23,6 +23,10 @@ pub(super) const DEFAULTS: SectionKind = SectionKind {
 const PROXY: SectionKind = SectionKind {
     title: |draft, index| &draft.proxies[index].name,
     lines: Lines::Proxy(|draft, index, cx, args| line(&mut draft.proxies[index], cx, args)),
+    listens: |model| {
+        let binds = |it: &Proxy| it.front.as_ref().is_some_and(|front| !front.binds.is_empty());
+        model.proxies.iter().any(|proxy| !proxy.disabled && binds(proxy))
+    },
     ..PLAIN
 };
 

@@ -29,6 +29,7 @@ pub(super) const KIND: SectionKind = SectionKind {
         draft.resolvers.iter_mut().for_each(|section| name_servers(section, context, cx));
     },
     complete,
+    build: |draft, model| model.resolvers = std::mem::take(&mut draft.resolvers),
     ..PLAIN
 };
 

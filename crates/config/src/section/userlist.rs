@@ -15,6 +15,7 @@ pub(super) const KIND: SectionKind = SectionKind {
     title: |draft, index| &draft.userlists[index].name,
     lines: Lines::Own(KEYWORDS),
     complete,
+    build: |draft, model| model.userlists = std::mem::take(&mut draft.complete_userlists),
     ..PLAIN
 };
 

@@ -1,5 +1,6 @@
 //! `ring` and `log-forward` sections, and who names them.
 use super::*;
+use crate::load::Verdict;
 use crate::model::{Address, LogAddress, LogTransport};
 
 #[test]
@@ -42,7 +43,8 @@ fn a_forwarder_takes_what_lines_say() {
     assert!(forward.logs[1].default_transport);
     let plain = &model.log_forwards[1];
     assert_eq!((plain.maxconn, plain.backlog, plain.client), (10, 0, None));
-    assert!(model.listens());
+    let only_forwards = loaded("log-forward f\n dgram-bind :514\n").verdict(false);
+    assert_eq!(only_forwards, Verdict::Valid);
 }
 
 #[test]
