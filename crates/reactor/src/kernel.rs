@@ -7,51 +7,16 @@ use sched::profile::NoClock;
 use sched::{Alarm, Clock};
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::time::Duration;
 use sys::socket::{ConnectOptions, TcpInfo};
 
+pub use stdx::socket::Address;
 pub use sys::child::{ExitStatus, Program};
 pub use sys::epoll::{Event, Watch};
 
 /// A descriptor as the kernel numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Handle(pub i32);
-
-/// An address to bind or connect to.
-#[derive(Clone, PartialEq, Eq, Debug, Hash)]
-pub enum Address {
-    /// TCP or UDP over IPv4 or IPv6.
-    Inet(SocketAddr),
-    /// A path in the file system, or after a NUL byte an abstract name.
-    Unix(PathBuf),
-    /// One end of a socket pair: connections are passed to the process that holds the other end
-    /// (manual, section 11.1, `sockpair@`).
-    Pair(i32),
-}
-
-impl Address {
-    /// The internet address; `None` for other families.
-    pub fn inet(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Inet(address) => Some(*address),
-            Self::Unix(_) | Self::Pair(_) => None,
-        }
-    }
-}
-
-impl std::fmt::Display for Address {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Inet(address) => address.fmt(f),
-            Self::Unix(path) => match path.to_str().and_then(|path| path.strip_prefix('\0')) {
-                Some(name) => write!(f, "abns@{name}"),
-                None => path.display().fmt(f),
-            },
-            Self::Pair(number) => write!(f, "sockpair@{number}"),
-        }
-    }
-}
 
 /// Services that the reactor needs from the system. All sockets are non-blocking: a call that would
 /// wait fails with [`io::ErrorKind::WouldBlock`].

@@ -30,8 +30,8 @@ pub use sched::{
     Settings as SchedulerSettings, TaskId, Urgency, WaitTicket, Wake,
 };
 pub use stdx::Tick;
+pub use stdx::socket::{KeepAlive, SystemBuffers};
 pub use sys::namespace::Namespace;
-pub use sys::option::{Buffers as SystemBuffers, KeepAlive};
 pub use sys::socket::{ConnectOptions, TcpInfo};
 pub use sys::threads::Threads;
 pub use thread::socket::{Listener, Socket};

@@ -1,7 +1,7 @@
 //! Data structures and helpers that std lacks: slab with generations, append-only list, ordered
 //! tree with scopes, mutex without poison, wrapping ticks, random numbers, hash functions,
 //! histograms, JSON strings, base64, numbers in texts, byte sets, prefetching, blocks of
-//! one allocation.
+//! one allocation, descriptions of sockets.
 //!
 //! Invariant: no I/O and no clock (`cargo xtask tidy`).
 
@@ -23,6 +23,7 @@ pub mod scope_tree;
 pub mod simd;
 pub mod siphash;
 pub mod slab;
+pub mod socket;
 pub mod tick;
 pub mod varint;
 pub mod xxhash;

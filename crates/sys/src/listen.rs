@@ -1,7 +1,7 @@
 //! Listening sockets and datagram endpoints, with their options.
 
 use crate::namespace::Namespace;
-use crate::option::{self, Buffers, KeepAlive};
+use crate::option;
 use crate::socket::{family, is_abstract, stream_socket, unix_address};
 use crate::{Fd, borrow, into_raw};
 use rustix::net::{self, SocketAddrUnix, sockopt};
@@ -12,6 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use stdx::socket::{KeepAlive, SystemBuffers};
 
 /// Options of a TCP listener besides its address. Accepted connections inherit those that concern
 /// connections.
@@ -41,7 +42,7 @@ pub struct Options {
     /// Keep-alive probes for silent clients.
     pub keep_alive: Option<KeepAlive>,
     /// Sizes of the system's buffers.
-    pub buffers: Buffers,
+    pub buffers: SystemBuffers,
     /// Closing a connection discards unsent data and resets it.
     pub resets: bool,
     /// The acknowledgement of a client's first data is delayed, to travel with the response.
@@ -308,7 +309,7 @@ mod tests {
 
     #[test]
     fn accepted_connections_inherit_nodelay() {
-        let buffers = Buffers { unsent: 70_000, ..Buffers::default() };
+        let buffers = SystemBuffers { unsent: 70_000, ..SystemBuffers::default() };
         let options = Options { buffers, ..Options::default() };
         let listener = tcp("127.0.0.1:0".parse().unwrap(), &options).unwrap();
         let address = crate::socket::local_address(listener).unwrap();

@@ -2,28 +2,7 @@
 
 use crate::Fd;
 use std::io;
-
-/// TCP keep-alive probes; `None` keeps the system's default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KeepAlive {
-    /// Unanswered probes after which the connection counts as dead.
-    pub count: Option<u32>,
-    /// Seconds of silence before the first probe.
-    pub idle: Option<u32>,
-    /// Seconds between probes.
-    pub interval: Option<u32>,
-}
-
-/// Sizes of the system's socket buffers in bytes; 0 keeps its default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Buffers {
-    /// Receive buffer (`SO_RCVBUF`).
-    pub receive: u32,
-    /// Send buffer (`SO_SNDBUF`).
-    pub send: u32,
-    /// Unsent bytes above which the socket is not writable (`TCP_NOTSENT_LOWAT`).
-    pub unsent: u32,
-}
+use stdx::socket::{KeepAlive, SystemBuffers};
 
 /// Most bytes read from a connection that is closed without notice to its peer.
 const MAX_UNREAD: usize = 64 << 10;
@@ -131,7 +110,7 @@ pub(crate) fn set_keep_alive(fd: Fd, probes: KeepAlive) -> io::Result<()> {
 }
 
 /// Sets the sizes of the system's buffers.
-pub(crate) fn set_buffers(fd: Fd, sizes: Buffers) -> io::Result<()> {
+pub(crate) fn set_buffers(fd: Fd, sizes: SystemBuffers) -> io::Result<()> {
     for (name, size) in [(libc::SO_RCVBUF, sizes.receive), (libc::SO_SNDBUF, sizes.send)] {
         if size > 0 {
             set(fd, libc::SOL_SOCKET, name, i32::try_from(size).unwrap_or(i32::MAX))?;

@@ -1,7 +1,7 @@
 //! Connections and datagram sockets; every descriptor is non-blocking.
 
 use crate::namespace::Namespace;
-use crate::option::{self, Buffers, KeepAlive};
+use crate::option;
 use crate::{Fd, borrow, into_raw};
 use rustix::net::{
     self, AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketAddrAny,
@@ -44,30 +44,7 @@ pub enum Target<'a> {
 }
 
 /// Options of an outgoing connection besides its destination.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ConnectOptions {
-    /// Source address; port 0 leaves the port to the system.
-    pub source: Option<SocketAddr>,
-    /// The source need not be local; needs a privilege.
-    pub foreign: bool,
-    /// Network interface of outgoing packets.
-    pub interface: Option<Arc<str>>,
-    /// Network namespace of the socket.
-    pub namespace: Option<Arc<Namespace>>,
-    /// Time for which sent data may stay unacknowledged, in milliseconds; 0 for the system's
-    /// default.
-    pub user_timeout_ms: u32,
-    /// The first write goes into the SYN (TCP Fast Open); nothing may be read before.
-    pub fast_open: bool,
-    /// The ACK of the handshake is delayed, to travel with the first data.
-    pub patient: bool,
-    /// Keep-alive probes for a silent peer.
-    pub keep_alive: Option<KeepAlive>,
-    /// Sizes of the system's buffers.
-    pub buffers: Buffers,
-    /// Closing discards unsent data and resets the connection.
-    pub resets: bool,
-}
+pub type ConnectOptions = stdx::socket::ConnectOptions<Arc<Namespace>>;
 
 /// Starts a connection; it may be in progress when this returns.
 pub fn connect(target: Target<'_>) -> io::Result<Fd> {
