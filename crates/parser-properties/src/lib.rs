@@ -12,6 +12,7 @@ pub mod dns;
 pub mod fcgi;
 pub mod h1;
 pub mod h2;
+pub mod h3;
 pub mod language;
 pub mod messages;
 pub mod patterns;
@@ -42,6 +43,7 @@ pub const PROPERTIES: &[(&str, Property)] = &[
     ("h2_header_block", h2::header_block),
     ("h2_frames", h2::frames),
     ("h2_operations", h2::operations),
+    ("h3_field_section", h3::field_section),
     ("runtime_line", runtime::line),
     ("dns_answer", dns::answer),
     ("dns_resolution", dns::resolution),

@@ -202,6 +202,7 @@ properties!(
     h2_header_block,
     h2_frames,
     h2_operations,
+    h3_field_section,
     runtime_line,
     dns_answer,
     dns_resolution,

@@ -75,7 +75,7 @@ pub(super) fn check(name: &[u8], value: &[u8]) -> Result<HeaderId, MalformedMess
 /// Whether a field of an outgoing message is dropped: HTTP/1 connection fields, and `Host`, which
 /// is in pseudo-fields.
 #[inline]
-pub(super) fn is_dropped(id: HeaderId) -> bool {
+pub(crate) fn is_dropped(id: HeaderId) -> bool {
     matches!(
         id,
         HeaderId::Connection

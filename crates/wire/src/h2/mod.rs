@@ -6,7 +6,7 @@
 
 pub mod encode;
 pub mod error;
-mod fields;
+pub(crate) mod fields;
 pub mod frame;
 pub mod hpack;
 pub mod request;

@@ -1,4 +1,5 @@
-//! Requests from and to header lists (RFC 9113 section 8.3.1, RFC 8441 section 4).
+//! Requests from and to header lists (RFC 9113 section 8.3.1, RFC 8441 section 4). HTTP/3 has the
+//! same lists, so its requests are read here too (RFC 9114 section 4.3.1).
 //!
 //! The target becomes the absolute form, as in HAProxy, and `:authority` becomes `Host`. An
 //! extended CONNECT becomes the equivalent HTTP/1 upgrade, and vice versa.
@@ -55,12 +56,18 @@ pub struct RequestReader {
     /// The start line was made: no pseudo-field may follow.
     begun: bool,
     tolerance: Tolerance,
+    version: Version,
     trouble: Option<MalformedMessage>,
 }
 
 impl RequestReader {
-    /// A reader before its first list.
+    /// A reader of HTTP/2 requests before its first list.
     pub fn new(tolerance: Tolerance) -> Self {
+        Self::of_version(tolerance, Version::Http2)
+    }
+
+    /// A reader before its first list, for requests of this version.
+    pub fn of_version(tolerance: Tolerance, version: Version) -> Self {
         Self {
             meter: ListMeter::new(ListLimits { bytes: 0, fields: 0 }),
             text: Vec::new(),
@@ -73,6 +80,7 @@ impl RequestReader {
             crumbs: false,
             begun: false,
             tolerance,
+            version,
             trouble: None,
         }
     }
@@ -186,7 +194,7 @@ impl RequestReader {
                 // RFC 9110 section 9.3.6.
                 return Err(MalformedMessage::Status(400, "CONNECT without a port"));
             }
-            head.set_request(method, authority, Version::Http2);
+            head.set_request(method, authority, self.version);
         } else {
             self.usual_line(method, authority, head)?;
         }
@@ -246,9 +254,9 @@ impl RequestReader {
         };
         match authority {
             Some(authority) if !asterisk => {
-                head.set_request_target(method, scheme, authority, path, Version::Http2);
+                head.set_request_target(method, scheme, authority, path, self.version);
             }
-            _ => head.set_request_of_scheme(method, scheme, path, Version::Http2),
+            _ => head.set_request_of_scheme(method, scheme, path, self.version),
         }
         Ok(())
     }

@@ -100,7 +100,7 @@ const fn may_end() -> [bool; NODES] {
 }
 
 /// Appends the decoded string. `None`: it is invalid, and some bytes may have been appended.
-pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
+pub(crate) fn decode(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let mut state = 0;
     out.reserve(input.len() * 8 / 5 + 1);
     for &byte in input {
@@ -120,7 +120,7 @@ pub(super) fn decode(input: &[u8], out: &mut Vec<u8>) -> Option<()> {
 
 /// Appends the encoded string.
 #[cfg(test)]
-pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut count) = (0u64, 0u32);
     for byte in text {
         let (code, len) = CODE[usize::from(*byte)];

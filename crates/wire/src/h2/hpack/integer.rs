@@ -25,7 +25,7 @@ pub(super) fn decode(input: &[u8], at: &mut usize, bits: u32) -> Option<usize> {
 
 /// Encodes an integer; `flags` are the bits before it in the first byte.
 #[inline]
-pub(super) fn encode(value: usize, bits: u32, flags: u8, out: &mut Vec<u8>) {
+pub(crate) fn encode(value: usize, bits: u32, flags: u8, out: &mut Vec<u8>) {
     let mask = (1usize << bits) - 1;
     if value < mask {
         out.push(flags | value as u8);

@@ -2,11 +2,11 @@
 
 mod decode;
 mod encode;
-mod huffman;
+pub(crate) mod huffman;
 mod huffman_code;
-mod integer;
-mod static_table;
-mod table;
+pub(crate) mod integer;
+pub(crate) mod static_table;
+pub(crate) mod table;
 
 pub use decode::{DecodeError, Decoder, InvalidBlock};
 pub use encode::{field, indexed_name, size_update, status};

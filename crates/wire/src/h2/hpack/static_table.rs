@@ -75,16 +75,18 @@ pub(super) fn index_of(id: HeaderId) -> usize {
     usize::from(BY_ID[usize::from(id as u8)])
 }
 
-const BY_ID: [u8; 64] = by_id();
+const BY_ID: [u8; 64] = by_id(&TABLE);
 
-const fn by_id() -> [u8; 64] {
+/// The place of the first entry with the name of each well-known header, counted from 1; 0 where
+/// there is none.
+pub(crate) const fn by_id(table: &[(&[u8], &[u8])]) -> [u8; 64] {
     let mut found = [0; 64];
     let mut id = 1;
     while id < HeaderId::ALL.len() {
-        let mut entry = TABLE.len();
+        let mut entry = table.len();
         while entry > 0 {
             entry -= 1;
-            if same(TABLE[entry].0, HeaderId::ALL[id].1.as_bytes()) {
+            if same(table[entry].0, HeaderId::ALL[id].1.as_bytes()) {
                 found[HeaderId::ALL[id].0 as usize] = entry as u8 + 1;
             }
         }

@@ -21,7 +21,7 @@ impl TableEntry {
 
 /// A dynamic table; without entries it has no memory.
 #[derive(Debug)]
-pub(super) struct DynamicTable {
+pub(crate) struct DynamicTable {
     /// Entries, newest first.
     entries: VecDeque<TableEntry>,
     /// Texts in order of insertion. Bytes before the oldest entry are dropped when the vector
@@ -33,18 +33,18 @@ pub(super) struct DynamicTable {
 }
 
 impl DynamicTable {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { entries: VecDeque::new(), bytes: Vec::new(), size: 0, limit }
     }
 
     /// Its size as defined in RFC 7541 section 4.1.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.size
     }
 
     /// The entry at an index, from 0.
     #[inline]
-    pub(super) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
+    pub(crate) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
         let entry = self.entries.get(index)?;
         let start = entry.start as usize;
         let middle = start + entry.name_len as usize;
@@ -52,13 +52,13 @@ impl DynamicTable {
     }
 
     /// Changes the limit; entries that do not fit are evicted, oldest first.
-    pub(super) fn set_limit(&mut self, limit: usize) {
+    pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
         self.evict(0);
     }
 
     /// Inserts a field. One that is larger than the table empties it.
-    pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
+    pub(crate) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let needed = name.len() + value.len() + ENTRY_OVERHEAD;
         self.evict(needed);
         if needed > self.limit {
