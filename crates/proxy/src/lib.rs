@@ -8,6 +8,7 @@
 //! `observability` (logs and records), `health` (checks, names, changes of a server's state).
 #![forbid(unsafe_code)]
 
+pub mod call;
 pub mod frontend;
 mod log_forward;
 pub mod run;

@@ -2,6 +2,7 @@
 
 mod accounting;
 mod bandwidth;
+mod call;
 mod checks;
 mod filters;
 mod flight_recorder;

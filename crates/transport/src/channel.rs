@@ -1,4 +1,4 @@
-//! The channel of a message: a connection of its own, or a stream that shares one.
+//! The channel of a message: a connection of its own, a stream that shares one, or none.
 //!
 //! A transaction has one channel per side. Reading, writing, waiting and closing have the same
 //! interface on both kinds.
@@ -18,13 +18,15 @@ pub enum Link {
     Socket(Transport),
     /// A stream of an HTTP/2 connection.
     Stream(Stream),
+    /// No peer: the transaction begins inside the process.
+    Internal(Rc<Thread>),
 }
 
 impl Link {
     /// The HTTP/2 connection of the stream, for a stream.
     pub fn carrier_of_stream(&self) -> Option<&Rc<dyn StreamCarrier>> {
         match self {
-            Self::Socket(_) => None,
+            Self::Socket(_) | Self::Internal(_) => None,
             Self::Stream(stream) => Some(stream.carrier()),
         }
     }
@@ -34,11 +36,16 @@ impl Link {
         matches!(self, Self::Stream(_))
     }
 
+    /// Whether there is no peer, because the transaction begins inside the process.
+    pub fn is_internal(&self) -> bool {
+        matches!(self, Self::Internal(_))
+    }
+
     /// The socket, for a connection of its own.
     pub fn socket(&self) -> Option<&Socket> {
         match self {
             Self::Socket(transport) => Some(transport.socket()),
-            Self::Stream(_) => None,
+            Self::Stream(_) | Self::Internal(_) => None,
         }
     }
 
@@ -52,6 +59,7 @@ impl Link {
         match self {
             Self::Socket(transport) => Some(transport),
             Self::Stream(stream) => stream.transport(),
+            Self::Internal(_) => None,
         }
     }
 
@@ -67,6 +75,7 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.thread(),
             Self::Stream(stream) => stream.session().thread(),
+            Self::Internal(thread) => thread,
         }
     }
 
@@ -74,7 +83,7 @@ impl Link {
     pub fn own(&self) {
         match self {
             Self::Socket(socket) => socket.own(),
-            Self::Stream(_) => {}
+            Self::Stream(_) | Self::Internal(_) => {}
         }
     }
 
@@ -82,7 +91,7 @@ impl Link {
     pub fn watch_for(&self, owner: TaskId) {
         match self {
             Self::Socket(socket) => socket.watch_for(owner),
-            Self::Stream(_) => {}
+            Self::Stream(_) | Self::Internal(_) => {}
         }
     }
 
@@ -90,7 +99,7 @@ impl Link {
     pub fn let_go(&mut self) -> Option<(Handle, Option<tls::Conn>)> {
         match self {
             Self::Socket(socket) => Some(socket.let_go()),
-            Self::Stream(_) => None,
+            Self::Stream(_) | Self::Internal(_) => None,
         }
     }
 
@@ -99,6 +108,7 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.recv(buffer),
             Self::Stream(stream) => stream.recv(buffer),
+            Self::Internal(_) => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 
@@ -107,6 +117,7 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.send(parts, more),
             Self::Stream(stream) => stream.send(parts),
+            Self::Internal(_) => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
@@ -114,7 +125,7 @@ impl Link {
     pub fn doubt(&self) {
         match self {
             Self::Socket(socket) => socket.socket().disable_coalescing(),
-            Self::Stream(_) => {}
+            Self::Stream(_) | Self::Internal(_) => {}
         }
     }
 
@@ -122,7 +133,7 @@ impl Link {
     pub fn is_settled(&self) -> bool {
         match self {
             Self::Socket(socket) => socket.socket().is_flushed(),
-            Self::Stream(_) => true,
+            Self::Stream(_) | Self::Internal(_) => true,
         }
     }
 
@@ -130,7 +141,7 @@ impl Link {
     pub fn unsent(&self) -> Vec<u8> {
         match self {
             Self::Socket(socket) => socket.unsent(<[u8]>::to_vec),
-            Self::Stream(_) => Vec::new(),
+            Self::Stream(_) | Self::Internal(_) => Vec::new(),
         }
     }
 
@@ -139,6 +150,7 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.want_read(),
             Self::Stream(stream) => stream.want(Ready::READ),
+            Self::Internal(_) => {}
         }
     }
 
@@ -147,6 +159,7 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.want_write(),
             Self::Stream(stream) => stream.want(Ready::WRITE),
+            Self::Internal(_) => {}
         }
     }
 
@@ -154,7 +167,7 @@ impl Link {
     /// there is.
     pub fn has_room(&self) -> bool {
         match self {
-            Self::Socket(_) => true,
+            Self::Socket(_) | Self::Internal(_) => true,
             Self::Stream(stream) => stream.has_room(),
         }
     }
@@ -164,13 +177,14 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.want_write(),
             Self::Stream(stream) => stream.want(Ready::ROOM),
+            Self::Internal(_) => {}
         }
     }
 
     /// Wakes the owner when the peer resets the stream; a plain connection has no such signal.
     pub fn want_reset(&self) {
         match self {
-            Self::Socket(_) => {}
+            Self::Socket(_) | Self::Internal(_) => {}
             Self::Stream(stream) => stream.want(Ready::RESET),
         }
     }
@@ -182,13 +196,14 @@ impl Link {
             Self::Socket(socket) => socket.want_close(),
             // The end of the connection wakes a task that waits for any event.
             Self::Stream(stream) => stream.want(Ready::RESET),
+            Self::Internal(_) => {}
         }
     }
 
     /// Whether the peer has reset the stream.
     pub fn is_cancelled(&self) -> bool {
         match self {
-            Self::Socket(_) => false,
+            Self::Socket(_) | Self::Internal(_) => false,
             Self::Stream(stream) => stream.is_reset(),
         }
     }
@@ -198,6 +213,7 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.want_nothing(),
             Self::Stream(stream) => stream.want_nothing(),
+            Self::Internal(_) => {}
         }
     }
 
@@ -206,6 +222,7 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.is_readable(),
             Self::Stream(stream) => stream.is_readable(),
+            Self::Internal(_) => false,
         }
     }
 
@@ -214,6 +231,7 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.is_spoilt(),
             Self::Stream(stream) => stream.is_readable(),
+            Self::Internal(_) => false,
         }
     }
 
@@ -223,6 +241,7 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.is_quiet(),
             Self::Stream(stream) => !stream.is_readable(),
+            Self::Internal(_) => true,
         }
     }
 
@@ -231,6 +250,7 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.is_closed(),
             Self::Stream(stream) => stream.is_closed(),
+            Self::Internal(_) => false,
         }
     }
 
@@ -242,6 +262,7 @@ impl Link {
                 stream.shutdown();
                 Ok(())
             }
+            Self::Internal(_) => Ok(()),
         }
     }
 
@@ -257,6 +278,7 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.reset_on_close(),
             Self::Stream(stream) => stream.reset(),
+            Self::Internal(_) => {}
         }
     }
 
@@ -265,6 +287,7 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.vanish_on_close(),
             Self::Stream(stream) => stream.session().vanish(),
+            Self::Internal(_) => {}
         }
     }
 
@@ -273,6 +296,7 @@ impl Link {
         match self {
             Self::Socket(transport) => transport.socket().local_address(),
             Self::Stream(stream) => stream.local_address(),
+            Self::Internal(_) => None,
         }
     }
 

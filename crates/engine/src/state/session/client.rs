@@ -161,6 +161,37 @@ impl Client {
     }
 }
 
+impl Client {
+    /// The client side of a transaction that begins inside the process, for a backend. It is no
+    /// connection, and is not counted as one.
+    pub fn internal(worker: &Rc<Worker>, backend: &ProxyRef) -> Self {
+        let settings = worker.mux_settings(backend, Side::Client);
+        Self {
+            worker: worker.clone(),
+            mux: Machine::H1(h1::H1Conn::new(Side::Client, settings)),
+            mode: backend.settings.mode,
+            proxy: backend.clone(),
+            id: worker.next_client(),
+            socket: Link::Internal(worker.thread.clone()),
+            input: Buf::empty(),
+            peer: None,
+            since: worker.thread.nanos(),
+            own: Own::default(),
+            last: None,
+            bind: 0,
+            requests: 0,
+            variables: VarStore::default(),
+            trackers: OnceCell::new(),
+            rare: Rare::default(),
+            handshake: 0,
+            speaks_h2: None,
+            reset: false,
+            vanishes: false,
+            local: OnceCell::new(),
+        }
+    }
+}
+
 /// The server of a client's last request. Two words of 32 bits, since every idle client has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Last {
@@ -344,6 +375,9 @@ impl Drop for Client {
     fn drop(&mut self) {
         if let Some(front) = client_h2::front_of(&self.socket) {
             front.take_back(self);
+            return self.end_link();
+        }
+        if self.socket.is_internal() {
             return self.end_link();
         }
         (self.worker.hooks.session_ended)(self);
