@@ -1,5 +1,5 @@
-//! Reading and writing that needs the state of a thread: TLS handshakes, the I/O of HTTP/2 connections, byte-stream clients.
+//! Reading and writing that needs the state of a thread: TLS handshakes, the I/O of connections that carry streams, byte-stream clients.
 
 pub mod byte_client;
-pub mod h2_pump;
+pub mod stream_pump;
 pub mod tls_handshake;

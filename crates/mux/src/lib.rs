@@ -13,10 +13,12 @@ pub mod fcgi;
 pub mod h1;
 pub mod h2;
 mod length;
+mod ready;
 mod step;
 
 pub use body::BodyKind;
 pub use error::{Fault, MessageError};
+pub use ready::{Ready, StreamGone};
 pub use step::{BodyStep, Eof, HeadStep};
 
 /// The side of the proxy that a connection is on.

@@ -261,7 +261,7 @@ pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, So
     let (handle, address) = bound();
     let bind = Bind {
         namespace: None,
-        speaks_h2: None,
+        protocol: Protocol::Chosen,
         handle,
         address: Address::Inet(address),
         name: None,

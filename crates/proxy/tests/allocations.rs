@@ -3,7 +3,7 @@
 use engine::state::services::NoServices;
 use reactor::os::Os;
 use reactor::{Address, Handle, Thread};
-use settings::{Back, Bind, Front, Logs, Mode, Process, Proxy, Reuse, Server};
+use settings::{Back, Bind, Front, Logs, Mode, Process, Protocol, Proxy, Reuse, Server};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{Read, Write};
@@ -149,7 +149,7 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
         threads: Vec::new(),
         nice: 0,
         preamble: Default::default(),
-        speaks_h2: None,
+        protocol: Protocol::Chosen,
         mss_reduction: 0,
         shards: Vec::new(),
         backlog: 128,

@@ -116,9 +116,20 @@ pub struct Connect {
     pub sni: Option<Box<str>>,
     /// The protocols that are offered (`alpn`), in wire format (RFC 7301 section 3.1).
     pub alpn: Option<Box<[u8]>>,
-    /// Whether requests are sent in HTTP/2 (`proto`); `None` to go by the server line, or by what
-    /// the handshake chose of what this step offered.
-    pub speaks_h2: Option<bool>,
+    /// The protocol of requests (`proto`); `None` to go by the server line, or by what the
+    /// handshake chose of what this step offered.
+    pub protocol: Option<ConnectProtocol>,
+}
+
+/// The protocol of the requests of an HTTP check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectProtocol {
+    /// HTTP/1.
+    H1,
+    /// HTTP/2.
+    H2,
+    /// FastCGI.
+    Fcgi,
 }
 
 /// Where a `connect` step finds its port.

@@ -35,7 +35,7 @@ pub use logging::{LogAddress, LogSample, LogTarget, LogTransport, Logs};
 pub use process::{Http2, Process, Rates};
 pub use rings::{Backing, LogBind, LogForward, Ring, RingServer};
 pub use server::{Agent, Check, External, HttpCheck, NameServer, Resolvers, Server, Streams};
-pub use speech::{Speech, Speeches, Version};
+pub use speech::{Protocol, Speech, Speeches};
 
 /// Protocol that a proxy forwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -368,9 +368,8 @@ pub struct Bind {
     pub nice: i16,
     /// Headers and TLS before the first byte of the connections.
     pub preamble: Preamble,
-    /// Whether connections carry HTTP/2 (`proto h2`, `proto h1`); `None` for the protocol that the
-    /// handshake selects.
-    pub speaks_h2: Option<bool>,
+    /// The protocol of connections (`proto`).
+    pub protocol: Protocol,
     /// Bytes by which segments are smaller than the client's MSS.
     pub mss_reduction: u32,
     /// Further sockets of the same address, each with its threads; the first socket serves all

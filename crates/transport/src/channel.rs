@@ -3,9 +3,9 @@
 //! A transaction has one channel per side. Reading, writing, waiting and closing have the same
 //! interface on both kinds.
 
-use crate::h2::{Stream, StreamCarrier};
 use crate::socket::Transport;
-use mux::h2::Ready;
+use crate::streams::{Stream, StreamCarrier};
+use mux::Ready;
 use reactor::{Handle, Socket, TaskId, TcpInfo, Thread};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -16,14 +16,14 @@ use std::rc::Rc;
 pub enum Link {
     /// A connection of its own.
     Socket(Transport),
-    /// A stream of an HTTP/2 connection.
+    /// A stream of a connection that carries many.
     Stream(Stream),
     /// No peer: the transaction begins inside the process.
     Internal(Rc<Thread>),
 }
 
 impl Link {
-    /// The HTTP/2 connection of the stream, for a stream.
+    /// The connection of the stream, for a stream.
     pub fn carrier_of_stream(&self) -> Option<&Rc<dyn StreamCarrier>> {
         match self {
             Self::Socket(_) | Self::Internal(_) => None,

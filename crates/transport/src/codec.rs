@@ -1,7 +1,8 @@
-//! Reads and writes messages on a [`crate::channel::Link`] in either version of HTTP.
+//! Reads and writes messages on a [`crate::channel::Link`] in any protocol.
 
-use crate::h2::Half;
-use htx::{Fields, Head, Version};
+use crate::streams::Half;
+use htx::{Fields, Head, Method, Version};
+use mux::fcgi::ParamsError;
 use mux::h1::{self, BodyStep, DataFraming, Eof, HeadStep};
 use mux::{BodyKind, MessageError};
 use wire::Sink;
@@ -12,8 +13,8 @@ use wire::h1::encode;
 pub enum Machine {
     /// HTTP/1: the machine is the connection's.
     H1(h1::H1Conn),
-    /// HTTP/2: the machine is that of many streams.
-    H2(Half),
+    /// HTTP/2 or FastCGI: the machine is that of many streams.
+    Stream(Half),
 }
 
 impl Machine {
@@ -22,7 +23,7 @@ impl Machine {
     pub fn raise_mode(&mut self, mode: h1::ConnectionMode) {
         match self {
             Self::H1(conn) => conn.raise_mode(mode),
-            Self::H2(_) => {}
+            Self::Stream(_) => {}
         }
     }
 
@@ -31,7 +32,7 @@ impl Machine {
     pub fn close_after_message(&mut self) {
         match self {
             Self::H1(conn) => conn.close_after_message(),
-            Self::H2(_) => {}
+            Self::Stream(_) => {}
         }
     }
 
@@ -39,7 +40,7 @@ impl Machine {
     pub fn glitches(&self) -> i64 {
         match self {
             Self::H1(_) => 0,
-            Self::H2(half) => half.glitches().into(),
+            Self::Stream(half) => half.glitches().into(),
         }
     }
 
@@ -48,7 +49,7 @@ impl Machine {
     pub fn pretend_keep_alive(&mut self) {
         match self {
             Self::H1(conn) => conn.pretend_keep_alive(),
-            Self::H2(_) => {}
+            Self::Stream(_) => {}
         }
     }
 
@@ -56,7 +57,7 @@ impl Machine {
     pub fn takes_interim(&self) -> bool {
         match self {
             Self::H1(conn) => conn.takes_interim(),
-            Self::H2(_) => true,
+            Self::Stream(_) => true,
         }
     }
 
@@ -65,7 +66,7 @@ impl Machine {
     pub fn is_ambiguous(&self) -> bool {
         match self {
             Self::H1(conn) => conn.is_ambiguous(),
-            Self::H2(_) => false,
+            Self::Stream(_) => false,
         }
     }
 
@@ -74,7 +75,7 @@ impl Machine {
     pub fn peer_closes(&self) -> bool {
         match self {
             Self::H1(conn) => conn.peer_closes(),
-            Self::H2(_) => false,
+            Self::Stream(_) => false,
         }
     }
 
@@ -83,7 +84,7 @@ impl Machine {
     pub fn can_reuse(&self) -> bool {
         match self {
             Self::H1(conn) => conn.can_reuse(),
-            Self::H2(_) => false,
+            Self::Stream(_) => false,
         }
     }
 
@@ -92,7 +93,7 @@ impl Machine {
     pub fn has_received_all(&self) -> bool {
         match self {
             Self::H1(conn) => conn.has_received_all(),
-            Self::H2(half) => half.has_received_all(),
+            Self::Stream(half) => half.has_received_all(),
         }
     }
 
@@ -101,7 +102,7 @@ impl Machine {
     pub fn has_sent_all(&self) -> bool {
         match self {
             Self::H1(conn) => conn.has_sent_all(),
-            Self::H2(half) => half.has_sent_all(),
+            Self::Stream(half) => half.has_sent_all(),
         }
     }
 
@@ -110,7 +111,7 @@ impl Machine {
     pub fn has_sent_head(&self) -> bool {
         match self {
             Self::H1(conn) => conn.has_sent_head(),
-            Self::H2(half) => half.has_sent_head(),
+            Self::Stream(half) => half.has_sent_head(),
         }
     }
 
@@ -119,7 +120,7 @@ impl Machine {
     pub fn is_tunnel(&self) -> bool {
         match self {
             Self::H1(conn) => conn.is_tunnel(),
-            Self::H2(half) => half.is_tunnel(),
+            Self::Stream(half) => half.is_tunnel(),
         }
     }
 
@@ -136,7 +137,7 @@ impl Machine {
     pub fn payload_received(&self) -> u64 {
         match self {
             Self::H1(conn) => conn.payload_received(),
-            Self::H2(half) => half.payload_received(),
+            Self::Stream(half) => half.payload_received(),
         }
     }
 
@@ -145,7 +146,7 @@ impl Machine {
     pub fn reset_for_next(&mut self) {
         match self {
             Self::H1(conn) => conn.reset_for_next(),
-            Self::H2(_) => {}
+            Self::Stream(_) => {}
         }
     }
 
@@ -154,7 +155,7 @@ impl Machine {
     pub fn handle_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, MessageError> {
         match self {
             Self::H1(conn) => conn.handle_head(input, head),
-            Self::H2(half) => half.handle_head(head),
+            Self::Stream(half) => half.handle_head(head),
         }
     }
 
@@ -167,7 +168,7 @@ impl Machine {
     ) -> Result<BodyStep, MessageError> {
         match self {
             Self::H1(conn) => conn.handle_body(input, trailers),
-            Self::H2(half) => Ok(half.handle_body(input, trailers)),
+            Self::Stream(half) => Ok(half.handle_body(input, trailers)),
         }
     }
 
@@ -176,7 +177,7 @@ impl Machine {
     pub fn check_body(&mut self, input: &[u8]) -> Result<(), MessageError> {
         match self {
             Self::H1(conn) => conn.check_body(input),
-            Self::H2(_) => Ok(()),
+            Self::Stream(_) => Ok(()),
         }
     }
 
@@ -188,7 +189,7 @@ impl Machine {
     ) -> Result<(), MessageError> {
         match self {
             Self::H1(conn) => conn.check_more(input, ahead),
-            Self::H2(_) => Ok(()),
+            Self::Stream(_) => Ok(()),
         }
     }
 
@@ -197,7 +198,7 @@ impl Machine {
     pub(crate) fn payload_left(&self) -> u64 {
         match self {
             Self::H1(conn) => conn.payload_left(),
-            Self::H2(half) => half.payload_left(),
+            Self::Stream(half) => half.payload_left(),
         }
     }
 
@@ -206,7 +207,7 @@ impl Machine {
     pub(crate) fn frames_payload(&self) -> bool {
         match self {
             Self::H1(conn) => conn.frames_payload(),
-            Self::H2(_) => true,
+            Self::Stream(_) => true,
         }
     }
 
@@ -216,7 +217,7 @@ impl Machine {
         match self {
             Self::H1(conn) => conn.skip_payload(bytes),
             // Payload of streams is never forwarded unseen: their frames are in between.
-            Self::H2(half) => half.has_received_all(),
+            Self::Stream(half) => half.has_received_all(),
         }
     }
 
@@ -225,7 +226,7 @@ impl Machine {
     pub(crate) fn handle_eof(&mut self) -> Eof {
         match self {
             Self::H1(conn) => conn.handle_eof(),
-            Self::H2(half) => half.handle_eof(),
+            Self::Stream(half) => half.handle_eof(),
         }
     }
 
@@ -240,7 +241,7 @@ impl Machine {
     ) -> BodyKind {
         match self {
             Self::H1(conn) => conn.encode_head(head, body, out),
-            Self::H2(half) => half.encode_head(head, body),
+            Self::Stream(half) => half.encode_head(head, body),
         }
     }
 
@@ -254,7 +255,7 @@ impl Machine {
     ) -> BodyKind {
         let conn = match self {
             Self::H1(conn) => conn,
-            Self::H2(half) => return half.encode_head(head, body),
+            Self::Stream(half) => return half.encode_head(head, body),
         };
         let sent_as = conn.prepare_head(head, body);
         encode::head_with_case(head, adjust, out);
@@ -266,7 +267,7 @@ impl Machine {
     pub fn encode_data(&mut self, len: u64) -> Result<DataFraming, MessageError> {
         match self {
             Self::H1(conn) => conn.encode_data(len),
-            Self::H2(half) => {
+            Self::Stream(half) => {
                 half.encode_data(len);
                 Ok(DataFraming::default())
             }
@@ -290,7 +291,7 @@ impl Machine {
     pub fn encode_end(&mut self, trailers: Option<&Fields>, out: &mut impl Sink) {
         match self {
             Self::H1(conn) => conn.encode_end(trailers, out),
-            Self::H2(half) => half.encode_end(trailers),
+            Self::Stream(half) => half.encode_end(trailers),
         }
     }
 
@@ -299,7 +300,7 @@ impl Machine {
     pub fn abort(&mut self) {
         match self {
             Self::H1(conn) => conn.abort(),
-            Self::H2(half) => half.abort(),
+            Self::Stream(half) => half.abort(),
         }
     }
 
@@ -308,7 +309,7 @@ impl Machine {
     pub fn refuse(&mut self) {
         match self {
             Self::H1(_) => {}
-            Self::H2(half) => half.refuse(),
+            Self::Stream(half) => half.refuse(),
         }
     }
 
@@ -317,7 +318,7 @@ impl Machine {
     pub fn is_accepted_by(&self, head: &Head) -> bool {
         match self {
             Self::H1(_) => true,
-            Self::H2(half) => half.is_accepted_by(head),
+            Self::Stream(half) => half.is_accepted_by(head),
         }
     }
 
@@ -325,7 +326,7 @@ impl Machine {
     pub fn is_refused(&self) -> bool {
         match self {
             Self::H1(_) => false,
-            Self::H2(half) => half.is_refused(),
+            Self::Stream(half) => half.is_refused(),
         }
     }
 
@@ -334,7 +335,7 @@ impl Machine {
         match self {
             // HTTP/1 has no other end.
             Self::H1(_) => true,
-            Self::H2(half) => half.is_lost(),
+            Self::Stream(half) => half.is_lost(),
         }
     }
 
@@ -343,7 +344,7 @@ impl Machine {
     pub fn is_malformed(&self) -> bool {
         match self {
             Self::H1(_) => false,
-            Self::H2(half) => half.is_malformed(),
+            Self::Stream(half) => half.is_malformed(),
         }
     }
 
@@ -351,7 +352,28 @@ impl Machine {
     pub fn major(&self) -> u8 {
         match self {
             Self::H1(_) => 1,
-            Self::H2(_) => 2,
+            Self::Stream(half) if half.is_fcgi() => 1,
+            Self::Stream(_) => 2,
+        }
+    }
+
+    /// Whether requests begin with the parameters of FastCGI instead of a head.
+    #[inline]
+    pub fn takes_params(&self) -> bool {
+        match self {
+            Self::H1(_) => false,
+            Self::Stream(half) => half.is_fcgi(),
+        }
+    }
+
+    /// Sends the parameters of a request.
+    ///
+    /// # Errors
+    /// They exceed the limit.
+    pub fn send_params(&self, method: Method, params: &[u8]) -> Result<(), ParamsError> {
+        match self {
+            Self::H1(_) => Ok(()),
+            Self::Stream(half) => half.send_params(method, params),
         }
     }
 
@@ -364,7 +386,7 @@ impl Machine {
     pub fn encourage(&mut self, out: &mut impl Sink) {
         match self {
             Self::H1(_) => out.put(h1::CONTINUE),
-            Self::H2(half) => {
+            Self::Stream(half) => {
                 let mut head = Head::default();
                 head.set_response(Version::Http2, 100, b"Continue");
                 half.encode_head(&mut head, BodyKind::None);

@@ -1,4 +1,4 @@
-//! Connections to peers: sockets, TLS, the codecs of HTTP/1 and HTTP/2, splicing, the accept loop, and the forwarder of one direction,
+//! Connections to peers: sockets, TLS, the codecs of HTTP/1 and of streams, splicing, the accept loop, and the forwarder of one direction,
 //! with the counters that they keep and the memory that a thread reuses.
 #![forbid(unsafe_code)]
 
@@ -12,5 +12,6 @@ pub mod proxy_v2_tls;
 pub mod socket;
 pub mod splice;
 pub mod stats;
+pub mod streams;
 pub mod thread;
 pub mod tls_facts;

@@ -1,7 +1,7 @@
 //! The state that all tasks of a thread share: its reactor, its pools, the process.
 
 use crate::state::backend::pool::IdlePool;
-use crate::state::backend::server_h2::Trunks;
+use crate::state::backend::trunk::Trunks;
 use crate::state::records::flight_recorder::Recorder;
 use crate::state::runtime::{Proxy, ProxyRef, Shared};
 use crate::state::services::Services;

@@ -13,7 +13,7 @@ use engine::state::worker::Worker;
 use htx::Head;
 use reactor::{Class, TaskId, Wake};
 use rules::check::Script;
-use settings::{Check, External, Version};
+use settings::{Check, External, Protocol};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ impl Checker {
 
 /// Whether checks of a server are bytes on a connection that begins with nothing else.
 fn is_plain(server: &settings::Server) -> bool {
-    server.check_link.is_plain() && server.speech.checks == Version::H1
+    server.check_link.is_plain() && server.speech.checks == Protocol::H1
 }
 
 /// A check that runs in a task of its own.

@@ -17,12 +17,12 @@ use htx::Head;
 use mux::Side;
 use reactor::Address;
 use rules::check::{
-    Connect, Expect, ExpectResult, Failure, HttpSend, Kind, Received, Script, Send, Status, Step,
-    StepAction,
+    Connect, ConnectProtocol, Expect, ExpectResult, Failure, HttpSend, Kind, Received, Script,
+    Send, Status, Step, StepAction,
 };
 use sample::Variables;
 use sample::regex::effort;
-use settings::{Announce, Encryption, ServerName, Switch, Version};
+use settings::{Announce, Encryption, Protocol, ServerName, Switch};
 use std::cell::OnceCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -212,10 +212,10 @@ impl<'a> Play<'a> {
         if let Some(encryption) = self.encryption(connect) {
             self.encrypt(&encryption).await?;
         }
-        let speaks_h2 = match (connect.speaks_h2, settings.speech.checks) {
-            (Some(speaks), _) => speaks,
-            (None, Version::H2) if connect.as_server => true,
-            (None, Version::Chosen) if connect.as_server => self.line.has_chosen(b"h2"),
+        let speaks_h2 = match (connect.protocol, settings.speech.checks) {
+            (Some(protocol), _) => protocol == ConnectProtocol::H2,
+            (None, Protocol::H2) if connect.as_server => true,
+            (None, Protocol::Chosen) if connect.as_server => self.line.has_chosen(b"h2"),
             (None, _) => connect.ssl && self.line.has_chosen(b"h2"),
         };
         let settings = self.worker.h2_settings(self.subject.proxy, Side::Server);

@@ -8,6 +8,7 @@ use stdx::slab::Slab;
 use wire::fcgi::{RecordError, RecordType, values};
 
 use super::settings::FcgiSettings;
+use super::stderr::ErrorText;
 use super::stream::{FcgiStream, ReadStep};
 use crate::{HeadStep, MessageError};
 
@@ -101,6 +102,18 @@ pub struct FcgiConn {
     pub(super) quiet: u32,
     pub(super) out: Vec<u8>,
     pub(super) sent: usize,
+    /// Bytes of output written so far.
+    pub(super) written: u64,
+    /// Upper bound of the bytes that may have been written.
+    pub(super) offered: u64,
+    /// The application has answered a request.
+    pub(super) has_answered: bool,
+    /// The application's stream has ended.
+    pub(super) has_ended: bool,
+    /// Error text of requests that are forgotten.
+    pub(super) late_errors: ErrorText,
+    /// Requests may have error text.
+    pub(super) has_error_text: bool,
     /// Requests that wait for room in the output.
     pub(super) awaiting_room: Vec<Key>,
     woken: Vec<Key>,
@@ -131,6 +144,12 @@ impl FcgiConn {
             quiet: 0,
             out,
             sent: 0,
+            written: 0,
+            offered: 0,
+            has_answered: false,
+            has_ended: false,
+            late_errors: ErrorText::default(),
+            has_error_text: false,
             awaiting_room: Vec::new(),
             woken: Vec::new(),
             spares: Vec::new(),
@@ -189,9 +208,12 @@ impl FcgiConn {
     /// one, else 502.
     pub fn handle_head(&mut self, key: Key, head: &mut Head) -> Result<HeadStep, MessageError> {
         let limits = self.settings.limits;
-        match self.streams.get_mut(key) {
-            Some(stream) => stream.handle_head(limits, head),
-            None => Ok(HeadStep::NeedMore),
+        let Some(stream) = self.streams.get_mut(key) else { return Ok(HeadStep::NeedMore) };
+        match stream.handle_head(limits, head) {
+            Ok(HeadStep::NeedMore) if stream.is_cut => {
+                Err(stream.fail(502, "the connection closed before the header"))
+            }
+            step => step,
         }
     }
 
@@ -209,6 +231,22 @@ impl FcgiConn {
         let Some(stream) = self.streams.get_mut(key) else { return false };
         let ended = stream.end.is_some() || stream.is_cut;
         stream.stderr.take_line(ended, line)
+    }
+
+    /// Takes a line of error text of any request, also of one that is forgotten. Returns whether
+    /// there was one.
+    pub fn take_any_error_line(&mut self, line: &mut Vec<u8>) -> bool {
+        if !self.has_error_text {
+            return false;
+        }
+        let found = self.late_errors.take_line(true, line)
+            || self.streams.iter_mut().any(|(_, stream)| {
+                let ended = stream.end.is_some() || stream.is_cut;
+                stream.stderr.take_line(ended, line)
+            });
+        // An incomplete line is completed by a further record, or by the end of its request.
+        self.has_error_text = found;
+        found
     }
 
     /// Bytes of error text that were dropped, because the caller did not take the lines in time.
@@ -256,6 +294,9 @@ impl FcgiConn {
     /// Forgets a request, whose id becomes free.
     pub(super) fn remove(&mut self, key: Key) {
         let Some(stream) = self.streams.remove(key) else { return };
+        if stream.stderr.move_to(&mut self.late_errors) {
+            self.has_error_text = true;
+        }
         self.by_id[usize::from(stream.id) - 1] = Key::NONE;
         self.woken.retain(|woken| *woken != key);
         self.awaiting_room.retain(|waiting| *waiting != key);

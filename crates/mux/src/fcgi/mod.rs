@@ -5,8 +5,10 @@
 //! `handle_input`, `handle_eof` and `advance_output`.
 //!
 //! Reading order: [`conn`] (the machine), [`stream`] (one request), [`recv`], [`send`],
-//! [`params`] (parameters from a request head), [`stderr`] (text for logs), [`settings`].
+//! [`channel`] (the interface that streams of all protocols have), [`params`] (parameters from a
+//! request head), [`stderr`] (text for logs), [`settings`].
 
+pub mod channel;
 pub mod conn;
 pub mod params;
 pub mod recv;

@@ -123,6 +123,7 @@ impl FcgiConn {
             self.wake(key);
             return self.ignore(header);
         }
+        self.has_answered |= is_stdout;
         if header.len == 0 {
             stream.stdout_ended |= is_stdout;
             self.wake(key);
@@ -145,6 +146,7 @@ impl FcgiConn {
         if let Some(stream) = self.streams.get_mut(key) {
             if kind == RecordType::Stderr {
                 stream.stderr.push(&input[..taken]);
+                self.has_error_text = true;
             } else {
                 taken = stream.room().map_or(taken, |room| taken.min(room));
                 stream.receive(&input[..taken]);
@@ -173,6 +175,7 @@ impl FcgiConn {
         // The application may take the rest of an unfinished request for the next one.
         self.is_draining |= stream.send != RequestPhase::Done;
         stream.end = Some(end);
+        self.has_error_text = true;
         match end.status {
             EndStatus::Complete => {}
             EndStatus::CantMultiplex => {
@@ -205,11 +208,13 @@ impl FcgiConn {
 
     /// Handles the end of the application's stream: answers that have not ended are cut off.
     pub fn handle_eof(&mut self) {
-        self.is_draining = true;
+        (self.is_draining, self.has_ended, self.has_error_text) = (true, true, true);
+        let written = self.written.max(self.offered);
         let keys: Vec<Key> = self.streams.iter().map(|(key, _)| key).collect();
         for key in keys {
             let Some(stream) = self.streams.get_mut(key) else { continue };
-            stream.is_cut = true;
+            stream.is_cut = stream.end.is_none();
+            stream.is_unsent = stream.is_cut && stream.begins_at >= written;
             match stream.released {
                 true => self.remove(key),
                 false => self.wake(key),

@@ -27,12 +27,14 @@ impl FcgiConn {
             return Err(ParamsError::TooLarge);
         }
         let keep_conn = self.settings.keep_conn;
+        let at = self.written + self.output().len() as u64;
         let Some(stream) = self.streams.get_mut(key) else { return Ok(()) };
         if stream.send != RequestPhase::Params || self.broken.is_some() {
             return Ok(());
         }
         stream.note_request(method);
         stream.send = RequestPhase::Stdin;
+        stream.begins_at = at;
         let id = stream.id;
         self.out.extend_from_slice(&record::begin_request(id, keep_conn));
         if !params.is_empty() {
@@ -109,7 +111,9 @@ impl FcgiConn {
 
     /// Drops bytes that were written, and wakes the requests that wait for room.
     pub fn advance_output(&mut self, written: usize) {
-        self.sent = self.out.len().min(self.sent + written);
+        let written = written.min(self.output().len());
+        self.sent += written;
+        self.written += written as u64;
         if self.sent == self.out.len() {
             self.out.clear();
             self.sent = 0;

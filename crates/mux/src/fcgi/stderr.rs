@@ -40,6 +40,16 @@ impl ErrorText {
         true
     }
 
+    /// Appends the text to another one, as lines. Returns whether there was text.
+    pub(super) fn move_to(&self, other: &mut Self) -> bool {
+        if self.text.is_empty() {
+            return false;
+        }
+        other.push(&self.text);
+        other.push(b"\n");
+        true
+    }
+
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
     }

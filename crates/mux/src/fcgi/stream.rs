@@ -62,6 +62,21 @@ pub(super) struct FcgiStream {
     /// The caller has released it: its records are dropped until it ends.
     pub(super) released: bool,
     pub(super) is_woken: bool,
+    /// Token to wake, and the events waited for.
+    pub(super) token: u64,
+    pub(super) wants: u8,
+    /// The bytes that wait are an incomplete line of the head.
+    pub(super) is_stalled: bool,
+    /// Payload of the answer that was read.
+    pub(super) received: u64,
+    /// Payload announced and not sent.
+    pub(super) owed: u64,
+    /// The request ends when `owed` is 0.
+    pub(super) is_ending: bool,
+    /// Offset of the request in all output.
+    pub(super) begins_at: u64,
+    /// The connection closed before any of the request was written.
+    pub(super) is_unsent: bool,
 }
 
 impl FcgiStream {
@@ -85,6 +100,14 @@ impl FcgiStream {
             has_excess: false,
             released: false,
             is_woken: false,
+            token: 0,
+            wants: 0,
+            is_stalled: false,
+            received: 0,
+            owed: 0,
+            is_ending: false,
+            begins_at: u64::MAX,
+            is_unsent: false,
         }
     }
 
@@ -114,6 +137,7 @@ impl FcgiStream {
             self.at = 0;
         }
         self.buffer.extend_from_slice(data);
+        self.is_stalled = false;
     }
 
     fn waiting(&self) -> &[u8] {
@@ -156,6 +180,40 @@ impl FcgiStream {
         matches!(self.read, ReadPhase::Done)
     }
 
+    /// Whether the head of the answer is not complete.
+    pub(super) fn awaits_head(&self) -> bool {
+        matches!(self.read, ReadPhase::Head(_))
+    }
+
+    /// Whether parsing the head would get further, or fail.
+    pub(super) fn has_head_to_read(&self) -> bool {
+        let more = !self.is_stalled && !self.waiting().is_empty();
+        !self.awaits_head() || more || self.has_ended()
+    }
+
+    /// Whether a read would return something.
+    pub(super) fn is_readable(&self) -> bool {
+        let more = !self.is_stalled && !self.waiting().is_empty();
+        let done = matches!(self.read, ReadPhase::Done | ReadPhase::Failed(_));
+        more || done || self.has_ended() || self.is_cut
+    }
+
+    /// Whether the application takes nothing more of the request.
+    pub(super) fn is_reset(&self) -> bool {
+        let is_over = self.end.is_some() && self.send != RequestPhase::Done;
+        is_over || self.is_cut || self.failure().is_some()
+    }
+
+    /// Payload still to come; `u64::MAX` if no length was announced.
+    pub(super) fn payload_left(&self) -> u64 {
+        match self.read {
+            ReadPhase::Length(left) => left,
+            ReadPhase::UntilEnd if self.has_ended() => self.waiting().len() as u64,
+            ReadPhase::UntilEnd | ReadPhase::Head(_) => u64::MAX,
+            ReadPhase::Done | ReadPhase::Failed(_) => 0,
+        }
+    }
+
     /// Parses the head from the bytes that wait.
     pub(super) fn handle_head(
         &mut self,
@@ -180,10 +238,9 @@ impl FcgiStream {
             }
             Ok((consumed, false)) => {
                 self.at += consumed;
-                match (self.has_ended(), self.is_cut) {
-                    (true, _) => Err(self.fail(502, "an answer without complete header")),
-                    (_, true) => Err(self.fail(502, "the connection closed before the header")),
-                    _ => Ok(HeadStep::NeedMore),
+                match self.has_ended() {
+                    true => Err(self.fail(502, "an answer without complete header")),
+                    false => Ok(HeadStep::NeedMore),
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::settings::H2ConnSettings;
 use super::shutdown::Shutdown;
 use super::squeeze::Squeeze;
 use super::stream::{RecvPhase as StreamRecv, Reset, SendPhase, Stream, Streams};
-use crate::{BodyKind, Side};
+use crate::{BodyKind, Ready, Side};
 use htx::{Head, HeaderId};
 use std::collections::VecDeque;
 use std::fmt;
@@ -38,23 +38,6 @@ impl fmt::Display for ConnectionError {
 }
 
 impl std::error::Error for ConnectionError {}
-
-/// An event that a stream waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ready(pub(super) u8);
-
-impl Ready {
-    /// A head, payload, or the end of the message.
-    pub const READ: Self = Self(1);
-    /// Room for payload: window and output.
-    pub const WRITE: Self = Self(2);
-    /// A reset by the peer.
-    pub const RESET: Self = Self(4);
-    /// Room for a head that others may follow, such as an interim response.
-    pub const ROOM: Self = Self(8);
-    /// Any of these.
-    pub(super) const ANY: Self = Self(15);
-}
 
 /// The next element of the input.
 #[derive(Clone, Copy, Debug)]

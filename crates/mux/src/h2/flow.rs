@@ -1,9 +1,10 @@
 //! Flow control (RFC 9113 section 5.2) in both directions, and the order in which streams send.
 
-use super::conn::{ConnectionError, H2Conn, OUTPUT, Ready};
+use super::conn::{ConnectionError, H2Conn, OUTPUT};
 use super::flood::cost;
 use super::squeeze::Squeeze;
 use super::stream::{RecvPhase, SendPhase};
+use crate::Ready;
 use stdx::Key;
 use wire::h2::{DEFAULT_FRAME_SIZE, ErrorCode, MAX_WINDOW, encode};
 

@@ -1,8 +1,9 @@
 //! Header blocks: new streams, responses, trailers.
 
-use super::conn::{Block, ConnectionError, H2Conn, Ready};
+use super::conn::{Block, ConnectionError, H2Conn};
 use super::flood::cost;
 use super::stream::{PendingUpgrade, ReceivedHead, RecvPhase};
+use crate::Ready;
 use crate::{BodyKind, Fault, HeadStep, MessageError, Side};
 use htx::{Fields, Head, HeaderId, Method};
 use stdx::Key;

@@ -24,10 +24,10 @@ mod shutdown;
 mod squeeze;
 mod stream;
 
-pub use conn::{ConnectionError, H2Conn, Ready};
+pub use crate::{Ready, StreamGone};
+pub use conn::{ConnectionError, H2Conn};
 pub use counters::Counters;
 pub use free_list::FreeList;
-pub use send::StreamGone;
 pub use settings::H2ConnSettings;
 pub use stdx::Key;
 

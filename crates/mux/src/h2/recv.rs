@@ -1,10 +1,10 @@
 //! Bytes from the peer: frames, and the payload of DATA, which goes to its stream as it arrives.
 
-use super::conn::{ConnectionError, H2Conn, InputState, Ready};
+use super::conn::{ConnectionError, H2Conn, InputState};
 use super::flood::cost;
 use super::squeeze::Squeeze;
 use super::stream::{RecvPhase as StreamRecv, Reset};
-use crate::{BodyStep, Eof, Side};
+use crate::{BodyStep, Eof, Ready, Side};
 use htx::Fields;
 use stdx::Key;
 use wire::h2::frame::{self, ACK, END_STREAM, HEADER_LEN, PADDED};

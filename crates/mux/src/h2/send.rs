@@ -1,19 +1,15 @@
 //! Bytes to the peer: heads, payload, ends of messages; a stream without room is told to wait.
 
-use super::conn::{H2Conn, Ready};
+use super::conn::H2Conn;
 use super::flood::cost;
 use super::flow::TINY;
 use super::stream::{PendingUpgrade, Reset, SendPhase};
-use crate::{BodyKind, Side, length};
+use crate::{BodyKind, Ready, Side, StreamGone, length};
 use htx::{Fields, Head, HeaderId, Method};
 use std::io::IoSlice;
 use stdx::Key;
 use wire::h2::{DEFAULT_FRAME_SIZE, ErrorCode, encode, hpack, request, response, trailers};
 use wire::websocket;
-
-/// The stream was reset, or its connection is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StreamGone;
 
 impl H2Conn {
     // ---- the connection's output

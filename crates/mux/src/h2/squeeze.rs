@@ -7,8 +7,9 @@
 //! 9113 section 6.9.2). After the acknowledgement, a stream gets window when it is read, and the
 //! connection gets window in addition to held payload.
 
-use super::conn::{H2Conn, Ready};
+use super::conn::H2Conn;
 use super::stream::{RecvPhase, Stream};
+use crate::Ready;
 use stdx::Key;
 use wire::h2::{Setting, encode};
 

@@ -12,7 +12,7 @@ pub(crate) use engine::state::backend::private_pool::Own;
 use engine::state::session::client::Client;
 use engine::state::session::transaction::{Arrival, Outcome, Parts};
 use reactor::{Class, Urgency};
-use settings::Mode;
+use settings::{Mode, Protocol};
 use std::io;
 
 /// How long input is still discarded after the last answer, in milliseconds.
@@ -30,8 +30,12 @@ pub(crate) async fn run(mut client: Box<Client>) {
             Outcome::Over => return,
         }
     }
-    let chosen = || client.protocol().is_some_and(|name| &*name == b"h2");
-    if client.speaks_h2.unwrap_or_else(chosen) {
+    let speaks_h2 = match client.protocol {
+        Protocol::H2 => true,
+        Protocol::Chosen => client.negotiated().is_some_and(|name| &*name == b"h2"),
+        Protocol::H1 | Protocol::Fcgi => false,
+    };
+    if speaks_h2 {
         return Box::pin(h2_connection::run(client)).await;
     }
     loop {
@@ -44,7 +48,7 @@ pub(crate) async fn run(mut client: Box<Client>) {
         if idle_end || (arrival != Arrival::Data && ignores_probes(&client)) {
             return;
         }
-        let undecided = client.requests == 0 && client.speaks_h2.is_none();
+        let undecided = client.requests == 0 && client.protocol == Protocol::Chosen;
         if undecided && first_bytes::may_begin(&client) {
             let recognized = Box::pin(first_bytes::recognize(&mut client)).await;
             if recognized {

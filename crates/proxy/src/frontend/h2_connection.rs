@@ -4,13 +4,13 @@
 use crate::transaction::run;
 use crate::transaction::tls_wait;
 use buf::Buf;
-use engine::io::h2_pump::{Pump, Turn};
+use engine::io::stream_pump::{Pump, Turn};
 use engine::state::session::client::Client;
 use engine::state::session::client_h2::Front;
 use engine::state::session::transaction::{Arrival, Parts};
 use engine::state::worker::Worker;
 use mux::Side;
-use mux::h2::{H2Conn, Key};
+use mux::h2::Key;
 use observability::telemetry::trace::points as trace;
 use reactor::{Class, Tick};
 use std::cell::{Cell, RefCell};
@@ -18,8 +18,8 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use transport::codec::Machine;
-use transport::h2::{Half, Session};
 use transport::socket::Transport;
+use transport::streams::{Half, Session, StreamMux};
 
 /// The delay between the announcement of the shutdown (GOAWAY) and the end of the connection, in
 /// milliseconds. Requests that arrive until then are served (RFC 9113 section 6.8).
@@ -38,7 +38,7 @@ pub(crate) async fn run(mut client: Box<Client>) {
     let scheme: &'static [u8] = if client.session().is_some() { b"https" } else { b"http" };
     let session = Session::new(&worker.thread, machine, scheme);
     let pump = Pump::new(&session, input, worker.thread.tick()).answering();
-    client.mux = Machine::H2(Half::of_connection(&session));
+    client.mux = Machine::Stream(Half::of_connection(&session));
     let (own, last) = (RefCell::default(), Cell::new(None));
     let under_way = Cell::new(0);
     let idle_since = Cell::new(worker.thread.tick());
@@ -88,7 +88,7 @@ impl Driver {
                 start(worker, front, key, *streams);
                 *streams = streams.saturating_add(1);
                 if front.client.is_frontend_shut() {
-                    front.session.drive(H2Conn::begin_shutdown);
+                    front.session.drive(StreamMux::begin_shutdown);
                 }
             });
             self.front.count();
@@ -130,7 +130,7 @@ impl Driver {
 
     /// Notes the moment of the announced shutdown, whether this task or the machine announced it.
     fn note_announcement(&mut self, now: Tick) {
-        let announces = self.front.session.look(H2Conn::announces_shutdown);
+        let announces = self.front.session.look(StreamMux::announces_shutdown);
         self.announced = announces.then(|| self.announced.unwrap_or(now));
     }
 

@@ -155,7 +155,7 @@ pub(crate) fn begin(worker: &Rc<Worker>, mut client: Client) {
     };
     let (nice, reduction) = (bind.nice, bind.mss_reduction);
     client.rare.set_expected(bind.preamble.expects);
-    client.speaks_h2 = bind.speaks_h2;
+    client.protocol = bind.protocol;
     if reduction > 0
         && let Some(socket) = client.socket.socket()
     {

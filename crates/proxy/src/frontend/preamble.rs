@@ -16,7 +16,7 @@ use engine::state::session::client_cold_state::Told;
 use engine::state::worker::Worker;
 use header::{Kind, Problem};
 use reactor::{Namespace, Socket, Tick, Urgency};
-use settings::{Expected, Preamble};
+use settings::{Expected, Preamble, Protocol};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -198,7 +198,7 @@ async fn pass(client: &mut Client, _place: Option<HandshakePlace>) -> Result<(),
     let bind = front.and_then(|front| front.binds.get(client.bind as usize));
     let acceptor = bind.and_then(|bind| bind.preamble.tls.as_deref());
     // Rules may expect more headers than the bind line does.
-    let (expected, streams) = (client.rare.expects, client.speaks_h2 == Some(true));
+    let (expected, streams) = (client.rare.expects, client.protocol == Protocol::H2);
     let span = proxy.settings.timeouts.client;
     let deadline = span.map(|span| Tick::from_nanos(since).plus_ms(span));
     let Link::Socket(transport) = &mut client.socket else { return Ok(()) };

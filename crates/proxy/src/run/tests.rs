@@ -10,7 +10,7 @@ use crate::testing::{Origin, World, client, listen, read_head};
 use htx::{Fields, Head, Version};
 use mux::h2::{H2Conn, H2ConnSettings, Key};
 use mux::{BodyKind, HeadStep, Side};
-use settings::{Mode, Proxy, Reuse, Server, Speeches, Version as Spoken};
+use settings::{Mode, Protocol, Proxy, Reuse, Server, Speeches};
 use std::io::{IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
@@ -244,7 +244,7 @@ fn clear_connections_stay_what_they_are_if_they_must() {
 fn another_protocol_is_refused_where_this_one_is_expected() {
     let origin = parrot();
     let (mut proxy, address) = proxy(&origin);
-    proxy.front.as_mut().unwrap().binds[0].speaks_h2 = Some(true);
+    proxy.front.as_mut().unwrap().binds[0].protocol = Protocol::H2;
     let world = World::new(vec![proxy]);
     let said = world.play(move || {
         let mut stream = client(address);
@@ -278,7 +278,7 @@ fn idle_connections_end() {
 /// A proxy whose server speaks HTTP/2: another proxy, in front of an origin.
 fn chain(origin: &Origin, reuse: Reuse) -> (World, SocketAddr) {
     let (inner, between) = listen("inner", Mode::Http, vec![testing::server(1, origin.address)]);
-    let server = Server { speech: Speeches::only(Spoken::H2), ..testing::server(1, between) };
+    let server = Server { speech: Speeches::only(Protocol::H2), ..testing::server(1, between) };
     let (mut outer, address) = listen("outer", Mode::Http, vec![server]);
     outer.back.as_mut().unwrap().reuse = reuse;
     (World::new(vec![outer, inner]), address)
@@ -399,7 +399,7 @@ fn refused_requests_are_sent_again() {
         }
     });
     let server =
-        Server { speech: Speeches::only(Spoken::H2), ..testing::server(1, origin.address) };
+        Server { speech: Speeches::only(Protocol::H2), ..testing::server(1, origin.address) };
     let (mut proxy, address) = listen("outer", Mode::Http, vec![server]);
     proxy.back.as_mut().unwrap().retries = 3;
     let world = World::new(vec![proxy]);

@@ -6,7 +6,6 @@
 
 use crate::transaction::body_buffer;
 use crate::transaction::early_data;
-use crate::transaction::h2_acquire;
 use crate::transaction::http_rules;
 use crate::transaction::retry;
 use crate::transaction::stages::body_for_balance;
@@ -16,6 +15,7 @@ use crate::transaction::stages::rdp_cookie;
 use crate::transaction::stages::rewrite;
 use crate::transaction::stages::server_redirect;
 use crate::transaction::stages::sticking;
+use crate::transaction::stream_acquire;
 use crate::transaction::tcp;
 pub(crate) use crate::upstream::client_presence::stay;
 use crate::upstream::connect_plan::Way;
@@ -30,8 +30,8 @@ use engine::state::backend::reservation::back;
 pub(crate) use engine::state::backend::reservation::count_both;
 use engine::state::backend::server_address::Place;
 use engine::state::backend::server_connection::ServerConn;
-use engine::state::backend::server_h2::Making;
-use engine::state::backend::server_h2::reuse_policy;
+use engine::state::backend::trunk::Making;
+use engine::state::backend::trunk::reuse_policy;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::client_h2;
 use engine::state::session::transaction::Transaction;
@@ -40,12 +40,13 @@ use engine::state::worker::connection_mode;
 use health::servers::events;
 use mux::{Side, h1};
 use observability::telemetry::trace::points as trace;
-use settings::{Mode, RetryOn, Reuse, Version};
+use settings::{Mode, Protocol, RetryOn, Reuse};
 use stdx::Tick;
 use transport::channel::Link;
 pub(crate) use transport::codec::Machine;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::streams::StreamMux;
 
 /// The longest pause before an attempt to the same server, in milliseconds.
 const TURN_AROUND_MS: u32 = 1_000;
@@ -294,8 +295,8 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     let place = to.location.now();
     let way = Way::new(tx, &to, &place.address);
     let deadline = connect_deadline(tx);
-    let streams = way.may_speak(Version::H2);
-    if streams && Box::pin(h2_acquire::reuse(tx, backend, &to, &way, deadline)).await? {
+    let streams = way.may_carry_streams();
+    if streams && Box::pin(stream_acquire::reuse(tx, backend, &to, &way, deadline)).await? {
         return Ok(());
     }
     // The wait for a connection under way does not shorten the time to connect.
@@ -303,7 +304,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     let worker = tx.worker.clone();
     let name = (way.key, tx.client.id);
     let making = streams.then(|| worker.trunks.expect(&worker, &to, name));
-    let kept = match way.may_speak(Version::H1) {
+    let kept = match way.may_be_h1() {
         true => kept(tx, backend, &to, way.key).await,
         false => None,
     };
@@ -332,9 +333,13 @@ async fn connect(
         return Box::pin(early_data::send(tx, backend, (way, connection), deadline)).await;
     }
     way.encrypt(tx, connection.socket_mut(), deadline, &[]).await?;
-    if way.speaks_h2(connection.socket()) {
-        let made = (way.target(place), connection.into_link());
-        return Box::pin(h2_acquire::begin(tx, backend, to, made, making, deadline)).await;
+    let machine = match way.protocol_on(connection.socket()) {
+        Protocol::H2 => Some(StreamMux::from(tx.worker.h2_conn(backend, Side::Server))),
+        Protocol::H1 | Protocol::Fcgi | Protocol::Chosen => None,
+    };
+    if let Some(machine) = machine {
+        let made = (way.target(place), connection.into_link(), machine);
+        return Box::pin(stream_acquire::begin(tx, backend, to, made, making, deadline)).await;
     }
     take(tx, backend, connection, true);
     stand(tx, deadline).await?;

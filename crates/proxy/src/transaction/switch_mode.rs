@@ -14,7 +14,7 @@ use engine::state::session::transaction::{Arrival, Outcome, Transaction};
 use mux::{Side, h1};
 use observability::telemetry::accounting;
 use rules::Spoken;
-use settings::Mode;
+use settings::{Mode, Protocol};
 use transport::codec::Machine;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
@@ -28,7 +28,7 @@ pub(crate) enum Upgrade {
 
 /// Continues a session in HTTP mode with the bytes received so far.
 pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
-    if tx.client.speaks_h2 == Some(false) {
+    if tx.client.protocol == Protocol::H1 {
         // `proto none`
         tx.notes.journal.end(Cause::Proxy, Phase::Request);
         return run::finish(tx);
@@ -38,7 +38,7 @@ pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
         _ => speaks_h2(&mut tx.client).await,
     };
     tx.client.mode = Mode::Http;
-    tx.client.speaks_h2 = Some(speaks_h2);
+    tx.client.protocol = if speaks_h2 { Protocol::H2 } else { Protocol::H1 };
     if speaks_h2 {
         return run::vanish(tx);
     }

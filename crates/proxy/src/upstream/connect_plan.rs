@@ -11,7 +11,9 @@ use engine::state::session::transaction::{Transaction, Words};
 use observability::telemetry::sample_context::View;
 use reactor::{Address, ConnectOptions, Socket, Thread};
 use sample::{Facts, Hop, Text, TlsFact, Value};
-use settings::{Announce, Disguise, Encryption, Follows, Mode, Ports, ServerName, Speech, Version};
+use settings::{
+    Announce, Disguise, Encryption, Follows, Mode, Ports, Protocol, ServerName, Speech,
+};
 use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -40,8 +42,8 @@ pub(crate) struct Way {
     preface: Vec<u8>,
     /// The TLS parameters of the connection, and the name in its SNI.
     encryption: Option<(Encryption, Option<String>)>,
-    /// The HTTP version of the connection.
-    version: Version,
+    /// The protocol of the connection.
+    protocol: Protocol,
 }
 
 /// How many ports of a range are tried for one connection.
@@ -56,9 +58,9 @@ impl Way {
             Mode::Http => server.settings.speech.of(&tx.space.request),
             Mode::Tcp => &plain,
         };
-        let version = speech.version;
+        let protocol = speech.protocol;
         if link.is_plain() {
-            return Self { version, ..Self::default() };
+            return Self { protocol, ..Self::default() };
         }
         let mut preface = Vec::new();
         let mut encryption = encrypted(link, &View::of(tx));
@@ -101,7 +103,7 @@ impl Way {
         let key = if plain { 0 } else { key_of(&tx.worker.shared.way_hasher, what) };
         let ports = link.ports.clone();
         let socks4 = link.socks4;
-        Self { key, dial: Some(dial), ports, to, socks4, preface, encryption, version }
+        Self { key, dial: Some(dial), ports, to, socks4, preface, encryption, protocol }
     }
 
     /// The target of a connection of this kind, with its server in this place.
@@ -110,19 +112,27 @@ impl Way {
         Target { key: self.key, moves: place.moves, address }
     }
 
-    /// Whether a connection of this kind may speak a version, as far as is known before the
-    /// handshake.
-    pub(crate) fn may_speak(&self, version: Version) -> bool {
-        self.version == version || self.version == Version::Chosen
+    /// Whether a connection of this kind may have one request at a time, as far as is known before
+    /// the handshake.
+    pub(crate) fn may_be_h1(&self) -> bool {
+        matches!(self.protocol, Protocol::H1 | Protocol::Chosen)
     }
 
-    /// Whether an established connection of this kind speaks HTTP/2.
-    pub(crate) fn speaks_h2(&self, link: &Link) -> bool {
-        let chosen = || {
-            let session = link.transport().and_then(|transport| transport.session());
-            session.is_some_and(|session| session.protocol() == Some(b"h2"))
-        };
-        self.version == Version::H2 || (self.version == Version::Chosen && chosen())
+    /// Whether a connection of this kind may carry many streams.
+    pub(crate) fn may_carry_streams(&self) -> bool {
+        self.protocol != Protocol::H1
+    }
+
+    /// The protocol of an established connection of this kind.
+    pub(crate) fn protocol_on(&self, link: &Link) -> Protocol {
+        if self.protocol != Protocol::Chosen {
+            return self.protocol;
+        }
+        let session = link.transport().and_then(|transport| transport.session());
+        match session.is_some_and(|session| session.protocol() == Some(b"h2")) {
+            true => Protocol::H2,
+            false => Protocol::H1,
+        }
     }
 
     /// Starts a connection of this kind to a server at `address`.
@@ -202,10 +212,10 @@ impl Way {
         }
     }
 
-    /// Whether a server accepts early data. The HTTP version has to be known before the handshake.
+    /// Whether a server accepts early data. The protocol has to be known before the handshake.
     pub(crate) fn hears_early(&self) -> bool {
         let allowed = |(encryption, _): &(Encryption, _)| encryption.connector.allows_early();
-        self.version == Version::H1 && self.encryption.as_ref().is_some_and(allowed)
+        self.protocol == Protocol::H1 && self.encryption.as_ref().is_some_and(allowed)
     }
 }
 

@@ -4,7 +4,7 @@ use super::expect::{Expect, Status};
 use super::http::{HttpSend, RequestLine};
 use super::pattern::{HeaderPattern, Pattern, TextPattern};
 use super::send::{Send, from_hex};
-use super::{Assign, Connect, ConnectPort, Kind, Step, StepAction};
+use super::{Assign, Connect, ConnectPort, ConnectProtocol, Kind, Step, StepAction};
 use sample::args::SetVar;
 use sample::regex::Regex;
 use sample::vars::Scope;
@@ -224,7 +224,7 @@ impl<'w> Words<'w, '_> {
                 "linger" => connect.linger = true,
                 "comment" => self.note()?,
                 "via-socks4" => connect.via_socks4 = true,
-                "proto" => connect.speaks_h2 = self.protocol()?,
+                "proto" => connect.protocol = self.protocol()?,
                 "ssl" => connect.ssl = true,
                 "sni" => connect.sni = Some(self.value("sni", "a string")?.into()),
                 "alpn" => {
@@ -257,8 +257,8 @@ impl<'w> Words<'w, '_> {
         Ok(wire.into())
     }
 
-    /// The protocol of the connection: `true` for HTTP/2, for requests.
-    fn protocol(&mut self) -> Parsed<Option<bool>> {
+    /// The protocol of the connection, for requests.
+    fn protocol(&mut self) -> Parsed<Option<ConnectProtocol>> {
         let name = self.next().unwrap_or_default();
         let of_http = match name {
             "none" => false,
@@ -273,7 +273,8 @@ impl<'w> Words<'w, '_> {
         match name {
             "fcgi" => Err(self.fail("'proto fcgi' is not implemented yet")),
             "none" => Ok(None),
-            _ => Ok(Some(name == "h2")),
+            "h2" => Ok(Some(ConnectProtocol::H2)),
+            _ => Ok(Some(ConnectProtocol::H1)),
         }
     }
 

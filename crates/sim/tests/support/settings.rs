@@ -77,7 +77,7 @@ impl Listen {
             threads: Vec::new(),
             nice: 0,
             preamble: Default::default(),
-            speaks_h2: self.h2_front.then_some(true),
+            protocol: if self.h2_front { Protocol::H2 } else { Protocol::Chosen },
             mss_reduction: 0,
             shards: Vec::new(),
             backlog: 128,
@@ -120,8 +120,8 @@ impl Listen {
         let settings = ServerSettings { maxconn, backup, ..settings };
         let cookie = Some(format!("s{slot}").into_bytes());
         let address = Address::Inet(next.unwrap_or_else(|| origin(slot)));
-        let version = if next.is_some() { Version::H2 } else { Version::H1 };
-        Server { cookie, speech: Speeches::only(version), ..Server::new(settings, address) }
+        let protocol = if next.is_some() { Protocol::H2 } else { Protocol::H1 };
+        Server { cookie, speech: Speeches::only(protocol), ..Server::new(settings, address) }
     }
 }
 

@@ -3,13 +3,13 @@
 
 use super::listeners::Opener;
 use config::model::{
-    self, Address, Announce, Back, ConnectSource, Global, Protocol, Server, ServerOptions,
-    ServerPort, Websocket,
+    self, Address, Announce, Back, ConnectSource, Global, Server, ServerOptions, ServerPort,
+    Websocket,
 };
 use reactor::{ConnectOptions, KeepAlive, SystemBuffers};
 use settings::{
-    Disguise, Encryption, Follows, Link, Ports, ServerName, Speech, Speeches, Switch, Values,
-    Version,
+    Disguise, Encryption, Follows, Link, Ports, Protocol, ServerName, Speech, Speeches, Switch,
+    Values,
 };
 use std::io;
 use std::net::SocketAddr;
@@ -144,37 +144,46 @@ fn check_encryption(server: &Server, same: bool) -> Option<Encryption> {
     Some(Encryption { connector, name, alpn, switch: Switch::new(true) })
 }
 
-/// HTTP versions of a server's connections.
+/// Protocols of a server's connections.
 pub(super) fn speeches(options: &ServerOptions) -> Speeches {
     let line = &options.tls;
     let offered = line.options.alpn.as_deref().filter(|_| line.enabled).unwrap_or_default();
     let named = line.options.npn.as_deref().filter(|_| line.enabled).unwrap_or_default();
-    let own = version(options.protocol, if offered.is_empty() { named } else { offered });
-    let usual = Speech { version: own, alpn: None };
-    let alone = |version, protocol: &[u8]| {
-        let wire = [&[protocol.len() as u8], protocol].concat();
-        Speech { version, alpn: (!offered.is_empty()).then(|| wire.into()) }
+    let own = protocol_of(options.protocol, if offered.is_empty() { named } else { offered });
+    let usual = Speech { protocol: own, alpn: None };
+    let alone = |protocol, name: &[u8]| {
+        let wire = [&[name.len() as u8], name].concat();
+        Speech { protocol, alpn: (!offered.is_empty()).then(|| wire.into()) }
     };
-    let may_choose = own == Version::Chosen && names(offered, b"http/1.1");
+    let may_choose = own == Protocol::Chosen && names(offered, b"http/1.1");
     let websocket = match options.websocket {
-        Websocket::H1 => alone(Version::H1, b"http/1.1"),
-        Websocket::H2 => alone(Version::H2, b"h2"),
-        Websocket::Auto if may_choose => alone(Version::H1, b"http/1.1"),
+        Websocket::H1 => alone(Protocol::H1, b"http/1.1"),
+        Websocket::H2 => alone(Protocol::H2, b"h2"),
+        Websocket::Auto if may_choose => alone(Protocol::H1, b"http/1.1"),
         Websocket::Auto => usual.clone(),
     };
     let checked = line.check_alpn.as_deref().or(line.options.alpn.as_deref());
     let checked = checked.filter(|_| line.check.unwrap_or(line.enabled));
     let protocol = options.check.protocol.or(options.protocol);
-    let checks = version(protocol, checked.unwrap_or_default());
+    let checks = protocol_of(protocol, checked.unwrap_or_default());
     Speeches { usual, websocket, checks }
 }
 
-/// The HTTP version that follows from a named protocol, or from ALPN.
-fn version(protocol: Option<Protocol>, offered: &[u8]) -> Version {
+/// The protocol that follows from a named one, or from ALPN.
+fn protocol_of(protocol: Option<model::Protocol>, offered: &[u8]) -> Protocol {
     match protocol {
-        Some(Protocol::H2) => Version::H2,
-        None if names(offered, b"h2") => Version::Chosen,
-        Some(_) | None => Version::H1,
+        Some(protocol) => spoken(protocol),
+        None if names(offered, b"h2") => Protocol::Chosen,
+        None => Protocol::H1,
+    }
+}
+
+/// A protocol that a line names. Lines of other modes name the one of bytes.
+pub(super) fn spoken(protocol: model::Protocol) -> Protocol {
+    match protocol {
+        model::Protocol::H2 => Protocol::H2,
+        model::Protocol::Fcgi => Protocol::Fcgi,
+        model::Protocol::H1 | model::Protocol::None => Protocol::H1,
     }
 }
 
@@ -303,7 +312,7 @@ mod tests {
 
     #[test]
     fn what_is_spoken_is_what_the_words_say() {
-        use Version::{Chosen, H1, H2};
+        use Protocol::{Chosen, H1, H2};
         let tls = "ssl verify none alpn h2,http/1.1";
         for (options, usual, websocket, alpn, checks) in [
             ("", H1, H1, "", H1),
@@ -324,8 +333,8 @@ mod tests {
         ] {
             let made = speeches(&only(options).options);
             let offered = made.websocket.alpn.as_deref().unwrap_or_default();
-            let versions = (made.usual.version, made.websocket.version, made.checks);
-            assert_eq!(versions, (usual, websocket, checks), "{options}");
+            let protocols = (made.usual.protocol, made.websocket.protocol, made.checks);
+            assert_eq!(protocols, (usual, websocket, checks), "{options}");
             assert_eq!(offered, alpn.as_bytes(), "{options}");
         }
     }

@@ -7,8 +7,8 @@ use super::listeners::{Asked, Open, Opener};
 use super::logs;
 use config::model::{self, Address, ServerPort};
 use rules::check::{Kind, SimpleHttp, StepPorts};
-use settings::Link;
 use settings::splice::SpliceOptions;
+use settings::{Link, Protocol};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -204,7 +204,7 @@ fn front(
         match opened {
             Ok((open, shards, namespace)) => binds.push(settings::Bind {
                 namespace,
-                speaks_h2: bind.options.protocol.map(|it| it == model::Protocol::H2),
+                protocol: bind.options.protocol.map_or(Protocol::Chosen, link::spoken),
                 mss_reduction: bind.options.mss.min(0).unsigned_abs(),
                 shards,
                 backlog: asked.backlog,

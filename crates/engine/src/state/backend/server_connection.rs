@@ -1,7 +1,7 @@
 //! A connection to a server: data that moves between the pool and transactions.
 
 use crate::state::backend::pool::Parked;
-use crate::state::backend::server_h2::Trunk;
+use crate::state::backend::trunk::Trunk;
 use crate::state::thread_handle::ServerRef;
 use crate::state::worker::Worker;
 use buf::Buf;
@@ -13,8 +13,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use transport::channel::Link;
 use transport::codec::Machine;
-use transport::h2::Stream;
 use transport::socket::Transport;
+use transport::streams::Stream;
 
 /// One end of a direction.
 pub(crate) type End<'a> = (&'a Link, &'a mut Machine);
@@ -69,7 +69,7 @@ impl ServerConn {
     /// A stream of a connection that carries many.
     pub fn of_stream(trunk: &Rc<Trunk>, stream: Key) -> Self {
         let stream = Stream::new(trunk.clone(), stream);
-        let machine = Machine::H2(stream.half());
+        let machine = Machine::Stream(stream.half());
         let mut this = Self::new(Link::Stream(stream), machine, trunk.server(), trunk.target);
         this.requests = trunk.count_request();
         this
@@ -222,7 +222,7 @@ impl ServerConn {
     pub fn is_kept(&self) -> bool {
         match &self.mux {
             Machine::H1(_) => self.requests > 1,
-            Machine::H2(half) => half.has_answered(),
+            Machine::Stream(half) => half.has_answered(),
         }
     }
 

@@ -14,7 +14,7 @@ use mux::h1;
 use mux::h2::Key;
 use reactor::{Socket, Tick};
 use sample::VarStore;
-use settings::Mode;
+use settings::{Mode, Protocol};
 use std::cell::{OnceCell, Ref};
 use std::io;
 use std::net::SocketAddr;
@@ -24,8 +24,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use table::{DataType, Trackers};
 use transport::channel::Link;
 use transport::codec::Machine;
-use transport::h2::Stream;
 use transport::stats::counters::{Block, Gauge};
+use transport::streams::Stream;
 
 /// Requests of a connection that are served before other tasks run, if more have arrived: requests
 /// that are answered without a server do not wait in between.
@@ -69,8 +69,8 @@ pub struct Client {
     pub rare: Rare,
     /// Microseconds from the accept to the end of the preamble.
     handshake: u32,
-    /// Whether the client speaks HTTP/2; `None`: the handshake or the first bytes decide.
-    pub speaks_h2: Option<bool>,
+    /// The client's protocol; if it is to be chosen, the handshake or the first bytes decide.
+    pub protocol: Protocol,
     /// The connection ends with a reset.
     pub reset: bool,
     /// The connection ends without a packet to the client (`silent-drop`).
@@ -120,7 +120,7 @@ impl Client {
             trackers: OnceCell::new(),
             rare: Rare::default(),
             handshake: 0,
-            speaks_h2: None,
+            protocol: Protocol::Chosen,
             reset: false,
             vanishes: false,
             local: OnceCell::new(),
@@ -137,7 +137,7 @@ impl Client {
         let stream = Stream::new(front.clone(), key);
         Self {
             worker: connection.worker.clone(),
-            mux: Machine::H2(stream.half()),
+            mux: Machine::Stream(stream.half()),
             proxy: connection.proxy.clone(),
             mode: Mode::Http,
             id: connection.id,
@@ -153,7 +153,7 @@ impl Client {
             trackers: connection.trackers.clone(),
             rare: connection.rare.clone(),
             handshake: if number == 0 { connection.handshake } else { 0 },
-            speaks_h2: Some(true),
+            protocol: Protocol::H2,
             reset: false,
             vanishes: false,
             local: OnceCell::new(),
@@ -268,7 +268,7 @@ impl Client {
     }
 
     /// The protocol that the client and the bind line have chosen.
-    pub fn protocol(&self) -> Option<Ref<'_, [u8]>> {
+    pub fn negotiated(&self) -> Option<Ref<'_, [u8]>> {
         Ref::filter_map(self.session()?, |session| session.protocol()).ok()
     }
 

@@ -2,7 +2,6 @@
 
 use crate::state::backend::private_pool::Own;
 use crate::state::session::client::{Client, Last};
-use mux::h2::H2Conn;
 use reactor::Tick;
 use std::any::Any;
 use std::cell::{Cell, RefCell, RefMut};
@@ -11,8 +10,8 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
 use transport::channel::Link;
-use transport::h2::{Session, StreamCarrier};
 use transport::socket::Transport;
+use transport::streams::{Session, StreamCarrier, StreamMux};
 
 /// State that the streams of a client's HTTP/2 connection share beside the machine.
 pub struct Front {
@@ -75,7 +74,7 @@ impl Front {
 
     /// Counts the events of the HTTP/2 connection.
     pub fn count(&self) {
-        let counters = self.session.drive(H2Conn::take_counters);
+        let counters = self.session.drive(StreamMux::take_counters);
         self.stats().count(&counters);
         if counters.memory_refused > 0 {
             let refused = &self.client.worker.shared.memory.refused;

@@ -1,7 +1,8 @@
 //! Tests of exchanges between two machines.
 
-use super::super::conn::{OUTPUT, Ready};
+use super::super::conn::OUTPUT;
 use super::{GET, Pair, drain, frame, greeted, read_all};
+use crate::Ready;
 use crate::h2::{FreeList, H2Conn, H2ConnSettings, Key, StreamGone, settings};
 use crate::{BodyKind, BodyStep, HeadStep, Side};
 use htx::{Fields, Head, Version};

@@ -1,8 +1,8 @@
 //! Tests of receive windows of client connections with read and unread streams.
 
-use super::super::conn::Ready;
 use super::{Pair, read_all};
 use crate::BodyKind;
+use crate::Ready;
 use crate::h2::{H2ConnSettings, Key, settings};
 use std::io::IoSlice;
 

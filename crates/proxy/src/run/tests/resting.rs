@@ -3,7 +3,7 @@
 use super::{answer, parrot};
 use crate::testing;
 use crate::testing::{Origin, World, client, listen, listen_twice};
-use settings::{Mode, Reuse, Server, Speeches, Version as Spoken};
+use settings::{Mode, Protocol, Reuse, Server, Speeches};
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use transport::stats::counters::Metric;
@@ -12,7 +12,7 @@ use transport::stats::counters::Metric;
 /// server counts connections.
 fn two_threads(origin: &Origin, (reuse, limit): (Reuse, Option<u32>)) -> (World, [SocketAddr; 2]) {
     let (inner, between) = listen("inner", Mode::Http, vec![testing::server(1, origin.address)]);
-    let speech = Speeches::only(Spoken::H2);
+    let speech = Speeches::only(Protocol::H2);
     let server = Server { speech, pool_max: limit, ..testing::server(1, between) };
     let (mut outer, addresses) = listen_twice("outer", server);
     outer.back.as_mut().unwrap().reuse = reuse;

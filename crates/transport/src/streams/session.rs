@@ -1,7 +1,8 @@
-//! The shared state of the streams of an HTTP/2 connection: its protocol machine and its task.
+//! The shared state of the streams of a connection: its protocol machine and its task.
 
+use super::StreamMux;
 use crate::socket::Transport;
-use mux::h2::{H2Conn, Key};
+use mux::h2::Key;
 use reactor::{TaskId, Thread, Wake};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,7 +10,7 @@ use std::rc::Rc;
 /// A connection's machine on its thread.
 pub struct Session {
     thread: Rc<Thread>,
-    machine: RefCell<H2Conn>,
+    machine: RefCell<StreamMux>,
     /// The task that reads and writes.
     driver: Cell<TaskId>,
     /// Whether the task was woken and has not run since.
@@ -28,10 +29,14 @@ impl std::fmt::Debug for Session {
 
 impl Session {
     /// A session that the running task drives.
-    pub fn new(thread: &Rc<Thread>, machine: H2Conn, scheme: &'static [u8]) -> Rc<Self> {
+    pub fn new(
+        thread: &Rc<Thread>,
+        machine: impl Into<StreamMux>,
+        scheme: &'static [u8],
+    ) -> Rc<Self> {
         Rc::new(Self {
             thread: thread.clone(),
-            machine: RefCell::new(machine),
+            machine: RefCell::new(machine.into()),
             driver: Cell::new(thread.scheduler().current()),
             nudged: Cell::new(false),
             scheme,
@@ -54,18 +59,18 @@ impl Session {
     }
 
     /// Reads the machine.
-    pub fn look<T>(&self, how: impl FnOnce(&H2Conn) -> T) -> T {
+    pub fn look<T>(&self, how: impl FnOnce(&StreamMux) -> T) -> T {
         how(&self.machine.borrow())
     }
 
     /// Changes the machine in a way that leaves no output and resumes no input.
-    pub fn ask<T>(&self, how: impl FnOnce(&mut H2Conn) -> T) -> T {
+    pub fn ask<T>(&self, how: impl FnOnce(&mut StreamMux) -> T) -> T {
         how(&mut self.machine.borrow_mut())
     }
 
     /// Changes the machine on behalf of a stream. Streams whose wait ends are woken, and the driver
     /// if there is output to write or input to resume.
-    pub fn act<T>(&self, how: impl FnOnce(&mut H2Conn) -> T) -> T {
+    pub fn act<T>(&self, how: impl FnOnce(&mut StreamMux) -> T) -> T {
         let mut machine = self.machine.borrow_mut();
         let (paused, pending) = (!machine.takes_input(), machine.output().len());
         let result = how(&mut machine);
@@ -79,7 +84,7 @@ impl Session {
     }
 
     /// Changes the machine on behalf of the driver.
-    pub fn drive<T>(&self, how: impl FnOnce(&mut H2Conn) -> T) -> T {
+    pub fn drive<T>(&self, how: impl FnOnce(&mut StreamMux) -> T) -> T {
         self.nudged.set(false);
         let mut machine = self.machine.borrow_mut();
         let result = how(&mut machine);
@@ -87,7 +92,7 @@ impl Session {
         result
     }
 
-    fn wake(&self, machine: &mut H2Conn) {
+    fn wake(&self, machine: &mut StreamMux) {
         while let Some(token) = machine.take_woken() {
             self.thread.scheduler().wake(TaskId::from_bits(token), Wake::IO);
         }
@@ -103,7 +108,7 @@ impl Session {
     /// Closes the connection without a GOAWAY.
     pub(crate) fn vanish(&self) {
         self.vanishes.set(true);
-        self.act(H2Conn::handle_eof);
+        self.act(StreamMux::handle_eof);
         self.nudge();
     }
 

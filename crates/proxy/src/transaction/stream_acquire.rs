@@ -3,21 +3,21 @@
 use crate::transaction::connect::{is_first, take};
 use crate::upstream::client_presence::stay;
 use crate::upstream::connect_plan::Way;
-use crate::upstream::h2_connection;
 use crate::upstream::reservation::refused;
 use crate::upstream::traffic_health;
+use crate::upstream::trunk_driver;
 use balance::Sign;
 use engine::state::backend::server_connection::{ServerConn, Target};
-use engine::state::backend::server_h2::reuse_policy;
-use engine::state::backend::server_h2::{Asker, Making, Trunk};
+use engine::state::backend::trunk::reuse_policy;
+use engine::state::backend::trunk::{Asker, Making, Trunk};
 use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::Transaction;
 use engine::state::thread_handle::ServerRef;
-use mux::h2::H2Conn;
 use std::rc::Rc;
 use stdx::Tick;
 use transport::channel::Link;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::streams::StreamMux;
 use wire::h2::request;
 
 /// Sends the request's head on a stream of a connection that this client may use; `false` if there
@@ -72,11 +72,11 @@ pub(crate) async fn begin(
     tx: &mut Transaction,
     backend: &ProxyRef,
     to: &ServerRef,
-    (target, link): (Target, Link),
+    (target, link, machine): (Target, Link, StreamMux),
     making: Option<Making>,
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
-    let trunk = Trunk::new(&tx.worker, backend, to, target, tx.client.id);
+    let trunk = Trunk::new(&tx.worker, backend, to, target, tx.client.id, machine);
     // The first write shows whether the connection is established: it holds the request, if that
     // can be sent.
     let waits = asks_to_upgrade(tx);
@@ -85,7 +85,7 @@ pub(crate) async fn begin(
     }
     stand(tx, &trunk, &link, deadline).await?;
     traffic_health::sign(tx, Sign::Connected);
-    h2_connection::serve(&tx.worker, &trunk, link);
+    trunk_driver::serve(&tx.worker, &trunk, link);
     drop(making);
     if let (Some(listed), Some(server)) = (&tx.listed, &tx.server) {
         // The stream's connection has its descriptor only now.
@@ -94,7 +94,7 @@ pub(crate) async fn begin(
     if waits {
         let result = upgrades(tx, &trunk, deadline).await;
         if matches!(result, Err(failure) if failure.status == 502) {
-            trunk.session.act(H2Conn::abandon);
+            trunk.session.act(StreamMux::abandon);
         }
         result?;
         if !board(tx, backend, &trunk, true) {
@@ -137,7 +137,7 @@ async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Res
         stay(tx, Phase::Connect)?;
         thread.scheduler().wait(end).await;
     }
-    match trunk.session.look(|mux| (mux.accepts_extended_connect(), mux.broken().is_some())) {
+    match trunk.session.look(|mux| (mux.accepts_extended_connect(), mux.is_broken())) {
         (true, _) => Ok(()),
         (false, true) => Err(refused()),
         (false, false) => Err(Failure::new(502, Cause::Proxy, Phase::Headers)),
@@ -154,7 +154,7 @@ async fn stand(
 ) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
     let Some(socket) = link.transport() else { return Err(refused()) };
-    let pending = |mux: &H2Conn| mux.output().len();
+    let pending = |mux: &StreamMux| mux.output().len();
     let first = trunk.session.look(pending);
     loop {
         match trunk.session.flush(socket) {

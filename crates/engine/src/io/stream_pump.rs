@@ -1,13 +1,13 @@
-//! Moves bytes between a socket and the machine of an HTTP/2 connection.
+//! Moves bytes between a socket and the machine of a connection that carries many streams.
 
 use crate::state::worker::Worker;
 use buf::Buf;
-use mux::h2::{H2Conn, Key};
+use mux::h2::Key;
 use reactor::{Class, Tick, Urgency};
 use std::io;
 use std::rc::Rc;
-use transport::h2::Session;
 use transport::socket::Transport;
+use transport::streams::{Session, StreamMux};
 
 /// Reads of one turn at most; then other tasks run.
 const READS: u32 = 8;
@@ -28,7 +28,7 @@ pub enum Turn {
     Over,
 }
 
-/// State of the I/O of one HTTP/2 connection, owned by its task.
+/// State of the I/O of one connection, owned by its task.
 pub struct Pump {
     session: Rc<Session>,
     /// Bytes received and not yet parsed; no memory while there are none.
@@ -78,12 +78,12 @@ impl Pump {
         if flushed || self.session.look(|mux| mux.output().len()) != pending {
             self.moved = worker.thread.tick();
         }
-        let over = self.session.look(H2Conn::is_over) || self.session.vanishes();
+        let over = self.session.look(StreamMux::is_over) || self.session.vanishes();
         if over || (self.ended && flushed && !self.answers) {
             return Turn::Over;
         }
-        let takes = self.session.look(H2Conn::takes_input);
-        let more = more || self.session.look(H2Conn::turn_limit_reached);
+        let takes = self.session.look(StreamMux::takes_input);
+        let more = more || self.session.look(StreamMux::turn_limit_reached);
         if more && takes { Turn::More } else { Turn::Waits }
     }
 
@@ -140,7 +140,7 @@ impl Pump {
             end => {
                 self.ended = true;
                 if self.answers && end.is_ok() {
-                    self.session.drive(H2Conn::end_input);
+                    self.session.drive(StreamMux::end_input);
                 } else {
                     self.answers = false;
                 }

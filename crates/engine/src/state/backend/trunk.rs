@@ -1,10 +1,9 @@
-//! HTTP/2 connections to servers, and those that are being made.
+//! Connections to servers that carry many streams, and those that are being made.
 
 use crate::state::backend::server_connection::Target;
 use crate::state::thread_handle::{LocalProxy, LocalServer, ProxyRef, ServerRef};
 use crate::state::worker::Worker;
-use mux::Side;
-use mux::h2::{H2Conn, Key};
+use mux::h2::Key;
 use reactor::{TaskId, Tick, Wake};
 use settings::Reuse;
 use std::any::Any;
@@ -13,16 +12,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use transport::channel::Link;
-use transport::h2::{Session, StreamCarrier};
 use transport::socket::Transport;
+use transport::streams::{Session, StreamCarrier, StreamMux};
 
 /// The scheme of requests that name none, as those of HTTP/1: that of HAProxy, on any connection.
 const SCHEME: &[u8] = b"https";
 
 /// A connection to a server that carries many streams.
 pub struct Trunk {
-    /// The HTTP/2 connection.
+    /// Its streams.
     pub session: Rc<Session>,
+    /// Whether it counts in the statistics of HTTP/2.
+    is_h2: bool,
     /// The backend.
     pub backend: ProxyRef,
     /// The server.
@@ -114,7 +115,7 @@ impl Drop for Hold<'_> {
     }
 }
 
-/// Guard that counts an idle HTTP/2 connection for its server; `None` for a connection of one
+/// Guard that counts an idle connection for its server; `None` for a connection of one
 /// client alone.
 pub struct Lying<'a>(Option<&'a LocalServer>);
 
@@ -146,11 +147,13 @@ impl Trunk {
         server: &ServerRef,
         target: Target,
         client: u64,
+        machine: StreamMux,
     ) -> Rc<Self> {
-        let machine = worker.h2_conn(backend, Side::Server);
+        let is_h2 = !machine.is_fcgi();
         let session = Session::new(&worker.thread, machine, SCHEME);
         Rc::new(Self {
             session,
+            is_h2,
             backend: backend.clone(),
             server: server.clone(),
             target,
@@ -165,7 +168,7 @@ impl Trunk {
 
     /// Opens a stream for a client, if there may be another one.
     pub fn open(&self, client: u64) -> Option<Key> {
-        let key = self.session.act(H2Conn::open)?;
+        let key = self.session.act(StreamMux::open)?;
         self.owner.set(client);
         Some(key)
     }
@@ -178,12 +181,12 @@ impl Trunk {
 
     /// Whether no request has or awaits a stream.
     pub fn is_idle(&self) -> bool {
-        self.held.get() == 0 && self.session.look(H2Conn::streams) == 0
+        self.held.get() == 0 && self.session.look(StreamMux::streams) == 0
     }
 
-    /// The counters of its backend.
-    pub(crate) fn stats(&self) -> &transport::h2::stats::Stats {
-        &self.backend.h2.back
+    /// The counters of its backend for HTTP/2.
+    pub fn stats(&self) -> Option<&transport::h2::stats::Stats> {
+        self.is_h2.then_some(&self.backend.h2.back)
     }
 
     /// The socket, while it is open.
@@ -213,7 +216,7 @@ impl Trunk {
         let allowed = match asker.policy {
             Reuse::Never => own,
             Reuse::Safe => own || (!asker.first && streams == 0),
-            // A server that speaks HTTP/2 allows reuse by its protocol.
+            // A server of such a protocol allows reuse.
             Reuse::Aggressive | Reuse::Always => true,
         };
         let kind = self.target.key == asker.key && self.made >= asker.since;
@@ -305,14 +308,14 @@ impl Trunks {
     /// Drops all trunks of a server as soon as their streams have ended.
     pub fn clear(&self, backend: usize, slot: usize) {
         if let Some(trunks) = self.standing.borrow_mut().remove(&(backend, slot)) {
-            trunks.iter().for_each(|trunk| trunk.session.act(H2Conn::begin_shutdown));
+            trunks.iter().for_each(|trunk| trunk.session.act(StreamMux::begin_shutdown));
         }
     }
 
     /// Drops all trunks as soon as their streams have ended.
     pub fn clear_all(&self) {
         let all = std::mem::take(&mut *self.standing.borrow_mut());
-        all.into_values().flatten().for_each(|trunk| trunk.session.act(H2Conn::begin_shutdown));
+        all.into_values().flatten().for_each(|trunk| trunk.session.act(StreamMux::begin_shutdown));
     }
 
     /// Any trunk, if there is one.
@@ -349,11 +352,15 @@ impl StreamCarrier for Trunk {
     }
 
     fn stream_opened(&self) {
-        self.stats().open_stream();
+        if let Some(stats) = self.stats() {
+            stats.open_stream();
+        }
     }
 
     fn stream_closed(&self) {
-        self.stats().close_stream();
+        if let Some(stats) = self.stats() {
+            stats.close_stream();
+        }
         self.rest();
     }
 

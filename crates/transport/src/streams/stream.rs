@@ -1,11 +1,12 @@
 //! One stream as a transaction sees it: a channel for payload, and a protocol machine for its
 //! messages.
 
-use super::Session;
+use super::{Session, StreamMux};
 use crate::socket::Transport;
-use htx::{Fields, Head};
-use mux::h2::{H2Conn, Key, Ready, StreamGone};
-use mux::{BodyKind, BodyStep, Eof, HeadStep, MessageError};
+use htx::{Fields, Head, Method};
+use mux::fcgi::ParamsError;
+use mux::h2::Key;
+use mux::{BodyKind, BodyStep, Eof, HeadStep, MessageError, Ready, StreamGone};
 use reactor::Wake;
 use std::any::Any;
 use std::io::{self, IoSlice};
@@ -98,9 +99,9 @@ impl Stream {
         let Half { session, key } = &self.half;
         let scheduler = session.thread().scheduler();
         let task = scheduler.current();
-        let want = |mux: &mut H2Conn| mux.want(*key, ready, task.to_bits());
+        let want = |mux: &mut StreamMux| mux.want(*key, ready, task.to_bits());
         // Where the window is short, waiting may produce a WINDOW_UPDATE.
-        let is_ready = match session.look(H2Conn::is_short) {
+        let is_ready = match session.look(StreamMux::is_short) {
             true => session.act(want),
             false => session.ask(want),
         };
@@ -115,7 +116,7 @@ impl Stream {
 
     /// Whether the client reads the output of its connection.
     pub(crate) fn has_room(&self) -> bool {
-        self.half.session.look(H2Conn::has_room)
+        self.half.session.look(StreamMux::has_room)
     }
 
     pub(crate) fn is_readable(&self) -> bool {
@@ -128,7 +129,7 @@ impl Stream {
 
     /// Whether the stream was reset, or the input of the connection has ended.
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_reset() || self.half.session.look(H2Conn::has_input_ended)
+        self.is_reset() || self.half.session.look(StreamMux::has_input_ended)
     }
 
     pub(crate) fn shutdown(&self) {
@@ -202,6 +203,15 @@ impl Half {
         self.session.act(|mux| mux.encode_head(self.key, head, body, self.session.scheme()))
     }
 
+    /// Whether the stream is a request of FastCGI.
+    pub(crate) fn is_fcgi(&self) -> bool {
+        self.session.look(StreamMux::is_fcgi)
+    }
+
+    pub(crate) fn send_params(&self, method: Method, params: &[u8]) -> Result<(), ParamsError> {
+        self.session.act(|mux| mux.send_params(self.key, method, params))
+    }
+
     pub(crate) fn encode_data(&self, len: u64) {
         self.session.act(|mux| mux.encode_data(self.key, len));
     }
@@ -231,12 +241,12 @@ impl Half {
 
     /// Protocol breaches of the peer on any stream of the connection.
     pub(crate) fn glitches(&self) -> u32 {
-        self.session.look(H2Conn::glitches)
+        self.session.look(StreamMux::glitches)
     }
 
     /// Whether the connection has carried a response on any of its streams.
     pub fn has_answered(&self) -> bool {
-        self.session.look(H2Conn::has_answered)
+        self.session.look(StreamMux::has_answered)
     }
 
     /// Whether the stream ended here because the peer broke the protocol on it.

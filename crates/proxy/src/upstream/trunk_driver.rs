@@ -1,18 +1,18 @@
-//! Connections to servers that speak HTTP/2: one task and many requests each.
+//! Connections to servers that carry many streams: one task and many requests each.
 //!
 //! A thread's trunks stay with it. `http-reuse` decides which requests may use one (manual section
 //! 4.2): while a stream is under way and the policy is `safe`, those of the same client alone.
 
 use buf::Buf;
-use engine::io::h2_pump::{Pump, Turn};
-use engine::state::backend::server_h2::Trunk;
-use engine::state::backend::server_h2::place;
+use engine::io::stream_pump::{Pump, Turn};
+use engine::state::backend::trunk::Trunk;
+use engine::state::backend::trunk::place;
 use engine::state::worker::Worker;
-use mux::h2::H2Conn;
 use reactor::{Class, Tick, Wake};
 use std::rc::Rc;
 use transport::channel::Link;
 use transport::socket::Transport;
+use transport::streams::StreamMux;
 
 /// Puts an established connection into service: other requests may use it, and a task drives it.
 pub(crate) fn serve(worker: &Rc<Worker>, trunk: &Rc<Trunk>, link: Link) {
@@ -31,17 +31,20 @@ pub(crate) fn serve(worker: &Rc<Worker>, trunk: &Rc<Trunk>, link: Link) {
 async fn run(worker: Rc<Worker>, trunk: Rc<Trunk>) {
     let Some(socket) = trunk.transport() else { return };
     socket.own();
-    let stats = &trunk.backend.h2.back;
-    stats.open();
+    if let Some(stats) = trunk.stats() {
+        stats.open();
+    }
     let mut pump = Pump::new(&trunk.session, Buf::empty(), worker.thread.tick());
     drive(&worker, &trunk, &mut pump, socket).await;
     worker.trunks.remove(&trunk);
-    stats.close();
-    // The server learns that nothing has failed (RFC 9113 section 6.8).
-    trunk.session.drive(H2Conn::begin_shutdown);
+    // A server of HTTP/2 learns that nothing has failed (RFC 9113 section 6.8).
+    trunk.session.drive(StreamMux::begin_shutdown);
     drop(trunk.session.flush(socket));
     pump.close(&worker, socket).await;
-    stats.count(&trunk.session.drive(H2Conn::take_counters));
+    if let Some(stats) = trunk.stats() {
+        stats.close();
+        stats.count(&trunk.session.drive(StreamMux::take_counters));
+    }
 }
 
 async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Transport) {
@@ -49,7 +52,9 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
     let mut lying = None;
     loop {
         let turn = pump.turn(worker, socket, |_| ());
-        trunk.backend.h2.back.count(&trunk.session.drive(H2Conn::take_counters));
+        if let Some(stats) = trunk.stats() {
+            stats.count(&trunk.session.drive(StreamMux::take_counters));
+        }
         if turn == Turn::Over {
             return;
         }
