@@ -43,6 +43,7 @@ pub(crate) fn process() -> Process {
         header_case: Default::default(),
         rings: Vec::new(),
         log_forwards: Vec::new(),
+        peers: Vec::new(),
         splice: Default::default(),
         caches: Vec::new(),
         compression: Default::default(),

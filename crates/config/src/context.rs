@@ -95,6 +95,10 @@ pub(crate) struct Cx<'a> {
     pub(crate) processors: usize,
     /// The name among peers comes from the command line.
     pub(crate) local_peer_fixed: bool,
+    /// The name of this process among peers.
+    pub(crate) local_peer: String,
+    /// A `peers` section was opened.
+    pub(crate) has_peers: bool,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prefix: Prefix,
     /// `crt-base`, `ssl-default-*` and the like, as far as they were said.
@@ -137,6 +141,8 @@ impl<'a> Cx<'a> {
             names: setup.names,
             processors: setup.processors,
             local_peer_fixed: setup.local_peer.fixed,
+            local_peer: setup.local_peer.name.to_owned(),
+            has_peers: false,
             diagnostics: Diagnostics::default(),
             tls_presets: Arc::default(),
             unix_presets: Default::default(),

@@ -4,9 +4,9 @@ use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
 use crate::line::Args;
 use crate::model::{
-    Address, At, Back, Common, ErrorReply, Front, Global, HttpErrors, LogForward, LogLevel,
-    LogStyle, LogTarget, Mailers, Mode, Program, ProxyKind, Resolvers, Ring, Rules, ServerOptions,
-    StatsPage,
+    Address, At, Back, Bind, BindOptions, Common, ErrorReply, Front, Global, HttpErrors,
+    LogForward, LogLevel, LogStyle, LogTarget, Mailers, Mode, Peers, Program, ProxyKind, Resolvers,
+    Ring, Rules, ServerOptions, StatsPage,
 };
 use cache::CacheSettings;
 use rules::UserList;
@@ -30,6 +30,7 @@ pub(crate) struct Draft {
     pub(crate) resolvers: Vec<Resolvers>,
     pub(crate) rings: Vec<Ring>,
     pub(crate) log_forwards: Vec<DraftLogForward>,
+    pub(crate) peers: Vec<DraftPeers>,
     pub(crate) caches: Vec<CacheSettings>,
     pub(crate) programs: Vec<At<Program>>,
     pub(crate) defaults: Vec<DraftProxy>,
@@ -43,6 +44,20 @@ pub(crate) struct Draft {
 pub(crate) struct DraftLogForward {
     pub(crate) section: LogForward,
     pub(crate) logs: Vec<DraftLog>,
+}
+
+/// A `peers` section while its lines are read.
+pub(crate) struct DraftPeers {
+    pub(crate) section: Peers,
+    /// The listener: one at most.
+    pub(crate) binds: Vec<Bind>,
+    /// `default-bind`
+    pub(crate) bind_options: Option<BindOptions>,
+    /// `default-server`
+    pub(crate) default_server: ServerOptions,
+    pub(crate) logs: Vec<DraftLog>,
+    /// `table` lines.
+    pub(crate) tables: Vec<At<table::Settings>>,
 }
 
 /// A list while its lines are read.

@@ -16,6 +16,7 @@ mod link;
 mod listener;
 mod log;
 mod mail;
+mod peers;
 mod program;
 mod proxy;
 mod resolvers;
@@ -44,6 +45,7 @@ pub use listener::{Bind, BindOptions, Level, Protocol, SeverityOutput, UnixAcces
 pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};
 pub use mail::{EmailAlert, Mailer, Mailers};
+pub use peers::{Peer, Peers};
 pub use program::Program;
 pub use proxy::{
     Back, BackTimeouts, Common, Direct, Front, FrontOptions, FrontTimeouts, LoadState, Mode, Proxy,
@@ -69,6 +71,8 @@ pub struct Model {
     pub resolvers: Vec<Resolvers>,
     /// `log-forward` sections in order.
     pub log_forwards: Vec<LogForward>,
+    /// `peers` sections in order.
+    pub peers: Vec<Peers>,
     /// `cache` sections in order.
     pub caches: Vec<cache::CacheSettings>,
     /// `program` sections in order.

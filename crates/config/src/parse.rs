@@ -21,7 +21,7 @@ mod removed;
 pub(crate) mod server;
 pub(crate) mod stats;
 mod stats_socket;
-mod stick_table;
+pub(crate) mod stick_table;
 mod threads;
 pub(crate) mod timeout;
 pub(crate) mod tls;

@@ -16,6 +16,7 @@ mod http_errors;
 mod log_forward;
 mod mailers;
 mod namespaces;
+mod peers;
 mod program;
 mod proxy;
 pub(crate) mod resolvers;
@@ -41,7 +42,7 @@ pub(crate) const SECTIONS: &[SectionKind] = &[
     global::KIND,
     cache::KIND,
     unimplemented::FCGI_APP,
-    unimplemented::PEERS,
+    peers::KIND,
 ];
 
 /// Reads one line of the section with this index among those of its kind.

@@ -76,7 +76,8 @@ pub(crate) fn references(
         warn_of_shards(proxies, cx);
     }
     warn_of_expressions(cx);
-    let tables = tables::collect(stick_tables.settings, &stick_tables.retired, cx);
+    let tables =
+        tables::collect(stick_tables.settings, (&stick_tables.retired, &stick_tables.peers), cx);
     named_objects::mark(proxies, cx);
     named_objects::check(proxies, &draft.complete_userlists, &draft.rings, cx);
     let rings = std::mem::take(&mut draft.rings);
@@ -89,6 +90,8 @@ pub(crate) struct StickTables {
     settings: Vec<At<table::Settings>>,
     /// Names of sections that are out of service.
     retired: HashSet<Arc<str>>,
+    /// Names of `peers` sections.
+    peers: HashSet<Arc<str>>,
 }
 
 impl StickTables {
@@ -96,7 +99,10 @@ impl StickTables {
     pub(crate) fn take(draft: &mut Draft) -> Self {
         let retired = disabled_proxies::names(draft);
         let settings = draft.proxies.iter_mut().filter_map(|proxy| proxy.stick_table.take());
-        Self { settings: settings.collect(), retired }
+        let shared = draft.peers.iter_mut().flat_map(|peers| peers.tables.drain(..));
+        let settings = settings.chain(shared).collect();
+        let peers = draft.peers.iter().map(|peers| peers.section.name.clone()).collect();
+        Self { settings, retired, peers }
     }
 }
 
@@ -165,7 +171,7 @@ impl Summary {
 }
 
 impl Cx<'_> {
-    fn about(&mut self, severity: Severity, place: &Place, message: String) {
+    pub(crate) fn about(&mut self, severity: Severity, place: &Place, message: String) {
         self.diagnostics.push(Diagnostic::about(severity, place, message));
     }
 }

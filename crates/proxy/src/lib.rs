@@ -2,7 +2,7 @@
 //!
 //! A folder is a room, and imports between rooms run in one direction. From the bottom: `upstream`
 //! (the way to a server), [`transaction`] (the life of a request), [`frontend`] (clients),
-//! `log_forward`,
+//! `log_forward`, `peers` (stick tables shared with other processes),
 //! [`run`] (start and upkeep). The crates below: `settings` (the configuration as data),
 //! `transport` (sockets, codecs, forwarding, counters), `engine` (the running state),
 //! `observability` (logs and records), `health` (checks, names, changes of a server's state).
@@ -11,6 +11,7 @@
 pub mod call;
 pub mod frontend;
 mod log_forward;
+mod peers;
 pub mod run;
 #[cfg(test)]
 mod testing;

@@ -119,6 +119,7 @@ fn process() -> Process {
         header_case: Default::default(),
         rings: Vec::new(),
         log_forwards: Vec::new(),
+        peers: Vec::new(),
         splice: Default::default(),
         caches: Vec::new(),
         compression: Default::default(),

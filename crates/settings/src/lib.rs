@@ -9,6 +9,7 @@ mod hashing;
 mod link;
 mod logging;
 pub mod memory;
+mod peers;
 mod process;
 mod rings;
 mod server;
@@ -32,6 +33,7 @@ pub use link::{
     Switch, Values,
 };
 pub use logging::{LogAddress, LogSample, LogTarget, LogTransport, Logs};
+pub use peers::{PeerServer, PeersSection};
 pub use process::{Http2, Process, Rates};
 pub use rings::{Backing, LogBind, LogForward, Ring, RingServer};
 pub use server::{Agent, Check, External, HttpCheck, NameServer, Resolvers, Server, Streams};

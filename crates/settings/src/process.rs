@@ -104,6 +104,8 @@ pub struct Process {
     pub rings: Vec<Ring>,
     /// `log-forward` sections.
     pub log_forwards: Vec<Arc<LogForward>>,
+    /// `peers` sections in service.
+    pub peers: Vec<Arc<PeersSection>>,
 }
 
 /// Settings of HTTP/2 connections (`tune.h2.*`).

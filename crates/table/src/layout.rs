@@ -48,6 +48,8 @@ pub struct Settings {
     pub server_key: ServerKey,
     /// The stored data types, each once.
     pub store: Vec<Stored>,
+    /// The name of the `peers` section that shares it.
+    pub peers: Option<Arc<str>>,
 }
 
 impl Settings {
@@ -57,6 +59,7 @@ impl Settings {
             name: name.into(),
             kind,
             size,
+            peers: None,
             expire: None,
             nopurge: false,
             server_key: ServerKey::Name,

@@ -10,6 +10,7 @@ mod link;
 mod listeners;
 mod logs;
 mod memory;
+mod peers;
 mod predecessors;
 mod proxies;
 mod socket_files;

@@ -49,6 +49,7 @@ mod observe;
 mod openings;
 mod packaging;
 mod pairings;
+mod peers;
 mod persisting;
 mod privileges;
 mod proxy_protocol;

@@ -229,6 +229,8 @@ pub struct Tune {
     /// `tune.http.logurilen`: bytes of a logged request line; 0 for the default of
     /// 1024.
     pub log_uri_len: u32,
+    /// `tune.peers.max-updates-at-once`; 200 by default.
+    pub peers_max_updates: Option<u32>,
     /// `tune.bufsize`, bytes.
     pub bufsize: Option<u32>,
     /// `tune.memory.limit`: bytes of memory; 0 for no limit.

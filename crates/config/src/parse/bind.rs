@@ -157,10 +157,23 @@ pub(crate) enum Use {
     Logs,
     /// The same, with datagrams.
     Datagrams,
+    /// A `peers` section.
+    Peers,
 }
 
 /// The listeners of one line: argument 1 is the list of addresses, options follow.
 pub(crate) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: Use) -> Parsed {
+    preset_lines(into, None, cx, args, by)
+}
+
+/// The same with presets for the options.
+pub(crate) fn preset_lines(
+    into: &mut Vec<Bind>,
+    presets: Option<BindOptions>,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    by: Use,
+) -> Parsed {
     let list = args.need(
         1,
         "'bind' expects {<path>|[addr1]:port1[-end1]}{,[addr]:port[-end]}... as arguments.",
@@ -172,7 +185,7 @@ pub(crate) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
     let expanded = !written.starts_with(list);
     let who = match by {
         Use::Runtime => "'stats socket'",
-        Use::Proxy | Use::Logs => "'bind'",
+        Use::Proxy | Use::Logs | Use::Peers => "'bind'",
         Use::Datagrams => "'dgram-bind'",
     };
     let mut found = Vec::new();
@@ -188,9 +201,11 @@ pub(crate) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
     }
     let context = match by {
         Use::Runtime => who.to_owned(),
-        Use::Proxy | Use::Logs | Use::Datagrams => format!("'{} {list}'", args.text(0)),
+        Use::Proxy | Use::Logs | Use::Datagrams | Use::Peers => {
+            format!("'{} {list}'", args.text(0))
+        }
     };
-    let options = Arc::new(options(cx, args, &context)?);
+    let options = Arc::new(options(presets, 2, cx, args, &context)?);
     let own = |address: &BindAddress| matches!(address, BindAddress::At(Address::Ip(_)));
     if options.shards.is_some_and(|count| count != 1) && !found.iter().all(|(it, _)| own(it)) {
         let text = "'shards' has no effect on unix and inherited sockets: there is one of each";
@@ -247,11 +262,19 @@ fn unlike_proxies(options: &BindOptions, cx: &mut Cx<'_>, args: Args<'_>, by: Us
     Ok(())
 }
 
-fn options(cx: &mut Cx<'_>, args: Args<'_>, context: &str) -> Parsed<BindOptions> {
-    let mut options = BindOptions::default();
+/// The options of a line from argument `n` on.
+pub(crate) fn options(
+    presets: Option<BindOptions>,
+    mut n: usize,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    context: &str,
+) -> Parsed<BindOptions> {
+    let mut options = presets.unwrap_or_else(|| {
+        let (access, unix_prefix) = cx.unix_presets.clone();
+        BindOptions { access, unix_prefix, ..BindOptions::default() }
+    });
     options.tls.presets = Some(cx.tls_presets.clone());
-    (options.access, options.unix_prefix) = cx.unix_presets.clone();
-    let mut n = 2;
     while let Some(name) = args.get(n) {
         let Some(keyword) = find(name) else {
             let unknown = format!("unknown keyword '{name}'");

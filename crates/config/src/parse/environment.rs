@@ -34,8 +34,11 @@ pub(super) fn local_peer(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Par
         let message =
             "'localpeer' ignored since it is already set by using the '-L' command line argument.";
         cx.warn(args, 0, message);
+    } else if cx.has_peers {
+        cx.warn(args, 0, "'localpeer' ignored since it is used after 'peers' section.");
     } else {
         cx.env.set("HAPROXY_LOCALPEER", name);
+        name.clone_into(&mut cx.local_peer);
     }
     Ok(())
 }

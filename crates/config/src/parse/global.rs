@@ -385,6 +385,12 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     entry("tune.pattern.cache-size", "<number>", "Has no effect.", |_, cx, a| {
         without_effect::pattern_cache(cx, a)
     }),
+    entry(
+        "tune.peers.max-updates-at-once",
+        "<number>",
+        "Updates that a peer gets in one go.",
+        |g, _, a| positive(a).map(|n| g.tune.peers_max_updates = Some(n)),
+    ),
     entry("tune.pipesize", "<number>", "Sets the size of pipes.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.pipe_size = n)
     }),

@@ -20,9 +20,9 @@ use stdx::leading_number;
 /// The options of one line, and the number that only servers may have.
 pub(crate) struct Filling {
     pub(crate) options: ServerOptions,
-    id: Option<u32>,
+    pub(crate) id: Option<u32>,
     /// Whether the section is in HTTP mode.
-    http: bool,
+    pub(crate) http: bool,
 }
 
 impl Filling {

@@ -5,19 +5,42 @@ use crate::draft::DraftProxy;
 use crate::line::{Args, Fault, Parsed};
 use crate::model::At;
 use crate::value::{self, Unit, ValueError};
+use std::sync::Arc;
 use table::{DataKind, DataType, KeyKind, MAX_ARRAY, ServerKey, Settings};
 
 /// The arguments of a line read so far.
 struct TableLine {
     settings: Settings,
     has_type: bool,
+    /// The keyword that messages begin with.
+    keyword: &'static str,
 }
 
 /// `stick-table`
 pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let settings = Settings::new(proxy.name.clone(), KeyKind::Ip, 0);
-    let mut line = TableLine { settings, has_type: false };
-    let mut n = 1;
+    let settings = read(proxy.name.clone(), "stick-table", 1, cx, args)?;
+    if let Some(first) = &proxy.stick_table {
+        let (name, word, place) = (&proxy.name, proxy.word(), &first.place);
+        let message = format!(
+            "stick-table name '{name}' conflicts with table declared in {word} '{name}' at {place}."
+        );
+        return Err(args.fault(0, message));
+    }
+    proxy.stick_table = Some(At { value: settings, place: args.place().clone() });
+    Ok(())
+}
+
+/// A table by its name: its arguments are those from `n`. Only a `stick-table` line says who shares
+/// it.
+pub(crate) fn read(
+    name: Arc<str>,
+    keyword: &'static str,
+    mut n: usize,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+) -> Parsed<Settings> {
+    let settings = Settings::new(name, KeyKind::Ip, 0);
+    let mut line = TableLine { settings, has_type: false, keyword };
     while let Some(word) = args.get(n) {
         n = match word {
             "type" => line.kind(args, n + 1)?,
@@ -29,40 +52,27 @@ pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> 
             }
             "srvkey" => line.server_key(args, n + 1)?,
             "store" => line.store(cx, args, n + 1)?,
-            "peers" => {
-                need(args, n + 1)?;
-                return Err(args.fault(n, "stick-table: 'peers' is not implemented yet."));
+            "peers" if keyword == "stick-table" => {
+                line.settings.peers = Some(line.need(args, n + 1)?.into());
+                n + 2
             }
             other => {
-                return Err(args.fault(n, format!("stick-table: unknown argument '{other}'.")));
+                return Err(args.fault(n, format!("{keyword}: unknown argument '{other}'.")));
             }
         };
     }
     if line.settings.size == 0 {
-        return Err(args.fault(0, "stick-table: missing size."));
+        return Err(args.fault(0, format!("{keyword}: missing size.")));
     }
     if !line.has_type {
-        return Err(args.fault(0, "stick-table: missing type."));
+        return Err(args.fault(0, format!("{keyword}: missing type.")));
     }
-    overridden(&line.settings, args)?;
-    if let Some(first) = &proxy.stick_table {
-        let (name, word, place) = (&proxy.name, proxy.word(), &first.place);
-        let message = format!(
-            "stick-table name '{name}' conflicts with table declared in {word} '{name}' at {place}."
-        );
-        return Err(args.fault(0, message));
-    }
-    proxy.stick_table = Some(At { value: line.settings, place: args.place().clone() });
-    Ok(())
-}
-
-/// The argument behind the word before `n`.
-fn need(args: Args<'_>, n: usize) -> Parsed<&str> {
-    args.need(n, format!("stick-table: missing argument after '{}'.", args.text(n - 1)))
+    overridden(&line.settings, keyword, args)?;
+    Ok(line.settings)
 }
 
 /// Arrays and what they replace cannot be together.
-fn overridden(settings: &Settings, args: Args<'_>) -> Parsed {
+fn overridden(settings: &Settings, keyword: &str, args: Args<'_>) -> Parsed {
     use DataType::{Gpc, Gpc0, Gpc0Rate, Gpc1, Gpc1Rate, GpcRate, Gpt, Gpt0};
     let groups: [(DataType, &[DataType], &str); 3] = [
         (Gpt, &[Gpt0], "gpt0"),
@@ -74,7 +84,7 @@ fn overridden(settings: &Settings, args: Args<'_>) -> Parsed {
             let array = array.name();
             return Err(args.fault(
                 0,
-                format!("stick-table: simultaneous usage of '{array}' and '{shown}' in a same table is not permitted as '{array}' overrides '{shown}'."),
+                format!("{keyword}: simultaneous usage of '{array}' and '{shown}' in a same table is not permitted as '{array}' overrides '{shown}'."),
             ));
         }
     }
@@ -82,7 +92,21 @@ fn overridden(settings: &Settings, args: Args<'_>) -> Parsed {
 }
 
 impl TableLine {
+    /// The argument behind the word before `n`.
+    fn need<'l>(&self, args: Args<'l>, n: usize) -> Parsed<&'l str> {
+        let keyword = self.keyword;
+        args.need(n, format!("{keyword}: missing argument after '{}'.", args.text(n - 1)))
+    }
+
+    fn unexpected(&self, args: Args<'_>, n: usize, at: usize, what: &str) -> Fault {
+        let found = args.text(n)[at..].chars().next().unwrap_or(' ');
+        let keyword = self.keyword;
+        let message = format!("{keyword}: unexpected character '{found}' in argument of '{what}'.");
+        args.fault_at(n, at, message)
+    }
+
     fn kind(&mut self, args: Args<'_>, n: usize) -> Parsed<usize> {
+        let keyword = self.keyword;
         let word = args.text(n);
         let kind = match word {
             "ip" => KeyKind::Ip,
@@ -90,7 +114,7 @@ impl TableLine {
             "integer" => KeyKind::Integer,
             "string" => KeyKind::Text(KeyKind::DEFAULT_LEN),
             "binary" => KeyKind::Binary(KeyKind::DEFAULT_LEN),
-            _ => return Err(args.fault(n, format!("stick-table: unknown type '{word}'."))),
+            _ => return Err(args.fault(n, format!("{keyword}: unknown type '{word}'."))),
         };
         self.has_type = true;
         self.settings.kind = kind;
@@ -100,7 +124,7 @@ impl TableLine {
         let given = args.text(n + 2);
         let len = args.leading::<usize>(n + 2).filter(|len| (1..=1 << 20).contains(len));
         let len =
-            len.ok_or_else(|| args.fault(n + 2, format!("stick-table: unknown type '{given}'.")))?;
+            len.ok_or_else(|| args.fault(n + 2, format!("{keyword}: unknown type '{given}'.")))?;
         self.settings.kind = match kind {
             KeyKind::Text(_) => KeyKind::Text(len),
             _ => KeyKind::Binary(len),
@@ -109,19 +133,20 @@ impl TableLine {
     }
 
     fn size(&mut self, args: Args<'_>, n: usize) -> Parsed<usize> {
-        let given = need(args, n)?;
-        self.settings.size = value::size(given).map_err(|at| unexpected(args, n, at, "size"))?;
+        let given = self.need(args, n)?;
+        self.settings.size =
+            value::size(given).map_err(|at| self.unexpected(args, n, at, "size"))?;
         Ok(n + 1)
     }
 
     fn expire(&mut self, args: Args<'_>, n: usize) -> Parsed<usize> {
-        let given = need(args, n)?;
+        let given = self.need(args, n)?;
         let read = noted(args, n, value::time(given, Unit::Milliseconds));
         let ms = read.map_err(|error| match error {
-            ValueError::Unexpected { at, .. } => unexpected(args, n, at, "expire"),
+            ValueError::Unexpected { at, .. } => self.unexpected(args, n, at, "expire"),
             ValueError::Overflow | ValueError::TooManySeconds => args.fault(
                 n,
-                format!("stick-table: timer overflow in argument <{given}> to <expire>, maximum value is 2147483647 ms (~24.8 days)."),
+                format!("{}: timer overflow in argument <{given}> to <expire>, maximum value is 2147483647 ms (~24.8 days).", self.keyword),
             ),
         })?;
         self.settings.expire = u32::try_from(ms).ok().filter(|ms| *ms > 0);
@@ -133,7 +158,7 @@ impl TableLine {
             "name" => ServerKey::Name,
             "addr" => ServerKey::Address,
             other => {
-                let message = format!("stick-table : unknown server key type '{other}'.");
+                let message = format!("{} : unknown server key type '{other}'.", self.keyword);
                 return Err(args.fault(n, message));
             }
         };
@@ -154,7 +179,8 @@ impl TableLine {
         let rest = &args.text(n)[at..];
         let end = rest.find(['(', ',']).unwrap_or(rest.len());
         let name = &rest[..end];
-        let fault = |message: String| args.fault_at(n, at, format!("stick-table: {message}"));
+        let keyword = self.keyword;
+        let fault = |message: String| args.fault_at(n, at, format!("{keyword}: {message}"));
         let (given, mut used) = match rest[end..].strip_prefix('(') {
             None => (None, end),
             Some(inner) => {
@@ -178,7 +204,7 @@ impl TableLine {
                 fault(message.replace("OPTION", &format!("store option '{name}'")))
             })?;
         if self.settings.stores(data) {
-            let message = format!("stick-table: store option '{name}' already enabled, ignored.");
+            let message = format!("{keyword}: store option '{name}' already enabled, ignored.");
             cx.warn(args, n, message);
         }
         self.settings.add(data, count, period);
@@ -225,12 +251,6 @@ fn arguments(
         None => Ok((count, period)),
         Some(_) => Err("unexpected argument to OPTION.".to_owned()),
     }
-}
-
-fn unexpected(args: Args<'_>, n: usize, at: usize, what: &str) -> Fault {
-    let found = args.text(n)[at..].chars().next().unwrap_or(' ');
-    let message = format!("stick-table: unexpected character '{found}' in argument of '{what}'.");
-    args.fault_at(n, at, message)
 }
 
 #[cfg(test)]

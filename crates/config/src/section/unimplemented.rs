@@ -7,9 +7,6 @@ use crate::line::Args;
 pub(super) const FCGI_APP: SectionKind =
     SectionKind { name: "fcgi-app", doc: "A FastCGI application.", open, ..PLAIN };
 
-pub(super) const PEERS: SectionKind =
-    SectionKind { name: "peers", doc: "Processes that share stick tables.", open, ..PLAIN };
-
 fn open(_: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
     let name = args.text(0);
     let message = format!("section '{name}' is not implemented yet");

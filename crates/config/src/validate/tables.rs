@@ -11,7 +11,7 @@ use table::{DataType, Settings};
 /// an alert, and so are keys of the wrong type, unless a section named it that is out of service.
 pub(super) fn collect(
     declared: Vec<At<Settings>>,
-    retired: &HashSet<Arc<str>>,
+    (retired, peers): (&HashSet<Arc<str>>, &HashSet<Arc<str>>),
     cx: &mut Cx<'_>,
 ) -> Vec<Settings> {
     let mut found: Vec<(Settings, Place)> = Vec::new();
@@ -20,6 +20,11 @@ pub(super) fn collect(
             let name = &table.value.name;
             let message =
                 format!("stick-table name '{name}' conflicts with table declared at {first}.");
+            cx.about(Severity::Alert, &table.place, message);
+        }
+        if let Some(name) = table.value.peers.as_ref().filter(|name| !peers.contains(*name)) {
+            let proxy = &table.value.name;
+            let message = format!("Proxy '{proxy}': unable to find sync peers '{name}'.");
             cx.about(Severity::Alert, &table.place, message);
         }
         found.push((table.value, table.place));

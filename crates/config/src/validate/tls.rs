@@ -2,7 +2,7 @@
 use crate::context::Cx;
 use crate::diag::{Place, Severity};
 use crate::draft::DraftProxy;
-use crate::model::{Bind, Global, Resolvers, Ring, Server, ServerOptions, TlsBind};
+use crate::model::{Bind, Global, Peers, Resolvers, Ring, Server, ServerOptions, TlsBind};
 use crate::model::{TlsPresets, TlsProcess};
 use crate::source::Files;
 use rules::check::{Step, StepAction};
@@ -228,6 +228,21 @@ pub(crate) fn ring_servers(ring: &mut Ring, context: &TlsContext, cx: &mut Cx<'_
             Err(error) => {
                 let text = format!("'server {}/{}' : {error}", ring.name, server.name);
                 cx.about(Severity::Alert, &server.place.clone(), text);
+            }
+        }
+    }
+}
+
+/// Makes the connectors of peers.
+pub(crate) fn peers(section: &mut Peers, context: &TlsContext, cx: &mut Cx<'_>) {
+    let TlsContext { process, store } = context;
+    for peer in &mut section.peers {
+        let of = (&*section.name, &*peer.name);
+        match connector(&peer.options, false, of, process, store, &TlsFiles(cx.files)) {
+            Ok(made) => peer.tls = made.map(Arc::new),
+            Err(error) => {
+                let text = format!("'server {}/{}' : {error}", section.name, peer.name);
+                cx.about(Severity::Alert, &peer.place.clone(), text);
             }
         }
     }

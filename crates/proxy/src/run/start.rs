@@ -3,6 +3,7 @@
 use crate::frontend::h2_refusal;
 use crate::frontend::listener;
 use crate::log_forward;
+use crate::peers;
 use crate::run::maintenance;
 use crate::run::table_expiry;
 use engine::state::runtime::Shared;
@@ -34,8 +35,8 @@ const HOOKS: Hooks = Hooks {
     h2_refused: h2_refusal::report,
 };
 
-/// Starts the tasks of a thread: maintenance, listeners, health checks, resolvers, forwarded rings
-/// and log forwarders.
+/// Starts the tasks of a thread: maintenance, listeners, health checks, resolvers, forwarded rings,
+/// log forwarders and peers.
 pub fn start(thread: &Rc<Thread>, shared: &Arc<Shared>, services: Box<dyn Services>) -> Rc<Worker> {
     let worker = Worker::new(thread, shared, services, HOOKS);
     let keeper = thread.scheduler().spawn(Class::Normal, maintenance::run(worker.clone()));
@@ -47,5 +48,6 @@ pub fn start(thread: &Rc<Thread>, shared: &Arc<Shared>, services: Box<dyn Servic
     discovery::start(&worker);
     ring_forward::start(&worker);
     log_forward::start(&worker);
+    peers::start(&worker);
     worker
 }

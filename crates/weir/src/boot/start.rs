@@ -4,7 +4,7 @@ use super::console::{self, Console};
 use super::listeners::{Opener, Pool};
 use super::predecessors::{self, Predecessors};
 use super::socket_files::SocketFiles;
-use super::{filters, greeting, limits, logs, memory, proxies, takeover};
+use super::{filters, greeting, limits, logs, memory, peers, proxies, takeover};
 use crate::cli::Options;
 use crate::master::watch;
 use crate::{complain, fail, signals};
@@ -91,6 +91,7 @@ pub(super) struct Prepared {
     proxies: Vec<settings::Proxy>,
     rings: Vec<settings::Ring>,
     log_forwards: Vec<Arc<settings::LogForward>>,
+    peers: Vec<Arc<settings::PeersSection>>,
     pub(super) runtime: admin::Settings,
     console: Vec<Console>,
     opener: Opener,
@@ -125,6 +126,7 @@ impl Prepared {
             sys::process::limit_memory(memory::most_address_space(u64::from(mib) << 20))
                 .map_err(|error| main(format!("Cannot limit memory to {mib} MB: {error}")))?;
         }
+        let replaces = !pool.is_empty() || !options.old_pids.is_empty();
         let mut opener = Opener::with(pool, before);
         namespaces(&model, &mut opener).map_err(|error| main(error.to_string()))?;
         let maxconn =
@@ -141,16 +143,12 @@ impl Prepared {
             }
             model.global.process.noreuseport = true;
         }
-        if sample::regex::jit_is_forbidden() {
-            let text = "The system forbids executable memory: regular expressions are matched \
-                        without the just-in-time compiler, several times slower \
-                        (MemoryDenyWriteExecute of systemd, SELinux execmem).";
-            complain(&format!("[WARNING]  ({}) : {text}\n", std::process::id()));
-        }
+        warn_of_slow_expressions();
         let known = (console::certificates(&model), console::bases(&model));
         let proxies = proxies::all(&mut model, &mut opener, &mut errors);
         let rings = logs::rings(&model, &mut errors);
         let log_forwards = logs::forwards(&model, &mut opener, &mut errors);
+        let peers = peers::sections(&model, replaces, &mut opener, &mut errors);
         let (runtime, console) =
             console::open(&model, (options, said), known, &mut opener, &mut errors);
         let limit = model.global.tune.memory_limit;
@@ -172,6 +170,7 @@ impl Prepared {
                 proxies,
                 rings,
                 log_forwards,
+                peers,
                 runtime,
                 console,
                 opener,
@@ -236,12 +235,12 @@ impl Prepared {
                 self.runtime.environment.push((name.to_owned(), value));
             }
         }
-        let (rings, log_forwards) = (self.rings, self.log_forwards);
+        let (rings, log_forwards, peers) = (self.rings, self.log_forwards, self.peers);
         let namespaces = self.opener.namespaces();
         let settings = process(model, options, self.maxconn);
         let (memory, buffer_limit) = (self.memory, buffers(&settings, self.memory));
         let settings =
-            Process { rings, log_forwards, namespaces, memory, buffer_limit, ..settings };
+            Process { rings, log_forwards, peers, namespaces, memory, buffer_limit, ..settings };
         let shared = proxy::build(settings, self.proxies, sys::clock::monotonic());
         shared.records.store(model.global.tune.why.unwrap_or(true), Ordering::Relaxed);
         for text in shared.restored.get().into_iter().flatten().filter(|_| !shared.settings.quiet) {
@@ -275,6 +274,16 @@ pub(super) fn manager() -> Option<ServiceManager> {
             ));
             None
         }
+    }
+}
+
+/// Warns of a system that has no just-in-time compiler for regular expressions.
+fn warn_of_slow_expressions() {
+    if sample::regex::jit_is_forbidden() {
+        let text = "The system forbids executable memory: regular expressions are matched \
+                    without the just-in-time compiler, several times slower \
+                    (MemoryDenyWriteExecute of systemd, SELinux execmem).";
+        complain(&format!("[WARNING]  ({}) : {text}\n", std::process::id()));
     }
 }
 
@@ -365,6 +374,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         header_case: Arc::new(model.global.header_case.names.clone()),
         rings: Vec::new(),
         log_forwards: Vec::new(),
+        peers: Vec::new(),
     }
 }
 

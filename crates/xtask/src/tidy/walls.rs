@@ -138,6 +138,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "htx",
             "mux",
             "observability",
+            "peers",
             "reactor",
             "rules",
             "sample",

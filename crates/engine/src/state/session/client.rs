@@ -184,7 +184,7 @@ impl Client {
             trackers: OnceCell::new(),
             rare: Rare::default(),
             handshake: 0,
-            speaks_h2: None,
+            protocol: Protocol::Chosen,
             reset: false,
             vanishes: false,
             local: OnceCell::new(),

@@ -1,0 +1,222 @@
+//! `peers` sections (configuration manual, section 3.5): stick tables shared with other processes.
+//!
+//! A section runs on one thread, which owns its [`Group`]. The driver is the task that does what
+//! the group asks for; a listener takes the connections of other peers, and each connection has a
+//! task. The driver wakes the connections when one of them has received something, when a table has
+//! changed, and when a deadline has passed; a connection that has nothing to read and nothing to
+//! send sleeps.
+
+use connection::Connection;
+use engine::state::worker::Worker;
+use observability::logging::log;
+use peers::{Action, Event, Group, Loss, SessionId, Settings, SharedTable};
+use reactor::{Class, TaskId, Tick, Wake};
+use settings::PeersSection;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::rc::Rc;
+use std::sync::Arc;
+
+mod connection;
+mod listener;
+
+/// Starts the sections of this thread.
+pub(crate) fn start(worker: &Rc<Worker>) {
+    let settings = &worker.shared.settings;
+    let own = |place: usize| place % settings.threads == worker.thread.index;
+    let sections = settings.peers.iter().enumerate().filter(|(place, _)| own(*place));
+    for (_, settings) in sections {
+        Section::start(worker, settings);
+    }
+}
+
+/// A section that runs.
+pub(crate) struct Section {
+    worker: Rc<Worker>,
+    settings: Arc<PeersSection>,
+    group: RefCell<Group>,
+    /// The task that does what the group asks for.
+    driver: Cell<Option<TaskId>>,
+    /// The listener takes connections.
+    listens: Cell<bool>,
+    /// The tasks of connections that the group has not closed.
+    connections: RefCell<BTreeMap<SessionId, TaskId>>,
+}
+
+impl Section {
+    fn start(worker: &Rc<Worker>, settings: &Arc<PeersSection>) {
+        let shared = |(name, index): &(Arc<str>, usize)| {
+            let table = worker.shared.tables.get(*index)?.clone();
+            Some(SharedTable { name: name.clone(), table })
+        };
+        let tables: Vec<SharedTable> = settings.tables.iter().filter_map(shared).collect();
+        let seed = RandomState::new().build_hasher().finish();
+        let group = Group::new(group_settings(worker, settings), tables, seed, worker.millis());
+        let section = Rc::new(Self {
+            worker: worker.clone(),
+            settings: settings.clone(),
+            group: RefCell::new(group),
+            driver: Cell::default(),
+            listens: Cell::new(settings.listener.is_some()),
+            connections: RefCell::default(),
+        });
+        let scheduler = worker.thread.scheduler();
+        let driver = scheduler.spawn(Class::Normal, drive(section.clone()));
+        section.driver.set(Some(driver));
+        for shared in section.group.borrow().tables() {
+            let mailbox = worker.thread.mailbox().clone();
+            let wake = move || mailbox.wake(driver, Wake::MESSAGE);
+            shared.table.set_change_callback(Box::new(wake));
+        }
+        if let Some(handle) = settings.listener {
+            scheduler.spawn(Class::Normal, listener::run(section, handle));
+        }
+    }
+
+    /// Milliseconds on the clock of the tables.
+    fn now(&self) -> u64 {
+        self.worker.millis()
+    }
+
+    /// Has the driver look at the group.
+    fn wake_driver(&self) {
+        if let Some(driver) = self.driver.get() {
+            self.worker.thread.scheduler().wake(driver, Wake::OTHER);
+        }
+    }
+
+    /// Whether the group goes on with a connection.
+    fn has(&self, id: SessionId) -> bool {
+        self.connections.borrow().contains_key(&id)
+    }
+
+    /// Has all connections see what there is to send.
+    fn wake_connections(&self) {
+        let scheduler = self.worker.thread.scheduler();
+        self.connections.borrow().values().for_each(|task| scheduler.wake(*task, Wake::OTHER));
+    }
+
+    /// Does what the group asks for; whether that was anything.
+    fn act(self: &Rc<Self>) -> bool {
+        let mut acted = false;
+        loop {
+            let action = self.group.borrow_mut().next_action();
+            acted |= action.is_some();
+            match action {
+                None => return acted,
+                Some(Action::Connect(peer)) => {
+                    let dial = connection::dial(self.clone(), peer);
+                    self.worker.thread.scheduler().spawn(Class::Normal, dial);
+                }
+                Some(Action::Close(id)) => {
+                    if let Some(task) = self.connections.borrow_mut().remove(&id) {
+                        self.worker.thread.scheduler().wake(task, Wake::OTHER);
+                    }
+                }
+                Some(Action::Report(event)) => self.report(&event),
+            }
+        }
+    }
+
+    fn report(&self, event: &Event) {
+        let section = &self.settings.name;
+        let (level, text) = match event {
+            Event::Established(peer) => {
+                (log::level::NOTICE, format!("Peers {section}/{peer}: session established."))
+            }
+            Event::Lost(peer, loss) => {
+                let why = reason(*loss);
+                (log::level::WARNING, format!("Peers {section}/{peer}: session ended ({why})."))
+            }
+            Event::Refused(status) => {
+                let text = format!("Peers {section}: connection refused with status {status}.");
+                (log::level::WARNING, text)
+            }
+            Event::RefusedBy(peer, status) => {
+                let text = format!("Peers {section}/{peer}: peer refuses us with status {status}.");
+                (log::level::WARNING, text)
+            }
+            Event::UpToDate => {
+                (log::level::NOTICE, format!("Peers {section}: tables are synchronized."))
+            }
+        };
+        log::send(&self.worker, &self.settings.logs, level, text.as_bytes());
+    }
+}
+
+fn group_settings(worker: &Worker, settings: &PeersSection) -> Settings {
+    let process = &worker.shared.settings;
+    Settings {
+        remotes: settings.remotes.iter().map(|peer| peer.name.clone()).collect(),
+        pid: process.pid,
+        max_updates: settings.max_updates,
+        max_message: process.buffer_size,
+        replaces: settings.replaces,
+        ..Settings::new(settings.local.clone())
+    }
+}
+
+fn reason(loss: Loss) -> &'static str {
+    match loss {
+        Loss::Closed => "connection closed",
+        Loss::Silence => "no heartbeat",
+        Loss::ProtocolError => "protocol error of the peer",
+        Loss::Complaint => "the peer reports a protocol error",
+        Loss::Collision => "a later connection takes its place",
+        Loss::Stop => "this process stops",
+    }
+}
+
+/// Keeps the process from ending while it teaches its successor.
+struct Hold(Rc<Worker>);
+
+impl Hold {
+    fn new(worker: &Rc<Worker>) -> Self {
+        worker.shared.connections.enter();
+        Self(worker.clone())
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.shared.connections.leave();
+        self.0.shared.rouse();
+    }
+}
+
+/// Does what is due, until the process has stopped and its successor is taught.
+async fn drive(section: Rc<Section>) {
+    let thread = &section.worker.thread;
+    let mut hold = None;
+    let mut stopped = false;
+    loop {
+        let now = section.now();
+        if section.worker.shared.is_stopping() {
+            hold.get_or_insert_with(|| Hold::new(&section.worker));
+            // The connection to the successor must not reach our own listener.
+            if !section.listens.get() && !std::mem::replace(&mut stopped, true) {
+                section.group.borrow_mut().stop(now);
+            }
+        }
+        section.group.borrow_mut().tick(now);
+        section.act();
+        section.wake_connections();
+        if hold.is_some() && section.group.borrow().is_taught() {
+            return;
+        }
+        let due = section.group.borrow().next_deadline();
+        let ahead = |due: u64| due.saturating_sub(now).min(u64::from(Tick::MAX_SPAN_MS)) as u32;
+        let deadline = due.map(|due| thread.tick().plus_ms(ahead(due)));
+        thread.scheduler().wait(deadline).await;
+    }
+}
+
+/// Serves a connection that the group knows by `id`.
+async fn serve(section: Rc<Section>, connection: Connection, id: SessionId) {
+    let task = section.worker.thread.scheduler().current();
+    section.connections.borrow_mut().insert(id, task);
+    connection.run(&section, id).await;
+    section.connections.borrow_mut().remove(&id);
+    section.wake_driver();
+}

@@ -1,0 +1,41 @@
+//! `peers` sections (configuration manual, section 3.5). Data only.
+
+use super::{Encryption, Logs, Preamble};
+use reactor::{Address, Handle};
+use std::sync::Arc;
+
+/// A section of processes that share stick tables.
+#[derive(Debug)]
+pub struct PeersSection {
+    /// Its name.
+    pub name: String,
+    /// The name of this process among the peers.
+    pub local: Arc<str>,
+    /// The way to the process of the same name that takes over from this one.
+    pub successor: Option<PeerServer>,
+    /// The socket that listens for the other peers.
+    pub listener: Option<Handle>,
+    /// The bytes that go before the protocol on connections of others.
+    pub preamble: Preamble,
+    /// The other peers, each name once.
+    pub remotes: Vec<PeerServer>,
+    /// The tables: the name in messages, and the index of the table in the process.
+    pub tables: Vec<(Arc<str>, usize)>,
+    /// Updates that are sent at once (`tune.peers.max-updates-at-once`).
+    pub max_updates: usize,
+    /// Targets of log lines.
+    pub logs: Arc<Logs>,
+    /// This process replaces another one, which may teach it.
+    pub replaces: bool,
+}
+
+/// A peer, and the way to it.
+#[derive(Debug, Clone)]
+pub struct PeerServer {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its address; without one, only the peer can connect.
+    pub address: Option<Address>,
+    /// The encryption of connections to it.
+    pub encryption: Option<Encryption>,
+}
