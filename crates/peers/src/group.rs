@@ -90,6 +90,15 @@ pub enum Loss {
     Stop,
 }
 
+/// The search of a process that stops for its successor.
+#[derive(Debug)]
+struct Stopping {
+    /// It ends at this time.
+    until: u64,
+    /// Connections that failed.
+    failures: u32,
+}
+
 /// The peers of a section.
 #[derive(Debug)]
 pub struct Group {
@@ -101,8 +110,8 @@ pub struct Group {
     actions: VecDeque<Action>,
     resync: Resync,
     first_hand: FirstHand,
-    /// This process teaches its successor by this time and does nothing else.
-    stopping: Option<u64>,
+    /// This process teaches its successor and does nothing else.
+    stopping: Option<Stopping>,
     is_taught: bool,
     random: Prng,
 }
@@ -185,9 +194,12 @@ impl Group {
     pub fn connect_failed(&mut self, peer: usize, now: u64) {
         if let Some(known) = self.peers.get_mut(peer) {
             known.connecting = false;
-            known.status = PeerStatus::Closed;
             if known.session.is_none() {
+                known.status = PeerStatus::Closed;
                 self.retry_later(peer, now);
+            }
+            if let Some(stopping) = &mut self.stopping {
+                stopping.failures += 1;
             }
         }
     }

@@ -27,6 +27,8 @@ pub(crate) struct Progress {
     pub(crate) sent: u32,
     /// The number of the last update that was acknowledged on this connection.
     pub(crate) acked: u32,
+    /// The last change of the table when this connection began.
+    pub(crate) begun: u64,
     oldest: Option<Round>,
     newest: Option<Round>,
 }
@@ -38,6 +40,7 @@ impl Progress {
             confirmed: 0,
             sent: 0,
             acked: 0,
+            begun: 0,
             oldest: None,
             newest: None,
         }
@@ -46,6 +49,7 @@ impl Progress {
     /// Begins a connection: what was not confirmed is sent again.
     pub(crate) fn restart(&mut self, table: &Table) {
         (self.sent, self.acked, self.oldest, self.newest) = (0, 0, None, None);
+        self.begun = table.last_change();
         if let Some(reader) = &mut self.reader {
             table.rewind(reader, self.confirmed);
         }

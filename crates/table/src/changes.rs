@@ -10,7 +10,7 @@ use crate::change_log::ChangeCallback;
 use crate::entry::Entry;
 use crate::shard::Probe;
 use crate::store::{STEP, Table};
-use crate::value::LearnedValue;
+use crate::value::{Keep, LearnedValue};
 use std::sync::Arc;
 
 /// A reader of the changes of one table.
@@ -43,9 +43,35 @@ pub struct Learned<'a> {
     pub expires_in: Option<u64>,
     /// Its values. Data types that are missing stay as they are.
     pub values: &'a [LearnedValue],
+    /// The values that stay if this process has changed the entry too.
+    pub precedence: Precedence,
+}
+
+/// The values that an entry has after others have taught it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precedence {
+    /// Those that were learned.
+    Learned,
     /// If this process has logged a change of the entry after this one, both are right: of counts
     /// and rates the greater one stays, of all else what this process has.
-    pub unless_changed_after: Option<u64>,
+    OwnAfter(u64),
+    /// If the last change of the entry that this process has logged is behind the first of these
+    /// changes and not behind the second one, the greater of both values stays, whatever it is.
+    /// Values of this process that stay are logged as a change, so that all others get them.
+    GreaterBetween(u64, u64),
+}
+
+impl Precedence {
+    /// The values that stay in an entry with this last change.
+    fn of(self, change: u64) -> Keep {
+        match self {
+            Precedence::OwnAfter(after) if change > after => Keep::Own,
+            Precedence::GreaterBetween(after, upto) if change > after && change <= upto => {
+                Keep::Greater
+            }
+            _ => Keep::Nothing,
+        }
+    }
 }
 
 impl Table {
@@ -136,13 +162,14 @@ impl Table {
     /// of our own. `false`: the table is full and nothing can give way.
     pub fn merge(&self, learned: &Learned<'_>, now: u64) -> bool {
         let taken = self.enter_quietly(learned.key, now, |entry| {
-            let newer = learned.unless_changed_after.unwrap_or(u64::MAX);
-            if entry.mark.number() > newer {
-                return entry.import(learned.values, now, true);
+            let keep = learned.precedence.of(entry.mark.number());
+            let differs = entry.import(learned.values, now, keep);
+            match learned.expires_in {
+                Some(left) if keep == Keep::Nothing => entry.expires_at(now.saturating_add(left)),
+                _ => {}
             }
-            entry.import(learned.values, now, false);
-            if let Some(left) = learned.expires_in {
-                entry.expires_at(now.saturating_add(left));
+            if keep == Keep::Greater && differs {
+                entry.changed();
             }
         });
         taken.is_some()

@@ -24,7 +24,7 @@ mod track;
 mod value;
 
 pub use change_log::ChangeCallback;
-pub use changes::{ChangeReader, Learned, Progress};
+pub use changes::{ChangeReader, Learned, Precedence, Progress};
 pub use data::{DataKind, DataType};
 pub use entry::{Counters, Entry};
 pub use key::{Key, KeyKind};

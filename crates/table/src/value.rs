@@ -57,15 +57,28 @@ impl Entry {
         }
     }
 
-    /// Takes learned values over. Those that are not stored are left out, and so is `conn_cur`: it
-    /// counts what this process has open. With `keep`, greater counts and rates stay, and so does
-    /// all else that is set.
-    pub(crate) fn import(&self, values: &[LearnedValue], now: u64, keep: bool) {
+    /// Takes learned values over; whether a count, tag or text of this process stays that differs.
+    /// Values that are not stored are left out, and so is `conn_cur`: it counts what this process
+    /// has open.
+    pub(crate) fn import(&self, values: &[LearnedValue], now: u64, keep: Keep) -> bool {
         let mut held = self.lock();
+        let mut differs = false;
         for learned in values.iter().filter(|learned| learned.data != DataType::ConnCur) {
-            import(&mut held, &self.layout, learned, now, keep);
+            differs |= import(&mut held, &self.layout, learned, now, keep);
         }
+        differs
     }
+}
+
+/// The values that stay when others are learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// None.
+    Nothing,
+    /// Greater counts and rates, and all else that is set.
+    Own,
+    /// Greater values of all types.
+    Greater,
 }
 
 fn exported(held: &Data, cell: Cell, now: u64) -> Value {
@@ -78,36 +91,52 @@ fn exported(held: &Data, cell: Cell, now: u64) -> Value {
     }
 }
 
-fn import(held: &mut Data, layout: &Layout, learned: &LearnedValue, now: u64, keep: bool) {
+/// Takes one value over; whether a value of this process, which is no rate, stays and differs.
+fn import(held: &mut Data, layout: &Layout, learned: &LearnedValue, now: u64, keep: Keep) -> bool {
     let LearnedValue { data, index, value } = learned;
     if let Value::Text(text) = value {
-        let keep = keep && held.server_key.is_some();
-        if data.kind() == DataKind::Text && layout.stored(*data).is_some() && !keep {
-            held.server_key.clone_from(text);
-        }
-        return;
+        let is_stored = data.kind() == DataKind::Text && layout.stored(*data).is_some();
+        return is_stored && import_text(&mut held.server_key, text, keep);
     }
     // An element of an array is not taken for the data type that came before arrays, as with
     // HAProxy.
-    let Some(cell) = layout.stored(*data).and_then(|_| layout.cell(*data, *index)) else { return };
+    let Some(cell) = layout.stored(*data).and_then(|_| layout.cell(*data, *index)) else {
+        return false;
+    };
     let is_tag = matches!(data, DataType::ServerId | DataType::Gpt0 | DataType::Gpt);
     let words = &mut held.words[cell.at..];
-    let stays = |number: u64| keep && (words[0] > number || (is_tag && words[0] > 0));
     match (value, cell.kind) {
         (Value::Number(number), DataKind::Count | DataKind::Long) => {
             let most = if cell.kind == DataKind::Count { u32::MAX.into() } else { u64::MAX };
-            let number = number & most;
-            if !stays(number) {
+            let (own, number) = (words[0], number & most);
+            let is_own = keep == Keep::Own && is_tag && own > 0;
+            let stays = is_own || (keep != Keep::Nothing && own > number);
+            if !stays {
                 words[0] = number;
             }
+            stays && own != number
         }
         (Value::Rate(rate), DataKind::Rate) => {
             let rate = Rate::import(*rate, now, cell.period);
             let read = |rate: Rate| rate.read(now, cell.period);
-            if !keep || read(rate) > read(Rate::load(words)) {
+            if keep == Keep::Nothing || read(rate) > read(Rate::load(words)) {
                 rate.save(words);
             }
+            false
         }
-        _ => {}
+        _ => false,
     }
+}
+
+/// Takes the name of a server over; whether that of this process stays and differs.
+fn import_text(own: &mut Option<Arc<str>>, text: &Option<Arc<str>>, keep: Keep) -> bool {
+    let stays = match keep {
+        Keep::Nothing => false,
+        Keep::Own => own.is_some(),
+        Keep::Greater => *own > *text,
+    };
+    if !stays {
+        own.clone_from(text);
+    }
+    stays && own != text
 }

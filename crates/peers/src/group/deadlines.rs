@@ -1,6 +1,6 @@
 //! Deadlines of a group: connections that are due, heartbeats, silence.
 
-use super::{Action, Group, LOCAL, Loss};
+use super::{Action, Group, LOCAL, Loss, Stopping};
 use crate::hello::Version;
 use crate::message::Control;
 use crate::peer::PeerStatus;
@@ -14,6 +14,9 @@ const SILENCE: u64 = 5_000;
 const RECONNECT: u64 = 5_000;
 /// The shortest time before the next connection, and what is added to it at random.
 const JITTER: (u64, u32) = (50, 2_000);
+/// Connections to a successor that fail before a process that stops takes it that there is none:
+/// its successor listens before it tells this process to stop.
+const MAX_FAILURES: u32 = 10;
 
 impl Group {
     /// Does what is due.
@@ -57,7 +60,8 @@ impl Group {
     /// A process that stops and finds no successor has nothing to do.
     fn tick_stop(&mut self, now: u64) {
         let local = &self.peers[LOCAL];
-        if self.stopping.is_some_and(|until| until <= now) && local.session.is_none() {
+        let is_over = |it: &Stopping| it.until <= now || it.failures >= MAX_FAILURES;
+        if self.stopping.as_ref().is_some_and(is_over) && local.session.is_none() {
             self.is_taught = true;
             self.peers[LOCAL].reconnect_at = None;
         }
@@ -67,7 +71,8 @@ impl Group {
     pub fn next_deadline(&self) -> Option<u64> {
         let sessions = self.sessions.values().flat_map(deadlines);
         let reconnects = self.peers.iter().filter_map(|peer| peer.reconnect_at);
-        let stop = self.stopping.filter(|_| !self.is_taught && self.peers[LOCAL].session.is_none());
+        let seeks = !self.is_taught && self.peers[LOCAL].session.is_none();
+        let stop = self.stopping.as_ref().filter(|_| seeks).map(|stopping| stopping.until);
         sessions.chain(reconnects).chain(self.resync.deadline()).chain(stop).min()
     }
 

@@ -1,6 +1,6 @@
 //! Hello and status, collisions of connections.
 
-use super::{Action, Event, Group, HANDSHAKE, LOCAL, Loss, Step};
+use super::{Action, Event, Group, HANDSHAKE, LOCAL, Loss, Step, Stopping};
 use crate::hello::{Hello, HelloError, Status, Version};
 use crate::peer::PeerStatus;
 use crate::session::{Lesson, Session, SessionId, State};
@@ -113,7 +113,7 @@ impl Group {
         if self.stopping.is_some() {
             return;
         }
-        self.stopping = Some(now + HANDSHAKE);
+        self.stopping = Some(Stopping { until: now + HANDSHAKE, failures: 0 });
         let open: Vec<SessionId> = self.sessions.keys().copied().collect();
         open.into_iter().for_each(|id| self.end(id, Loss::Stop, now));
         self.peers.iter_mut().for_each(|peer| peer.reconnect_at = None);

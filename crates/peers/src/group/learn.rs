@@ -133,16 +133,13 @@ impl Group {
             taught.last = update.number.unwrap_or(taught.last.wrapping_add(1));
             taught.owes_ack = true;
             let key = fitting_key(self.tables[local].table.kind(), update.key);
-            let news = self.weigh(peer, local, &key, kind.timed);
-            if news != News::Older {
+            let news = self.weigh((peer, local), &key, kind.timed, now);
+            if let News::Merged(precedence) = news {
                 let learned = Learned {
                     key: &key,
                     expires_in: update.expires_in,
                     values: &values,
-                    unless_changed_after: match news {
-                        News::Unless(change) => Some(change),
-                        _ => None,
-                    },
+                    precedence,
                 };
                 let merged = self.table(local).merge(&learned, now);
                 let counters = &mut self.peers[peer].counters;

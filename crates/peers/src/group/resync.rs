@@ -9,10 +9,12 @@ use super::{Action, Event, Group, LOCAL};
 use crate::message::{Control, WireError};
 use crate::session::{Session, State};
 use std::collections::HashMap;
-use table::Table;
+use table::{Precedence, Table};
 
 /// Milliseconds to wait for a teacher.
 const PATIENCE: u64 = 5_000;
+/// Milliseconds of a session in which a peer may send again what it has changed before.
+const SETTLE: u64 = 1_000;
 /// Keys of which is remembered which peer has taught them, until this process is up to date.
 const MAX_FIRST_HAND: usize = 65_536;
 
@@ -22,12 +24,10 @@ pub(super) type FirstHand = HashMap<(usize, Box<[u8]>), usize>;
 /// How an update is to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
-    /// It is newer than what is known.
-    Newer,
     /// It is older.
     Older,
-    /// It is newer unless there are changes of our own after this one.
-    Unless(u64),
+    /// It replaces what this process has, but for values that take precedence.
+    Merged(Precedence),
 }
 
 /// The state of learning everything.
@@ -157,9 +157,15 @@ impl Group {
     /// since this process began is newer, and of what was changed here and the teacher has not
     /// confirmed, both count. Lessons say how long entries have left, changes do so only when they
     /// are old.
-    pub(super) fn weigh(&mut self, peer: usize, table: usize, key: &[u8], timed: bool) -> News {
+    pub(super) fn weigh(
+        &mut self,
+        (peer, table): (usize, usize),
+        key: &[u8],
+        timed: bool,
+        now: u64,
+    ) -> News {
         let teaches = match self.resync {
-            Resync::Done => return News::Newer,
+            Resync::Done => return self.weigh_change(peer, table, now),
             Resync::Learning(teacher) => teacher == peer || peer == LOCAL,
             Resync::Local(_) | Resync::Remote(_) => peer == LOCAL,
         };
@@ -167,7 +173,7 @@ impl Group {
             if self.first_hand.len() < MAX_FIRST_HAND {
                 self.first_hand.insert((table, key.into()), peer);
             }
-            return News::Newer;
+            return self.weigh_change(peer, table, now);
         }
         let said_by = match self.first_hand.is_empty() {
             true => None,
@@ -177,9 +183,24 @@ impl Group {
             Some(other) if *other != peer => News::Older,
             _ => {
                 let progress = self.peers[peer].progress.get(table);
-                News::Unless(progress.map_or(0, |progress| progress.confirmed))
+                let confirmed = progress.map_or(0, |progress| progress.confirmed);
+                News::Merged(Precedence::OwnAfter(confirmed))
             }
         }
+    }
+
+    /// How a change by a peer is to be taken. When a session opens, each side sends again what the
+    /// other one has not confirmed, which may be older than what has happened here meanwhile: of
+    /// changes that both have made without knowing each other's, the greater value holds. Later
+    /// ones hold in the order in which they come, as with HAProxy.
+    fn weigh_change(&self, peer: usize, table: usize, now: u64) -> News {
+        let known = &self.peers[peer];
+        let Some(progress) = known.progress.get(table).filter(|it| it.reader.is_some()) else {
+            return News::Merged(Precedence::Learned);
+        };
+        let is_settled = known.established_at.is_some_and(|opened| opened + SETTLE <= now);
+        let upto = if is_settled { progress.begun } else { u64::MAX };
+        News::Merged(Precedence::GreaterBetween(progress.confirmed, upto))
     }
 
     /// The table that updates of a peer go to.

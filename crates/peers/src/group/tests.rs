@@ -70,6 +70,49 @@ fn a_group_that_ends_leaves_tables_without_readers() {
 }
 
 #[test]
+fn a_change_that_is_sent_again_does_not_undo_a_later_one() {
+    for seed in 0..50 {
+        let mut world = World::with(seed, &["a", "b"]);
+        world.run(20_000);
+        world.count(0, 1);
+        // The other process gets the change, and its acknowledgement is lost.
+        while world.contents(1).is_empty() {
+            world.step();
+        }
+        world.lose_any();
+        world.count(1, 1);
+        world.run(20_000);
+        let count = |process: usize| world.contents(process).get(&1).map(|(count, _)| *count);
+        assert_eq!([count(0), count(1)], [Some(2); 2], "seed {seed}");
+    }
+}
+
+#[test]
+fn processes_that_change_an_entry_while_they_are_apart_agree_on_the_greater_values() {
+    for seed in 0..50 {
+        let mut world = World::with(seed, &FIVE);
+        world.run(30_000);
+        while world.count_of_connections() > 0 {
+            world.lose_any();
+        }
+        for process in 0..5 {
+            (0..world.random.below(9)).for_each(|_| world.count(process, 1));
+        }
+        let greatest = (0..5).filter_map(|at| world.contents(at).remove(&1)).max();
+        world.run(30_000);
+        (0..5).for_each(|at| assert_eq!(world.contents(at).remove(&1), greatest, "seed {seed}"));
+    }
+}
+
+#[test]
+fn a_connection_that_fails_leaves_an_open_session_as_it_is() {
+    let mut wire = Wire::open();
+    wire.group.connect_failed(1, wire.now);
+    let peer = wire.group.view().nth(1).expect("a peer");
+    assert_eq!((peer.status, peer.reconnect_at), (PeerStatus::Established, None));
+}
+
+#[test]
 fn idle_sessions_live_by_heartbeats() {
     let mut world = World::with(3, &["a", "b"]);
     world.run(20_000);
@@ -121,8 +164,10 @@ fn a_process_that_stops_without_a_successor_does_not_wait_for_ever() {
     let now = world.now;
     world.listeners.clear();
     world.processes[0].group.stop(now);
-    world.run(5_100);
-    assert!(world.processes[0].group.is_taught());
+    world.run(400);
+    assert!(!world.processes[0].group.is_taught());
+    world.run(500);
+    assert!(world.processes[0].group.is_taught(), "ten attempts have failed");
 }
 
 /// Five processes count while connections are lost. Each key is counted by one process at a time.

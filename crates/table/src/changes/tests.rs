@@ -93,7 +93,7 @@ fn what_was_learned_is_no_change_of_our_own() {
         key: &key(1),
         expires_in: Some(300),
         values: &values,
-        unless_changed_after: None,
+        precedence: Precedence::Learned,
     };
     assert!(table.merge(&learned, 5_000));
     assert!(drain(&table, &mut reader, 5_000).is_empty());
@@ -131,10 +131,9 @@ fn of_counts_that_were_changed_since_the_greater_one_stays() {
     let values: Vec<_> =
         pairs.map(|(data, value)| LearnedValue { data, index: 0, value }).collect();
     for n in 1..=4 {
-        let unless_changed_after = Some(before);
+        let precedence = Precedence::OwnAfter(before);
         let key = key(n);
-        let learned =
-            Learned { key: &key, expires_in: None, values: &values, unless_changed_after };
+        let learned = Learned { key: &key, expires_in: None, values: &values, precedence };
         assert!(table.merge(&learned, 5_000));
     }
     let read = |n| {
@@ -143,6 +142,57 @@ fn of_counts_that_were_changed_since_the_greater_one_stays() {
     };
     assert_eq!([read(1), read(2)], [[5; 3], [9; 3]]);
     assert_eq!([read(3), read(4)], [[5; 3], [5; 3]], "what is not set is taken over");
+}
+
+#[test]
+fn of_values_that_both_have_changed_the_greater_one_stays_and_is_taught() {
+    let mut settings = Settings::new("t", KeyKind::Integer, 10);
+    settings.add(DataType::Gpc0, 1, 0);
+    settings.add(DataType::Gpt0, 1, 0);
+    settings.add(DataType::ServerKey, 1, 0);
+    let table = Table::new(settings, 0);
+    let mut reader = table.subscribe().expect("few readers");
+    for n in 1..=4 {
+        table.enter(&key(n), 0, |entry| {
+            entry.change(0, |counters| {
+                counters.set(DataType::Gpc0, 0, n.into());
+                counters.set(DataType::Gpt0, 0, n.into());
+            });
+            entry.set_server(0, Some(&format!("s{n}").into()));
+        });
+    }
+    drain(&table, &mut reader, 0);
+    let numbers = [DataType::Gpc0, DataType::Gpt0];
+    let mut values: Vec<_> = numbers
+        .map(|data| LearnedValue { data, index: 0, value: Value::Number(3) })
+        .into_iter()
+        .collect();
+    let value = Value::Text(Some("s3".into()));
+    values.push(LearnedValue { data: DataType::ServerKey, index: 0, value });
+    for n in 1..=4 {
+        let (key, precedence) = (key(n), Precedence::GreaterBetween(1, 100));
+        assert!(
+            table.merge(&Learned { key: &key, expires_in: None, values: &values, precedence }, 0)
+        );
+    }
+    let read = |n| {
+        let look = |entry: &Entry| {
+            let [count, tag] = numbers.map(|data| entry.get(data, 0, 0).expect("stored"));
+            (count, tag, entry.server_key().expect("set").to_string())
+        };
+        table.look(&key(n), 0, look).expect("it is there")
+    };
+    let all = |n: u64| (n, n, format!("s{n}"));
+    assert_eq!([1, 2, 3, 4].map(read), [3, 3, 3, 4].map(all));
+    assert_eq!(drain(&table, &mut reader, 0), [4], "all others get what stays");
+    let learned = Learned {
+        key: &key(4),
+        expires_in: None,
+        values: &values,
+        precedence: Precedence::GreaterBetween(0, 4),
+    };
+    assert!(table.merge(&learned, 0));
+    assert_eq!(read(4), all(3), "it was changed later");
 }
 
 #[test]
@@ -155,7 +205,12 @@ fn current_connections_are_not_learned() {
         value: Value::Number(50),
     });
     assert!(table.merge(
-        &Learned { key: &key(1), expires_in: None, values: &values, unless_changed_after: None },
+        &Learned {
+            key: &key(1),
+            expires_in: None,
+            values: &values,
+            precedence: Precedence::Learned
+        },
         0
     ));
     assert_eq!(tracker.entry().get(DataType::ConnCur, 0, 0), Some(1));
@@ -299,7 +354,7 @@ fn values_of_every_type_go_from_one_table_to_another() {
         key: &key(1),
         expires_in: Some(58_000),
         values: &learned,
-        unless_changed_after: None,
+        precedence: Precedence::Learned,
     };
     assert!(theirs.merge(&learned, 5_000_000));
     let mut copy = Exported::default();
@@ -366,7 +421,7 @@ proptest! {
                     due.iter_mut().for_each(|due| { due.insert(n); });
                 }
                 Step::Merge(n) => {
-                    table.merge(&Learned { key: &key(n), expires_in: None, values: &[], unless_changed_after: None }, 0);
+                    table.merge(&Learned { key: &key(n), expires_in: None, values: &[], precedence: Precedence::Learned }, 0);
                 }
                 Step::Remove(n) => {
                     table.remove(&key(n));
