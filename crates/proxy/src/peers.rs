@@ -150,7 +150,7 @@ fn group_settings(worker: &Worker, settings: &PeersSection) -> Settings {
     Settings {
         remotes: settings.remotes.iter().map(|peer| peer.name.clone()).collect(),
         pid: process.pid,
-        max_updates: settings.max_updates,
+        max_updates: settings.max_updates.unwrap_or(Settings::MAX_UPDATES),
         max_message: process.buffer_size,
         replaces: settings.replaces,
         ..Settings::new(settings.local.clone())

@@ -22,7 +22,7 @@ pub struct PeersSection {
     /// The tables: the name in messages, and the index of the table in the process.
     pub tables: Vec<(Arc<str>, usize)>,
     /// Updates that are sent at once (`tune.peers.max-updates-at-once`).
-    pub max_updates: usize,
+    pub max_updates: Option<usize>,
     /// Targets of log lines.
     pub logs: Arc<Logs>,
     /// This process replaces another one, which may teach it.

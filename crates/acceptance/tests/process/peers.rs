@@ -1,5 +1,8 @@
 //! Stick tables shared by processes: two of ours, one of ours and HAProxy, an old and a new process.
 
+mod wire;
+mod words;
+
 use crate::support::{Running, Setup, eventually};
 use std::net::TcpListener;
 use std::path::Path;
@@ -35,12 +38,25 @@ fn becomes(weir: &Running, key: &str, values: &str) {
     });
 }
 
+/// Waits until what one process has changed so far has reached the other one. The updates of a
+/// process go in rounds, and the second entry is in a later round than all that was there before
+/// the first one.
+fn pass_changes(from: &Running, to: &Running) {
+    for key in ["/mark1", "/mark2"] {
+        from.cli(&format!("set table counts key {key} data.gpc0 1"));
+        becomes(to, key, "gpc0=1");
+    }
+}
+
 #[test]
 fn two_processes_share_a_table_both_ways() {
     let addresses = addresses();
     let [a, b] = ["A", "B"].map(|name| setup(SECTIONS, name, &addresses).start());
     a.web().get("/first");
     becomes(&b, "/first", "gpc0=1 http_req_cnt=1 http_req_rate(3600000)=1");
+    // The end of the request is a change as well: it renews the entry.
+    becomes(&a, "/first", "use=0");
+    pass_changes(&a, &b);
     b.web().get("/first");
     becomes(&a, "/first", "gpc0=2 http_req_cnt=2 http_req_rate(3600000)=2");
     a.cli("set table counts key /second data.gpc0 7");

@@ -9,8 +9,6 @@ use std::sync::Arc;
 
 /// Clients that wait to be accepted.
 const BACKLOG: u32 = 1_024;
-/// Updates that are sent at once without `tune.peers.max-updates-at-once`.
-const MAX_UPDATES: u32 = 200;
 
 /// The sections in service, their sockets open.
 pub(super) fn sections(
@@ -53,7 +51,7 @@ fn section(
         preamble: from.bind.as_ref().map_or_else(Preamble::default, listeners::preamble),
         remotes: from.peers.iter().filter(remote).map(reach).collect(),
         tables: tables(model, from),
-        max_updates: model.global.tune.peers_max_updates.unwrap_or(MAX_UPDATES) as usize,
+        max_updates: model.global.tune.peers_max_updates.map(|updates| updates as usize),
         logs: logs::logs(&from.logs, None, &model.global),
         replaces,
     }
