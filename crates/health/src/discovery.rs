@@ -5,7 +5,6 @@
 //! request that waits for a name, for a server whose checks cannot connect. Answers reach servers
 //! through [`crate::servers::events`], and waiting requests through their mailboxes.
 
-pub mod lookup;
 mod nameserver;
 mod query_table;
 mod resolver_task;

@@ -9,6 +9,7 @@ mod flight_recorder;
 mod forwarder;
 mod history;
 mod mail;
+mod outside_answers;
 pub(crate) mod pool;
 mod ring;
 mod streams;

@@ -58,6 +58,9 @@ pub enum Action {
     Cache(CacheAction),
     /// Enables a bandwidth limit.
     Bandwidth(BandwidthEdit),
+    /// Asks a part of the process beyond the rules, such as a script or an agent, by its number
+    /// among the askers; the rules behind it wait for the answer.
+    Ask(usize),
 }
 
 /// The outcome of one action.
@@ -96,6 +99,10 @@ impl Action {
             Action::Counter(edit) => edit.run(cx),
             Action::Cache(action) => action.run(cx),
             Action::Bandwidth(edit) => edit.run(cx),
+            Action::Ask(asker) => {
+                cx.ask(*asker);
+                wait_for_answer(cx)
+            }
         }
     }
 
@@ -111,6 +118,8 @@ impl Action {
             | Action::Counter(_)
             | Action::Cache(_)
             | Action::Bandwidth(_) => false,
+            // Its answer may edit it.
+            Action::Ask(_) => true,
         }
     }
 
@@ -122,6 +131,11 @@ impl Action {
             _ => false,
         }
     }
+}
+
+/// The outcome of an action that may have asked for an answer.
+fn wait_for_answer<'r>(cx: &dyn Context) -> Outcome<'r> {
+    if cx.is_asked() { Outcome::Wait(Need::Answer) } else { Outcome::Next }
 }
 
 /// Parses an action's arguments.

@@ -2,8 +2,8 @@
 
 use crate::bandwidth::{BandwidthLimit, BandwidthValues};
 use htx::Head;
-use sample::{Expr, Facts, Missing, Side, TableRef};
-use std::net::{IpAddr, SocketAddr};
+use sample::{Expr, Facts, Side, TableRef, VarName};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use table::Key;
 
@@ -78,17 +78,16 @@ pub trait Context: Facts {
     /// A rewrite did not fit (counter `wrew`).
     fn count_failed_rewrite(&mut self) {}
 
-    /// `do-resolve`: the address of a name by a `resolvers` section; the inner option: it has one.
-    ///
-    /// # Errors
-    /// It is not known yet: the rule is tried again when it is.
-    fn resolve(
-        &mut self,
-        _resolvers: &Arc<str>,
-        _name: &str,
-        _family: Family,
-    ) -> Result<Option<IpAddr>, Missing> {
-        Ok(None)
+    /// `do-resolve`: asks a `resolvers` section for the address of a name, which the answer writes
+    /// into the variable.
+    fn resolve(&mut self, _resolvers: &Arc<str>, _name: (&str, Family), _variable: &Arc<VarName>) {}
+
+    /// Has the asker of this number begin to ask; see [`Action::Ask`](crate::Action).
+    fn ask(&mut self, _asker: usize) {}
+
+    /// Whether an answer is awaited that a rule has asked for.
+    fn is_asked(&self) -> bool {
+        false
     }
 
     /// `cache-use`: whether the cache of this name answers the request.

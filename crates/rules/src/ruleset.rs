@@ -55,6 +55,12 @@ impl Rule {
         Ok(Rule { action, condition, file: cx.file.clone(), line: cx.line, wants_record })
     }
 
+    /// A rule without words of its own in a table of actions: file and line tell where it comes
+    /// from.
+    pub fn new(action: Action, condition: Option<Condition>, file: Arc<str>, line: u32) -> Rule {
+        Rule { action, condition, file, line, wants_record: false }
+    }
+
     /// File and line of the rule.
     pub fn place(&self) -> (&str, u32) {
         (&self.file, self.line)
@@ -187,7 +193,7 @@ impl RuleSet {
                     Answer::Yes => {}
                     Answer::No => continue,
                     Answer::NotYet => {
-                        return (suspend(index, strict, Need::Bytes), Some(rule));
+                        return (suspend(index, strict, missing(cx)), Some(rule));
                     }
                 }
             }
@@ -197,7 +203,7 @@ impl RuleSet {
             match rule.action.run(self.ruleset.side(), cx) {
                 Outcome::Next => {}
                 Outcome::Strict(on) => strict = on,
-                Outcome::Suspend => return (suspend(index, strict, Need::Bytes), Some(rule)),
+                Outcome::Suspend => return (suspend(index, strict, missing(cx)), Some(rule)),
                 Outcome::Wait(need) => return (suspend(index + 1, strict, need), Some(rule)),
                 Outcome::NoRoom => {
                     cx.count_failed_rewrite();
@@ -217,6 +223,11 @@ impl RuleSet {
         }
         (Verdict::Continue, None)
     }
+}
+
+/// The need of a rule that is not decided.
+fn missing(cx: &dyn Context) -> Need {
+    if cx.is_asked() { Need::Answer } else { Need::Bytes }
 }
 
 /// Parses the words behind `http-request`.

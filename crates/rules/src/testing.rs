@@ -8,12 +8,10 @@ use crate::{Cursor, Rule, RuleSet, RuleSetKind, Verdict};
 use crate::{NoErrorFiles, Rendered};
 use htx::{Head, Version};
 use sample::vars::{VarName, VarState, Variables};
-use sample::{
-    AclTable, CaptureSlot, Captures, Facts, Missing, ParseError, Parser, Shared, Side, Value,
-};
+use sample::{AclTable, CaptureSlot, Captures, Facts, ParseError, Parser, Shared, Side, Value};
 use std::cell::RefCell;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use table::{Entry, Key, Table, Trackers};
@@ -29,6 +27,8 @@ pub(crate) struct Transaction {
     pub(crate) deeds: Vec<String>,
     pub(crate) last_rule: Option<(Arc<str>, u32)>,
     pub(crate) is_final: bool,
+    /// Whether an answer is awaited.
+    pub(crate) is_asked: bool,
     pub(crate) payload: Vec<u8>,
     pub(crate) vars: Variables,
     pub(crate) captured: RefCell<Vec<(Side, usize, Vec<u8>)>>,
@@ -57,6 +57,7 @@ impl Default for Transaction {
             deeds: Vec::new(),
             last_rule: None,
             is_final: true,
+            is_asked: false,
             payload: Vec::new(),
             vars: Variables::default(),
             captured: RefCell::default(),
@@ -129,20 +130,23 @@ impl Facts for Transaction {
 }
 
 impl Context for Transaction {
-    /// `h.example` has an address of each family, `slow` has none yet, others have none.
     fn resolve(
         &mut self,
         resolvers: &Arc<str>,
-        name: &str,
-        family: Family,
-    ) -> Result<Option<IpAddr>, Missing> {
-        self.deeds.push(format!("resolve {name} by {resolvers}"));
-        match (name, family) {
-            ("h.example", Family::V4) => Ok(Some([10, 0, 0, 9].into())),
-            ("h.example", Family::V6) => Ok(Some([0, 0, 0, 0, 0, 0, 0, 9].into())),
-            ("slow", _) => Err(Missing::NotYet),
-            _ => Ok(None),
-        }
+        (name, family): (&str, Family),
+        variable: &Arc<VarName>,
+    ) {
+        self.deeds.push(format!("resolve {name} by {resolvers} {family:?} {variable:?}"));
+        self.is_asked = true;
+    }
+
+    fn ask(&mut self, asker: usize) {
+        self.deeds.push(format!("ask {asker}"));
+        self.is_asked = asker > 0;
+    }
+
+    fn is_asked(&self) -> bool {
+        self.is_asked
     }
 
     fn head_mut(&mut self, side: Side) -> Option<&mut Head> {

@@ -40,6 +40,10 @@ impl Cursor {
 pub enum Need {
     /// More bytes from the side of the rule set, or the end of the inspection delay.
     Bytes,
+    /// An answer from outside that a rule has asked for ([`Context`](crate::Context) holds it). An
+    /// action has its effect by the answer, and the cursor is behind it; a condition is evaluated
+    /// again.
+    Answer,
     /// The request's body: `at_least` so many bytes of it (0: all), for at most `span`
     /// milliseconds.
     Body {

@@ -56,6 +56,42 @@ fn whoever_asks_a_proxy_is_asked_back_as_by_one() {
     assert_eq!(client.ask(with("/", "Authorization: Basic YW5uOnNlY3JldA==")).text(), "a");
 }
 
+/// A hash takes a thread of its own some milliseconds; rules and conditions of every kind wait for
+/// it.
+#[test]
+fn hashed_passwords_decide_wherever_they_are_asked_for() {
+    const USERS: &str = "    server a <a>\n    server b <b>\n\
+         backend two\n    server b <b>\n\
+         userlist u\n    user a password $5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5\n";
+    const STICK: &str = "stick-table type string size 9\n    stick on path if { http_auth(u) }";
+    let right = with("/m", "Authorization: Basic YTpIZWxsbyB3b3JsZCE=");
+    let wrong = with("/m", "Authorization: Basic YTpIZWxsbw==");
+    for (front, back, expected, otherwise) in [
+        ("use_backend two if { http_auth(u) }", "", (200, "b"), (200, "a")),
+        ("", "use-server b if { http_auth(u) }", (200, "b"), (200, "a")),
+        ("http-request deny if { http_auth(u) }", "", (403, "403"), (200, "a")),
+        ("redirect location /x if { http_auth(u) }", "", (302, ""), (200, "a")),
+        ("monitor-uri /m\n    monitor fail if { http_auth(u) }", "", (503, "503"), (200, "200")),
+        ("tcp-request content reject if !{ http_auth(u) }", "", (200, "a"), (0, "")),
+        ("", "tcp-request content reject if !{ http_auth(u) }", (200, "a"), (0, "")),
+        ("", STICK, (200, "a"), (200, "a")),
+    ] {
+        let origins = origins();
+        let weir = start(&format!("    {front}"), &format!("    {back}\n{USERS}"), &origins);
+        for (request, (status, text)) in [(&right, expected), (&wrong, otherwise)] {
+            let mut client = weir.web();
+            client.send(request);
+            if status == 0 {
+                client.expect_end();
+                continue;
+            }
+            let answer = client.response();
+            assert_eq!(answer.status(), status, "{front}{back}");
+            assert!(answer.text().contains(text), "{front}{back}: {}", answer.text());
+        }
+    }
+}
+
 #[test]
 fn a_rule_chooses_the_server() {
     let origins = origins();

@@ -9,6 +9,7 @@ pub mod cookie_dates;
 pub mod credentials;
 pub(crate) mod listening;
 pub mod lookup;
+pub mod pending;
 pub mod request_buffers;
 pub mod sticking;
 pub mod stream_list;

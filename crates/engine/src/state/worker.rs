@@ -8,6 +8,7 @@ use crate::state::services::Services;
 use crate::state::session::client::Client;
 use crate::state::session::credentials::Verifier;
 use crate::state::session::listening::PausedListeners;
+use crate::state::session::pending::OutsideAsker;
 use crate::state::session::request_buffers::{Notes, Workspace};
 use crate::state::session::stream_list::Streams;
 use crate::state::session::transaction::Seats;
@@ -80,6 +81,8 @@ pub struct Worker {
     date: Cell<(i64, i32)>,
     /// Where passwords are verified.
     pub verifier: Verifier,
+    /// The askers of `Action::Ask`, by number.
+    askers: RefCell<Vec<Rc<dyn OutsideAsker>>>,
     /// The last transactions of this thread.
     pub recorder: Recorder,
     /// Whether times are counted in histograms.
@@ -153,6 +156,7 @@ impl Worker {
             encoder_scratch: RefCell::default(),
             date: Cell::new((-1, 0)),
             verifier: Verifier::default(),
+            askers: RefCell::default(),
             recorder: Recorder::default(),
             histograms: settings.histograms,
             clients: Cell::new(0),
@@ -168,6 +172,19 @@ impl Worker {
     /// Itself, for tasks that outlive a call; `None` while it is built or torn down.
     pub fn handle(&self) -> Option<Rc<Self>> {
         self.own.upgrade()
+    }
+
+    /// Adds an asker of `Action::Ask`; the number by which rules name it, from 0. Each thread has
+    /// its own, in the same order.
+    pub fn add_asker(&self, asker: Rc<dyn OutsideAsker>) -> usize {
+        let mut askers = self.askers.borrow_mut();
+        askers.push(asker);
+        askers.len() - 1
+    }
+
+    /// The asker of this number.
+    pub fn asker(&self, number: usize) -> Option<Rc<dyn OutsideAsker>> {
+        self.askers.borrow().get(number).cloned()
     }
 
     /// Idle server connections of this thread, by backend and slot.

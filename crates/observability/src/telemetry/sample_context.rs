@@ -4,14 +4,15 @@ use crate::telemetry::accounting;
 use crate::telemetry::bandwidth;
 use crate::telemetry::cache_use;
 use balance::ServerName;
-use engine::state::backend::reservation::Claim;
 use engine::state::backend::server_connection::ServerConn;
 pub use engine::state::figures::count;
 pub use engine::state::figures::server_count;
 pub use engine::state::figures::wall;
 use engine::state::runtime::{Proxy, ProxyRef};
 pub(crate) use engine::state::session::client::Client;
-use engine::state::session::lookup::Wanted;
+use engine::state::session::credentials::{PasswordCheck, PasswordClaim};
+use engine::state::session::lookup::AddressLookup;
+use engine::state::session::pending::RuleScope;
 use engine::state::session::request_buffers;
 use engine::state::session::request_buffers::{Notes, Workspace};
 use engine::state::session::transaction::Transaction;
@@ -28,7 +29,7 @@ use sample::{
 };
 use settings::Mode;
 use std::cell::OnceCell;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use table::{DataType, Entry, Key, Table};
 use transport::socket::Transport;
@@ -59,18 +60,31 @@ pub struct View<'a> {
 
 impl View<'_> {
     /// The transaction as expressions see it.
+    #[inline]
     pub fn of(tx: &mut Transaction) -> View<'_> {
-        effort::open(tx.notes.account());
-        View {
-            worker: &tx.worker,
-            client: &tx.client,
-            space: &mut tx.space,
-            notes: &mut tx.notes,
-            backend: tx.backend.as_ref(),
-            slot: tx.claim.as_ref().map(Claim::slot),
-            server: tx.server.as_deref(),
-            stream: true,
-            server_name: OnceCell::new(),
+        View::at(RuleScope::of(tx))
+    }
+
+    /// The data of rules as expressions see it.
+    #[inline]
+    pub fn at(scope: RuleScope<'_>) -> View<'_> {
+        let RuleScope { worker, client, space, notes, backend, slot, server, stream } = scope;
+        effort::open(notes.account());
+        let server_name = OnceCell::new();
+        View { worker, client, space, notes, backend, slot, server, stream, server_name }
+    }
+
+    /// The data of rules.
+    fn scope(&mut self) -> RuleScope<'_> {
+        RuleScope {
+            worker: self.worker,
+            client: self.client,
+            space: &mut *self.space,
+            notes: &mut *self.notes,
+            backend: self.backend,
+            slot: self.slot,
+            server: self.server,
+            stream: self.stream,
         }
     }
 
@@ -395,7 +409,11 @@ impl Facts for View<'_> {
     fn is_user(&self, list: &str, user: &[u8], given: &[u8]) -> Result<bool, Missing> {
         let password = self.account(list, user).and_then(|user| user.password.as_ref());
         let Some(password) = password else { return Ok(false) };
-        self.notes.credentials.verify(password, given).ok_or(Missing::NotYet)
+        self.notes.credentials.verify(password, given).ok_or_else(|| {
+            let claim = PasswordClaim::new(password, given);
+            self.notes.asked.begin(Box::new(PasswordCheck::new(claim)));
+            Missing::NotYet
+        })
     }
 
     fn groups<'f>(&'f self, list: &str, user: &[u8]) -> std::slice::Iter<'f, String> {
@@ -470,15 +488,26 @@ impl Context for View<'_> {
     fn resolve(
         &mut self,
         resolvers: &Arc<str>,
-        name: &str,
-        family: Family,
-    ) -> Result<Option<IpAddr>, Missing> {
+        (name, family): (&str, Family),
+        variable: &Arc<VarName>,
+    ) {
         let family = match family {
             Family::V4 => dns::RecordType::V4,
             Family::V6 => dns::RecordType::V6,
         };
-        let wanted = Wanted { resolvers: resolvers.clone(), name: name.into(), family };
-        self.notes.lookups.find(wanted).ok_or(Missing::NotYet)
+        let lookup = AddressLookup::new(resolvers, (name, family), variable);
+        self.notes.asked.begin(Box::new(lookup));
+    }
+
+    fn ask(&mut self, asker: usize) {
+        let Some(asker) = self.worker.asker(asker) else { return };
+        if let Some(pending) = asker.ask(&mut self.scope()) {
+            self.notes.asked.begin(pending);
+        }
+    }
+
+    fn is_asked(&self) -> bool {
+        self.notes.asked.is_asked()
     }
 
     fn head_mut(&mut self, side: Side) -> Option<&mut Head> {

@@ -12,6 +12,7 @@ use crate::frontend::handshake_limit::HandshakePlace;
 use crate::frontend::listener_balance;
 use crate::frontend::preamble;
 use crate::frontend::session_rules;
+use crate::frontend::session_rules::Admission;
 use engine::state::runtime::{Front, Proxy, ProxyRef, Shared};
 use engine::state::session::client::Client;
 use engine::state::worker::Worker;
@@ -163,8 +164,33 @@ pub(crate) fn begin(worker: &Rc<Worker>, mut client: Client) {
         // If the call fails, segments are as large as the client allows, which does no harm.
         let _ = kernel.reduce_max_segment(socket.handle(), reduction);
     }
-    if session_rules::admits(&mut client) {
-        welcome(worker, client, nice);
+    match session_rules::admits(&mut client) {
+        Admission::Granted => welcome(worker, client, nice),
+        Admission::Refused => {}
+        Admission::Waits(rules) => {
+            let worker = worker.clone();
+            let task = admit_later((worker.clone(), client, nice), rules);
+            worker.thread.scheduler().spawn(Class::Urgent, task);
+        }
+    }
+}
+
+/// Waits for the answer that a `tcp-request connection` rule has asked for.
+async fn admit_later(
+    (worker, mut client, nice): (Rc<Worker>, Client, i16),
+    rules: Box<session_rules::Evaluation>,
+) {
+    client.socket.own();
+    if session_rules::resume(&mut client, rules).await {
+        welcome(&worker, client, nice);
+    }
+}
+
+/// As [`admit_later`], for a `tcp-request session` rule; then serves the client.
+async fn open_later(mut client: Box<Client>, rules: Box<session_rules::Evaluation>) {
+    client.socket.own();
+    if session_rules::resume(&mut client, rules).await {
+        client::run(client).await;
     }
 }
 
@@ -177,10 +203,14 @@ fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
     let task = if client.rare.expects.any() || encrypted {
         let place = encrypted.then(|| HandshakePlace::enter(worker));
         scheduler.spawn(Class::Urgent, preamble::run(Box::new(client), place))
-    } else if session_rules::opens_session(&mut client) {
-        scheduler.spawn(Class::Urgent, client::run(Box::new(client)))
     } else {
-        return;
+        match session_rules::opens_session(&mut client) {
+            Admission::Granted => scheduler.spawn(Class::Urgent, client::run(Box::new(client))),
+            Admission::Waits(rules) => {
+                scheduler.spawn(Class::Urgent, open_later(Box::new(client), rules))
+            }
+            Admission::Refused => return,
+        }
     };
     scheduler.set_nice(task, nice);
 }

@@ -9,6 +9,7 @@
 use crate::frontend::client;
 use crate::frontend::handshake_limit::HandshakePlace;
 use crate::frontend::session_rules;
+use crate::frontend::session_rules::Admission;
 use buf::Buf;
 use engine::io::tls_handshake;
 use engine::state::session::client::Client;
@@ -187,7 +188,12 @@ pub(crate) async fn run(mut client: Box<Client>, place: Option<HandshakePlace>) 
         return;
     }
     client.handshake_over();
-    if session_rules::opens_session(&mut client) {
+    let opened = match session_rules::opens_session(&mut client) {
+        Admission::Granted => true,
+        Admission::Refused => false,
+        Admission::Waits(rules) => Box::pin(session_rules::resume(&mut client, rules)).await,
+    };
+    if opened {
         client::run(client).await;
     }
 }

@@ -2,16 +2,18 @@
 //!
 //! `tcp-request connection` rules go first, then the preamble of the connection
 //! ([`crate::frontend::preamble`]), then the rules of `tcp-request session` (manual section 4): a
-//! connection that is refused is no session, and is not logged.
+//! connection that is refused is no session, and is not logged. Rules that wait for an answer from
+//! outside are continued by a task of the connection.
 
 use crate::frontend::listener;
 use engine::state::session::client::Client;
+use engine::state::session::pending::{OutsideAnswer, RuleScope};
 use engine::state::session::request_buffers::{Notes, Workspace};
 use observability::telemetry::sample_context::View;
 use observability::telemetry::trace::points as trace;
-use rules::{Cursor, RuleSet, Rules, Verdict};
-use sample::regex::effort;
-use std::cell::OnceCell;
+use rules::{Cursor, Need, RuleSet, Rules, Verdict};
+use std::future::poll_fn;
+use std::task::Poll;
 use table::DataType;
 use transport::stats::counters::Metric;
 
@@ -25,28 +27,87 @@ struct Refusal {
     vanishes: bool,
 }
 
-/// Whether the rules admit a connection. A refused one is counted; its drop closes it.
-pub(crate) fn admits(client: &mut Client) -> bool {
-    let welcome = !client.proxy.rules.admission || passes(client, Stage::Connection);
-    if welcome {
-        client.peer = client.rare.source.or(client.peer);
-        if let Some(address) = client.rare.destination {
-            client.set_local(address);
-        }
-        client.rare.set_ends(None, None);
+/// The result of the rules for a connection.
+pub(crate) enum Admission {
+    /// It goes on.
+    Granted,
+    /// A rule has refused it; it is counted, and its drop closes it.
+    Refused,
+    /// A rule waits for an answer from outside.
+    Waits(Box<Evaluation>),
+}
+
+/// Whether the rules admit a connection.
+pub(crate) fn admits(client: &mut Client) -> Admission {
+    if !client.proxy.rules.admission {
+        admitted(client);
+        return Admission::Granted;
     }
-    welcome
+    let admission = Evaluation::begin(client, Stage::Connection).run(client);
+    if let Admission::Granted = admission {
+        admitted(client);
+    }
+    admission
+}
+
+/// The addresses that rules have set count from now on.
+fn admitted(client: &mut Client) {
+    client.peer = client.rare.source.or(client.peer);
+    if let Some(address) = client.rare.destination {
+        client.set_local(address);
+    }
+    client.rare.set_ends(None, None);
 }
 
 /// Whether the session of a connection may begin, after its preamble; then it is counted.
-pub(crate) fn opens_session(client: &mut Client) -> bool {
-    if client.proxy.rules.admission && !passes(client, Stage::Session) {
-        return false;
+pub(crate) fn opens_session(client: &mut Client) -> Admission {
+    if !client.proxy.rules.admission {
+        opened(client);
+        return Admission::Granted;
     }
+    let admission = Evaluation::begin(client, Stage::Session).run(client);
+    if let Admission::Granted = admission {
+        opened(client);
+    }
+    admission
+}
+
+fn opened(client: &mut Client) {
     client.count(DataType::SESSION);
     listener::count_session(client);
     trace::client(client, &trace::SESSION_NEW);
-    true
+}
+
+/// Continues an evaluation that waits, in the task that owns the client's socket. `false`: the
+/// rules refuse the connection, or its client has left.
+pub(crate) async fn resume(client: &mut Client, mut waiting: Box<Evaluation>) -> bool {
+    loop {
+        let stage = waiting.stage;
+        let admission = match waiting.answer(client).await {
+            Some(OutsideAnswer::Continue) => waiting.run(client),
+            Some(OutsideAnswer::Allow) => waiting.conclude(client, None),
+            Some(_) => {
+                let refusal = stage.refusal();
+                waiting.conclude(client, Some(refusal))
+            }
+            // As after a read that finds the end.
+            None => {
+                waiting.give_back(client);
+                return false;
+            }
+        };
+        match admission {
+            Admission::Refused => return false,
+            Admission::Waits(next) => waiting = next,
+            Admission::Granted => {
+                match stage {
+                    Stage::Connection => admitted(client),
+                    Stage::Session => opened(client),
+                }
+                return true;
+            }
+        }
+    }
 }
 
 /// The rule set that is evaluated.
@@ -56,56 +117,121 @@ enum Stage {
     Session,
 }
 
-fn passes(client: &mut Client, stage: Stage) -> bool {
-    let worker = client.worker.clone();
-    let (mut space, mut notes) = (worker.take_workspace(), worker.take_notes());
-    notes.used = true;
-    std::mem::swap(&mut notes.variables.session, &mut client.variables);
-    (notes.source, notes.destination) = (client.rare.source, client.rare.destination);
-    notes.expects = client.rare.expects;
-    let refusal = judge(client, stage, &mut space, &mut notes);
-    std::mem::swap(&mut notes.variables.session, &mut client.variables);
-    client.rare.set_ends(notes.source.take(), notes.destination.take());
-    client.rare.set_expected(std::mem::take(&mut notes.expects));
-    worker.give_workspace(space);
-    worker.give_notes(notes);
-    let Some(Refusal { metric, reset, vanishes }) = refusal else { return true };
-    client.counted().for_each(|block| block.count(metric));
-    trace::client(client, &trace::SESSION_REFUSED);
-    (client.reset, client.vanishes) = (reset, vanishes);
-    false
-}
-
-fn judge(
-    client: &Client,
-    stage: Stage,
-    space: &mut Workspace,
-    notes: &mut Notes,
-) -> Option<Refusal> {
-    let (set, metric): (Pick, _) = match stage {
-        Stage::Connection => (|rules| &rules.tcp_connection, Metric::DeniedConnections),
-        Stage::Session => (|rules| &rules.tcp_session, Metric::DeniedSessions),
-    };
-    for section in client.proxy.settings.rule_sections() {
-        let worker = &client.worker;
-        effort::open(notes.account());
-        let (backend, slot, server, stream) = (None, None, None, false);
-        let server_name = OnceCell::new();
-        let mut view =
-            View { worker, client, space, notes, backend, slot, server, stream, server_name };
-        match set(section).evaluate(Cursor::default(), &mut view) {
-            Verdict::Allow => break,
-            // No byte has been sent on a connection that is refused this early: a reset costs least
-            // on both sides.
-            Verdict::Reject | Verdict::OutOfSteps if stage == Stage::Connection => {
-                return Some(Refusal { metric, reset: true, vanishes: false });
-            }
-            Verdict::Reject | Verdict::OutOfSteps => {
-                return Some(Refusal { metric, reset: false, vanishes: false });
-            }
-            Verdict::SilentDrop => return Some(Refusal { metric, reset: false, vanishes: true }),
-            _ => {}
+impl Stage {
+    fn set(self) -> Pick {
+        match self {
+            Self::Connection => |rules| &rules.tcp_connection,
+            Self::Session => |rules| &rules.tcp_session,
         }
     }
-    None
+
+    /// No byte has been sent on a connection that is refused before its session: a reset costs
+    /// least on both sides.
+    fn refusal(self) -> Refusal {
+        match self {
+            Self::Connection => {
+                Refusal { metric: Metric::DeniedConnections, reset: true, vanishes: false }
+            }
+            Self::Session => {
+                Refusal { metric: Metric::DeniedSessions, reset: false, vanishes: false }
+            }
+        }
+    }
+}
+
+/// An evaluation of rules, with the memory that it uses.
+pub(crate) struct Evaluation {
+    stage: Stage,
+    /// The section of the next rule.
+    section: usize,
+    cursor: Cursor,
+    space: Box<Workspace>,
+    notes: Box<Notes>,
+}
+
+impl Evaluation {
+    fn begin(client: &mut Client, stage: Stage) -> Self {
+        let (space, mut notes) = (client.worker.take_workspace(), client.worker.take_notes());
+        notes.used = true;
+        std::mem::swap(&mut notes.variables.session, &mut client.variables);
+        (notes.source, notes.destination) = (client.rare.source, client.rare.destination);
+        notes.expects = client.rare.expects;
+        Self { stage, section: 0, cursor: Cursor::default(), space, notes }
+    }
+
+    fn scope<'a>(&'a mut self, client: &'a Client) -> RuleScope<'a> {
+        let (space, notes) = (&mut *self.space, &mut *self.notes);
+        let (backend, slot, server, stream) = (None, None, None, false);
+        let worker = &client.worker;
+        RuleScope { worker, client, space, notes, backend, slot, server, stream }
+    }
+
+    /// Evaluates the rules that are left.
+    fn run(mut self, client: &mut Client) -> Admission {
+        let (set, proxy) = (self.stage.set(), client.proxy.clone());
+        for (number, section) in proxy.settings.rule_sections().enumerate().skip(self.section) {
+            let cursor = std::mem::take(&mut self.cursor);
+            let refusal = self.stage.refusal();
+            match set(section).evaluate(cursor, &mut View::at(self.scope(client))) {
+                Verdict::Allow => break,
+                Verdict::Reject | Verdict::OutOfSteps => {
+                    return self.conclude(client, Some(refusal));
+                }
+                Verdict::SilentDrop => {
+                    let refusal = Refusal { reset: false, vanishes: true, ..refusal };
+                    return self.conclude(client, Some(refusal));
+                }
+                Verdict::Suspend { cursor, need: Need::Answer } => {
+                    (self.section, self.cursor) = (number, cursor);
+                    return Admission::Waits(Box::new(self));
+                }
+                _ => {}
+            }
+        }
+        self.conclude(client, None)
+    }
+
+    /// Waits for the answer that a rule has asked for; `None`: the client has left, which ends the
+    /// wait with `option abortonclose`.
+    async fn answer(&mut self, client: &Client) -> Option<OutsideAnswer> {
+        let Some(mut pending) = self.notes.asked.take() else {
+            return Some(OutsideAnswer::Continue);
+        };
+        let front = client.proxy.settings.front.as_ref();
+        let matters = front.is_some_and(|front| front.abort_on_close);
+        poll_fn(|context| {
+            if let Poll::Ready(answer) = pending.poll(context, &mut self.scope(client)) {
+                return Poll::Ready(Some(answer));
+            }
+            if matters && client.socket.is_closed() {
+                return Poll::Ready(None);
+            }
+            if matters {
+                client.socket.want_close();
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Gives the memory back, and does to the client what the rules have decided.
+    fn conclude(self, client: &mut Client, refusal: Option<Refusal>) -> Admission {
+        self.give_back(client);
+        let Some(Refusal { metric, reset, vanishes }) = refusal else {
+            return Admission::Granted;
+        };
+        client.counted().for_each(|block| block.count(metric));
+        trace::client(client, &trace::SESSION_REFUSED);
+        (client.reset, client.vanishes) = (reset, vanishes);
+        Admission::Refused
+    }
+
+    fn give_back(self, client: &mut Client) {
+        let Self { space, mut notes, .. } = self;
+        std::mem::swap(&mut notes.variables.session, &mut client.variables);
+        client.rare.set_ends(notes.source.take(), notes.destination.take());
+        client.rare.set_expected(std::mem::take(&mut notes.expects));
+        client.worker.give_workspace(space);
+        client.worker.give_notes(notes);
+    }
 }

@@ -7,6 +7,7 @@
 use crate::transaction::body_buffer;
 use crate::transaction::early_data;
 use crate::transaction::http_rules;
+use crate::transaction::http_rules::Line;
 use crate::transaction::retry;
 use crate::transaction::stages::body_for_balance;
 use crate::transaction::stages::cookie;
@@ -17,6 +18,7 @@ use crate::transaction::stages::server_redirect;
 use crate::transaction::stages::sticking;
 use crate::transaction::stream_acquire;
 use crate::transaction::tcp;
+use crate::transaction::wait;
 pub(crate) use crate::upstream::client_presence::stay;
 use crate::upstream::connect_plan::Way;
 use crate::upstream::reservation;
@@ -59,7 +61,10 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     let Some(backend) = tx.backend.clone() else {
         return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
     };
-    http_rules::select(tx, &backend);
+    let mut line = Line::default();
+    if backend.rules.selection && !http_rules::select(tx, &backend, &mut line) {
+        Box::pin(http_rules::select_later(tx, &backend, line)).await?;
+    }
     let http = tx.client.mode == Mode::Http;
     if http {
         rewrite::request(tx);
@@ -68,7 +73,10 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
         rdp_cookie::request(tx, &backend);
     }
     if backend.rules.sticking {
-        sticking::request(tx, &backend);
+        let mut number = 0;
+        while !sticking::request(tx, &backend, &mut number) {
+            Box::pin(wait::for_condition(tx)).await?;
+        }
     }
     if body_for_balance::wants_body(tx, &backend) {
         Box::pin(body_for_balance::await_body(tx, &backend)).await?;

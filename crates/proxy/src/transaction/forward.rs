@@ -3,18 +3,14 @@
 use crate::transaction::body_buffer;
 use crate::transaction::connect::Reason;
 use crate::transaction::filters;
-use crate::transaction::http_rules;
+use crate::transaction::response_rules;
 use crate::transaction::retry;
 use crate::transaction::splicing;
-use crate::transaction::stages::checkcache;
-use crate::transaction::stages::cookie;
 use crate::transaction::stages::header_case;
-use crate::transaction::stages::sticking;
-use crate::transaction::tcp_content_rules;
 use crate::upstream::traffic_health;
 use balance::Sign;
 use buf::Buf;
-use engine::state::session::transaction::Transaction;
+use engine::state::session::transaction::{Pause, ResponseStage, Transaction};
 use mux::BodyKind;
 use mux::h1::{self, HeadStep};
 use observability::telemetry::accounting;
@@ -40,8 +36,8 @@ const HEAD_STEPS: u32 = 16;
 enum Response {
     /// Its head is awaited.
     Head,
-    /// Its rules wait for its body, which is delimited in this way.
-    Rules(BodyKind),
+    /// Its rules wait.
+    Rules,
     /// Its body is passed on.
     Body,
 }
@@ -131,8 +127,8 @@ impl Exchange {
             if self.download(tx)? && (self.up_over || withholds_body(tx) || spares(tx)) {
                 return Ok(());
             }
-            if let Response::Rules(body) = self.response {
-                Box::pin(self.rules(tx, body)).await?;
+            if self.response == Response::Rules {
+                Box::pin(self.rules(tx)).await?;
                 continue;
             }
             if std::mem::take(&mut self.up_again) {
@@ -428,44 +424,29 @@ impl Exchange {
         if let Some(listed) = &tx.listed {
             listed.change_http(|http| http.answer(&tx.space.response, body, framed));
         }
-        if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
-            tcp_content_rules::whole_response(tx, &backend)?;
-        }
         tx.notes.arrived[1] = tx.space.response.wire_len();
-        filters::response_begins(tx, body);
-        if let Some(pause) = http_rules::response(tx, http_rules::Progress::default())? {
-            tx.pause = Some(Box::new(pause));
-            self.response = Response::Rules(body);
+        let mut at = response_rules::begin(ResponseStage::TcpContent, body);
+        if let Some(need) = response_rules::advance(tx, &mut at, ResponseStage::Done)? {
+            tx.pause = Some(Box::new(Pause { at, need }));
+            self.response = Response::Rules;
             return Ok(());
         }
-        self.begin_body(tx, body)
+        self.begin_body(tx, at.body);
+        Ok(())
     }
 
-    /// Resumes rules that waited for the body.
-    async fn rules(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
-        let mut pause = tx.pause.take().map(|pause| *pause);
-        while let Some(http_rules::Pause { then, span, at_least }) = pause {
-            body_buffer::wait_for_response(tx, body, span, at_least).await?;
-            pause = http_rules::response(tx, then)?;
-        }
+    /// Resumes rules that wait.
+    async fn rules(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        let Some(pause) = tx.pause.take() else { return Ok(()) };
+        let at = response_rules::resume(tx, *pause, ResponseStage::Done).await?;
         self.hear_server(tx);
-        self.begin_body(tx, body)
+        self.begin_body(tx, at.body);
+        Ok(())
     }
 
-    fn begin_body(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
+    /// Encodes the head; the body follows, delimited in this way behind the filters.
+    fn begin_body(&mut self, tx: &mut Transaction, body: BodyKind) {
         self.response = Response::Body;
-        if let Some(backend) = tx.backend.as_ref().filter(|backend| backend.rules.sticking) {
-            let backend = backend.clone();
-            sticking::store(tx, &backend);
-        }
-        if matches!(tx.space.response.status(), 401 | 407) {
-            note_challenge(tx);
-        }
-        checkcache::check(tx)?;
-        cookie::response(tx);
-        http_rules::afford(tx, Phase::Headers)?;
-        let body = filters::response(tx, body);
-        http_rules::after_response(tx)?;
         body_buffer::pass_on(tx, Side::Response);
         let space = &mut *tx.space;
         let out = &mut space.down.outbox.bytes;
@@ -485,7 +466,6 @@ impl Exchange {
                 self.begin_tunnel(tx);
             }
         }
-        Ok(())
     }
 
     /// The request is complete and an upgrade accepted: from now on the client's direction carries
@@ -564,7 +544,7 @@ impl Exchange {
         let by_client = self.client_deadline(tx).is_some_and(|deadline| deadline.is_due(now));
         match (self.response, by_client) {
             (_, true) => Failure::new(0, Cause::ClientTimeout, Phase::Data),
-            (Response::Head | Response::Rules(_), false) => {
+            (Response::Head | Response::Rules, false) => {
                 traffic_health::sign(tx, Sign::Silent);
                 let failure = Failure::new(504, Cause::ServerTimeout, Phase::Headers);
                 retry::instead_of(tx, RetryOn::TIMEOUT, failure)
@@ -578,7 +558,7 @@ impl Exchange {
     #[inline]
     fn go_on(&self, tx: &Transaction) -> Result<(), Failure> {
         match self.response {
-            Response::Head | Response::Rules(_) => tx.go_on(502, Phase::Headers),
+            Response::Head | Response::Rules => tx.go_on(502, Phase::Headers),
             Response::Body if tx.client.mux.is_tunnel() => tx.go_on(0, Phase::End),
             Response::Body => tx.go_on(0, Phase::Data),
         }
@@ -607,7 +587,7 @@ impl Exchange {
     /// which may be interactive, have priority over it.
     fn awaits_body(&self, tx: &Transaction) -> bool {
         match self.response {
-            Response::Head | Response::Rules(_) => !self.up_over,
+            Response::Head | Response::Rules => !self.up_over,
             Response::Body => !tx.client.mux.is_tunnel(),
         }
     }
@@ -673,22 +653,6 @@ fn minds_close(tx: &Transaction) -> bool {
     let front = tx.client.proxy.settings.front.as_ref();
     let back = tx.side().settings.back.as_ref();
     front.is_some_and(|it| it.abort_on_close) && back.is_some_and(|it| it.abort_on_close)
-}
-
-/// The server has asked for credentials. The next request of the client should go to it again, and
-/// over this connection alone if its authentication belongs to the connection.
-fn note_challenge(tx: &mut Transaction) {
-    tx.challenged = true;
-    let binds = |value: &[u8]| {
-        let scheme = value.split(|byte| *byte == b' ').next().unwrap_or(value);
-        [&b"negotiate"[..], b"ntlm"].iter().any(|it| scheme.eq_ignore_ascii_case(it))
-    };
-    let head = &tx.space.response;
-    let names: [&[u8]; 2] = [b"www-authenticate", b"proxy-authenticate"];
-    let bound = names.iter().any(|name| head.all(name).any(|field| binds(field.value)));
-    if let Some(server) = tx.server.as_mut().filter(|_| bound) {
-        server.make_private();
-    }
 }
 
 /// Gives a buffer that was waited for to the side that needs it.

@@ -7,24 +7,23 @@
 use crate::transaction::body_buffer;
 use crate::transaction::cached;
 use crate::transaction::local_response;
-use crate::transaction::password_worker;
 use crate::transaction::stages::header_case;
-use crate::transaction::tls_wait;
+use crate::transaction::wait;
+use crate::transaction::wait::WaitingMessage;
 use buf::Buf;
 use engine::state::runtime::{ProxyRef, RulesAtHand};
 use engine::state::services::{Answer, Body, Service};
+use engine::state::session::pending::OutsideAnswer;
 use engine::state::session::transaction::LocalBody;
 use engine::state::session::transaction::Transaction;
-pub(crate) use engine::state::session::transaction::{Pause, Persistence, Progress};
-use health::discovery::lookup;
+pub(crate) use engine::state::session::transaction::{Persistence, Progress};
 use htx::Version;
 use mux::BodyKind;
 use observability::logging::log;
 use observability::telemetry::accounting;
 use observability::telemetry::sample_context::View;
-use reactor::Class;
 use rules::redirect::Redirect;
-use rules::{Cursor, Need, Reply, RuleSet, Rules, Verdict};
+use rules::{Cursor, Need, Reply, RuleSet, RuleSetKind, Rules, Verdict};
 use sample::ConditionHits;
 use sample::regex::effort;
 use settings::Mode;
@@ -103,24 +102,50 @@ pub(crate) async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result
     Ok(Ruling::Pass)
 }
 
-/// The response's rules of the backend, then of the frontend, resumed at `from`. A response of a
-/// rule is in the workspace afterwards, with its body; the server's one is dropped.
+/// The response's rules of the backend, then of the frontend, from `at` on. A response of a rule is
+/// in the workspace afterwards, with its body; the server's one is dropped. The result is what a
+/// rule waits for.
 ///
 /// # Errors
 /// The response is refused, or replaced.
-pub(crate) fn response(tx: &mut Transaction, from: Progress) -> Result<Option<Pause>, Failure> {
-    let mut cursor = from.cursor;
+pub(crate) fn response(tx: &mut Transaction, at: &mut Progress) -> Result<Option<Need>, Failure> {
     let proxies = both(tx, |rules| rules.response);
-    for (number, proxy) in proxies.into_iter().enumerate().skip(from.proxy) {
+    from_backend(tx, at, proxies, |rules| &rules.http_response)
+}
+
+/// The status of a [`Failure`] whose answer is in the workspace already.
+pub(crate) const REPLACED: u16 = 1;
+
+/// The rules that every response passes, local ones included, as [`response`].
+///
+/// # Errors
+/// A rewrite did not fit: 500.
+pub(crate) fn after_response(
+    tx: &mut Transaction,
+    at: &mut Progress,
+) -> Result<Option<Need>, Failure> {
+    let proxies = both(tx, |rules| rules.after_response);
+    from_backend(tx, at, proxies, |rules| &rules.http_after_response)
+}
+
+/// Runs one set of the backend, then of the frontend, from `at` on.
+fn from_backend(
+    tx: &mut Transaction,
+    at: &mut Progress,
+    proxies: [Option<ProxyRef>; 2],
+    set: fn(&Rules) -> &RuleSet,
+) -> Result<Option<Need>, Failure> {
+    for (number, proxy) in proxies.into_iter().enumerate().skip(at.proxy) {
         let Some(proxy) = proxy else { continue };
-        let first = if number == from.proxy { from.section } else { 0 };
+        let first = if number == at.proxy { at.section } else { 0 };
         for (section, rules) in proxy.settings.rule_sections().enumerate().skip(first) {
-            match impatiently(tx, &proxy, &rules.http_response, std::mem::take(&mut cursor))? {
+            let cursor = std::mem::take(&mut at.cursor);
+            match run(tx, &proxy, set(rules), cursor.yielding())? {
                 Ruling::Pass => {}
                 Ruling::Allow => break,
-                Ruling::Wait(cursor, Need::Body { span, at_least }) => {
-                    let then = Progress { proxy: number, section, cursor };
-                    return Ok(Some(Pause { then, span, at_least }));
+                Ruling::Wait(cursor, need) => {
+                    (at.proxy, at.section, at.cursor) = (number, section, cursor);
+                    return Ok(Some(need));
                 }
                 _ => return Err(Failure::new(REPLACED, Cause::Proxy, Phase::Headers)),
             }
@@ -129,29 +154,48 @@ pub(crate) fn response(tx: &mut Transaction, from: Progress) -> Result<Option<Pa
     Ok(None)
 }
 
-/// The status of a [`Failure`] whose answer is in the workspace already.
-pub(crate) const REPLACED: u16 = 1;
-
-/// The rules that every response passes, local ones included.
+/// Applies an answer that the rules of a response have waited for.
 ///
 /// # Errors
-/// A rewrite did not fit: 500.
-pub(crate) fn after_response(tx: &mut Transaction) -> Result<(), Failure> {
-    for proxy in both(tx, |rules| rules.after_response).into_iter().flatten() {
-        for section in proxy.settings.rule_sections() {
-            let rules = &section.http_after_response;
-            accounting::prepare(tx, rules);
-            match rules.evaluate(Cursor::default(), &mut View::of(tx)) {
-                Verdict::RewriteFailed => {
-                    return Err(Failure::new(500, Cause::Proxy, Phase::Headers));
-                }
-                Verdict::OutOfSteps => return Err(out_of_steps(tx, Phase::Headers)),
-                Verdict::Allow => break,
-                _ => {}
-            }
+/// The response is refused, or replaced.
+pub(crate) fn heed_response(
+    tx: &mut Transaction,
+    at: &mut Progress,
+    answer: OutsideAnswer,
+) -> Result<(), Failure> {
+    let proxy = tx.side().clone();
+    match heed(tx, &proxy, RuleSetKind::HttpResponse, answer)? {
+        None => Ok(()),
+        Some(Ruling::Allow) => {
+            (at.proxy, at.section, at.cursor) = (at.proxy + 1, 0, Cursor::default());
+            Ok(())
         }
+        Some(_) => Err(Failure::new(REPLACED, Cause::Proxy, Phase::Headers)),
     }
-    Ok(())
+}
+
+/// The ruling that follows from an answer; `None`: the rules go on.
+fn heed(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    kind: RuleSetKind,
+    answer: OutsideAnswer,
+) -> Result<Option<Ruling>, Failure> {
+    match answer {
+        OutsideAnswer::Continue => Ok(None),
+        OutsideAnswer::Allow => Ok(Some(Ruling::Allow)),
+        OutsideAnswer::Deny => {
+            deny(tx, proxy, kind);
+            tx.notes.journal.end(Cause::Proxy, phase(kind));
+            local_response::prepare_error(tx, if is_about_response(kind) { 502 } else { 403 });
+            Ok(Some(Ruling::Answer))
+        }
+        OutsideAnswer::Respond => {
+            answered(tx, phase(kind));
+            Ok(Some(Ruling::Answer))
+        }
+        OutsideAnswer::Fail(failure) => Err(failure),
+    }
 }
 
 /// The backend, then the frontend, as far as they have rules of a kind and differ.
@@ -165,7 +209,7 @@ fn both(tx: &Transaction, has: impl Fn(&RulesAtHand) -> bool) -> [Option<ProxyRe
     [back.cloned(), Some(front).filter(|front| has(&front.rules)).cloned()]
 }
 
-/// Runs one set; waits when a rule needs more data.
+/// Runs one set; waits when a rule needs something.
 async fn patiently(
     tx: &mut Transaction,
     proxy: &ProxyRef,
@@ -175,24 +219,12 @@ async fn patiently(
     loop {
         let ruling = run(tx, proxy, rules, cursor.yielding())?;
         let Ruling::Wait(next, need) = ruling else { return Ok(ruling) };
-        match need {
-            Need::Body { span, at_least } => {
-                Box::pin(body_buffer::wait(tx, Some(span), at_least)).await?;
-            }
-            Need::Handshake => Box::pin(tls_wait::end(tx)).await?,
-            Need::Turn => Box::pin(take_turns(tx)).await,
-            Need::Bytes => {
-                Box::pin(password_worker::run(tx)).await;
-                Box::pin(lookup::run(tx)).await;
-            }
+        let answer = Box::pin(wait::satisfy(tx, WaitingMessage::Request, need)).await?;
+        if let Some(ruling) = heed(tx, proxy, rules.ruleset(), answer)? {
+            return Ok(ruling);
         }
         cursor = next;
     }
-}
-
-/// Yields to other tasks after regular expressions took long.
-async fn take_turns(tx: &Transaction) {
-    tx.worker.thread.next_turn(Class::Bulk).await;
 }
 
 /// Whether all verdicts so far are reliable: regular expressions have not exceeded the steps of a
@@ -227,22 +259,6 @@ pub(crate) fn out_of_steps(tx: &mut Transaction, phase: Phase) -> Failure {
     Failure::new(status, Cause::Proxy, phase)
 }
 
-/// Runs one set whose rules can wait for nothing but a body.
-fn impatiently(
-    tx: &mut Transaction,
-    proxy: &ProxyRef,
-    rules: &RuleSet,
-    mut cursor: Cursor,
-) -> Result<Ruling, Failure> {
-    loop {
-        match run(tx, proxy, rules, cursor)? {
-            Ruling::Wait(next, Need::Bytes) => cursor = next,
-            ruling => return Ok(ruling),
-        }
-        tx.notes.credentials.settle();
-    }
-}
-
 /// The early hints of a rule set are sent at once and as one response; bytes that cannot be written
 /// now are sent in front of the answer.
 fn send_hints(tx: &mut Transaction) {
@@ -270,47 +286,43 @@ fn run(
     accounting::prepare(tx, rules);
     let verdict = rules.evaluate(cursor, &mut View::of(tx));
     send_hints(tx);
+    let phase = phase(rules.ruleset());
     match verdict {
-        Verdict::Suspend { cursor, need: Need::Bytes } if awaits_answer(tx) => {
-            Ok(Ruling::Wait(cursor, Need::Bytes))
-        }
-        Verdict::Suspend {
-            cursor,
-            need: need @ (Need::Body { .. } | Need::Handshake | Need::Turn),
-        } => Ok(Ruling::Wait(cursor, need)),
-        // No more data can arrive, so a suspended rule counts as not matching. A message of HTTP
-        // has no other mode to switch to.
-        Verdict::Continue | Verdict::Close | Verdict::SwitchMode(_) | Verdict::Suspend { .. } => {
-            Ok(Ruling::Pass)
-        }
+        // No more data can arrive, so a rule that lacks some counts as not matching. A message of
+        // HTTP has no other mode to switch to.
+        Verdict::Continue
+        | Verdict::Close
+        | Verdict::SwitchMode(_)
+        | Verdict::Suspend { need: Need::Bytes, .. } => Ok(Ruling::Pass),
+        Verdict::Suspend { cursor, need } => Ok(Ruling::Wait(cursor, need)),
         Verdict::BadRequest => {
-            deny(tx, proxy, rules);
-            Err(Failure::new(400, Cause::Proxy, phase(rules)))
+            deny(tx, proxy, rules.ruleset());
+            Err(Failure::new(400, Cause::Proxy, phase))
         }
         Verdict::Allow => Ok(Ruling::Allow),
         Verdict::Deny(answer) | Verdict::Tarpit(answer) => {
             let held = matches!(verdict, Verdict::Tarpit(_));
-            deny(tx, proxy, rules);
-            if rules.ruleset() == rules::RuleSetKind::HttpRequest {
+            deny(tx, proxy, rules.ruleset());
+            if rules.ruleset() == RuleSetKind::HttpRequest {
                 accounting::count_tracked(tx, DataType::ERROR, 1);
             }
-            let phase = if held { Phase::Tarpit } else { phase(rules) };
+            let phase = if held { Phase::Tarpit } else { phase };
             tx.notes.journal.end(Cause::Proxy, phase);
             replied(tx, answer);
             Ok(if held { Ruling::Tarpit } else { Ruling::Answer })
         }
         Verdict::Return(answer) => {
-            answered(tx, phase(rules));
+            answered(tx, phase);
             replied(tx, answer);
             Ok(Ruling::Answer)
         }
-        Verdict::Service(service) => Ok(serve(tx, service, phase(rules))),
+        Verdict::Service(service) => Ok(serve(tx, service, phase)),
         Verdict::Cached => {
             cached::prepare(tx);
             Ok(Ruling::Service)
         }
         Verdict::Redirect(redirect) => {
-            answered(tx, phase(rules));
+            answered(tx, phase);
             redirected(tx, redirect);
             Ok(Ruling::Answer)
         }
@@ -319,8 +331,8 @@ fn run(
             tx.reset_client = true;
             Err(reject(tx, proxy, rules))
         }
-        Verdict::RewriteFailed => Err(Failure::new(500, Cause::Proxy, phase(rules))),
-        Verdict::OutOfSteps => Err(out_of_steps(tx, phase(rules))),
+        Verdict::RewriteFailed => Err(Failure::new(500, Cause::Proxy, phase)),
+        Verdict::OutOfSteps => Err(out_of_steps(tx, phase)),
     }
 }
 
@@ -335,27 +347,26 @@ fn serve(tx: &mut Transaction, service: Service, phase: Phase) -> Ruling {
 
 /// Ends a message without an answer. As in HAProxy, a rejected request does not count as a request.
 fn reject(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Failure {
-    deny(tx, proxy, rules);
-    if rules.ruleset() == rules::RuleSetKind::HttpRequest {
+    deny(tx, proxy, rules.ruleset());
+    if rules.ruleset() == RuleSetKind::HttpRequest {
         tx.notes.journal.request = 0;
         if !tx.reset_client {
             tx.client.socket.expel();
         }
     }
-    Failure::new(0, Cause::Proxy, phase(rules))
+    Failure::new(0, Cause::Proxy, phase(rules.ruleset()))
 }
 
-/// Whether a rule waits for a password's verification or a name's resolution.
-fn awaits_answer(tx: &Transaction) -> bool {
-    tx.notes.credentials.is_asked() || tx.notes.lookups.is_asked()
-}
-
-/// Counts a message that these rules refuse.
-fn deny(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) {
-    match rules.ruleset() {
-        rules::RuleSetKind::HttpResponse => accounting::denied_response(tx),
-        _ => accounting::denied(tx, proxy),
+/// Counts a message that rules of this kind refuse.
+fn deny(tx: &mut Transaction, proxy: &ProxyRef, kind: RuleSetKind) {
+    match is_about_response(kind) {
+        true => accounting::denied_response(tx),
+        false => accounting::denied(tx, proxy),
     }
+}
+
+fn is_about_response(kind: RuleSetKind) -> bool {
+    matches!(kind, RuleSetKind::HttpResponse | RuleSetKind::HttpAfterResponse)
 }
 
 /// Makes the answer of a service the response.
@@ -398,106 +409,205 @@ pub(crate) fn answered(tx: &mut Transaction, phase: Phase) {
     accounting::count_both(tx, Metric::Intercepted);
 }
 
-fn phase(rules: &RuleSet) -> Phase {
-    match rules.ruleset() {
-        rules::RuleSetKind::HttpResponse => Phase::Headers,
-        _ => Phase::Request,
-    }
+fn phase(kind: RuleSetKind) -> Phase {
+    if is_about_response(kind) { Phase::Headers } else { Phase::Request }
 }
 
-/// The backend that the `use_backend` rules of the frontend choose; `None` leaves it to the
-/// default.
-pub(crate) fn switch(tx: &mut Transaction, sections: &ProxyRef) -> Option<ProxyRef> {
+/// How far rules that choose have come: the number of the section, and of the next line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Line {
+    section: usize,
+    number: usize,
+}
+
+/// The result of `use_backend` rules.
+pub(crate) enum SwitchingResult {
+    /// No rule matches: the default counts.
+    Default,
+    /// A rule matches; its backend may not exist.
+    Chosen(Option<ProxyRef>),
+    /// The rule at the line waits for an answer.
+    Waits,
+}
+
+/// The backend that the `use_backend` rules of the frontend choose, from `at` on.
+pub(crate) fn switch(tx: &mut Transaction, sections: &ProxyRef, at: &mut Line) -> SwitchingResult {
     if !sections.rules.switching {
-        return None;
+        return SwitchingResult::Default;
     }
-    for section in sections.settings.rule_sections() {
-        if let Some(chosen) = switch_in(tx, section) {
-            return chosen;
+    for (number, section) in sections.settings.rule_sections().enumerate().skip(at.section) {
+        if number != at.section {
+            *at = Line { section: number, number: 0 };
+        }
+        match switch_in(tx, section, at) {
+            SwitchingResult::Default => {}
+            decided => return decided,
         }
     }
-    None
+    SwitchingResult::Default
 }
 
-/// The outer option: a rule matched. The inner one: its backend exists.
-fn switch_in(tx: &mut Transaction, section: &Rules) -> Option<Option<ProxyRef>> {
+fn switch_in(tx: &mut Transaction, section: &Rules, at: &mut Line) -> SwitchingResult {
     let (guards, mut lookout) = (section.switching_guards(), ConditionHits::default());
-    for (index, line) in section.switching.iter().enumerate() {
+    for (index, line) in section.switching.iter().enumerate().skip(at.number) {
+        at.number = index;
         if guards.rule_out(index, &View::of(tx), &mut lookout) {
             continue;
         }
-        if line.rule.applies(&View::of(tx)) != sample::Answer::Yes {
-            continue;
+        match wait::decide(tx, |view| line.rule.applies(view) == sample::Answer::Yes) {
+            None => return SwitchingResult::Waits,
+            Some(false) => continue,
+            Some(true) => {}
         }
         if let Some(index) = line.backend {
-            return Some(tx.worker.proxies.get(index).cloned());
+            return SwitchingResult::Chosen(tx.worker.proxies.get(index).cloned());
         }
-        let mut scratch = tx.worker.take_scratch();
-        let name = line.rule.resolve(&View::of(tx), &mut scratch).to_vec();
-        tx.worker.give_scratch(scratch);
-        return Some(
-            std::str::from_utf8(&name).ok().and_then(|name| tx.worker.backend(name).cloned()),
-        );
+        let name = built_name(tx, &line.rule);
+        if tx.notes.asked.is_asked() {
+            return SwitchingResult::Waits;
+        }
+        let name = std::str::from_utf8(&name).ok();
+        return SwitchingResult::Chosen(name.and_then(|name| tx.worker.backend(name).cloned()));
     }
-    None
+    SwitchingResult::Default
 }
 
-/// The rules of a backend that choose a server: `use-server` goes before cookies, for which
-/// `ignore-persist` and `force-persist` hold.
-pub(crate) fn select(tx: &mut Transaction, proxy: &ProxyRef) {
-    if !proxy.rules.selection {
-        return;
-    }
+/// The name that a rule builds for this request.
+fn built_name(tx: &mut Transaction, rule: &rules::UseBackend) -> Vec<u8> {
+    let mut scratch = tx.worker.take_scratch();
+    let name = rule.resolve(&View::of(tx), &mut scratch).to_vec();
+    tx.worker.give_scratch(scratch);
+    name
+}
+
+/// The rules of a backend that choose a server, from `at` on: `use-server` goes before cookies, for
+/// which `ignore-persist` and `force-persist` hold. `false`: the rule at the line waits for an
+/// answer.
+pub(crate) fn select(tx: &mut Transaction, proxy: &ProxyRef, at: &mut Line) -> bool {
     accounting::fill_record(tx, false);
-    for section in proxy.settings.rule_sections() {
-        for line in &section.persistence {
-            let ruled = tx.persistence != Persistence::Usual;
-            if !ruled && holds(tx, &line.condition) {
-                tx.persistence =
-                    if line.force { Persistence::Forced } else { Persistence::Ignored };
-            }
+    for (number, section) in proxy.settings.rule_sections().enumerate().skip(at.section) {
+        if number != at.section {
+            *at = Line { section: number, number: 0 };
         }
-        for line in &section.selection {
-            let applies =
-                |tx: &mut Transaction| line.rule.applies(&View::of(tx)) == sample::Answer::Yes;
-            if tx.selected || !password_worker::settled(tx, applies) {
-                continue;
-            }
-            let slot = line.server.or_else(|| named_server(tx, proxy, line));
-            let back = proxy.back.as_ref();
-            let server = slot.and_then(|slot| back?.servers.get(slot));
-            let forced = tx.persistence == Persistence::Forced;
-            if server.is_some_and(|server| forced || server.state.accepts_persistent()) {
-                (tx.wanted, tx.selected) = (slot, true);
-            }
+        if !persist(tx, section, at) || !select_in(tx, proxy, section, at) {
+            return false;
         }
     }
+    true
+}
+
+/// Continues [`select`] after a wait.
+///
+/// # Errors
+/// The answer does not come.
+pub(crate) async fn select_later(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    mut at: Line,
+) -> Result<(), Failure> {
+    loop {
+        wait::for_condition(tx).await?;
+        if select(tx, proxy, &mut at) {
+            return Ok(());
+        }
+    }
+}
+
+fn persist(tx: &mut Transaction, section: &Rules, at: &mut Line) -> bool {
+    for (index, line) in section.persistence.iter().enumerate().skip(at.number) {
+        at.number = index;
+        if tx.persistence != Persistence::Usual {
+            continue;
+        }
+        match wait::decide(tx, |view| is_met(&line.condition, view)) {
+            None => return false,
+            Some(false) => {}
+            Some(true) if line.force => tx.persistence = Persistence::Forced,
+            Some(true) => tx.persistence = Persistence::Ignored,
+        }
+    }
+    true
+}
+
+/// The `use-server` lines are numbered behind those about persistence.
+fn select_in(tx: &mut Transaction, proxy: &ProxyRef, section: &Rules, at: &mut Line) -> bool {
+    let before = section.persistence.len();
+    let first = at.number.saturating_sub(before);
+    for (index, line) in section.selection.iter().enumerate().skip(first) {
+        at.number = before + index;
+        if tx.selected {
+            return true;
+        }
+        match wait::decide(tx, |view| line.rule.applies(view) == sample::Answer::Yes) {
+            None => return false,
+            Some(false) => continue,
+            Some(true) => {}
+        }
+        let slot = line.server.or_else(|| named_server(tx, proxy, line));
+        let back = proxy.back.as_ref();
+        let server = slot.and_then(|slot| back?.servers.get(slot));
+        let forced = tx.persistence == Persistence::Forced;
+        if server.is_some_and(|server| forced || server.state.accepts_persistent()) {
+            (tx.wanted, tx.selected) = (slot, true);
+        }
+    }
+    true
 }
 
 /// The server that a rule names for this request.
 fn named_server(tx: &mut Transaction, proxy: &ProxyRef, line: &rules::Selection) -> Option<usize> {
-    let mut scratch = tx.worker.take_scratch();
-    let name = line.rule.resolve(&View::of(tx), &mut scratch).to_vec();
-    tx.worker.give_scratch(scratch);
+    let name = built_name(tx, &line.rule);
     let servers = &proxy.back.as_ref()?.servers;
     servers.slot_of(|server| server.state.name().as_bytes() == name)
 }
 
+fn is_met(condition: &sample::Condition, view: &View<'_>) -> bool {
+    condition.eval(view) == sample::Answer::Yes
+}
+
+/// Whether one of these conditions holds, from the one of number `at` on; `None`: that one waits
+/// for an answer.
+fn any_holds<'c>(
+    tx: &mut Transaction,
+    conditions: impl Iterator<Item = &'c sample::Condition>,
+    at: &mut usize,
+) -> Option<bool> {
+    for (number, condition) in conditions.enumerate().skip(*at) {
+        *at = number;
+        if wait::decide(tx, |view| is_met(condition, view))? {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
 /// Whether a `monitor fail` condition of the frontend holds.
-pub(crate) fn monitor_fails(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
-    let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.monitor_fail);
-    // A condition that exceeded its steps may hold: it counts as failed.
-    conditions.any(|condition| holds(tx, condition)) || effort::is_exhausted()
+///
+/// # Errors
+/// A condition waits for an answer that does not come.
+pub(crate) async fn monitor_fails(tx: &mut Transaction, proxy: &ProxyRef) -> Result<bool, Failure> {
+    let mut at = 0;
+    loop {
+        let conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.monitor_fail);
+        match any_holds(tx, conditions, &mut at) {
+            // A condition that exceeded its steps may hold: it counts as failed.
+            Some(holds) => return Ok(holds || effort::is_exhausted()),
+            None => Box::pin(wait::for_condition(tx)).await?,
+        }
+    }
 }
 
-/// Whether a condition holds; a password that it needs is verified in place.
-fn holds(tx: &mut Transaction, condition: &sample::Condition) -> bool {
-    password_worker::settled(tx, |tx| condition.eval(&View::of(tx)) == sample::Answer::Yes)
-}
-
-/// Whether a `stats admin` condition of the proxy holds, as far as it can be evaluated now.
-pub(crate) fn administers(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
-    let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.stats_admin);
-    let holds = conditions.any(|condition| condition.eval(&View::of(tx)) == sample::Answer::Yes);
-    holds && !effort::is_exhausted()
+/// Whether a `stats admin` condition of the proxy holds.
+///
+/// # Errors
+/// A condition waits for an answer that does not come.
+pub(crate) async fn administers(tx: &mut Transaction, proxy: &ProxyRef) -> Result<bool, Failure> {
+    let mut at = 0;
+    loop {
+        let conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.stats_admin);
+        match any_holds(tx, conditions, &mut at) {
+            Some(holds) => return Ok(holds && !effort::is_exhausted()),
+            None => Box::pin(wait::for_condition(tx)).await?,
+        }
+    }
 }

@@ -2,11 +2,11 @@
 
 use crate::transaction::cached;
 use crate::transaction::filters;
-use crate::transaction::http_rules;
+use crate::transaction::response_rules;
 use crate::transaction::stages::header_case;
 use engine::state::runtime::{Proxy, ProxyRef, Shared};
 use engine::state::services::Pieces;
-use engine::state::session::transaction::{LocalBody, Transaction};
+use engine::state::session::transaction::{LocalBody, Pause, Progress, ResponseStage, Transaction};
 use htx::Head;
 use mux::BodyKind;
 use observability::telemetry::accounting;
@@ -131,7 +131,13 @@ const BATCH: usize = 16 * 1024;
 /// The client went away or took too long.
 pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
     if !tx.space.response.is_empty() {
-        encode(tx)?;
+        let before = tx.space.response.status();
+        let mut at = begin(tx);
+        if let Some(need) = response_rules::advance(tx, &mut at, ResponseStage::Done)? {
+            let pause = Pause { at, need };
+            at = Box::pin(response_rules::resume(tx, pause, ResponseStage::Done)).await?;
+        }
+        encode(tx, before, at.body)?;
     }
     match tx.local_body.take() {
         None => {}
@@ -206,7 +212,8 @@ pub(crate) async fn await_room(tx: &Transaction, deadline: Option<Tick>) -> Resu
     Ok(())
 }
 
-fn encode(tx: &mut Transaction) -> Result<(), Failure> {
+/// Decides how the response goes out, up to the rules that every response passes.
+fn begin(tx: &mut Transaction) -> Progress {
     // A body that was not read stands between this answer and the next request: the connection
     // closes unless what came with the head is all of it.
     let whole = tx.client.mux.has_received_all() || swallow_body(tx);
@@ -214,13 +221,17 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
         tx.client.mux.close_after_message();
     }
     h2_byte_count::reply(tx);
-    let before = tx.space.response.status();
     let mut length = body_kind(tx);
     // Answers of rules, and errors, pass no filter, as measured.
     if tx.notes.journal.applet.is_some() {
         length = filters::local_response(tx, length);
     }
-    http_rules::after_response(tx)?;
+    response_rules::begin(ResponseStage::HttpAfterResponse, length)
+}
+
+/// Encodes the head, which had the status `before` rules changed it, and the body as far as it is
+/// in the workspace.
+fn encode(tx: &mut Transaction, before: u16, length: BodyKind) -> Result<(), Failure> {
     // An interim response may be on its way; this one follows it.
     let space = &mut *tx.space;
     let out = &mut space.down.outbox.bytes;

@@ -3,14 +3,15 @@
 use crate::transaction::body_buffer;
 use crate::transaction::filters;
 use crate::transaction::http_rules;
-use crate::transaction::http_rules::Ruling;
+use crate::transaction::http_rules::{Line, Ruling, SwitchingResult};
 use crate::transaction::local_response;
-use crate::transaction::password_worker;
+use crate::transaction::response_rules;
 use crate::transaction::stages::rewrite;
 use crate::transaction::tcp_content_rules;
+use crate::transaction::wait;
 use engine::state::runtime::{Proxy, ProxyRef};
 use engine::state::services::Visit;
-use engine::state::session::transaction::Transaction;
+use engine::state::session::transaction::{Pause, ResponseStage, Transaction};
 use htx::Method;
 use observability::telemetry::accounting;
 use sample::Side;
@@ -51,6 +52,7 @@ impl From<Ruling> for Option<Route> {
 pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     let front = tx.client.proxy.clone();
     if is_monitored(tx, &front) {
+        monitor(tx, &front).await?;
         return Ok(Route::Answer);
     }
     if http_rules::looks_at_requests(&front)
@@ -70,11 +72,11 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     }
     rewrite::name(tx);
     rewrite::restrict_names(tx, &front)?;
-    let mut chosen = choose(tx, &front);
-    while tx.notes.credentials.is_asked() {
-        Box::pin(password_worker::run(tx)).await;
-        chosen = choose(tx, &front);
-    }
+    let mut line = Line::default();
+    let chosen = match choose(tx, &front, &mut line) {
+        Some(chosen) => chosen,
+        None => Box::pin(choose_later(tx, &front, line)).await?,
+    };
     http_rules::afford(tx, Phase::Request)?;
     let Some(backend) = chosen else {
         return Err(unserved(tx, 503));
@@ -132,43 +134,64 @@ pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<Rou
 ///
 /// # Errors
 /// A rule refuses or replaces the answer.
-pub(crate) fn pass_service(tx: &mut Transaction) -> Result<(), Failure> {
+pub(crate) async fn pass_service(tx: &mut Transaction) -> Result<(), Failure> {
     accounting::response_received(tx);
-    if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
-        tcp_content_rules::whole_response(tx, &backend)?;
-    }
-    filters::response_begins(tx, local_response::body_kind(tx));
-    let mut next = Some(http_rules::Progress::default());
-    while let Some(progress) = next {
-        next = http_rules::response(tx, progress)?.map(|pause| pause.then);
+    let mut at = response_rules::begin(ResponseStage::TcpContent, local_response::body_kind(tx));
+    if let Some(need) = response_rules::advance(tx, &mut at, ResponseStage::Sticking)? {
+        let pause = Pause { at, need };
+        Box::pin(response_rules::resume(tx, pause, ResponseStage::Sticking)).await?;
     }
     Ok(())
 }
 
-/// The backend: by the rules, by default, or the proxy itself in a `listen` section.
-pub(crate) fn choose(tx: &mut Transaction, front: &ProxyRef) -> Option<ProxyRef> {
-    if let Some(chosen) = http_rules::switch(tx, front) {
-        return Some(chosen);
+/// The backend: by the rules, from `at` on, by default, or the proxy itself in a `listen` section.
+/// `None`: a rule waits for an answer.
+fn choose(tx: &mut Transaction, front: &ProxyRef, at: &mut Line) -> Option<Option<ProxyRef>> {
+    match http_rules::switch(tx, front, at) {
+        SwitchingResult::Waits => None,
+        SwitchingResult::Chosen(Some(chosen)) => Some(Some(chosen)),
+        SwitchingResult::Chosen(None) | SwitchingResult::Default => {
+            let settings = front.settings.front.as_ref();
+            let default = settings.and_then(|settings| settings.default_backend);
+            let default = default.and_then(|index| tx.worker.proxies.get(index)).cloned();
+            Some(default.or_else(|| front.back.is_some().then(|| front.clone())))
+        }
     }
-    let default = front.settings.front.as_ref().and_then(|settings| settings.default_backend);
-    let default = default.and_then(|index| tx.worker.proxies.get(index)).cloned();
-    default.or_else(|| front.back.is_some().then(|| front.clone()))
 }
 
-/// `monitor-uri`: an answer that is neither logged nor counted as a request to a backend.
-fn is_monitored(tx: &mut Transaction, front: &ProxyRef) -> bool {
+/// The backend, once the answers are there that rules wait for.
+///
+/// # Errors
+/// An answer does not come.
+pub(crate) async fn choose_later(
+    tx: &mut Transaction,
+    front: &ProxyRef,
+    mut at: Line,
+) -> Result<Option<ProxyRef>, Failure> {
+    loop {
+        if let Some(chosen) = choose(tx, front, &mut at) {
+            return Ok(chosen);
+        }
+        wait::for_condition(tx).await?;
+    }
+}
+
+/// Whether the request is for `monitor-uri`.
+fn is_monitored(tx: &Transaction, front: &ProxyRef) -> bool {
     let uri = front.settings.front.as_ref().and_then(|settings| settings.monitor_uri.as_ref());
     let Some(uri) = uri.map(Vec::as_slice) else { return false };
     let request = &tx.space.request;
     // A path is looked for in URIs in absolute form too.
-    if request.uri() != uri && request.target().path_and_query() != Some(uri) {
-        return false;
-    }
+    request.uri() == uri || request.target().path_and_query() == Some(uri)
+}
+
+/// `monitor-uri`: an answer that is neither logged nor counted as a request to a backend.
+async fn monitor(tx: &mut Transaction, front: &ProxyRef) -> Result<(), Failure> {
     tx.notes.journal.silent = true;
     tx.notes.journal.end(Cause::Local, Phase::Request);
-    let fails = http_rules::monitor_fails(tx, front);
+    let fails = http_rules::monitor_fails(tx, front).await?;
     local_response::prepare_error(tx, if fails { 503 } else { 200 });
-    true
+    Ok(())
 }
 
 /// Whether the request is for the statistics page of this proxy. Other methods than those of the
@@ -186,11 +209,7 @@ async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Option<Rou
         accounting::by_applet(tx, STATISTICS, false);
         return Ok(Some(route));
     }
-    let mut admin = http_rules::administers(tx, proxy);
-    while !admin && tx.notes.credentials.is_asked() {
-        password_worker::run(tx).await;
-        admin = http_rules::administers(tx, proxy);
-    }
+    let admin = http_rules::administers(tx, proxy).await?;
     let changes = admin && tx.space.request.method_id() == Method::Post;
     if changes {
         body_buffer::wait_for_all(tx, proxy).await?;

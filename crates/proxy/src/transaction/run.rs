@@ -54,7 +54,7 @@ pub(crate) async fn follow(tx: &mut Transaction, route: Route) -> Result<(), Fai
         Route::Answer => local_response::send(tx).await,
         Route::Service => {
             filters::request_head(tx);
-            route::pass_service(tx)?;
+            route::pass_service(tx).await?;
             local_response::send(tx).await
         }
         Route::Tarpit => {

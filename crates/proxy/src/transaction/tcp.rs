@@ -10,6 +10,7 @@ mod tests;
 
 use crate::transaction::connect;
 use crate::transaction::filters;
+use crate::transaction::http_rules::Line;
 use crate::transaction::route;
 use crate::transaction::run;
 use crate::transaction::splicing;
@@ -18,6 +19,7 @@ use crate::transaction::switch_mode;
 use crate::transaction::switch_mode::Upgrade;
 use crate::transaction::tcp_content_rules;
 use crate::transaction::tcp_content_rules::{Inspection, Passed};
+use crate::transaction::wait;
 pub(crate) use crate::upstream::client_presence::gather;
 use buf::Buf;
 use engine::state::session::client::Client;
@@ -80,7 +82,7 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     {
         return Ok(Course::Http(Upgrade::ByRule(spoken)));
     }
-    let Some(backend) = route::choose(tx, &front) else {
+    let Some(backend) = route::choose_later(tx, &front, Line::default()).await? else {
         return Err(route::unserved(tx, 0));
     };
     if backend.settings.mode == Mode::Http {
@@ -99,7 +101,10 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     accounting::log_asap(tx);
     // Keys of the response are taken when there is one.
     if backend.rules.sticking && !backend.rules.sticking_response {
-        sticking::store(tx, &backend);
+        let mut number = 0;
+        while !sticking::store(tx, &backend, &mut number) {
+            wait::for_condition(tx).await?;
+        }
     }
     let mut relay = Relay::new(tx);
     let result = relay.run(tx).await;
@@ -142,6 +147,8 @@ struct Relay {
     server_heard: Tick,
     /// The inspection by rules that holds the server's bytes back.
     inspection: Option<Inspection>,
+    /// A rule of the inspection waits for an answer from outside.
+    asks: bool,
     /// The place in the line for buffers, while there are none.
     claim: Claim,
     meter: Meter,
@@ -166,6 +173,7 @@ impl Relay {
             client_heard: now,
             server_heard: now,
             inspection,
+            asks: false,
             claim,
             meter,
         }
@@ -176,6 +184,10 @@ impl Relay {
         loop {
             tx.go_on(0, Phase::End)?;
             let steps = self.step(tx)?;
+            if self.asks {
+                Box::pin(self.answer(tx)).await?;
+                continue;
+            }
             if steps == (Step::Done, Step::Done) {
                 return Ok(());
             }
@@ -209,6 +221,18 @@ impl Relay {
         Tick::earlier(of(up, &self.up), of(down, &self.down))
     }
 
+    /// Waits for the answer that a rule of the inspection has asked for. Both directions rest;
+    /// their time-outs begin anew behind the wait.
+    async fn answer(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        if let Some(inspection) = &mut self.inspection {
+            inspection.answer(tx).await?;
+        }
+        let now = tx.worker.thread.tick();
+        (self.client_seen, self.server_seen) = (now, now);
+        (self.client_heard, self.server_heard) = (now, now);
+        Ok(())
+    }
+
     /// Puts a buffer that was waited for where it is needed.
     fn collect_buffer(&mut self, tx: &mut Transaction) {
         let Some((need, buffer)) = self.claim.collect(&tx.worker.buffers) else { return };
@@ -222,8 +246,12 @@ impl Relay {
 
     /// Looks at what the server has said, and lets it pass once the rules do.
     fn inspect(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
-        let Some(inspection) = &self.inspection else { return Ok(()) };
+        let Some(inspection) = &mut self.inspection else { return Ok(()) };
         let decision = inspection.step(tx)?;
+        self.asks = decision == tcp_content_rules::Decision::Ask;
+        if self.asks {
+            return Ok(());
+        }
         if let tcp_content_rules::Decision::Wait { progress } = decision {
             if progress {
                 self.server_seen = tx.worker.thread.tick();
@@ -232,9 +260,6 @@ impl Relay {
             return Ok(());
         }
         self.inspection = None;
-        if let Some(backend) = tx.backend.clone().filter(|it| it.rules.sticking_response) {
-            sticking::store(tx, &backend);
-        }
         let input = tx.server.as_mut().map(|server| server.take_input());
         let filters = filters::of_session(tx, Side::Response);
         self.down = Pipe::new(

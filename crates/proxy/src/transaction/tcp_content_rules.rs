@@ -1,22 +1,25 @@
 //! `tcp-request content` and `tcp-response content`: rules that may wait for bytes.
 //!
-//! The rules are evaluated from the first one on whenever bytes have arrived, until one decides, or
-//! until nothing can change any more: the delay is over, the buffer is full, or the peer has ended
-//! its stream (manual section 4, `tcp-request inspect-delay`). In HTTP mode the head is complete at
-//! the first evaluation.
+//! The rules are evaluated from the first one on whenever bytes have arrived (from behind the last
+//! one that had its effect by an answer from outside), until one decides, or until nothing can
+//! change any more: the delay is over, the buffer is full, or the peer has ended its stream (manual
+//! section 4, `tcp-request inspect-delay`). In HTTP mode the head is complete at the first
+//! evaluation.
 
 use crate::transaction::http_rules;
 use crate::transaction::retry;
+use crate::transaction::stages::sticking;
 use crate::transaction::tcp;
+use crate::transaction::wait;
 use crate::upstream::client_presence::Gathered;
 use engine::state::runtime::{Proxy, ProxyRef};
-use engine::state::session::transaction::Transaction;
-use health::discovery::lookup;
+use engine::state::session::pending::OutsideAnswer;
+use engine::state::session::transaction::{Progress, Transaction};
 use mux::{Side, h1};
 use observability::telemetry::accounting;
 use observability::telemetry::sample_context::View;
 use rules::action::Control;
-use rules::{Action, Cursor, RuleSet, Rules, Spoken, Verdict};
+use rules::{Action, Cursor, Need, RuleSet, Rules, Spoken, Verdict};
 use settings::{Mode, RetryOn};
 use std::io;
 use stdx::Tick;
@@ -31,7 +34,8 @@ mod tests;
 enum Ruling {
     Pass,
     Wait,
-    Resolve,
+    /// A rule waits for an answer from outside.
+    Ask,
     Close,
     Reject,
     Drop,
@@ -47,14 +51,30 @@ pub(crate) enum Passed {
     Switched(Option<Spoken>),
 }
 
+/// The place where the evaluation begins: behind the last rule that had its effect by an answer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Start {
+    section: usize,
+    cursor: Cursor,
+}
+
 /// Evaluates the rules of a proxy once.
-fn look(tx: &mut Transaction, proxy: &Proxy, set: fn(&Rules) -> &RuleSet) -> Ruling {
-    for section in proxy.settings.rule_sections() {
+fn look(
+    tx: &mut Transaction,
+    proxy: &Proxy,
+    set: fn(&Rules) -> &RuleSet,
+    start: &mut Start,
+) -> Ruling {
+    for (number, section) in proxy.settings.rule_sections().enumerate().skip(start.section) {
         let rules = set(section);
         accounting::prepare(tx, rules);
-        match rules.evaluate(Cursor::default(), &mut View::of(tx)) {
+        let cursor = if number == start.section { start.cursor } else { Cursor::default() };
+        match rules.evaluate(cursor, &mut View::of(tx)) {
             Verdict::Allow => return Ruling::Pass,
-            Verdict::Suspend { .. } if tx.notes.lookups.is_asked() => return Ruling::Resolve,
+            Verdict::Suspend { cursor, need: Need::Answer } => {
+                *start = Start { section: number, cursor };
+                return Ruling::Ask;
+            }
             Verdict::Suspend { .. } if tx.notes.partial => return Ruling::Wait,
             Verdict::Close => return Ruling::Close,
             Verdict::Reject | Verdict::OutOfSteps => return Ruling::Reject,
@@ -67,6 +87,22 @@ fn look(tx: &mut Transaction, proxy: &Proxy, set: fn(&Rules) -> &RuleSet) -> Rul
     Ruling::Pass
 }
 
+/// Waits for the answer that a rule has asked for; `None`: the rules go on.
+async fn answer(tx: &mut Transaction, phase: Phase) -> Result<Option<Ruling>, Failure> {
+    ruling_of(wait::answer(tx, phase).await?)
+}
+
+/// The ruling that follows from an answer.
+fn ruling_of(answer: OutsideAnswer) -> Result<Option<Ruling>, Failure> {
+    match answer {
+        OutsideAnswer::Continue => Ok(None),
+        OutsideAnswer::Allow => Ok(Some(Ruling::Pass)),
+        // There is no message to answer with.
+        OutsideAnswer::Deny | OutsideAnswer::Respond => Ok(Some(Ruling::Reject)),
+        OutsideAnswer::Fail(failure) => Err(failure),
+    }
+}
+
 /// The `tcp-request content` rules of one proxy.
 ///
 /// # Errors
@@ -75,19 +111,21 @@ pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Pa
     let thread = tx.worker.thread.clone();
     let timeouts = &proxy.settings.timeouts;
     let until = timeouts.request_inspection.map(|span| thread.tick().plus_ms(span));
-    let mut seen = (thread.tick(), tx.client.input.len());
+    let (mut seen, mut start) = ((thread.tick(), tx.client.input.len()), Start::default());
     loop {
         tcp::await_buffer(tx, until).await;
         let complete = gather(tx);
         tx.notes.partial = !complete && until.is_some_and(|until| !until.is_due(thread.tick()));
-        let ruling = look(tx, proxy, |rules| &rules.tcp_request);
+        let mut ruling = look(tx, proxy, |rules| &rules.tcp_request, &mut start);
         let partial = std::mem::take(&mut tx.notes.partial);
+        if ruling == Ruling::Ask {
+            match Box::pin(answer(tx, Phase::Request)).await? {
+                None => continue,
+                Some(decided) => ruling = decided,
+            }
+        }
         match ruling {
             Ruling::Wait if partial => {}
-            Ruling::Resolve => {
-                Box::pin(lookup::run(tx)).await;
-                continue;
-            }
             Ruling::Reject | Ruling::Drop => {
                 http_rules::afford(tx, Phase::Request)?;
                 return Err(refuse_request(tx, ruling));
@@ -149,18 +187,35 @@ fn refuse_response(tx: &mut Transaction, ruling: Ruling) -> Failure {
     Failure::new(0, Cause::Proxy, Phase::Data)
 }
 
-/// The `tcp-response content` rules of the backend for a response whose head is there.
+/// The `tcp-response content` rules of the backend for a response whose head is there, from `at`
+/// on. The result is what a rule waits for.
 ///
 /// # Errors
 /// The rules refuse it.
-pub(crate) fn whole_response(tx: &mut Transaction, proxy: &Proxy) -> Result<(), Failure> {
-    if closes_before(tx, proxy) {
+pub(crate) fn whole_response(
+    tx: &mut Transaction,
+    proxy: &Proxy,
+    at: &mut Progress,
+) -> Result<Option<Need>, Failure> {
+    let mut start = Start { section: at.section, cursor: at.cursor };
+    let begins = start.section == 0 && start.cursor == Cursor::default();
+    if begins && closes_before(tx, proxy) {
         tx.notes.journal.response = 0;
         let failure = Failure::new(502, Cause::ServerAbort, Phase::Headers);
         return Err(retry::instead_of(tx, RetryOn::EMPTY, failure));
     }
-    match look(tx, proxy, |rules| &rules.tcp_response) {
-        Ruling::Pass | Ruling::Wait | Ruling::Resolve | Ruling::Switch(_) => {}
+    let ruling = look(tx, proxy, |rules| &rules.tcp_response, &mut start);
+    if ruling == Ruling::Ask {
+        (at.section, at.cursor) = (start.section, start.cursor);
+        return Ok(Some(Need::Answer));
+    }
+    follow(tx, ruling).map(|()| None)
+}
+
+/// Does to a whole response what the rules say.
+fn follow(tx: &mut Transaction, ruling: Ruling) -> Result<(), Failure> {
+    match ruling {
+        Ruling::Pass | Ruling::Wait | Ruling::Ask | Ruling::Switch(_) => {}
         Ruling::Close => {
             if let Some(server) = &mut tx.server {
                 server.mux.close_after_message();
@@ -173,6 +228,21 @@ pub(crate) fn whole_response(tx: &mut Transaction, proxy: &Proxy) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Applies an answer that the rules for a whole response have waited for.
+///
+/// # Errors
+/// The response is refused.
+pub(crate) fn heed_whole(
+    tx: &mut Transaction,
+    at: &mut Progress,
+    answer: OutsideAnswer,
+) -> Result<(), Failure> {
+    let Some(ruling) = ruling_of(answer)? else { return Ok(()) };
+    // No rule is left.
+    at.section = usize::MAX;
+    follow(tx, ruling)
 }
 
 /// Whether the rules close the server's connection before its response is seen, as in HAProxy: a
@@ -198,6 +268,8 @@ pub(crate) enum Decision {
         /// Bytes have arrived.
         progress: bool,
     },
+    /// The same, until [`Inspection::answer`] is over.
+    Ask,
     /// It forwards the received bytes, and ends.
     Close,
 }
@@ -207,6 +279,11 @@ pub(crate) enum Decision {
 pub(crate) struct Inspection {
     /// The end of the wait for more bytes.
     pub(crate) until: Option<Tick>,
+    start: Start,
+    /// The ruling, while `stick` rules wait for an answer.
+    ruling: Option<Ruling>,
+    /// The next `stick` rule.
+    stick: usize,
 }
 
 impl Inspection {
@@ -216,34 +293,68 @@ impl Inspection {
         let wanted = |it: &&ProxyRef| it.rules.answer || it.rules.sticking_response;
         let backend = backend.filter(wanted)?;
         let span = backend.settings.timeouts.response_inspection;
-        Some(Self { until: span.map(|span| tx.worker.thread.tick().plus_ms(span)) })
+        let until = span.map(|span| tx.worker.thread.tick().plus_ms(span));
+        Some(Self { until, start: Start::default(), ruling: None, stick: 0 })
     }
 
     /// Reads from the server, and evaluates the rules.
     ///
     /// # Errors
     /// The rules refuse it, or the server's connection is broken.
-    pub(crate) fn step(&self, tx: &mut Transaction) -> Result<Decision, Failure> {
+    pub(crate) fn step(&mut self, tx: &mut Transaction) -> Result<Decision, Failure> {
         let Some(backend) = tx.backend.clone() else { return Ok(Decision::Pass) };
+        let ruling = match self.ruling {
+            Some(ruling) => ruling,
+            None => match self.look(tx, &backend)? {
+                Looked::Ruling(ruling) => ruling,
+                Looked::Later(decision) => return Ok(decision),
+            },
+        };
+        if matches!(ruling, Ruling::Reject | Ruling::Drop) {
+            return Err(refuse_response(tx, ruling));
+        }
+        if backend.rules.sticking_response && !sticking::store(tx, &backend, &mut self.stick) {
+            self.ruling = Some(ruling);
+            return Ok(Decision::Ask);
+        }
+        // Rules about responses switch nothing.
+        Ok(if ruling == Ruling::Close { Decision::Close } else { Decision::Pass })
+    }
+
+    fn look(&mut self, tx: &mut Transaction, backend: &ProxyRef) -> Result<Looked, Failure> {
         let before = tx.server.as_ref().map_or(0, |server| server.received().len());
         let complete = hear(tx)?;
         let after = tx.server.as_ref().map_or(0, |server| server.received().len());
         let due = self.until.is_none_or(|until| until.is_due(tx.worker.thread.tick()));
         tx.notes.partial = !complete && !due;
-        let mut ruling = look(tx, &backend, |rules| &rules.tcp_response);
+        let ruling = look(tx, backend, |rules| &rules.tcp_response, &mut self.start);
         tx.notes.partial = false;
         // A rule that takes keys from the response needs some bytes of it.
-        if backend.rules.sticking_response && after == 0 && !complete && ruling == Ruling::Pass {
-            ruling = Ruling::Wait;
-        }
-        match ruling {
-            // Rules about responses resolve and switch nothing.
-            Ruling::Pass | Ruling::Resolve | Ruling::Switch(_) => Ok(Decision::Pass),
-            Ruling::Wait => Ok(Decision::Wait { progress: after > before }),
-            Ruling::Close => Ok(Decision::Close),
-            Ruling::Reject | Ruling::Drop => Err(refuse_response(tx, ruling)),
-        }
+        let lacks = backend.rules.sticking_response && after == 0 && !complete;
+        Ok(match ruling {
+            Ruling::Ask => Looked::Later(Decision::Ask),
+            Ruling::Wait => Looked::Later(Decision::Wait { progress: after > before }),
+            Ruling::Pass if lacks => Looked::Later(Decision::Wait { progress: after > before }),
+            ruling => Looked::Ruling(ruling),
+        })
     }
+
+    /// Waits for the answer that a rule has asked for.
+    ///
+    /// # Errors
+    /// The answer does not come, or it refuses the session.
+    pub(crate) async fn answer(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        let decided = answer(tx, Phase::Data).await?;
+        self.ruling = self.ruling.or(decided);
+        Ok(())
+    }
+}
+
+/// The result of one evaluation.
+enum Looked {
+    Ruling(Ruling),
+    /// The rules need more.
+    Later(Decision),
 }
 
 /// Reads from the server; `true` when no more bytes will come, or the buffer is full.

@@ -1,7 +1,7 @@
 //! Actions that write variables and captures.
 
 use super::header::with_value;
-use super::{Action, Input, Outcome};
+use super::{Action, Input, Outcome, wait_for_answer};
 use crate::context::{Context, Family, facts};
 use crate::rule_set_kind::RuleSetKind;
 use sample::args::SetVar;
@@ -10,7 +10,6 @@ use sample::{
     CaptureSlot, Expr, Facts, LogFormat, LogStyle, Missing, NeededCapture, ParseError, Place, Side,
     Value,
 };
-use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A compiled write.
@@ -56,7 +55,7 @@ impl VariableEdit {
 /// `do-resolve(<var>,<resolvers>[,<options>]) <expr>`
 #[derive(Debug)]
 pub struct Resolve {
-    variable: VarName,
+    variable: Arc<VarName>,
     resolvers: Arc<str>,
     family: Family,
     name: Expr,
@@ -68,7 +67,7 @@ impl Resolve {
         &self.resolvers
     }
 
-    /// Writes the variable once the address is known; without one it stays as it is.
+    /// Asks for the address, which the answer writes into the variable.
     fn run<'r>(&self, cx: &mut dyn Context) -> Outcome<'r> {
         let name = match self.name.eval(facts(cx)) {
             Ok(name) => name.to_str().map(|text| String::from_utf8_lossy(&text).into_owned()),
@@ -76,17 +75,8 @@ impl Resolve {
             Err(Missing::Absent) => None,
         };
         let Some(name) = name else { return Outcome::Next };
-        match cx.resolve(&self.resolvers, &name, self.family) {
-            Ok(Some(IpAddr::V4(address))) => {
-                facts(cx).set_var(&self.variable, Some(Value::Ipv4(address)));
-            }
-            Ok(Some(IpAddr::V6(address))) => {
-                facts(cx).set_var(&self.variable, Some(Value::Ipv6(address)));
-            }
-            Ok(None) => {}
-            Err(_) => return Outcome::Suspend,
-        }
-        Outcome::Next
+        cx.resolve(&self.resolvers, (&name, self.family), &self.variable);
+        wait_for_answer(cx)
     }
 }
 
@@ -102,7 +92,7 @@ pub(super) fn do_resolve(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseE
         }
         _ => return Err(wrong()),
     };
-    let variable = VarName::parse(variable).map_err(|message| ParseError::new(0, message))?;
+    let variable = VarName::parse(variable).map_err(|message| ParseError::new(0, message))?.into();
     let mut family = Family::V6;
     for option in options {
         family = match option.as_str() {

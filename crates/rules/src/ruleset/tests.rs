@@ -1,7 +1,8 @@
 //! Every action, the order of rules, and what stops them.
 
 use super::{Cursor, Need, RuleSet, RuleSetKind, Verdict, parse_redirect};
-use crate::action::KEYWORDS;
+use crate::Rule;
+use crate::action::{Action, KEYWORDS};
 use crate::context::LogLevel;
 use crate::switching::parse_use_backend;
 use crate::testing::{Transaction, compile, parse, run, with_parser, words};
@@ -525,23 +526,40 @@ fn dictionaries_change() {
 }
 
 #[test]
-fn names_are_resolved_into_variables_or_waited_for() {
-    let address = |line: &str| {
-        let mut cx = Transaction::default();
-        run(HttpRequest, &[line, "set-header x-ip %[var(txn.ip)]"], &mut cx);
-        cx.request.get(b"x-ip").map(|text| String::from_utf8_lossy(text).into_owned())
-    };
-    assert_eq!(address("do-resolve(txn.ip,dns,ipv4) req.hdr(host)").as_deref(), Some("10.0.0.9"));
-    assert_eq!(address("do-resolve(txn.ip,dns) req.hdr(host)").as_deref(), Some("::9"));
-    assert_eq!(address("do-resolve(txn.ip,dns,ipv6) str(nobody)").as_deref(), Some(""));
-    let rules = compile(HttpRequest, &["do-resolve(txn.ip,dns) str(slow)"]);
+fn rules_wait_for_the_address_of_a_name() {
     let mut cx = Transaction::default();
-    let Verdict::Suspend { cursor, need: Need::Bytes } = rules.evaluate(Cursor::default(), &mut cx)
+    let lines = ["do-resolve(txn.ip,dns,ipv4) req.hdr(host)", "set-nice 3"];
+    let rules = compile(HttpRequest, &lines);
+    let Verdict::Suspend { cursor, need: Need::Answer } =
+        rules.evaluate(Cursor::default(), &mut cx)
     else {
-        panic!("it is not known yet")
+        panic!("an answer is awaited")
     };
-    assert_eq!(cursor, Cursor::default(), "the rule is tried again");
-    assert_eq!(cx.deeds, ["resolve slow by dns"]);
+    assert_eq!((cursor.next, cx.nice), (1, 0), "the rule behind it waits");
+    assert!(cx.deeds[0].starts_with("resolve h.example by dns V4"), "{:?}", cx.deeds);
+    cx.is_asked = false;
+    assert!(matches!(rules.evaluate(cursor, &mut cx), Verdict::Continue));
+    assert_eq!((cx.deeds.len(), cx.nice), (1, 3), "the name is not asked for again");
+    let rules = compile(HttpRequest, &["do-resolve(txn.ip,dns) req.hdr(none)"]);
+    assert!(matches!(rules.evaluate(Cursor::default(), &mut cx), Verdict::Continue), "no name");
+}
+
+#[test]
+fn an_asker_has_its_effect_once() {
+    let mut rules = compile(HttpRequest, &["add-header x-l before"]);
+    for asker in [0, 1] {
+        rules.push(Rule::new(Action::Ask(asker), None, "script".into(), 0));
+    }
+    let mut cx = Transaction::default();
+    let Verdict::Suspend { cursor, need: Need::Answer } =
+        rules.evaluate(Cursor::default(), &mut cx)
+    else {
+        panic!("an answer is awaited")
+    };
+    cx.is_asked = false;
+    assert!(matches!(rules.evaluate(cursor, &mut cx), Verdict::Continue));
+    assert_eq!(cx.deeds, ["ask 0", "ask 1"], "the first one answers at once");
+    assert_eq!(cx.request.all(b"x-l").filter(|it| it.value == b"before").count(), 1);
 }
 
 #[test]
@@ -566,7 +584,7 @@ proptest::proptest! {
         let name = if keyword.args.starts_with('(') { format!("{}(txn.x)", keyword.name) } else { keyword.name.to_owned() };
         let words: Vec<&str> = std::iter::once(&*name).chain(rest.iter().map(String::as_str)).collect();
         with_parser(|cx| {
-            if let Ok(rule) = super::Rule::parse(sets[set], &words, cx) {
+            if let Ok(rule) = Rule::parse(sets[set], &words, cx) {
                 let mut rules = RuleSet::new(sets[set]);
                 rules.push(rule);
                 rules.evaluate(Cursor::default(), &mut Transaction::with_response());

@@ -6,7 +6,7 @@
 //! if another request was quicker. A call names the server, so that a waiter that does not take the
 //! slot passes the call on.
 
-use reactor::{Mailbox, TaskId, Wake};
+use reactor::{Mailbox, TaskId, Thread, Wake};
 use std::collections::VecDeque;
 use std::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -23,6 +23,13 @@ pub struct Waiter {
     pub mailbox: Arc<Mailbox>,
     /// The task.
     pub task: TaskId,
+}
+
+impl Waiter {
+    /// The running task of a thread.
+    pub fn current(thread: &Thread) -> Self {
+        Self { mailbox: thread.mailbox().clone(), task: thread.scheduler().current() }
+    }
 }
 
 #[derive(Debug)]

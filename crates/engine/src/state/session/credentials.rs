@@ -1,91 +1,122 @@
 //! Passwords of one request and their verification in a thread of its own.
 
 use crate::state::backend::queue::Waiter;
+use crate::state::session::pending::{OutsideAnswer, PendingAnswer, RuleScope};
 use reactor::Wake;
 use rules::Password;
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::mpsc;
+use std::task::{Context, Poll};
 
 /// States of an answer.
-pub const PENDING: u8 = 0;
-
+const PENDING: u8 = 0;
 const WRONG: u8 = 1;
-
-/// The password is the user's.
-pub const RIGHT: u8 = 2;
+const RIGHT: u8 = 2;
 
 /// A password that a request has sent, and the one to compare with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct PasswordClaim {
     password: Password,
     given: Vec<u8>,
 }
 
-/// The claims of one transaction.
-#[derive(Debug, Default)]
-pub struct Credentials {
-    /// The claim that a rule waits for.
-    pub asked: RefCell<Option<Claim>>,
-    /// Claims with their results.
-    pub told: RefCell<Vec<(Claim, bool)>>,
+impl PasswordClaim {
+    /// The claim that `given` is the password.
+    pub fn new(password: &Password, given: &[u8]) -> Self {
+        Self { password: password.clone(), given: given.to_vec() }
+    }
+
+    /// Whether it is; takes milliseconds.
+    fn holds(&self) -> bool {
+        self.password.verify(&self.given)
+    }
 }
 
+/// The verified claims of one transaction.
+#[derive(Debug, Default)]
+pub struct Credentials(Vec<(PasswordClaim, bool)>);
+
 impl Credentials {
-    /// Whether `given` is the password; `None` while the result is not known: the claim waits for
-    /// its verification then.
+    /// Whether `given` is the password; `None` while that has to be verified.
     pub fn verify(&self, password: &Password, given: &[u8]) -> Option<bool> {
         if let Password::Plain(_) = password {
             return Some(password.verify(given));
         }
-        let claim = Claim { password: password.clone(), given: given.to_vec() };
-        let told = self.told.borrow();
-        if let Some((_, right)) = told.iter().find(|(known, _)| *known == claim) {
-            return Some(*right);
-        }
-        *self.asked.borrow_mut() = Some(claim);
-        None
-    }
-
-    /// Whether a claim waits for its result.
-    pub fn is_asked(&self) -> bool {
-        self.asked.borrow().is_some()
-    }
-
-    /// Verifies the claim that waits, on this thread.
-    pub fn settle(&self) {
-        if let Some(claim) = self.asked.take() {
-            let right = claim.password.verify(&claim.given);
-            self.told.borrow_mut().push((claim, right));
-        }
+        let is_same = |claim: &PasswordClaim| claim.password == *password && claim.given == given;
+        self.0.iter().find(|(claim, _)| is_same(claim)).map(|(_, right)| *right)
     }
 
     pub(crate) fn clear(&mut self) {
-        self.asked.get_mut().take();
-        self.told.get_mut().clear();
+        self.0.clear();
+    }
+}
+
+/// The verification of a claim, from its first poll on.
+#[derive(Debug)]
+pub struct PasswordCheck {
+    claim: PasswordClaim,
+    answer: Option<Arc<AtomicU8>>,
+}
+
+impl PasswordCheck {
+    /// A verification that has not begun.
+    pub fn new(claim: PasswordClaim) -> Self {
+        Self { claim, answer: None }
+    }
+
+    /// Has the claim verified: on this thread where there is no other one for it.
+    fn begin(&self, scope: &RuleScope<'_>) -> Arc<AtomicU8> {
+        let (worker, answer) = (scope.worker, Arc::new(AtomicU8::new(PENDING)));
+        let waiter = Waiter::current(&worker.thread);
+        let job = Job { claim: self.claim.clone(), answer: answer.clone(), waiter };
+        if !worker.verifier.submit(job) {
+            answer.store(verdict(&self.claim), Release);
+        }
+        answer
+    }
+}
+
+impl PendingAnswer for PasswordCheck {
+    fn poll(&mut self, _: &mut Context<'_>, scope: &mut RuleScope<'_>) -> Poll<OutsideAnswer> {
+        if self.answer.is_none() {
+            self.answer = Some(self.begin(scope));
+        }
+        let state = self.answer.as_ref().map_or(WRONG, |answer| answer.load(Acquire));
+        if state == PENDING {
+            return Poll::Pending;
+        }
+        scope.notes.used = true;
+        scope.notes.credentials.0.push((self.claim.clone(), state == RIGHT));
+        Poll::Ready(OutsideAnswer::Continue)
     }
 }
 
 /// A password to verify.
-pub struct Job {
-    /// User and password.
-    pub claim: Claim,
+struct Job {
+    claim: PasswordClaim,
     /// The result, once there is one.
-    pub answer: Arc<AtomicU8>,
+    answer: Arc<AtomicU8>,
     /// The task that waits for it.
-    pub waiter: Waiter,
+    waiter: Waiter,
 }
 
 /// Sender to a thread that verifies passwords for one worker; the thread starts at first use, and
 /// ends with the worker.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Verifier(OnceCell<Option<mpsc::Sender<Job>>>);
+
+impl std::fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Verifier").field(&self.0.get().is_some()).finish()
+    }
+}
 
 impl Verifier {
     /// Hands a job over; `false` when there is no thread.
-    pub fn submit(&self, job: Job) -> bool {
+    fn submit(&self, job: Job) -> bool {
         let sender = self.0.get_or_init(|| {
             let (sender, jobs) = mpsc::channel();
             let thread = std::thread::Builder::new().name("passwords".into());
@@ -97,8 +128,31 @@ impl Verifier {
 
 fn serve(jobs: &mpsc::Receiver<Job>) {
     for Job { claim, answer, waiter } in jobs {
-        let right = claim.password.verify(&claim.given);
-        answer.store(if right { RIGHT } else { WRONG }, Release);
+        answer.store(verdict(&claim), Release);
         waiter.mailbox.wake(waiter.task, Wake::RESOURCE);
+    }
+}
+
+fn verdict(claim: &PasswordClaim) -> u8 {
+    if claim.holds() { RIGHT } else { WRONG }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verified_hash_is_remembered() {
+        let mut credentials = Credentials::default();
+        let plain = Password::Plain(b"a".as_slice().into());
+        assert_eq!(credentials.verify(&plain, b"a"), Some(true));
+        let hash = "$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5";
+        let hashed = Password::Hashed(hash.into());
+        assert_eq!(credentials.verify(&hashed, b"Hello world!"), None);
+        let claim = PasswordClaim::new(&hashed, b"Hello world!");
+        let right = claim.holds();
+        credentials.0.push((claim, right));
+        assert_eq!(credentials.verify(&hashed, b"Hello world!"), Some(true));
+        assert_eq!(credentials.verify(&hashed, b"Hello"), None);
     }
 }

@@ -1,51 +1,76 @@
-//! Names that a request waits for.
+//! `do-resolve`: a rule that waits for the address of a name.
 
 use crate::state::backend::queue::Waiter;
+use crate::state::resolver::Order;
+use crate::state::session::pending::{OutsideAnswer, PendingAnswer, RuleScope};
 use dns::RecordType;
 use reactor::Wake;
-use std::cell::RefCell;
+use sample::{Value, VarName};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 
-/// A look-up that a rule needs.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wanted {
+/// A look-up, from its first poll on. A task of a `resolvers` section always answers: names are
+/// given up in the end.
+#[derive(Debug)]
+pub struct AddressLookup {
     /// The `resolvers` section.
-    pub resolvers: Arc<str>,
-    /// The host name.
-    pub name: Box<str>,
-    /// The type of record.
-    pub family: RecordType,
+    resolvers: Arc<str>,
+    name: Box<str>,
+    family: RecordType,
+    /// The variable that gets the address; without one it stays as it is.
+    variable: Arc<VarName>,
+    ask: Option<Arc<Ask>>,
 }
 
-/// The look-ups of one transaction.
-#[derive(Debug, Default)]
-pub struct Lookups {
-    /// The name that a rule waits for.
-    pub asked: RefCell<Option<Wanted>>,
-    /// Names with their addresses; `None` where there is none.
-    pub told: RefCell<Vec<(Wanted, Option<IpAddr>)>>,
-}
+impl AddressLookup {
+    /// A look-up that has not begun.
+    pub fn new(
+        resolvers: &Arc<str>,
+        (name, family): (&str, RecordType),
+        variable: &Arc<VarName>,
+    ) -> Self {
+        let (resolvers, variable) = (resolvers.clone(), variable.clone());
+        Self { resolvers, name: name.into(), family, variable, ask: None }
+    }
 
-impl Lookups {
-    /// The result of a look-up, with or without an address; `None`: the look-up waits to be run.
-    pub fn find(&self, wanted: Wanted) -> Option<Option<IpAddr>> {
-        let told = self.told.borrow();
-        if let Some((_, address)) = told.iter().find(|(known, _)| *known == wanted) {
-            return Some(*address);
+    /// Sends the look-up to the task of its section; `None`: it has no result.
+    fn begin(&self, scope: &RuleScope<'_>) -> Option<Arc<Ask>> {
+        let worker = scope.worker;
+        let mut all = worker.shared.resolvers.iter();
+        let resolver = all.find(|it| *it.settings.name == *self.resolvers)?;
+        if !dns::message::is_name(&self.name) {
+            return None;
         }
-        *self.asked.borrow_mut() = Some(wanted);
-        None
+        let (name, family) = (self.name.clone(), self.family);
+        let waiter = Waiter::current(&worker.thread);
+        let ask = Arc::new(Ask { name, family, answer: Mutex::default(), waiter });
+        resolver.order(Order::Ask(ask.clone()));
+        Some(ask)
     }
+}
 
-    /// Whether a look-up waits to be run.
-    pub fn is_asked(&self) -> bool {
-        self.asked.borrow().is_some()
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.asked.get_mut().take();
-        self.told.get_mut().clear();
+impl PendingAnswer for AddressLookup {
+    fn poll(&mut self, _: &mut Context<'_>, scope: &mut RuleScope<'_>) -> Poll<OutsideAnswer> {
+        if self.ask.is_none() {
+            self.ask = self.begin(scope);
+        }
+        let found = match &self.ask {
+            None => None,
+            Some(ask) => match ask.answer() {
+                None => return Poll::Pending,
+                Some(found) => found,
+            },
+        };
+        let value = found.map(|address| match address {
+            IpAddr::V4(address) => Value::Ipv4(address),
+            IpAddr::V6(address) => Value::Ipv6(address),
+        });
+        if value.is_some() {
+            scope.notes.used = true;
+            scope.notes.variables.set(&self.variable, value);
+        }
+        Poll::Ready(OutsideAnswer::Continue)
     }
 }
 

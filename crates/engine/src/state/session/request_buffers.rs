@@ -8,7 +8,7 @@ use crate::state::records::flight_recorder::Text;
 use crate::state::session::bandwidth_limits::BandwidthLimits;
 use crate::state::session::cache_use::CacheUse;
 use crate::state::session::credentials::Credentials;
-use crate::state::session::lookup::Lookups;
+use crate::state::session::pending::AwaitedAnswer;
 use crate::state::session::sticking::Pending;
 use crate::state::worker::Worker;
 use htx::Head;
@@ -99,10 +99,10 @@ pub struct Notes {
     pub(crate) decoded: [OnceCell<Vec<u8>>; 2],
     /// Bytes of each head when it arrived.
     pub arrived: [usize; 2],
-    /// Passwords that take time to verify.
+    /// The answer from outside that rules wait for.
+    pub asked: AwaitedAnswer,
+    /// Passwords that took time to verify.
     pub credentials: Credentials,
-    /// Names that take time to resolve.
-    pub lookups: Lookups,
     /// The use that the transaction makes of caches.
     pub cache: Option<Box<CacheUse>>,
     /// The algorithm of `compression` that the client takes.
@@ -140,8 +140,8 @@ impl Notes {
         (self.bodies, self.no_retry, self.sent_once) = Default::default();
         self.decoded = Default::default();
         (self.limits, self.priority, self.arrived) = Default::default();
+        self.asked.take();
         self.credentials.clear();
-        self.lookups.clear();
         self.bandwidth.clear();
         self.unique_id.take();
         (self.unsecured, self.cache) = (None, None);

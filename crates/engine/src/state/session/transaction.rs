@@ -14,7 +14,7 @@ use crate::state::worker::Worker;
 use cache::Hit;
 use htx::{Fields, Head};
 use mux::BodyKind;
-use rules::Cursor;
+use rules::{Cursor, Need};
 use std::rc::Rc;
 use stdx::prefetch;
 use transport::socket::Transport;
@@ -94,7 +94,7 @@ pub struct Transaction {
     pub haste: Haste,
     /// The body of a local answer, as far as it is not in the workspace.
     pub local_body: Option<LocalBody>,
-    /// The wait of the response's rules for a body.
+    /// The wait of the response's rules.
     pub pause: Option<Box<Pause>>,
     /// The dates in the client's persistence cookie.
     pub cookie_dates: Dates,
@@ -118,26 +118,62 @@ pub enum LocalBody {
     Stored(Box<Hit>),
 }
 
-/// How far the rules of a response have come: the proxy, its section, the rule.
-#[derive(Clone, Copy, Debug, Default)]
+/// The stages of a response, in their order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ResponseStage {
+    /// `tcp-response content` rules of the backend.
+    TcpContent,
+    /// Filters see that a response begins.
+    Begins,
+    /// `http-response` rules of the backend, then of the frontend.
+    HttpResponse,
+    /// `stick store` rules.
+    Sticking,
+    /// Cookies and filters edit the head.
+    Head,
+    /// `http-after-response` rules of the backend, then of the frontend.
+    HttpAfterResponse,
+    /// The response goes to the client.
+    Done,
+}
+
+impl ResponseStage {
+    /// The stage behind this one.
+    pub fn next(self) -> Self {
+        match self {
+            Self::TcpContent => Self::Begins,
+            Self::Begins => Self::HttpResponse,
+            Self::HttpResponse => Self::Sticking,
+            Self::Sticking => Self::Head,
+            Self::Head => Self::HttpAfterResponse,
+            Self::HttpAfterResponse | Self::Done => Self::Done,
+        }
+    }
+}
+
+/// How far the rules of a response have come.
+#[derive(Clone, Copy, Debug)]
 pub struct Progress {
+    /// The stage.
+    pub stage: ResponseStage,
     /// 0 is the backend, 1 the frontend.
     pub proxy: usize,
-    /// Number of the section: its own, or that of its defaults.
+    /// Number of the section, its own or that of its defaults; of the rule where a stage has no
+    /// sections.
     pub section: usize,
     /// The next rule.
     pub cursor: Cursor,
+    /// How the body is delimited.
+    pub body: BodyKind,
 }
 
-/// A wait of the rules of a response for bytes of its body, with a time limit.
+/// A wait of the rules of a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Pause {
     /// Where the rules go on.
-    pub then: Progress,
-    /// Milliseconds to wait at most.
-    pub span: u32,
-    /// Bytes to wait for; 0 stands for the whole body.
-    pub at_least: u64,
+    pub at: Progress,
+    /// What they wait for.
+    pub need: Need,
 }
 
 /// The effect of rules on persistence by cookies.

@@ -3,7 +3,7 @@
 //! Keys are taken from the request before a server is chosen, and from the response when it is
 //! there. They are stored once it is known which server answered (manual section 4.2, `stick`).
 
-use crate::transaction::password_worker;
+use crate::transaction::wait;
 use engine::state::backend::reservation::Claim;
 use engine::state::runtime::{Back, Proxy, ProxyRef, Server};
 use engine::state::session::sticking::Pending;
@@ -30,12 +30,20 @@ fn key_of(server: &Server, kind: ServerKey) -> Arc<str> {
 }
 
 /// Looks for the server that a table remembers, unless a cookie has named one, and takes the keys
-/// that are to be stored.
-pub(crate) fn request(tx: &mut Transaction, backend: &ProxyRef) {
-    for rule in rules(backend).filter(|rule| !rule.stores_response) {
+/// that are to be stored, from the rule of number `at` on. `false`: that rule waits for an answer.
+pub(crate) fn request(tx: &mut Transaction, backend: &ProxyRef, at: &mut usize) -> bool {
+    for (number, rule) in rules(backend).enumerate().skip(*at) {
+        *at = number;
+        if rule.stores_response {
+            continue;
+        }
         let matches = rule.matches && tx.wanted.is_none();
         let stores = rule.stores_request && may_store(tx, rule, false);
-        if (matches || stores) && applies(tx, rule) {
+        if !matches && !stores {
+            continue;
+        }
+        let Some(applies) = applies(tx, rule) else { return false };
+        if applies {
             if matches {
                 tx.wanted = remembered(tx, backend, rule);
             }
@@ -44,26 +52,35 @@ pub(crate) fn request(tx: &mut Transaction, backend: &ProxyRef) {
             }
         }
     }
+    true
 }
 
-/// Stores the server with the keys taken from the request, and with those of the response.
-pub(crate) fn store(tx: &mut Transaction, backend: &ProxyRef) {
-    for rule in rules(backend).filter(|rule| rule.stores_response) {
-        if may_store(tx, rule, true) && applies(tx, rule) {
-            take_key(tx, rule, true);
+/// Stores the server with the keys taken from the request, and with those of the response, which
+/// rules from the one of number `at` on take. `false`: that rule waits for an answer.
+pub(crate) fn store(tx: &mut Transaction, backend: &ProxyRef, at: &mut usize) -> bool {
+    for (number, rule) in rules(backend).enumerate().skip(*at) {
+        *at = number;
+        if !rule.stores_response || !may_store(tx, rule, true) {
+            continue;
+        }
+        match applies(tx, rule) {
+            None => return false,
+            Some(false) => {}
+            Some(true) => take_key(tx, rule, true),
         }
     }
-    let Some(server) = tx.claim.as_ref().map(Claim::server) else { return };
+    let Some(server) = tx.claim.as_ref().map(Claim::server) else { return true };
     if !server.settings.non_stick {
         for pending in &tx.notes.stores {
             remember(tx, server, pending);
         }
     }
     tx.notes.stores.clear();
+    true
 }
 
-fn applies(tx: &mut Transaction, rule: &StickRule) -> bool {
-    password_worker::settled(tx, |tx| rule.applies(&View::of(tx)))
+fn applies(tx: &mut Transaction, rule: &StickRule) -> Option<bool> {
+    wait::decide(tx, |view| rule.applies(view))
 }
 
 fn rules(backend: &Proxy) -> impl Iterator<Item = &StickRule> {
