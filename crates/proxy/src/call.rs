@@ -15,7 +15,7 @@ use observability::telemetry::accounting;
 use std::io::{self, IoSlice};
 use std::rc::Rc;
 use transport::channel::Link;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
 /// A call, from its wait for a server to the end of its connection. It belongs to the task that has
 /// made it.
@@ -55,7 +55,7 @@ impl Call {
         let Some(tx) = &mut self.tx else { return Err(ended()) };
         let Some(backend) = tx.backend.clone() else { return Err(ended()) };
         if backend.settings.disabled {
-            return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
+            return Err(Failure::error(503, Cause::ServerAbort, Phase::Connect));
         }
         let mut input = tx.worker.buffers.take_anyway();
         let count = greeting.len().min(input.room());
@@ -117,7 +117,7 @@ impl Call {
     /// # Errors
     /// An operator ends it, or its server goes down and ends its sessions.
     pub fn go_on(&self) -> Result<(), Failure> {
-        self.tx.as_ref().map_or(Err(ended()), |tx| tx.go_on(0, Phase::Data))
+        self.tx.as_ref().map_or(Err(ended()), |tx| tx.go_on(Ending::Close, Phase::Data))
     }
 
     /// Records why the connection ends, for the counters.
@@ -157,5 +157,5 @@ fn finish(mut tx: Transaction) {
 }
 
 fn ended() -> Failure {
-    Failure::new(0, Cause::Internal, Phase::Data)
+    Failure::close(Cause::Internal, Phase::Data)
 }

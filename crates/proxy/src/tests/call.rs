@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::rc::Rc;
 use transport::stats::counters::Metric;
-use transport::stats::transaction_log::Failure;
+use transport::stats::transaction_log::{Ending, Failure};
 
 /// The result of a task of a test.
 type Shared<T> = Rc<RefCell<T>>;
@@ -135,7 +135,7 @@ fn a_call_without_a_usable_server_fails() {
     let world = World::new(vec![narrow(&[])]);
     let call = dial(&world, b"x");
     world.until("the call fails", || failure(&call).is_some());
-    assert_eq!(failure(&call).unwrap().status, 503);
+    assert_eq!(failure(&call).unwrap().ending, Ending::Error(503));
     assert_eq!(world.backend("agents").sessions.current(), 0);
 }
 

@@ -168,7 +168,7 @@ fn rules_of_tcp_wait() {
 
 #[test]
 fn an_answer_refuses_replaces_or_fails_the_message() {
-    let fails = Failure::new(504, Cause::Internal, Phase::Request);
+    let fails = Failure::error(504, Cause::Internal, Phase::Request);
     for (answer, request, response) in [
         (OutsideAnswer::Deny, "HTTP/1.1 403 ", "HTTP/1.1 502 "),
         (OutsideAnswer::Respond, "HTTP/1.1 299 Told\r\n", "HTTP/1.1 299 Told\r\n"),

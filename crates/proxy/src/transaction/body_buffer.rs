@@ -10,7 +10,7 @@ use sample::Side;
 use std::io;
 use stdx::Tick;
 use transport::stats::counters::Metric;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
 /// As [`wait`], for the whole body, within `timeout http-request` of a proxy or, without one, the
 /// timeout of silent clients.
@@ -19,9 +19,9 @@ pub(crate) async fn wait_for_all(tx: &mut Transaction, proxy: &Proxy) -> Result<
         Some(span) => wait(tx, Some(span), 0).await,
         None => {
             let span = tx.client.proxy.settings.timeouts.client;
-            let in_data = |failure: Failure| match failure.status {
+            let in_data = |failure: Failure| match failure.ending {
                 // As in HAProxy's log: the head arrived in time.
-                408 => Failure { phase: Phase::Data, ..failure },
+                Ending::Error(408) => Failure { phase: Phase::Data, ..failure },
                 _ => failure,
             };
             wait(tx, span, 0).await.map_err(in_data)
@@ -57,11 +57,11 @@ async fn gather(tx: &mut Transaction, span: Option<u32>, at_least: u64) -> Resul
         match read_request::fill(tx) {
             Ok(true) => {
                 let malformed = tx.client.mux.check_more(tx.client.input.data(), &mut ahead);
-                malformed.map_err(|_| Failure::new(400, Cause::Proxy, Phase::Request))?;
+                malformed.map_err(|_| Failure::error(400, Cause::Proxy, Phase::Request))?;
             }
             Ok(false) => {
                 if is_over(tx, deadline) {
-                    return Err(Failure::new(408, Cause::ClientTimeout, Phase::Request));
+                    return Err(Failure::error(408, Cause::ClientTimeout, Phase::Request));
                 }
                 tx.client.socket.want_read();
                 tx.worker.thread.clone().scheduler().wait(deadline).await;
@@ -110,7 +110,7 @@ pub(crate) async fn wait_for_response(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if is_over(tx, deadline) {
-                    return Err(Failure::new(504, Cause::ServerTimeout, Phase::Headers));
+                    return Err(Failure::error(504, Cause::ServerTimeout, Phase::Headers));
                 }
                 if let Some(server) = &tx.server {
                     server.socket().want_read();

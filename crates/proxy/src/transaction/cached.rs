@@ -8,7 +8,7 @@ use htx::Fields;
 use observability::telemetry::accounting;
 use reactor::Pacer;
 use std::io::{ErrorKind, IoSlice};
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
 /// The name of a cache in logs, in place of a server's.
 const NAME: &str = "<CACHE>";
@@ -65,7 +65,7 @@ pub(crate) async fn send(tx: &mut Transaction, mut hit: Box<Hit>) -> Result<(), 
 /// Sends blocks from where they lie, with the head in front of them.
 async fn send_blocks(tx: &mut Transaction, hit: &mut Hit) -> Result<(), Failure> {
     let announced = tx.client.mux.encode_data(hit.left() as u64);
-    announced.map_err(|_| Failure::new(0, Cause::Internal, Phase::Data))?;
+    announced.map_err(|_| Failure::close(Cause::Internal, Phase::Data))?;
     let thread = tx.worker.thread.clone();
     let span = tx.client.proxy.settings.timeouts.client;
     let mut deadline = span.map(|span| thread.tick().plus_ms(span));
@@ -77,15 +77,15 @@ async fn send_blocks(tx: &mut Transaction, hit: &mut Hit) -> Result<(), Failure>
                 sends += 1;
                 if sends % SENDS == 0 {
                     pace.yield_turn(&thread).await;
-                    tx.go_on(0, Phase::Data)?;
+                    tx.go_on(Ending::Close, Phase::Data)?;
                 }
             }
             Err(ErrorKind::Interrupted) => {}
             Err(ErrorKind::WouldBlock) => {
                 local_response::await_room(tx, deadline).await?;
-                tx.go_on(0, Phase::Data)?;
+                tx.go_on(Ending::Close, Phase::Data)?;
             }
-            Err(_) => return Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
+            Err(_) => return Err(Failure::close(Cause::ClientAbort, Phase::Data)),
         }
     }
     Ok(())
@@ -124,6 +124,6 @@ async fn encode_blocks(tx: &mut Transaction, hit: &mut Hit) -> Result<(), Failur
             return Ok(());
         }
         pace.yield_turn(&thread).await;
-        tx.go_on(0, Phase::Data)?;
+        tx.go_on(Ending::Close, Phase::Data)?;
     }
 }

@@ -47,7 +47,7 @@ use stdx::Tick;
 use transport::channel::Link;
 pub(crate) use transport::codec::Machine;
 use transport::stats::counters::Metric;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 use transport::streams::StreamMux;
 
 /// The longest pause before an attempt to the same server, in milliseconds.
@@ -59,7 +59,7 @@ const TURN_AROUND_MS: u32 = 1_000;
 /// 503 without a server, when all attempts failed, or after too long in a queue.
 pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     let Some(backend) = tx.backend.clone() else {
-        return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
+        return Err(Failure::error(503, Cause::ServerAbort, Phase::Connect));
     };
     let mut line = Line::default();
     if backend.rules.selection && !http_rules::select(tx, &backend, &mut line) {
@@ -83,12 +83,12 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     }
     http_rules::afford(tx, Phase::Request)?;
     if tx.left {
-        return Err(Failure::new(0, Cause::ClientAbort, Phase::Request));
+        return Err(Failure::close(Cause::ClientAbort, Phase::Request));
     }
     if tx.client.socket.is_cancelled() {
         // The client reset the stream before any server was contacted: no server has to see the
         // request.
-        return Err(Failure::new(0, Cause::ClientAbort, Phase::Request));
+        return Err(Failure::close(Cause::ClientAbort, Phase::Request));
     }
     let found = reservation::look(tx, &backend, None);
     if http && matches!(found, Ok(Found::Place)) && at_once(tx, &backend) {
@@ -175,7 +175,7 @@ async fn attempt(
         }
         let outcome = establish(tx, backend).await;
         if let Err(failure) = outcome
-            && failure.status == early_data::TOO_EARLY
+            && failure.ending == Ending::TooEarly
         {
             return Err(give_up(tx, backend, failure));
         }
@@ -187,7 +187,7 @@ async fn attempt(
             Ok(()) => return Ok(()),
             Err(failure) if !failure.blames_server() => return Err(failure),
             // The server has answered, and would answer the same again.
-            Err(failure) if failure.status == 502 => return Err(failure),
+            Err(failure) if failure.ending == Ending::WrongProtocol => return Err(failure),
             Err(failure) => failure,
         };
         trace::at(tx, &trace::UNCONNECTED);
@@ -474,7 +474,7 @@ async fn establish_plain(
     way.encrypt(tx, server.socket_mut(), deadline, &[]).await?;
     while !tcp::greet(tx, server.socket()).map_err(|_| refused())? {
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+            return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
         }
         stay(tx, Phase::Connect)?;
         server.socket().want_write();
@@ -606,7 +606,7 @@ pub(crate) async fn stand(tx: &mut Transaction, deadline: Option<Tick>) -> Resul
             Err(_) => return Err(refused()),
         }
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+            return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
         }
         server.socket().want_write();
         stay(tx, Phase::Connect)?;

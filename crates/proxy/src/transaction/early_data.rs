@@ -20,7 +20,7 @@ use mux::BodyKind;
 use settings::RetryOn;
 use stdx::Tick;
 use transport::stats::counters::Metric;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 use transport::tls_facts::Failed;
 
 /// The status of a server or proxy that rejects an early request (RFC 8470 section 5.2).
@@ -95,7 +95,7 @@ fn refused(tx: &mut Transaction) -> Failure {
     tx.notes.used = true;
     let words = (38, "Server refused early data");
     tx.notes.unsecured = Some(Box::new(Failed::new(words, None, None)));
-    Failure::new(TOO_EARLY, Cause::ServerAbort, Phase::Connect)
+    Failure::new(Ending::TooEarly, Cause::ServerAbort, Phase::Connect)
 }
 
 /// Whether the request, of which this head is kept, is sent again although its server has answered

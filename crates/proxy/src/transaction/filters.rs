@@ -85,7 +85,7 @@ pub(crate) fn of_session(tx: &mut Transaction, side: Side) -> Option<Box<FilterC
 
 /// The failure of a message whose filter has failed: its head may be on its way.
 pub(crate) fn failed() -> Failure {
-    Failure::new(0, Cause::Internal, Phase::Data)
+    Failure::close(Cause::Internal, Phase::Data)
 }
 
 /// As [`response`], for one that the proxy makes itself: bandwidth limits leave it alone.

@@ -25,7 +25,7 @@ use std::io;
 use stdx::Tick;
 use transport::forwarder::{Ends, Fault, Flow, Step};
 use transport::splice::Splicing;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 use transport::thread::buffers::Claim;
 
 /// Reads and interim responses before the head of a response, after which the task yields.
@@ -113,9 +113,11 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
     };
     match state.pass(tx).await {
         Ok(()) => Ok(End::Done),
-        Err(failure) if failure.status == retry::AGAIN => Ok(End::Again(Reason::Failed)),
-        Err(failure) if failure.status == retry::STALE => Ok(End::Again(Reason::Stale)),
-        Err(failure) => Err(failure),
+        Err(failure) => match failure.ending {
+            Ending::RetryFailed => Ok(End::Again(Reason::Failed)),
+            Ending::RetryStale => Ok(End::Again(Reason::Stale)),
+            _ => Err(failure),
+        },
     }
 }
 
@@ -221,13 +223,13 @@ impl Exchange {
                 Ok(())
             }
             Err(Fault::Truncated | Fault::Read(_)) => {
-                Err(Failure::new(0, Cause::ClientAbort, Phase::Data))
+                Err(Failure::close(Cause::ClientAbort, Phase::Data))
             }
             Err(Fault::Filter) => Err(filters::failed()),
             Err(Fault::Protocol(error)) => {
                 let begun = self.response == Response::Body;
                 let phase = if begun { Phase::Data } else { Phase::Headers };
-                Err(Failure::new(error.status, Cause::Proxy, phase))
+                Err(Failure::error(error.status, Cause::Proxy, phase))
             }
             Err(Fault::Write(_)) => {
                 (self.up, self.up_over, self.up_broken) = (Step::Done, true, true);
@@ -290,11 +292,11 @@ impl Exchange {
                 }
                 Ok(step == Step::Done && self.tunnel_is_over(tx))
             }
-            Err(Fault::Write(_)) => Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
+            Err(Fault::Write(_)) => Err(Failure::close(Cause::ClientAbort, Phase::Data)),
             Err(Fault::Filter) => Err(filters::failed()),
             Err(fault) => {
                 tx.notes.journal.garbled = matches!(fault, Fault::Protocol(_));
-                Err(Failure::new(0, Cause::ServerAbort, Phase::Data))
+                Err(Failure::close(Cause::ServerAbort, Phase::Data))
             }
         }
     }
@@ -334,7 +336,7 @@ impl Exchange {
                 let sound = mux.check_body(input.data()).is_ok();
                 trace::at(tx, &trace::RESPONSE_IN);
                 if !sound || !tx.client.mux.is_accepted_by(&tx.space.response) {
-                    return Err(Failure::new(502, Cause::Proxy, Phase::Headers));
+                    return Err(Failure::error(502, Cause::Proxy, Phase::Headers));
                 }
                 self.complete_head(tx, body)?;
                 Ok(true)
@@ -393,7 +395,7 @@ impl Exchange {
 
     fn flush_interim(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
         let flushed = tx.space.down.flush(&mut Buf::empty(), &tx.client.socket);
-        let flushed = flushed.map_err(|_| Failure::new(0, Cause::ClientAbort, Phase::Data))?
+        let flushed = flushed.map_err(|_| Failure::close(Cause::ClientAbort, Phase::Data))?
             && tx.client.socket.has_room();
         self.down = if flushed { Step::AwaitsSource } else { Step::AwaitsDestination };
         Ok(flushed)
@@ -543,13 +545,13 @@ impl Exchange {
         let now = tx.worker.thread.tick();
         let by_client = self.client_deadline(tx).is_some_and(|deadline| deadline.is_due(now));
         match (self.response, by_client) {
-            (_, true) => Failure::new(0, Cause::ClientTimeout, Phase::Data),
+            (_, true) => Failure::close(Cause::ClientTimeout, Phase::Data),
             (Response::Head | Response::Rules, false) => {
                 traffic_health::sign(tx, Sign::Silent);
-                let failure = Failure::new(504, Cause::ServerTimeout, Phase::Headers);
+                let failure = Failure::error(504, Cause::ServerTimeout, Phase::Headers);
                 retry::instead_of(tx, RetryOn::TIMEOUT, failure)
             }
-            (Response::Body, false) => Failure::new(0, Cause::ServerTimeout, Phase::Data),
+            (Response::Body, false) => Failure::close(Cause::ServerTimeout, Phase::Data),
         }
     }
 
@@ -558,9 +560,9 @@ impl Exchange {
     #[inline]
     fn go_on(&self, tx: &Transaction) -> Result<(), Failure> {
         match self.response {
-            Response::Head | Response::Rules => tx.go_on(502, Phase::Headers),
-            Response::Body if tx.client.mux.is_tunnel() => tx.go_on(0, Phase::End),
-            Response::Body => tx.go_on(0, Phase::Data),
+            Response::Head | Response::Rules => tx.go_on(Ending::Error(502), Phase::Headers),
+            Response::Body if tx.client.mux.is_tunnel() => tx.go_on(Ending::Close, Phase::End),
+            Response::Body => tx.go_on(Ending::Close, Phase::Data),
         }
     }
 
@@ -611,12 +613,12 @@ impl Exchange {
     fn ask_to_be_woken(&self, tx: &Transaction) -> Result<(), Failure> {
         let Some(server) = &tx.server else { return Ok(()) };
         if tx.client.socket.is_cancelled() {
-            return Err(Failure::new(0, Cause::ClientAbort, Phase::Data));
+            return Err(Failure::close(Cause::ClientAbort, Phase::Data));
         }
         let stuck = [self.up, self.down].contains(&Step::AwaitsDestination);
         if stuck && tx.worker.buffers.is_crowded(false) {
             tx.worker.shared.memory.count_request();
-            return Err(Failure::new(503, Cause::Resource, Phase::Data));
+            return Err(Failure::error(503, Cause::Resource, Phase::Data));
         }
         tx.client.socket.want_reset();
         if !self.up_over {
@@ -627,7 +629,7 @@ impl Exchange {
             }
         } else if self.minds_close && self.response == Response::Head {
             if tx.client.socket.is_closed() {
-                return Err(Failure::new(400, Cause::ClientAbort, Phase::Headers));
+                return Err(Failure::error(400, Cause::ClientAbort, Phase::Headers));
             }
             tx.client.socket.want_close();
         }
@@ -688,7 +690,7 @@ fn spares(tx: &mut Transaction) -> bool {
 fn malformed(tx: &mut Transaction) -> Failure {
     trace::at(tx, &trace::RESPONSE_BAD);
     traffic_health::sign(tx, Sign::Invalid);
-    let failure = Failure::new(502, Cause::Proxy, Phase::Headers);
+    let failure = Failure::error(502, Cause::Proxy, Phase::Headers);
     retry::instead_of(tx, RetryOn::JUNK, failure)
 }
 
@@ -715,11 +717,11 @@ fn no_answer(tx: &mut Transaction) -> Failure {
     traffic_health::sign(tx, Sign::Closed);
     let later = tx.client.requests > 0 || tx.client.socket.is_stream();
     let untold = reused && empty && later && retry::may_client_repeat(tx);
-    let status = if untold { 0 } else { 502 };
+    let ending = if untold { Ending::Close } else { Ending::Error(502) };
     let event = if empty { RetryOn::EMPTY } else { RetryOn::JUNK };
-    let failure = Failure::new(status, Cause::ServerAbort, Phase::Headers);
+    let failure = Failure::new(ending, Cause::ServerAbort, Phase::Headers);
     let failure = retry::instead_of(tx, event, failure);
-    if failure.status == 0 {
+    if failure.ending == Ending::Close {
         tx.client.mux.refuse();
     }
     failure

@@ -113,9 +113,6 @@ pub(crate) fn response(tx: &mut Transaction, at: &mut Progress) -> Result<Option
     from_backend(tx, at, proxies, |rules| &rules.http_response)
 }
 
-/// The status of a [`Failure`] whose answer is in the workspace already.
-pub(crate) const REPLACED: u16 = 1;
-
 /// The rules that every response passes, local ones included, as [`response`].
 ///
 /// # Errors
@@ -147,7 +144,7 @@ fn from_backend(
                     (at.proxy, at.section, at.cursor) = (number, section, cursor);
                     return Ok(Some(need));
                 }
-                _ => return Err(Failure::new(REPLACED, Cause::Proxy, Phase::Headers)),
+                _ => return Err(Failure::prepared(Cause::Proxy, Phase::Headers)),
             }
         }
     }
@@ -170,7 +167,7 @@ pub(crate) fn heed_response(
             (at.proxy, at.section, at.cursor) = (at.proxy + 1, 0, Cursor::default());
             Ok(())
         }
-        Some(_) => Err(Failure::new(REPLACED, Cause::Proxy, Phase::Headers)),
+        Some(_) => Err(Failure::prepared(Cause::Proxy, Phase::Headers)),
     }
 }
 
@@ -255,8 +252,10 @@ pub(crate) fn out_of_steps(tx: &mut Transaction, phase: Phase) -> Failure {
          {client}, which is refused."
     );
     log::send(&tx.worker, &tx.side().settings.logs, log::level::ERR, text.as_bytes());
-    let status = if tx.client.mode == Mode::Http { 500 } else { 0 };
-    Failure::new(status, Cause::Proxy, phase)
+    match tx.client.mode {
+        Mode::Http => Failure::error(500, Cause::Proxy, phase),
+        Mode::Tcp => Failure::close(Cause::Proxy, phase),
+    }
 }
 
 /// The early hints of a rule set are sent at once and as one response; bytes that cannot be written
@@ -297,7 +296,7 @@ fn run(
         Verdict::Suspend { cursor, need } => Ok(Ruling::Wait(cursor, need)),
         Verdict::BadRequest => {
             deny(tx, proxy, rules.ruleset());
-            Err(Failure::new(400, Cause::Proxy, phase))
+            Err(Failure::error(400, Cause::Proxy, phase))
         }
         Verdict::Allow => Ok(Ruling::Allow),
         Verdict::Deny(answer) | Verdict::Tarpit(answer) => {
@@ -331,7 +330,7 @@ fn run(
             tx.reset_client = true;
             Err(reject(tx, proxy, rules))
         }
-        Verdict::RewriteFailed => Err(Failure::new(500, Cause::Proxy, phase)),
+        Verdict::RewriteFailed => Err(Failure::error(500, Cause::Proxy, phase)),
         Verdict::OutOfSteps => Err(out_of_steps(tx, phase)),
     }
 }
@@ -354,7 +353,7 @@ fn reject(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Failure {
             tx.client.socket.expel();
         }
     }
-    Failure::new(0, Cause::Proxy, phase(rules.ruleset()))
+    Failure::close(Cause::Proxy, phase(rules.ruleset()))
 }
 
 /// Counts a message that rules of this kind refuse.

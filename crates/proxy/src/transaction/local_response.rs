@@ -18,7 +18,7 @@ use rules::{ErrorAnswer, ErrorFiles, Rendered};
 use settings::ErrorReply;
 use std::sync::Arc;
 use stdx::Tick;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
 #[cfg(test)]
 mod tests;
@@ -160,7 +160,7 @@ async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Fai
         if more {
             flush(tx).await?;
             pace.yield_turn(&thread).await;
-            tx.go_on(0, Phase::Data)?;
+            tx.go_on(Ending::Close, Phase::Data)?;
         }
     }
     tx.client.mux.encode_end(None, &mut tx.space.down.outbox.bytes);
@@ -192,7 +192,7 @@ pub(crate) async fn flush(tx: &mut Transaction) -> Result<(), Failure> {
         match flushed {
             Ok(true) => return Ok(()),
             Ok(false) => {}
-            Err(_) => return Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
+            Err(_) => return Err(Failure::close(Cause::ClientAbort, Phase::Data)),
         }
         await_room(tx, deadline).await?;
     }
@@ -205,7 +205,7 @@ pub(crate) async fn flush(tx: &mut Transaction) -> Result<(), Failure> {
 pub(crate) async fn await_room(tx: &Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
     let thread = &tx.worker.thread;
     if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-        return Err(Failure::new(0, Cause::ClientTimeout, Phase::Data));
+        return Err(Failure::close(Cause::ClientTimeout, Phase::Data));
     }
     tx.client.socket.want_write();
     thread.scheduler().wait(deadline).await;

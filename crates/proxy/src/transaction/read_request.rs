@@ -86,7 +86,7 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             if tx.space.request.method() == b"PRI" {
                 // The method of the HTTP/2 preface is no request (RFC 9113 section 11.7).
                 tx.client.mux.close_after_message();
-                return Err(Failure::new(400, Cause::Proxy, Phase::Request));
+                return Err(Failure::error(400, Cause::Proxy, Phase::Request));
             }
             Ok(true)
         }
@@ -129,5 +129,5 @@ fn bad(tx: &mut Transaction, status: u16, cause: Cause) -> Failure {
     tx.notes.journal.bytes_in += tx.client.input.len() as u64;
     tx.worker.release(std::mem::replace(&mut tx.client.input, Buf::empty()));
     tx.client.mux.close_after_message();
-    Failure::new(status, cause, Phase::Request)
+    Failure::error(status, cause, Phase::Request)
 }

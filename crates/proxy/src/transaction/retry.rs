@@ -12,14 +12,8 @@ use mux::{BodyKind, HeadStep, Side, h1};
 use settings::RetryOn;
 use transport::codec::Machine;
 use transport::forwarder::Flow;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 use wire::h1::Limits;
-
-/// The status of a [`Failure`] after which the request is sent again.
-pub(crate) const AGAIN: u16 = 2;
-
-/// The same status, where the connection is to blame and not the server.
-pub(crate) const STALE: u16 = 3;
 
 /// Whether an interim response is forwarded to the client, which has then begun its response.
 pub(crate) fn passes_interim(tx: &mut Transaction) -> bool {
@@ -232,7 +226,7 @@ pub(crate) fn may_client_repeat(tx: &Transaction) -> bool {
 
 /// As [`again`], where the idle connection failed, or is to be avoided.
 pub(crate) fn elsewhere(tx: &mut Transaction) -> Failure {
-    Failure { status: STALE, ..again(tx) }
+    Failure { ending: Ending::RetryStale, ..again(tx) }
 }
 
 /// As [`elsewhere`], on a new connection.
@@ -254,7 +248,7 @@ pub(crate) fn again(tx: &mut Transaction) -> Failure {
     let space = &mut *tx.space;
     space.up.disown(&mut tx.client.input);
     space.response.clear();
-    Failure::new(AGAIN, Cause::ServerAbort, Phase::Headers)
+    Failure::new(Ending::RetryFailed, Cause::ServerAbort, Phase::Headers)
 }
 
 /// Whether this event is a reason to send a request again, if it is kept.

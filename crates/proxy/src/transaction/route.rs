@@ -16,7 +16,7 @@ use htx::Method;
 use observability::telemetry::accounting;
 use sample::Side;
 use settings::Mode;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
 /// The name of the statistics page in logs, in place of a server's.
 const STATISTICS: &str = "<STATS>";
@@ -79,16 +79,16 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     };
     http_rules::afford(tx, Phase::Request)?;
     let Some(backend) = chosen else {
-        return Err(unserved(tx, 503));
+        return Err(unserved(tx, Ending::Error(503)));
     };
     enter(tx, backend).await
 }
 
 /// There is no backend for it, or one that is out of service. As measured, the times of such a
 /// request say nothing.
-pub(crate) fn unserved(tx: &mut Transaction, status: u16) -> Failure {
+pub(crate) fn unserved(tx: &mut Transaction, ending: Ending) -> Failure {
     tx.notes.journal.request = 0;
-    Failure::new(status, Cause::ServerAbort, Phase::Connect)
+    Failure::new(ending, Cause::ServerAbort, Phase::Connect)
 }
 
 /// The rules of the backend that was chosen.
@@ -99,11 +99,11 @@ pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<Rou
     let front = tx.client.proxy.clone();
     accounting::enter_backend(tx, backend.clone());
     if backend.settings.disabled {
-        return Err(unserved(tx, 503));
+        return Err(unserved(tx, Ending::Error(503)));
     }
     if backend.settings.mode == Mode::Tcp {
         // Messages cannot become bytes: only a name that was made up here leads there.
-        return Err(Failure::new(500, Cause::Internal, Phase::Request));
+        return Err(Failure::error(500, Cause::Internal, Phase::Request));
     }
     if backend.index != front.index {
         if backend.rules.content {

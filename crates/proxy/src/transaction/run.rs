@@ -3,7 +3,6 @@
 use crate::transaction::connect;
 use crate::transaction::filters;
 use crate::transaction::forward;
-use crate::transaction::http_rules;
 use crate::transaction::local_response;
 use crate::transaction::read_request;
 use crate::transaction::route;
@@ -18,7 +17,7 @@ use observability::telemetry::flight_recorder;
 use observability::telemetry::trace::points as trace;
 use settings::Mode;
 use table::DataType;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
 /// Serves one request.
 pub(crate) async fn run(parts: Parts) -> Outcome {
@@ -92,7 +91,10 @@ pub(crate) async fn fail(tx: &mut Transaction, failure: Failure) {
     if failure.phase == Phase::Headers && blamed {
         traffic_health::failed(tx, tx.notes.journal.connected);
     }
-    if matches!(failure.status, 502 | 504) && failure.phase == Phase::Headers && blamed {
+    if matches!(failure.ending.error(), Some(502 | 504))
+        && failure.phase == Phase::Headers
+        && blamed
+    {
         accounting::count_tracked(tx, DataType::FAILURE, 1);
     }
     tx.drop_server();
@@ -105,9 +107,9 @@ pub(crate) async fn fail(tx: &mut Transaction, failure: Failure) {
         tx.client.mux.close_after_message();
     }
     filters::response_is_replaced(tx);
-    if failure.status != 0 && untold {
-        if failure.status != http_rules::REPLACED {
-            local_response::prepare_error(tx, failure.status);
+    if failure.ending != Ending::Close && untold {
+        if let Some(status) = failure.ending.error() {
+            local_response::prepare_error(tx, status);
         }
         if local_response::send(tx).await.is_err() {
             tx.client.mux.close_after_message();

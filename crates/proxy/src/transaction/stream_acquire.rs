@@ -16,7 +16,7 @@ use engine::state::thread_handle::ServerRef;
 use std::rc::Rc;
 use stdx::Tick;
 use transport::channel::Link;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 use transport::streams::StreamMux;
 use wire::h2::request;
 
@@ -54,7 +54,7 @@ pub(crate) async fn reuse(
             return Ok(false);
         }
         if deadline.is_some_and(|deadline| deadline.is_due(worker.thread.tick())) {
-            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+            return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
         }
         stay(tx, Phase::Connect)?;
         scheduler.wait(deadline).await;
@@ -93,7 +93,7 @@ pub(crate) async fn begin(
     }
     if waits {
         let result = upgrades(tx, &trunk, deadline).await;
-        if matches!(result, Err(failure) if failure.status == 502) {
+        if matches!(result, Err(failure) if failure.ending == Ending::WrongProtocol) {
             trunk.session.act(StreamMux::abandon);
         }
         result?;
@@ -132,7 +132,7 @@ async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Res
     let token = thread.scheduler().current().to_bits();
     while !trunk.session.ask(|mux| mux.has_peer_settings(token)) {
         if end.is_some_and(|end| end.is_due(thread.tick())) {
-            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+            return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
         }
         stay(tx, Phase::Connect)?;
         thread.scheduler().wait(end).await;
@@ -140,7 +140,7 @@ async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Res
     match trunk.session.look(|mux| (mux.accepts_extended_connect(), mux.is_broken())) {
         (true, _) => Ok(()),
         (false, true) => Err(refused()),
-        (false, false) => Err(Failure::new(502, Cause::Proxy, Phase::Headers)),
+        (false, false) => Err(Failure::new(Ending::WrongProtocol, Cause::Proxy, Phase::Headers)),
     }
 }
 
@@ -164,7 +164,7 @@ async fn stand(
             Err(_) => return Err(refused()),
         }
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+            return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
         }
         stay(tx, Phase::Connect)?;
         link.want_write();

@@ -35,7 +35,7 @@ use settings::Mode;
 use std::io::{self, IoSlice};
 use transport::channel::Link;
 use transport::socket::is_transient;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 use transport::thread::buffers::Claim;
 
 /// The continuation of a session.
@@ -83,14 +83,14 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
         return Ok(Course::Http(Upgrade::ByRule(spoken)));
     }
     let Some(backend) = route::choose_later(tx, &front, Line::default()).await? else {
-        return Err(route::unserved(tx, 0));
+        return Err(route::unserved(tx, Ending::Close));
     };
     if backend.settings.mode == Mode::Http {
         return Ok(Course::Http(Upgrade::ByBackend(backend)));
     }
     accounting::enter_backend(tx, backend.clone());
     if backend.settings.disabled {
-        return Err(route::unserved(tx, 0));
+        return Err(route::unserved(tx, Ending::Close));
     }
     if backend.rules.content && backend.index != front.index {
         tcp_content_rules::request(tx, &backend).await?;
@@ -182,7 +182,7 @@ impl Relay {
     /// Passes bytes on until both directions are over.
     async fn run(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         loop {
-            tx.go_on(0, Phase::End)?;
+            tx.go_on(Ending::Close, Phase::End)?;
             let steps = self.step(tx)?;
             if self.asks {
                 Box::pin(self.answer(tx)).await?;
@@ -311,8 +311,8 @@ impl Relay {
         if self.down.is_shut() != shut.1 && front.client_fin.is_some() {
             (self.client_seen, self.client_heard) = (now, now);
         }
-        let client_gone = Failure::new(0, Cause::ClientAbort, Phase::Data);
-        let server_gone = Failure::new(0, Cause::ServerAbort, Phase::Data);
+        let client_gone = Failure::close(Cause::ClientAbort, Phase::Data);
+        let server_gone = Failure::close(Cause::ServerAbort, Phase::Data);
         let up = up.map_err(|fault| match fault {
             Fault::Read => client_gone,
             Fault::Write => server_gone,
@@ -360,7 +360,7 @@ impl Relay {
         let by_client = self.client_deadline(tx).is_some_and(|deadline| deadline.is_due(now));
         let cause = if by_client { Cause::ClientTimeout } else { Cause::ServerTimeout };
         if !by_client || self.up.has_ended() || self.down.holds_data() {
-            return Err(Failure::new(0, cause, Phase::Data));
+            return Err(Failure::close(cause, Phase::Data));
         }
         tx.notes.journal.end(cause, Phase::Data);
         self.up.end();
@@ -387,5 +387,5 @@ fn needs_buffer((up, down): (Step, Step)) -> Option<Urgency> {
 
 fn server(tx: &Transaction) -> Result<&Link, Failure> {
     let server = tx.server.as_ref().map(|server| server.socket());
-    server.ok_or(Failure::new(0, Cause::Internal, Phase::Data))
+    server.ok_or(Failure::close(Cause::Internal, Phase::Data))
 }

@@ -140,7 +140,7 @@ pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Pa
         let patience = span.filter(|_| is_tcp(tx)).map(|span| seen.0.plus_ms(span));
         if patience.is_some_and(|patience| patience.is_due(thread.tick())) {
             tx.notes.journal.bad_request = true;
-            return Err(Failure::new(0, Cause::ClientTimeout, Phase::Request));
+            return Err(Failure::close(Cause::ClientTimeout, Phase::Request));
         }
         thread.scheduler().wait(Tick::earlier(until, patience)).await;
     }
@@ -178,13 +178,13 @@ fn refuse_request(tx: &mut Transaction, ruling: Ruling) -> Failure {
     if is_tcp(tx) {
         tx.notes.journal.bytes_in = tx.client.input.len() as u64;
     }
-    Failure::new(0, Cause::Proxy, Phase::Request)
+    Failure::close(Cause::Proxy, Phase::Request)
 }
 
 fn refuse_response(tx: &mut Transaction, ruling: Ruling) -> Failure {
     accounting::denied_response(tx);
     tx.reset_client = ruling == Ruling::Drop;
-    Failure::new(0, Cause::Proxy, Phase::Data)
+    Failure::close(Cause::Proxy, Phase::Data)
 }
 
 /// The `tcp-response content` rules of the backend for a response whose head is there, from `at`
@@ -201,7 +201,7 @@ pub(crate) fn whole_response(
     let begins = start.section == 0 && start.cursor == Cursor::default();
     if begins && closes_before(tx, proxy) {
         tx.notes.journal.response = 0;
-        let failure = Failure::new(502, Cause::ServerAbort, Phase::Headers);
+        let failure = Failure::error(502, Cause::ServerAbort, Phase::Headers);
         return Err(retry::instead_of(tx, RetryOn::EMPTY, failure));
     }
     let ruling = look(tx, proxy, |rules| &rules.tcp_response, &mut start);
@@ -369,7 +369,7 @@ fn hear(tx: &mut Transaction) -> Result<bool, Failure> {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return Err(Failure::new(0, Cause::ServerAbort, Phase::Data)),
+            Err(_) => return Err(Failure::close(Cause::ServerAbort, Phase::Data)),
         }
     }
 }

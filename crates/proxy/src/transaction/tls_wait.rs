@@ -28,8 +28,8 @@ pub(crate) async fn end(tx: &mut Transaction) -> Result<(), Failure> {
         return Ok(());
     }
     run(transport, deadline(&tx.client), &mut || Ok(())).await.map_err(|trouble| match trouble {
-        Trouble::Late => Failure::new(408, Cause::ClientTimeout, Phase::Request),
-        _ => Failure::new(400, Cause::ClientAbort, Phase::Request),
+        Trouble::Late => Failure::error(408, Cause::ClientTimeout, Phase::Request),
+        _ => Failure::error(400, Cause::ClientAbort, Phase::Request),
     })
 }
 

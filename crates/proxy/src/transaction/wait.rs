@@ -11,7 +11,7 @@ use reactor::Class;
 use rules::Need;
 use std::future::poll_fn;
 use std::task::Poll;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
 /// The message whose rules wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +96,7 @@ fn stay(tx: &Transaction, phase: Phase) -> Result<(), Failure> {
         client.want_close();
     }
     if client.is_cancelled() || (matters && client.is_closed()) {
-        return Err(Failure::new(0, Cause::ClientAbort, phase));
+        return Err(Failure::close(Cause::ClientAbort, phase));
     }
-    tx.go_on(503, phase)
+    tx.go_on(Ending::Error(503), phase)
 }

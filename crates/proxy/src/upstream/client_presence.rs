@@ -5,7 +5,7 @@ use engine::state::session::transaction::Transaction;
 use reactor::Urgency;
 use settings::Mode;
 use transport::socket::is_transient;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
 /// Looks whether the client is still there, and has the task woken when it leaves.
 ///
@@ -24,7 +24,11 @@ pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
             tx.client.socket.is_cancelled() || (matters && tx.client.socket.is_closed())
         }
     };
-    if left { Err(Failure::new(0, Cause::ClientAbort, phase)) } else { tx.go_on(503, phase) }
+    if left {
+        Err(Failure::close(Cause::ClientAbort, phase))
+    } else {
+        tx.go_on(Ending::Error(503), phase)
+    }
 }
 
 /// Reads from the client. `true`: it has left and aborts its request.

@@ -330,7 +330,7 @@ async fn wait(
 ) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
     if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-        return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+        return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
     }
     crate::upstream::client_presence::stay(tx, Phase::Connect)?;
     want(socket);
@@ -339,7 +339,7 @@ async fn wait(
 }
 
 fn refused() -> Failure {
-    Failure::new(503, Cause::ServerAbort, Phase::Connect)
+    Failure::error(503, Cause::ServerAbort, Phase::Connect)
 }
 
 /// Writes the header of a connection that is made for a client with these ends, in this namespace.

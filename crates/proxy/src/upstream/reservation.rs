@@ -374,12 +374,12 @@ impl<'a> Waiting<'a> {
         // Until the end of this wait, whatever it leads to.
         tx.notes.journal.queued = thread.nanos();
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Queue));
+            return Err(Failure::error(503, Cause::ServerTimeout, Phase::Queue));
         }
         client_presence::stay(tx, Phase::Queue)?;
         if tx.client.input.capacity() > 0 && tx.worker.buffers.is_crowded(true) {
             tx.worker.shared.memory.count_request();
-            return Err(Failure::new(503, Cause::Resource, Phase::Queue));
+            return Err(Failure::error(503, Cause::Resource, Phase::Queue));
         }
         self.paused.set(true);
         thread.scheduler().wait(deadline).await;
@@ -446,7 +446,7 @@ pub(crate) fn count_unserved(block: Option<&Block>, failure: Failure) {
 }
 
 pub(crate) fn refused() -> Failure {
-    Failure::new(503, Cause::ServerAbort, Phase::Connect)
+    Failure::error(503, Cause::ServerAbort, Phase::Connect)
 }
 
 #[cfg(test)]

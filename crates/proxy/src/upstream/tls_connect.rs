@@ -28,7 +28,7 @@ pub(crate) async fn connect(
     };
     let said = begun.map_err(|fault| match fault.reason {
         // No other server would do.
-        Reason::TooMany => Failure::new(500, Cause::Internal, Phase::Connect),
+        Reason::TooMany => Failure::error(500, Cause::Internal, Phase::Connect),
         _ => refused(),
     })?;
     let mut stay = || client_presence::stay(tx, Phase::Connect);
@@ -48,7 +48,7 @@ pub(crate) async fn connect(
     drop(session);
     result.map_err(|trouble| match trouble {
         Trouble::Given(failure) => failure,
-        Trouble::Late => Failure::new(503, Cause::ServerTimeout, Phase::Connect),
+        Trouble::Late => Failure::error(503, Cause::ServerTimeout, Phase::Connect),
         Trouble::Failed(_) => refused(),
     })?;
     let taken = || transport.session().is_some_and(|session| session.was_early_taken());
@@ -90,5 +90,5 @@ fn begin_early(
 }
 
 fn refused() -> Failure {
-    Failure::new(503, Cause::ServerAbort, Phase::Connect)
+    Failure::error(503, Cause::ServerAbort, Phase::Connect)
 }

@@ -185,12 +185,43 @@ impl Journal {
     }
 }
 
+/// The consequence of a failure for the client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// The connection closes without a response.
+    Close,
+    /// An error response of this status, if no byte of another one was sent.
+    Error(u16),
+    /// The response in the workspace, which a rule has made, on the same condition.
+    Prepared,
+    /// 425: the server has refused the early data, and the client can repeat its request.
+    TooEarly,
+    /// 502: the server does not speak the protocol that its line says, and another attempt would
+    /// show the same.
+    WrongProtocol,
+    /// None yet: the request is sent again, as its server has failed.
+    RetryFailed,
+    /// The same, where the connection is to blame and not the server.
+    RetryStale,
+}
+
+impl Ending {
+    /// The status of the error response, if it is one.
+    pub fn error(self) -> Option<u16> {
+        match self {
+            Self::Error(status) => Some(status),
+            Self::TooEarly => Some(425),
+            Self::WrongProtocol => Some(502),
+            Self::Close | Self::Prepared | Self::RetryFailed | Self::RetryStale => None,
+        }
+    }
+}
+
 /// How a transaction ends when it does not end well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// Status for the client, if no byte was sent to it; 0 closes the connection without a
-    /// response.
-    pub status: u16,
+    /// The consequence for the client.
+    pub ending: Ending,
     /// Party at fault.
     pub cause: Cause,
     /// Phase of the failure.
@@ -198,9 +229,24 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure with an answer.
-    pub const fn new(status: u16, cause: Cause, phase: Phase) -> Self {
-        Self { status, cause, phase }
+    /// A failure with this consequence.
+    pub const fn new(ending: Ending, cause: Cause, phase: Phase) -> Self {
+        Self { ending, cause, phase }
+    }
+
+    /// A failure with an error response.
+    pub const fn error(status: u16, cause: Cause, phase: Phase) -> Self {
+        Self::new(Ending::Error(status), cause, phase)
+    }
+
+    /// A failure without a response.
+    pub const fn close(cause: Cause, phase: Phase) -> Self {
+        Self::new(Ending::Close, cause, phase)
+    }
+
+    /// A failure whose response is in the workspace.
+    pub const fn prepared(cause: Cause, phase: Phase) -> Self {
+        Self::new(Ending::Prepared, cause, phase)
     }
 
     /// Whether the server is at fault: neither the client nor a command ended the stream.

@@ -18,7 +18,7 @@ use rules::{Cursor, Need};
 use std::rc::Rc;
 use stdx::prefetch;
 use transport::socket::Transport;
-use transport::stats::transaction_log::{Failure, Journal, Phase};
+use transport::stats::transaction_log::{Ending, Failure, Journal, Phase};
 use transport::thread::future_pool::SeatPool;
 use transport::tls_facts::Failed;
 
@@ -334,13 +334,13 @@ impl Transaction {
     }
 
     /// # Errors
-    /// An operator, or the end of its server, ends it in this phase; `status` is for a client that
-    /// was not answered yet.
+    /// An operator, or the end of its server, ends it in this phase, with this consequence for the
+    /// client.
     #[inline]
-    pub fn go_on(&self, status: u16, phase: Phase) -> Result<(), Failure> {
+    pub fn go_on(&self, ending: Ending, phase: Phase) -> Result<(), Failure> {
         match self.listed.as_ref().and_then(Listed::ends) {
             None => Ok(()),
-            Some(cause) => Err(Failure::new(status, cause, phase)),
+            Some(cause) => Err(Failure::new(ending, cause, phase)),
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn check(tx: &mut Transaction) -> Result<(), Failure> {
         backend.name()
     );
     events::announce(&tx.worker, &backend, level::ALERT, &text);
-    Err(Failure::new(502, Cause::Proxy, Phase::Headers))
+    Err(Failure::error(502, Cause::Proxy, Phase::Headers))
 }
 
 fn checks(proxy: &engine::state::runtime::Proxy) -> bool {

@@ -66,7 +66,7 @@ fn restrict(tx: &mut Transaction, proxy: &ProxyRef, policy: HeaderNames) -> Resu
         return Ok(());
     }
     observability::telemetry::accounting::denied(tx, proxy);
-    Err(Failure::new(403, Cause::Proxy, Phase::Request))
+    Err(Failure::error(403, Cause::Proxy, Phase::Request))
 }
 
 /// Builds the unique id once the frontend's rules have run, unless they have asked for it: rules of

@@ -1,6 +1,5 @@
 //! Servers that clients are sent to themselves (`redir` on a server line).
 
-use crate::transaction::http_rules;
 use engine::state::session::transaction::Transaction;
 use htx::target::Target;
 use htx::{Method, Version};
@@ -31,5 +30,5 @@ pub(crate) fn instead_of(tx: &mut Transaction) -> Option<Failure> {
     space.body.clear();
     // As measured: with HAProxy, too, the next request comes over another connection.
     tx.client.mux.close_after_message();
-    Some(Failure::new(http_rules::REPLACED, Cause::Local, Phase::Connect))
+    Some(Failure::prepared(Cause::Local, Phase::Connect))
 }
