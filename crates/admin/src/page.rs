@@ -18,11 +18,15 @@ use crate::settings::Settings;
 use crate::stats::{self, Filter, Listing, Look, json};
 use crate::web::response;
 use engine::state::services::{Answer, Body, Pieces, Service, Services, Visit};
-use htx::{Head, Method};
+use engine::state::worker::Worker;
+use htx::Method;
 use query::{Format, Query};
+use reactor::Class;
 use settings::StatsPage;
+use std::rc::Rc;
 use std::sync::Arc;
 use tables::Tables;
+use transport::streams::LocalExchange;
 
 /// The statistics pages of a worker.
 #[derive(Debug)]
@@ -51,10 +55,16 @@ impl Services for Pages {
         Some(answer.unwrap_or_else(|| self.show(visit, page, query)))
     }
 
-    fn serve(&self, service: Service, request: &Head) -> Answer {
-        match service {
-            Service::Prometheus => prometheus::answer(&self.settings, request),
-        }
+    fn start(&self, service: Service, worker: &Rc<Worker>, exchange: LocalExchange) {
+        let (settings, own) = (self.settings.clone(), worker.clone());
+        let task = async move {
+            let Ok((request, _)) = exchange.request().await else { return };
+            let answer = match service {
+                Service::Prometheus => prometheus::answer(&settings, &request),
+            };
+            answer.send(&own, exchange).await;
+        };
+        worker.thread.scheduler().spawn(Class::Normal, task);
     }
 }
 

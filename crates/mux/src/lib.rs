@@ -13,6 +13,7 @@ pub mod fcgi;
 pub mod h1;
 pub mod h2;
 mod length;
+pub mod local;
 mod ready;
 mod step;
 

@@ -5,9 +5,9 @@
 //! that takes longer than [`PATIENCE`]. Origins are threads of their own, so they may block.
 #![allow(dead_code, reason = "a tool box for all tests of the crate")]
 
+use crate::tests::service::Echo;
 use balance::{Algorithm, ServerSettings};
 use engine::state::runtime::Shared;
-use engine::state::services::NoServices;
 use engine::state::worker::Worker;
 use reactor::os::Os;
 use reactor::{Address, Class, Handle, Thread};
@@ -48,7 +48,7 @@ impl World {
         let count = process.threads;
         let threads: Vec<_> = (0..count).map(thread).collect();
         let shared = crate::build(process, proxies, threads[0].nanos());
-        let start = |thread: &Rc<Thread>| crate::start(thread, &shared, Box::new(NoServices));
+        let start = |thread: &Rc<Thread>| crate::start(thread, &shared, Box::new(Echo));
         let workers = threads.iter().map(start).collect();
         Self { shared, workers, log, seen: std::cell::RefCell::default() }
     }

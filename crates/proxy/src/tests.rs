@@ -12,4 +12,5 @@ mod mail;
 mod outside_answers;
 pub(crate) mod pool;
 mod ring;
+pub(crate) mod service;
 mod streams;

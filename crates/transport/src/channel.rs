@@ -18,34 +18,37 @@ pub enum Link {
     Socket(Transport),
     /// A stream of a connection that carries many.
     Stream(Stream),
-    /// No peer: the transaction begins inside the process.
-    Internal(Rc<Thread>),
 }
 
 impl Link {
+    /// No peer: the transaction begins inside the process.
+    pub fn internal(thread: &Rc<Thread>) -> Self {
+        Self::Stream(Stream::internal(thread))
+    }
+
     /// The connection of the stream, for a stream.
     pub fn carrier_of_stream(&self) -> Option<&Rc<dyn StreamCarrier>> {
         match self {
-            Self::Socket(_) | Self::Internal(_) => None,
-            Self::Stream(stream) => Some(stream.carrier()),
+            Self::Socket(_) => None,
+            Self::Stream(stream) => Some(stream.carrier()).filter(|_| !stream.is_internal()),
         }
     }
 
     /// Whether the channel is a stream of a shared connection.
     pub fn is_stream(&self) -> bool {
-        matches!(self, Self::Stream(_))
+        matches!(self, Self::Stream(stream) if !stream.is_internal())
     }
 
     /// Whether there is no peer, because the transaction begins inside the process.
     pub fn is_internal(&self) -> bool {
-        matches!(self, Self::Internal(_))
+        matches!(self, Self::Stream(stream) if stream.is_internal())
     }
 
     /// The socket, for a connection of its own.
     pub fn socket(&self) -> Option<&Socket> {
         match self {
             Self::Socket(transport) => Some(transport.socket()),
-            Self::Stream(_) | Self::Internal(_) => None,
+            Self::Stream(_) => None,
         }
     }
 
@@ -59,7 +62,6 @@ impl Link {
         match self {
             Self::Socket(transport) => Some(transport),
             Self::Stream(stream) => stream.transport(),
-            Self::Internal(_) => None,
         }
     }
 
@@ -75,7 +77,6 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.thread(),
             Self::Stream(stream) => stream.session().thread(),
-            Self::Internal(thread) => thread,
         }
     }
 
@@ -83,7 +84,7 @@ impl Link {
     pub fn own(&self) {
         match self {
             Self::Socket(socket) => socket.own(),
-            Self::Stream(_) | Self::Internal(_) => {}
+            Self::Stream(_) => {}
         }
     }
 
@@ -91,7 +92,7 @@ impl Link {
     pub fn watch_for(&self, owner: TaskId) {
         match self {
             Self::Socket(socket) => socket.watch_for(owner),
-            Self::Stream(_) | Self::Internal(_) => {}
+            Self::Stream(_) => {}
         }
     }
 
@@ -99,7 +100,7 @@ impl Link {
     pub fn let_go(&mut self) -> Option<(Handle, Option<tls::Conn>)> {
         match self {
             Self::Socket(socket) => Some(socket.let_go()),
-            Self::Stream(_) | Self::Internal(_) => None,
+            Self::Stream(_) => None,
         }
     }
 
@@ -108,7 +109,6 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.recv(buffer),
             Self::Stream(stream) => stream.recv(buffer),
-            Self::Internal(_) => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 
@@ -116,8 +116,8 @@ impl Link {
     pub fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         match self {
             Self::Socket(socket) => socket.send(parts, more),
+            Self::Stream(stream) if stream.is_internal() => Err(io::ErrorKind::BrokenPipe.into()),
             Self::Stream(stream) => stream.send(parts),
-            Self::Internal(_) => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
@@ -125,7 +125,7 @@ impl Link {
     pub fn doubt(&self) {
         match self {
             Self::Socket(socket) => socket.socket().disable_coalescing(),
-            Self::Stream(_) | Self::Internal(_) => {}
+            Self::Stream(_) => {}
         }
     }
 
@@ -133,7 +133,7 @@ impl Link {
     pub fn is_settled(&self) -> bool {
         match self {
             Self::Socket(socket) => socket.socket().is_flushed(),
-            Self::Stream(_) | Self::Internal(_) => true,
+            Self::Stream(_) => true,
         }
     }
 
@@ -141,7 +141,7 @@ impl Link {
     pub fn unsent(&self) -> Vec<u8> {
         match self {
             Self::Socket(socket) => socket.unsent(<[u8]>::to_vec),
-            Self::Stream(_) | Self::Internal(_) => Vec::new(),
+            Self::Stream(_) => Vec::new(),
         }
     }
 
@@ -150,7 +150,6 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.want_read(),
             Self::Stream(stream) => stream.want(Ready::READ),
-            Self::Internal(_) => {}
         }
     }
 
@@ -159,7 +158,6 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.want_write(),
             Self::Stream(stream) => stream.want(Ready::WRITE),
-            Self::Internal(_) => {}
         }
     }
 
@@ -167,7 +165,7 @@ impl Link {
     /// there is.
     pub fn has_room(&self) -> bool {
         match self {
-            Self::Socket(_) | Self::Internal(_) => true,
+            Self::Socket(_) => true,
             Self::Stream(stream) => stream.has_room(),
         }
     }
@@ -177,14 +175,13 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.want_write(),
             Self::Stream(stream) => stream.want(Ready::ROOM),
-            Self::Internal(_) => {}
         }
     }
 
     /// Wakes the owner when the peer resets the stream; a plain connection has no such signal.
     pub fn want_reset(&self) {
         match self {
-            Self::Socket(_) | Self::Internal(_) => {}
+            Self::Socket(_) => {}
             Self::Stream(stream) => stream.want(Ready::RESET),
         }
     }
@@ -196,14 +193,13 @@ impl Link {
             Self::Socket(socket) => socket.want_close(),
             // The end of the connection wakes a task that waits for any event.
             Self::Stream(stream) => stream.want(Ready::RESET),
-            Self::Internal(_) => {}
         }
     }
 
     /// Whether the peer has reset the stream.
     pub fn is_cancelled(&self) -> bool {
         match self {
-            Self::Socket(_) | Self::Internal(_) => false,
+            Self::Socket(_) => false,
             Self::Stream(stream) => stream.is_reset(),
         }
     }
@@ -213,7 +209,6 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.want_nothing(),
             Self::Stream(stream) => stream.want_nothing(),
-            Self::Internal(_) => {}
         }
     }
 
@@ -222,7 +217,6 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.is_readable(),
             Self::Stream(stream) => stream.is_readable(),
-            Self::Internal(_) => false,
         }
     }
 
@@ -231,7 +225,6 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.is_spoilt(),
             Self::Stream(stream) => stream.is_readable(),
-            Self::Internal(_) => false,
         }
     }
 
@@ -241,7 +234,6 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.is_quiet(),
             Self::Stream(stream) => !stream.is_readable(),
-            Self::Internal(_) => true,
         }
     }
 
@@ -250,7 +242,6 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.is_closed(),
             Self::Stream(stream) => stream.is_closed(),
-            Self::Internal(_) => false,
         }
     }
 
@@ -262,7 +253,6 @@ impl Link {
                 stream.shutdown();
                 Ok(())
             }
-            Self::Internal(_) => Ok(()),
         }
     }
 
@@ -278,7 +268,6 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.reset_on_close(),
             Self::Stream(stream) => stream.reset(),
-            Self::Internal(_) => {}
         }
     }
 
@@ -287,7 +276,6 @@ impl Link {
         match self {
             Self::Socket(socket) => socket.vanish_on_close(),
             Self::Stream(stream) => stream.session().vanish(),
-            Self::Internal(_) => {}
         }
     }
 
@@ -296,7 +284,6 @@ impl Link {
         match self {
             Self::Socket(transport) => transport.socket().local_address(),
             Self::Stream(stream) => stream.local_address(),
-            Self::Internal(_) => None,
         }
     }
 

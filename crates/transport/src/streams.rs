@@ -1,4 +1,5 @@
-//! Connections that carry many streams, in any protocol: HTTP/2 on both sides, FastCGI to servers.
+//! Connections that carry streams, in any protocol: HTTP/2 on both sides, FastCGI to servers, and
+//! exchanges with services inside the process.
 //!
 //! The protocol machine of a connection is shared by its task and by the tasks of its streams, all
 //! of one thread: each borrows it briefly, and never while it waits. A task that produces an event
@@ -6,12 +7,14 @@
 //! of a turn in one call.
 //!
 //! Reading order: [`mux`] (the machine of either protocol), [`session`] (the shared state),
-//! [`stream`] (one stream as a channel and as a codec).
+//! [`stream`] (one stream as a channel and as a codec), [`local`] (the service's end).
 
+pub mod local;
 pub mod mux;
 pub(crate) mod session;
 pub(crate) mod stream;
 
+pub use local::{LocalExchange, exchange};
 pub use mux::StreamMux;
 pub use session::Session;
 pub use stream::{Half, Stream, StreamCarrier};

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing;
 use engine::state::runtime::Shared;
 use engine::state::worker::Worker;
-use htx::Version;
+use htx::{Head, Version};
 use std::rc::Rc;
 use transport::stats::counters::Metric;
 
@@ -96,7 +96,7 @@ fn no_piece_is_long_however_many_servers_there_are() {
     }
     let mut request = Head::default();
     request.set_request(b"GET", b"/metrics", Version::Http11);
-    let answer = bench.pages.serve(Service::Prometheus, &request);
+    let answer = prometheus::answer(&settings, &request);
     let (largest, count) = measure(&bench.worker, answer.body);
     assert!(largest < 200_000 && count >= 1_000, "{count} pieces of up to {largest} bytes");
 }

@@ -3,8 +3,12 @@
 
 use crate::state::runtime::Proxy;
 use crate::state::worker::Worker;
-use htx::{Head, Version};
+use htx::Head;
+use mux::StreamGone;
+use reactor::Pacer;
 pub use rules::Service;
+use std::rc::Rc;
+use transport::streams::LocalExchange;
 
 /// A response made by the proxy itself.
 #[derive(Debug)]
@@ -69,8 +73,9 @@ pub trait Services {
     /// Answers a request to the statistics page of a proxy, or declines.
     fn statistics(&self, visit: &Visit<'_>) -> Option<Answer>;
 
-    /// Answers a request that `use-service` sends to a service.
-    fn serve(&self, service: Service, request: &Head) -> Answer;
+    /// Starts a service that `use-service` names, on a task of its own. A service that does not
+    /// start drops its end of the exchange, and the client gets a 502.
+    fn start(&self, service: Service, worker: &Rc<Worker>, exchange: LocalExchange);
 }
 
 /// No services at all.
@@ -82,9 +87,40 @@ impl Services for NoServices {
         None
     }
 
-    fn serve(&self, _: Service, _: &Head) -> Answer {
-        let mut head = Head::default();
-        head.set_response(Version::Http11, 503, b"Service Unavailable");
-        Answer { head, body: Body::Whole(Vec::new()) }
+    fn start(&self, _: Service, _: &Rc<Worker>, _: LocalExchange) {}
+}
+
+impl Answer {
+    /// Sends the answer as the response of a service.
+    pub async fn send(self, worker: &Rc<Worker>, exchange: LocalExchange) {
+        // The transaction may have ended: then nothing reads the response.
+        let _ = self.try_send(worker, exchange).await;
+    }
+
+    async fn try_send(
+        mut self,
+        worker: &Rc<Worker>,
+        exchange: LocalExchange,
+    ) -> Result<(), StreamGone> {
+        let mut pieces = match self.body {
+            Body::Whole(bytes) => {
+                self.head.push(b"content-length", bytes.len().to_string().as_bytes());
+                exchange.respond(self.head)?;
+                exchange.send(&bytes).await?;
+                exchange.finish(None);
+                return Ok(());
+            }
+            Body::Pieces(pieces) => pieces,
+        };
+        exchange.respond(self.head)?;
+        let (mut text, mut more, mut pace) = (String::new(), true, Pacer::default());
+        while more {
+            text.clear();
+            more = pieces(worker, &mut text);
+            exchange.send(text.as_bytes()).await?;
+            pace.yield_turn(&worker.thread).await;
+        }
+        exchange.finish(None);
+        Ok(())
     }
 }

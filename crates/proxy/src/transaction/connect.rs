@@ -448,8 +448,9 @@ pub(crate) fn use_connection(tx: &mut Transaction, server: Box<ServerConn>) {
 /// before.
 fn name_server(tx: &mut Transaction, backend: &LocalProxy, connection: &ServerConn) {
     let header = backend.settings.back.as_ref().and_then(|back| back.name_header.as_ref());
-    if let Some(header) = header.filter(|_| !connection.server().is_direct()) {
-        let name = connection.server().state.name();
+    let named = connection.server().filter(|server| !server.is_direct());
+    if let (Some(header), Some(server)) = (header, named) {
+        let name = server.state.name();
         tx.space.request.set(header.as_bytes(), name.as_bytes());
     }
 }

@@ -40,8 +40,10 @@ pub(crate) enum Ruling {
     Allow,
     /// The answer is in the workspace.
     Answer,
-    /// A service has answered in place of a server: the rules about responses come next.
-    Service,
+    /// A cache has answered in place of a server: the rules about responses come next.
+    Stored,
+    /// A service answers in place of a server.
+    Service(Service),
     /// The answer is in the workspace, and is delayed by `timeout tarpit`.
     Tarpit,
     /// The rules resume at the cursor once their need is met.
@@ -315,10 +317,13 @@ fn run(
             replied(tx, answer);
             Ok(Ruling::Answer)
         }
-        Verdict::Service(service) => Ok(serve(tx, service, phase)),
+        Verdict::Service(service) => {
+            answered(tx, phase);
+            Ok(Ruling::Service(service))
+        }
         Verdict::Cached => {
             cached::prepare(tx);
-            Ok(Ruling::Service)
+            Ok(Ruling::Stored)
         }
         Verdict::Redirect(redirect) => {
             answered(tx, phase);
@@ -333,15 +338,6 @@ fn run(
         Verdict::RewriteFailed => Err(Failure::error(500, Cause::Proxy, phase)),
         Verdict::OutOfSteps => Err(out_of_steps(tx, phase)),
     }
-}
-
-/// Lets a service answer in place of a server.
-fn serve(tx: &mut Transaction, service: Service, phase: Phase) -> Ruling {
-    answered(tx, phase);
-    let answer = tx.worker.services.serve(service, &tx.space.request);
-    prepare(tx, answer);
-    accounting::by_applet(tx, service.log_name(), true);
-    Ruling::Service
 }
 
 /// Ends a message without an answer. As in HAProxy, a rejected request does not count as a request.

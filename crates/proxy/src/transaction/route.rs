@@ -10,7 +10,7 @@ use crate::transaction::stages::rewrite;
 use crate::transaction::tcp_content_rules;
 use crate::transaction::wait;
 use engine::state::runtime::{Proxy, ProxyRef};
-use engine::state::services::Visit;
+use engine::state::services::{Service, Visit};
 use engine::state::session::transaction::{Pause, ResponseStage, Transaction};
 use htx::Method;
 use observability::telemetry::accounting;
@@ -28,8 +28,10 @@ pub(crate) enum Route {
     Answer,
     /// The answer is in the workspace, and is delayed.
     Tarpit,
-    /// The answer of a service is in the workspace; response rules have not been applied.
-    Service,
+    /// The answer of a cache is in the workspace; response rules have not been applied.
+    Stored,
+    /// A service answers in place of a server.
+    Service(Service),
     /// It goes to a server of its backend.
     Forward,
 }
@@ -39,7 +41,8 @@ impl From<Ruling> for Option<Route> {
         match ruling {
             Ruling::Pass | Ruling::Allow | Ruling::Wait(..) => None,
             Ruling::Answer => Some(Route::Answer),
-            Ruling::Service => Some(Route::Service),
+            Ruling::Stored => Some(Route::Stored),
+            Ruling::Service(service) => Some(Route::Service(service)),
             Ruling::Tarpit => Some(Route::Tarpit),
         }
     }
@@ -129,12 +132,12 @@ pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<Rou
     Ok(Route::Forward)
 }
 
-/// The rules about responses, applied to what a service has answered in place of a server. Its body
+/// The rules about responses, applied to what a cache has answered in place of a server. Its body
 /// is made as it is sent, so rules that wait for it go on without it.
 ///
 /// # Errors
 /// A rule refuses or replaces the answer.
-pub(crate) async fn pass_service(tx: &mut Transaction) -> Result<(), Failure> {
+pub(crate) async fn pass_stored(tx: &mut Transaction) -> Result<(), Failure> {
     accounting::response_received(tx);
     let mut at = response_rules::begin(ResponseStage::TcpContent, local_response::body_kind(tx));
     if let Some(need) = response_rules::advance(tx, &mut at, ResponseStage::Sticking)? {

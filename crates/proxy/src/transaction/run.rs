@@ -7,6 +7,7 @@ use crate::transaction::local_response;
 use crate::transaction::read_request;
 use crate::transaction::route;
 use crate::transaction::route::Route;
+use crate::transaction::service;
 use crate::transaction::tcp_content_rules;
 use crate::upstream::traffic_health;
 use engine::state::session::client::Last;
@@ -51,9 +52,10 @@ async fn serve(tx: &mut Transaction, arrival: Arrival) -> Result<(), Failure> {
 pub(crate) async fn follow(tx: &mut Transaction, route: Route) -> Result<(), Failure> {
     match route {
         Route::Answer => local_response::send(tx).await,
-        Route::Service => {
+        Route::Service(service) => Box::pin(service::run(tx, service)).await,
+        Route::Stored => {
             filters::request_head(tx);
-            route::pass_service(tx).await?;
+            route::pass_stored(tx).await?;
             local_response::send(tx).await
         }
         Route::Tarpit => {
@@ -224,7 +226,7 @@ fn keep_server(tx: &mut Transaction) {
     }
     let settings = tx.side().settings.back.as_ref();
     let prefers = tx.challenged || settings.is_some_and(|back| back.prefer_last);
-    let place = Some(server.server()).filter(|_| prefers);
+    let place = server.server().filter(|_| prefers);
     tx.client.last = place.and_then(|it| Last::new(it.backend(), it.slot(), tx.challenged));
     server.mux.reset_for_next();
     server.socket().want_nothing();

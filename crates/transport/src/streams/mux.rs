@@ -1,4 +1,4 @@
-//! The protocol machine of a connection that carries many streams, in either protocol.
+//! The protocol machine of a connection that carries many streams, in any protocol.
 //!
 //! Calls are dispatched by the variant. Where FastCGI lacks what HTTP/2 has (flow control by
 //! windows, a graceful shutdown, counters of abuse), the answer is the one without effect.
@@ -6,6 +6,7 @@
 use htx::{Fields, Head, Method};
 use mux::fcgi::{FcgiConn, ParamsError};
 use mux::h2::{Counters, H2Conn, Key};
+use mux::local::LocalConn;
 use mux::{BodyKind, BodyStep, Eof, HeadStep, MessageError, Ready, StreamGone};
 use std::io::IoSlice;
 use wire::h2::ErrorCode;
@@ -18,6 +19,8 @@ pub enum StreamMux {
     H2(H2Conn),
     /// FastCGI, of a server.
     Fcgi(FcgiConn),
+    /// One exchange with a service inside the process.
+    Local(LocalConn),
 }
 
 impl From<H2Conn> for StreamMux {
@@ -32,6 +35,12 @@ impl From<FcgiConn> for StreamMux {
     }
 }
 
+impl From<LocalConn> for StreamMux {
+    fn from(conn: LocalConn) -> Self {
+        Self::Local(conn)
+    }
+}
+
 impl StreamMux {
     // ---- the connection
 
@@ -41,6 +50,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.streams(),
             Self::Fcgi(conn) => conn.in_use(),
+            Self::Local(conn) => conn.in_use(),
         }
     }
 
@@ -50,6 +60,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.poll_opened(),
             Self::Fcgi(_) => None,
+            Self::Local(_) => None,
         }
     }
 
@@ -59,6 +70,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.can_open(),
             Self::Fcgi(conn) => conn.can_open(),
+            Self::Local(_) => false,
         }
     }
 
@@ -68,6 +80,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.open(),
             Self::Fcgi(conn) => conn.open(),
+            Self::Local(_) => None,
         }
     }
 
@@ -77,6 +90,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.is_open(),
             Self::Fcgi(conn) => conn.is_open(),
+            Self::Local(_) => false,
         }
     }
 
@@ -86,6 +100,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.is_over(),
             Self::Fcgi(conn) => conn.is_over(),
+            Self::Local(conn) => conn.in_use() == 0,
         }
     }
 
@@ -95,6 +110,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.broken().is_some(),
             Self::Fcgi(conn) => conn.has_input_ended(),
+            Self::Local(_) => false,
         }
     }
 
@@ -104,6 +120,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.has_peer_settings(token),
             Self::Fcgi(_) => true,
+            Self::Local(_) => true,
         }
     }
 
@@ -113,6 +130,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.accepts_extended_connect(),
             Self::Fcgi(_) => false,
+            Self::Local(_) => false,
         }
     }
 
@@ -122,6 +140,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.begin_shutdown(),
             Self::Fcgi(conn) => conn.begin_shutdown(),
+            Self::Local(_) => {}
         }
     }
 
@@ -131,6 +150,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.finish_shutdown(),
             Self::Fcgi(_) => {}
+            Self::Local(_) => {}
         }
     }
 
@@ -140,6 +160,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.announces_shutdown(),
             Self::Fcgi(_) => false,
+            Self::Local(_) => false,
         }
     }
 
@@ -149,6 +170,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.abandon(),
             Self::Fcgi(conn) => conn.begin_shutdown(),
+            Self::Local(conn) => conn.fail(),
         }
     }
 
@@ -158,6 +180,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.end_input(),
             Self::Fcgi(conn) => conn.handle_eof(),
+            Self::Local(_) => {}
         }
     }
 
@@ -167,6 +190,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.handle_eof(),
             Self::Fcgi(conn) => conn.handle_eof(),
+            Self::Local(conn) => conn.fail(),
         }
     }
 
@@ -176,6 +200,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.has_input_ended(),
             Self::Fcgi(conn) => conn.has_input_ended(),
+            Self::Local(_) => false,
         }
     }
 
@@ -186,6 +211,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.handle_input(input, now_ms).ok(),
             Self::Fcgi(conn) => conn.handle_input(input).ok(),
+            Self::Local(_) => None,
         }
     }
 
@@ -195,6 +221,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.takes_input(),
             Self::Fcgi(conn) => conn.takes_input(),
+            Self::Local(_) => false,
         }
     }
 
@@ -204,6 +231,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.begin_turn(),
             Self::Fcgi(_) => {}
+            Self::Local(_) => {}
         }
     }
 
@@ -213,6 +241,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.turn_limit_reached(),
             Self::Fcgi(_) => false,
+            Self::Local(_) => false,
         }
     }
 
@@ -222,6 +251,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.set_flood_tolerance(tolerant),
             Self::Fcgi(_) => {}
+            Self::Local(_) => {}
         }
     }
 
@@ -231,6 +261,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.take_counters(),
             Self::Fcgi(_) => Counters::default(),
+            Self::Local(_) => Counters::default(),
         }
     }
 
@@ -240,6 +271,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.glitches(),
             Self::Fcgi(_) => 0,
+            Self::Local(_) => 0,
         }
     }
 
@@ -249,6 +281,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.output(),
             Self::Fcgi(conn) => conn.output(),
+            Self::Local(_) => &[],
         }
     }
 
@@ -258,6 +291,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.advance_output(count),
             Self::Fcgi(conn) => conn.advance_output(count),
+            Self::Local(_) => {}
         }
     }
 
@@ -267,6 +301,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.note_offered(),
             Self::Fcgi(conn) => conn.note_offered(),
+            Self::Local(_) => {}
         }
     }
 
@@ -276,6 +311,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.take_back(count),
             Self::Fcgi(conn) => conn.take_back(count),
+            Self::Local(_) => {}
         }
     }
 
@@ -285,6 +321,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.take_woken(),
             Self::Fcgi(conn) => conn.take_woken_token(),
+            Self::Local(conn) => conn.take_woken(),
         }
     }
 
@@ -294,6 +331,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.has_room(),
             Self::Fcgi(conn) => conn.has_room(),
+            Self::Local(_) => true,
         }
     }
 
@@ -303,6 +341,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.is_short(),
             Self::Fcgi(_) => false,
+            Self::Local(_) => false,
         }
     }
 
@@ -312,6 +351,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.has_answered(),
             Self::Fcgi(conn) => conn.has_answered(),
+            Self::Local(_) => false,
         }
     }
 
@@ -319,7 +359,7 @@ impl StreamMux {
     #[inline]
     pub fn take_error_line(&mut self, line: &mut Vec<u8>) -> bool {
         match self {
-            Self::H2(_) => {
+            Self::H2(_) | Self::Local(_) => {
                 line.clear();
                 false
             }
@@ -335,6 +375,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.want(key, ready, token),
             Self::Fcgi(conn) => conn.want(key, ready, token),
+            Self::Local(conn) => conn.want(ready, token),
         }
     }
 
@@ -344,6 +385,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.want_nothing(key),
             Self::Fcgi(conn) => conn.want_nothing(key),
+            Self::Local(conn) => conn.want_nothing(),
         }
     }
 
@@ -353,6 +395,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.is_readable(key),
             Self::Fcgi(conn) => conn.is_readable(key),
+            Self::Local(conn) => conn.is_readable(),
         }
     }
 
@@ -362,6 +405,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.is_reset(key),
             Self::Fcgi(conn) => conn.is_reset(key),
+            Self::Local(conn) => conn.is_reset(),
         }
     }
 
@@ -371,6 +415,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.is_refused(key),
             Self::Fcgi(conn) => conn.is_unprocessed(key),
+            Self::Local(_) => false,
         }
     }
 
@@ -380,6 +425,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.is_malformed(key),
             Self::Fcgi(_) => false,
+            Self::Local(_) => false,
         }
     }
 
@@ -389,6 +435,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.is_lost(key),
             Self::Fcgi(conn) => conn.is_lost(key),
+            Self::Local(_) => false,
         }
     }
 
@@ -398,6 +445,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.has_received_all(key),
             Self::Fcgi(conn) => conn.has_received_all(key),
+            Self::Local(conn) => conn.has_received_all(),
         }
     }
 
@@ -407,6 +455,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.has_sent_all(key),
             Self::Fcgi(conn) => conn.has_sent_all(key),
+            Self::Local(conn) => conn.has_sent_all(),
         }
     }
 
@@ -416,6 +465,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.has_sent_head(key),
             Self::Fcgi(conn) => conn.has_sent_head(key),
+            Self::Local(conn) => conn.has_sent_head(),
         }
     }
 
@@ -425,6 +475,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.is_accepted_by(key, head),
             Self::Fcgi(_) => true,
+            Self::Local(_) => true,
         }
     }
 
@@ -434,6 +485,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.is_tunnel(key),
             Self::Fcgi(_) => false,
+            Self::Local(_) => false,
         }
     }
 
@@ -443,6 +495,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.payload_received(key),
             Self::Fcgi(conn) => conn.payload_received(key),
+            Self::Local(conn) => conn.payload_received(),
         }
     }
 
@@ -452,6 +505,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.payload_left(key),
             Self::Fcgi(conn) => conn.payload_left(key),
+            Self::Local(conn) => conn.payload_left(),
         }
     }
 
@@ -464,6 +518,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.handle_head(key, head),
             Self::Fcgi(conn) => conn.read_head(key, head),
+            Self::Local(conn) => conn.handle_head(head),
         }
     }
 
@@ -477,6 +532,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.read(key, buffer),
             Self::Fcgi(conn) => conn.receive(key, buffer),
+            Self::Local(conn) => conn.read(buffer),
         }
     }
 
@@ -486,6 +542,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.handle_body(key, input, trailers),
             Self::Fcgi(conn) => conn.handle_body(key, input, trailers),
+            Self::Local(conn) => conn.handle_body(input, trailers),
         }
     }
 
@@ -495,6 +552,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.end_of(key),
             Self::Fcgi(conn) => conn.end_of(key),
+            Self::Local(conn) => conn.end_of(),
         }
     }
 
@@ -514,6 +572,7 @@ impl StreamMux {
                 debug_assert!(false, "FastCGI requests have parameters");
                 body
             }
+            Self::Local(conn) => conn.encode_head(head, body),
         }
     }
 
@@ -531,6 +590,7 @@ impl StreamMux {
         match self {
             Self::H2(_) => Ok(()),
             Self::Fcgi(conn) => conn.send_params(key, method, params),
+            Self::Local(_) => Ok(()),
         }
     }
 
@@ -540,6 +600,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.encode_data(key, len),
             Self::Fcgi(conn) => conn.encode_data(key, len),
+            Self::Local(conn) => conn.encode_data(len),
         }
     }
 
@@ -549,6 +610,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.encode_end(key, trailers),
             Self::Fcgi(conn) => conn.encode_end(key),
+            Self::Local(conn) => conn.encode_end(),
         }
     }
 
@@ -561,6 +623,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.send(key, parts),
             Self::Fcgi(conn) => conn.send_parts(key, parts),
+            Self::Local(conn) => conn.send(parts),
         }
     }
 
@@ -570,6 +633,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.shutdown(key),
             Self::Fcgi(_) => {}
+            Self::Local(_) => {}
         }
     }
 
@@ -579,6 +643,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.reset(key, code),
             Self::Fcgi(_) => {}
+            Self::Local(conn) => conn.reset(),
         }
     }
 
@@ -588,6 +653,7 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.reject_connection(key),
             Self::Fcgi(conn) => conn.begin_shutdown(),
+            Self::Local(conn) => conn.reset(),
         }
     }
 
@@ -597,6 +663,15 @@ impl StreamMux {
         match self {
             Self::H2(conn) => conn.release(key),
             Self::Fcgi(conn) => conn.release(key),
+            Self::Local(conn) => conn.release(),
+        }
+    }
+
+    /// The exchange with a service inside the process, if it is one.
+    pub fn local(&mut self) -> Option<&mut LocalConn> {
+        match self {
+            Self::Local(conn) => Some(conn),
+            Self::H2(_) | Self::Fcgi(_) => None,
         }
     }
 

@@ -1,13 +1,13 @@
 //! One stream as a transaction sees it: a channel for payload, and a protocol machine for its
 //! messages.
 
-use super::{Session, StreamMux};
+use super::{Session, StreamMux, local};
 use crate::socket::Transport;
 use htx::{Fields, Head, Method};
 use mux::fcgi::ParamsError;
 use mux::h2::Key;
 use mux::{BodyKind, BodyStep, Eof, HeadStep, MessageError, Ready, StreamGone};
-use reactor::Wake;
+use reactor::{Thread, Wake};
 use std::any::Any;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -49,6 +49,21 @@ impl Stream {
         let half = Half { session: carrier.session().clone(), key };
         carrier.stream_opened();
         Self { half, carrier }
+    }
+
+    /// A stream without a peer, of a transaction that begins inside the process. It is a stream,
+    /// and no variant of its own in [`crate::channel::Link`], because that would add a word to
+    /// every client.
+    pub(crate) fn internal(thread: &Rc<Thread>) -> Self {
+        let mut stream = local::open(thread).0;
+        stream.half.key = Key::NONE;
+        stream
+    }
+
+    /// Whether there is no peer.
+    #[inline]
+    pub(crate) fn is_internal(&self) -> bool {
+        self.half.key == Key::NONE
     }
 
     /// The connection that carries the stream.

@@ -154,7 +154,7 @@ impl IdlePool {
     /// Puts a connection into the pool, unless its server has closed it or moved, is in
     /// maintenance, or has enough idle connections.
     pub fn put(&self, connection: Boxed) {
-        let server = connection.server();
+        let Some(server) = connection.server() else { return };
         let full = server.settings.pool_max.is_some_and(|limit| server.idle() >= limit);
         if full
             || !self.spares(number(&connection))
@@ -194,7 +194,7 @@ impl IdlePool {
             return;
         }
         let oldest = shelf.remove(0);
-        publish(oldest.server(), &shelf);
+        oldest.server().into_iter().for_each(|server| publish(server, &shelf));
     }
 
     /// Whether a connection with this descriptor may be kept while it is idle.
@@ -249,7 +249,7 @@ impl IdlePool {
                 shelf.recount();
             }
             if let Some(spoilt) = spoilt.filter(|_| shelf.connections.len() != before) {
-                publish(spoilt.server(), &shelf);
+                spoilt.server().into_iter().for_each(|server| publish(server, &shelf));
             }
         }
     }
@@ -285,7 +285,8 @@ impl IdlePool {
         let now = worker.thread.tick();
         for shelf in self.all() {
             let mut shelf = shelf.borrow_mut();
-            let Some(server) = shelf.connections.first().map(|first| first.server().clone()) else {
+            let Some(server) = shelf.connections.first().and_then(|first| first.server().cloned())
+            else {
                 // Without an idle connection at the end of a period, none counts as in use.
                 shelf.demand.fade(0);
                 shelf.unneeded = 0;
@@ -340,7 +341,7 @@ impl IdlePool {
         let mut shelf = shelf.borrow_mut();
         shelf.proven = 0;
         for connection in std::mem::take(&mut shelf.connections) {
-            connection.server().block().set_idle(0, 0);
+            connection.server().into_iter().for_each(|server| server.block().set_idle(0, 0));
         }
     }
 }

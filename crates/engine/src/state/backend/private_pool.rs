@@ -25,7 +25,9 @@ impl Own {
     /// Takes the newest open connection to this server that has this key.
     pub(crate) fn take(&mut self, server: &ServerRef, key: u64) -> Option<Box<ServerConn>> {
         let list = self.0.as_mut()?;
-        let fits = |it: &ServerConn| Rc::ptr_eq(it.server(), server) && it.key() == key;
+        let fits = |it: &ServerConn| {
+            it.server().is_some_and(|own| Rc::ptr_eq(own, server)) && it.key() == key
+        };
         while let Some(place) = list.iter().rposition(|it| fits(it)) {
             let connection = list.remove(place);
             if !connection.is_stale() {

@@ -26,7 +26,8 @@ pub struct ServerConn {
     pub mux: Machine,
     /// Bytes received and not yet parsed; no memory while idle.
     input: Buf,
-    server: Using,
+    /// `None` for a service inside the process.
+    server: Option<Using>,
     requests: u32,
     private: bool,
     local: OnceCell<Option<SocketAddr>>,
@@ -58,7 +59,7 @@ impl ServerConn {
             socket,
             mux,
             input: Buf::empty(),
-            server: Using::of(server),
+            server: Some(Using::of(server)),
             requests: 0,
             private: false,
             local: OnceCell::new(),
@@ -73,6 +74,21 @@ impl ServerConn {
         let mut this = Self::new(Link::Stream(stream), machine, trunk.server(), trunk.target);
         this.requests = trunk.count_request();
         this
+    }
+
+    /// An exchange with a service inside the process.
+    pub fn of_service(stream: Stream) -> Self {
+        let machine = Machine::Stream(stream.half());
+        Self {
+            socket: Link::Stream(stream),
+            mux: machine,
+            input: Buf::empty(),
+            server: None,
+            requests: 0,
+            private: true,
+            local: OnceCell::new(),
+            target: Target::default(),
+        }
     }
 
     /// A connection that another thread has parked.
@@ -207,9 +223,9 @@ impl ServerConn {
         }
     }
 
-    /// The server at the other end.
-    pub fn server(&self) -> &ServerRef {
-        &self.server.0
+    /// The server at the other end; `None` for a service inside the process.
+    pub fn server(&self) -> Option<&ServerRef> {
+        self.server.as_ref().map(|using| &using.0)
     }
 
     /// Requests sent so far.
@@ -233,7 +249,8 @@ impl ServerConn {
 
     /// Whether its present request is the last that `max-reuse` allows.
     pub fn is_worn_out(&self) -> bool {
-        self.server().settings.max_reuse.is_some_and(|limit| self.requests > limit)
+        let limit = self.server().and_then(|server| server.settings.max_reuse);
+        limit.is_some_and(|limit| self.requests > limit)
     }
 
     /// The key of its kind among the connections to one server.
@@ -260,7 +277,8 @@ impl ServerConn {
     /// a request, or it leads to an earlier address of the server (manual section 4.2,
     /// `http-reuse`: destinations have to match).
     pub(crate) fn is_spoilt(&self) -> bool {
-        self.target.moves != self.server().location.moves() || self.socket.is_spoilt()
+        let moves = self.server().map(|server| server.location.moves());
+        moves != Some(self.target.moves) || self.socket.is_spoilt()
     }
 
     /// As [`ServerConn::is_spoilt`], for a connection that is about to be used. A server that

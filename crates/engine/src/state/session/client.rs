@@ -172,7 +172,7 @@ impl Client {
             mode: backend.settings.mode,
             proxy: backend.clone(),
             id: worker.next_client(),
-            socket: Link::Internal(worker.thread.clone()),
+            socket: Link::internal(&worker.thread),
             input: Buf::empty(),
             peer: None,
             since: worker.thread.nanos(),

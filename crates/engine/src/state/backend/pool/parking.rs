@@ -121,7 +121,7 @@ impl Parking {
 
 /// Parks a connection for any thread. `false`: its server has closed it.
 pub(super) fn park(worker: &Worker, connection: ServerConn) -> bool {
-    let server = connection.server().clone();
+    let Some(server) = connection.server().cloned() else { return false };
     let Some(parked) = connection.park() else { return false };
     let parking = &server.parked;
     let mut list = parking.lock();

@@ -1,0 +1,128 @@
+//! The state of an exchange inside the process, and the wake-ups of its two ends.
+
+use super::pipe::Pipe;
+use crate::{BodyKind, Ready};
+use htx::{Fields, Head};
+use stdx::Key;
+
+/// The key of the only stream.
+pub(super) const STREAM: Key = Key { index: 0, generation: 0 };
+
+/// The wish of one end to be woken.
+#[derive(Debug, Default)]
+pub(super) struct Wish {
+    token: u64,
+    events: u8,
+}
+
+impl Wish {
+    pub(super) fn set(&mut self, ready: Ready, token: u64) {
+        self.token = token;
+        self.events |= ready.0;
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.events = 0;
+    }
+
+    fn take(&mut self) -> Option<u64> {
+        (std::mem::take(&mut self.events) != 0).then_some(self.token)
+    }
+}
+
+/// The end of the response as the transaction sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// The head was not read.
+    Head,
+    /// Payload; the bytes that its head still announces, if it announces a length.
+    Body(Option<u64>),
+    /// The response was read to its end.
+    Done,
+}
+
+/// One exchange.
+#[derive(Debug)]
+pub struct LocalConn {
+    /// The request, until the service takes it.
+    pub(super) request: Option<Head>,
+    /// How the request's body is delimited.
+    pub(super) request_body: BodyKind,
+    pub(super) has_request: bool,
+    pub(super) up: Pipe,
+    /// Payload of the request that was announced and not sent.
+    pub(super) owed: u64,
+    /// The request ends when `owed` is 0.
+    pub(super) is_ending: bool,
+    /// The request's method is HEAD.
+    pub(super) is_head: bool,
+    pub(super) response: Option<Head>,
+    pub(super) has_response: bool,
+    pub(super) down: Pipe,
+    pub(super) trailers: Fields,
+    /// Payload that the head of the response still announces to its writer.
+    pub(super) unwritten: Option<u64>,
+    pub(super) progress: Progress,
+    pub(super) received: u64,
+    /// The service has ended, by itself or by a fault.
+    pub(super) served: bool,
+    /// The transaction has released or aborted the stream.
+    pub(super) is_gone: bool,
+    pub(super) is_released: bool,
+    pub(super) client: Wish,
+    pub(super) service: Wish,
+    woken: [Option<u64>; 2],
+}
+
+impl Default for LocalConn {
+    fn default() -> Self {
+        Self {
+            request: None,
+            request_body: BodyKind::None,
+            has_request: false,
+            up: Pipe::default(),
+            owed: 0,
+            is_ending: false,
+            is_head: false,
+            response: None,
+            has_response: false,
+            down: Pipe::default(),
+            trailers: Fields::default(),
+            unwritten: None,
+            progress: Progress::Head,
+            received: 0,
+            served: false,
+            is_gone: false,
+            is_released: false,
+            client: Wish::default(),
+            service: Wish::default(),
+            woken: [None; 2],
+        }
+    }
+}
+
+impl LocalConn {
+    /// The key of the stream.
+    pub fn stream(&self) -> Key {
+        STREAM
+    }
+
+    /// Takes the token of an end to wake.
+    pub fn take_woken(&mut self) -> Option<u64> {
+        self.woken[0].take().or_else(|| self.woken[1].take())
+    }
+
+    /// Wakes the transaction, if it waits.
+    pub(super) fn wake_client(&mut self) {
+        if let Some(token) = self.client.take() {
+            self.woken[0] = Some(token);
+        }
+    }
+
+    /// Wakes the service, if it waits.
+    pub(super) fn wake_service(&mut self) {
+        if let Some(token) = self.service.take() {
+            self.woken[1] = Some(token);
+        }
+    }
+}
