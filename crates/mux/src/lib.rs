@@ -12,6 +12,7 @@ mod error;
 pub mod fcgi;
 pub mod h1;
 pub mod h2;
+pub mod h3;
 mod length;
 pub mod local;
 mod ready;

@@ -127,6 +127,10 @@ impl RequestReader {
                 }
                 self.cookie.extend_from_slice(value);
             }
+            // RFC 9114 section 4.3.1: a request with two hosts is malformed.
+            HeaderId::Host if self.differs_from_authority(value) => {
+                return Err(MalformedMessage::Stream("host and :authority differ"));
+            }
             HeaderId::Host if self.authority.is_some() => {}
             // It belongs to an upgrade that HTTP/2 does not have.
             HeaderId::Http2Settings => {}
@@ -203,6 +207,16 @@ impl RequestReader {
             head.as_fields_mut().push_lower(HeaderId::Host, b"host", host);
         }
         Ok(())
+    }
+
+    /// Whether `Host` names another host than `:authority` does, where the version forbids it.
+    fn differs_from_authority(&self, host: &[u8]) -> bool {
+        let scheme = self.text(self.scheme).unwrap_or_default();
+        let usual = |text| without_default_port(scheme, text);
+        self.version == Version::Http3
+            && self
+                .text(self.authority)
+                .is_some_and(|it| !usual(it).eq_ignore_ascii_case(usual(host)))
     }
 
     /// Whether a host is valid: not empty and without user information (RFC 9113 section 8.3.1).
