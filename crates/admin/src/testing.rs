@@ -2,6 +2,7 @@
 
 use crate::settings::{CliSocket, Level, Settings};
 use balance::{CheckResult, CheckStatus, ServerSettings};
+use engine::state::os_handles::OsHandles;
 use engine::state::services::NoServices;
 use proxy::{Shared, Worker};
 use reactor::os::Os;
@@ -15,7 +16,6 @@ pub(crate) fn process() -> Process {
     Process {
         threads: 1,
         maxconn: 100,
-        namespaces: Vec::new(),
         max_tls: 0,
         max_handshakes: None,
         buffer_size: 16_384,
@@ -156,12 +156,12 @@ pub(crate) fn crowded(count: u32) -> Arc<Shared> {
     let mut proxies = proxies();
     let servers = (1..=count).map(|id| server(id, &format!("s{id}"), |_| {})).collect();
     proxies[1].back = Some(Back { servers, ..Back::default() });
-    proxy::build(process(), proxies, 0)
+    proxy::build(process(), proxies, OsHandles::default(), 0)
 }
 
 /// Three requests have been served by `s1`; the check of `s2` has failed.
 pub(crate) fn shared() -> Arc<Shared> {
-    let shared = proxy::build(process(), proxies(), 0);
+    let shared = proxy::build(process(), proxies(), OsHandles::default(), 0);
     let front = &shared.proxies[0].front.as_ref().unwrap().counters;
     let back = shared.proxies[1].back.as_ref().unwrap();
     let counts = [(Metric::BytesIn, 246), (Metric::BytesOut, 219), (Metric::Status2xx, 3)];

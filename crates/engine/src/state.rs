@@ -5,6 +5,7 @@ pub mod bandwidth;
 pub mod compression_load;
 pub mod figures;
 pub mod mail_queue;
+pub mod os_handles;
 pub mod records;
 pub mod resolver;
 pub mod ring;

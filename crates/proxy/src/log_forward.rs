@@ -6,6 +6,7 @@
 
 use crate::frontend::listener::Part;
 use crate::frontend::preamble;
+use engine::state::os_handles::LOG_FORWARD;
 use engine::state::worker::Worker;
 use message::{Envelope, Message};
 use observability::logging::log;
@@ -38,14 +39,15 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     for (_, section) in sections {
         let scheduler = worker.thread.scheduler();
         let clients = Rc::new(Cell::new(0));
-        for bind in &section.binds {
+        let sockets = worker.shared.handles.section(LOG_FORWARD, &section.name);
+        for (bind, handle) in section.binds.iter().zip(sockets.listeners) {
             let clients = Clients { section: clients.clone(), line: Rc::default() };
-            let (section, bind) = (section.clone(), bind.clone());
-            let host = Host { worker: worker.clone(), section, bind, clients };
+            let (worker, section, bind) = (worker.clone(), section.clone(), bind.clone());
+            let host = Host { worker, section, bind, handle, clients };
             scheduler.spawn(Class::Normal, accept(host));
         }
-        for handle in &section.datagrams {
-            scheduler.spawn(Class::Normal, hear(worker.clone(), section.clone(), *handle));
+        for handle in sockets.datagrams {
+            scheduler.spawn(Class::Normal, hear(worker.clone(), section.clone(), handle));
         }
     }
 }
@@ -56,6 +58,7 @@ struct Host {
     worker: Rc<Worker>,
     section: Arc<LogForward>,
     bind: LogBind,
+    handle: Handle,
     clients: Clients,
 }
 
@@ -76,7 +79,7 @@ impl Host {
 }
 
 async fn accept(host: Host) {
-    let (worker, handle) = (host.worker.clone(), host.bind.handle);
+    let (worker, handle) = (host.worker.clone(), host.handle);
     let _part = Part::new(&worker, handle);
     acceptor::run(&worker.thread, handle, &host).await;
 }

@@ -7,6 +7,7 @@
 //! send sleeps.
 
 use connection::Connection;
+use engine::state::os_handles::PEERS;
 use engine::state::worker::Worker;
 use observability::logging::log;
 use peers::{Action, Event, Group, Loss, SessionId, Settings, SharedTable};
@@ -53,12 +54,14 @@ impl Section {
         let tables: Vec<SharedTable> = settings.tables.iter().filter_map(shared).collect();
         let seed = RandomState::new().build_hasher().finish();
         let group = Group::new(group_settings(worker, settings), tables, seed, worker.millis());
+        let sockets = worker.shared.handles.section(PEERS, &settings.name);
+        let socket = sockets.listeners.first().copied();
         let section = Rc::new(Self {
             worker: worker.clone(),
             settings: settings.clone(),
             group: RefCell::new(group),
             driver: Cell::default(),
-            listens: Cell::new(settings.listener.is_some()),
+            listens: Cell::new(socket.is_some()),
             connections: RefCell::default(),
         });
         let scheduler = worker.thread.scheduler();
@@ -69,7 +72,7 @@ impl Section {
             let wake = move || mailbox.wake(driver, Wake::MESSAGE);
             shared.table.set_change_callback(Box::new(wake));
         }
-        if let Some(handle) = settings.listener {
+        if let Some(handle) = socket {
             scheduler.spawn(Class::Normal, listener::run(section, handle));
         }
     }

@@ -7,6 +7,7 @@
 
 use crate::tests::service::Echo;
 use balance::{Algorithm, ServerSettings};
+use engine::state::os_handles::{ListenSockets, OsHandles};
 use engine::state::runtime::Shared;
 use engine::state::worker::Worker;
 use reactor::os::Os;
@@ -14,6 +15,8 @@ use reactor::{Address, Class, Handle, Thread};
 use sample::logformat;
 use sample::{LogFormat, LogStyle};
 use settings::*;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{IntoRawFd, RawFd};
@@ -30,7 +33,7 @@ pub(crate) struct World {
     pub(crate) shared: Arc<Shared>,
     pub(crate) workers: Vec<Rc<Worker>>,
     log: UdpSocket,
-    seen: std::cell::RefCell<Vec<String>>,
+    seen: RefCell<Vec<String>>,
 }
 
 impl World {
@@ -47,10 +50,11 @@ impl World {
         proxies.iter_mut().for_each(|proxy| proxy.logs = logs(target));
         let count = process.threads;
         let threads: Vec<_> = (0..count).map(thread).collect();
-        let shared = crate::build(process, proxies, threads[0].nanos());
+        let handles = handles(&proxies);
+        let shared = crate::build(process, proxies, handles, threads[0].nanos());
         let start = |thread: &Rc<Thread>| crate::start(thread, &shared, Box::new(Echo));
         let workers = threads.iter().map(start).collect();
-        Self { shared, workers, log, seen: std::cell::RefCell::default() }
+        Self { shared, workers, log, seen: RefCell::default() }
     }
 
     /// Gives every thread a turn.
@@ -138,7 +142,6 @@ pub(crate) fn process(threads: usize) -> Process {
     Process {
         threads,
         maxconn: 1000,
-        namespaces: Vec::new(),
         max_tls: 0,
         max_handshakes: None,
         buffer_size: 16_384,
@@ -259,11 +262,10 @@ pub(crate) fn backend(name: &str, mode: Mode, servers: Vec<Server>) -> Proxy {
 
 /// A listener with servers, and its address.
 pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, SocketAddr) {
-    let (handle, address) = bound();
+    let address = bound();
     let bind = Bind {
         namespace: None,
         protocol: Protocol::Chosen,
-        handle,
         address: Address::Inet(address),
         name: None,
         id: 1,
@@ -272,7 +274,6 @@ pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, So
         nice: 0,
         preamble: Default::default(),
         mss_reduction: 0,
-        shards: Vec::new(),
         backlog: 128,
     };
     let front = Front { binds: vec![bind], ..Front::default() };
@@ -285,16 +286,37 @@ pub(crate) fn listen_twice(name: &str, server: Server) -> (Proxy, [SocketAddr; 2
     let (other, second) = listen("other", Mode::Http, vec![]);
     let binds = &mut proxy.front.as_mut().unwrap().binds;
     binds.extend(other.front.unwrap().binds);
-    (binds[0].threads, binds[1].threads) = (vec![0], vec![1]);
+    (binds[0].threads, binds[1].threads, binds[1].id) = (vec![0], vec![1], 2);
     (proxy, [first, second])
 }
 
-fn bound() -> (Handle, SocketAddr) {
+thread_local! {
+    /// Listeners that this thread has bound, until a world takes them.
+    static BOUND: RefCell<HashMap<SocketAddr, Handle>> = RefCell::default();
+}
+
+/// The sockets of all `bind` lines.
+pub(crate) fn handles(proxies: &[Proxy]) -> OsHandles {
+    let mut handles = OsHandles::default();
+    for proxy in proxies {
+        for bind in proxy.front.iter().flat_map(|front| &front.binds) {
+            let address = bind.address.inet();
+            let bound = BOUND.with_borrow_mut(|bound| bound.remove(&address?));
+            if let Some(handle) = bound {
+                handles.add_listener(&proxy.name, bind.id, ListenSockets::one(handle));
+            }
+        }
+    }
+    handles
+}
+
+fn bound() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
     let number: RawFd = listener.into_raw_fd();
-    (Handle(number), address)
+    BOUND.with_borrow_mut(|bound| bound.insert(address, Handle(number)));
+    address
 }
 
 /// An address without a listener: a client's socket is bound to it, so that no other test gets it

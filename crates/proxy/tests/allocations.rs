@@ -1,5 +1,6 @@
 //! In steady state a keep-alive request allocates nothing: held with a counting allocator.
 
+use engine::state::os_handles::{ListenSockets, OsHandles};
 use engine::state::services::NoServices;
 use reactor::os::Os;
 use reactor::{Address, Handle, Thread};
@@ -91,7 +92,6 @@ fn process() -> Process {
     Process {
         threads: 1,
         maxconn: 100,
-        namespaces: Vec::new(),
         max_tls: 0,
         max_handshakes: None,
         buffer_size: 16_384,
@@ -142,7 +142,6 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
     let address = listener.local_addr().expect("it is bound");
     let bind = Bind {
         namespace: None,
-        handle: Handle(listener.into_raw_fd()),
         address: Address::Inet(address),
         name: None,
         id: 1,
@@ -152,7 +151,6 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
         preamble: Default::default(),
         protocol: Protocol::Chosen,
         mss_reduction: 0,
-        shards: Vec::new(),
         backlog: 128,
     };
     let server = |id: u32| {
@@ -173,7 +171,10 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
     };
     let kernel = Box::new(Os::new(64).expect("descriptors are left"));
     let thread = Thread::new(0, kernel, reactor::thread::Settings::default());
-    let shared = proxy::build(process(), vec![settings], thread.nanos());
+    let mut handles = OsHandles::default();
+    let socket = ListenSockets::one(Handle(listener.into_raw_fd()));
+    handles.add_listener(&settings.name, 1, socket);
+    let shared = proxy::build(process(), vec![settings], handles, thread.nanos());
     proxy::start(&thread, &shared, Box::new(NoServices));
     (thread, address)
 }

@@ -1,5 +1,5 @@
-//! Settings of the data plane: plain immutable data, which the boot fills from any kind of
-//! configuration.
+//! Settings of the data plane: plain data without handles of the system, which the boot fills from
+//! any kind of configuration.
 //!
 //! Times are in milliseconds; an absent time means no limit.
 #![forbid(unsafe_code)]
@@ -17,7 +17,6 @@ pub mod soft_stop;
 mod speech;
 pub mod splice;
 
-use reactor::Address;
 use rules::Rules;
 use sample::vars::SharedVars;
 use sample::{CaptureSlot, LogFormat};
@@ -25,17 +24,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use stdx::socket::Address;
 
 pub use filters::{Compression, Filter, ProcessCompression, TraceFilter};
 pub use hashing::{HashKey, Hashing, UriKey};
 pub use link::{
-    Announce, Disguise, Encryption, Expected, Follows, Link, NEVER, Ports, Preamble, ServerName,
-    Switch, Values,
+    Announce, ConnectOptions, Disguise, Encryption, Expected, Follows, Link, NEVER, Ports,
+    Preamble, ServerName, Switch, Values,
 };
 pub use logging::{LogAddress, LogSample, LogTarget, LogTransport, Logs};
 pub use peers::{PeerServer, PeersSection};
 pub use process::{Http2, Process, Rates};
-pub use rings::{Backing, LogBind, LogForward, Ring, RingServer};
+pub use rings::{LogBind, LogForward, Ring, RingServer};
 pub use server::{Agent, Check, External, HttpCheck, NameServer, Resolvers, Server, Streams};
 pub use speech::{Protocol, Speech, Speeches};
 
@@ -349,15 +349,13 @@ pub struct Front {
     pub adjusts_case: bool,
 }
 
-/// A listening address whose socket is bound.
+/// A listening address.
 #[derive(Clone, Debug)]
 pub struct Bind {
-    /// The socket.
-    pub handle: reactor::Handle,
     /// Address of the socket.
     pub address: Address,
     /// Network namespace of the socket; `None` for that of the process.
-    pub namespace: Option<Arc<reactor::Namespace>>,
+    pub namespace: Option<Arc<str>>,
     /// `name`.
     pub name: Option<String>,
     /// Number of the listener in its proxy, from 1.
@@ -374,20 +372,8 @@ pub struct Bind {
     pub protocol: Protocol,
     /// Bytes by which segments are smaller than the client's MSS.
     pub mss_reduction: u32,
-    /// Further sockets of the same address, each with its threads; the first socket serves all
-    /// other threads.
-    pub shards: Vec<(reactor::Handle, Vec<u16>)>,
     /// Clients that may wait to be accepted (`backlog`).
     pub backlog: u32,
-}
-
-impl Bind {
-    /// The socket on which a thread accepts.
-    pub fn socket_of(&self, thread: usize) -> reactor::Handle {
-        let own = |it: &&u16| usize::from(**it) == thread;
-        let shard = self.shards.iter().find(|(_, threads)| threads.iter().find(own).is_some());
-        shard.map_or(self.handle, |(handle, _)| *handle)
-    }
 }
 
 /// Settings of the server side of a proxy.

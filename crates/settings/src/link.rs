@@ -1,10 +1,12 @@
 //! Options of connections to a server, beyond its address.
 
-use reactor::ConnectOptions;
 use sample::Expr;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI8, AtomicU32, Ordering::Relaxed};
+
+/// Options of the sockets of connections; the namespace is a name.
+pub type ConnectOptions = stdx::socket::ConnectOptions<Arc<str>>;
 
 /// Options of the connections to a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! `peers` sections (configuration manual, section 3.5). Data only.
 
 use super::{Encryption, Logs, Preamble};
-use reactor::{Address, Handle};
 use std::sync::Arc;
+use stdx::socket::Address;
 
 /// A section of processes that share stick tables.
 #[derive(Debug)]
@@ -13,8 +13,6 @@ pub struct PeersSection {
     pub local: Arc<str>,
     /// The way to the process of the same name that takes over from this one.
     pub successor: Option<PeerServer>,
-    /// The socket that listens for the other peers.
-    pub listener: Option<Handle>,
     /// The bytes that go before the protocol on connections of others.
     pub preamble: Preamble,
     /// The other peers, each name once.

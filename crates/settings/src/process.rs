@@ -20,8 +20,6 @@ pub struct Process {
     pub threads: usize,
     /// Thread group and number in it of each thread, both from 1; empty when all are in one group.
     pub seats: Vec<(u16, u16)>,
-    /// Network namespaces that a PROXY header may name.
-    pub namespaces: Vec<Arc<reactor::Namespace>>,
     /// Concurrent client connections (`maxconn`).
     pub maxconn: u32,
     /// Concurrent TLS connections of clients and to servers (`maxsslconn`); 0 for no limit.

@@ -2,8 +2,8 @@
 //! sections 3.9 and 3.10). Data only.
 
 use super::{Encryption, LogTransport, Logs, Preamble};
-use reactor::Address;
 use std::sync::Arc;
+use stdx::socket::Address;
 
 /// A ring (configuration manual, section 3.9).
 #[derive(Clone, Debug, Default)]
@@ -24,8 +24,6 @@ pub struct Ring {
     pub connect_ms: Option<u32>,
     /// Milliseconds for a server to read the bytes sent.
     pub server_ms: Option<u32>,
-    /// A file that keeps a copy of the ring's bytes.
-    pub backing: Option<Arc<dyn Backing>>,
 }
 
 /// A server that gets the messages of a ring.
@@ -39,23 +37,12 @@ pub struct RingServer {
     pub encryption: Option<Encryption>,
 }
 
-/// A file that keeps the bytes of a ring beyond the process. A dedicated thread writes to it and
-/// may wait for the disk; write errors are not reported.
-pub trait Backing: std::fmt::Debug + Send + Sync {
-    /// Prepares the writing thread, which calls it once before its first write.
-    fn begin(&self) {}
-    /// Writes the bytes at this offset.
-    fn write_at(&self, offset: u64, bytes: &[u8]);
-}
-
-/// A socket of a `log-forward` section that listens for connections.
+/// A listener of a `log-forward` section.
 #[derive(Debug, Clone)]
 pub struct LogBind {
-    /// The listening socket.
-    pub handle: reactor::Handle,
     /// Headers and TLS before the first byte of its connections.
     pub preamble: Preamble,
-    /// Concurrent connections of this socket; 0 for no limit of its own.
+    /// Concurrent connections of this listener; 0 for no limit of its own.
     pub maxconn: u32,
 }
 
@@ -64,10 +51,8 @@ pub struct LogBind {
 pub struct LogForward {
     /// Name of the section.
     pub name: String,
-    /// Sockets for stream connections.
+    /// Listeners for stream connections.
     pub binds: Vec<LogBind>,
-    /// Sockets for datagrams.
-    pub datagrams: Vec<reactor::Handle>,
     /// Targets of the messages; [`super::LogTarget::keeps`] applies to them.
     pub logs: Arc<Logs>,
     /// Concurrent connections of the section; 0 for no limit.

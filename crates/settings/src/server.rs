@@ -101,7 +101,7 @@ pub struct Streams {
     /// The most concurrent connections; 0 for no limit.
     pub maxconn: u32,
     /// Socket options.
-    pub dial: reactor::ConnectOptions,
+    pub dial: ConnectOptions,
     /// TLS of the connections; `None` in clear.
     pub encryption: Option<Encryption>,
 }

@@ -62,7 +62,7 @@ impl Field {
         let address = Address::Inet(support::origin(0));
         machine.net().spawn(Box::new(Patient { address, delay, clients: Vec::new() }));
         let now = machine.thread(0).nanos();
-        let shared = proxy::build(process, vec![farm(checked)], now);
+        let shared = proxy::build(process, vec![farm(checked)], Default::default(), now);
         let start = |thread| proxy::start(thread, &shared, Box::new(NoServices));
         let _workers = machine.threads().iter().map(start).collect();
         Self { machine, shared, _workers }

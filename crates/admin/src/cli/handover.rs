@@ -36,10 +36,9 @@ pub(super) async fn run(worker: &Worker, settings: &Settings, channel: &Channel)
 /// Whether the socket has been closed: all of them in a soft stop, those of a frontend with it.
 fn is_shut(worker: &Worker, handed: &Handed) -> bool {
     let belongs = |proxy: &&std::sync::Arc<engine::state::runtime::Proxy>| {
-        let mut binds = proxy.settings.front.iter().flat_map(|front| &front.binds);
-        binds.any(|bind| {
-            bind.handle == handed.handle || bind.shards.iter().any(|it| it.0 == handed.handle)
-        })
+        let listeners = proxy.front.iter().flat_map(|front| &front.listeners);
+        let mut sockets = listeners.filter_map(|listener| listener.sockets.as_ref());
+        sockets.any(|sockets| sockets.all().any(|handle| handle == handed.handle))
     };
     let shut = |proxy: &std::sync::Arc<engine::state::runtime::Proxy>| {
         proxy.front.as_ref().is_some_and(engine::state::runtime::Front::is_shut)

@@ -851,7 +851,7 @@ fn relative_ports_are_shown_and_stay() {
     let servers = &mut proxies[1].back.as_mut().unwrap().servers;
     servers[0].link.follows.port = Some(80);
     servers[1].link.follows.port = Some(-80);
-    let shared = proxy::build(testing::process(), proxies, 0);
+    let shared = proxy::build(testing::process(), proxies, Default::default(), 0);
     let worker = testing::worker(&shared);
     let bench = Bench { worker, settings: testing::settings(), shared, listener: Cell::new(-1) };
     let stat = bench.run("show stat be 4 -1");
@@ -882,7 +882,7 @@ fn agents_are_told_and_moved() {
     let server = &mut proxies[1].back.as_mut().unwrap().servers[0];
     server.agent =
         Some(settings::Agent { ip: None, port: 8001, send: Vec::new(), inter_ms: 2_000 });
-    let shared = proxy::build(testing::process(), proxies, 0);
+    let shared = proxy::build(testing::process(), proxies, Default::default(), 0);
     let worker = testing::worker(&shared);
     let bench = Bench { worker, settings: testing::settings(), shared, listener: Cell::new(-1) };
     let server = || &bench.shared.proxies[1].back.as_ref().unwrap().servers[0];

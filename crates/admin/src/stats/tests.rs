@@ -230,7 +230,7 @@ fn checks_and_agents_fill_their_columns() {
     server.pool_max = Some(9);
     server.balance.slowstart_ms = 60_000;
     server.balance.track = Some(balance::Tracked { backend: "other".into(), server: "s9".into() });
-    let shared = proxy::build(testing::process(), proxies, 0);
+    let shared = proxy::build(testing::process(), proxies, Default::default(), 0);
     let back = shared.proxies[1].back.as_ref().unwrap();
     let check = |status, code| balance::CheckResult { status, code, ..Default::default() };
     for _ in 0..3 {
@@ -272,7 +272,7 @@ fn compression_is_shown_in_columns_and_values() {
     let mut process = testing::process();
     process.compression.limits.rate = 10 << 10;
     process.compression.limits.memory = 5 << 20;
-    let shared = proxy::build(process, testing::proxies(), 0);
+    let shared = proxy::build(process, testing::proxies(), Default::default(), 0);
     let worker = testing::worker(&shared);
     let amounts = [
         (Metric::CompressedIn, 1_000),
@@ -329,7 +329,7 @@ fn limits_of_rates_are_shown() {
     let process = settings::Process { max_rates, ..testing::process() };
     let mut proxies = testing::proxies();
     proxies[0].front.as_mut().unwrap().session_rate = 9;
-    let shared = proxy::build(process, proxies, 0);
+    let shared = proxy::build(process, proxies, Default::default(), 0);
     let worker = testing::worker(&shared);
     let items = info::all(&worker, &testing::settings(), false);
     let of =

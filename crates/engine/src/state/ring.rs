@@ -5,6 +5,7 @@
 //! Messages that a server has still to get are kept: while there is no room, a new message is
 //! dropped and counted, so that a slow collector loses a bounded and known part. One lock per ring
 //! is held for one copy; a message wakes only readers that wait.
+use crate::state::os_handles::{Backing, OsHandles};
 use crate::state::worker::Worker;
 use reactor::{Mailbox, TaskId, Wake};
 use settings::LogTransport;
@@ -25,6 +26,7 @@ const OWN_SIZE: usize = 1 << 20;
 pub struct Ring {
     /// Its settings.
     pub settings: settings::Ring,
+    file: Option<Arc<dyn Backing>>,
     store: Mutex<Store>,
     /// Notified when the file lacks messages, and when it has caught up.
     grown: Condvar,
@@ -75,7 +77,7 @@ pub enum Framing {
 }
 
 /// All rings of the process: the one without a section first.
-pub(crate) fn all(settings: &[settings::Ring]) -> Vec<Arc<Ring>> {
+pub(crate) fn all(settings: &[settings::Ring], handles: &OsHandles) -> Vec<Arc<Ring>> {
     let own = settings::Ring {
         name: "buf0".into(),
         description: "in-memory ring buffer".to_owned(),
@@ -85,19 +87,23 @@ pub(crate) fn all(settings: &[settings::Ring]) -> Vec<Arc<Ring>> {
         ..settings::Ring::default()
     };
     let settings = std::iter::once(own).chain(settings.iter().cloned());
-    let rings: Vec<_> = settings.map(|settings| Arc::new(Ring::new(settings))).collect();
+    let ring = |settings: settings::Ring| {
+        let file = handles.file(&settings.name).cloned();
+        Arc::new(Ring::new(settings, file))
+    };
+    let rings: Vec<_> = settings.map(ring).collect();
     rings.iter().for_each(mirror::start);
     rings
 }
 
 impl Ring {
-    /// An empty ring.
-    pub fn new(settings: settings::Ring) -> Self {
+    /// An empty ring, and the file that keeps a copy of its bytes.
+    pub fn new(settings: settings::Ring, file: Option<Arc<dyn Backing>>) -> Self {
         let bytes = vec![0; settings.size.max(LENGTH + 1)];
         let (head, tail, mirrored) = (0, 0, 0);
         let store = Store { bytes, head, tail, mirrored, readers: Vec::new(), next_reader: 0 };
         let store = Mutex::new(store);
-        Self { settings, store, grown: Condvar::new(), dropped: AtomicU64::new(0) }
+        Self { settings, file, store, grown: Condvar::new(), dropped: AtomicU64::new(0) }
     }
 
     /// Messages that found no room because a server has not taken earlier ones.
@@ -119,7 +125,7 @@ impl Ring {
         store.put(message);
         store.rouse();
         drop(store);
-        if self.settings.backing.is_some() {
+        if self.file.is_some() {
             self.grown.notify_all();
         }
         true

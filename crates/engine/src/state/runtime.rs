@@ -14,6 +14,7 @@ use crate::state::backend::tracking;
 use crate::state::bandwidth::BandwidthShares;
 use crate::state::compression_load::CompressionLoad;
 use crate::state::mail_queue::Outbox;
+use crate::state::os_handles::{ListenSockets, OsHandles};
 use crate::state::records::history::History;
 use crate::state::records::last_invalid::Captures;
 use crate::state::records::trace::Traces;
@@ -71,6 +72,8 @@ impl MaxRates {
 pub struct Shared {
     /// Its settings.
     pub settings: settings::Process,
+    /// Its sockets, namespaces and files.
+    pub handles: OsHandles,
     /// All proxies, by index.
     pub proxies: Vec<Arc<Proxy>>,
     /// Client connections of all frontends.
@@ -174,9 +177,14 @@ impl Shared {
 
     /// The running objects, as the configuration describes them. `now` is monotonic, in
     /// nanoseconds.
-    pub fn new(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u64) -> Arc<Self> {
+    pub fn new(
+        settings: settings::Process,
+        proxies: Vec<settings::Proxy>,
+        handles: OsHandles,
+        now: u64,
+    ) -> Arc<Self> {
         let threads = settings.threads;
-        let build = |(index, proxy)| Arc::new(Proxy::new(index, proxy, threads, now));
+        let build = |(index, proxy)| Arc::new(Proxy::new(index, proxy, &handles, threads, now));
         let proxies: Vec<_> = proxies.into_iter().enumerate().map(build).collect();
         let shared = Arc::new(Self {
             history: History::new(&settings, &proxies),
@@ -203,7 +211,7 @@ impl Shared {
             restored: OnceLock::new(),
             dropped_logs: AtomicU64::new(0),
             told_of_logs: AtomicBool::new(false),
-            rings: ring::all(&settings.rings),
+            rings: ring::all(&settings.rings, &handles),
             records: AtomicBool::new(true),
             traces: Traces::default(),
             invalid: AtomicU64::new(0),
@@ -218,6 +226,7 @@ impl Shared {
                 .map(|_| crate::state::backend::check_inbox::Desk::default())
                 .collect(),
             settings,
+            handles,
         });
         dynamic_maxconn::settle(&shared.proxies, shared.settings.maxconn);
         shared
@@ -459,6 +468,8 @@ impl Front {
 /// One running listener.
 #[derive(Debug)]
 pub struct Listener {
+    /// Its sockets.
+    pub sockets: Option<ListenSockets>,
     /// Client connections.
     pub connections: Gauge,
     /// Counters of its clients, with `option socket-stats`.
@@ -466,9 +477,9 @@ pub struct Listener {
 }
 
 impl Listener {
-    fn new(settings: &settings::Front, threads: usize) -> Self {
+    fn new(settings: &settings::Front, sockets: Option<ListenSockets>, threads: usize) -> Self {
         let counters = settings.socket_stats.then(|| Counters::new(threads));
-        Self { connections: Gauge::default(), counters }
+        Self { sockets, connections: Gauge::default(), counters }
     }
 }
 
@@ -714,7 +725,16 @@ impl AsRef<Gauge> for Server {
 }
 
 impl Proxy {
-    fn new(index: usize, settings: settings::Proxy, threads: usize, now: u64) -> Self {
+    fn new(
+        index: usize,
+        settings: settings::Proxy,
+        handles: &OsHandles,
+        threads: usize,
+        now: u64,
+    ) -> Self {
+        let listener = |front, bind: &settings::Bind| {
+            Listener::new(front, handles.listener(&settings.name, bind.id).cloned(), threads)
+        };
         let front = settings.front.as_ref().map(|front| Front {
             counters: Counters::new(threads),
             connections: Gauge::default(),
@@ -722,7 +742,7 @@ impl Proxy {
             disabled: AtomicBool::new(false),
             shut: AtomicBool::new(false),
             lines: AtomicU64::new(0),
-            listeners: front.binds.iter().map(|_| Listener::new(front, threads)).collect(),
+            listeners: front.binds.iter().map(|bind| listener(front, bind)).collect(),
         });
         let back = settings.back.as_ref().map(|back| Back::new(back, threads, now));
         settings.rule_sections().for_each(rules::Rules::prepare);

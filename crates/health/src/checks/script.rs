@@ -258,6 +258,7 @@ impl<'a> Play<'a> {
         linger: bool,
     ) -> Result<(), Trouble> {
         let how = &self.subject.server.settings.check_link.dial;
+        let how = &self.worker.shared.handles.connect_options(how);
         let Some(proxy) = proxy else { return self.line.dial(address, linger, how).await };
         let Some(SocketAddr::V4(to)) = address.inet() else {
             return Err(Trouble::Broken(std::io::ErrorKind::Unsupported.into()));

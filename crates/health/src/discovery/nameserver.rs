@@ -149,7 +149,8 @@ impl Streams {
         }
         let mut line = Line::new(&self.worker, span, None);
         line.resume(until);
-        line.dial(&self.address, false, &self.settings.dial).await?;
+        let options = self.worker.shared.handles.connect_options(&self.settings.dial);
+        line.dial(&self.address, false, &options).await?;
         if let Some(encryption) = &self.settings.encryption {
             line.encrypt(encryption).await.map_err(|trouble| match trouble {
                 tls_handshake::Trouble::Late => Trouble::Late,

@@ -31,10 +31,12 @@ pub(crate) fn start_all(worker: &Rc<Worker>) {
         let Some(front) = proxy.settings.front.as_ref().filter(|_| !proxy.settings.disabled) else {
             continue;
         };
-        for (place, bind) in front.binds.iter().enumerate() {
+        let listeners = proxy.front.iter().flat_map(|front| &front.listeners);
+        for (place, (bind, listener)) in front.binds.iter().zip(listeners).enumerate() {
             let own = |thread: &u16| usize::from(*thread) == worker.thread.index;
+            let Some(sockets) = &listener.sockets else { continue };
             if bind.threads.is_empty() || bind.threads.iter().any(own) {
-                let handle = bind.socket_of(worker.thread.index);
+                let handle = sockets.of_thread(worker.thread.index);
                 let part = Part::new(worker, handle);
                 let task = run(worker.clone(), proxy.clone(), place, part);
                 worker.thread.scheduler().spawn(Class::Normal, task);
@@ -80,7 +82,8 @@ impl acceptor::Host for BindHost {
         let Some(bind) = self.bind() else { return };
         count_connection(worker, proxy, place);
         worker.share.add_client(bind.preamble.tls.is_some());
-        match listener_balance::choose(worker, bind) {
+        let sharded = is_sharded(proxy, place);
+        match if sharded { None } else { listener_balance::choose(worker, bind) } {
             Some(thread) => {
                 listener_balance::send(worker, thread, (proxy.index, place), (handle, peer))
             }
@@ -146,6 +149,13 @@ pub fn shut_frontend(shared: &Shared, proxy: &Proxy) -> bool {
         shared.ask(thread, Box::new(rouse));
     }
     true
+}
+
+/// Whether the threads of a listener have sockets of their own.
+fn is_sharded(proxy: &Proxy, place: usize) -> bool {
+    let listener = proxy.front.as_ref().and_then(|front| front.listeners.get(place));
+    let sockets = listener.and_then(|listener| listener.sockets.as_ref());
+    sockets.is_some_and(|sockets| !sockets.shards.is_empty())
 }
 
 /// Starts serving a client, unless a rule refuses its connection.

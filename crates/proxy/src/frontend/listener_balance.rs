@@ -19,7 +19,7 @@ const SLACK: u32 = 2;
 pub(crate) fn choose(worker: &Worker, bind: &Bind) -> Option<usize> {
     let (shared, own) = (&worker.shared, worker.thread.index);
     let threads = shared.settings.threads;
-    if !shared.settings.spreads_clients || threads < 2 || !bind.shards.is_empty() {
+    if !shared.settings.spreads_clients || threads < 2 {
         return None;
     }
     let lot = worker.thread.prng().next_u64() as usize;

@@ -12,15 +12,15 @@ use crate::frontend::session_rules;
 use crate::frontend::session_rules::Admission;
 use buf::Buf;
 use engine::io::tls_handshake;
+use engine::state::os_handles::OsHandles;
 use engine::state::session::client::Client;
 use engine::state::session::client_cold_state::Told;
 use engine::state::worker::Worker;
 use header::{Kind, Problem};
-use reactor::{Namespace, Socket, Tick, Urgency};
+use reactor::{Socket, Tick, Urgency};
 use settings::{Expected, Preamble, Protocol};
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use tls::Acceptor;
 use transport::channel::Link;
 use transport::socket::Transport;
@@ -153,23 +153,21 @@ impl Opening<'_> {
         let Some((header, len)) = header::decode(kind, self.input.data())? else {
             return Ok(false);
         };
-        let known = &self.worker.shared.settings.namespaces;
-        self.heard.note(header, known);
+        self.heard.note(header, &self.worker.shared.handles);
         self.input.consume(len);
         Ok(true)
     }
 }
 
 impl Heard {
-    fn note(&mut self, header: header::Header<'_>, namespaces: &[Arc<Namespace>]) {
+    fn note(&mut self, header: header::Header<'_>, handles: &OsHandles) {
         let ends = match header {
             header::Header::NetScaler(ends) => Some(ends),
             header::Header::Proxy(header) => {
-                let named = |it: &&Arc<Namespace>| header.namespace == Some(it.name().as_bytes());
                 self.told = Some(Told {
                     authority: header.authority.map(Box::from),
                     unique_id: header.unique_id.map(Box::from),
-                    namespace: namespaces.iter().find(named).cloned(),
+                    namespace: header.namespace.and_then(|it| handles.namespace(it)).cloned(),
                 });
                 header.ends
             }

@@ -6,6 +6,7 @@ use crate::log_forward;
 use crate::peers;
 use crate::run::maintenance;
 use crate::run::table_expiry;
+use engine::state::os_handles::OsHandles;
 use engine::state::runtime::Shared;
 use engine::state::services::Services;
 use engine::state::worker::{Hooks, Worker};
@@ -21,8 +22,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Builds the running objects without listening. `now` is monotonic, in nanoseconds.
-pub fn build(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u64) -> Arc<Shared> {
-    let shared = Shared::new(settings, proxies, now);
+pub fn build(
+    settings: settings::Process,
+    proxies: Vec<settings::Proxy>,
+    handles: OsHandles,
+    now: u64,
+) -> Arc<Shared> {
+    let shared = Shared::new(settings, proxies, handles, now);
     events::restore_all(&shared);
     track::introduce_all(&shared);
     table_expiry::tend_all(&shared);

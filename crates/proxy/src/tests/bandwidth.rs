@@ -328,7 +328,7 @@ fn streams_of_two_threads_share_a_limit_and_the_table_shows_the_rate() {
     let (other, second) = listen("other", Mode::Http, vec![]);
     let binds = &mut proxy.front.as_mut().unwrap().binds;
     binds.extend(other.front.unwrap().binds);
-    (binds[0].threads, binds[1].threads) = (vec![0], vec![1]);
+    (binds[0].threads, binds[1].threads, binds[1].id) = (vec![0], vec![1], 2);
     let world = World::with(with_table(2), vec![proxy]);
     let clients: Vec<_> = [first, second, first]
         .map(|address| {

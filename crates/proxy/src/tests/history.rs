@@ -1,6 +1,7 @@
 //! Points of the history, sampled by hand.
 
 use crate::testing::*;
+use engine::state::os_handles::OsHandles;
 use engine::state::records::history::PROXIES;
 use engine::state::runtime::Shared;
 use observability::telemetry::history::sampler::*;
@@ -14,7 +15,7 @@ use transport::stats::latency::Span;
 fn shared(mut proxies: Vec<settings::Proxy>) -> Arc<Shared> {
     proxies[0].stats = Some(StatsPage::default());
     let process = settings::Process { history: 3, ..process(2) };
-    crate::run::start::build(process, proxies, 5_000_000_000)
+    crate::run::start::build(process, proxies, OsHandles::default(), 5_000_000_000)
 }
 
 fn front(name: &str) -> settings::Proxy {
@@ -86,7 +87,7 @@ fn thousands_of_servers_and_proxies_take_many_steps() {
 #[test]
 fn nothing_is_kept_without_a_page() {
     let process = settings::Process { history: 3, ..process(1) };
-    let shared = crate::run::start::build(process, vec![front("fe")], 0);
+    let shared = crate::run::start::build(process, vec![front("fe")], OsHandles::default(), 0);
     assert_eq!((shared.history.seconds, shared.history.tracks.len()), (0, 0));
     assert_eq!(shared.work.next(0), None);
 }

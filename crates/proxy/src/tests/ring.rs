@@ -2,6 +2,7 @@
 
 use crate::testing;
 use crate::testing::World;
+use engine::state::os_handles::Backing;
 use engine::state::ring::mirror;
 use engine::state::ring::*;
 use proptest::prelude::*;
@@ -18,7 +19,7 @@ use std::sync::{Arc, Mutex};
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);
 
 fn ring(size: usize, max_len: usize) -> Arc<Ring> {
-    Arc::new(Ring::new(settings::Ring { size, max_len, ..settings::Ring::default() }))
+    Arc::new(Ring::new(settings::Ring { size, max_len, ..settings::Ring::default() }, None))
 }
 
 fn read(tap: &mut Tap, framing: Framing) -> String {
@@ -78,7 +79,7 @@ fn what_a_server_waits_for_stays() {
 #[derive(Debug, Default)]
 struct Paper(Mutex<Vec<u8>>);
 
-impl settings::Backing for Paper {
+impl Backing for Paper {
     fn write_at(&self, offset: u64, bytes: &[u8]) {
         let mut paper = self.0.lock().unwrap();
         let end = offset as usize + bytes.len();
@@ -91,9 +92,9 @@ impl settings::Backing for Paper {
 #[test]
 fn a_backing_file_has_what_the_ring_has() {
     let paper = Arc::new(Paper::default());
-    let backing = Some(paper.clone() as Arc<dyn settings::Backing>);
-    let settings = settings::Ring { size: 40, max_len: 100, backing, ..Default::default() };
-    let ring = Arc::new(Ring::new(settings));
+    let backing = Some(paper.clone() as Arc<dyn Backing>);
+    let settings = settings::Ring { size: 40, max_len: 100, ..Default::default() };
+    let ring = Arc::new(Ring::new(settings, backing));
     mirror::start(&ring);
     (0..9).for_each(|number| assert!(ring.write(format!("message {number}").as_bytes())));
     ring.settle(PATIENCE);
@@ -104,7 +105,7 @@ fn a_backing_file_has_what_the_ring_has() {
 #[derive(Debug, Default)]
 struct Stuck(Mutex<bool>, Condvar, Paper);
 
-impl settings::Backing for Stuck {
+impl Backing for Stuck {
     fn write_at(&self, offset: u64, bytes: &[u8]) {
         drop(self.1.wait_while(self.0.lock().unwrap(), |goes| !*goes).unwrap());
         self.2.write_at(offset, bytes);
@@ -114,9 +115,9 @@ impl settings::Backing for Stuck {
 #[test]
 fn a_disk_that_hangs_delays_the_file_and_not_the_ring() {
     let disk = Arc::new(Stuck::default());
-    let backing = Some(disk.clone() as Arc<dyn settings::Backing>);
-    let settings = settings::Ring { size: 40, max_len: 100, backing, ..Default::default() };
-    let ring = Arc::new(Ring::new(settings));
+    let backing = Some(disk.clone() as Arc<dyn Backing>);
+    let settings = settings::Ring { size: 40, max_len: 100, ..Default::default() };
+    let ring = Arc::new(Ring::new(settings, backing));
     mirror::start(&ring);
     (0..99).for_each(|number| assert!(ring.write(format!("message {number}").as_bytes())));
     *disk.0.lock().unwrap() = true;
@@ -165,7 +166,7 @@ proptest! {
     fn a_ring_is_a_queue_that_forgets(
         messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..60),
     ) {
-        let ring = Ring::new(settings::Ring { size: 100, max_len: 30, ..Default::default() });
+        let ring = Ring::new(settings::Ring { size: 100, max_len: 30, ..Default::default() }, None);
         let mut model: VecDeque<Vec<u8>> = VecDeque::new();
         for message in &messages {
             prop_assert!(ring.write(message));

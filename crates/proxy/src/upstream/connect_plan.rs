@@ -67,7 +67,7 @@ impl Way {
         if let (Some((encryption, _)), Some(alpn)) = (&mut encryption, &speech.alpn) {
             encryption.alpn = Some(alpn.clone());
         }
-        let mut dial = link.dial.clone();
+        let mut dial = tx.worker.shared.handles.connect_options(&link.dial);
         let told = match link.announce {
             Some(Announce::V2(values)) if values.tls => {
                 tx.client.session().map(|session| Told::of(&session, values))

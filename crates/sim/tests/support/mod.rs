@@ -12,6 +12,7 @@ mod settings;
 pub(crate) use lines::Line;
 pub(crate) use settings::{Listen, listen, process};
 
+use engine::state::os_handles::{ListenSockets, OsHandles};
 use engine::state::services::NoServices;
 use proxy::{Shared, Worker};
 use sim::peers::{Client, ClientPlan, Mischief, Origin, OriginPlan, Tally};
@@ -67,13 +68,16 @@ impl Lab {
     ) -> Self {
         let machine = Machine::new(seed, settings.threads);
         machine.net().set_faults(faults);
-        let bind = |(index, listen): (usize, Listen)| {
+        let mut handles = OsHandles::default();
+        let mut bind = |(index, listen): (usize, Listen)| {
             let handle = machine.net().listen(reactor::Address::Inet(front(index)), 1_000).unwrap();
-            listen.proxy(index, handle)
+            let proxy = listen.proxy(index);
+            handles.add_listener(&proxy.name, 1, ListenSockets::one(handle));
+            proxy
         };
-        let proxies = listens.into_iter().enumerate().map(bind).collect();
+        let proxies = listens.into_iter().enumerate().map(&mut bind).collect();
         let now = machine.thread(0).nanos();
-        let shared = proxy::build(settings, proxies, now);
+        let shared = proxy::build(settings, proxies, handles, now);
         let workers = machine
             .threads()
             .iter()

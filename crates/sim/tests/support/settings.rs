@@ -2,7 +2,7 @@
 
 use super::{front, origin};
 use balance::{Algorithm, ServerSettings};
-use reactor::{Address, Handle};
+use reactor::Address;
 use sample::{LogFormat, LogStyle};
 pub(crate) use settings::*;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -66,10 +66,9 @@ impl Listen {
     }
 
     /// The proxy as the boot code would make it.
-    pub(super) fn proxy(self, index: usize, handle: Handle) -> Proxy {
+    pub(super) fn proxy(self, index: usize) -> Proxy {
         let bind = Bind {
             namespace: None,
-            handle,
             address: Address::Inet(front(index)),
             name: None,
             id: 1,
@@ -79,7 +78,6 @@ impl Listen {
             preamble: Default::default(),
             protocol: if self.h2_front { Protocol::H2 } else { Protocol::Chosen },
             mss_reduction: 0,
-            shards: Vec::new(),
             backlog: 128,
         };
         let next = self.h2_back.then(|| front(index + 1));
@@ -184,7 +182,6 @@ pub(crate) fn process(threads: usize) -> Process {
         max_headers: 101,
         h2: Default::default(),
         payload_with_any_method: false,
-        namespaces: Vec::new(),
         max_accept: 4,
         max_rates: Default::default(),
         shared_pools: true,

@@ -6,10 +6,10 @@ use config::model::{
     self, Address, Announce, Back, ConnectSource, Global, Server, ServerOptions, ServerPort,
     Websocket,
 };
-use reactor::{ConnectOptions, KeepAlive, SystemBuffers};
+use reactor::{KeepAlive, SystemBuffers};
 use settings::{
-    Disguise, Encryption, Follows, Link, Ports, Protocol, ServerName, Speech, Speeches, Switch,
-    Values,
+    ConnectOptions, Disguise, Encryption, Follows, Link, Ports, Protocol, ServerName, Speech,
+    Speeches, Switch, Values,
 };
 use std::io;
 use std::net::SocketAddr;
@@ -77,8 +77,9 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
     let source = options.link.source.as_ref().or(base.source.as_ref());
     let follows_namespace = options.link.namespace.as_deref() == Some("*");
     let namespace = options.link.namespace.as_deref().filter(|_| !follows_namespace);
+    namespace.map(|name| opener.namespace(name)).transpose()?;
     let dial = ConnectOptions {
-        namespace: namespace.map(|name| opener.namespace(name)).transpose()?,
+        namespace: namespace.map(Arc::from),
         user_timeout_ms: options.link.tcp_ut,
         ..base.dial(source)
     };
@@ -345,6 +346,7 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         let socket = |lines: &str, level: i32, name: i32| {
             let dial = whole(lines).0.dial;
+            let dial = dial.with_namespace(None);
             let fd = sys::socket::dial(sys::socket::Target::Inet(address), &dial);
             let fd = fd.expect("somebody listens");
             let value = sys::option::get(fd, level, name).expect("an option");

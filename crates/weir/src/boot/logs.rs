@@ -3,9 +3,9 @@
 use super::link;
 use super::listeners::{self, Asked, Opener};
 use config::model::{self, SendHostname};
+use engine::state::os_handles::{Backing, LOG_FORWARD, OsHandles, SectionSockets};
 use settings::{
-    Backing, LogAddress, LogBind, LogForward, LogSample, LogTarget, LogTransport, Logs, Ring,
-    RingServer,
+    LogAddress, LogBind, LogForward, LogSample, LogTarget, LogTransport, Logs, Ring, RingServer,
 };
 use std::fs::File;
 use std::io;
@@ -71,11 +71,31 @@ fn transport(from: model::LogTransport) -> LogTransport {
 }
 
 /// The `ring` sections.
-pub(super) fn rings(model: &config::Model, errors: &mut Vec<String>) -> Vec<Ring> {
-    model.global.rings.iter().map(|from| ring(from, errors)).collect()
+pub(super) fn rings(
+    model: &config::Model,
+    handles: &mut OsHandles,
+    errors: &mut Vec<String>,
+) -> Vec<Ring> {
+    backing_files(model, handles, errors);
+    model.global.rings.iter().map(ring).collect()
 }
 
-fn ring(from: &model::Ring, errors: &mut Vec<String>) -> Ring {
+/// Creates the backing files of rings.
+fn backing_files(model: &config::Model, handles: &mut OsHandles, errors: &mut Vec<String>) {
+    for ring in &model.global.rings {
+        let Some(path) = &ring.backing_file else { continue };
+        match backing(path, ring.size) {
+            Ok(file) => handles.add_file(&ring.name, Arc::new(file)),
+            Err(error) => errors.push(format!(
+                "ring '{}': cannot open '{}' as a ring buffer: {error}.",
+                ring.name,
+                path.display()
+            )),
+        }
+    }
+}
+
+fn ring(from: &model::Ring) -> Ring {
     let span = |span: Option<u64>| span.map(|span| u32::try_from(span).unwrap_or(u32::MAX));
     let server = |server: &model::RingServer| RingServer {
         address: match &server.address {
@@ -99,17 +119,6 @@ fn ring(from: &model::Ring, errors: &mut Vec<String>) -> Ring {
         servers: from.servers.iter().map(server).collect(),
         connect_ms: span(from.connect),
         server_ms: span(from.server),
-        backing: from.backing_file.as_ref().and_then(|path| match backing(path, from.size) {
-            Ok(file) => Some(Arc::new(file) as Arc<dyn Backing>),
-            Err(error) => {
-                errors.push(format!(
-                    "ring '{}': cannot open '{}' as a ring buffer: {error}.",
-                    from.name,
-                    path.display()
-                ));
-                None
-            }
-        }),
     }
 }
 
@@ -145,14 +154,14 @@ fn backing(path: &Path, size: usize) -> io::Result<BackingFile> {
 /// The `log-forward` sections, their sockets open.
 pub(super) fn forwards(
     model: &config::Model,
-    opener: &mut Opener,
+    (opener, handles): (&mut Opener, &mut OsHandles),
     errors: &mut Vec<String>,
 ) -> Vec<Arc<LogForward>> {
-    let forward = |from: &model::LogForward| {
+    let mut forward = |from: &model::LogForward| {
         let backlog = if from.backlog > 0 { from.backlog } else { from.maxconn.max(1) };
         let asked = Asked { backlog, ..Asked::default() };
         let owner = format!("log-forward {}", from.name);
-        let mut handles = |binds: &[model::Bind], datagrams: bool| {
+        let mut opened = |binds: &[model::Bind], datagrams: bool| {
             let mut open = |bind: &model::Bind| match datagrams {
                 true => opener.open_datagrams(bind, &asked),
                 false => opener.open(bind, &asked).map(|open| {
@@ -161,11 +170,7 @@ pub(super) fn forwards(
                 }),
             };
             let mut told = |bind: &model::Bind| match open(bind) {
-                Ok(handle) => Some(LogBind {
-                    handle,
-                    preamble: listeners::preamble(bind),
-                    maxconn: bind.options.maxconn,
-                }),
+                Ok(handle) => Some(handle),
                 Err(error) => {
                     errors.push(listeners::failure(&owner, bind, &error));
                     None
@@ -173,16 +178,22 @@ pub(super) fn forwards(
             };
             binds.iter().filter_map(&mut told).collect::<Vec<_>>()
         };
+        let listeners = opened(&from.binds, false);
+        let datagrams = opened(&from.datagrams, true);
+        handles.add_section(LOG_FORWARD, &from.name, SectionSockets { listeners, datagrams });
+        let line = |bind: &model::Bind| LogBind {
+            preamble: listeners::preamble(bind),
+            maxconn: bind.options.maxconn,
+        };
         Arc::new(LogForward {
             name: from.name.to_string(),
-            binds: handles(&from.binds, false),
-            datagrams: handles(&from.datagrams, true).into_iter().map(|own| own.handle).collect(),
+            binds: from.binds.iter().map(line).collect(),
             logs: logs(&from.logs, None, &model.global),
             maxconn: from.maxconn,
             client_ms: from.client.map(|span| u32::try_from(span).unwrap_or(u32::MAX)),
         })
     };
-    model.log_forwards.iter().map(forward).collect()
+    model.log_forwards.iter().map(&mut forward).collect()
 }
 
 /// Descriptors of log targets that are written to while the process serves.

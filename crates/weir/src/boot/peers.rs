@@ -4,6 +4,7 @@ use super::link;
 use super::listeners::{self, Asked, Opener};
 use super::logs;
 use config::model::{self, Model};
+use engine::state::os_handles::{OsHandles, PEERS, SectionSockets};
 use settings::{PeerServer, PeersSection, Preamble};
 use std::sync::Arc;
 
@@ -14,18 +15,20 @@ const BACKLOG: u32 = 1_024;
 pub(super) fn sections(
     model: &Model,
     replaces: bool,
-    opener: &mut Opener,
+    (opener, handles): (&mut Opener, &mut OsHandles),
     errors: &mut Vec<String>,
 ) -> Vec<Arc<PeersSection>> {
     let in_service = model.peers.iter().filter(|section| !section.disabled);
-    in_service.map(|from| Arc::new(section(model, from, replaces, (opener, errors)))).collect()
+    let built = in_service.map(|from| section(model, from, replaces, (opener, handles), errors));
+    built.map(Arc::new).collect()
 }
 
 fn section(
     model: &Model,
     from: &model::Peers,
     replaces: bool,
-    (opener, errors): (&mut Opener, &mut Vec<String>),
+    (opener, handles): (&mut Opener, &mut OsHandles),
+    errors: &mut Vec<String>,
 ) -> PeersSection {
     let mut open = None;
     if let Some(bind) = &from.bind {
@@ -33,6 +36,9 @@ fn section(
         match opener.open(bind, &Asked { backlog: BACKLOG, ..Asked::default() }) {
             Ok(opened) => {
                 opened.warn(&owner, bind);
+                let listeners = vec![opened.handle];
+                let sockets = SectionSockets { listeners, ..SectionSockets::default() };
+                handles.add_section(PEERS, &from.name, sockets);
                 open = Some(opened);
             }
             Err(error) => errors.push(listeners::failure(&owner, bind, &error)),
@@ -47,7 +53,6 @@ fn section(
             let local = from.local_peer()?;
             Some(server(local, Some(open.address.clone())))
         }),
-        listener: open.as_ref().map(|open| open.handle),
         preamble: from.bind.as_ref().map_or_else(Preamble::default, listeners::preamble),
         remotes: from.peers.iter().filter(remote).map(reach).collect(),
         tables: tables(model, from),

@@ -6,6 +6,7 @@ use super::link::{self, Base};
 use super::listeners::{Asked, Open, Opener};
 use super::logs;
 use config::model::{self, Address, ServerPort};
+use engine::state::os_handles::{ListenSockets, OsHandles};
 use rules::check::{Kind, SimpleHttp, StepPorts};
 use settings::splice::SpliceOptions;
 use settings::{Link, Protocol};
@@ -20,11 +21,12 @@ const OWN_CONNECTIONS: u32 = 5;
 pub(super) fn proxy(
     from: model::Proxy,
     global: &model::Global,
-    opener: &mut Opener,
+    (opener, handles): (&mut Opener, &mut OsHandles),
     errors: &mut Vec<String>,
 ) -> settings::Proxy {
     let common = &from.common;
-    let front = from.front.as_ref().map(|front| self::front(&from, front, global, opener, errors));
+    let front = from.front.as_ref();
+    let front = front.map(|front| self::front(&from, front, global, (opener, handles), errors));
     settings::Proxy {
         name: from.name.clone(),
         id: from.id,
@@ -184,7 +186,7 @@ fn front(
     proxy: &model::Proxy,
     from: &model::Front,
     global: &model::Global,
-    opener: &mut Opener,
+    (opener, handles): (&mut Opener, &mut OsHandles),
     errors: &mut Vec<String>,
 ) -> settings::Front {
     let owner = format!("{} {}", proxy.kind.word(), proxy.name);
@@ -194,29 +196,29 @@ fn front(
         let asked = Asked::of(&bind.options, from, proxy.mode, global);
         let opened = opener.open(bind, &asked).and_then(|open| {
             let shards = shards(opener, &open, bind, &asked, (&threads, global))?;
-            let namespace = bind.options.namespace.as_deref();
-            let namespace = namespace.map(|name| opener.namespace(name)).transpose()?;
-            Ok((open, shards, namespace))
+            Ok((open, shards))
         });
         if let Ok((open, ..)) = &opened {
             open.warn(&owner, bind);
         }
         match opened {
-            Ok((open, shards, namespace)) => binds.push(settings::Bind {
-                namespace,
-                protocol: bind.options.protocol.map_or(Protocol::Chosen, link::spoken),
-                mss_reduction: bind.options.mss.min(0).unsigned_abs(),
-                shards,
-                backlog: asked.backlog,
-                handle: open.handle,
-                address: open.address,
-                name: bind.options.name.clone(),
-                id: bind.id,
-                maxconn: bind.options.maxconn,
-                threads,
-                nice: bind.options.nice,
-                preamble: super::listeners::preamble(bind),
-            }),
+            Ok((open, shards)) => {
+                let sockets = ListenSockets { first: open.handle, shards };
+                handles.add_listener(&proxy.name, bind.id, sockets);
+                binds.push(settings::Bind {
+                    namespace: bind.options.namespace.as_deref().map(Arc::from),
+                    protocol: bind.options.protocol.map_or(Protocol::Chosen, link::spoken),
+                    mss_reduction: bind.options.mss.min(0).unsigned_abs(),
+                    backlog: asked.backlog,
+                    address: open.address,
+                    name: bind.options.name.clone(),
+                    id: bind.id,
+                    maxconn: bind.options.maxconn,
+                    threads,
+                    nice: bind.options.nice,
+                    preamble: super::listeners::preamble(bind),
+                })
+            }
             Err(error) => errors.push(super::listeners::failure(&owner, bind, &error)),
         }
     }
@@ -525,10 +527,10 @@ fn streams(from: &model::NameServer, options: &model::ServerOptions) -> settings
     let encryption = from.tls.clone().map(|connector| link::fixed_encryption(connector, options));
     settings::Streams {
         maxconn: options.maxconn,
-        dial: reactor::ConnectOptions {
+        dial: settings::ConnectOptions {
             source: source.and_then(|it| it.address).map(|ip| SocketAddr::new(ip, 0)),
             interface: source.and_then(|it| it.interface.as_deref()).map(Into::into),
-            ..reactor::ConnectOptions::default()
+            ..settings::ConnectOptions::default()
         },
         encryption,
     }
@@ -570,11 +572,11 @@ fn check(from: &model::HealthCheck, global: &model::Global) -> settings::Check {
 /// The whole list, for the process.
 pub(super) fn all(
     model: &mut config::Model,
-    opener: &mut Opener,
+    (opener, handles): (&mut Opener, &mut OsHandles),
     errors: &mut Vec<String>,
 ) -> Vec<settings::Proxy> {
-    let proxies = std::mem::take(&mut model.proxies);
-    proxies.into_iter().map(|from| proxy(from, &model.global, opener, errors)).collect()
+    let proxies = std::mem::take(&mut model.proxies).into_iter();
+    proxies.map(|from| proxy(from, &model.global, (opener, handles), errors)).collect()
 }
 
 /// Number of listeners in the model.

@@ -10,6 +10,7 @@ use crate::master::watch;
 use crate::{complain, fail, signals};
 use config::Model;
 use config::model::{CloseSpread, Global};
+use engine::state::os_handles::OsHandles;
 use engine::state::runtime::Shared;
 use reactor::os::Os;
 use reactor::watchdog::Hold;
@@ -95,6 +96,7 @@ pub(super) struct Prepared {
     pub(super) runtime: admin::Settings,
     console: Vec<Console>,
     opener: Opener,
+    handles: OsHandles,
 }
 
 /// Relation of a serving process to its service manager and its master.
@@ -145,10 +147,11 @@ impl Prepared {
         }
         warn_of_slow_expressions();
         let known = (console::certificates(&model), console::bases(&model));
-        let proxies = proxies::all(&mut model, &mut opener, &mut errors);
-        let rings = logs::rings(&model, &mut errors);
-        let log_forwards = logs::forwards(&model, &mut opener, &mut errors);
-        let peers = peers::sections(&model, replaces, &mut opener, &mut errors);
+        let mut handles = OsHandles::default();
+        let proxies = proxies::all(&mut model, (&mut opener, &mut handles), &mut errors);
+        let rings = logs::rings(&model, &mut handles, &mut errors);
+        let log_forwards = logs::forwards(&model, (&mut opener, &mut handles), &mut errors);
+        let peers = peers::sections(&model, replaces, (&mut opener, &mut handles), &mut errors);
         let (runtime, console) =
             console::open(&model, (options, said), known, &mut opener, &mut errors);
         let limit = model.global.tune.memory_limit;
@@ -174,6 +177,7 @@ impl Prepared {
                 runtime,
                 console,
                 opener,
+                handles,
             });
         }
         opener.give_up();
@@ -236,12 +240,12 @@ impl Prepared {
             }
         }
         let (rings, log_forwards, peers) = (self.rings, self.log_forwards, self.peers);
-        let namespaces = self.opener.namespaces();
+        let mut handles = self.handles;
+        handles.namespaces = self.opener.namespaces();
         let settings = process(model, options, self.maxconn);
         let (memory, buffer_limit) = (self.memory, buffers(&settings, self.memory));
-        let settings =
-            Process { rings, log_forwards, peers, namespaces, memory, buffer_limit, ..settings };
-        let shared = proxy::build(settings, self.proxies, sys::clock::monotonic());
+        let settings = Process { rings, log_forwards, peers, memory, buffer_limit, ..settings };
+        let shared = proxy::build(settings, self.proxies, handles, sys::clock::monotonic());
         shared.records.store(model.global.tune.why.unwrap_or(true), Ordering::Relaxed);
         for text in shared.restored.get().into_iter().flatten().filter(|_| !shared.settings.quiet) {
             complain(&format!("[WARNING]  ({}) : config : {text}\n", shared.settings.pid));
@@ -318,7 +322,6 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
             .map(|seat| (seat.group, seat.rank + 1))
             .collect(),
         maxconn,
-        namespaces: Vec::new(),
         max_tls: global.process.maxsslconn,
         max_handshakes: global.process.max_handshakes,
         max_rates: settings::Rates {

@@ -20,7 +20,7 @@ fn settings(name: &str) -> CacheSettings {
 fn bench() -> Bench {
     let mut process = testing::process();
     process.caches = ["c", "d"].map(settings).to_vec();
-    let shared = proxy::build(process, testing::proxies(), 0);
+    let shared = proxy::build(process, testing::proxies(), Default::default(), 0);
     let worker = testing::worker(&shared);
     Bench { worker, settings: testing::settings(), shared, listener: Cell::new(-1) }
 }

@@ -15,7 +15,7 @@ fn with_table() -> Bench {
     settings.add(DataType::Gpc0, 1, 0);
     settings.add(DataType::HttpReqRate, 1, 10_000);
     let process = settings::Process { tables: vec![settings], ..testing::process() };
-    bench(proxy::build(process, testing::proxies(), 0))
+    bench(proxy::build(process, testing::proxies(), Default::default(), 0))
 }
 
 fn bench(shared: Arc<Shared>) -> Bench {
@@ -75,7 +75,7 @@ fn keys_of_integers_have_no_sign() {
 fn keys_are_of_the_table_s_family() {
     let settings = ::table::Settings::new("six", KeyKind::Ipv6, 10);
     let process = settings::Process { tables: vec![settings], ..testing::process() };
-    let shared = proxy::build(process, testing::proxies(), 0);
+    let shared = proxy::build(process, testing::proxies(), Default::default(), 0);
     let (worker, settings) = (testing::worker(&shared), testing::settings());
     let bench = Bench { worker, settings, shared, listener: Cell::new(-1) };
     assert_eq!(bench.run("set table six key 1.2.3.4"), "Invalid key\n\n");

@@ -5,7 +5,7 @@
 //! messages are written.
 
 use super::{Ring, Store};
-use settings::Backing;
+use crate::state::os_handles::Backing;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const PIECE: u64 = 65_536;
 
 /// Starts the thread of a ring that has a file.
 pub fn start(ring: &Arc<Ring>) {
-    let Some(backing) = ring.settings.backing.clone() else { return };
+    let Some(backing) = ring.file.clone() else { return };
     let own = ring.clone();
     let thread = std::thread::Builder::new().name("ring-file".into());
     // Without a thread there is no copy: the ring itself works.
@@ -55,7 +55,7 @@ impl Store {
 impl Ring {
     /// Waits until the ring's file, if it has one, has all messages, for `span` at most.
     pub fn settle(&self, span: Duration) {
-        if self.settings.backing.is_some() {
+        if self.file.is_some() {
             let behind = |store: &mut Store| store.mirrored < store.tail;
             drop(self.grown.wait_timeout_while(self.lock(), span, behind));
         }

@@ -4,6 +4,7 @@
 //! The sockets stay, so that they can listen again without the privileges that binding them took;
 //! meanwhile another process can listen at their ports. Clients of unix sockets wait.
 
+use engine::state::os_handles::ListenSockets;
 use engine::state::runtime::{Front, Proxy};
 use engine::state::worker::Worker;
 use observability::logging::log;
@@ -34,7 +35,7 @@ pub fn pause(worker: &Worker, proxy: &Proxy) -> Switched {
         return Switched::Already;
     }
     // The flag is set first: a thread that finds its socket not listening then knows the reason.
-    settings.binds.iter().for_each(|bind| suspend(worker, bind));
+    lines(front, settings).for_each(|line| suspend(worker, line));
     tell(worker, proxy, &format!("Paused {} {}.", word(proxy), proxy.name()));
     Switched::Done
 }
@@ -47,9 +48,9 @@ pub fn resume(worker: &Worker, proxy: &Proxy) -> Switched {
     if !front.disabled.load(Relaxed) {
         return Switched::Already;
     }
-    let busy = |bind: &Bind| listen(worker, bind).err().and(inet(bind));
-    if let Some(address) = settings.binds.iter().find_map(busy) {
-        settings.binds.iter().for_each(|bind| suspend(worker, bind));
+    let busy = |line: Line<'_>| listen(worker, line).err().and(inet(line.0));
+    if let Some(address) = lines(front, settings).find_map(busy) {
+        lines(front, settings).for_each(|line| suspend(worker, line));
         let (port, word, name) = (address.port(), word(proxy), proxy.name());
         tell(worker, proxy, &format!("Port {port} busy while trying to enable {word} {name}."));
         return Switched::Busy(address);
@@ -104,21 +105,30 @@ fn inet(bind: &Bind) -> Option<SocketAddr> {
     }
 }
 
+/// A bind line and its sockets.
+type Line<'a> = (&'a Bind, &'a ListenSockets);
+
+/// The bind lines of a frontend.
+fn lines<'a>(front: &'a Front, settings: &'a settings::Front) -> impl Iterator<Item = Line<'a>> {
+    let lines = settings.binds.iter().zip(&front.listeners);
+    lines.filter_map(|(bind, listener)| Some((bind, listener.sockets.as_ref()?)))
+}
+
 /// The sockets of a bind line that can stop listening for a while.
-fn sockets(bind: &Bind) -> impl Iterator<Item = Handle> {
-    let all = std::iter::once(bind.handle).chain(bind.shards.iter().map(|(handle, _)| *handle));
-    all.filter(|_| inet(bind).is_some())
+fn sockets((bind, sockets): Line<'_>) -> impl Iterator<Item = Handle> {
+    sockets.all().filter(|_| inet(bind).is_some())
 }
 
-fn suspend(worker: &Worker, bind: &Bind) {
+fn suspend(worker: &Worker, line: Line<'_>) {
     // Suspending a socket that does not listen fails, and changes nothing.
-    sockets(bind).for_each(|handle| drop(worker.thread.kernel().suspend(handle)));
+    sockets(line).for_each(|handle| drop(worker.thread.kernel().suspend(handle)));
 }
 
-fn listen(worker: &Worker, bind: &Bind) -> io::Result<()> {
+fn listen(worker: &Worker, line: Line<'_>) -> io::Result<()> {
     let kernel = worker.thread.kernel();
+    let bind = line.0;
     let Some(at) = inet(bind) else { return Ok(()) };
-    sockets(bind).try_for_each(|handle| kernel.resume_listening(handle, at, bind.backlog))
+    sockets(line).try_for_each(|handle| kernel.resume_listening(handle, at, bind.backlog))
 }
 
 /// HAProxy's word for the section: one with both sides is a proxy.
