@@ -29,33 +29,35 @@ mod tls;
 pub use self::tls::{ServerName, TlsBind, TlsPresets, TlsProcess, TlsServer};
 pub use ::rules::{Rules, Switching};
 pub use address::{Address, BindAddress, ServerAddress, ServerPort};
-pub use balance::{Balance, HashFunction, HashMethod, HashType, UriKey};
+pub use balance::{Balance, HashFunction, HashMethod, HashType};
 pub use check::{AgentCheck, Check, HealthCheck};
-pub use filters::{Compression, CompressionLimits, Filter, TraceFilter};
+pub use filters::{Compression, CompressionLimits, Filter};
 pub use global::{
-    CloseSpread, CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune,
-    TuneH2,
+    CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune, TuneH2,
 };
-pub use http::{
-    ConnectionMode, Cookie, CookieMode, ErrorReply, ForwardFor, HeaderNames, HttpErrors, HttpReuse,
-    Network, Redispatch, RetryOn, StatsPage,
-};
-pub use link::{Announce, ConnectSource, Disguise, KeepAlive, Link};
+pub use http::{HttpErrors, Network};
+pub use link::{Announce, ConnectSource, KeepAlive, Link};
 pub use listener::{Bind, BindOptions, Level, Protocol, SeverityOutput, UnixAccess};
 pub(crate) use log::{FACILITIES, LEVELS};
-pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};
+pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget};
 pub use mail::{EmailAlert, Mailer, Mailers};
 pub use peers::{Peer, Peers};
 pub use program::Program;
 pub use proxy::{
-    Back, BackTimeouts, Common, Direct, Front, FrontOptions, FrontTimeouts, LoadState, Mode, Proxy,
-    ProxyKind, Splice,
+    Back, BackTimeouts, Common, Direct, Front, FrontOptions, FrontTimeouts, LoadState, Proxy,
+    ProxyKind,
 };
 pub use resolvers::{InitAddr, NameServer, ResolveOptions, Resolvers};
 pub use ring::{LogForward, Ring, RingServer};
 pub use rules::{Captured, Formats};
 pub(crate) use server::constant;
 pub use server::{Observe, OnError, Server, ServerOptions, Websocket};
+pub use settings::soft_stop::CloseSpread;
+pub use settings::splice::SpliceOptions;
+pub use settings::{
+    ConnectionMode, Cookie, CookieMode, Disguise, ErrorReply, ForwardFor, HeaderNames,
+    LogTransport, Mode, RetryOn, Reuse, StatsPage, TraceFilter, UriKey,
+};
 pub use threads::{MAX_GROUPS, MAX_THREADS, PER_GROUP, Seat, ThreadSet, Threads};
 
 /// A whole configuration.

@@ -131,6 +131,15 @@ fn messages(text: &str, severity: Severity) -> Vec<String> {
     loaded(text).diagnostics.of(severity).map(|d| d.message.clone()).collect()
 }
 
+/// The status, the reason and the location of a redirect that replaces an error reply.
+fn location(reply: &crate::model::ErrorReply) -> Option<String> {
+    let crate::model::ErrorReply::File { raw, .. } = reply else { return None };
+    let text = std::str::from_utf8(raw).ok()?;
+    let status = text.lines().next()?.strip_prefix("HTTP/1.1 ")?;
+    let to = text.lines().find_map(|line| line.strip_prefix("location: "))?;
+    Some(format!("{status} {to}"))
+}
+
 /// Of the first proxy.
 fn front(model: &Model) -> &crate::model::Front {
     model.proxies[0].front.as_ref().unwrap()

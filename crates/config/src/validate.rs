@@ -460,9 +460,9 @@ fn error_files(
         cx.about(Severity::Alert, &line.place, message);
         return;
     };
-    for (status, bytes) in &section.files {
+    for (status, reply) in &section.files {
         if line.statuses.is_empty() || line.statuses.contains(status) {
-            replies.entry(*status).or_insert_with(|| ErrorReply::File(bytes.clone()));
+            replies.entry(*status).or_insert_with(|| reply.clone());
         }
     }
 }
@@ -555,6 +555,17 @@ fn unheard_cookies(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
+/// A `cookie` line, which only HTTP carries.
+fn ignored_cookie(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+    let Some(place) = draft.settings.options.cookie_place.take() else { return };
+    draft.settings.back.dynamic_cookie = false;
+    if draft.settings.back.cookie.take().is_some() && draft.has_backend() {
+        let (word, name) = (draft.word(), &draft.name);
+        let message = format!("cookie will be ignored for {word} '{name}' (needs 'mode http').");
+        cx.about(Severity::Warning, &place, message);
+    }
+}
+
 /// Warns of settings that need HTTP mode in a proxy without it.
 fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
     check_protocols(draft, cx);
@@ -563,13 +574,7 @@ fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
     }
     let (name, place) = (draft.name.clone(), draft.place.clone());
     let word = draft.word();
-    if let Some(place) = draft.settings.options.cookie_place.take()
-        && draft.settings.back.cookie.take().is_some()
-        && draft.has_backend()
-    {
-        let message = format!("cookie will be ignored for {word} '{name}' (needs 'mode http').");
-        cx.about(Severity::Warning, &place, message);
-    }
+    ignored_cookie(draft, cx);
     unheard_cookies(draft, cx);
     if draft.has_backend() && draft.settings.back.balance.needs_http() {
         let message = format!(

@@ -44,7 +44,7 @@ pub enum HashKey {
 }
 
 /// The hashed part of a URI.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UriKey {
     /// The most bytes hashed.
     pub len: Option<u32>,

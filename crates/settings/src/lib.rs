@@ -98,6 +98,8 @@ impl RetryOn {
     pub const TIMEOUT: Self = Self(1 << 3);
     /// Requests sent as early data that the server rejected.
     pub const EARLY: Self = Self(1 << 14);
+    /// All of these, and those answered with 500, 502, 503 or 504 (`all-retryable-errors`).
+    pub const ALL: Self = Self(0b1111 | 1 << 14 | 0b11_1010_0000 << 4);
 
     /// The statuses that `retry-on` can name.
     const STATUSES: [u16; 10] = [401, 403, 404, 408, 425, 500, 501, 502, 503, 504];
@@ -261,7 +263,7 @@ impl ErrorReply {
 }
 
 /// The statistics page of a proxy.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct StatsPage {
     /// Prefix of the URIs that the page answers.
     pub uri: String,
@@ -283,6 +285,23 @@ pub struct StatsPage {
     pub description: Option<String>,
     /// Names of the proxies on the page; empty for all.
     pub scope: Vec<String>,
+}
+
+impl Default for StatsPage {
+    fn default() -> Self {
+        Self {
+            uri: "/haproxy?stats".to_owned(),
+            refresh: 0,
+            realm: None,
+            users: Vec::new(),
+            hide_version: false,
+            show_legends: false,
+            show_modules: false,
+            node: None,
+            description: None,
+            scope: Vec::new(),
+        }
+    }
 }
 
 /// Mails about servers (`email-alert`).

@@ -1,4 +1,5 @@
 //! How a backend chooses servers (section 4.2 `balance`, `hash-type`).
+use super::UriKey;
 use sample::Expr;
 use std::sync::Arc;
 
@@ -43,19 +44,6 @@ pub enum Balance {
     Hash(Arc<Expr>),
     /// By the cookie of an RDP connection request.
     RdpCookie(Arc<Expr>),
-}
-
-/// Which part of a URI counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UriKey {
-    /// `len`: the most bytes.
-    pub len: Option<u32>,
-    /// `depth`: the most slashes.
-    pub depth: Option<u32>,
-    /// `whole`: with the query.
-    pub whole: bool,
-    /// `path-only`: without scheme and authority.
-    pub path_only: bool,
 }
 
 impl Balance {

@@ -1,4 +1,5 @@
 //! Filters of payload (sections 4.2 `compression` and `filter`, and 9).
+use super::TraceFilter;
 use ::rules::BandwidthLimit;
 use compression::Algorithm;
 use std::sync::Arc;
@@ -14,19 +15,6 @@ pub enum Filter {
     Cache(String),
     /// `filter bwlim-in`, `filter bwlim-out`.
     BandwidthLimit(Arc<BandwidthLimit>),
-}
-
-/// The words of a `filter trace` line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TraceFilter {
-    /// `name`; `TRACE` by default.
-    pub name: String,
-    /// `random-forwarding`.
-    pub random_forwarding: bool,
-    /// `hexdump`.
-    pub hexdump: bool,
-    /// `quiet`.
-    pub quiet: bool,
 }
 
 /// All `compression` lines of a section, those of its `defaults` first.

@@ -1,5 +1,7 @@
 //! Process-wide settings (section 3); `None` means "not set".
-use super::{At, Bind, CompressionLimits, LogTarget, Ring, ThreadSet, Threads, TlsProcess};
+use super::{
+    At, Bind, CloseSpread, CompressionLimits, LogTarget, Ring, ThreadSet, Threads, TlsProcess,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
@@ -59,18 +61,6 @@ pub struct HeaderCase {
     pub names: HashMap<Vec<u8>, Vec<u8>>,
     /// A file with more of them; what it says has been added.
     pub file: Option<At<String>>,
-}
-
-/// When client connections end in a soft stop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CloseSpread {
-    /// As soon as they are between two requests.
-    #[default]
-    AtOnce,
-    /// Some time within so many ms.
-    Over(u64),
-    /// `infinite`: not before their own timeouts.
-    Never,
 }
 
 /// Identity and limits of the process.

@@ -1,5 +1,6 @@
 //! How connections to a server are made, and what they begin with (section 5.2).
 
+use super::Disguise;
 use std::net::{IpAddr, SocketAddr};
 
 /// Everything about connections to a server beyond its address.
@@ -70,22 +71,6 @@ pub struct ConnectSource {
     pub interface: Option<String>,
     /// `usesrc`
     pub disguise: Disguise,
-}
-
-/// The foreign address that connections come from (`usesrc`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Disguise {
-    /// None.
-    #[default]
-    None,
-    /// This one's.
-    Address(SocketAddr),
-    /// The client's address and port.
-    Client,
-    /// The client's address.
-    ClientIp,
-    /// The address in a header of this name; its occurrence counts from 1, or from the end below 0.
-    Header(String, i32),
 }
 
 /// TCP keep-alive probes of one side; what is absent is left to the system.

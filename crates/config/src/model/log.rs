@@ -1,4 +1,5 @@
 //! Where logs go and in which envelope (section 4.2 `log`).
+use super::LogTransport;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,27 +36,6 @@ pub enum LogAddress {
     Fd(i32),
     /// `ring@`: a ring, by its name.
     Ring(Arc<str>),
-}
-
-/// `format` of a log target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogTransport {
-    /// `local`: as rfc3164 without host name; the default without `log-send-hostname`.
-    Local,
-    /// `rfc3164`; the default with `log-send-hostname`.
-    Rfc3164,
-    /// `rfc5424`.
-    Rfc5424,
-    /// `priority`: `<PRI>` then the text.
-    Priority,
-    /// `short`: `<PRI>` is the level only; for systemd.
-    Short,
-    /// `timed`: as short, with a time stamp.
-    Timed,
-    /// `iso`: ISO date, tag, text.
-    Iso,
-    /// `raw`: the text.
-    Raw,
 }
 
 /// `sample <ranges>:<size>`: of each `size` messages, those whose number is in `ranges`.

@@ -2,8 +2,8 @@
 use super::{
     Address, Balance, Bind, BindAddress, Captured, Compression, ConnectSource, ConnectionMode,
     Cookie, EmailAlert, ErrorReply, Filter, Formats, ForwardFor, HashType, HeaderNames,
-    HealthCheck, HttpReuse, KeepAlive, LogStyle, LogTarget, Redispatch, RetryOn, Rules, Server,
-    StatsPage,
+    HealthCheck, KeepAlive, LogStyle, LogTarget, Mode, RetryOn, Reuse, Rules, Server,
+    SpliceOptions, StatsPage,
 };
 use crate::diag::Place;
 use sample::Expr;
@@ -87,16 +87,6 @@ impl ProxyKind {
     }
 }
 
-/// `mode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Layer 4.
-    #[default]
-    Tcp,
-    /// Layer 7.
-    Http,
-}
-
 /// Settings that both sides have. Times are milliseconds; `None` is "not set".
 #[derive(Clone, Debug, Default)]
 pub struct Common {
@@ -115,7 +105,7 @@ pub struct Common {
     /// `option http-buffer-request`.
     pub buffer_request: bool,
     /// `option splice-auto`, `splice-request`, `splice-response`.
-    pub splice: Splice,
+    pub splice: SpliceOptions,
     /// `errorfile` and `errorloc*`, by status.
     pub error_replies: BTreeMap<u16, ErrorReply>,
     /// Filters in order of declaration; the one of `compression` is among them even without a line
@@ -135,17 +125,6 @@ pub struct Common {
     pub timeout_tarpit: Option<u64>,
     /// `tcp-request inspect-delay`.
     pub tcp_request_inspect_delay: Option<u64>,
-}
-
-/// Which payload goes through pipes of the system.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Splice {
-    /// `option splice-auto`.
-    pub auto: bool,
-    /// `option splice-request`.
-    pub request: bool,
-    /// `option splice-response`.
-    pub response: bool,
 }
 
 /// The client side.
@@ -240,6 +219,8 @@ pub struct Back {
     pub hash_balance_factor: u32,
     /// `cookie`.
     pub cookie: Option<Cookie>,
+    /// `cookie ... dynamic`: servers without a value get one computed from their address.
+    pub dynamic_cookie: bool,
     /// `dynamic-cookie-key`.
     pub dynamic_cookie_key: Option<String>,
     /// `option httpchk` and `http-check`.
@@ -253,14 +234,16 @@ pub struct Back {
     /// `retry-on`.
     pub retry_on: RetryOn,
     /// `option redispatch`.
-    pub redispatch: Redispatch,
+    /// 0: off. N > 0: every Nth retry. N < 0: on the Nth retry before the last one (-1 is the
+    /// last).
+    pub redispatch: i32,
     /// `http-send-name-header`: the field that tells a server its name, in lower case.
     pub name_header: Option<String>,
     /// `fullconn`: connections at which dynamic limits reach `maxconn`; `None` is 10 % of the
     /// frontends' limits.
     pub fullconn: Option<u32>,
     /// `http-reuse`.
-    pub http_reuse: HttpReuse,
+    pub http_reuse: Reuse,
     /// Timeouts.
     pub timeouts: BackTimeouts,
     /// `tcp-response inspect-delay`, ms.

@@ -16,9 +16,9 @@ const STATUSES: [u16; 19] =
 
 pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let name = args.need(1, "'cookie' expects <cookie_name> as argument.")?;
-    let mut cookie = Cookie { name: name.to_owned(), ..Cookie::default() };
+    let mut cookie = Cookie { name: bytes(name), ..Cookie::default() };
     let (mut domains, mut attributes) = (Vec::new(), Vec::new());
-    let (mut http_only, mut secure) = (false, false);
+    let (mut dynamic, mut http_only, mut secure) = (false, false, false);
     let mut n = 2;
     while let Some(word) = args.get(n) {
         match word {
@@ -36,7 +36,7 @@ pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> 
             "nocache" => cookie.nocache = true,
             "postonly" => cookie.post_only = true,
             "preserve" => cookie.preserve = true,
-            "dynamic" => cookie.dynamic = true,
+            "dynamic" => dynamic = true,
             "httponly" => http_only = true,
             "secure" => secure = true,
             "maxidle" => cookie.max_idle = cookie_age(args, n, "<idletime>")?,
@@ -78,10 +78,16 @@ pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> 
     }
     let flags = [(http_only, "HttpOnly"), (secure, "Secure")];
     let flags = flags.iter().filter(|(set, _)| *set).map(|(_, flag)| (*flag).to_owned());
-    cookie.attributes = domains.into_iter().chain(flags).chain(attributes).collect();
+    let attributes = domains.into_iter().chain(flags).chain(attributes);
+    cookie.attributes = attributes.map(|attribute| bytes(&attribute)).collect();
     proxy.settings.options.cookie_place = Some(args.place().clone());
-    proxy.settings.back.cookie = Some(cookie);
+    (proxy.settings.back.cookie, proxy.settings.back.dynamic_cookie) = (Some(cookie), dynamic);
     Ok(())
+}
+
+/// Bytes on the wire of a word.
+fn bytes(word: &str) -> Vec<u8> {
+    sample::word::to_bytes(word).into_owned()
 }
 
 const MODES: &str = "cookie 'rewrite', 'insert' and 'prefix' modes are incompatible.";
@@ -97,55 +103,42 @@ fn cookie_age(args: Args<'_>, n: usize, what: &str) -> Parsed<u32> {
 /// `retry-on <keyword> ...`
 pub(super) fn retry_on(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     args.need(1, "'retry-on' needs at least one keyword to specify when to retry")?;
-    let mut on = RetryOn::never();
+    let mut on = RetryOn::NEVER;
     for n in 1..args.len() {
         match args.text(n) {
             "none" if args.len() > 2 => {
                 return Err(args.fault(n, "'retry-on' 'none' keyworld only usable alone"));
             }
             "none" => {}
-            "conn-failure" => on.conn_failure = true,
-            "empty-response" => on.empty_response = true,
-            "junk-response" => on.junk_response = true,
-            "response-timeout" => on.response_timeout = true,
-            "0rtt-rejected" => on.early_rejected = true,
-            "all-retryable-errors" => {
-                on = RetryOn {
-                    conn_failure: true,
-                    empty_response: true,
-                    junk_response: true,
-                    response_timeout: true,
-                    early_rejected: true,
-                    statuses: on.statuses,
-                };
-                on.statuses.extend([500, 502, 503, 504]);
-            }
-            word => on.statuses.push(retryable_status(args, n, word)?),
+            "conn-failure" => on = on.and(RetryOn::CONNECTION),
+            "empty-response" => on = on.and(RetryOn::EMPTY),
+            "junk-response" => on = on.and(RetryOn::JUNK),
+            "response-timeout" => on = on.and(RetryOn::TIMEOUT),
+            "0rtt-rejected" => on = on.and(RetryOn::EARLY),
+            "all-retryable-errors" => on = on.and(RetryOn::ALL),
+            word => on = on.and(retryable_status(args, n, word)?),
         }
     }
     proxy.settings.back.retry_on = on;
     Ok(())
 }
 
-fn retryable_status(args: Args<'_>, n: usize, word: &str) -> Parsed<u16> {
-    let status = word.parse().ok().filter(|status| RETRYABLE.contains(status));
+fn retryable_status(args: Args<'_>, n: usize, word: &str) -> Parsed<RetryOn> {
+    let status = word.parse().ok().and_then(RetryOn::status);
     status.ok_or_else(|| {
         let unknown = format!("'retry-on': unknown keyword '{word}'");
         known::fault(args, n, "retry-on", word, unknown)
     })
 }
 
-/// Statuses that `retry-on` takes.
-const RETRYABLE: [u16; 10] = [401, 403, 404, 408, 425, 500, 501, 502, 503, 504];
-
 pub(super) fn errorfile(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let (status, bytes) = error_file(cx, args)?;
-    proxy.settings.errors.lines.push(DraftError::Reply(status, ErrorReply::File(bytes)));
+    let (status, reply) = error_file(cx, args)?;
+    proxy.settings.errors.lines.push(DraftError::Reply(status, reply));
     Ok(())
 }
 
-/// The status and the content of an `errorfile` line.
-pub(crate) fn error_file(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<(u16, Arc<[u8]>)> {
+/// The status and the reply of an `errorfile` line.
+pub(crate) fn error_file(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<(u16, ErrorReply)> {
     let status = error_status(args, "<file>")?;
     let name = args.text(2);
     let bytes = cx
@@ -154,9 +147,9 @@ pub(crate) fn error_file(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<(u16, Arc<[u
     // The longest file allowed is known when all of `global` has been read.
     let message = format!("errorfile : custom message file '{name}' too long.");
     cx.error_files.push((bytes.len(), args.diagnostic(Severity::Alert, args.fault(2, message))));
-    rules::ErrorFile::parse(&bytes)
+    let parsed = rules::ErrorFile::parse(&bytes)
         .map_err(|e| args.fault(2, format!("errorfile : unable to parse file '{name}' : {e}.")))?;
-    Ok((status, bytes.into()))
+    Ok((status, ErrorReply::File { raw: bytes.into(), parsed: Arc::new(parsed) }))
 }
 
 /// `errorfiles <name> [<code> ...]`
@@ -197,7 +190,8 @@ pub(super) fn errorloc(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -
         return Err(args.fault(2, "a location cannot contain control characters."));
     }
     let status = if args.text(0) == "errorloc303" { 303 } else { 302 };
-    let reply = ErrorReply::Location { status, url: args.text(2).into() };
+    let reply = ErrorReply::location(status, &bytes(args.text(2)));
+    let reply = reply.ok_or_else(|| args.fault(2, "the location does not fit into a header."))?;
     proxy.settings.errors.lines.push(DraftError::Reply(code, reply));
     Ok(())
 }
@@ -256,7 +250,8 @@ fn forward(args: Args<'_>, header: &str, knows_if_none: bool) -> Parsed<ForwardF
                 let expected =
                     format!("'option {name} except' expects <address>[/mask] as argument.");
                 let network = network(args.text(n));
-                forward.except = Some(network.ok_or_else(|| args.fault(n, expected))?);
+                let network = network.ok_or_else(|| args.fault(n, expected))?;
+                forward.except = Some((network.address, network.bits));
             }
             "header" => {
                 n += 1;

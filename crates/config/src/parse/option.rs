@@ -6,7 +6,7 @@ use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{ConnectionMode, LogStyle, Redispatch};
+use crate::model::{ConnectionMode, LogStyle};
 
 /// One option, and whether `no` and `default` may stand before it.
 pub(crate) struct Choice {
@@ -466,7 +466,7 @@ fn redispatch(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed
             None => return Err(args.fault(1, "'option redispatch' expects a non-zero integer.")),
         },
     };
-    proxy.settings.back.redispatch = Redispatch { interval };
+    proxy.settings.back.redispatch = interval;
     args.ignores_behind(1);
     Ok(())
 }

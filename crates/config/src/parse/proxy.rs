@@ -9,7 +9,7 @@ use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places, entry};
 use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{At, HttpReuse, LoadState, Mode};
+use crate::model::{At, LoadState, Mode, Reuse};
 
 type ProxyKeyword = Keyword<Fill<DraftProxy>>;
 
@@ -686,12 +686,12 @@ fn mode(args: Args<'_>) -> Parsed<Mode> {
     args.no_more_than(1).map(|()| mode)
 }
 
-fn http_reuse(args: Args<'_>) -> Parsed<HttpReuse> {
+fn http_reuse(args: Args<'_>) -> Parsed<Reuse> {
     let reuse = match args.text(1) {
-        "never" => HttpReuse::Never,
-        "safe" => HttpReuse::Safe,
-        "aggressive" => HttpReuse::Aggressive,
-        "always" => HttpReuse::Always,
+        "never" => Reuse::Never,
+        "safe" => Reuse::Safe,
+        "aggressive" => Reuse::Aggressive,
+        "always" => Reuse::Always,
         _ => {
             let message = "'http-reuse' only supports 'never', 'safe', 'aggressive', 'always'.";
             return Err(args.fault(1, message));

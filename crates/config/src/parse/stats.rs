@@ -81,7 +81,7 @@ pub(crate) const VERBS: &[StatsVerb] = &[
                 "'show-desc' requires a parameter or 'desc' to be set in the global section.";
             a.note(1, message.to_owned());
         }
-        page(p).show_desc = Some(a.texts(2).join(" "));
+        page(p).description = Some(a.texts(2).join(" "));
         Ok(())
     }),
     entry("show-legends", "", "Shows more details.", |p, _, a| {
@@ -100,14 +100,14 @@ pub(crate) const VERBS: &[StatsVerb] = &[
             let message = "'stats show-node' invalid node name - should be a string with digits(0-9), letters(A-Z, a-z), hyphen(-) or underscore(_).";
             return Err(a.fault_at(2, at, message));
         }
-        page(p).show_node = Some(name.to_owned());
+        page(p).node = Some(name.to_owned());
         a.from(1).ignores_behind(1);
         Ok(())
     }),
     entry("uri", "<prefix>", "Where the page is.", |p, _, a| {
         let prefix = a.need(2, "'uri' needs an URI prefix.")?;
         a.from(1).ignores_behind(1);
-        page(p).uri = Some(prefix.to_owned());
+        page(p).uri = prefix.to_owned();
         Ok(())
     }),
 ];

@@ -22,8 +22,8 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[own(
     "<code> <file>",
     "The file that is sent for a status.",
     |draft, index, cx, args| {
-        let (status, bytes) = error_file(cx, args)?;
-        draft.http_errors[index].files.insert(status, bytes);
+        let (status, reply) = error_file(cx, args)?;
+        draft.http_errors[index].files.insert(status, reply);
         Ok(())
     },
 )];

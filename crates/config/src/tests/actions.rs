@@ -10,7 +10,7 @@ fn options_of_requests() {
         "option originalto except 10.0.0.0/8 header X-O\noption http-buffer-request\noption http-restrict-req-hdr-names delete",
     ));
     let original = proxy.common.original_to.as_ref().unwrap();
-    assert_eq!((original.header.as_str(), original.except.unwrap().bits), ("x-o", 8));
+    assert_eq!((original.header.as_str(), original.except.unwrap().1), ("x-o", 8));
     assert!(proxy.common.buffer_request);
     assert_eq!(proxy.common.header_names, HeaderNames::Delete);
     let proxy = only(&listen("option http-buffer-request\nno option http-buffer-request"));

@@ -277,13 +277,14 @@ fn proxy_keywords() {
             cookie.mode == CookieMode::Insert
                 && cookie.indirect
                 && cookie.nocache
-                && cookie.attributes == ["domain=.x.y", "HttpOnly", "Secure", "SameSite=Lax"]
+                && cookie.attributes
+                    == [&b"domain=.x.y"[..], b"HttpOnly", b"Secure", b"SameSite=Lax"]
         }),
         ("cookie S prefix postonly maxidle 30 maxlife 1h dynamic\n dynamic-cookie-key k", |p| {
             let cookie = back(p).cookie.as_ref().unwrap();
             cookie.mode == CookieMode::Prefix
                 && cookie.post_only
-                && cookie.dynamic
+                && back(p).dynamic_cookie
                 && (cookie.max_idle, cookie.max_life) == (30, 3600)
                 && back(p).dynamic_cookie_key.as_deref() == Some("k")
         }),
@@ -291,15 +292,15 @@ fn proxy_keywords() {
         ("disabled", |p| p.disabled),
         (
             "errorfile 503 /503.http",
-            |p| matches!(&p.common.error_replies[&503], ErrorReply::File(f) if f.len() == 25),
+            |p| matches!(&p.common.error_replies[&503], ErrorReply::File { raw, .. } if raw.len() == 25),
         ),
         (
             "errorfile 503 /empty",
-            |p| matches!(&p.common.error_replies[&503], ErrorReply::File(f) if f.is_empty()),
+            |p| matches!(&p.common.error_replies[&503], ErrorReply::File { raw, .. } if raw.is_empty()),
         ),
         ("errorloc303 400 /x", |p| {
             let reply = &p.common.error_replies[&400];
-            matches!(reply, ErrorReply::Location { status: 303, url } if **url == *"/x")
+            location(reply).as_deref() == Some("303 See Other /x")
         }),
         ("fullconn 10", |p| back(p).fullconn == Some(10)),
         ("hash-type consistent", |p| back(p).hash_type.avalanche),
@@ -307,7 +308,7 @@ fn proxy_keywords() {
             back(p).hash_type.function == HashFunction::Djb2 && back(p).hash_type.avalanche
         }),
         ("hash-type consistent wt6", |p| back(p).hash_type.function == HashFunction::Wt6),
-        ("http-reuse always", |p| back(p).http_reuse == HttpReuse::Always),
+        ("http-reuse always", |p| back(p).http_reuse == Reuse::Always),
         ("id 77", |p| p.id == 77),
         ("log 127.0.0.1:514 local0 notice", |p| p.common.logs[0].level == LogLevel(5)),
         ("log-tag t", |p| p.common.log_tag.as_deref() == Some("t")),
@@ -317,12 +318,15 @@ fn proxy_keywords() {
         ("mode tcp", |p| p.mode == Mode::Tcp),
         ("monitor-uri /up", |p| front(p).monitor_uri.as_deref() == Some("/up")),
         ("retry-on 503 404 empty-response", |p| {
-            let on = &back(p).retry_on;
-            !on.conn_failure && on.empty_response && on.statuses == [503, 404]
+            let statuses = [503, 404].into_iter().filter_map(RetryOn::status);
+            back(p).retry_on == statuses.fold(RetryOn::EMPTY, RetryOn::and)
         }),
-        ("retry-on none", |p| back(p).retry_on == RetryOn::never()),
+        ("retry-on none", |p| back(p).retry_on == RetryOn::NEVER),
         ("retry-on all-retryable-errors", |p| {
-            back(p).retry_on.junk_response && back(p).retry_on.statuses == [500, 502, 503, 504]
+            let also = [500, 502, 503, 504].into_iter().filter_map(RetryOn::status);
+            let also = also.chain([RetryOn::JUNK, RetryOn::EARLY]);
+            also.fold(back(p).retry_on, RetryOn::and) == back(p).retry_on
+                && !back(p).retry_on.has(RetryOn::status(404).unwrap())
         }),
         ("retries 1", |p| back(p).retries == Some(1)),
         (
@@ -366,13 +370,13 @@ fn proxy_keywords() {
         ("http-send-name-header X-Srv", |p| back(p).name_header.as_deref() == Some("x-srv")),
         ("stats enable\n stats uri /s\n stats refresh 5", |p| {
             let page = p.common.stats.as_ref().unwrap();
-            page.uri.as_deref() == Some("/s") && page.refresh == 5
+            page.uri == "/s" && page.refresh == 5
         }),
         (
             "stats hide-version\n stats show-legends\n stats show-node n\n stats show-desc a b",
             |p| {
                 let page = p.common.stats.as_ref().unwrap();
-                page.hide_version && page.show_legends && page.show_desc.as_deref() == Some("a b")
+                page.hide_version && page.show_legends && page.description.as_deref() == Some("a b")
             },
         ),
         (
@@ -421,7 +425,7 @@ fn options() {
         ("dontlognull", |p| front(p).options.dontlognull),
         ("forwardfor except 10.0.0.0/8 header X-Client if-none", |p| {
             let forward = p.common.forward_for.as_ref().unwrap();
-            forward.if_none && forward.header == "x-client" && forward.except.unwrap().bits == 8
+            forward.if_none && forward.header == "x-client" && forward.except.unwrap().1 == 8
         }),
         ("http-ignore-probes", |p| front(p).options.http_ignore_probes),
         ("http-use-proxy-header", |p| front(p).options.http_use_proxy_header),
@@ -437,15 +441,15 @@ fn options() {
         ("log-health-checks", |p| back(p).log_health_checks),
         ("log-separate-errors", |p| front(p).options.log_separate_errors),
         ("logasap", |p| front(p).options.logasap),
-        ("redispatch", |p| back(p).redispatch.interval == -1),
-        ("redispatch 2", |p| back(p).redispatch.interval == 2),
+        ("redispatch", |p| back(p).redispatch == -1),
+        ("redispatch 2", |p| back(p).redispatch == 2),
         ("httpclose\n no option httpclose", |p| {
             p.common.connection_mode == ConnectionMode::KeepAlive
         }),
         ("httpclose\n no option http-server-close", |p| {
             p.common.connection_mode == ConnectionMode::Close
         }),
-        ("redispatch\n no option redispatch", |p| back(p).redispatch.interval == 0),
+        ("redispatch\n no option redispatch", |p| back(p).redispatch == 0),
         ("dontlognull\n default option dontlognull", |p| !front(p).options.dontlognull),
     ];
     for (line, holds) in cases {

@@ -27,7 +27,7 @@ const PROXY: &[Case] = &[
     (" backlog k", |m| front(m).backlog.is_none(), "'backlog' : 'k' is read as 0: it does not begin with a digit"),
     (" fullconn x", |m| back(m).fullconn.is_none(), "'fullconn' : 'x' is read as 0: it does not begin with a digit"),
     (" retries 3x", |m| back(m).retries == Some(3), "'retries' : '3x' is read as 3: what follows the digits is ignored"),
-    (" option redispatch 3x", |m| back(m).redispatch.interval == 3, "'redispatch' : '3x' is read as 3: what follows the digits is ignored"),
+    (" option redispatch 3x", |m| back(m).redispatch == 3, "'redispatch' : '3x' is read as 3: what follows the digits is ignored"),
     (" id 30x", |m| m.proxies[0].id == 30, "'id' : '30x' is read as 30: what follows the digits is ignored"),
     (" hash-balance-factor 150x", |m| back(m).hash_balance_factor == 150, "'hash-balance-factor' : '150x' is read as 150: what follows the digits is ignored"),
     (" capture request header h len 10x", |m| m.proxies[0].captured.request[0].len == 10, "'len' : '10x' is read as 10: what follows the digits is ignored"),

@@ -136,7 +136,7 @@ const NUMBERS: &[Case] = &[
     ("max-session-srv-conns -1", |m| front(m).session_server_conns == Some(0)),
     ("rate-limit sessions -1", |m| front(m).session_rate == NONE),
     ("retries -1", |m| back(m).retries == Some(0)),
-    ("option redispatch 4294967297", |m| back(m).redispatch.interval == 1),
+    ("option redispatch 4294967297", |m| back(m).redispatch == 1),
     ("max-keep-alive-queue 99999999999", |m| back(m).max_keep_alive_queue == Some(1_215_752_191)),
     ("clitcpka-cnt 0", |m| front(m).keep_alive.count.is_none()),
     ("clitcpka-cnt -1", |m| front(m).keep_alive.count.is_none()),

@@ -111,11 +111,11 @@ fn every_error_reply_can_be_replaced() {
     ] {
         let proxy = lines(&format!(" errorloc {code} /x\n"));
         let reply = &proxy.common.error_replies[&code.parse().unwrap()];
-        assert!(matches!(reply, ErrorReply::Location { status: 302, url } if **url == *"/x"));
+        assert_eq!(location(reply), Some("302 Found /x".to_owned()));
     }
     let proxy = lines(" errorloc302 500 /y\n");
     let reply = &proxy.common.error_replies[&500];
-    assert!(matches!(reply, ErrorReply::Location { status: 302, url } if **url == *"/y"));
+    assert_eq!(location(reply), Some("302 Found /y".to_owned()));
 }
 
 /// Lines, and whether the model holds what the last of their words says.
@@ -124,14 +124,14 @@ const PROXIES: &[Case<Proxy>] = &[
     (" log-format-sd [x@1\\ a=b]", |p| p.formats.structured_data.is_some()),
     (" unique-id-format %ci", |p| p.formats.unique_id.is_some()),
     (" stats show-modules", |p| p.common.stats.as_ref().unwrap().show_modules),
-    (" stats show-node n", |p| p.common.stats.as_ref().unwrap().show_node.as_deref() == Some("n")),
+    (" stats show-node n", |p| p.common.stats.as_ref().unwrap().node.as_deref() == Some("n")),
     (" timeout queue 7s", |p| back(p).timeouts.queue == Some(7000)),
     (" timeout check 7s", |p| back(p).timeouts.check == Some(7000)),
     (" timeout server 7s", |p| back(p).timeouts.server == Some(7000)),
-    (" http-reuse never", |p| back(p).http_reuse == HttpReuse::Never),
-    (" http-reuse never\n http-reuse safe", |p| back(p).http_reuse == HttpReuse::Safe),
-    (" http-reuse aggressive", |p| back(p).http_reuse == HttpReuse::Aggressive),
-    (" http-reuse always", |p| back(p).http_reuse == HttpReuse::Always),
+    (" http-reuse never", |p| back(p).http_reuse == Reuse::Never),
+    (" http-reuse never\n http-reuse safe", |p| back(p).http_reuse == Reuse::Safe),
+    (" http-reuse aggressive", |p| back(p).http_reuse == Reuse::Aggressive),
+    (" http-reuse always", |p| back(p).http_reuse == Reuse::Always),
     (" option httpclose\n option http-keep-alive", |p| {
         p.common.connection_mode == ConnectionMode::KeepAlive
     }),

@@ -3,7 +3,7 @@ use super::Shared;
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
-use crate::model::{Direct, Mode};
+use crate::model::{Direct, Mode, RetryOn};
 use rules::BackendName;
 use std::sync::Arc;
 
@@ -72,9 +72,8 @@ pub(super) fn direct(draft: &DraftProxy, cx: &mut Cx<'_>) -> Option<Direct> {
 /// Data may go to a server with the first packet, and be lost with it (`tfo`).
 pub(super) fn hasty(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let back = &draft.settings.back;
-    let on = &back.retry_on;
     // A lost request ends as one of these events, as measured.
-    if on.empty_response && on.response_timeout {
+    if [RetryOn::EMPTY, RetryOn::TIMEOUT].iter().all(|event| back.retry_on.has(*event)) {
         return;
     }
     for server in back.servers.iter().filter(|server| server.options.link.tfo) {

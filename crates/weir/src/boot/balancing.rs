@@ -1,7 +1,7 @@
 //! Conversion of a backend's algorithm and hash key to settings of the data plane.
 
 use config::model::{Back, Balance, HashFunction, HashMethod};
-use settings::{HashKey, Hashing, UriKey};
+use settings::{HashKey, Hashing};
 
 /// The algorithm.
 pub(super) fn algorithm(from: &Back) -> balance::Algorithm {
@@ -32,12 +32,7 @@ pub(super) fn algorithm(from: &Back) -> balance::Algorithm {
 pub(super) fn hashing(from: &Back) -> Option<Hashing> {
     let key = match &from.balance {
         Balance::Source => HashKey::Source,
-        Balance::Uri(key) => HashKey::Uri(UriKey {
-            len: key.len,
-            depth: key.depth,
-            whole: key.whole,
-            path_only: key.path_only,
-        }),
+        Balance::Uri(key) => HashKey::Uri(*key),
         Balance::UrlParam { name, check_post } => {
             HashKey::UrlParam { name: name.clone().into_bytes(), check_post: *check_post }
         }

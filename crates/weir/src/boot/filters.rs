@@ -7,12 +7,7 @@ use config::model::{self, CompressionLimits};
 /// and it stores the server's response before other filters.
 pub(super) fn filters(from: &[model::Filter]) -> Vec<settings::Filter> {
     let one = |filter: &model::Filter| match filter {
-        model::Filter::Trace(trace) => Some(settings::Filter::Trace(settings::TraceFilter {
-            name: trace.name.clone(),
-            random_forwarding: trace.random_forwarding,
-            hexdump: trace.hexdump,
-            quiet: trace.quiet,
-        })),
+        model::Filter::Trace(trace) => Some(settings::Filter::Trace(trace.clone())),
         model::Filter::Compression => Some(settings::Filter::Compression),
         model::Filter::BandwidthLimit(limit) => {
             Some(settings::Filter::BandwidthLimit(limit.clone()))

@@ -3,7 +3,7 @@
 use crate::cli::Options;
 use crate::complain;
 use config::Model;
-use config::model::{CpuMap, Process, Seat, Splice, Tune};
+use config::model::{CpuMap, Process, Seat, SpliceOptions, Tune};
 use settings::splice::PipeLimits;
 
 /// Descriptors needed besides those of connections: listeners, pollers, logs, files.
@@ -43,7 +43,7 @@ pub(super) fn connections(
 /// Whether any proxy splices payload.
 fn splices(model: &Model, options: &Options) -> bool {
     let off = model.global.process.nosplice || options.no_splice;
-    !off && model.proxies.iter().any(|proxy| proxy.common.splice != Splice::default())
+    !off && model.proxies.iter().any(|proxy| proxy.common.splice != SpliceOptions::default())
 }
 
 /// Bounds on pipes (`maxpipes`, `tune.pipesize`), for so many connections.

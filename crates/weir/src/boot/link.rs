@@ -8,8 +8,8 @@ use config::model::{
 };
 use reactor::{KeepAlive, SystemBuffers};
 use settings::{
-    ConnectOptions, Disguise, Encryption, Follows, Link, Ports, Protocol, ServerName, Speech,
-    Speeches, Switch, Values,
+    ConnectOptions, Encryption, Follows, Link, Ports, Protocol, ServerName, Speech, Speeches,
+    Switch, Values,
 };
 use std::io;
 use std::net::SocketAddr;
@@ -109,19 +109,9 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
 /// The parts of a source address that change with each connection.
 fn from(source: Option<&ConnectSource>) -> Link {
     Link {
-        disguise: source.map(disguise).unwrap_or_default(),
+        disguise: source.map(|source| source.disguise.clone()).unwrap_or_default(),
         ports: source.and_then(|source| source.ports).map(|(low, high)| Ports::new(low, high)),
         ..Link::default()
-    }
-}
-
-fn disguise(source: &ConnectSource) -> Disguise {
-    match &source.disguise {
-        model::Disguise::None => Disguise::None,
-        model::Disguise::Address(address) => Disguise::Address(*address),
-        model::Disguise::Client => Disguise::Client,
-        model::Disguise::ClientIp => Disguise::ClientIp,
-        model::Disguise::Header(name, occurrence) => Disguise::Header(name.clone(), *occurrence),
     }
 }
 

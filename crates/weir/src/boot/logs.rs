@@ -4,9 +4,7 @@ use super::link;
 use super::listeners::{self, Asked, Opener};
 use config::model::{self, SendHostname};
 use engine::state::os_handles::{Backing, LOG_FORWARD, OsHandles, SectionSockets};
-use settings::{
-    LogAddress, LogBind, LogForward, LogSample, LogTarget, LogTransport, Logs, Ring, RingServer,
-};
+use settings::{LogAddress, LogBind, LogForward, LogSample, LogTarget, Logs, Ring, RingServer};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -43,7 +41,7 @@ fn target(from: &model::LogTarget, rings: &[model::Ring]) -> LogTarget {
                 LogAddress::Ring(section.map_or(missing, |index| index + 1))
             }
         },
-        transport: transport(from.transport),
+        transport: from.transport,
         keeps: from.default_transport,
         max_len: from.max_len,
         facility: from.facility.0,
@@ -54,19 +52,6 @@ fn target(from: &model::LogTarget, rings: &[model::Ring]) -> LogTarget {
             size: sample.size,
             seen: Default::default(),
         }),
-    }
-}
-
-fn transport(from: model::LogTransport) -> LogTransport {
-    match from {
-        model::LogTransport::Local => LogTransport::Local,
-        model::LogTransport::Rfc3164 => LogTransport::Rfc3164,
-        model::LogTransport::Rfc5424 => LogTransport::Rfc5424,
-        model::LogTransport::Priority => LogTransport::Priority,
-        model::LogTransport::Short => LogTransport::Short,
-        model::LogTransport::Timed => LogTransport::Timed,
-        model::LogTransport::Iso => LogTransport::Iso,
-        model::LogTransport::Raw => LogTransport::Raw,
     }
 }
 
@@ -113,7 +98,7 @@ fn ring(from: &model::Ring) -> Ring {
     Ring {
         name: from.name.to_string(),
         description: from.description.clone(),
-        transport: transport(from.format),
+        transport: from.format,
         max_len: from.max_len,
         size: from.size,
         servers: from.servers.iter().map(server).collect(),

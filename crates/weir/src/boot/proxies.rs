@@ -8,7 +8,6 @@ use super::logs;
 use config::model::{self, Address, ServerPort};
 use engine::state::os_handles::{ListenSockets, OsHandles};
 use rules::check::{Kind, SimpleHttp, StepPorts};
-use settings::splice::SpliceOptions;
 use settings::{Link, Protocol};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -31,39 +30,20 @@ pub(super) fn proxy(
         name: from.name.clone(),
         id: from.id,
         forced_id: from.forced_id,
-        mode: match from.mode {
-            model::Mode::Tcp => settings::Mode::Tcp,
-            model::Mode::Http => settings::Mode::Http,
-        },
+        mode: from.mode,
         disabled: from.disabled,
         description: from.description.clone(),
         timeouts: timeouts(&from),
-        connection_mode: match common.connection_mode {
-            model::ConnectionMode::KeepAlive => settings::ConnectionMode::KeepAlive,
-            model::ConnectionMode::ServerClose => settings::ConnectionMode::ServerClose,
-            model::ConnectionMode::Close => settings::ConnectionMode::Close,
-        },
-        forward_for: common.forward_for.as_ref().map(forward),
-        original_to: common.original_to.as_ref().map(forward),
-        header_names: match common.header_names {
-            model::HeaderNames::Preserve => settings::HeaderNames::Preserve,
-            model::HeaderNames::Delete => settings::HeaderNames::Delete,
-            model::HeaderNames::Reject => settings::HeaderNames::Reject,
-        },
+        connection_mode: common.connection_mode,
+        forward_for: common.forward_for.clone(),
+        original_to: common.original_to.clone(),
+        header_names: common.header_names,
         buffer_request: common.buffer_request,
-        splice: SpliceOptions {
-            auto: common.splice.auto,
-            request: common.splice.request,
-            response: common.splice.response,
-        },
-        error_replies: common
-            .error_replies
-            .iter()
-            .map(|(s, reply)| (*s, error_reply(reply)))
-            .collect(),
+        splice: common.splice,
+        error_replies: common.error_replies.clone(),
         filters: filters::filters(&common.filters),
         compression: common.compression.as_ref().map(filters::compression),
-        stats: common.stats.as_deref().map(stats),
+        stats: common.stats.as_deref().cloned(),
         mail: common.email_alert.as_ref().map(mail),
         logs: logs::logs(&common.logs, common.log_tag.as_deref(), global),
         unique_id_header: from
@@ -83,14 +63,6 @@ pub(super) fn proxy(
         captured_cookie: from.captured.cookie.map(|(begin, most)| (content(&begin), most)),
         rules: from.rules,
         inherited_rules: from.inherited_rules,
-    }
-}
-
-fn forward(option: &model::ForwardFor) -> settings::ForwardFor {
-    settings::ForwardFor {
-        except: option.except.map(|network| (network.address, network.bits)),
-        header: option.header.to_ascii_lowercase(),
-        if_none: option.if_none,
     }
 }
 
@@ -127,48 +99,12 @@ pub(super) fn content(word: &str) -> Vec<u8> {
     sample::word::to_bytes(word).into_owned()
 }
 
-fn error_reply(from: &model::ErrorReply) -> settings::ErrorReply {
-    match from {
-        model::ErrorReply::File(file) => settings::ErrorReply::File {
-            raw: file.clone(),
-            parsed: Arc::new(
-                rules::ErrorFile::parse(file).expect("the configuration has parsed it already"),
-            ),
-        },
-        model::ErrorReply::Location { status, url } => {
-            settings::ErrorReply::location(*status, &content(url))
-                .expect("the configuration has looked at the location already")
-        }
-        model::ErrorReply::Reply(reply) => settings::ErrorReply::Reply(reply.clone()),
-    }
-}
-
 /// The `http-errors` sections, for the rules that name them.
 pub(super) fn http_errors(
     sections: &[model::HttpErrors],
 ) -> BTreeMap<String, BTreeMap<u16, settings::ErrorReply>> {
-    let reply = |(status, file): (&u16, &Arc<[u8]>)| {
-        (*status, error_reply(&model::ErrorReply::File(file.clone())))
-    };
-    let section = |section: &model::HttpErrors| {
-        (section.name.to_string(), section.files.iter().map(reply).collect())
-    };
+    let section = |section: &model::HttpErrors| (section.name.to_string(), section.files.clone());
     sections.iter().map(section).collect()
-}
-
-fn stats(from: &model::StatsPage) -> settings::StatsPage {
-    settings::StatsPage {
-        uri: from.uri.clone().unwrap_or_else(|| "/haproxy?stats".into()),
-        refresh: from.refresh,
-        realm: from.realm.clone(),
-        users: from.users.clone(),
-        hide_version: from.hide_version,
-        show_legends: from.show_legends,
-        show_modules: from.show_modules,
-        node: from.show_node.clone(),
-        description: from.show_desc.clone(),
-        scope: from.scope.clone(),
-    }
 }
 
 fn mail(from: &model::EmailAlert) -> settings::Mail {
@@ -285,7 +221,7 @@ fn back(
         }
     }
     settings::Back {
-        dynamic_cookie: from.cookie.as_ref().is_some_and(|cookie| cookie.dynamic),
+        dynamic_cookie: from.dynamic_cookie,
         cookie_key: from.dynamic_cookie_key.as_deref().map(Arc::from),
         check: check(&from.check, global),
         check_script: match &from.check {
@@ -300,31 +236,11 @@ fn back(
         algorithm_name: from.balance.name().to_owned(),
         hashing: balancing::hashing(from),
         all_backups: from.allbackups,
-        cookie: from.cookie.as_ref().map(|cookie| settings::Cookie {
-            name: content(&cookie.name),
-            mode: match cookie.mode {
-                model::CookieMode::Server => settings::CookieMode::Server,
-                model::CookieMode::Rewrite => settings::CookieMode::Rewrite,
-                model::CookieMode::Insert => settings::CookieMode::Insert,
-                model::CookieMode::Prefix => settings::CookieMode::Prefix,
-            },
-            indirect: cookie.indirect,
-            nocache: cookie.nocache,
-            post_only: cookie.post_only,
-            preserve: cookie.preserve,
-            max_idle: cookie.max_idle,
-            max_life: cookie.max_life,
-            attributes: cookie.attributes.iter().map(|it| content(it)).collect(),
-        }),
+        cookie: from.cookie.clone(),
         retries: from.retries.unwrap_or(3),
-        retry_on: retry_on(&from.retry_on),
-        redispatch: from.redispatch.interval,
-        reuse: match from.http_reuse {
-            model::HttpReuse::Never => settings::Reuse::Never,
-            model::HttpReuse::Safe => settings::Reuse::Safe,
-            model::HttpReuse::Aggressive => settings::Reuse::Aggressive,
-            model::HttpReuse::Always => settings::Reuse::Always,
-        },
+        retry_on: from.retry_on,
+        redispatch: from.redispatch,
+        reuse: from.http_reuse,
         log_checks: from.log_health_checks,
         check_cache: from.check_cache,
         persists: from.persist,
@@ -347,20 +263,6 @@ fn direct(to: &model::Direct, link: Link) -> settings::Server {
         model::Direct::Destination => None,
     };
     settings::Server::direct(address, link)
-}
-
-fn retry_on(from: &model::RetryOn) -> settings::RetryOn {
-    use settings::RetryOn;
-    let events = [
-        (from.conn_failure, RetryOn::CONNECTION),
-        (from.empty_response, RetryOn::EMPTY),
-        (from.junk_response, RetryOn::JUNK),
-        (from.response_timeout, RetryOn::TIMEOUT),
-        (from.early_rejected, RetryOn::EARLY),
-    ];
-    let events = events.into_iter().filter(|(wanted, _)| *wanted).map(|(_, event)| event);
-    let statuses = from.statuses.iter().filter_map(|status| RetryOn::status(*status));
-    events.chain(statuses).fold(RetryOn::NEVER, RetryOn::and)
 }
 
 fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::Server {

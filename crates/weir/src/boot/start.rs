@@ -9,7 +9,7 @@ use crate::cli::Options;
 use crate::master::watch;
 use crate::{complain, fail, signals};
 use config::Model;
-use config::model::{CloseSpread, Global};
+use config::model::Global;
 use engine::state::os_handles::OsHandles;
 use engine::state::runtime::Shared;
 use reactor::os::Os;
@@ -17,7 +17,6 @@ use reactor::watchdog::Hold;
 use reactor::{ClockCorrection, Handle, Heartbeat, Thread, Threads, Watchdog};
 use settings::memory::Budget;
 use settings::memory::BufferLimit;
-use settings::soft_stop;
 use settings::{Http2, Process};
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -332,11 +331,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         buffer_size: size(global.tune.bufsize, BUFFER_SIZE),
         memory: None,
         buffer_limit: said_buffers(global),
-        close_spread: match global.close_spread {
-            CloseSpread::AtOnce => soft_stop::CloseSpread::AtOnce,
-            CloseSpread::Over(span) => soft_stop::CloseSpread::Over(span),
-            CloseSpread::Never => soft_stop::CloseSpread::Never,
-        },
+        close_spread: global.close_spread,
         log_uri_len: match global.tune.log_uri_len {
             0 => LOG_URI_LEN,
             length => length as usize,

@@ -161,6 +161,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "htx",
             "rules",
             "sample",
+            "settings",
             "stdx",
             "table",
             "tls",
