@@ -6,6 +6,7 @@ mod connection;
 mod control;
 mod counter;
 mod dictionary;
+pub mod edit;
 mod header;
 mod host;
 mod normalize;

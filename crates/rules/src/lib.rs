@@ -24,7 +24,7 @@ mod testing;
 pub mod userlist;
 mod verdict;
 
-pub use action::Action;
+pub use action::{Action, edit};
 pub use bandwidth::{BandwidthLimit, BandwidthScope, BandwidthValues};
 pub use context::{Context, Family, Limit, LogLevel};
 pub use error_file::ErrorFile;

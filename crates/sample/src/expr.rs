@@ -296,6 +296,11 @@ impl Expr {
         Ok(found)
     }
 
+    /// The converters alone, applied to `input`.
+    pub fn apply<'e>(&'e self, input: Value<'e>, facts: &'e dyn Facts) -> Option<Value<'e>> {
+        self.convert(input, facts)
+    }
+
     fn convert<'e>(&'e self, value: Value<'e>, facts: &'e dyn Facts) -> Option<Value<'e>> {
         self.steps.iter().try_fold(value, |value, (converter, args)| {
             (converter.eval)(args, value.cast(converter.from)?, facts)

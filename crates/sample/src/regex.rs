@@ -179,6 +179,13 @@ impl Regex {
         Some(groups)
     }
 
+    /// The spans of the first match and of its groups up to the last one that took part.
+    pub fn spans(&self, subject: &[u8]) -> Option<Vec<Option<(usize, usize)>>> {
+        let groups = self.groups(subject, 0)?;
+        let last = groups.iter().rposition(Option::is_some)?;
+        Some(groups[..=last].to_vec())
+    }
+
     /// Appends to `out` the expansion of `template` for the first match in `subject`: the whole
     /// result is the expansion alone, as `replace-header` and `map_regm` want it. False without a
     /// match.

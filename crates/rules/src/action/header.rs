@@ -101,7 +101,7 @@ pub(super) fn expand(regex: &Regex, subject: &[u8], template: &[u8], out: &mut V
     matches
 }
 
-fn write<'r>(
+pub(super) fn write<'r>(
     side: Side,
     name: &[u8],
     value: &[u8],
@@ -130,7 +130,7 @@ fn write<'r>(
 }
 
 /// Gives every line of that name the value that `change` builds, where it says so.
-fn replace<'r>(
+pub(super) fn replace<'r>(
     side: Side,
     name: &[u8],
     cx: &mut dyn Context,
@@ -168,7 +168,12 @@ fn next_field(head: &Head, name: &[u8], from: usize) -> Option<(usize, Vec<u8>)>
 
 /// Replaces each comma-separated item that matches; false when none does. Blanks around items stay,
 /// as in the manual's example.
-fn replace_items(value: &[u8], regex: &Regex, template: &[u8], out: &mut Vec<u8>) -> bool {
+pub(super) fn replace_items(
+    value: &[u8],
+    regex: &Regex,
+    template: &[u8],
+    out: &mut Vec<u8>,
+) -> bool {
     let (mut changed, mut rest) = (false, Some(value));
     while let Some(text) = rest {
         let (item, more) = text.split_at(htx::list::item_end(text));

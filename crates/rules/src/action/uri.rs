@@ -12,7 +12,7 @@ use sample::{LogFormat, ParseError, Side};
 
 /// The part of the request line that an action edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     Method,
     Uri,
     Path,
@@ -34,35 +34,36 @@ impl UriEdit {
         with_value(&self.format, cx, |value, cx| {
             let room = cx.rewrite_room(Side::Request);
             let Some(head) = cx.head_mut(Side::Request) else { return Outcome::Next };
-            let Some(regex) = &self.regex else { return self.apply(value, room, head) };
+            let Some(regex) = &self.regex else { return apply(self.part, value, room, head) };
             let mut expanded = Vec::new();
             let Some(subject) = self.part.of(head) else { return Outcome::Next };
             if !expand(regex, subject, value, &mut expanded) {
                 return Outcome::Next;
             }
             percent_encode(0, &mut expanded);
-            self.apply(&expanded, room, head)
+            apply(self.part, &expanded, room, head)
         })
     }
+}
 
-    fn apply<'r>(&self, value: &[u8], room: usize, head: &mut Head) -> Outcome<'r> {
-        if self.part == Part::Method {
-            if value.len().saturating_sub(head.method().len()) > room {
-                return Outcome::NoRoom;
-            }
-            head.set_method(value);
-            return Outcome::Next;
-        }
-        let uri = self.part.replaced(head, value);
-        if uri.len().saturating_sub(head.uri().len()) > room {
+/// Replaces a part of the request line.
+pub(super) fn apply<'r>(part: Part, value: &[u8], room: usize, head: &mut Head) -> Outcome<'r> {
+    if part == Part::Method {
+        if value.len().saturating_sub(head.method().len()) > room {
             return Outcome::NoRoom;
         }
-        head.set_uri(&uri);
-        if self.part == Part::Uri {
-            follow_target(head);
-        }
-        Outcome::Next
+        head.set_method(value);
+        return Outcome::Next;
     }
+    let uri = part.replaced(head, value);
+    if uri.len().saturating_sub(head.uri().len()) > room {
+        return Outcome::NoRoom;
+    }
+    head.set_uri(&uri);
+    if part == Part::Uri {
+        follow_target(head);
+    }
+    Outcome::Next
 }
 
 /// The target in three pieces: scheme and authority, path, query with its question mark. A target

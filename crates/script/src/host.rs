@@ -1,0 +1,111 @@
+//! `Host`: all that a script may ask of the process.
+
+use mlua::RegistryKey;
+use rules::Context;
+use sample::Facts;
+
+/// Names and values of header lines.
+pub type HeaderLines = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// An answer that a script gives in place of a server.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LocalReply {
+    /// The status.
+    pub status: u16,
+    /// The reason; that of the status if it is left out.
+    pub reason: Option<Vec<u8>>,
+    /// Names and values.
+    pub headers: HeaderLines,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// What scripts keep with a transaction: one value per state.
+#[derive(Debug, Default)]
+pub struct Private(pub(crate) Vec<(u32, RegistryKey)>);
+
+impl Private {
+    /// Forgets all values.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Whether nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A listing of names and values, as `get_info` and `get_stats` return it.
+pub type Listing = Vec<(String, Figure)>;
+
+/// One value of a listing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Figure {
+    /// A number.
+    Number(i64),
+    /// A text.
+    Text(String),
+}
+
+/// Questions about the process, and changes of it.
+pub trait Process {
+    /// `core.get_info`
+    fn info(&mut self) -> Listing {
+        Listing::new()
+    }
+}
+
+/// The surroundings of a running script.
+pub trait Host {
+    /// What expressions see.
+    fn facts(&self) -> Option<&dyn Facts> {
+        None
+    }
+
+    /// The transaction, where it may be changed.
+    fn context(&mut self) -> Option<&mut dyn Context> {
+        None
+    }
+
+    /// The process.
+    fn process(&mut self) -> Option<&mut dyn Process> {
+        None
+    }
+
+    /// Logs a line; without a level at the one that `txn:deflog` has.
+    fn log(&mut self, _level: Option<u8>, _text: &[u8]) {}
+
+    /// Seconds since 1970 and microseconds.
+    fn wall(&self) -> (i64, u32) {
+        let now = self.facts().map(Facts::wall).unwrap_or_default();
+        (now.secs, now.micros)
+    }
+
+    /// What scripts keep with the transaction.
+    fn private(&mut self) -> Option<&mut Private> {
+        None
+    }
+
+    /// `txn:done`: the transaction ends, with this answer if there is one.
+    ///
+    /// # Errors
+    /// There is nothing to end.
+    fn done(&mut self, _reply: Option<LocalReply>) -> Result<(), String> {
+        Err("'done' is not available here".to_owned())
+    }
+
+    /// `applet:start_response`
+    ///
+    /// # Errors
+    /// This is no service, or it has answered already.
+    fn start_response(&mut self, _reply: LocalReply) -> Result<(), String> {
+        Err("'start_response' is not available here".to_owned())
+    }
+}
+
+/// A host that answers nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoHost;
+
+impl Host for NoHost {}

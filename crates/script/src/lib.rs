@@ -1,0 +1,28 @@
+//! Lua: states, scripts that suspend, classes. The only crate that names the interpreter.
+//!
+//! A [`State`] is one interpreter with the functions that its files have registered. A call of such
+//! a function is a [`Script`]: it runs until it ends, until it waits for something that its host has
+//! to do ([`Request`]), or until its slice of instructions is over. All that a script may ask of the
+//! process goes through [`Host`].
+#![forbid(unsafe_code)]
+
+mod budget;
+mod call;
+mod convert;
+mod dates;
+mod fault;
+mod host;
+mod members;
+mod native;
+mod operations;
+mod registry;
+mod run;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use call::{Answer, Call, HttpRequest, Request, Script, Step, Subject};
+pub use fault::Fault;
+pub use host::{Figure, HeaderLines, Host, Listing, LocalReply, NoHost, Private, Process};
+pub use registry::{Environment, Registered, ServiceMode};
+pub use state::{Limits, State};

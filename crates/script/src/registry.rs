@@ -1,0 +1,97 @@
+//! The functions that the files of a state have registered.
+
+use mlua::{Function, Value};
+use std::collections::HashMap;
+
+/// Sets of rules in which an action may be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Environment {
+    /// `tcp-req`
+    TcpRequest,
+    /// `tcp-res`
+    TcpResponse,
+    /// `http-req`
+    HttpRequest,
+    /// `http-res`
+    HttpResponse,
+    /// `http-after-res`
+    HttpAfterResponse,
+}
+
+impl Environment {
+    /// The environment of that name.
+    pub fn named(name: &str) -> Option<Environment> {
+        Some(match name {
+            "tcp-req" => Environment::TcpRequest,
+            "tcp-res" => Environment::TcpResponse,
+            "http-req" => Environment::HttpRequest,
+            "http-res" => Environment::HttpResponse,
+            "http-after-res" => Environment::HttpAfterResponse,
+            _ => return None,
+        })
+    }
+}
+
+/// The protocol of a service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ServiceMode {
+    /// `tcp`
+    Tcp,
+    /// `http`
+    Http,
+}
+
+/// A registered name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Registered {
+    /// `register_action`: where, and how many arguments.
+    Action(Vec<Environment>, usize),
+    /// `register_fetches`
+    Fetch,
+    /// `register_converters`
+    Converter,
+    /// `register_service`
+    Service(ServiceMode),
+    /// `register_cli`: words and usage.
+    Command(Vec<String>, String),
+}
+
+impl Registered {
+    /// The beginning of its key, which tells kinds apart.
+    pub(crate) fn prefix(&self) -> &'static str {
+        match self {
+            Registered::Action(..) => "action:",
+            Registered::Fetch => "fetch:",
+            Registered::Converter => "converter:",
+            Registered::Service(_) => "service:",
+            Registered::Command(..) => "cli:",
+        }
+    }
+}
+
+/// A function that runs once.
+pub(crate) struct Once {
+    pub(crate) run: Function,
+    pub(crate) args: Vec<Value>,
+}
+
+/// All registrations of a state, in order.
+#[derive(Default)]
+pub(crate) struct Registry {
+    /// Functions by kind and name.
+    pub(crate) functions: HashMap<String, Function>,
+    pub(crate) names: Vec<(String, Registered)>,
+    /// `register_init`
+    pub(crate) inits: Vec<Function>,
+    /// `register_task`
+    pub(crate) tasks: Vec<Once>,
+}
+
+impl Registry {
+    /// Registers a function; one that has the name gives way.
+    pub(crate) fn add(&mut self, name: String, what: Registered, run: Function) {
+        self.functions.insert(format!("{}{name}", what.prefix()), run);
+        self.names.retain(|(known, kind)| *known != name || kind.prefix() != what.prefix());
+        self.names.push((name, what));
+    }
+}
