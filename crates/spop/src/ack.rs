@@ -44,26 +44,22 @@ pub enum Action<'a> {
 
 /// The actions of a payload, in order. Ends after the first error.
 ///
-/// An unknown action is ignored, as HAProxy does, with everything after it: the form of its
-/// arguments is unknown, so that its end is.
+/// An unknown or malformed action is ignored, as HAProxy does, with everything after it: its end is
+/// not known.
 #[derive(Clone, Debug)]
 pub struct Actions<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Actions<'a> {
-    /// Reads the actions of a complete payload.
+    /// The actions of a complete payload.
     pub fn new(payload: &'a [u8]) -> Self {
         Self { rest: payload }
     }
 
-    /// Checks all actions, so that either all of them are applied or none.
-    ///
-    /// # Errors
-    /// [`Status::Invalid`]: an action is malformed.
-    pub fn check(payload: &'a [u8]) -> Result<Self, Status> {
-        Self::new(payload).try_for_each(|action| action.map(drop))?;
-        Ok(Self::new(payload))
+    /// The bytes that are left.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.rest
     }
 
     fn action(&mut self) -> Result<Option<Action<'a>>, Status> {

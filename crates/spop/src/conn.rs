@@ -38,15 +38,17 @@ pub enum Submission {
 pub enum Received<'a> {
     /// The handshake is complete.
     Hello(AgentHello),
-    /// The actions for a payload, all of them well-formed.
+    /// The actions for a payload; a malformed one ends them.
     Ack(FrameId, Actions<'a>),
-    /// The agent has given up the payload.
+    /// The agent has given up a fragmented payload.
     Aborted(FrameId),
     /// An ACK of no payload in flight. With `async`, it may belong to another connection; else it
     /// is late, and the caller ignores it.
     Stray(FrameId, Actions<'a>),
     /// The agent ends the connection.
     Disconnect(Disconnect<'a>),
+    /// A frame of an unknown type, which means nothing.
+    Unknown,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +67,8 @@ pub struct SpopConn {
     own: Capabilities,
     max_waiting: usize,
     in_flight: Vec<FrameId>,
+    /// Those of them that were sent in fragments.
+    fragmented: Vec<FrameId>,
     out: Vec<u8>,
     sent: usize,
 }
@@ -87,6 +91,7 @@ impl SpopConn {
             own: settings.capabilities,
             max_waiting: settings.max_waiting.max(1),
             in_flight: Vec::new(),
+            fragmented: Vec::new(),
             out,
             sent: 0,
         }
@@ -131,7 +136,8 @@ impl SpopConn {
             return if self.closed().is_some() { Submission::Closed } else { Submission::Wait };
         };
         let max = agreed.max_frame_size;
-        if notify::frames(payload.len(), id, max) > 1 && !agreed.capabilities.fragmentation {
+        let fragmented = notify::frames(payload.len(), id, max) > 1;
+        if fragmented && !agreed.capabilities.fragmentation {
             return Submission::TooBig;
         }
         if self.room() == 0 {
@@ -140,11 +146,15 @@ impl SpopConn {
         debug_assert!(!self.in_flight.contains(&id), "a frame id is used once per stream");
         notify::put(payload, id, max, &mut self.out);
         self.in_flight.push(id);
+        if fragmented {
+            self.fragmented.push(id);
+        }
         Submission::Sent
     }
 
     /// Forgets a payload, because its stream is gone or was served. Its ACK becomes a stray one.
     pub fn forget(&mut self, id: FrameId) -> bool {
+        self.fragmented.retain(|waiting| *waiting != id);
         let found = self.in_flight.iter().position(|waiting| *waiting == id);
         found.map(|index| self.in_flight.swap_remove(index)).is_some()
     }
@@ -185,6 +195,7 @@ impl SpopConn {
             (FrameKind::Ack, Phase::Open(_)) => self.ack(&frame)?,
             // Only payloads of this side may be fragmented.
             (FrameKind::Unset, Phase::Open(_)) => return Err(Status::Fragmentation),
+            (FrameKind::Unknown, Phase::Open(_)) => Received::Unknown,
             _ => return Err(Status::Invalid),
         };
         Ok(Some((received, len)))
@@ -194,8 +205,10 @@ impl SpopConn {
         if !frame.has(FIN) {
             return Err(Status::Fragmentation);
         }
-        let actions = Actions::check(if frame.has(ABORT) { &[] } else { frame.payload })?;
-        Ok(match (self.forget(frame.id), frame.has(ABORT)) {
+        // The flag has no meaning for a payload that was sent in one frame.
+        let aborted = frame.has(ABORT) && self.fragmented.contains(&frame.id);
+        let actions = Actions::new(frame.payload);
+        Ok(match (self.forget(frame.id), aborted) {
             (true, true) => Received::Aborted(frame.id),
             (true, false) => Received::Ack(frame.id, actions),
             (false, _) => Received::Stray(frame.id, actions),

@@ -28,6 +28,8 @@ pub enum FrameKind {
     AgentHello,
     AgentDisconnect,
     Ack,
+    /// Any other type.
+    Unknown,
 }
 
 impl FrameKind {
@@ -41,12 +43,13 @@ impl FrameKind {
         (Self::Ack, 103),
     ];
 
-    fn of(number: u8) -> Option<Self> {
-        Self::ALL.iter().find(|(_, known)| *known == number).map(|(kind, _)| *kind)
+    fn of(number: u8) -> Self {
+        let known = Self::ALL.iter().find(|(_, known)| *known == number);
+        known.map_or(Self::Unknown, |(kind, _)| *kind)
     }
 
     fn number(self) -> u8 {
-        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or(0, |(_, number)| *number)
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or(u8::MAX, |(_, number)| *number)
     }
 }
 
@@ -85,7 +88,7 @@ impl<'a> Frame<'a> {
             return Err(Status::TooBig);
         }
         let Some(mut rest) = rest.get(..length as usize) else { return Ok(None) };
-        let kind = FrameKind::of(take_byte(&mut rest)?).ok_or(Status::Invalid)?;
+        let kind = FrameKind::of(take_byte(&mut rest)?);
         let flags = u32::from_be_bytes(take_array(&mut rest)?);
         let id = FrameId { stream: take_number(&mut rest)?, frame: take_number(&mut rest)? };
         Ok(Some((Self { kind, flags, id, payload: rest }, LENGTH_LEN + length as usize)))

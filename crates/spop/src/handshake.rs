@@ -106,15 +106,16 @@ impl AgentHello {
         let size = size.ok().filter(|size| (MIN_FRAME_SIZE..=max_frame_size).contains(size));
         Ok(Self {
             max_frame_size: size.ok_or(Status::BadFrameSize)?,
-            capabilities: Capabilities::parse(capabilities.ok_or(Status::NoCapabilities)?),
+            // As in HAProxy, an agent without the item has no capabilities.
+            capabilities: capabilities.map(Capabilities::parse).unwrap_or_default(),
         })
     }
 }
 
-/// Whether a version is 2.x.
+/// Whether a version is 2.0, the only one that is announced.
 fn is_supported(version: &[u8]) -> bool {
     let minor = version.trim_ascii().strip_prefix(b"2.");
-    minor.is_some_and(|minor| !minor.is_empty() && minor.iter().all(u8::is_ascii_digit))
+    minor.is_some_and(|minor| !minor.is_empty() && minor.iter().all(|digit| *digit == b'0'))
 }
 
 /// HAPROXY-DISCONNECT or AGENT-DISCONNECT.
