@@ -24,6 +24,7 @@ mod limits;
 pub(crate) mod line;
 mod not_implemented;
 mod patterns;
+mod peers;
 mod profiling;
 mod resolvers;
 mod server_address;

@@ -6,6 +6,7 @@ pub mod compression_load;
 pub mod figures;
 pub mod mail_queue;
 pub mod os_handles;
+pub mod peer_group;
 pub mod records;
 pub mod resolver;
 pub mod ring;

@@ -87,6 +87,11 @@ impl Definition {
         }
     }
 
+    /// The data types as bits.
+    pub fn data_bits(&self) -> u64 {
+        self.columns.iter().fold(0, |bits, column| bits | 1u64 << column.data as u8)
+    }
+
     /// Appends the body of the message.
     pub fn write(&self, out: &mut Vec<u8>) {
         varint::put(out, self.id);
@@ -94,8 +99,7 @@ impl Definition {
         out.extend_from_slice(&self.name);
         varint::put(out, self.key.map_or(0, |key| key as u64));
         varint::put(out, self.key_len);
-        let bits = self.columns.iter().fold(0, |bits, column| bits | 1u64 << column.data as u8);
-        varint::put(out, bits);
+        varint::put(out, self.data_bits());
         varint::put(out, self.expire);
         for column in &self.columns {
             let (array, rate) = (column.data.is_array(), column.data.kind() == DataKind::Rate);

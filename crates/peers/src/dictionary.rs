@@ -20,6 +20,11 @@ pub struct SentTexts {
 }
 
 impl SentTexts {
+    /// The texts that have a number, from the first number on.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.slots.iter().map(|(text, _)| text)
+    }
+
     /// Appends a text, by its number alone if it was sent before.
     pub fn write(&mut self, text: Option<&Arc<str>>, out: &mut Vec<u8>) {
         let Some(text) = text else { return varint::put(out, 0) };
@@ -65,6 +70,11 @@ impl SentTexts {
 pub struct ReceivedTexts(Vec<Option<Arc<str>>>);
 
 impl ReceivedTexts {
+    /// The texts by number, from the first number on.
+    pub fn all(&self) -> &[Option<Arc<str>>] {
+        &self.0
+    }
+
     /// Reads a text off the front of an update. Nothing where none is stored, or where the number
     /// is one that was not announced.
     pub fn read(&mut self, bytes: &mut &[u8]) -> Result<Option<Arc<str>>, WireError> {

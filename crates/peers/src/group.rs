@@ -36,7 +36,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use stdx::Prng;
 
-pub use view::{PeerView, TableView};
+pub use view::{GroupView, PeerView, SessionView, TableView};
 
 /// The place of the local peer; remote ones come behind it in the order of the settings.
 pub const LOCAL: usize = 0;
@@ -113,6 +113,7 @@ pub struct Group {
     /// This process teaches its successor and does nothing else.
     stopping: Option<Stopping>,
     is_taught: bool,
+    began_at: u64,
     random: Prng,
 }
 
@@ -135,6 +136,7 @@ impl Group {
             actions: VecDeque::new(),
             stopping: None,
             is_taught: false,
+            began_at: now,
             random: Prng::new(seed),
         };
         group.tick(now);

@@ -18,7 +18,7 @@ mod session;
 mod settings;
 pub mod update;
 
-pub use group::{Action, Event, Group, LOCAL, Loss, PeerView, TableView};
+pub use group::{Action, Event, Group, GroupView, LOCAL, Loss, PeerView, SessionView, TableView};
 pub use peer::{PeerCounters, PeerStatus};
 pub use session::SessionId;
 pub use settings::{Settings, SharedTable};

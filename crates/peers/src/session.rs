@@ -10,6 +10,13 @@ use table::{Entry, Exported, LearnedValue, Walk};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub(crate) u64);
 
+impl SessionId {
+    /// Its number, from 0 on.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// The state of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {

@@ -8,27 +8,27 @@
 
 use connection::Connection;
 use engine::state::os_handles::PEERS;
+use engine::state::peer_group::PeerGroup;
 use engine::state::worker::Worker;
 use observability::logging::log;
-use peers::{Action, Event, Group, Loss, SessionId, Settings, SharedTable};
+use peers::{Action, Event, Group, Loss, SessionId};
 use reactor::{Class, TaskId, Tick, Wake};
 use settings::PeersSection;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, MutexGuard};
 
 mod connection;
 mod listener;
 
 /// Starts the sections of this thread.
 pub(crate) fn start(worker: &Rc<Worker>) {
-    let settings = &worker.shared.settings;
-    let own = |place: usize| place % settings.threads == worker.thread.index;
-    let sections = settings.peers.iter().enumerate().filter(|(place, _)| own(*place));
-    for (_, settings) in sections {
-        Section::start(worker, settings);
+    let shared = &worker.shared;
+    let own = |place: &usize| place % shared.settings.threads == worker.thread.index;
+    for place in (0..shared.peers.len()).filter(own) {
+        Section::start(worker, place);
     }
 }
 
@@ -36,7 +36,8 @@ pub(crate) fn start(worker: &Rc<Worker>) {
 pub(crate) struct Section {
     worker: Rc<Worker>,
     settings: Arc<PeersSection>,
-    group: RefCell<Group>,
+    /// Its place in [`engine::state::runtime::Shared::peers`].
+    place: usize,
     /// The task that does what the group asks for.
     driver: Cell<Option<TaskId>>,
     /// The listener takes connections.
@@ -46,35 +47,38 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    fn start(worker: &Rc<Worker>, settings: &Arc<PeersSection>) {
-        let shared = |(name, index): &(Arc<str>, usize)| {
-            let table = worker.shared.tables.get(*index)?.clone();
-            Some(SharedTable { name: name.clone(), table })
-        };
-        let tables: Vec<SharedTable> = settings.tables.iter().filter_map(shared).collect();
-        let seed = RandomState::new().build_hasher().finish();
-        let group = Group::new(group_settings(worker, settings), tables, seed, worker.millis());
+    fn start(worker: &Rc<Worker>, place: usize) {
+        let settings = worker.shared.peers[place].settings.clone();
         let sockets = worker.shared.handles.section(PEERS, &settings.name);
-        let socket = sockets.listeners.first().copied();
+        let listener = sockets.listeners.first().copied();
         let section = Rc::new(Self {
             worker: worker.clone(),
-            settings: settings.clone(),
-            group: RefCell::new(group),
+            listens: Cell::new(listener.is_some()),
+            settings,
+            place,
             driver: Cell::default(),
-            listens: Cell::new(socket.is_some()),
             connections: RefCell::default(),
         });
         let scheduler = worker.thread.scheduler();
         let driver = scheduler.spawn(Class::Normal, drive(section.clone()));
         section.driver.set(Some(driver));
-        for shared in section.group.borrow().tables() {
+        for shared in section.group().tables() {
             let mailbox = worker.thread.mailbox().clone();
             let wake = move || mailbox.wake(driver, Wake::MESSAGE);
             shared.table.set_change_callback(Box::new(wake));
         }
-        if let Some(handle) = socket {
+        if let Some(handle) = listener {
             scheduler.spawn(Class::Normal, listener::run(section, handle));
         }
+    }
+
+    fn state(&self) -> &PeerGroup {
+        &self.worker.shared.peers[self.place]
+    }
+
+    /// The group, for a short while: runtime commands wait for it.
+    fn group(&self) -> MutexGuard<'_, Group> {
+        self.state().lock()
     }
 
     /// Milliseconds on the clock of the tables.
@@ -104,7 +108,7 @@ impl Section {
     fn act(self: &Rc<Self>) -> bool {
         let mut acted = false;
         loop {
-            let action = self.group.borrow_mut().next_action();
+            let action = self.group().next_action();
             acted |= action.is_some();
             match action {
                 None => return acted,
@@ -148,18 +152,6 @@ impl Section {
     }
 }
 
-fn group_settings(worker: &Worker, settings: &PeersSection) -> Settings {
-    let process = &worker.shared.settings;
-    Settings {
-        remotes: settings.remotes.iter().map(|peer| peer.name.clone()).collect(),
-        pid: process.pid,
-        max_updates: settings.max_updates.unwrap_or(Settings::MAX_UPDATES),
-        max_message: process.buffer_size,
-        replaces: settings.replaces,
-        ..Settings::new(settings.local.clone())
-    }
-}
-
 fn reason(loss: Loss) -> &'static str {
     match loss {
         Loss::Closed => "connection closed",
@@ -195,20 +187,21 @@ async fn drive(section: Rc<Section>) {
     let mut stopped = false;
     loop {
         let now = section.now();
+        section.state().turns.fetch_add(1, Relaxed);
         if section.worker.shared.is_stopping() {
             hold.get_or_insert_with(|| Hold::new(&section.worker));
             // The connection to the successor must not reach our own listener.
             if !section.listens.get() && !std::mem::replace(&mut stopped, true) {
-                section.group.borrow_mut().stop(now);
+                section.group().stop(now);
             }
         }
-        section.group.borrow_mut().tick(now);
+        section.group().tick(now);
         section.act();
         section.wake_connections();
-        if hold.is_some() && section.group.borrow().is_taught() {
+        if hold.is_some() && section.group().is_taught() {
             return;
         }
-        let due = section.group.borrow().next_deadline();
+        let due = section.group().next_deadline();
         let ahead = |due: u64| due.saturating_sub(now).min(u64::from(Tick::MAX_SPAN_MS)) as u32;
         let deadline = due.map(|due| thread.tick().plus_ms(ahead(due)));
         thread.scheduler().wait(deadline).await;

@@ -3,9 +3,9 @@
 use super::call::{Call, Reply, Severity, State};
 use super::{
     activity, anon, authorities, caches, certificates, configuration_lists, cookies, crt_lists,
-    debug, dynamic, errors, events, handover, help, limits, not_implemented, patterns, profiling,
-    resolvers, servers, session_commands, sessions, show, shutdown_sessions, staples, system,
-    tables, tasks, ticket_keys, trace, variables, why,
+    debug, dynamic, errors, events, handover, help, limits, not_implemented, patterns, peers,
+    profiling, resolvers, servers, session_commands, sessions, show, shutdown_sessions, staples,
+    system, tables, tasks, ticket_keys, trace, variables, why,
 };
 use crate::settings::Level;
 use stdx::is_ignored;
@@ -155,6 +155,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show info", "[desc|json|typed|float]*", User, "report information about the running process", show::info),
     entry("show libs", "", Operator, "show loaded object files and libraries", system::libraries),
     entry("show map", "[@ver] [map]", User, "report available maps or dump a map's contents", patterns::show),
+    entry("show peers", "[dict|-] [section]", User, "dump some information about all the peers or this peers section", peers::show),
     entry("show pools", "", User, "report information about the memory pools usage", system::pools),
     entry("show profiling", "[<what>|<#lines>|<opts>]*", Admin, "show profiling state (all,status,tasks,memory)", profiling::show),
     entry("show resolvers", "[id]", User, "dumps counters from all resolvers section and associated name servers", resolvers::show),

@@ -115,6 +115,14 @@ impl Source<'_> {
         number((listeners + self.settings.sockets.len()) as u64)
     }
 
+    /// Peers with a connection or an attempt, and those with an open session.
+    fn peers(&self) -> (u32, u32) {
+        let counts = self.worker.shared.peers.iter().map(|section| section.lock().counts());
+        let (active, connected) =
+            counts.fold((0, 0), |(all, all_open), (active, open)| (all + active, all_open + open));
+        (number(active as u64), number(connected as u64))
+    }
+
     fn sent(&self) -> (u64, u64) {
         self.worker.shared.bytes_sent(self.worker.thread.nanos())
     }
@@ -366,8 +374,8 @@ const ENTRIES: &[Entry] = &[
     ),
     (54, "Unstoppable Jobs", "MGP", none, "Jobs that a soft stop does not wait for"),
     (55, "Listeners", "MGP", |s| s.listeners().into(), "Listeners"),
-    (56, "ActivePeers", "MGP", none, "Peers that have been verified"),
-    (57, "ConnectedPeers", "MGP", none, "Peers connected"),
+    (56, "ActivePeers", "MGP", |s| s.peers().0.into(), "Peers with a connection or an attempt"),
+    (57, "ConnectedPeers", "MGP", |s| s.peers().1.into(), "Peers with an open session"),
     (
         58,
         "DroppedLogs",

@@ -15,6 +15,7 @@ use crate::state::bandwidth::BandwidthShares;
 use crate::state::compression_load::CompressionLoad;
 use crate::state::mail_queue::Outbox;
 use crate::state::os_handles::{ListenSockets, OsHandles};
+use crate::state::peer_group::PeerGroup;
 use crate::state::records::history::History;
 use crate::state::records::last_invalid::Captures;
 use crate::state::records::trace::Traces;
@@ -145,6 +146,8 @@ pub struct Shared {
     pub received_logs: AtomicU64,
     /// The `resolvers` sections.
     pub resolvers: Vec<Resolver>,
+    /// The `peers` sections.
+    pub peers: Vec<PeerGroup>,
     /// The inboxes of the threads' health checks, by thread.
     pub desks: Vec<crate::state::backend::check_inbox::Desk>,
 }
@@ -186,6 +189,9 @@ impl Shared {
         let threads = settings.threads;
         let build = |(index, proxy)| Arc::new(Proxy::new(index, proxy, &handles, threads, now));
         let proxies: Vec<_> = proxies.into_iter().enumerate().map(build).collect();
+        let tables = tables(&settings.tables);
+        let peers = |it| PeerGroup::new(&settings, it, &tables, now / 1_000_000);
+        let peers = settings.peers.iter().map(peers).collect();
         let shared = Arc::new(Self {
             history: History::new(&settings, &proxies),
             proxies,
@@ -206,7 +212,8 @@ impl Shared {
             way_hasher: Default::default(),
             pipes: Default::default(),
             loads: crate::state::session::listening::Loads::new(threads),
-            tables: tables(&settings.tables),
+            peers,
+            tables,
             vars: settings.variables.clone(),
             restored: OnceLock::new(),
             dropped_logs: AtomicU64::new(0),

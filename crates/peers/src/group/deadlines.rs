@@ -116,13 +116,18 @@ fn due(session: &Session, now: u64) -> Option<Loss> {
     (until <= now).then_some(loss)
 }
 
+/// When the next heartbeat is due.
+pub(super) fn heartbeat_due(session: &Session) -> Option<u64> {
+    needs_beat(session).then_some(session.sent_at + HEARTBEAT)
+}
+
 fn deadlines(session: &Session) -> impl Iterator<Item = u64> {
     let (end, beat) = match session.state {
         State::AwaitHello(until) | State::AwaitStatus(until) | State::Closing(until) => {
             (Some(until), None)
         }
         State::Open if needs_beat(session) => {
-            (Some(session.received_at + SILENCE), Some(session.sent_at + HEARTBEAT))
+            (Some(session.received_at + SILENCE), heartbeat_due(session))
         }
         State::Open => (None, None),
     };

@@ -49,6 +49,14 @@ impl Resync {
         if replaces { Resync::Local(until) } else { Resync::Remote(until) }
     }
 
+    /// The place of the peer that teaches.
+    pub(super) fn teacher(&self) -> Option<usize> {
+        match self {
+            Resync::Learning(peer) => Some(*peer),
+            Resync::Local(_) | Resync::Remote(_) | Resync::Done => None,
+        }
+    }
+
     pub(super) fn deadline(&self) -> Option<u64> {
         match self {
             Resync::Local(until) | Resync::Remote(until) => Some(*until),

@@ -75,16 +75,16 @@ impl Node {
     }
 
     pub(crate) fn protocol_errors(&self) -> u32 {
-        self.group.view().map(|peer| peer.counters.protocol_errors).sum()
+        self.group.view().peers.iter().map(|peer| peer.counters.protocol_errors).sum()
     }
 
     /// Entries that were taught.
     pub(crate) fn taught(&self) -> u64 {
-        self.group.view().map(|peer| peer.counters.taught).sum()
+        self.group.view().peers.iter().map(|peer| peer.counters.taught).sum()
     }
 
     pub(crate) fn is_connected(&self) -> bool {
-        self.group.view().any(|peer| peer.version.is_some())
+        self.group.view().peers.iter().any(|peer| peer.session.is_some())
     }
 
     /// Resets all connections.

@@ -29,10 +29,10 @@ pub(super) async fn dial(section: Rc<Section>, peer: usize) {
         None => None,
     };
     let Some(transport) = connected else {
-        section.group.borrow_mut().connect_failed(peer, section.now());
+        section.group().connect_failed(peer, section.now());
         return section.wake_driver();
     };
-    let connected = section.group.borrow_mut().connected(peer, section.now());
+    let connected = section.group().connected(peer, section.now());
     section.wake_driver();
     if let Some(id) = connected {
         serve(section, Connection::new(transport, Vec::new()), id).await;
@@ -139,7 +139,7 @@ impl Connection {
                 return;
             }
             match step {
-                Err(_) => return section.group.borrow_mut().closed(id, section.now()),
+                Err(_) => return section.group().closed(id, section.now()),
                 Ok(Advance::More) => scheduler.yield_as(Class::Bulk).await,
                 Ok(Advance::Wait) => {
                     self.transport.want_nothing();
@@ -177,14 +177,14 @@ impl Connection {
 
     /// Has the group work through what was received; it may have something to say to other peers.
     fn learn(&mut self, section: &Rc<Section>, id: SessionId) {
-        let used = section.group.borrow_mut().receive(id, &self.input, section.now());
+        let used = section.group().receive(id, &self.input, section.now());
         self.input.drain(..used);
         section.wake_driver();
     }
 
     fn write(&mut self, section: &Rc<Section>, id: SessionId) -> io::Result<Advance> {
         let room = section.worker.shared.settings.buffer_size;
-        let mut group = section.group.borrow_mut();
+        let mut group = section.group();
         let more = group.transmit(id, &mut self.output, room, section.now());
         drop(group);
         if section.act() {

@@ -88,7 +88,7 @@ async fn open(section: Rc<Section>, socket: Socket, opening: PreamblePlace) {
     let opened = preamble::open(&section.worker, socket, &settings.preamble, patience).await;
     drop(opening);
     let Some((transport, input)) = opened else { return };
-    let accepted = section.group.borrow_mut().accept(section.now());
+    let accepted = section.group().accept(section.now());
     let Some(id) = accepted else { return };
     section.wake_driver();
     serve(section, Connection::new(transport, input), id).await;

@@ -1,6 +1,6 @@
 //! A peer that the test speaks for, byte by byte.
 
-use crate::support::{Client, PATIENCE};
+use crate::support::{Client, eventually};
 use std::net::SocketAddr;
 use std::net::TcpStream;
 
@@ -16,10 +16,10 @@ pub(super) struct Said {
 pub(super) struct RawPeer(pub(super) Client);
 
 impl RawPeer {
-    /// Connects and sends bytes.
+    /// Connects as soon as the process listens, and sends bytes.
     pub(super) fn connect(address: &str, bytes: &[u8]) -> Self {
         let address: SocketAddr = address.parse().expect("an address");
-        let stream = TcpStream::connect_timeout(&address, PATIENCE).expect("a listener");
+        let stream = eventually("the section listens", || TcpStream::connect(address).ok());
         let mut client = Client::of(stream);
         client.send(bytes);
         Self(client)

@@ -266,6 +266,6 @@ impl World {
     /// The group and the name of a peer, for what `show peers` would say.
     pub(super) fn sum(&self, what: impl Fn(&crate::PeerView) -> u64) -> u64 {
         let running = self.processes.iter().filter(|process| process.is_running);
-        running.flat_map(|process| process.group.view()).map(|peer| what(&peer)).sum()
+        running.flat_map(|process| process.group.view().peers).map(|peer| what(&peer)).sum()
     }
 }
