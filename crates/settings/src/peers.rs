@@ -1,6 +1,6 @@
 //! `peers` sections (configuration manual, section 3.5). Data only.
 
-use super::{Encryption, Logs, Preamble};
+use super::{Announce, Encryption, Logs, Preamble};
 use std::sync::Arc;
 use stdx::socket::Address;
 
@@ -36,4 +36,6 @@ pub struct PeerServer {
     pub address: Option<Address>,
     /// The encryption of connections to it.
     pub encryption: Option<Encryption>,
+    /// The PROXY protocol header that connections to it begin with (`send-proxy`).
+    pub announce: Option<Announce>,
 }

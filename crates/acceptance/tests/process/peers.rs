@@ -1,5 +1,6 @@
 //! Stick tables shared by processes: two of ours, one of ours and HAProxy, an old and a new process.
 
+mod links;
 mod listings;
 mod wire;
 mod words;

@@ -68,6 +68,19 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
     }),
 ];
 
+/// Options of a server that have an effect for peers, beside those of TLS.
+const PROXY_PROTOCOL: &[&str] = &[
+    "no-send-proxy",
+    "no-send-proxy-v2",
+    "no-send-proxy-v2-ssl",
+    "no-send-proxy-v2-ssl-cn",
+    "proxy-v2-options",
+    "send-proxy",
+    "send-proxy-v2",
+    "send-proxy-v2-ssl",
+    "send-proxy-v2-ssl-cn",
+];
+
 fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
     cx.has_peers = true;
     let name = only_name(cx, args, "missing name for peers section.");
@@ -221,7 +234,8 @@ fn own_listener(draft: &mut DraftPeers, cx: &mut Cx<'_>, args: Args<'_>) -> Pars
     }
 }
 
-/// Options of a line, those from `n`. The options of TLS have an effect.
+/// Options of a line, from the word `first` on. Those of TLS and of the PROXY protocol have an
+/// effect.
 fn options(
     presets: ServerOptions,
     first: usize,
@@ -238,7 +252,7 @@ fn options(
             return Err(known::fault(args, n, "server", word, unknown).within(context));
         };
         (keyword.parse)(&mut filling, cx, args.from(n)).map_err(|fault| fault.within(context))?;
-        if Keyword::find(tls::SERVER, word).is_none() {
+        if Keyword::find(tls::SERVER, word).is_none() && !PROXY_PROTOCOL.contains(&word) {
             cx.warn(args, n, format!("{context} : '{word}' is ignored for peers."));
         }
         if word == "sni" && crate::model::constant(args.text(n + 1)).is_none() {

@@ -8,6 +8,7 @@ use reactor::{Class, ConnectOptions, Socket, Tick};
 use settings::{Encryption, PeerServer, ServerName};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
+use transport::proxy_v2_tls;
 use transport::socket::{Transport, is_transient};
 
 /// Milliseconds for a connection, and again for a TLS handshake.
@@ -47,6 +48,12 @@ async fn connect(worker: &Rc<Worker>, to: &PeerServer) -> io::Result<Transport> 
     let deadline = worker.thread.tick().plus_ms(HANDSHAKE_MS);
     // That an empty text is sent tells that the connection stands.
     send_all(worker, &transport, b"", deadline).await?;
+    if let Some(announce) = to.announce {
+        let mut header = Vec::new();
+        let ends = transport.socket().local_address().zip(address.inet());
+        proxy_v2_tls::introduce_self(announce, ends, &mut header);
+        send_all(worker, &transport, &header, deadline).await?;
+    }
     if let Some(encryption) = &to.encryption {
         encrypt(worker, &mut transport, encryption).await?;
     }

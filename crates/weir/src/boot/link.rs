@@ -209,7 +209,8 @@ pub(super) fn probes(from: model::KeepAlive) -> Option<KeepAlive> {
     enabled.then_some(KeepAlive { count, idle, interval })
 }
 
-fn announce(from: Announce, never_local: bool) -> settings::Announce {
+/// The PROXY protocol header that a line asks for.
+pub(super) fn announce(from: Announce, never_local: bool) -> settings::Announce {
     if !from.v2 {
         return settings::Announce::V1;
     }

@@ -5,7 +5,7 @@ use super::listeners::{self, Asked, Opener};
 use super::logs;
 use config::model::{self, Model};
 use engine::state::os_handles::{OsHandles, PEERS, SectionSockets};
-use settings::{PeerServer, PeersSection, Preamble};
+use settings::{Announce, PeerServer, PeersSection, Preamble};
 use std::sync::Arc;
 
 /// Clients that wait to be accepted.
@@ -49,10 +49,7 @@ fn section(
     PeersSection {
         name: from.name.to_string(),
         local: from.local.clone(),
-        successor: open.as_ref().and_then(|open| {
-            let local = from.local_peer()?;
-            Some(server(local, Some(open.address.clone())))
-        }),
+        successor: open.as_ref().and_then(|open| successor(from, open.address.clone())),
         preamble: from.bind.as_ref().map_or_else(Preamble::default, listeners::preamble),
         remotes: from.peers.iter().filter(remote).map(reach).collect(),
         tables: tables(model, from),
@@ -60,6 +57,15 @@ fn section(
         logs: logs::logs(&from.logs, None, &model.global),
         replaces,
     }
+}
+
+/// The way to the process that takes over the listener: a PROXY header goes first if it expects
+/// one.
+fn successor(from: &model::Peers, address: reactor::Address) -> Option<PeerServer> {
+    let local = server(from.local_peer()?, Some(address));
+    let expects = from.bind.as_ref().is_some_and(|bind| bind.options.accept_proxy);
+    let announce = expects.then(|| local.announce.unwrap_or(Announce::V1));
+    Some(PeerServer { announce, ..local })
 }
 
 fn address(from: &model::Address) -> reactor::Address {
@@ -73,7 +79,9 @@ fn address(from: &model::Address) -> reactor::Address {
 fn server(peer: &model::Peer, address: Option<reactor::Address>) -> PeerServer {
     let connector = peer.tls.clone().filter(|_| peer.options.tls.enabled);
     let encryption = connector.map(|it| link::fixed_encryption(it, &peer.options));
-    PeerServer { name: peer.name.clone(), address, encryption }
+    let asked = peer.options.link.announce;
+    let announce = asked.any().then(|| link::announce(asked, false));
+    PeerServer { name: peer.name.clone(), address, encryption, announce }
 }
 
 /// The tables that name the section. Peers know a table of the section itself by a slash and what
