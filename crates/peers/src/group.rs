@@ -69,6 +69,10 @@ pub enum Event {
     Refused(u16),
     /// A peer has refused us with this status.
     RefusedBy(Arc<str>, u16),
+    /// A peer describes the keys of a table otherwise than this process: its updates are of no use.
+    Mismatch(Arc<str>, Arc<str>),
+    /// A table is full, so that an entry of a peer was left out.
+    Full(Arc<str>, Arc<str>),
     /// This process has learned all that others know, or waits no more.
     UpToDate,
 }

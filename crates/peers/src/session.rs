@@ -75,6 +75,8 @@ pub(crate) struct Incoming {
     /// The table that updates are about.
     pub(crate) current: Current,
     pub(crate) texts: ReceivedTexts,
+    /// The tables with a fault that was reported, each once.
+    pub(crate) reported: Vec<usize>,
     /// Kept for its memory.
     pub(crate) values: Vec<LearnedValue>,
 }

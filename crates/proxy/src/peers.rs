@@ -32,6 +32,9 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     }
 }
 
+/// Lines that a section logs in a second.
+const LINES: u32 = 50;
+
 /// A section that runs.
 pub(crate) struct Section {
     worker: Rc<Worker>,
@@ -42,6 +45,8 @@ pub(crate) struct Section {
     driver: Cell<Option<TaskId>>,
     /// The listener takes connections.
     listens: Cell<bool>,
+    /// The second of the last line, and its lines so far.
+    logged: Cell<(u32, u32)>,
     /// The tasks of connections that the group has not closed.
     connections: RefCell<BTreeMap<SessionId, TaskId>>,
 }
@@ -57,6 +62,7 @@ impl Section {
             settings,
             place,
             driver: Cell::default(),
+            logged: Cell::default(),
             connections: RefCell::default(),
         });
         let scheduler = worker.thread.scheduler();
@@ -104,6 +110,15 @@ impl Section {
         self.connections.borrow().values().for_each(|task| scheduler.wake(*task, Wake::OTHER));
     }
 
+    /// Whether a line may be logged now: connections of strangers make no more than so many.
+    fn may_log(&self) -> bool {
+        let second = self.worker.second();
+        let (last, count) = self.logged.get();
+        let count = if last == second { count + 1 } else { 1 };
+        self.logged.set((second, count));
+        count <= LINES
+    }
+
     /// Does what the group asks for; whether that was anything.
     fn act(self: &Rc<Self>) -> bool {
         let mut acted = false;
@@ -127,6 +142,9 @@ impl Section {
     }
 
     fn report(&self, event: &Event) {
+        if !self.may_log() {
+            return;
+        }
         let section = &self.settings.name;
         let (level, text) = match event {
             Event::Established(peer) => {
@@ -142,6 +160,17 @@ impl Section {
             }
             Event::RefusedBy(peer, status) => {
                 let text = format!("Peers {section}/{peer}: peer refuses us with status {status}.");
+                (log::level::WARNING, text)
+            }
+            Event::Mismatch(peer, table) => {
+                let text = format!(
+                    "Peers {section}/{peer}: the keys of table {table} differ from ours: its \
+                     updates have no effect."
+                );
+                (log::level::WARNING, text)
+            }
+            Event::Full(peer, table) => {
+                let text = format!("Peers {section}/{peer}: table {table} is full.");
                 (log::level::WARNING, text)
             }
             Event::UpToDate => {

@@ -2,6 +2,7 @@
 
 mod links;
 mod listings;
+mod refusals;
 mod wire;
 mod words;
 

@@ -28,8 +28,9 @@ impl Group {
             Ok(Some(read)) => read,
             Ok(None) => return Step::Wait,
             Err(HelloError::Version) => return self.refuse(session, Status::BadVersion),
-            Err(HelloError::Malformed) => return self.refuse(session, Status::Protocol),
-            Err(HelloError::TooLong) => return Step::End(Loss::ProtocolError),
+            Err(HelloError::Malformed | HelloError::TooLong) => {
+                return self.refuse(session, Status::Protocol);
+            }
         };
         if *hello.remote != *self.settings.local {
             return self.refuse(session, Status::LocalMismatch);

@@ -1,13 +1,14 @@
 //! Messages that come: what is learned of them.
 
 use super::resync::News;
-use super::{Group, LOCAL, Loss, Step};
+use super::{Action, Event, Group, LOCAL, Loss, Step};
 use crate::definition::{Definition, KeyType};
 use crate::message::{Ack, Control, Message, UpdateKind, WireError};
 use crate::session::{Current, Lesson, Session, TaughtTable};
 use crate::settings::SharedTable;
 use crate::update::Update;
 use crate::varint;
+use std::sync::Arc;
 use table::{Key, KeyKind, Learned};
 
 impl Group {
@@ -43,7 +44,9 @@ impl Group {
         match message {
             Message::Control(control) => self.obey_control(peer, session, control, now),
             Message::Definition(body) => {
-                describe(&self.tables, session, Definition::read(body)?);
+                if let Some(table) = describe(&self.tables, session, Definition::read(body)?) {
+                    self.report_table(peer, session, table, Event::Mismatch);
+                }
                 Ok(())
             }
             Message::Switch(mut body) => {
@@ -122,6 +125,7 @@ impl Group {
             (incoming.values, incoming.texts) = (values, texts);
             return Ok(());
         };
+        let (taught_table, mut full) = (taught.local, false);
         let read = match taught.definition.key {
             Some(key) => {
                 let definition = &taught.definition;
@@ -145,10 +149,30 @@ impl Group {
                 let counters = &mut self.peers[peer].counters;
                 counters.learned += 1;
                 counters.full += u64::from(!merged);
+                full = !merged;
             }
         }
         (incoming.values, incoming.texts) = (values, texts);
-        read.map(|_| ())
+        let (read, local) = (read.map(|_| ()), taught_table);
+        if let Some(local) = local.filter(|_| full) {
+            self.report_table(peer, session, local, Event::Full);
+        }
+        read
+    }
+
+    /// Reports a fault of a table, once per session and table.
+    fn report_table(
+        &mut self,
+        peer: usize,
+        session: &mut Session,
+        table: usize,
+        event: fn(Arc<str>, Arc<str>) -> Event,
+    ) {
+        if !session.incoming.reported.contains(&table) {
+            session.incoming.reported.push(table);
+            let (peer, table) = (self.peers[peer].name.clone(), self.tables[table].name.clone());
+            self.actions.push_back(Action::Report(event(peer, table)));
+        }
     }
 }
 
@@ -161,21 +185,26 @@ fn fitting_key(kind: KeyKind, key: &[u8]) -> Key<'_> {
 }
 
 /// Takes over how the peer describes a table; updates are about that table from now on. Those of a
-/// table that we do not share, or whose keys differ from ours, are of no use.
-fn describe(tables: &[SharedTable], session: &mut Session, definition: Definition) {
-    let fits = |shared: &SharedTable| {
-        let (key, len) = KeyType::of(shared.table.kind());
-        *shared.name.as_bytes() == *definition.name
-            && definition.key == Some(key)
-            && definition.key_len == len
+/// table that we do not share, or whose keys differ from ours, are of no use; the latter is
+/// returned.
+fn describe(
+    tables: &[SharedTable],
+    session: &mut Session,
+    definition: Definition,
+) -> Option<usize> {
+    let is_it = |shared: &SharedTable| *shared.name.as_bytes() == *definition.name;
+    let named = tables.iter().position(is_it);
+    let fits = |at: &usize| {
+        let (key, len) = KeyType::of(tables[*at].table.kind());
+        definition.key == Some(key) && definition.key_len == len
     };
-    let local = tables.iter().position(fits);
+    let local = named.filter(fits);
     let incoming = &mut session.incoming;
     let mut taught = TaughtTable { definition, local, last: 0, owes_ack: false };
     if local.is_none() {
         incoming.stray = Some(taught);
         incoming.current = Current::Stray;
-        return;
+        return named;
     }
     let at = match incoming.tables.iter().position(|other| other.local == local) {
         Some(at) => {
@@ -192,6 +221,7 @@ fn describe(tables: &[SharedTable], session: &mut Session, definition: Definitio
         }
     };
     incoming.current = Current::Shared(at);
+    None
 }
 
 /// Updates are about another table from now on; those of one that was not described are passed
