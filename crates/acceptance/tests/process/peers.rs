@@ -1,8 +1,10 @@
 //! Stick tables shared by processes: two of ours, one of ours and HAProxy, an old and a new process.
 
+mod differential;
 mod links;
 mod listings;
 mod refusals;
+mod reloads;
 mod wire;
 mod words;
 

@@ -1,0 +1,174 @@
+//! Tables of every data type and key type in Weir and in HAProxy, through restarts and reloads.
+
+use super::{addresses, setup};
+use crate::support::{Identity, Moment, PATIENCE, Running, Setup, eventually, pass};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// Data types with what follows their name in `store`. Arrays are set by requests.
+const TYPES: &[(&str, &str)] = &[
+    ("server_id", ""),
+    ("gpt0", ""),
+    ("gpc0", ""),
+    ("gpc0_rate", "(1h)"),
+    ("gpc1", ""),
+    ("gpc1_rate", "(1h)"),
+    ("conn_cnt", ""),
+    ("conn_rate", "(1h)"),
+    ("conn_cur", ""),
+    ("sess_cnt", ""),
+    ("sess_rate", "(1h)"),
+    ("http_req_cnt", ""),
+    ("http_req_rate", "(1h)"),
+    ("http_err_cnt", ""),
+    ("http_err_rate", "(1h)"),
+    ("http_fail_cnt", ""),
+    ("http_fail_rate", "(1h)"),
+    ("bytes_in_cnt", ""),
+    ("bytes_in_rate", "(1h)"),
+    ("bytes_out_cnt", ""),
+    ("bytes_out_rate", "(1h)"),
+];
+
+/// Types of keys that commands can name, each with a key.
+const KEYS: &[(&str, &str)] =
+    &[("ip", "192.0.2.7"), ("ipv6", "2001:db8::7"), ("integer", "77"), ("string", "seven")];
+
+/// Tables that requests fill, with binary keys and arrays.
+const TRAFFIC: [&str; 2] = ["bytes", "arrays"];
+
+const RULES: &str = "frontend web\n    bind <web>\n    \
+    http-request track-sc0 path table p/bytes\n    http-request track-sc1 path table p/arrays\n    \
+    http-request sc-inc-gpc0(0)\n    http-request sc-set-gpt0(0) 5\n    \
+    http-request sc-inc-gpc(2,1)\n    http-request sc-set-gpt(1,1) 9\n    \
+    http-request return status 404 if { path /missing }\n    http-request return status 200\n";
+
+fn sections() -> String {
+    let mut text = "peers p\n    default-bind ssl crt <dir>/p.pem\n    \
+        default-server ssl verify required ca-file <dir>/ca.pem\n    \
+        peer A <a>\n    peer B <b>\n"
+        .to_owned();
+    let (length, lines) = (" len 32", "size 1k expire 1h store");
+    for (data, argument) in TYPES {
+        for (kind, _) in KEYS {
+            let length = if *kind == "string" { length } else { "" };
+            let name = format!("{data}_{kind}");
+            let _ = writeln!(text, "    table {name} type {kind}{length} {lines} {data}{argument}");
+        }
+    }
+    let _ = writeln!(
+        text,
+        "    table bytes type binary len 16 {lines} gpc0,gpt0,http_req_cnt,http_req_rate(1h),\
+         http_err_cnt,http_err_rate(1h),bytes_in_cnt,bytes_out_cnt,conn_cnt,sess_cnt\n    \
+         table arrays type binary len 16 {lines} gpt(3),gpc(4),gpc_rate(4,1h)"
+    );
+    text + RULES
+}
+
+/// The program as one of the peers, with a certificate of the group.
+fn start(name: &str, addresses: &[String; 2], group: &Identity, change: Change) -> Running {
+    let setup = setup(&sections(), name, addresses)
+        .global("ca-base /")
+        .file("p.pem", &group.pem())
+        .file("ca.pem", &group.certificate());
+    change(setup).start()
+}
+
+type Change<'a> = &'a dyn Fn(Setup) -> Setup;
+
+/// All entries of a table but for their times, in order.
+fn entries(program: &Running, table: &str) -> Vec<String> {
+    let listing = program.cli(&format!("show table p/{table}"));
+    let lines = listing.lines().filter_map(|line| line.split_once(": key="));
+    let fields = |line: &str| {
+        let kept = line.split(' ').filter(|it| !it.starts_with("exp=") && !it.starts_with("use="));
+        let mut kept: Vec<&str> = kept.collect();
+        // Fields may be listed in another order, and what is open is not learned.
+        kept.retain(|field| !field.starts_with("conn_cur="));
+        kept[1..].sort_unstable();
+        kept.join(" ")
+    };
+    let mut entries: Vec<String> = lines.map(|(_, rest)| fields(rest)).collect();
+    entries.sort();
+    entries
+}
+
+fn names() -> impl Iterator<Item = String> {
+    let all = TYPES.iter().flat_map(|(data, _)| KEYS.iter().map(move |(kind, _)| (data, kind)));
+    all.map(|(data, kind)| format!("{data}_{kind}")).chain(TRAFFIC.map(String::from))
+}
+
+/// Waits until both programs list the same entries in all tables.
+fn agree(one: &Running, other: &Running, count: usize) {
+    for name in names() {
+        let begin = Moment::now();
+        loop {
+            let last = (entries(one, &name), entries(other, &name));
+            if last.0 == last.1 && last.0.len() == count {
+                break;
+            }
+            assert!(begin.elapsed() < PATIENCE, "{name}: {last:#?}");
+            pass(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Gives each table one more entry.
+fn fill(program: &Running, number: u64) {
+    for (at, (data, _)) in (1u64..).zip(TYPES) {
+        for (kind, key) in KEYS {
+            let key = format!("{}{number}", key);
+            let value = 1_000 * at + number;
+            let set = format!("set table p/{data}_{kind} key {key} data.{data} {value}");
+            assert_eq!(program.cli(&set), "", "{set}");
+        }
+    }
+    let mut client = program.web();
+    client.get(&format!("/path{number}"));
+    client.get(&format!("/path{number}"));
+    drop(client);
+    eventually("the requests have ended", || {
+        let listing = program.cli("show table p/bytes");
+        listing.lines().skip(1).all(|line| line.contains(" use=0 ")).then_some(())
+    });
+}
+
+#[test]
+fn tables_agree_with_haproxy_through_restarts_and_reloads_of_both() {
+    let haproxy = Path::new("/usr/sbin/haproxy");
+    if !haproxy.exists() {
+        return;
+    }
+    let (addresses, group) = (addresses(), Identity::new("group", None));
+    let theirs = |setup: Setup| setup.program(haproxy);
+    let ours = |setup: Setup| setup;
+    let other = start("A", &addresses, &group, &theirs);
+    let weir = start("B", &addresses, &group, &ours);
+    fill(&weir, 1);
+    agree(&weir, &other, 1);
+    fill(&other, 2);
+    agree(&weir, &other, 2);
+    // Each starts anew and learns all of it.
+    drop(weir);
+    let weir = start("B", &addresses, &group, &ours);
+    agree(&weir, &other, 2);
+    drop(other);
+    let mut other = start("A", &addresses, &group, &theirs);
+    agree(&weir, &other, 2);
+    // Each is replaced, and learns from its predecessor.
+    let mut old = weir;
+    let pid = old.pid().to_string();
+    let weir = start("B", &addresses, &group, &|setup| setup.arguments(&["-db", "-sf", &pid]));
+    assert_eq!(old.wait().code(), Some(0));
+    fill(&weir, 3);
+    agree(&weir, &other, 3);
+    let pid = other.pid().to_string();
+    let replaced = |setup: Setup| theirs(setup).arguments(&["-db", "-sf", &pid]);
+    let new = start("A", &addresses, &group, &replaced);
+    assert_eq!(other.wait().code(), Some(0));
+    fill(&new, 4);
+    agree(&weir, &new, 4);
+    assert!(weir.cli("show peers").contains(" proto_err=0 "));
+    assert!(new.cli("show peers").contains(" proto_err=0 "));
+}
