@@ -1,9 +1,9 @@
 //! Lua: states, scripts that suspend, classes. The only crate that names the interpreter.
 //!
 //! A [`State`] is one interpreter with the functions that its files have registered. A call of such
-//! a function is a [`Script`]: it runs until it ends, until it waits for something that its host has
-//! to do ([`Request`]), or until its slice of instructions is over. All that a script may ask of the
-//! process goes through [`Host`].
+//! a function is a [`Script`]: it runs until it ends, until it waits for something that its host
+//! has to do ([`Request`]), or until its slice of instructions is over. All that a script may ask
+//! of the process goes through [`Host`].
 #![forbid(unsafe_code)]
 
 mod budget;

@@ -14,8 +14,8 @@ use sample::ParseContext;
 use std::borrow::Cow;
 
 impl State {
-    /// Calls a function; `limit` milliseconds are all that it may run, 0 without end. The script, if
-    /// it waits, is resumed by [`State::resume`].
+    /// Calls a function; `limit` milliseconds are all that it may run, 0 without end. The script,
+    /// if it waits, is resumed by [`State::resume`].
     pub fn start(
         &mut self,
         call: Call<'_>,

@@ -48,7 +48,7 @@ pub fn resume(worker: &Worker, proxy: &Proxy) -> Switched {
     if !front.disabled.load(Relaxed) {
         return Switched::Already;
     }
-    let busy = |line: Line<'_>| listen(worker, line).err().and(inet(line.0));
+    let busy = |line: BindSockets<'_>| listen(worker, line).err().and(inet(line.0));
     if let Some(address) = lines(front, settings).find_map(busy) {
         lines(front, settings).for_each(|line| suspend(worker, line));
         let (port, word, name) = (address.port(), word(proxy), proxy.name());
@@ -106,25 +106,28 @@ fn inet(bind: &Bind) -> Option<SocketAddr> {
 }
 
 /// A bind line and its sockets.
-type Line<'a> = (&'a Bind, &'a ListenSockets);
+type BindSockets<'a> = (&'a Bind, &'a ListenSockets);
 
 /// The bind lines of a frontend.
-fn lines<'a>(front: &'a Front, settings: &'a settings::Front) -> impl Iterator<Item = Line<'a>> {
+fn lines<'a>(
+    front: &'a Front,
+    settings: &'a settings::Front,
+) -> impl Iterator<Item = BindSockets<'a>> {
     let lines = settings.binds.iter().zip(&front.listeners);
     lines.filter_map(|(bind, listener)| Some((bind, listener.sockets.as_ref()?)))
 }
 
 /// The sockets of a bind line that can stop listening for a while.
-fn sockets((bind, sockets): Line<'_>) -> impl Iterator<Item = Handle> {
+fn sockets((bind, sockets): BindSockets<'_>) -> impl Iterator<Item = Handle> {
     sockets.all().filter(|_| inet(bind).is_some())
 }
 
-fn suspend(worker: &Worker, line: Line<'_>) {
+fn suspend(worker: &Worker, line: BindSockets<'_>) {
     // Suspending a socket that does not listen fails, and changes nothing.
     sockets(line).for_each(|handle| drop(worker.thread.kernel().suspend(handle)));
 }
 
-fn listen(worker: &Worker, line: Line<'_>) -> io::Result<()> {
+fn listen(worker: &Worker, line: BindSockets<'_>) -> io::Result<()> {
     let kernel = worker.thread.kernel();
     let bind = line.0;
     let Some(at) = inet(bind) else { return Ok(()) };
