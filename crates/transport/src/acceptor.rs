@@ -1,4 +1,5 @@
-//! The accept loop of listening sockets: frontends, log forwarders and runtime sockets share it.
+//! The accept loop of listening sockets: frontends, log forwarders, runtime sockets and peers share
+//! it.
 //!
 //! At a limit of its host, or without descriptors, a listener pauses: clients wait in the system's
 //! backlog, and the loop looks again after a span. When the host ends, the loop accepts the

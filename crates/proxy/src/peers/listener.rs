@@ -4,67 +4,53 @@ use super::connection::{self, Connection};
 use super::{Section, serve};
 use crate::frontend::listener::Part;
 use crate::frontend::preamble;
-use reactor::{Class, Handle, Listener, Socket};
+use reactor::{Class, Handle, Socket};
 use std::cell::Cell;
-use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
+use transport::acceptor;
 
-/// The time after which a listener that takes no connections looks again, in milliseconds.
-const RETRY_MS: u32 = 100;
-/// Connections that are accepted before others have their turn.
-const BUDGET: usize = 16;
 /// Connections beyond one per peer whose preamble (TLS, PROXY protocol) is under way.
 const OPENING: usize = 32;
 
 /// Accepts connections until the process stops.
 pub(super) async fn run(section: Rc<Section>, handle: Handle) {
     let worker = section.worker.clone();
-    let thread = &worker.thread;
     let part = Part::new(&worker, handle);
-    let mut listener = Listener::new(thread, handle);
-    let opening = Rc::new(Cell::new(0));
-    while !worker.shared.is_stopping() {
-        let deadline = match accept_some(&section, &listener, &opening) {
-            Ok(true) => {
-                thread.scheduler().yield_as(Class::Bulk).await;
-                continue;
-            }
-            Ok(false) if listener.resume().is_ok() => None,
-            _ => {
-                listener.pause();
-                Some(thread.tick().plus_ms(RETRY_MS))
-            }
-        };
-        thread.scheduler().wait(deadline).await;
-    }
-    listener.pause();
+    let host = PeerHost { section: section.clone(), opening: Rc::default() };
+    acceptor::run(&worker.thread, handle, &host).await;
     drop(part);
     section.listens.set(false);
     section.wake_driver();
 }
 
-/// `Ok(false)`: no connection waits.
-fn accept_some(
-    section: &Rc<Section>,
-    listener: &Listener,
-    opening: &Rc<Cell<usize>>,
-) -> io::Result<bool> {
-    for _ in 0..BUDGET {
-        if opening.get() >= section.settings.remotes.len() + OPENING {
-            return Err(io::ErrorKind::ResourceBusy.into());
-        }
-        match listener.accept() {
-            Ok((socket, _)) => {
-                let open = open(section.clone(), socket, PreamblePlace::new(opening));
-                section.worker.thread.scheduler().spawn(Class::Normal, open);
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+/// The listener of a section, and its connections whose preamble is under way.
+struct PeerHost {
+    section: Rc<Section>,
+    opening: Rc<Cell<usize>>,
+}
+
+impl acceptor::Host for PeerHost {
+    fn is_over(&self) -> bool {
+        self.section.worker.shared.is_stopping()
     }
-    Ok(true)
+
+    fn limit_ms(&self) -> Option<u32> {
+        let most = self.section.settings.remotes.len() + OPENING;
+        (self.opening.get() >= most).then_some(acceptor::RETRY_MS)
+    }
+
+    fn serve(&self, handle: Handle, _: Option<SocketAddr>) {
+        let thread = &self.section.worker.thread;
+        let socket = Socket::adopt(thread, handle);
+        let open = open(self.section.clone(), socket, PreamblePlace::new(&self.opening));
+        thread.scheduler().spawn(Class::Normal, open);
+    }
+
+    /// The successor of this process takes the peers that come now.
+    fn serves_backlog(&self) -> bool {
+        false
+    }
 }
 
 /// A connection whose preamble is under way.
