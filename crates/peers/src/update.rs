@@ -102,6 +102,12 @@ fn word(body: &mut &[u8]) -> Result<u32, WireError> {
     Ok(u32::from_be_bytes(*word))
 }
 
+/// The age of a period in milliseconds. HAProxy subtracts two 32-bit clocks of different threads,
+/// so that a period that has just begun may be a little in the future: such an age is 0.
+fn age(sent: u64) -> u64 {
+    u64::try_from(sent as u32 as i32).unwrap_or(0)
+}
+
 /// Every element takes a byte at least, so the body bounds the loop.
 fn read_column(
     column: &Column,
@@ -114,7 +120,7 @@ fn read_column(
             DataKind::Count | DataKind::Long => Value::Number(varint::take(body)?),
             DataKind::Text => Value::Text(texts.read(body)?),
             DataKind::Rate => {
-                let age = varint::take(body)?;
+                let age = age(varint::take(body)?);
                 let (current, past) = (varint::take(body)?, varint::take(body)?);
                 Value::Rate(RateValue { age, current: current as u32, past: past as u32 })
             }
@@ -176,6 +182,14 @@ mod tests {
     }
 
     #[test]
+    fn a_period_that_begins_in_the_future_has_just_begun() {
+        let ages = [(0, 0), (1, 1), (3_600_000, 3_600_000), (0xffff_ffff, 0), (0xffff_fff0, 0)];
+        for (sent, read) in ages.into_iter().chain([(u64::MAX, 0), (0x7fff_ffff, 0x7fff_ffff)]) {
+            assert_eq!(age(sent), read, "{sent}");
+        }
+    }
+
+    #[test]
     fn updates_that_end_early_are_refused() {
         let types = [(DataType::Gpc0, 1), (DataType::ServerKey, 1), (DataType::GpcRate, 2)];
         let definition = of_type(KeyKind::Text(8), &types);
@@ -221,8 +235,8 @@ mod tests {
             DataKind::Text => proptest::option::of("[a-z]{0,9}")
                 .prop_map(|it| Value::Text(it.map(Into::into)))
                 .boxed(),
-            DataKind::Rate => (any::<u32>(), any::<u32>(), any::<u32>())
-                .prop_map(|(age, current, past)| rate(age.into(), current, past))
+            DataKind::Rate => (0..=i32::MAX as u64, any::<u32>(), any::<u32>())
+                .prop_map(|(age, current, past)| rate(age, current, past))
                 .boxed(),
         }
     }
