@@ -125,6 +125,7 @@ pub(super) const COMMANDS: &[&str] = &[
     "show sess 0x1",
     "show activity",
     "show cache",
+    "show peers",
     "show profiling",
     "show profiling status",
     "set profiling",
