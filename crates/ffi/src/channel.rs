@@ -58,7 +58,11 @@ impl Write for Lent {
 }
 
 /// A TLS session.
-pub struct Channel(SslStream<Lent>);
+pub struct Channel(
+    SslStream<Lent>,
+    // Freed after the first field, because the library has its address.
+    #[expect(dead_code, reason = "kept for the library")] Option<Box<flavour::QuicSession>>,
+);
 
 impl std::fmt::Debug for Channel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -72,7 +76,13 @@ impl Channel {
     /// # Errors
     /// No memory.
     pub fn new(ssl: Ssl) -> Result<Self, ErrorStack> {
-        SslStream::new(ssl, Lent(None)).map(Self)
+        SslStream::new(ssl, Lent(None)).map(|stream| Self(stream, None))
+    }
+
+    /// The session of a QUIC connection, which answers queries and carries nothing.
+    pub(crate) fn of_quic(mut session: flavour::QuicSession) -> Result<Self, ErrorStack> {
+        let ssl = session.take_ssl().ok_or_else(ErrorStack::get)?;
+        SslStream::new(ssl, Lent(None)).map(|stream| Self(stream, Some(Box::new(session))))
     }
 
     /// The library's session object.

@@ -13,6 +13,7 @@ use crate::generated::CertificateGenerator;
 use crate::hello::Hello;
 use crate::key::Secret;
 use crate::key_log::KeyLog;
+use crate::quic::QuicAccept;
 use crate::settings::{BindSettings, Defaults, Generates};
 use crate::store::{Files, NoFiles, Store, words};
 use crate::tickets::TicketKeys;
@@ -113,6 +114,22 @@ impl Acceptor {
     ///
     /// The library is out of memory.
     pub fn accept(&self) -> Result<Conn, HandshakeError> {
+        let session = Conn::new(self.begin()?, &self.defaults)?;
+        Ok(if self.table().hears_early() { session.hearing_early() } else { session })
+    }
+
+    /// A new handshake for a client that speaks QUIC, with our transport parameters.
+    ///
+    /// # Errors
+    ///
+    /// The library has no such handshakes, or is out of memory.
+    pub fn accept_quic(&self, parameters: Vec<u8>) -> Result<QuicAccept, HandshakeError> {
+        let early = self.table().hears_early();
+        QuicAccept::new(self.begin()?, parameters, early, &self.defaults)
+    }
+
+    /// A session that has not begun.
+    fn begin(&self) -> Result<Ssl, HandshakeError> {
         let mut ssl = Ssl::new(&self.base).map_err(|_| HandshakeError::new(Reason::Broken))?;
         ssl.set_accept_state();
         if self.defaults.capture > 0
@@ -128,8 +145,7 @@ impl Acceptor {
         {
             ssl.set_ex_data(index, KeyLog::default());
         }
-        let session = Conn::new(ssl, &self.defaults)?;
-        Ok(if self.table().hears_early() { session.hearing_early() } else { session })
+        Ok(ssl)
     }
 }
 

@@ -87,7 +87,12 @@ impl Conn {
     /// A session that has not begun.
     pub(crate) fn new(ssl: Ssl, defaults: &Defaults) -> Result<Self, HandshakeError> {
         let channel = Channel::new(ssl).map_err(|_| HandshakeError::new(Reason::Broken))?;
-        Ok(Self {
+        Ok(Self::over(channel, defaults))
+    }
+
+    /// A session over a channel.
+    fn over(channel: Channel, defaults: &Defaults) -> Self {
+        Self {
             channel,
             out: Vec::new(),
             left: 0,
@@ -106,7 +111,15 @@ impl Conn {
             record_size: defaults.record_size().map(Box::new),
             failure: None,
             kept: None,
-        })
+        }
+    }
+
+    /// The session of a QUIC connection whose handshake is over. It answers queries; the transport
+    /// protects packets itself.
+    pub(crate) fn of_quic(channel: Channel, defaults: &Defaults) -> Self {
+        let mut conn = Self::over(channel, defaults);
+        conn.stands = true;
+        conn
     }
 
     /// Lets the client say something before the handshake is over.

@@ -8,6 +8,7 @@ mod linked;
 #[path = "openssl/mod.rs"]
 mod linked;
 
+pub(crate) use linked::QuicSession;
 pub(crate) use linked::early::{
     begin_early, early_terms, handshake, is_over, read_early, was_early_taken, write_early,
 };
@@ -15,6 +16,7 @@ pub(crate) use linked::hello::enabled_cipher;
 pub use linked::hello::{FirstMessage, choose_by_hello, cipher_name};
 pub use linked::next::{advertise_protocols, next_protocol, select_protocol};
 pub use linked::provider::{load_provider, providers, set_default_properties, set_provider_path};
+pub use linked::quic::HAS_QUIC;
 pub(crate) use linked::raw;
 pub(crate) use linked::settings::option_bits;
 pub use linked::settings::{

@@ -4,9 +4,12 @@ pub(crate) mod early;
 pub(crate) mod hello;
 pub(crate) mod next;
 pub(crate) mod provider;
+pub(crate) mod quic;
 pub(crate) mod raw;
 pub(crate) mod settings;
 pub(crate) mod ticket;
+
+pub(crate) use quic::AbsentSession as QuicSession;
 
 /// Keywords for which this library has nothing.
 pub const LACKS: &[&str] =

@@ -13,6 +13,26 @@ pub(crate) type Watcher =
 /// The callback for each provider.
 pub(crate) type EachProvider = extern "C" fn(*mut OSSL_PROVIDER, *mut c_void) -> c_int;
 
+/// An entry of a table of functions (`OSSL_DISPATCH`).
+#[repr(C)]
+pub(crate) struct Dispatch {
+    number: c_int,
+    function: *const c_void,
+}
+
+// SAFETY: the pointer is that of a function, which threads may share.
+unsafe impl Sync for Dispatch {}
+
+impl Dispatch {
+    /// The last entry.
+    pub(crate) const END: Self = Self { number: 0, function: std::ptr::null() };
+
+    /// An entry; `function` is a function of the type that goes with the number.
+    pub(crate) const fn of(number: c_int, function: *const c_void) -> Self {
+        Self { number, function }
+    }
+}
+
 unsafe extern "C" {
     pub(crate) fn ERR_clear_error();
     pub(crate) fn EVP_set_default_properties(
@@ -49,6 +69,17 @@ unsafe extern "C" {
     pub(crate) fn SSL_get_early_data_status(ssl: *const SSL) -> c_int;
     pub(crate) fn SSL_get_peer_signature_type_nid(ssl: *const SSL, nid: *mut c_int) -> c_int;
     pub(crate) fn SSL_has_pending(ssl: *const SSL) -> c_int;
+    pub(crate) fn SSL_set_quic_tls_cbs(
+        ssl: *mut SSL,
+        table: *const Dispatch,
+        argument: *mut c_void,
+    ) -> c_int;
+    pub(crate) fn SSL_set_quic_tls_early_data_enabled(ssl: *mut SSL, enabled: c_int) -> c_int;
+    pub(crate) fn SSL_set_quic_tls_transport_params(
+        ssl: *mut SSL,
+        parameters: *const c_uchar,
+        length: usize,
+    ) -> c_int;
     pub(crate) fn SSL_set_options(ssl: *mut SSL, options: u64) -> u64;
     pub(crate) fn X509_CRL_get_signature_nid(crl: *const X509_CRL) -> c_int;
     pub(crate) fn X509_CRL_get_version(crl: *const X509_CRL) -> c_long;

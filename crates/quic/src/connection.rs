@@ -1,0 +1,412 @@
+//! One connection: it moves bytes between the transport's streams and an HTTP/3 machine.
+
+use crate::datagram::{ConnectionKey, ConnectionMessage, Outgoing, moment};
+use bytes::Bytes;
+use mux::h3::{Abort, H3Conn, H3Error, Target};
+use quinn_proto::{
+    Chunk, Connection, ConnectionError, ConnectionEvent, Dir, EndpointEvent, Event, ReadError,
+    Side, StreamEvent, StreamId, VarInt, WriteError,
+};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+use wire::h3::H3ErrorCode;
+
+/// The protocol that a client has to choose.
+const PROTOCOL: &[u8] = b"h3";
+
+/// Why a connection has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The client has closed it.
+    Peer,
+    /// The client was silent for too long.
+    Idle,
+    /// We have closed it.
+    Local,
+    /// The client has lost its state.
+    Reset,
+    /// The client has broken the protocol of the transport, or the handshake has failed.
+    Transport,
+}
+
+impl CloseReason {
+    fn of(error: &ConnectionError) -> Self {
+        match error {
+            ConnectionError::ConnectionClosed(_) | ConnectionError::ApplicationClosed(_) => {
+                Self::Peer
+            }
+            ConnectionError::TimedOut => Self::Idle,
+            ConnectionError::LocallyClosed => Self::Local,
+            ConnectionError::Reset => Self::Reset,
+            ConnectionError::VersionMismatch
+            | ConnectionError::TransportError(_)
+            | ConnectionError::CidsExhausted => Self::Transport,
+        }
+    }
+}
+
+/// Facts about the path of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathFacts {
+    /// The round-trip time.
+    pub rtt: Duration,
+    /// Bytes that may be under way.
+    pub window: u64,
+    /// Largest datagram that is sent.
+    pub mtu: u16,
+    /// Packets sent and lost.
+    pub sent: u64,
+    /// Packets lost.
+    pub lost: u64,
+}
+
+/// A connection to a client.
+pub struct QuicConnection {
+    key: ConnectionKey,
+    inner: Connection,
+    origin: Instant,
+    /// Our unidirectional streams, once they are open.
+    control: Option<StreamId>,
+    decoder: Option<StreamId>,
+    /// Streams with news from before the end of the handshake. What they carry may be a replay, so
+    /// it waits; the transport's windows bound it.
+    early: Vec<StreamEvent>,
+    is_connected: bool,
+    /// The endpoint knows that the handshake is over.
+    is_counted: bool,
+    session: Option<tls::Conn>,
+    closed: Option<CloseReason>,
+    /// The end of the machine was reported to the transport.
+    is_closing: bool,
+}
+
+impl std::fmt::Debug for QuicConnection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QuicConnection").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+impl QuicConnection {
+    pub(crate) fn new(key: ConnectionKey, inner: Connection, origin: Instant) -> Self {
+        Self {
+            key,
+            inner,
+            origin,
+            control: None,
+            decoder: None,
+            early: Vec::new(),
+            is_connected: false,
+            is_counted: false,
+            session: None,
+            closed: None,
+            is_closing: false,
+        }
+    }
+
+    /// Its key.
+    pub fn key(&self) -> ConnectionKey {
+        self.key
+    }
+
+    /// Handles a datagram.
+    pub fn handle(&mut self, message: ConnectionMessage) {
+        self.inner.handle_event(message.0);
+    }
+
+    /// Handles timers that are due.
+    pub fn handle_time(&mut self, nanos: u64) {
+        let now = moment(self.origin, nanos);
+        if self.inner.poll_timeout().is_some_and(|at| at <= now) {
+            self.inner.handle_timeout(now);
+        }
+    }
+
+    /// When [`QuicConnection::handle_time`] is to be called, in nanoseconds.
+    pub fn next_time(&mut self) -> Option<u64> {
+        let at = self.inner.poll_timeout()?;
+        let span = at.saturating_duration_since(self.origin);
+        Some(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// Moves bytes and events between the transport and the machine, as far as they go. `report`
+    /// hands an event to the endpoint, which may reply.
+    pub(crate) fn exchange(
+        &mut self,
+        nanos: u64,
+        machine: &mut H3Conn,
+        mut report: impl FnMut(EndpointEvent) -> Option<ConnectionEvent>,
+    ) {
+        loop {
+            while let Some(event) = self.inner.poll_endpoint_events() {
+                if let Some(reply) = report(event) {
+                    self.inner.handle_event(reply);
+                }
+            }
+            let mut news = false;
+            while let Some(event) = self.inner.poll() {
+                self.handle_event(nanos, event, machine);
+                news = true;
+            }
+            self.take_output(nanos, machine);
+            if !news && !self.has_work(machine) {
+                return;
+            }
+        }
+    }
+
+    /// Whether the handshake has ended, in whatever way, since the last call.
+    pub(crate) fn ends_handshake(&mut self) -> bool {
+        let ended = self.is_connected || self.closed.is_some();
+        ended && !std::mem::replace(&mut self.is_counted, true)
+    }
+
+    /// Whether the machine has something that an exchange would take.
+    pub fn has_work(&self, machine: &H3Conn) -> bool {
+        let works = self.is_connected && !self.is_closing && self.closed.is_none();
+        works && machine.has_news()
+    }
+
+    /// Fills `out`, which is empty, with datagrams: at most `segments` of the same size.
+    pub fn transmit(&mut self, nanos: u64, segments: usize, out: &mut Vec<u8>) -> Option<Outgoing> {
+        let now = moment(self.origin, nanos);
+        let transmit = self.inner.poll_transmit(now, segments, out)?;
+        Some(Outgoing::of(&transmit))
+    }
+
+    /// Closes the connection.
+    pub fn close(&mut self, nanos: u64, code: H3ErrorCode) {
+        if !std::mem::replace(&mut self.is_closing, true) {
+            let now = moment(self.origin, nanos);
+            self.inner.close(now, number(code), Bytes::new());
+        }
+    }
+
+    /// Whether the handshake is over.
+    pub fn is_connected(&self) -> bool {
+        self.is_connected
+    }
+
+    /// Why the connection has ended, if it has.
+    pub fn closed(&self) -> Option<CloseReason> {
+        self.closed
+    }
+
+    /// Whether nothing more will be sent or received.
+    pub fn is_over(&self) -> bool {
+        self.inner.is_drained()
+    }
+
+    /// Takes the TLS session, for queries, once the handshake is over.
+    pub fn take_session(&mut self) -> Option<tls::Conn> {
+        self.session.take()
+    }
+
+    /// The client's address now.
+    pub fn remote(&self) -> SocketAddr {
+        self.inner.remote_address()
+    }
+
+    /// Our address, if the system says it.
+    pub fn local(&self) -> Option<IpAddr> {
+        self.inner.local_ip()
+    }
+
+    /// Facts about the path now.
+    pub fn path(&self) -> PathFacts {
+        let stats = self.inner.stats();
+        PathFacts {
+            rtt: stats.path.rtt,
+            window: stats.path.cwnd,
+            mtu: stats.path.current_mtu,
+            sent: stats.path.sent_packets,
+            lost: stats.path.lost_packets,
+        }
+    }
+
+    // ---- events of the transport
+
+    fn handle_event(&mut self, nanos: u64, event: Event, machine: &mut H3Conn) {
+        match event {
+            Event::Connected => self.connected(nanos, machine),
+            Event::ConnectionLost { reason } => {
+                self.closed = Some(CloseReason::of(&reason));
+                machine.handle_eof();
+            }
+            Event::Stream(event) if !self.is_connected => self.early.push(event),
+            Event::Stream(event) => self.stream_event(nanos, event, machine),
+            Event::HandshakeDataReady | Event::DatagramReceived | Event::DatagramsUnblocked => {}
+        }
+    }
+
+    fn connected(&mut self, nanos: u64, machine: &mut H3Conn) {
+        self.is_connected = true;
+        let session = self.inner.crypto_session().handshake_data();
+        self.session = session.and_then(|it| it.downcast().ok()).map(|session| *session);
+        if self.session.as_ref().and_then(|session| session.alpn()) != Some(PROTOCOL) {
+            return self.close(nanos, H3ErrorCode::VERSION_FALLBACK);
+        }
+        self.open_own(machine);
+        for event in std::mem::take(&mut self.early) {
+            self.stream_event(nanos, event, machine);
+        }
+    }
+
+    /// Opens our unidirectional streams, as far as the client allows.
+    fn open_own(&mut self, machine: &mut H3Conn) {
+        if self.control.is_none() {
+            self.control = self.inner.streams().open(Dir::Uni);
+        }
+        if self.decoder.is_none() && self.control.is_some() {
+            self.decoder = self.inner.streams().open(Dir::Uni);
+        }
+        machine.resume_write(Target::Control);
+        machine.resume_write(Target::Decoder);
+    }
+
+    fn stream_event(&mut self, nanos: u64, event: StreamEvent, machine: &mut H3Conn) {
+        match event {
+            StreamEvent::Opened { dir } => {
+                while let Some(id) = self.inner.streams().accept(dir) {
+                    if dir == Dir::Bi {
+                        machine.open_request(id.into());
+                    }
+                    self.read(nanos, id, machine);
+                }
+            }
+            StreamEvent::Readable { id } => self.read(nanos, id, machine),
+            StreamEvent::Writable { id } => machine.resume_write(self.target(id)),
+            StreamEvent::Stopped { id, .. } => {
+                if let Err(error) = machine.receive_stop(id.into()) {
+                    self.break_off(nanos, error);
+                }
+            }
+            StreamEvent::Available { dir: Dir::Uni } => self.open_own(machine),
+            StreamEvent::Available { .. } | StreamEvent::Finished { .. } => {}
+        }
+    }
+
+    /// What the machine writes to a stream.
+    fn target(&self, id: StreamId) -> Target {
+        match id {
+            id if Some(id) == self.control => Target::Control,
+            id if Some(id) == self.decoder => Target::Decoder,
+            id => Target::Request(id.into()),
+        }
+    }
+
+    /// Hands a stream's bytes to the machine, as far as it has room.
+    fn read(&mut self, nanos: u64, id: StreamId, machine: &mut H3Conn) {
+        loop {
+            let room = machine.room(id.into());
+            if room == 0 {
+                return;
+            }
+            let result = match self.read_chunk(id, room) {
+                Some(Ok(Some(chunk))) => machine.receive(id.into(), &chunk.bytes),
+                Some(Ok(None)) => return self.end(nanos, id, machine, H3Conn::finish),
+                Some(Err(ReadError::Reset(_))) => {
+                    return self.end(nanos, id, machine, H3Conn::receive_reset);
+                }
+                Some(Err(ReadError::Blocked)) | None => return,
+            };
+            if let Err(error) = result {
+                return self.break_off(nanos, error);
+            }
+        }
+    }
+
+    fn end(
+        &mut self,
+        nanos: u64,
+        id: StreamId,
+        machine: &mut H3Conn,
+        how: impl FnOnce(&mut H3Conn, u64) -> Result<(), H3Error>,
+    ) {
+        if let Err(error) = how(machine, id.into()) {
+            self.break_off(nanos, error);
+        }
+    }
+
+    /// The next bytes of a stream; `None` if it is not read any more.
+    fn read_chunk(
+        &mut self,
+        id: StreamId,
+        room: usize,
+    ) -> Option<Result<Option<Chunk>, ReadError>> {
+        let mut stream = self.inner.recv_stream(id);
+        let mut chunks = stream.read(true).ok()?;
+        let next = chunks.next(room);
+        // Windows are announced with the next datagram in any case.
+        let _ = chunks.finalize();
+        Some(next)
+    }
+
+    // ---- output of the machine
+
+    fn take_output(&mut self, nanos: u64, machine: &mut H3Conn) {
+        if let Some(error) = machine.broken() {
+            return self.break_off(nanos, error);
+        }
+        if !self.is_connected {
+            return;
+        }
+        while let Some(target) = machine.poll_write() {
+            self.write(target, machine);
+        }
+        while let Some(abort) = machine.poll_abort() {
+            self.abort(abort);
+        }
+        while let Some(id) = machine.poll_resume() {
+            let id = StreamId::new(Side::Client, Dir::Bi, id >> 2);
+            self.read(nanos, id, machine);
+        }
+    }
+
+    fn write(&mut self, target: Target, machine: &mut H3Conn) {
+        let id = match target {
+            Target::Control => self.control,
+            Target::Decoder => self.decoder,
+            Target::Request(id) => Some(StreamId::new(Side::Client, Dir::Bi, id >> 2)),
+        };
+        let Some(id) = id else { return };
+        loop {
+            let output = machine.output(target);
+            if output.is_empty() {
+                if machine.take_end(target) {
+                    // A stream that the client has stopped needs no end.
+                    let _ = self.inner.send_stream(id).finish();
+                }
+                return;
+            }
+            match self.inner.send_stream(id).write(output) {
+                Ok(count) => machine.advance(target, count),
+                Err(WriteError::Blocked) => return,
+                Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {
+                    let rest = machine.output(target).len();
+                    return machine.advance(target, rest);
+                }
+            }
+        }
+    }
+
+    fn abort(&mut self, abort: Abort) {
+        let dir = if abort.stream & 2 == 0 { Dir::Bi } else { Dir::Uni };
+        let id = StreamId::new(Side::Client, dir, abort.stream >> 2);
+        // A direction that has ended needs no other end.
+        if abort.sends {
+            let _ = self.inner.send_stream(id).reset(number(abort.code));
+        }
+        if abort.receives {
+            let _ = self.inner.recv_stream(id).stop(number(abort.code));
+        }
+    }
+
+    /// Closes the connection for an error of the machine.
+    fn break_off(&mut self, nanos: u64, error: H3Error) {
+        self.close(nanos, error.code);
+    }
+}
+
+fn number(code: H3ErrorCode) -> VarInt {
+    VarInt::from_u64(code.0).unwrap_or(VarInt::MAX)
+}

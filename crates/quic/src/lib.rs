@@ -1,0 +1,31 @@
+//! QUIC connections to clients (RFC 9000, 9001 and 9002), and HTTP/3 over them, without sockets.
+//!
+//! Invariant: no I/O and no clock (`cargo xtask tidy`): datagrams and time come in as arguments.
+//!
+//! The state machine of the transport is that of the crate `quinn-proto`, which no other crate of
+//! the workspace knows; its cryptography is that of the TLS library that is linked.
+//!
+//! Reading order: [`endpoint`] (datagrams in, connections), [`connection`] (one connection with its
+//! HTTP/3 machine), `session` and `server` (the handshake), `aead` and `derive` (packet
+//! protection), `token`, `connection_id`, [`settings`].
+#![forbid(unsafe_code)]
+
+mod aead;
+pub mod connection;
+mod connection_id;
+mod datagram;
+mod derive;
+pub mod endpoint;
+mod server;
+mod session;
+pub mod settings;
+mod token;
+
+pub use connection::{CloseReason, PathFacts, QuicConnection};
+pub use endpoint::{
+    Arrival, ConnectionKey, ConnectionMessage, Datagram, Outgoing, QuicEndpoint, Steering,
+};
+pub use settings::{CongestionControl, QuicSettings};
+
+#[cfg(test)]
+mod tests;
