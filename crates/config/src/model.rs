@@ -44,8 +44,7 @@ pub use mail::{EmailAlert, Mailer, Mailers};
 pub use peers::{Peer, Peers};
 pub use program::Program;
 pub use proxy::{
-    Back, BackTimeouts, Common, Direct, Front, FrontOptions, FrontTimeouts, LoadState, Proxy,
-    ProxyKind,
+    Back, BackTimeouts, Common, Direct, Front, FrontTimeouts, LoadState, Proxy, ProxyKind,
 };
 pub use resolvers::{InitAddr, NameServer, ResolveOptions, Resolvers};
 pub use ring::{LogForward, Ring, RingServer};

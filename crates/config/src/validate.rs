@@ -558,8 +558,8 @@ fn unheard_cookies(draft: &DraftProxy, cx: &mut Cx<'_>) {
 /// A `cookie` line, which only HTTP carries.
 fn ignored_cookie(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     let Some(place) = draft.settings.options.cookie_place.take() else { return };
-    draft.settings.back.dynamic_cookie = false;
-    if draft.settings.back.cookie.take().is_some() && draft.has_backend() {
+    draft.settings.back.settings.dynamic_cookie = false;
+    if draft.settings.back.settings.cookie.take().is_some() && draft.has_backend() {
         let (word, name) = (draft.word(), &draft.name);
         let message = format!("cookie will be ignored for {word} '{name}' (needs 'mode http').");
         cx.about(Severity::Warning, &place, message);
@@ -583,7 +583,7 @@ fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
         cx.about(Severity::Warning, &place, message);
         draft.settings.back.balance = Balance::RoundRobin;
     }
-    if draft.has_frontend() && draft.settings.front.monitor_uri.take().is_some() {
+    if draft.has_frontend() && draft.settings.front.settings.monitor_uri.take().is_some() {
         let message =
             format!("monitor-uri will be ignored for {word} '{name}' (needs 'mode http').");
         cx.about(Severity::Warning, &place, message);
@@ -621,8 +621,7 @@ fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
     if draft.settings.common.original_to.take().is_some() {
         ignored("'option originalto'", "it requires");
     }
-    if draft.has_frontend() && std::mem::take(&mut draft.settings.front.options.http_ignore_probes)
-    {
+    if draft.has_frontend() && std::mem::take(&mut draft.settings.front.settings.ignore_probes) {
         ignored("'option http-ignore-probes'", "it requires");
     }
     if std::mem::take(&mut draft.settings.common.buffer_request) {
@@ -635,27 +634,20 @@ fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
 /// Options that only HTTP gives something to do.
 fn unheard_options(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     let (frontend, backend) = (draft.has_frontend(), draft.has_backend());
-    let (front, back) = (&mut draft.settings.front.options, &mut draft.settings.back);
+    let (front, back) = (&mut draft.settings.front, &mut draft.settings.back);
     let take = std::mem::take;
+    let violations = "accept-unsafe-violations-in-http";
     let found = [
         ("accept-invalid-http-request", frontend, take(&mut front.accept_invalid_request)),
-        (
-            "accept-unsafe-violations-in-http-request",
-            frontend,
-            take(&mut front.accept_unsafe_request),
-        ),
-        ("disable-h2-upgrade", frontend, take(&mut front.disable_h2_upgrade)),
-        ("http-use-proxy-header", frontend, take(&mut front.http_use_proxy_header)),
-        ("idle-close-on-response", frontend, take(&mut front.idle_close_on_response)),
+        (&format!("{violations}-request"), frontend, take(&mut front.accept_unsafe_request)),
+        ("disable-h2-upgrade", frontend, take(&mut front.settings.disable_h2_upgrade)),
+        ("http-use-proxy-header", frontend, take(&mut front.settings.proxy_header)),
+        ("idle-close-on-response", frontend, take(&mut front.settings.idle_close_on_response)),
         ("accept-invalid-http-response", backend, take(&mut back.accept_invalid_response)),
-        (
-            "accept-unsafe-violations-in-http-response",
-            backend,
-            take(&mut back.accept_unsafe_response),
-        ),
-        ("checkcache", backend, take(&mut back.check_cache)),
-        ("http-pretend-keepalive", backend, take(&mut back.pretend_keepalive)),
-        ("prefer-last-server", backend, take(&mut back.prefer_last_server)),
+        (&format!("{violations}-response"), backend, take(&mut back.accept_unsafe_response)),
+        ("checkcache", backend, take(&mut back.settings.check_cache)),
+        ("http-pretend-keepalive", backend, take(&mut back.settings.pretend_keep_alive)),
+        ("prefer-last-server", backend, take(&mut back.settings.prefer_last)),
     ];
     let captures = frontend && draft.captured_cookie.take().is_some();
     let options = found.into_iter().filter(|(_, side, given)| *side && *given);

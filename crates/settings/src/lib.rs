@@ -322,7 +322,7 @@ pub struct Mail {
 }
 
 /// Settings of the client side of a proxy.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Front {
     /// Listening addresses.
     pub binds: Vec<Bind>,
@@ -396,7 +396,7 @@ pub struct Bind {
 }
 
 /// Settings of the server side of a proxy.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Back {
     /// The servers, in order.
     pub servers: Vec<Server>,

@@ -1,12 +1,10 @@
 //! Frontends, backends and listens (section 4).
 use super::{
     Address, Balance, Bind, BindAddress, Captured, Compression, ConnectSource, ConnectionMode,
-    Cookie, EmailAlert, ErrorReply, Filter, Formats, ForwardFor, HashType, HeaderNames,
-    HealthCheck, KeepAlive, LogStyle, LogTarget, Mode, RetryOn, Reuse, Rules, Server,
-    SpliceOptions, StatsPage,
+    EmailAlert, ErrorReply, Filter, Formats, ForwardFor, HashType, HeaderNames, HealthCheck,
+    KeepAlive, LogStyle, LogTarget, Mode, Rules, Server, SpliceOptions, StatsPage,
 };
 use crate::diag::Place;
-use sample::Expr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -127,35 +125,36 @@ pub struct Common {
     pub tcp_request_inspect_delay: Option<u64>,
 }
 
+/// The most idle server connections in a client's private pool, without `max-session-srv-conns`.
+const OWN_CONNECTIONS: u32 = 5;
+/// `retries` without a line.
+const RETRIES: u32 = 3;
+
 /// The client side.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Front {
+    /// What the data plane takes as it is. Its listeners are opened from `binds`.
+    pub settings: settings::Front,
     /// Listening addresses.
     pub binds: Vec<Bind>,
-    /// `maxconn`: concurrent connections; `None` is the limit of the process.
-    pub maxconn: Option<u32>,
     /// `backlog`; `None` follows `maxconn`.
     pub backlog: Option<u32>,
-    /// `default_backend`, as an index in the model.
-    pub default_backend: Option<usize>,
     /// Timeouts.
     pub timeouts: FrontTimeouts,
-    /// On/off options.
-    pub options: FrontOptions,
     /// The predefined log format in use.
     pub log_style: LogStyle,
     /// `option clitcpka` and its family.
     pub keep_alive: KeepAlive,
     /// `option tcp-smart-accept`; `None` is on in HTTP mode alone.
     pub smart_accept: Option<bool>,
-    /// `rate-limit sessions`; 0 for none.
-    pub session_rate: u32,
-    /// `max-session-srv-conns`: idle server connections of one client's own; `None` for 5.
-    pub session_server_conns: Option<u32>,
-    /// `monitor-uri`.
-    pub monitor_uri: Option<String>,
     /// `unique-id-header`: the header that carries the unique id to servers.
     pub unique_id_header: Option<String>,
+    /// `option accept-invalid-http-request`.
+    pub accept_invalid_request: bool,
+    /// `option accept-unsafe-violations-in-http-request`: the same.
+    pub accept_unsafe_request: bool,
+    /// `option nolinger`.
+    pub nolinger: bool,
 }
 
 /// Timeouts of the client side, ms.
@@ -167,46 +166,29 @@ pub struct FrontTimeouts {
     pub client_fin: Option<u64>,
 }
 
-/// On/off options of the client side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FrontOptions {
-    /// `option abortonclose`, which `defaults` and `listen` set for both sides.
-    pub abortonclose: bool,
-    /// `option dontlognull`.
-    pub dontlognull: bool,
-    /// `option dontlog-normal`.
-    pub dontlog_normal: bool,
-    /// `option log-separate-errors`.
-    pub log_separate_errors: bool,
-    /// `option logasap`.
-    pub logasap: bool,
-    /// `option http-ignore-probes`.
-    pub http_ignore_probes: bool,
-    /// `option socket-stats`.
-    pub socket_stats: bool,
-    /// `option contstats`.
-    pub contstats: bool,
-    /// `option http-use-proxy-header`.
-    pub http_use_proxy_header: bool,
-    /// `option accept-invalid-http-request`.
-    pub accept_invalid_request: bool,
-    /// `option accept-unsafe-violations-in-http-request`: the same.
-    pub accept_unsafe_request: bool,
-    /// `option disable-h2-upgrade`
-    pub disable_h2_upgrade: bool,
-    /// `option idle-close-on-response`
-    pub idle_close_on_response: bool,
-    /// `option nolinger`.
-    pub nolinger: bool,
-    /// `option independent-streams`.
-    pub independent_streams: bool,
-    /// `option h1-case-adjust-bogus-client`.
-    pub adjusts_case: bool,
+impl Default for Front {
+    fn default() -> Self {
+        Self {
+            settings: settings::Front { own_connections: OWN_CONNECTIONS, ..Default::default() },
+            binds: Vec::new(),
+            backlog: None,
+            timeouts: FrontTimeouts::default(),
+            log_style: LogStyle::default(),
+            keep_alive: KeepAlive::default(),
+            smart_accept: None,
+            unique_id_header: None,
+            accept_invalid_request: false,
+            accept_unsafe_request: false,
+            nolinger: false,
+        }
+    }
 }
 
 /// The server side.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Back {
+    /// What the data plane takes as it is. Its servers come from `servers` and `direct`.
+    pub settings: settings::Back,
     /// Servers in order of declaration.
     pub servers: Vec<Server>,
     /// Where requests go that nothing names a server for; then none is chosen by `balance`.
@@ -217,33 +199,12 @@ pub struct Back {
     pub hash_type: HashType,
     /// `hash-balance-factor`: percent of the fair share, or 0 for no bound.
     pub hash_balance_factor: u32,
-    /// `cookie`.
-    pub cookie: Option<Cookie>,
-    /// `cookie ... dynamic`: servers without a value get one computed from their address.
-    pub dynamic_cookie: bool,
-    /// `dynamic-cookie-key`.
-    pub dynamic_cookie_key: Option<String>,
     /// `option httpchk` and `http-check`.
     pub check: HealthCheck,
     /// `option accept-invalid-http-response`.
     pub accept_invalid_response: bool,
     /// `option accept-unsafe-violations-in-http-response`: the same.
     pub accept_unsafe_response: bool,
-    /// `retries`: connection attempts after the first; 3 by default.
-    pub retries: Option<u32>,
-    /// `retry-on`.
-    pub retry_on: RetryOn,
-    /// `option redispatch`.
-    /// 0: off. N > 0: every Nth retry. N < 0: on the Nth retry before the last one (-1 is the
-    /// last).
-    pub redispatch: i32,
-    /// `http-send-name-header`: the field that tells a server its name, in lower case.
-    pub name_header: Option<String>,
-    /// `fullconn`: connections at which dynamic limits reach `maxconn`; `None` is 10 % of the
-    /// frontends' limits.
-    pub fullconn: Option<u32>,
-    /// `http-reuse`.
-    pub http_reuse: Reuse,
     /// Timeouts.
     pub timeouts: BackTimeouts,
     /// `tcp-response inspect-delay`, ms.
@@ -256,32 +217,34 @@ pub struct Back {
     pub smart_connect: bool,
     /// `option nolinger`.
     pub nolinger: bool,
-    /// `option log-health-checks`.
-    pub log_health_checks: bool,
-    /// `option checkcache`.
-    pub check_cache: bool,
-    /// `option persist`.
-    pub persist: bool,
-    /// `persist rdp-cookie`: what finds the cookie.
-    pub rdp_cookie: Option<Arc<Expr>>,
-    /// `option prefer-last-server`.
-    pub prefer_last_server: bool,
-    /// `max-keep-alive-queue`: requests that may wait for the last server; `None` is no limit.
-    pub max_keep_alive_queue: Option<u32>,
-    /// `option http-pretend-keepalive`.
-    pub pretend_keepalive: bool,
-    /// `option abortonclose`.
-    pub abortonclose: bool,
-    /// `option independent-streams`.
-    pub independent_streams: bool,
-    /// `option h1-case-adjust-bogus-server`.
-    pub adjusts_case: bool,
-    /// `option allbackups`.
-    pub allbackups: bool,
     /// `load-server-state-from-file`
     pub load_state: LoadState,
     /// `server-state-file-name`; the name of the section when not set.
     pub state_file: Option<String>,
+}
+
+impl Default for Back {
+    fn default() -> Self {
+        Self {
+            settings: settings::Back { retries: RETRIES, ..Default::default() },
+            servers: Default::default(),
+            direct: Default::default(),
+            balance: Default::default(),
+            hash_type: Default::default(),
+            hash_balance_factor: Default::default(),
+            check: Default::default(),
+            accept_invalid_response: Default::default(),
+            accept_unsafe_response: Default::default(),
+            timeouts: Default::default(),
+            tcp_response_inspect_delay: Default::default(),
+            source: Default::default(),
+            keep_alive: Default::default(),
+            smart_connect: Default::default(),
+            nolinger: Default::default(),
+            load_state: Default::default(),
+            state_file: Default::default(),
+        }
+    }
 }
 
 /// Where the states of servers that a process before has left are found.

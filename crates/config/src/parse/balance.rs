@@ -197,7 +197,7 @@ pub(super) fn persist(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
     let expr = with_parser(proxy, cx, args, 1, Places::of(Place::BeServerChoice), |parser| {
         Expr::parse(&[&word], &mut 0, parser)
     })?;
-    proxy.settings.back.rdp_cookie = Some(Arc::new(expr));
+    proxy.settings.back.settings.rdp_cookie = Some(Arc::new(expr));
     if args.text(1) != "rdp-cookie" {
         return args.no_more_than(1);
     }

@@ -42,16 +42,7 @@ pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> 
             "maxidle" => cookie.max_idle = cookie_age(args, n, "<idletime>")?,
             "maxlife" => cookie.max_life = cookie_age(args, n, "<lifetime>")?,
             "domain" => {
-                let domain = args.need(n + 1, "'domain' expects <domain> as argument.")?;
-                let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-                if let Some(odd) = domain.chars().find(|c| !fits(*c)) {
-                    let message =
-                        format!("character '{odd}' is not permitted in domain name '{domain}'.");
-                    return Err(args.fault(n + 1, message));
-                }
-                if !domain.contains('.') {
-                    args.note(n + 1, format!("domain '{domain}' contains no embedded dot, this configuration may not work properly (see RFC6265#5.2.3)."));
-                }
+                let domain = cookie_domain(args, n + 1)?;
                 domains.push(format!("domain={domain}"));
             }
             "attr" => {
@@ -81,12 +72,27 @@ pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> 
     let attributes = domains.into_iter().chain(flags).chain(attributes);
     cookie.attributes = attributes.map(|attribute| bytes(&attribute)).collect();
     proxy.settings.options.cookie_place = Some(args.place().clone());
-    (proxy.settings.back.cookie, proxy.settings.back.dynamic_cookie) = (Some(cookie), dynamic);
+    (proxy.settings.back.settings.cookie, proxy.settings.back.settings.dynamic_cookie) =
+        (Some(cookie), dynamic);
     Ok(())
 }
 
+/// The domain of a cookie at argument `n`.
+fn cookie_domain<'l>(args: Args<'l>, n: usize) -> Parsed<&'l str> {
+    let domain = args.need(n, "'domain' expects <domain> as argument.")?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    if let Some(odd) = domain.chars().find(|c| !fits(*c)) {
+        let message = format!("character '{odd}' is not permitted in domain name '{domain}'.");
+        return Err(args.fault(n, message));
+    }
+    if !domain.contains('.') {
+        args.note(n, format!("domain '{domain}' contains no embedded dot, this configuration may not work properly (see RFC6265#5.2.3)."));
+    }
+    Ok(domain)
+}
+
 /// Bytes on the wire of a word.
-fn bytes(word: &str) -> Vec<u8> {
+pub(super) fn bytes(word: &str) -> Vec<u8> {
     sample::word::to_bytes(word).into_owned()
 }
 
@@ -119,7 +125,7 @@ pub(super) fn retry_on(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -
             word => on = on.and(retryable_status(args, n, word)?),
         }
     }
-    proxy.settings.back.retry_on = on;
+    proxy.settings.back.settings.retry_on = on;
     Ok(())
 }
 

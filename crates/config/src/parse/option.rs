@@ -36,8 +36,8 @@ const fn switch(
 /// All implemented options, alphabetical. Argument 0 is the option's name.
 pub(crate) const OPTIONS: &[Choice] = &[
     switch("abortonclose", Places::D_BACK, "Drops requests of clients that left.", |p, cx, _| {
-        p.settings.back.abortonclose = wanted(cx);
-        p.settings.front.options.abortonclose = wanted(cx);
+        p.settings.back.settings.abort_on_close = wanted(cx);
+        p.settings.front.settings.abort_on_close = wanted(cx);
         Ok(())
     }),
     switch(
@@ -45,7 +45,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Places::D_FRONT,
         "Takes malformed requests.",
         |p, cx, _| {
-            p.settings.front.options.accept_invalid_request = wanted(cx);
+            p.settings.front.accept_invalid_request = wanted(cx);
             Ok(())
         },
     ),
@@ -63,7 +63,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Places::D_FRONT,
         "Takes malformed requests: HAProxy's later name of accept-invalid-http-request.",
         |p, cx, _| {
-            p.settings.front.options.accept_unsafe_request = wanted(cx);
+            p.settings.front.accept_unsafe_request = wanted(cx);
             Ok(())
         },
     ),
@@ -77,11 +77,11 @@ pub(crate) const OPTIONS: &[Choice] = &[
         },
     ),
     switch("allbackups", Places::D_BACK, "Uses all backup servers together.", |p, cx, _| {
-        p.settings.back.allbackups = wanted(cx);
+        p.settings.back.settings.all_backups = wanted(cx);
         Ok(())
     }),
     switch("checkcache", Places::D_BACK, "Refuses cookies that caches may keep.", |p, cx, _| {
-        p.settings.back.check_cache = wanted(cx);
+        p.settings.back.settings.check_cache = wanted(cx);
         Ok(())
     }),
     switch("clitcpka", Places::D_FRONT, "Probes silent clients.", |p, cx, _| {
@@ -89,7 +89,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Ok(())
     }),
     switch("contstats", Places::D_FRONT, "Counts transfers while they last.", |p, cx, _| {
-        p.settings.front.options.contstats = wanted(cx);
+        p.settings.front.settings.continuous_stats = wanted(cx);
         Ok(())
     }),
     switch(
@@ -97,16 +97,16 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Places::D_FRONT,
         "Clear connections do not become HTTP/2.",
         |p, cx, _| {
-            p.settings.front.options.disable_h2_upgrade = wanted(cx);
+            p.settings.front.settings.disable_h2_upgrade = wanted(cx);
             Ok(())
         },
     ),
     switch("dontlog-normal", Places::D_FRONT, "Logs only what went wrong.", |p, cx, _| {
-        p.settings.front.options.dontlog_normal = wanted(cx);
+        p.settings.front.settings.dont_log_normal = wanted(cx);
         Ok(())
     }),
     switch("dontlognull", Places::D_FRONT, "Does not log connections without data.", |p, cx, _| {
-        p.settings.front.options.dontlognull = wanted(cx);
+        p.settings.front.settings.dont_log_null = wanted(cx);
         Ok(())
     }),
     choice("external-check", "", Places::D_BACK, "Checks servers by a program.", check::external),
@@ -122,7 +122,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Places::D_FRONT,
         "Sends clients header names as h1-case-adjust says.",
         |p, cx, _| {
-            p.settings.front.options.adjusts_case = wanted(cx);
+            p.settings.front.settings.adjusts_case = wanted(cx);
             Ok(())
         },
     ),
@@ -131,7 +131,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Places::D_BACK,
         "Sends servers header names as h1-case-adjust says.",
         |p, cx, _| {
-            p.settings.back.adjusts_case = wanted(cx);
+            p.settings.back.settings.adjusts_case = wanted(cx);
             Ok(())
         },
     ),
@@ -149,7 +149,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Places::D_FRONT,
         "Ignores connections without data.",
         |p, cx, _| {
-            p.settings.front.options.http_ignore_probes = wanted(cx);
+            p.settings.front.settings.ignore_probes = wanted(cx);
             Ok(())
         },
     ),
@@ -168,7 +168,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Places::D_BACK,
         "Does not tell servers that their connection closes.",
         |p, cx, _| {
-            p.settings.back.pretend_keepalive = wanted(cx);
+            p.settings.back.settings.pretend_keep_alive = wanted(cx);
             Ok(())
         },
     ),
@@ -188,7 +188,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Places::D_FRONT,
         "Asks clients for credentials as a proxy does.",
         |p, cx, _| {
-            p.settings.front.options.http_use_proxy_header = wanted(cx);
+            p.settings.front.settings.proxy_header = wanted(cx);
             Ok(())
         },
     ),
@@ -215,7 +215,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Places::D_FRONT,
         "Idle clients end with their next response in a soft stop.",
         |p, cx, _| {
-            p.settings.front.options.idle_close_on_response = wanted(cx);
+            p.settings.front.settings.idle_close_on_response = wanted(cx);
             Ok(())
         },
     ),
@@ -225,22 +225,22 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "What is sent to a peer does not prove that it is there.",
         |p, cx, _| {
             let wanted = wanted(cx);
-            p.settings.front.options.independent_streams = wanted;
-            p.settings.back.independent_streams = wanted;
+            p.settings.front.settings.independent_streams = wanted;
+            p.settings.back.settings.independent_streams = wanted;
             Ok(())
         },
     ),
     choice("ldap-check", "", Places::D_BACK, "Checks servers by an LDAP bind.", check::plain),
     switch("log-health-checks", Places::D_BACK, "Logs every change of checks.", |p, cx, _| {
-        p.settings.back.log_health_checks = wanted(cx);
+        p.settings.back.settings.log_checks = wanted(cx);
         Ok(())
     }),
     switch("log-separate-errors", Places::D_FRONT, "Logs errors at a higher level.", |p, cx, _| {
-        p.settings.front.options.log_separate_errors = wanted(cx);
+        p.settings.front.settings.separate_errors = wanted(cx);
         Ok(())
     }),
     switch("logasap", Places::D_FRONT, "Logs before the end.", |p, cx, _| {
-        p.settings.front.options.logasap = wanted(cx);
+        p.settings.front.settings.log_asap = wanted(cx);
         Ok(())
     }),
     choice(
@@ -252,7 +252,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
     ),
     switch("nolinger", Places::ALL, "Closes with a reset.", |p, cx, _| {
         let nolinger = wanted(cx);
-        p.settings.front.options.nolinger = nolinger;
+        p.settings.front.nolinger = nolinger;
         p.settings.back.nolinger = nolinger;
         Ok(())
     }),
@@ -271,11 +271,11 @@ pub(crate) const OPTIONS: &[Choice] = &[
         check::pgsql,
     ),
     switch("persist", Places::D_BACK, "Cookies go before health.", |p, cx, _| {
-        p.settings.back.persist = wanted(cx);
+        p.settings.back.settings.persists = wanted(cx);
         Ok(())
     }),
     switch("prefer-last-server", Places::D_BACK, "Stays with a client's server.", |p, cx, _| {
-        p.settings.back.prefer_last_server = wanted(cx);
+        p.settings.back.settings.prefer_last = wanted(cx);
         Ok(())
     }),
     choice("redis-check", "", Places::D_BACK, "Checks servers by a Redis PING.", check::plain),
@@ -297,7 +297,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         check::smtpchk,
     ),
     switch("socket-stats", Places::D_FRONT, "Counts for each listener, too.", |p, cx, _| {
-        p.settings.front.options.socket_stats = wanted(cx);
+        p.settings.front.settings.socket_stats = wanted(cx);
         Ok(())
     }),
     switch("splice-auto", Places::ALL, "Moves bulk through pipes.", |p, cx, _| {
@@ -466,7 +466,7 @@ fn redispatch(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed
             None => return Err(args.fault(1, "'option redispatch' expects a non-zero integer.")),
         },
     };
-    proxy.settings.back.redispatch = interval;
+    proxy.settings.back.settings.redispatch = interval;
     args.ignores_behind(1);
     Ok(())
 }

@@ -116,7 +116,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         "What values of dynamic cookies are computed with.",
         |p, _, a| {
             let key = a.need(1, "'dynamic-cookie-key' expects <secret_key> as argument.")?;
-            p.settings.back.dynamic_cookie_key = Some(key.to_owned());
+            p.settings.back.settings.cookie_key = Some(key.into());
             a.ignores_behind(1);
             Ok(())
         },
@@ -201,7 +201,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         "Load at which dynamic limits are reached.",
         |p, _, a| {
             let conns = limit(a)?;
-            p.settings.back.fullconn = Some(conns).filter(|conns| *conns > 0);
+            p.settings.back.settings.full_connections = Some(conns).filter(|conns| *conns > 0);
             Ok(())
         },
     ),
@@ -259,7 +259,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         "{ never | safe | aggressive | always }",
         Places::D_BACK,
         "Sharing of idle server connections.",
-        |p, _, a| http_reuse(a).map(|reuse| p.settings.back.http_reuse = reuse),
+        |p, _, a| http_reuse(a).map(|reuse| p.settings.back.settings.reuse = reuse),
     ),
     entry(
         "http-send-name-header",
@@ -268,7 +268,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         "Tells servers their names.",
         |p, _, a| {
             let name = a.need(1, "'http-send-name-header' requires a header string.")?;
-            p.settings.back.name_header = Some(name.to_ascii_lowercase());
+            p.settings.back.settings.name_header = Some(name.to_ascii_lowercase());
             Ok(())
         },
     ),
@@ -325,7 +325,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         |p, _, a| {
             let expected = "'max-keep-alive-queue' expects an integer argument.";
             let limit = values::whole(a, 1).ok_or_else(|| a.fault(1, expected))?;
-            p.settings.back.max_keep_alive_queue = u32::try_from(limit).ok();
+            p.settings.back.settings.keep_alive_queue = u32::try_from(limit).ok();
             a.ignores_behind(1);
             Ok(())
         },
@@ -339,7 +339,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
             let expected = "'max-session-srv-conns' expects an integer argument.";
             // As measured, a negative number is none at all.
             let limit = a.wrapped(1).ok_or_else(|| a.fault(1, expected))?;
-            p.settings.front.session_server_conns = Some(u32::try_from(limit).unwrap_or(0));
+            p.settings.front.settings.own_connections = u32::try_from(limit).unwrap_or(0);
             a.ignores_behind(1);
             Ok(())
         },
@@ -349,7 +349,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         "<conns>",
         Places::D_FRONT,
         "Concurrent connections of the frontend.",
-        |p, _, a| limit(a).map(|n| p.settings.front.maxconn = Some(n).filter(|n| *n > 0)),
+        |p, _, a| limit(a).map(|n| p.settings.front.settings.maxconn = Some(n).filter(|n| *n > 0)),
     ),
     entry("mode", "{ tcp|http }", Places::ALL, "Layer 4 or layer 7.", |p, _, a| {
         mode(a).map(|mode| p.settings.mode = mode)
@@ -362,7 +362,8 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         language::monitor,
     ),
     entry("monitor-uri", "<uri>", Places::D_FRONT, "Answers 200 to this URI.", |p, _, a| {
-        text(a, "an URI.").map(|uri| p.settings.front.monitor_uri = Some(uri))
+        text(a, "an URI.")
+            .map(|uri| p.settings.front.settings.monitor_uri = Some(http::bytes(&uri)))
     }),
     entry("option", "<name> [param*]", Places::ALL, "Turns an option on.", option::parse),
     entry(
@@ -396,7 +397,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
             let message = "'retries' expects an integer argument (dispatch counts for one).";
             let number = number.ok_or_else(|| a.fault(1, message))?;
             // As measured, a negative number is as good as 0.
-            p.settings.back.retries = Some(u32::try_from(number).unwrap_or(0));
+            p.settings.back.settings.retries = u32::try_from(number).unwrap_or(0);
             a.no_more_than(1)
         },
     ),
@@ -728,7 +729,7 @@ fn rate_limit(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed 
     args.ignores_behind(2);
     let message = "'sessions' expects an integer argument.";
     values::whole(args, 2).ok_or_else(|| args.fault(2, message))?;
-    limit_at(args, 2).map(|n| proxy.settings.front.session_rate = n)
+    limit_at(args, 2).map(|n| proxy.settings.front.settings.session_rate = n)
 }
 
 /// `load-server-state-from-file`; what follows does not count, as in HAProxy.

@@ -273,7 +273,7 @@ fn proxy_keywords() {
         ("bind :81-83 name x", |p| front(p).binds.len() == 4 && front(p).binds[3].id == 4),
         ("bind :81,:82", |p| &*front(p).binds[2].written == ":82"),
         ("cookie S insert indirect nocache httponly secure domain .x.y attr SameSite=Lax", |p| {
-            let cookie = back(p).cookie.as_ref().unwrap();
+            let cookie = back(p).settings.cookie.as_ref().unwrap();
             cookie.mode == CookieMode::Insert
                 && cookie.indirect
                 && cookie.nocache
@@ -281,12 +281,12 @@ fn proxy_keywords() {
                     == [&b"domain=.x.y"[..], b"HttpOnly", b"Secure", b"SameSite=Lax"]
         }),
         ("cookie S prefix postonly maxidle 30 maxlife 1h dynamic\n dynamic-cookie-key k", |p| {
-            let cookie = back(p).cookie.as_ref().unwrap();
+            let cookie = back(p).settings.cookie.as_ref().unwrap();
             cookie.mode == CookieMode::Prefix
                 && cookie.post_only
-                && back(p).dynamic_cookie
+                && back(p).settings.dynamic_cookie
                 && (cookie.max_idle, cookie.max_life) == (30, 3600)
-                && back(p).dynamic_cookie_key.as_deref() == Some("k")
+                && back(p).settings.cookie_key.as_deref() == Some("k")
         }),
         ("description a b", |p| p.description.as_deref() == Some("a b")),
         ("disabled", |p| p.disabled),
@@ -302,33 +302,33 @@ fn proxy_keywords() {
             let reply = &p.common.error_replies[&400];
             location(reply).as_deref() == Some("303 See Other /x")
         }),
-        ("fullconn 10", |p| back(p).fullconn == Some(10)),
+        ("fullconn 10", |p| back(p).settings.full_connections == Some(10)),
         ("hash-type consistent", |p| back(p).hash_type.avalanche),
         ("hash-type map-based djb2 avalanche", |p| {
             back(p).hash_type.function == HashFunction::Djb2 && back(p).hash_type.avalanche
         }),
         ("hash-type consistent wt6", |p| back(p).hash_type.function == HashFunction::Wt6),
-        ("http-reuse always", |p| back(p).http_reuse == Reuse::Always),
+        ("http-reuse always", |p| back(p).settings.reuse == Reuse::Always),
         ("id 77", |p| p.id == 77),
         ("log 127.0.0.1:514 local0 notice", |p| p.common.logs[0].level == LogLevel(5)),
         ("log-tag t", |p| p.common.log_tag.as_deref() == Some("t")),
-        ("max-keep-alive-queue 3", |p| back(p).max_keep_alive_queue == Some(3)),
-        ("max-keep-alive-queue -1", |p| back(p).max_keep_alive_queue.is_none()),
-        ("maxconn 5", |p| front(p).maxconn == Some(5)),
+        ("max-keep-alive-queue 3", |p| back(p).settings.keep_alive_queue == Some(3)),
+        ("max-keep-alive-queue -1", |p| back(p).settings.keep_alive_queue.is_none()),
+        ("maxconn 5", |p| front(p).settings.maxconn == Some(5)),
         ("mode tcp", |p| p.mode == Mode::Tcp),
-        ("monitor-uri /up", |p| front(p).monitor_uri.as_deref() == Some("/up")),
+        ("monitor-uri /up", |p| front(p).settings.monitor_uri.as_deref() == Some(b"/up")),
         ("retry-on 503 404 empty-response", |p| {
             let statuses = [503, 404].into_iter().filter_map(RetryOn::status);
-            back(p).retry_on == statuses.fold(RetryOn::EMPTY, RetryOn::and)
+            back(p).settings.retry_on == statuses.fold(RetryOn::EMPTY, RetryOn::and)
         }),
-        ("retry-on none", |p| back(p).retry_on == RetryOn::NEVER),
+        ("retry-on none", |p| back(p).settings.retry_on == RetryOn::NEVER),
         ("retry-on all-retryable-errors", |p| {
             let also = [500, 502, 503, 504].into_iter().filter_map(RetryOn::status);
             let also = also.chain([RetryOn::JUNK, RetryOn::EARLY]);
-            also.fold(back(p).retry_on, RetryOn::and) == back(p).retry_on
-                && !back(p).retry_on.has(RetryOn::status(404).unwrap())
+            also.fold(back(p).settings.retry_on, RetryOn::and) == back(p).settings.retry_on
+                && !back(p).settings.retry_on.has(RetryOn::status(404).unwrap())
         }),
-        ("retries 1", |p| back(p).retries == Some(1)),
+        ("retries 1", |p| back(p).settings.retries == 1),
         (
             "server s localhost:80 weight 5 check inter 3s rise 4 fall 5 backup maxconn 9 cookie c",
             |p| {
@@ -367,7 +367,9 @@ fn proxy_keywords() {
             (options.pool_low_conn, options.max_reuse) == (3, 0)
                 && (options.minconn, options.maxqueue) == (2, 4)
         }),
-        ("http-send-name-header X-Srv", |p| back(p).name_header.as_deref() == Some("x-srv")),
+        ("http-send-name-header X-Srv", |p| {
+            back(p).settings.name_header.as_deref() == Some("x-srv")
+        }),
         ("stats enable\n stats uri /s\n stats refresh 5", |p| {
             let page = p.common.stats.as_ref().unwrap();
             page.uri == "/s" && page.refresh == 5
@@ -410,47 +412,47 @@ fn proxy_keywords() {
 #[test]
 fn options() {
     let cases: &[Good<Proxy>] = &[
-        ("abortonclose", |p| back(p).abortonclose),
-        ("accept-invalid-http-request", |p| front(p).options.accept_invalid_request),
+        ("abortonclose", |p| back(p).settings.abort_on_close),
+        ("accept-invalid-http-request", |p| front(p).accept_invalid_request),
         ("accept-invalid-http-response", |p| back(p).accept_invalid_response),
         ("accept-invalid-http-request\n no option accept-invalid-http-request", |p| {
-            !front(p).options.accept_invalid_request
+            !front(p).accept_invalid_request
         }),
-        ("accept-unsafe-violations-in-http-request", |p| front(p).options.accept_unsafe_request),
+        ("accept-unsafe-violations-in-http-request", |p| front(p).accept_unsafe_request),
         ("accept-unsafe-violations-in-http-response", |p| back(p).accept_unsafe_response),
-        ("allbackups", |p| back(p).allbackups),
-        ("checkcache", |p| back(p).check_cache),
-        ("disable-h2-upgrade", |p| front(p).options.disable_h2_upgrade),
-        ("dontlog-normal", |p| front(p).options.dontlog_normal),
-        ("dontlognull", |p| front(p).options.dontlognull),
+        ("allbackups", |p| back(p).settings.all_backups),
+        ("checkcache", |p| back(p).settings.check_cache),
+        ("disable-h2-upgrade", |p| front(p).settings.disable_h2_upgrade),
+        ("dontlog-normal", |p| front(p).settings.dont_log_normal),
+        ("dontlognull", |p| front(p).settings.dont_log_null),
         ("forwardfor except 10.0.0.0/8 header X-Client if-none", |p| {
             let forward = p.common.forward_for.as_ref().unwrap();
             forward.if_none && forward.header == "x-client" && forward.except.unwrap().1 == 8
         }),
-        ("http-ignore-probes", |p| front(p).options.http_ignore_probes),
-        ("http-use-proxy-header", |p| front(p).options.http_use_proxy_header),
+        ("http-ignore-probes", |p| front(p).settings.ignore_probes),
+        ("http-use-proxy-header", |p| front(p).settings.proxy_header),
         ("http-keep-alive", |p| p.common.connection_mode == ConnectionMode::KeepAlive),
         ("http-server-close", |p| p.common.connection_mode == ConnectionMode::ServerClose),
-        ("http-pretend-keepalive", |p| back(p).pretend_keepalive),
-        ("prefer-last-server", |p| back(p).prefer_last_server),
+        ("http-pretend-keepalive", |p| back(p).settings.pretend_keep_alive),
+        ("prefer-last-server", |p| back(p).settings.prefer_last),
         ("httpclose", |p| p.common.connection_mode == ConnectionMode::Close),
         ("httplog", |p| front(p).log_style == LogStyle::Http),
         ("httplog clf", |p| front(p).log_style == LogStyle::HttpClf),
         ("httplog json", |p| front(p).log_style == LogStyle::HttpJson),
         ("tcplog", |p| front(p).log_style == LogStyle::Tcp),
-        ("log-health-checks", |p| back(p).log_health_checks),
-        ("log-separate-errors", |p| front(p).options.log_separate_errors),
-        ("logasap", |p| front(p).options.logasap),
-        ("redispatch", |p| back(p).redispatch == -1),
-        ("redispatch 2", |p| back(p).redispatch == 2),
+        ("log-health-checks", |p| back(p).settings.log_checks),
+        ("log-separate-errors", |p| front(p).settings.separate_errors),
+        ("logasap", |p| front(p).settings.log_asap),
+        ("redispatch", |p| back(p).settings.redispatch == -1),
+        ("redispatch 2", |p| back(p).settings.redispatch == 2),
         ("httpclose\n no option httpclose", |p| {
             p.common.connection_mode == ConnectionMode::KeepAlive
         }),
         ("httpclose\n no option http-server-close", |p| {
             p.common.connection_mode == ConnectionMode::Close
         }),
-        ("redispatch\n no option redispatch", |p| back(p).redispatch == 0),
-        ("dontlognull\n default option dontlognull", |p| !front(p).options.dontlognull),
+        ("redispatch\n no option redispatch", |p| back(p).settings.redispatch == 0),
+        ("dontlognull\n default option dontlognull", |p| !front(p).settings.dont_log_null),
     ];
     for (line, holds) in cases {
         assert!(holds(&only(&listen(&format!(" option {line}")))), "{line}");

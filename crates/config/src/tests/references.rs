@@ -14,7 +14,7 @@ fn numbers_follow_order_and_skip_the_explicit_ones() {
     assert_eq!(model.proxies.iter().map(|p| p.id).collect::<Vec<_>>(), [1, 2, 3]);
     let servers = &model.proxies[0].back.as_ref().unwrap().servers;
     assert_eq!(servers.iter().map(|s| s.id).collect::<Vec<_>>(), [2, 1, 4]);
-    assert_eq!(model.proxies[2].front.as_ref().unwrap().default_backend, Some(1));
+    assert_eq!(model.proxies[2].front.as_ref().unwrap().settings.default_backend, Some(1));
     assert_eq!(model.backend("b"), Some(1));
     assert_eq!(model.backend("c"), None);
 }

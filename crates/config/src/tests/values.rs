@@ -31,7 +31,7 @@ fn zero_stands_for_no_limit_of_ones_own() {
     let text =
         listen(" maxconn 0\n backlog 0").replace("listen", " maxconn 50\n backlog 7\nlisten");
     let proxy = only(&text);
-    assert_eq!((front(&proxy).maxconn, front(&proxy).backlog), (None, None));
+    assert_eq!((front(&proxy).settings.maxconn, front(&proxy).backlog), (None, None));
 }
 
 #[test]
@@ -128,10 +128,10 @@ const PROXIES: &[Case<Proxy>] = &[
     (" timeout queue 7s", |p| back(p).timeouts.queue == Some(7000)),
     (" timeout check 7s", |p| back(p).timeouts.check == Some(7000)),
     (" timeout server 7s", |p| back(p).timeouts.server == Some(7000)),
-    (" http-reuse never", |p| back(p).http_reuse == Reuse::Never),
-    (" http-reuse never\n http-reuse safe", |p| back(p).http_reuse == Reuse::Safe),
-    (" http-reuse aggressive", |p| back(p).http_reuse == Reuse::Aggressive),
-    (" http-reuse always", |p| back(p).http_reuse == Reuse::Always),
+    (" http-reuse never", |p| back(p).settings.reuse == Reuse::Never),
+    (" http-reuse never\n http-reuse safe", |p| back(p).settings.reuse == Reuse::Safe),
+    (" http-reuse aggressive", |p| back(p).settings.reuse == Reuse::Aggressive),
+    (" http-reuse always", |p| back(p).settings.reuse == Reuse::Always),
     (" option httpclose\n option http-keep-alive", |p| {
         p.common.connection_mode == ConnectionMode::KeepAlive
     }),

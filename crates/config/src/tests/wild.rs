@@ -268,7 +268,7 @@ fn seconds_have_a_bound_of_their_own() {
     for (age, seconds) in [("30d", 2_592_000), ("2147483647", 2_147_483_647), ("60m", 3_600)] {
         let model = model(&cookie(age));
         let back = model.proxies[0].back.as_ref().unwrap();
-        let cookie = back.cookie.as_ref().unwrap();
+        let cookie = back.settings.cookie.as_ref().unwrap();
         assert_eq!((cookie.max_idle, cookie.max_life), (seconds, seconds), "{age}");
     }
     for age in ["2147483648", "24856d", "99999999999999999999"] {

@@ -15,7 +15,7 @@ pub(super) fn resolve(draft: &mut DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'
     }
     if let Some(wanted) = wanted {
         let kind = Kind { keyword: "default_backend", role: "as its default backend" };
-        draft.settings.front.default_backend =
+        draft.settings.front.settings.default_backend =
             find(draft, shared, cx, &wanted.value, &wanted.place, &kind);
     }
     let mut rules = std::mem::take(&mut draft.rules.switching);
@@ -73,7 +73,7 @@ pub(super) fn direct(draft: &DraftProxy, cx: &mut Cx<'_>) -> Option<Direct> {
 pub(super) fn hasty(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let back = &draft.settings.back;
     // A lost request ends as one of these events, as measured.
-    if [RetryOn::EMPTY, RetryOn::TIMEOUT].iter().all(|event| back.retry_on.has(*event)) {
+    if [RetryOn::EMPTY, RetryOn::TIMEOUT].iter().all(|event| back.settings.retry_on.has(*event)) {
         return;
     }
     for server in back.servers.iter().filter(|server| server.options.link.tfo) {

@@ -78,7 +78,7 @@ fn raise(process: &Process, wanted: u64) -> Result<u64, String> {
 /// Gives frontends without a limit that of the command line (`-N`).
 pub(super) fn proxies(model: &mut Model, options: &Options) {
     for front in model.proxies.iter_mut().filter_map(|proxy| proxy.front.as_mut()) {
-        front.maxconn = front.maxconn.or(options.proxy_maxconn);
+        front.settings.maxconn = front.settings.maxconn.or(options.proxy_maxconn);
     }
 }
 

@@ -48,7 +48,7 @@ impl Open {
 fn backlog(line: &BindOptions, front: &Front, global: &Global) -> u32 {
     let said = |count: u32| Some(count).filter(|count| *count > 0);
     let queue = said(line.backlog).or(front.backlog);
-    let connections = said(line.maxconn).or(front.maxconn).or(global.process.maxconn);
+    let connections = said(line.maxconn).or(front.settings.maxconn).or(global.process.maxconn);
     queue.or(connections).unwrap_or(4096)
 }
 
@@ -75,7 +75,7 @@ impl Asked {
         Self {
             backlog: backlog(line, front, global),
             keep_alive: super::link::probes(front.keep_alive),
-            resets: front.options.nolinger,
+            resets: front.nolinger,
             patient: front.smart_accept.unwrap_or(mode == Mode::Http),
             buffers: SystemBuffers {
                 receive: global.tune.rcvbuf_client,

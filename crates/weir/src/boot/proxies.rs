@@ -13,9 +13,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The most idle server connections in a client's private pool, without `max-session-srv-conns`.
-const OWN_CONNECTIONS: u32 = 5;
-
 /// A proxy whose listeners are open; every address that cannot be opened is reported.
 pub(super) fn proxy(
     from: model::Proxy,
@@ -160,25 +157,8 @@ fn front(
     }
     settings::Front {
         binds,
-        maxconn: from.maxconn,
-        default_backend: from.default_backend,
-        abort_on_close: from.options.abortonclose,
-        dont_log_null: from.options.dontlognull,
-        dont_log_normal: from.options.dontlog_normal,
-        separate_errors: from.options.log_separate_errors,
-        log_asap: from.options.logasap,
-        ignore_probes: from.options.http_ignore_probes,
-        proxy_header: from.options.http_use_proxy_header,
-        accept_invalid: from.options.accept_invalid_request || from.options.accept_unsafe_request,
-        disable_h2_upgrade: from.options.disable_h2_upgrade,
-        idle_close_on_response: from.options.idle_close_on_response,
-        monitor_uri: from.monitor_uri.as_deref().map(content),
-        session_rate: from.session_rate,
-        socket_stats: from.options.socket_stats,
-        continuous_stats: from.options.contstats,
-        own_connections: from.session_server_conns.unwrap_or(OWN_CONNECTIONS),
-        independent_streams: from.options.independent_streams,
-        adjusts_case: from.options.adjusts_case,
+        accept_invalid: from.accept_invalid_request || from.accept_unsafe_request,
+        ..from.settings.clone()
     }
 }
 
@@ -221,8 +201,6 @@ fn back(
         }
     }
     settings::Back {
-        dynamic_cookie: from.dynamic_cookie,
-        cookie_key: from.dynamic_cookie_key.as_deref().map(Arc::from),
         check: check(&from.check, global),
         check_script: match &from.check {
             model::HealthCheck::Script(script) => script.clone(),
@@ -231,27 +209,10 @@ fn back(
         servers,
         direct: from.direct.as_ref().map(|to| direct(to, base.without_server())),
         algorithm: balancing::algorithm(from),
-        name_header: from.name_header.clone(),
-        full_connections: from.fullconn,
         algorithm_name: from.balance.name().to_owned(),
         hashing: balancing::hashing(from),
-        all_backups: from.allbackups,
-        cookie: from.cookie.clone(),
-        retries: from.retries.unwrap_or(3),
-        retry_on: from.retry_on,
-        redispatch: from.redispatch,
-        reuse: from.http_reuse,
-        log_checks: from.log_health_checks,
-        check_cache: from.check_cache,
-        persists: from.persist,
-        rdp_cookie: from.rdp_cookie.clone(),
-        prefer_last: from.prefer_last_server,
-        keep_alive_queue: from.max_keep_alive_queue,
-        pretend_keep_alive: from.pretend_keepalive,
-        abort_on_close: from.abortonclose,
         accept_invalid: from.accept_invalid_response || from.accept_unsafe_response,
-        independent_streams: from.independent_streams,
-        adjusts_case: from.adjusts_case,
+        ..from.settings.clone()
     }
 }
 
