@@ -9,7 +9,7 @@ use crate::model::{TlsPresets, UnixAccess};
 use crate::source::Files;
 use sample::pattern::PatternFiles;
 use sample::vars::SharedVars;
-use sample::{NameReference, TableNames};
+use sample::{NameReference, ParseContext, ScriptNames, TableNames};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io;
@@ -41,6 +41,29 @@ pub struct Setup<'a> {
     pub local_peer: LocalPeer<'a>,
     /// `ssl-server-verify none` holds unless the configuration says otherwise (`-dV`).
     pub trusts_servers: bool,
+    /// Loads scripts, where any may be loaded.
+    pub scripts: Option<&'a dyn Scripts>,
+}
+
+/// Loads the scripts of a configuration, and knows what they have registered.
+pub trait Scripts: ScriptNames {
+    /// `lua-prepend-path`: `variable` is `path` or `cpath`.
+    ///
+    /// # Errors
+    /// The message for the user.
+    fn prepend_path(&self, path: &str, variable: &str) -> Result<(), String>;
+
+    /// `lua-load`, `lua-load-per-thread`: runs the body of a file.
+    ///
+    /// # Errors
+    /// The message for the user.
+    fn load(
+        &self,
+        file: (&str, &[u8]),
+        args: &[&str],
+        per_thread: bool,
+        context: &ParseContext<'_>,
+    ) -> Result<(), String>;
 }
 
 /// The machine's files and names, an empty environment and one processor.
@@ -54,6 +77,7 @@ impl Default for Setup<'_> {
             processors: 1,
             local_peer: LocalPeer::default(),
             trusts_servers: false,
+            scripts: None,
         }
     }
 }
@@ -92,6 +116,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) features: Features<'a>,
     pub(crate) files: &'a dyn Files,
     pub(crate) names: &'a dyn Resolver,
+    /// Loads scripts, where any may be loaded.
+    pub(crate) scripts: Option<&'a dyn Scripts>,
     pub(crate) processors: usize,
     /// The name among peers comes from the command line.
     pub(crate) local_peer_fixed: bool,
@@ -139,6 +165,7 @@ impl<'a> Cx<'a> {
             features: setup.features,
             files: setup.files,
             names: setup.names,
+            scripts: setup.scripts,
             processors: setup.processors,
             local_peer_fixed: setup.local_peer.fixed,
             local_peer: setup.local_peer.name.to_owned(),
@@ -227,6 +254,11 @@ impl<'a> Cx<'a> {
             DefaultPath::Parent => parent.join("..").join(name),
             DefaultPath::Origin(origin) => origin.join(name),
         }
+    }
+
+    /// Functions that scripts have registered so far.
+    pub(crate) fn script_names(&self) -> Option<&dyn ScriptNames> {
+        self.scripts.map(|scripts| scripts as &dyn ScriptNames)
     }
 
     /// Reads a file named in the configuration.

@@ -77,7 +77,16 @@ pub fn dynamic_server(
     let local_peer = LocalPeer::default();
     let (processors, trusts_servers) = (1, false);
     let (files, names) = (&Disk, &NoNames);
-    let setup = Setup { env, features, files, names, processors, local_peer, trusts_servers };
+    let setup = Setup {
+        env,
+        features,
+        files,
+        names,
+        processors,
+        local_peer,
+        trusts_servers,
+        scripts: None,
+    };
     let mut cx = Cx::new(setup);
     cx.tls_presets = process.presets.clone();
     let place = Place { file: "add server".into(), line: 0 };

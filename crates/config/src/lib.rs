@@ -43,7 +43,7 @@ mod value;
 pub use addr::{Family, Resolver, SystemResolver};
 pub use area::area;
 pub use cond::check_condition;
-pub use context::{LocalPeer, Setup};
+pub use context::{LocalPeer, Scripts, Setup};
 pub use diag::{Diagnostic, Diagnostics, Place, Severity};
 pub use dynamic_server::{Host, dynamic_server};
 pub use env::Environment;

@@ -15,6 +15,7 @@ pub(crate) mod http;
 mod language;
 pub(crate) mod link;
 pub(crate) mod log;
+mod lua;
 pub(crate) mod option;
 pub(crate) mod proxy;
 mod removed;

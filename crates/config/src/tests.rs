@@ -97,6 +97,7 @@ pub(crate) fn setup<'a>() -> Setup<'a> {
         processors: 2,
         local_peer: LocalPeer { name: "vm", fixed: false },
         trusts_servers: false,
+        scripts: None,
     }
 }
 

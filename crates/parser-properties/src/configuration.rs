@@ -72,6 +72,7 @@ pub fn file(data: &[u8]) {
         processors: 2,
         local_peer: Default::default(),
         trusts_servers: false,
+        scripts: None,
     };
     let loaded = config::load(&[source], setup);
     assert_eq!(loaded.model.is_none(), loaded.diagnostics.failed());

@@ -8,6 +8,7 @@ use crate::context::{ParseContext, PublicKeys};
 use crate::facts::Facts;
 use crate::pattern::View;
 use crate::regex::Regex;
+use crate::script::ScriptFunction;
 use crate::tables::TableRef;
 use crate::vars::VarName;
 use htx::{FieldRef, Head, HeaderId};
@@ -69,6 +70,8 @@ pub enum Arg {
     Path(Vec<Step>),
     /// A stick table.
     Table(Arc<TableRef>),
+    /// A function of a script.
+    Script(Arc<dyn ScriptFunction>),
 }
 
 /// A key of `jwt_verify`.

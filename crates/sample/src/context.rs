@@ -4,6 +4,7 @@
 use crate::name_reference::NameReference;
 use crate::pattern::PatternFiles;
 use crate::place::Places;
+use crate::script::ScriptNames;
 use crate::tables::{TableMention, TableNames, TableRef, TableUse};
 use crypto::PublicKey;
 use std::cell::{Cell, RefCell};
@@ -33,6 +34,8 @@ pub struct Shared<'a> {
     pub keys: PublicKeys,
     /// Proxies, servers and userlists that arguments name, in order.
     pub mentions: RefCell<Vec<NameReference>>,
+    /// Functions that scripts have registered, where scripts are loaded.
+    pub scripts: Option<&'a dyn ScriptNames>,
 }
 
 impl<'a> Shared<'a> {
@@ -49,6 +52,7 @@ impl<'a> Shared<'a> {
             tables: TableNames::default(),
             keys: PublicKeys::default(),
             mentions: RefCell::default(),
+            scripts: None,
         }
     }
 }

@@ -23,7 +23,7 @@ pub mod variable;
 use crate::args::{Args, PrepareFn};
 use crate::facts::Facts;
 use crate::value::{Type, Value};
-use crate::{error, known_keywords};
+use crate::{error, known_keywords, script};
 use stdx::is_ignored;
 
 /// Converts a value that already has the type the converter asks for; nothing makes the expression
@@ -87,6 +87,12 @@ impl Converter {
     }
 }
 
+/// The entry that stands for the converters of scripts.
+pub(crate) const fn of_scripts(eval: ConvertFn) -> Converter {
+    const DOC: &str = "Calls a function that a script has registered.";
+    conv("lua.", "[<arg>...]", (Type::Str, Type::Str), DOC, eval)
+}
+
 /// Every table; names are unique over all.
 const TABLES: &[&[Converter]] = &[
     arith::TABLE,
@@ -123,7 +129,10 @@ pub fn find(name: &str) -> Option<&'static Converter> {
 
 /// The message about a converter that [`find`] does not know.
 pub(crate) fn unknown(name: &str) -> String {
-    if known_keywords::converters().any(|known| known == name) || name.starts_with("lua.") {
+    if name.starts_with(script::PREFIX) {
+        return format!("unknown converter '{name}': no script has registered it");
+    }
+    if known_keywords::converters().any(|known| known == name) {
         return format!(
             "converter '{name}' is not implemented yet{}",
             known_keywords::reason(name)

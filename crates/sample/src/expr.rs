@@ -8,7 +8,10 @@ use crate::facts::Facts;
 use crate::facts::Side;
 use crate::fetch::{self, Fetch};
 use crate::place::Places;
+use crate::script::{self, ScriptFunction};
+use crate::script_call;
 use crate::value::{Bytes, Missing, Outcome, Type, Value};
+use std::sync::Arc;
 
 /// Longest chain of converters; each costs a stack frame and a cast, and none is useful beyond a
 /// few.
@@ -36,7 +39,7 @@ impl Expr {
         let mut expr = Expr::parse_chain(words, at, cx)?;
         while let Some(word) = words.get(*at) {
             let name = &word[..keyword_end(word, 0)];
-            if conv::find(name).is_none() {
+            if conv::find(name).is_none() && script_converter(name, cx).is_none() {
                 break;
             }
             expr.parse_converters(word, 0, cx).map_err(|error| error.shifted(*at))?;
@@ -98,6 +101,12 @@ impl Expr {
         if name.is_empty() {
             return Err(ParseError::new(0, "missing fetch method"));
         }
+        if let Some(function) = script_fetch(name, cx) {
+            let (args, end) = script_call::arguments(function, word, end)
+                .map_err(|error| error.context(format!("fetch method '{name}' : ")))?;
+            let (fetch, steps) = (&script_call::FETCH, Vec::new());
+            return Ok((Expr { fetch, args, steps, output: fetch.out }, end));
+        }
         let fetch = fetch::find(name).ok_or_else(|| ParseError::new(0, fetch::unknown(name)))?;
         let context = || format!("fetch method '{name}' : ");
         let raw = args::split(word, end)
@@ -153,12 +162,22 @@ impl Expr {
         let end = keyword_end(word, start);
         let name = &word[start..end];
         let fail = |offset, message: String| ParseError::at(0, offset, message);
-        let converter = conv::find(name).ok_or_else(|| fail(start, conv::unknown(name)))?;
+        let function = script_converter(name, cx);
+        let converter = match function {
+            Some(_) => &script_call::CONVERTER,
+            None => conv::find(name).ok_or_else(|| fail(start, conv::unknown(name)))?,
+        };
         if !self.output.casts_to(converter.from) {
             return Err(fail(start, format!("converter '{name}' cannot be applied")));
         }
         if self.steps.len() >= MAX_CONVERTERS {
             return Err(fail(start, format!("more than {MAX_CONVERTERS} converters")));
+        }
+        if let Some(function) = function {
+            let (args, end) = script_call::arguments(function, word, end)?;
+            self.output = converter.to;
+            self.steps.push((converter, args));
+            return Ok(end);
         }
         let raw = args::split(word, end)
             .map_err(|message| fail(end, format!("converter '{name}' : {message}")))?;
@@ -306,6 +325,16 @@ impl Expr {
             (converter.eval)(args, value.cast(converter.from)?, facts)
         })
     }
+}
+
+/// The function of a fetch `lua.NAME`.
+fn script_fetch(name: &str, cx: &ParseContext<'_>) -> Option<Arc<dyn ScriptFunction>> {
+    cx.shared.scripts?.fetch(name.strip_prefix(script::PREFIX)?)
+}
+
+/// The function of a converter `lua.NAME`.
+fn script_converter(name: &str, cx: &ParseContext<'_>) -> Option<Arc<dyn ScriptFunction>> {
+    cx.shared.scripts?.converter(name.strip_prefix(script::PREFIX)?)
 }
 
 /// Offset of the first byte after the keyword that begins at `start`.

@@ -22,7 +22,7 @@ use crate::args::{Arg, Args, PrepareFn};
 use crate::facts::{Count, Facts, Hop, Name, Number, ServerCount, Text, TlsFact};
 use crate::place::{Place, Places};
 use crate::value::{Missing, Outcome, Type, Value};
-use crate::{error, known_keywords};
+use crate::{error, known_keywords, script};
 use stdx::is_ignored;
 
 /// Evaluates a fetch.
@@ -203,6 +203,12 @@ fn server(count: ServerCount, args: &Args, facts: &dyn Facts) -> Option<i64> {
     }
 }
 
+/// The entry that stands for the fetches of scripts.
+pub(crate) const fn of_scripts(eval: EvalFn) -> Fetch {
+    const DOC: &str = "Calls a function that a script has registered.";
+    fetch("lua.", "[<arg>...]", Type::Str, ANY, DOC, Source::Call(eval))
+}
+
 /// Every table; each is sorted by meaning, and names are unique over all.
 const TABLES: &[&[Fetch]] = &[
     auth::TABLE,
@@ -236,7 +242,10 @@ pub fn find(name: &str) -> Option<&'static Fetch> {
 
 /// The message about a fetch that [`find`] does not know.
 pub(crate) fn unknown(name: &str) -> String {
-    if known_keywords::fetches().any(|known| known == name) || name.starts_with("lua.") {
+    if name.starts_with(script::PREFIX) {
+        return format!("unknown fetch method '{name}': no script has registered it");
+    }
+    if known_keywords::fetches().any(|known| known == name) {
         return format!(
             "fetch method '{name}' is not implemented yet{}",
             known_keywords::reason(name)

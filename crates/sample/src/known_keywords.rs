@@ -39,7 +39,6 @@ const AREAS: &[(&str, &str)] = &[
     ("da-csv-conv", "device detection"),
     ("fcgi.", "FastCGI"),
     ("in_table", "stick tables"),
-    ("lua.", "Lua"),
     ("sc0_", "stick tables"),
     ("sc1_", "stick tables"),
     ("sc2_", "stick tables"),

@@ -28,6 +28,8 @@ mod parser;
 pub mod pattern;
 mod place;
 pub mod regex;
+mod script;
+mod script_call;
 pub mod tables;
 #[cfg(test)]
 mod testing;
@@ -52,6 +54,7 @@ pub use logformat::{LogFormat, LogStyle};
 pub use name_reference::{NameReference, ReferenceTarget};
 pub use parser::Parser;
 pub use place::{Place, Places};
+pub use script::{PREFIX as SCRIPT_PREFIX, ScriptAction, ScriptFunction, ScriptNames};
 pub use stdx::xxhash as hash;
 pub use tables::{TableMention, TableNames, TableRef, TableUse};
 pub use value::{Bytes, Missing, Outcome, Type, Value};

@@ -1,5 +1,6 @@
 //! `Host`: all that a script may ask of the process.
 
+use crate::surroundings;
 use mlua::RegistryKey;
 use rules::Context;
 use sample::Facts;
@@ -36,26 +37,6 @@ impl Private {
     }
 }
 
-/// A listing of names and values, as `get_info` and `get_stats` return it.
-pub type Listing = Vec<(String, Figure)>;
-
-/// One value of a listing.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Figure {
-    /// A number.
-    Number(i64),
-    /// A text.
-    Text(String),
-}
-
-/// Questions about the process, and changes of it.
-pub trait Process {
-    /// `core.get_info`
-    fn info(&mut self) -> Listing {
-        Listing::new()
-    }
-}
-
 /// The surroundings of a running script.
 pub trait Host {
     /// What expressions see.
@@ -68,18 +49,16 @@ pub trait Host {
         None
     }
 
-    /// The process.
-    fn process(&mut self) -> Option<&mut dyn Process> {
-        None
-    }
-
     /// Logs a line; without a level at the one that `txn:deflog` has.
-    fn log(&mut self, _level: Option<u8>, _text: &[u8]) {}
+    fn log(&mut self, level: Option<u8>, text: &[u8]) {
+        if let Some(here) = surroundings::here() {
+            here.log(level, text);
+        }
+    }
 
     /// Seconds since 1970 and microseconds.
     fn wall(&self) -> (i64, u32) {
-        let now = self.facts().map(Facts::wall).unwrap_or_default();
-        (now.secs, now.micros)
+        surroundings::here().map_or((0, 0), |here| here.wall())
     }
 
     /// What scripts keep with the transaction.

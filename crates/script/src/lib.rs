@@ -12,17 +12,23 @@ mod convert;
 mod dates;
 mod fault;
 mod host;
+mod loader;
 mod members;
 mod native;
 mod operations;
 mod registry;
 mod run;
+mod runtime;
 mod state;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 
 pub use call::{Answer, Call, HttpRequest, Request, Script, Step, Subject};
 pub use fault::Fault;
-pub use host::{Figure, HeaderLines, Host, Listing, LocalReply, NoHost, Private, Process};
+pub use host::{HeaderLines, Host, LocalReply, NoHost, Private};
+pub use loader::{Loader, Settings};
 pub use registry::{Environment, Registered, ServiceMode};
+pub use runtime::{Cell, Runtime, Timeouts, Turn};
 pub use state::{Limits, State};
+pub use surroundings::{Figure, Listing, Surroundings, alert, surround};

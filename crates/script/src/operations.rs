@@ -1,9 +1,10 @@
 //! The calls of the built-in tables to the process: one operation per name.
 
 use crate::convert;
-use crate::host::{Figure, HeaderLines, Host, Listing, LocalReply};
+use crate::host::{HeaderLines, Host, LocalReply};
 use crate::members::Members;
 use crate::registry::{Environment, Once, Registered, Registry, ServiceMode};
+use crate::surroundings::{self, Figure, Listing};
 use htx::Head;
 use mlua::{Function, Lua, Table, Value as LuaValue};
 use rules::edit::{self, RequestPart};
@@ -14,7 +15,7 @@ use sample::vars::VarState;
 use sample::{Expr, Facts, NoFacts, ParseContext, Side, VarName};
 
 /// The surroundings of one turn of a script.
-pub(crate) struct Turn<'t> {
+pub(crate) struct Bindings<'t> {
     pub(crate) host: &'t mut dyn Host,
     pub(crate) members: &'t mut Members,
     /// Where names are registered, while files are loaded.
@@ -66,7 +67,7 @@ const DONE: Outcome = Ok(LuaValue::Boolean(true));
 
 /// Runs an operation. The first argument is its name, the second the number of the run that the
 /// object belongs to, or 0 for what belongs to none.
-pub(crate) fn call(lua: &Lua, turn: &mut Turn<'_>, values: &[LuaValue]) -> Outcome {
+pub(crate) fn call(lua: &Lua, turn: &mut Bindings<'_>, values: &[LuaValue]) -> Outcome {
     let [LuaValue::String(name), run, values @ ..] = values else {
         return Err("bad call".to_owned());
     };
@@ -91,11 +92,11 @@ pub(crate) fn call(lua: &Lua, turn: &mut Turn<'_>, values: &[LuaValue]) -> Outco
     }
 }
 
-fn facts<'t>(turn: &'t Turn<'_>) -> &'t dyn Facts {
+fn facts<'t>(turn: &'t Bindings<'_>) -> &'t dyn Facts {
     turn.host.facts().unwrap_or(&NoFacts)
 }
 
-fn member(turn: &mut Turn<'_>, args: &Args<'_>, converts: bool) -> Outcome {
+fn member(turn: &mut Bindings<'_>, args: &Args<'_>, converts: bool) -> Outcome {
     let keyword = args.text(0)?;
     let as_text = args.value(1).as_boolean().unwrap_or(false);
     let call = (keyword.as_str(), args.values.get(2..).unwrap_or_default());
@@ -106,7 +107,7 @@ fn member(turn: &mut Turn<'_>, args: &Args<'_>, converts: bool) -> Outcome {
     }
 }
 
-fn variable(name: &str, turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
+fn variable(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let text = args.text(0)?;
     let Ok(variable) = VarName::parse(&text) else {
         return Ok(if name == "get_var" { LuaValue::Nil } else { LuaValue::Boolean(false) });
@@ -133,7 +134,7 @@ fn variable(name: &str, turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
 }
 
 /// Header lines by name; values count from 0.
-fn headers(turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
+fn headers(turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let facts = facts(turn);
     let head = match args.side(0) {
         Side::Request => facts.request(),
@@ -161,7 +162,7 @@ pub(crate) fn header_table(lua: &Lua, head: &Head) -> mlua::Result<Table> {
     Ok(all)
 }
 
-fn general(name: &str, turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
+fn general(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let lua = args.lua;
     match name {
         "log" => {
@@ -177,8 +178,8 @@ fn general(name: &str, turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
             return table.map(LuaValue::Table).map_err(|error| error.to_string());
         }
         _ => {
-            let process = turn.host.process().ok_or("'get_info' is not available here")?;
-            return listing(lua, process.info());
+            let here = surroundings::here().ok_or("'get_info' is not available here")?;
+            return listing(lua, here.info());
         }
     }
     DONE
@@ -194,7 +195,7 @@ fn listing(lua: &Lua, listing: Listing) -> Outcome {
     lua.create_table_from(entries).map(LuaValue::Table).map_err(|error| error.to_string())
 }
 
-fn private(name: &str, turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
+fn private(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let (lua, state) = (args.lua, turn.state);
     let kept = turn.host.private().ok_or_else(|| format!("'{name}' is not available here"))?;
     let found = kept.0.iter().position(|(of, _)| *of == state);
@@ -223,7 +224,7 @@ fn lines(args: &Args<'_>, index: usize) -> Result<HeaderLines, String> {
     Ok(lines)
 }
 
-fn answer(name: &str, turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
+fn answer(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     if args.values.is_empty() {
         return turn.host.done(None).map(|()| LuaValue::Boolean(true));
     }
@@ -247,7 +248,7 @@ const KINDS: [&str; 14] = [
     "regm",
 ];
 
-fn map(turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
+fn map(turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let context = turn.maps.ok_or("'Map.new' is only possible while the file is loaded")?;
     let kind = usize::try_from(args.int(1)).ok().and_then(|kind| KINDS.get(kind));
     let kind = kind.ok_or("bad argument #2 to 'new' (unknown method)")?;
@@ -259,7 +260,7 @@ fn map(turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
     made.map(LuaValue::UserData).map_err(|error| error.to_string())
 }
 
-fn look_up(turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
+fn look_up(turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let map = args.value(0).as_userdata().and_then(|data| data.borrow::<Expr>().ok());
     let map = map.ok_or("this is no map")?;
     let found = map.apply(convert::from_lua(args.value(1)), facts(turn));
@@ -270,7 +271,7 @@ fn look_up(turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
     made.map_err(|error| error.to_string())
 }
 
-fn register(name: &str, turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
+fn register(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let late = || format!("'{name}' is only possible while the file is loaded");
     let registry = turn.registry.as_deref_mut().ok_or_else(late)?;
     let function = |index: usize| -> Result<Function, String> {
@@ -311,7 +312,7 @@ fn texts(args: &Args<'_>, index: usize) -> Vec<String> {
 }
 
 /// Changes of a message, or of how its transaction is treated.
-fn edit(name: &str, turn: &mut Turn<'_>, args: &Args<'_>) -> Outcome {
+fn edit(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     let cx = turn.host.context().ok_or_else(|| format!("'{name}' is not available here"))?;
     let number = args.int(0);
     match name {

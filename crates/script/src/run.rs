@@ -7,7 +7,7 @@ use crate::call::{
 use crate::convert;
 use crate::fault::{self, Fault};
 use crate::host::Host;
-use crate::operations::{self, Turn};
+use crate::operations::{self, Bindings};
 use crate::state::State;
 use mlua::{Function, Lua, MultiValue, Thread, Value as LuaValue};
 use sample::ParseContext;
@@ -126,7 +126,7 @@ impl State {
             thread.to_pointer() as usize,
         );
         let (lua, members) = (&self.lua, &mut self.members);
-        let mut turn = Turn {
+        let mut turn = Bindings {
             host,
             members,
             registry: loading.registry,

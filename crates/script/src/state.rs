@@ -95,6 +95,17 @@ impl State {
         })
     }
 
+    /// Other limits, before the first script that they are for.
+    ///
+    /// # Errors
+    /// The message for the user.
+    pub fn limit(&mut self, instructions: u32, memory: usize) -> Result<(), String> {
+        (self.limits.instructions, self.limits.memory) = (instructions, memory);
+        hook(&self.lua, self.limits, &self.budget)
+            .and_then(|()| self.lua.set_memory_limit(memory).map(drop))
+            .map_err(|error| fault::of_error(&error))
+    }
+
     /// The number of the state: 0 for the shared one, else that of its thread.
     pub fn number(&self) -> u32 {
         self.limits.number

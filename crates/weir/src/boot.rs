@@ -13,10 +13,12 @@ mod memory;
 mod peers;
 mod predecessors;
 mod proxies;
+mod scripts;
 mod socket_files;
 mod start;
 mod takeover;
 
 pub(crate) use lead::{Leading, keep as fail_reload, run as lead};
 pub(crate) use listeners::words;
+pub(crate) use scripts::ScriptLoader;
 pub(crate) use start::run;

@@ -96,6 +96,11 @@ fn complain(text: &str) {
     };
 }
 
+/// One alert in HAProxy's shape.
+fn alert(text: &str) -> String {
+    format!("[ALERT]    ({}) : {text}\n", std::process::id())
+}
+
 /// One alert in HAProxy's shape, and the exit status that goes with it.
 fn fail(text: &str) -> ExitCode {
     complain(&format!("[ALERT]    ({}) : {text}\n", std::process::id()));
@@ -170,6 +175,7 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
     let words = version::words();
     let peer = options.local_peer.clone().unwrap_or_else(sys::hostname);
     let local_peer = LocalPeer { name: &peer, fixed: options.local_peer.is_some() };
+    let scripts = boot::ScriptLoader::new();
     let setup = || Setup {
         env: environment(),
         features: features(&words),
@@ -178,11 +184,15 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         processors: sys::cpu::available().len(),
         local_peer,
         trusts_servers: options.trusts_servers,
+        scripts: Some(&scripts),
     };
     if let Some(key) = options.listing {
         say(&config::listing(&sources, setup(), Some(key).filter(|key| *key != 0)));
     }
     let mut loaded = config::load(&sources, setup());
+    if let Some(said) = script_failure(&scripts, &loaded) {
+        return give_up(leading, &options, &said, 1);
+    }
     let quiet = is_quiet(&options, &mut loaded);
     drop(files);
     show(&options, &loaded);
@@ -194,12 +204,7 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         say(&config::document(&loaded.diagnostics, format, env!("CARGO_PKG_VERSION"), true));
         return ExitCode::from(verdict.exit_code());
     }
-    if !options.quiet {
-        // People who check on a terminal want advice; tools that read the lines do not.
-        let advice = options.diagnostics || (checks && style == Style::Pretty);
-        let told = if quiet { config::report_before_quiet } else { config::report };
-        complain(&told(&loaded.diagnostics, pid, style, advice));
-    }
+    report(&options, &loaded, (quiet, checks), style);
     if checks {
         conclude(verdict, loaded.diagnostics.warnings(), quiet);
         return ExitCode::from(verdict.exit_code());
@@ -221,6 +226,24 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         (_, Verdict::NoListener, _) => nothing_listens(pid),
         (_, _, leading) => give_up(leading, &options, &said, 1),
     }
+}
+
+/// The alert, printed, if scripts cannot be completed for all threads.
+fn script_failure(scripts: &boot::ScriptLoader, loaded: &config::Loaded) -> Option<String> {
+    let said = alert(&scripts.finish(loaded.model.as_ref()?).err()?);
+    complain(&said);
+    Some(said)
+}
+
+/// Prints the messages about the configuration.
+fn report(options: &Options, loaded: &config::Loaded, (quiet, checks): (bool, bool), style: Style) {
+    if options.quiet {
+        return;
+    }
+    // People who check on a terminal want advice; tools that read the lines do not.
+    let advice = options.diagnostics || (checks && style == Style::Pretty);
+    let told = if quiet { config::report_before_quiet } else { config::report };
+    complain(&told(&loaded.diagnostics, std::process::id(), style, advice));
 }
 
 /// Whether the command line or the configuration asks for quiet mode; -V reverts both.

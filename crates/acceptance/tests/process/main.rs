@@ -60,6 +60,7 @@ mod retries;
 mod rings;
 mod rules;
 mod runtime;
+mod scripts;
 mod second_start;
 mod servers;
 mod signals;

@@ -16,6 +16,8 @@ pub struct Global {
     pub tls: TlsProcess,
     /// `maxcomprate`, `maxcompcpuusage`, `maxzlibmem`, `tune.comp.*`, `tune.zlib.*`.
     pub compression: CompressionLimits,
+    /// `tune.lua.*`.
+    pub lua: TuneLua,
     /// `h1-accept-payload-with-any-method`.
     pub payload_with_any_method: bool,
     /// `h2-workaround-bogus-websocket-clients`
@@ -186,6 +188,21 @@ pub struct CpuMap {
     pub auto: bool,
     /// CPU numbers, ascending.
     pub cpus: Vec<u32>,
+}
+
+/// `tune.lua.*`, as far as it is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TuneLua {
+    /// `tune.lua.forced-yield`: instructions of a slice.
+    pub forced_yield: Option<u32>,
+    /// `tune.lua.maxmem`: megabytes of each state; 0 without limit.
+    pub max_memory: Option<u32>,
+    /// `tune.lua.session-timeout`: milliseconds of an action.
+    pub session_timeout: Option<u64>,
+    /// `tune.lua.service-timeout`: milliseconds of a service.
+    pub service_timeout: Option<u64>,
+    /// `tune.lua.task-timeout`: milliseconds of a task; without end by default.
+    pub task_timeout: Option<u64>,
 }
 
 /// `tune.h2.*`; `None` means the built-in default.

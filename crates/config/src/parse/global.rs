@@ -1,7 +1,7 @@
 //! Keywords of the `global` section (section 3).
 use super::values::{digits_at, flag, integer, log_tag, on_off, text, time};
 use super::{
-    accounts, bind, case, compression, cpu_map, environment, log, stats_socket, threads,
+    accounts, bind, case, compression, cpu_map, environment, log, lua, stats_socket, threads,
     tls_global, variable, without_effect,
 };
 use crate::context::{Cx, DefaultPath, Prefix};
@@ -127,6 +127,14 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     entry("log-tag", "<string>", "Sets the tag in the syslog header.", |g, _, a| {
         log_tag(a).map(|tag| g.log_tag = Some(tag))
     }),
+    entry("lua-load", "<file> [<arg>...]", "Loads a script for all threads.", lua::load),
+    entry("lua-load-per-thread", "<file> [<arg>...]", "Loads a script for each thread.", lua::load),
+    entry(
+        "lua-prepend-path",
+        "<path> [path|cpath]",
+        "Says where scripts look for modules first.",
+        lua::prepend_path,
+    ),
     entry(
         "master-worker",
         "[no-exit-on-failure]",
@@ -356,6 +364,21 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     }),
     entry("tune.listener.multi-queue", "{ on | off }", "Spreads clients by load.", |g, _, a| {
         on_off(a).map(|on| g.tune.multi_queue = Some(on))
+    }),
+    entry(
+        "tune.lua.forced-yield",
+        "<number>",
+        "Instructions after which a script stands aside.",
+        |g, _, a| lua::forced_yield(g, a),
+    ),
+    entry("tune.lua.maxmem", "<number>", "Bounds the memory of scripts, MB.", |g, _, a| {
+        lua::max_memory(g, a)
+    }),
+    entry("tune.lua.session-timeout", "<time>", "Bounds actions of scripts.", |g, _, a| {
+        lua::timeout(g, a)
+    }),
+    entry("tune.lua.task-timeout", "<time>", "Bounds tasks of scripts.", |g, _, a| {
+        lua::timeout(g, a)
     }),
     entry("tune.maxaccept", "<number>", "Bounds connections accepted in a row.", |g, _, a| {
         maxaccept(a).map(|n| g.tune.maxaccept = Some(n))

@@ -142,13 +142,13 @@ fn counters_tracked_at_the_wrong_time_are_told() {
 }
 
 #[test]
-fn what_scripts_define_waits_for_them() {
+fn functions_that_no_script_has_registered_are_unknown() {
     for (line, message) in [
         ("http-request lua.check", "action 'lua.check' is not implemented yet in 'http-request'"),
-        ("acl a lua.fetch -m found", "fetch method 'lua.fetch' is not implemented yet (Lua)"),
+        ("acl a lua.fetch -m found", "unknown fetch method 'lua.fetch' in ACL expression"),
         (
             "http-request set-header a %[src,lua.conv]",
-            "converter 'lua.conv' is not implemented yet (Lua)",
+            "unknown converter 'lua.conv': no script has registered it",
         ),
     ] {
         let text = format!("{TIMES}listen l\n bind :1\n {line}\n");

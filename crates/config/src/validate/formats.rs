@@ -152,7 +152,8 @@ fn parse(
     let files = |path: &Path| seen.read(&path.to_string_lossy(), from);
     let env = |name: &str| seen.env.get(name).map(str::to_owned);
     let names = |name: &str| seen.names.resolve(name, Family::Any);
-    let shared = Shared { names: &names, patterns, tables, ..Shared::new(&files, &env) };
+    let scripts = seen.script_names();
+    let shared = Shared { names: &names, patterns, tables, scripts, ..Shared::new(&files, &env) };
     let parser = ParseContext {
         places: Places::of(place),
         proxy: &draft.name,

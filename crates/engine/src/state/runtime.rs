@@ -117,6 +117,8 @@ pub struct Shared {
     pub vars: Arc<SharedVars>,
     /// Changes made at the start by the server states that the previous process left.
     pub restored: OnceLock<Vec<String>>,
+    /// The scripts, if there are any; set before the threads start.
+    pub scripts: OnceLock<Arc<script::Runtime>>,
     /// Messages of our own that were dropped because a log target was full.
     pub dropped_logs: AtomicU64,
     /// An unreachable log target has been reported.
@@ -216,6 +218,7 @@ impl Shared {
             tables,
             vars: settings.variables.clone(),
             restored: OnceLock::new(),
+            scripts: OnceLock::new(),
             dropped_logs: AtomicU64::new(0),
             told_of_logs: AtomicBool::new(false),
             rings: ring::all(&settings.rings, &handles),

@@ -5,6 +5,7 @@ use crate::frontend::listener;
 use crate::log_forward;
 use crate::peers;
 use crate::run::maintenance;
+use crate::run::scripts;
 use crate::run::table_expiry;
 use engine::state::os_handles::OsHandles;
 use engine::state::runtime::Shared;
@@ -42,7 +43,7 @@ const HOOKS: Hooks = Hooks {
 };
 
 /// Starts the tasks of a thread: maintenance, listeners, health checks, resolvers, forwarded rings,
-/// log forwarders and peers.
+/// log forwarders, peers and scripts.
 pub fn start(thread: &Rc<Thread>, shared: &Arc<Shared>, services: Box<dyn Services>) -> Rc<Worker> {
     let worker = Worker::new(thread, shared, services, HOOKS);
     let keeper = thread.scheduler().spawn(Class::Normal, maintenance::run(worker.clone()));
@@ -55,5 +56,6 @@ pub fn start(thread: &Rc<Thread>, shared: &Arc<Shared>, services: Box<dyn Servic
     ring_forward::start(&worker);
     log_forward::start(&worker);
     peers::start(&worker);
+    scripts::start(&worker);
     worker
 }

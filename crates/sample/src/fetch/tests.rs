@@ -364,7 +364,7 @@ fn errors_are_haproxys() {
         ("str(a,b)", 6, "fetch method 'str' : expected ')' before ',b)'"),
         ("ipv4(a)", 5, "failed to parse 'a' as type 'IPv4 address' at position 1"),
         ("src,nosuch", 4, "unknown converter 'nosuch'"),
-        ("src,lua.x", 4, "converter 'lua.x' is not implemented yet"),
+        ("src,lua.x", 4, "unknown converter 'lua.x': no script"),
         ("bin(4100),add(1)", 10, "converter 'add' cannot be applied"),
         (
             "str(a),field(a,b)",

@@ -4,7 +4,7 @@ use super::console::{self, Console};
 use super::listeners::{Opener, Pool};
 use super::predecessors::{self, Predecessors};
 use super::socket_files::SocketFiles;
-use super::{filters, greeting, limits, logs, memory, peers, proxies, takeover};
+use super::{filters, greeting, limits, logs, memory, peers, proxies, scripts, takeover};
 use crate::cli::Options;
 use crate::master::watch;
 use crate::{complain, fail, signals};
@@ -245,6 +245,9 @@ impl Prepared {
         let (memory, buffer_limit) = (self.memory, buffers(&settings, self.memory));
         let settings = Process { rings, log_forwards, peers, memory, buffer_limit, ..settings };
         let shared = proxy::build(settings, self.proxies, handles, sys::clock::monotonic());
+        if let Some(scripts) = scripts::runtime() {
+            let _ = shared.scripts.set(scripts);
+        }
         shared.records.store(model.global.tune.why.unwrap_or(true), Ordering::Relaxed);
         for text in shared.restored.get().into_iter().flatten().filter(|_| !shared.settings.quiet) {
             complain(&format!("[WARNING]  ({}) : config : {text}\n", shared.settings.pid));

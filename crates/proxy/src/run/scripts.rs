@@ -1,0 +1,136 @@
+//! Scripts of a thread: their surroundings, `core.register_init`, `core.register_task`.
+
+use engine::state::backend::queue::Waiter;
+use engine::state::worker::Worker;
+use observability::logging::log;
+use reactor::{Class, Wake};
+use script::{Answer, Cell, Listing, NoHost, Request, Script, Step, Surroundings, Turn};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use stdx::Tick;
+
+/// Names of the severities, by their numbers.
+const LEVELS: [&str; 8] = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"];
+
+/// A worker as its scripts see it.
+struct ThreadSurroundings(Weak<Worker>);
+
+impl Surroundings for ThreadSurroundings {
+    fn log(&self, level: Option<u8>, text: &[u8]) {
+        let Some(worker) = self.0.upgrade() else { return };
+        let level = level.unwrap_or(log::level::EMERG);
+        log::send(&worker, &worker.shared.settings.logs, level, text);
+        let label = format!("[{}]", LEVELS[usize::from(level) & 7]);
+        log::complain(&worker, &label, &String::from_utf8_lossy(text));
+    }
+
+    fn alert(&self, text: &str) {
+        let Some(worker) = self.0.upgrade() else { return };
+        log::send(&worker, &worker.shared.settings.logs, log::level::ERR, text.as_bytes());
+        log::complain(&worker, "[ALERT]", text);
+    }
+
+    fn info(&self) -> Listing {
+        Listing::new()
+    }
+
+    fn wall(&self) -> (i64, u32) {
+        let Some(worker) = self.0.upgrade() else { return (0, 0) };
+        let nanos = worker.thread.wall();
+        ((nanos / 1_000_000_000) as i64, (nanos / 1_000 % 1_000_000) as u32)
+    }
+}
+
+/// Prepares the scripts of a thread, and starts their tasks: those of the shared state run on the
+/// first thread.
+pub(crate) fn start(worker: &Rc<Worker>) {
+    let Some(scripts) = worker.shared.scripts.get().cloned() else { return };
+    script::surround(Rc::new(ThreadSurroundings(Rc::downgrade(worker))));
+    let thread = worker.thread.index;
+    for per_thread in [false, true] {
+        if !per_thread && thread > 0 {
+            continue;
+        }
+        if scripts.cell(per_thread, thread).is_none() {
+            continue;
+        }
+        let (worker, scripts) = (worker.clone(), scripts.clone());
+        let scheduler = worker.thread.clone();
+        scheduler.scheduler().spawn(Class::Bulk, begin(worker, scripts, per_thread));
+    }
+}
+
+/// Runs the functions of `core.register_init`, then starts each task.
+async fn begin(worker: Rc<Worker>, scripts: Arc<script::Runtime>, per_thread: bool) {
+    let Some(cell) = scripts.cell(per_thread, worker.thread.index) else { return };
+    let tasks = {
+        let mut state = enter(&worker, cell).await;
+        if let Err(text) = state.init(&mut NoHost) {
+            script::alert(&text);
+        }
+        state.tasks()
+    };
+    for _ in 0..tasks {
+        let (own, scripts) = (worker.clone(), scripts.clone());
+        worker.thread.scheduler().spawn(Class::Bulk, task(own, scripts, per_thread));
+    }
+}
+
+/// One task, from its start to its end.
+async fn task(worker: Rc<Worker>, scripts: Arc<script::Runtime>, per_thread: bool) {
+    let Some(cell) = scripts.cell(per_thread, worker.thread.index) else { return };
+    let begun = enter(&worker, cell).await.start_task(scripts.timeouts.task, &mut NoHost);
+    let Some((mut step, mut script)) = begun else { return };
+    loop {
+        let answer = match (step, &script) {
+            (Step::Waits(request), Some(_)) => wait(&worker, request).await,
+            (Step::Failed(fault), _) => {
+                let number = enter(&worker, cell).await.number();
+                script::alert(&format!("Lua task: {}", fault.text(number)));
+                return;
+            }
+            _ => return,
+        };
+        let Some(script) = &mut script else { return };
+        step = resume(&worker, cell, script, answer).await;
+    }
+}
+
+async fn resume(worker: &Worker, cell: &Cell, script: &mut Script, answer: Answer) -> Step {
+    enter(worker, cell).await.resume(script, answer, &mut NoHost)
+}
+
+/// The state, once no other thread uses it.
+pub(crate) async fn enter<'c>(worker: &Worker, cell: &'c Cell) -> Turn<'c> {
+    loop {
+        let waiter = Waiter {
+            mailbox: worker.thread.mailbox().clone(),
+            task: worker.thread.scheduler().current(),
+        };
+        if let Some(turn) = cell.enter(move || waiter.mailbox.wake(waiter.task, Wake::RESOURCE)) {
+            return turn;
+        }
+        worker.thread.scheduler().wait(None).await;
+    }
+}
+
+/// Does what a script without a client can wait for.
+async fn wait(worker: &Worker, request: Request) -> Answer {
+    match request {
+        Request::Slice | Request::Yield => worker.thread.next_turn(Class::Bulk).await,
+        Request::Sleep(span) => sleep(worker, span).await,
+        Request::Send(_) | Request::Receive(_) | Request::Line => {
+            return Answer::Failed("there is no client here".to_owned());
+        }
+    }
+    Answer::Done
+}
+
+/// Waits for so many milliseconds.
+pub(crate) async fn sleep(worker: &Worker, span: u64) {
+    let thread = &worker.thread;
+    let until: Tick = thread.tick().plus_ms(u32::try_from(span).unwrap_or(u32::MAX));
+    while !until.is_due(thread.tick()) {
+        thread.scheduler().wait(Some(until)).await;
+    }
+}

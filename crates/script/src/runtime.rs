@@ -1,0 +1,173 @@
+//! The states of the process, and fetches and converters as functions of expressions.
+
+use crate::call::{Call, Step, Subject};
+use crate::host::Host;
+use crate::state::State;
+use crate::surroundings;
+use sample::{Facts, Number, ScriptFunction, Value};
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, MutexGuard, OnceLock};
+use stdx::Mutex;
+
+/// Milliseconds that scripts may run, by context; 0 without end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timeouts {
+    /// Actions, fetches and converters (`tune.lua.session-timeout`).
+    pub session: u64,
+    /// Services (`tune.lua.service-timeout`).
+    pub service: u64,
+    /// Tasks and commands (`tune.lua.task-timeout`).
+    pub task: u64,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts { session: 4_000, service: 4_000, task: 0 }
+    }
+}
+
+/// Wakes a task that waits for the shared state.
+type Waker = Box<dyn FnOnce() + Send>;
+
+/// A state that one script at a time may use.
+pub struct Cell {
+    state: Mutex<State>,
+    /// Tasks that wait for it, in order: one per waiting script.
+    waiting: Mutex<VecDeque<Waker>>,
+}
+
+impl fmt::Debug for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cell").finish_non_exhaustive()
+    }
+}
+
+impl Cell {
+    pub(crate) fn new(state: State) -> Cell {
+        Cell { state: Mutex::new(state), waiting: Mutex::default() }
+    }
+
+    /// The state, if no other thread uses it; otherwise the task is woken when it is free.
+    pub fn enter(&self, wake: impl FnOnce() + Send + 'static) -> Option<Turn<'_>> {
+        if let Some(state) = self.state.try_lock() {
+            return Some(Turn { cell: self, state: Some(state) });
+        }
+        self.waiting.lock().push_back(Box::new(wake));
+        // It may have become free before the task was in the queue.
+        let state = self.state.try_lock()?;
+        Some(Turn { cell: self, state: Some(state) })
+    }
+
+    /// The state; waits for the slice of another thread at most, for what cannot be suspended.
+    pub fn wait(&self) -> Turn<'_> {
+        Turn { cell: self, state: Some(self.state.lock()) }
+    }
+}
+
+/// The right to use a state; the next waiting task is woken at its end.
+pub struct Turn<'c> {
+    cell: &'c Cell,
+    state: Option<MutexGuard<'c, State>>,
+}
+
+impl Deref for Turn<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        self.state.as_ref().expect("held until the end")
+    }
+}
+
+impl DerefMut for Turn<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        self.state.as_mut().expect("held until the end")
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.state = None;
+        let next = self.cell.waiting.lock().pop_front();
+        if let Some(wake) = next {
+            wake();
+        }
+    }
+}
+
+/// All states of the process.
+#[derive(Debug)]
+pub struct Runtime {
+    pub(crate) shared: Option<Cell>,
+    pub(crate) threads: Vec<Cell>,
+    /// The time that scripts have.
+    pub timeouts: Timeouts,
+}
+
+impl Runtime {
+    /// The state for a function: the shared one, or that of the thread.
+    pub fn cell(&self, per_thread: bool, thread: usize) -> Option<&Cell> {
+        if per_thread { self.threads.get(thread) } else { self.shared.as_ref() }
+    }
+}
+
+/// A fetch or converter that a script has registered.
+pub(crate) struct Function {
+    pub(crate) runtime: Arc<OnceLock<Arc<Runtime>>>,
+    pub(crate) per_thread: bool,
+    pub(crate) name: Box<str>,
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Function").field(&self.name).finish()
+    }
+}
+
+impl ScriptFunction for Function {
+    fn call(
+        &self,
+        input: Option<Value<'_>>,
+        args: &[&[u8]],
+        facts: &dyn Facts,
+    ) -> Option<Value<'static>> {
+        let runtime = self.runtime.get()?;
+        let thread = facts.number(Number::Thread).unwrap_or(0);
+        let mut state = runtime.cell(self.per_thread, usize::try_from(thread).ok()?)?.wait();
+        let args: Vec<Cow<'_, [u8]>> = args.iter().map(|arg| Cow::Borrowed(*arg)).collect();
+        let (call, kind) = match input {
+            None => (Call::Fetch(&self.name), "sample-fetch"),
+            Some(_) => (Call::Converter(&self.name), "converter"),
+        };
+        let subject = input.map_or(Subject::Transaction, Subject::Value);
+        let mut host = FactsHost { facts };
+        let (mut step, mut script) =
+            state.start(call, subject, &args, runtime.timeouts.session, &mut host);
+        // An expression cannot be suspended: its slices follow one another.
+        while let (Step::Waits(crate::Request::Slice), Some(script)) = (&step, &mut script) {
+            step = state.resume(script, crate::Answer::Done, &mut host);
+        }
+        match step {
+            Step::Returned(value) => value,
+            Step::Failed(fault) => {
+                let text = fault.text(state.number());
+                surroundings::alert(&format!("Lua {kind} '{}': {text}", self.name));
+                None
+            }
+            Step::Ended | Step::Waits(_) => None,
+        }
+    }
+}
+
+/// The host of a fetch or converter: it sees, and changes nothing but variables.
+struct FactsHost<'f> {
+    facts: &'f dyn Facts,
+}
+
+impl Host for FactsHost<'_> {
+    fn facts(&self) -> Option<&dyn Facts> {
+        Some(self.facts)
+    }
+}

@@ -1,0 +1,54 @@
+//! The part of the process that scripts reach from anywhere on a thread: logs and figures.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A listing of names and values, as `get_info` and `get_stats` return it.
+pub type Listing = Vec<(String, Figure)>;
+
+/// One value of a listing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Figure {
+    /// A number.
+    Number(i64),
+    /// A text.
+    Text(String),
+}
+
+/// A thread as scripts see it.
+pub trait Surroundings {
+    /// Logs a line; without a level at the one that `txn:deflog` has.
+    fn log(&self, level: Option<u8>, text: &[u8]);
+
+    /// Reports the failure of a script.
+    fn alert(&self, text: &str);
+
+    /// `core.get_info`
+    fn info(&self) -> Listing {
+        Listing::new()
+    }
+
+    /// Seconds since 1970 and microseconds.
+    fn wall(&self) -> (i64, u32);
+}
+
+thread_local! {
+    static SURROUNDINGS: RefCell<Option<Rc<dyn Surroundings>>> = const { RefCell::new(None) };
+}
+
+/// Gives the scripts of this thread their surroundings.
+pub fn surround(with: Rc<dyn Surroundings>) {
+    SURROUNDINGS.set(Some(with));
+}
+
+/// The surroundings of this thread.
+pub(crate) fn here() -> Option<Rc<dyn Surroundings>> {
+    SURROUNDINGS.with_borrow(Clone::clone)
+}
+
+/// Reports the failure of a script.
+pub fn alert(text: &str) {
+    if let Some(here) = here() {
+        here.alert(text);
+    }
+}
