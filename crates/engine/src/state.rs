@@ -15,5 +15,6 @@ pub mod runtime;
 pub mod services;
 pub mod session;
 pub mod soft_stop;
+pub mod spoe;
 pub mod thread_handle;
 pub mod worker;

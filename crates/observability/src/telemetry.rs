@@ -9,4 +9,5 @@ pub mod h2_byte_count;
 pub mod history;
 pub mod last_invalid;
 pub mod sample_context;
+pub mod spoe;
 pub mod trace;

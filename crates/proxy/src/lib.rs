@@ -13,6 +13,7 @@ pub mod frontend;
 mod log_forward;
 mod peers;
 pub mod run;
+mod spoe;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod rule_set_kind;
 mod ruleset;
 mod section;
 mod service;
+pub mod spoe;
 pub mod sticking;
 pub mod switching;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub use ruleset::{
 };
 pub use section::{Persistence, Rules, Selection, Switching};
 pub use service::Service;
+pub use spoe::{SpoeAgent, SpoeEngine, SpoeEvent, SpoeGroup, SpoeMessage, SpoeVariables};
 pub use sticking::{StickRule, parse_stick};
 pub use switching::{BackendName, UseBackend, parse_use_backend, parse_use_server};
 pub use userlist::{Password, User, UserList};

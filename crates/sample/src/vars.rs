@@ -80,6 +80,12 @@ impl VarName {
         self.scope
     }
 
+    /// The variable of the same name in another scope.
+    #[must_use]
+    pub fn in_scope(&self, scope: Scope) -> VarName {
+        VarName { scope, hash: self.hash, name: self.name.clone() }
+    }
+
     /// The name without its scope.
     pub fn name(&self) -> &str {
         &self.name

@@ -1,6 +1,7 @@
 //! Filters of payload: `compression` and `filter` (configuration manual, sections 4.2 and
 //! 9).
 
+use super::SpoeFilter;
 use ::compression::{Algorithm, Limits, Tuning};
 use rules::BandwidthLimit;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ pub enum Filter {
     Compression,
     /// `filter bwlim-in`, `filter bwlim-out`.
     BandwidthLimit(Arc<BandwidthLimit>),
+    /// `filter spoe`.
+    Spoe(Arc<SpoeFilter>),
 }
 
 /// `filter trace`: prints the messages and payload that pass (manual, section 9.1).

@@ -16,6 +16,7 @@ mod server;
 pub mod soft_stop;
 mod speech;
 pub mod splice;
+mod spoe;
 
 use rules::Rules;
 use sample::vars::SharedVars;
@@ -38,6 +39,7 @@ pub use process::{Http2, Process, Rates};
 pub use rings::{LogBind, LogForward, Ring, RingServer};
 pub use server::{Agent, Check, External, HttpCheck, NameServer, Resolvers, Server, Streams};
 pub use speech::{Protocol, Speech, Speeches};
+pub use spoe::SpoeFilter;
 
 /// Protocol that a proxy forwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -23,6 +23,7 @@ use crate::state::resolver::Resolver;
 use crate::state::ring;
 use crate::state::ring::Ring;
 use crate::state::soft_stop::Stopping;
+use crate::state::spoe::figures::SpoeFigures;
 pub use crate::state::thread_handle::ProxyRef;
 use crate::state::worker::Worker;
 use balance::Balancer;
@@ -31,6 +32,7 @@ use cache::{Cache, CacheSettings};
 use reactor::{Address, Heartbeat, Mailbox, TaskId, Wake};
 use sample::vars::SharedVars;
 use sched::SharedWork;
+use settings::SpoeFilter;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
 use std::ops::Range;
@@ -150,6 +152,8 @@ pub struct Shared {
     pub resolvers: Vec<Resolver>,
     /// The `peers` sections.
     pub peers: Vec<PeerGroup>,
+    /// The agents of `filter spoe` lines, by number.
+    pub spoe: Vec<(Arc<SpoeFilter>, Arc<SpoeFigures>)>,
     /// The inboxes of the threads' health checks, by thread.
     pub desks: Vec<crate::state::backend::check_inbox::Desk>,
 }
@@ -165,6 +169,18 @@ fn caches(settings: &settings::Process) -> Vec<Arc<Cache>> {
     let random = || RandomState::new().build_hasher().finish();
     let build = |it: &CacheSettings| Cache::new(it.clone(), settings.threads, [random(), random()]);
     settings.caches.iter().filter_map(build).collect()
+}
+
+/// The agents of all proxies, by the number of their lines.
+fn agents(proxies: &[Arc<Proxy>], threads: usize) -> Vec<(Arc<SpoeFilter>, Arc<SpoeFigures>)> {
+    let filters = proxies.iter().flat_map(|proxy| &proxy.settings.filters);
+    let filters = filters.filter_map(|filter| match filter {
+        settings::Filter::Spoe(filter) => Some(filter.clone()),
+        _ => None,
+    });
+    let mut all: Vec<_> = filters.collect();
+    all.sort_by_key(|filter| filter.number);
+    all.into_iter().map(|filter| (filter, Arc::new(SpoeFigures::new(threads)))).collect()
 }
 
 impl Shared {
@@ -196,7 +212,6 @@ impl Shared {
         let peers = settings.peers.iter().map(peers).collect();
         let shared = Arc::new(Self {
             history: History::new(&settings, &proxies),
-            proxies,
             connections: Gauge::default(),
             totals: Counters::new(threads),
             caches: caches(&settings),
@@ -227,6 +242,7 @@ impl Shared {
             invalid: AtomicU64::new(0),
             received_logs: AtomicU64::new(0),
             debug_commands: AtomicU64::new(0),
+            spoe: agents(&proxies, threads),
             resolvers: settings.resolvers.iter().cloned().map(Resolver::new).collect(),
             questions: (0..threads).map(|_| Mutex::default()).collect(),
             work: SharedWork::new(threads),
@@ -235,6 +251,7 @@ impl Shared {
             desks: (0..threads)
                 .map(|_| crate::state::backend::check_inbox::Desk::default())
                 .collect(),
+            proxies,
             settings,
             handles,
         });

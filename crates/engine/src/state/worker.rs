@@ -12,6 +12,7 @@ use crate::state::session::pending::OutsideAsker;
 use crate::state::session::request_buffers::{Notes, Workspace};
 use crate::state::session::stream_list::Streams;
 use crate::state::session::transaction::Seats;
+use crate::state::spoe::SpoeAgentPool;
 use crate::state::thread_handle::LocalProxy;
 use mux::h2::flood::TurnLimits;
 use mux::{Side, h1, h2};
@@ -83,6 +84,8 @@ pub struct Worker {
     pub verifier: Verifier,
     /// The askers of `Action::Ask`, by number.
     askers: RefCell<Vec<Rc<dyn OutsideAsker>>>,
+    /// The agents of `filter spoe` lines, by number.
+    pub spoe: Vec<Rc<SpoeAgentPool>>,
     /// The last transactions of this thread.
     pub recorder: Recorder,
     /// Whether times are counted in histograms.
@@ -157,6 +160,11 @@ impl Worker {
             date: Cell::new((-1, 0)),
             verifier: Verifier::default(),
             askers: RefCell::default(),
+            spoe: shared
+                .spoe
+                .iter()
+                .map(|(filter, figures)| Rc::new(SpoeAgentPool::new(thread, filter, figures)))
+                .collect(),
             recorder: Recorder::default(),
             histograms: settings.histograms,
             clients: Cell::new(0),

@@ -7,6 +7,7 @@ use crate::peers;
 use crate::run::maintenance;
 use crate::run::scripts;
 use crate::run::table_expiry;
+use crate::spoe;
 use engine::state::os_handles::OsHandles;
 use engine::state::runtime::Shared;
 use engine::state::services::Services;
@@ -57,5 +58,6 @@ pub fn start(thread: &Rc<Thread>, shared: &Arc<Shared>, services: Box<dyn Servic
     log_forward::start(&worker);
     peers::start(&worker);
     scripts::start(&worker);
+    spoe::start(&worker);
     worker
 }

@@ -8,6 +8,7 @@
 mod bandwidth;
 mod cache_store;
 mod compression;
+pub(crate) mod spoe;
 mod trace;
 
 use engine::state::session::transaction::Transaction;
@@ -19,7 +20,7 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// Whether the transaction has filters: its frontend's or its backend's.
 #[inline]
-fn has_any(tx: &Transaction) -> bool {
+pub(crate) fn has_any(tx: &Transaction) -> bool {
     !tx.client.proxy.settings.filters.is_empty() || !tx.side().settings.filters.is_empty()
 }
 
@@ -132,6 +133,8 @@ fn payload_filters(
                 Filter::BandwidthLimit(limit) => {
                     bandwidth::payload_filter(tx, limit, side, limits == Limits::All)
                 }
+                // Its events are stages of the transaction.
+                Filter::Spoe(_) => None,
             };
             filter.into_iter().for_each(|filter| chain.push(filter));
         }

@@ -427,7 +427,7 @@ impl Exchange {
             listed.change_http(|http| http.answer(&tx.space.response, body, framed));
         }
         tx.notes.arrived[1] = tx.space.response.wire_len();
-        let mut at = response_rules::begin(ResponseStage::TcpContent, body);
+        let mut at = response_rules::begin(ResponseStage::TcpEvent, body);
         if let Some(need) = response_rules::advance(tx, &mut at, ResponseStage::Done)? {
             tx.pause = Some(Box::new(Pause { at, need }));
             self.response = Response::Rules;

@@ -12,7 +12,7 @@ use crate::transaction::wait::WaitingMessage;
 use engine::state::session::pending::OutsideAnswer;
 use engine::state::session::transaction::{Pause, Progress, ResponseStage, Transaction};
 use mux::BodyKind;
-use rules::{Cursor, Need};
+use rules::{Cursor, Need, SpoeEvent};
 use transport::stats::transaction_log::{Failure, Phase};
 
 /// The start of the rules for a response whose body is delimited in this way.
@@ -31,7 +31,9 @@ pub(crate) fn advance(
 ) -> Result<Option<Need>, Failure> {
     while at.stage < end {
         let need = match at.stage {
+            ResponseStage::TcpEvent => event(tx, at, SpoeEvent::TcpResponse),
             ResponseStage::TcpContent => tcp_content(tx, at)?,
+            ResponseStage::HttpEvent => event(tx, at, SpoeEvent::HttpResponse),
             ResponseStage::Begins => {
                 filters::response_begins(tx, at.body);
                 None
@@ -84,6 +86,12 @@ fn heed(tx: &mut Transaction, at: &mut Progress, answer: OutsideAnswer) -> Resul
             _ => Ok(()),
         },
     }
+}
+
+/// Has agents asked about an event, once.
+fn event(tx: &mut Transaction, at: &mut Progress, event: SpoeEvent) -> Option<Need> {
+    let first = std::mem::replace(&mut at.section, 1) == 0;
+    (first && filters::spoe::ask(tx, event)).then_some(Need::Answer)
 }
 
 fn tcp_content(tx: &mut Transaction, at: &mut Progress) -> Result<Option<Need>, Failure> {

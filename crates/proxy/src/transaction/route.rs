@@ -14,6 +14,7 @@ use engine::state::services::{Service, Visit};
 use engine::state::session::transaction::{Pause, ResponseStage, Transaction};
 use htx::Method;
 use observability::telemetry::accounting;
+use rules::SpoeEvent;
 use sample::Side;
 use settings::Mode;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
@@ -57,6 +58,9 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     if is_monitored(tx, &front) {
         monitor(tx, &front).await?;
         return Ok(Route::Answer);
+    }
+    if filters::spoe::wants(tx, SpoeEvent::FrontendHttpRequest) {
+        Box::pin(filters::spoe::pass(tx, SpoeEvent::FrontendHttpRequest)).await?;
     }
     if http_rules::looks_at_requests(&front)
         && let Some(route) = http_rules::request(tx, &front).await?.into()
@@ -109,8 +113,14 @@ pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<Rou
         return Err(Failure::error(500, Cause::Internal, Phase::Request));
     }
     if backend.index != front.index {
+        if filters::has_any(tx) {
+            Box::pin(filters::spoe::pass(tx, SpoeEvent::BackendTcpRequest)).await?;
+        }
         if backend.rules.content {
             Box::pin(tcp_content_rules::request(tx, &backend)).await?;
+        }
+        if filters::has_any(tx) {
+            Box::pin(filters::spoe::pass(tx, SpoeEvent::BackendHttpRequest)).await?;
         }
         if http_rules::looks_at_requests(&backend)
             && let Some(route) = http_rules::request(tx, &backend).await?.into()

@@ -16,6 +16,7 @@ use engine::state::session::transaction::{Arrival, Outcome, Parts, Transaction};
 use observability::telemetry::accounting;
 use observability::telemetry::flight_recorder;
 use observability::telemetry::trace::points as trace;
+use rules::SpoeEvent;
 use settings::Mode;
 use table::DataType;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
@@ -38,6 +39,9 @@ async fn serve(tx: &mut Transaction, arrival: Arrival) -> Result<(), Failure> {
         read_request::head(tx, arrival).await?;
     }
     list(tx);
+    if filters::has_any(tx) {
+        Box::pin(filters::spoe::begin(tx)).await?;
+    }
     let front = tx.client.proxy.clone();
     if front.rules.content {
         Box::pin(tcp_content_rules::request(tx, &front)).await?;
@@ -69,6 +73,9 @@ pub(crate) async fn follow(tx: &mut Transaction, route: Route) -> Result<(), Fai
             }
             connect::run(tx).await?;
             trace::at(tx, &trace::CONNECTED);
+            if filters::spoe::wants(tx, SpoeEvent::ServerSession) {
+                Box::pin(filters::spoe::pass(tx, SpoeEvent::ServerSession)).await?;
+            }
             while let forward::End::Again(reason) = forward::run(tx).await? {
                 connect::again(tx, reason).await?;
                 trace::at(tx, &trace::CONNECTED);

@@ -30,6 +30,7 @@ use observability::telemetry::contstats::Meter;
 use observability::telemetry::trace::points as trace;
 use pipe::{Fault, Pipe, Step};
 use reactor::{Class, Tick, Urgency};
+use rules::SpoeEvent;
 use sample::Side;
 use settings::Mode;
 use std::io::{self, IoSlice};
@@ -77,6 +78,9 @@ pub(crate) async fn run(client: Box<Client>) -> Outcome {
 async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     let front = tx.client.proxy.clone();
     accounting::log_at_start(tx);
+    if filters::has_any(tx) {
+        Box::pin(filters::spoe::begin(tx)).await?;
+    }
     if front.rules.content
         && let Passed::Switched(spoken) = tcp_content_rules::request(tx, &front).await?
     {
@@ -92,6 +96,9 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     if backend.settings.disabled {
         return Err(route::unserved(tx, Ending::Close));
     }
+    if backend.index != front.index && filters::has_any(tx) {
+        Box::pin(filters::spoe::pass(tx, SpoeEvent::BackendTcpRequest)).await?;
+    }
     if backend.rules.content && backend.index != front.index {
         tcp_content_rules::request(tx, &backend).await?;
     }
@@ -99,6 +106,10 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     trace::at(tx, &trace::CONNECTED);
     tx.notes.journal.response = tx.worker.thread.nanos();
     accounting::log_asap(tx);
+    if filters::has_any(tx) {
+        Box::pin(filters::spoe::pass(tx, SpoeEvent::ServerSession)).await?;
+        Box::pin(filters::spoe::pass(tx, SpoeEvent::TcpResponse)).await?;
+    }
     // Keys of the response are taken when there is one.
     if backend.rules.sticking && !backend.rules.sticking_response {
         let mut number = 0;

@@ -76,6 +76,20 @@ pub struct RuleScope<'a> {
 }
 
 impl RuleScope<'_> {
+    /// The same data for a shorter time.
+    pub fn reborrow(&mut self) -> RuleScope<'_> {
+        RuleScope {
+            worker: self.worker,
+            client: self.client,
+            space: &mut *self.space,
+            notes: &mut *self.notes,
+            backend: self.backend,
+            slot: self.slot,
+            server: self.server,
+            stream: self.stream,
+        }
+    }
+
     /// The data of a transaction.
     #[inline]
     pub fn of(tx: &mut Transaction) -> RuleScope<'_> {

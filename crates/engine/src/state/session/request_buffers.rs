@@ -103,6 +103,8 @@ pub struct Notes {
     pub asked: AwaitedAnswer,
     /// Passwords that took time to verify.
     pub credentials: Credentials,
+    /// What engines of SPOE have done for it, by the number of their lines.
+    pub spoe: Vec<SpoeProgress>,
     /// The use that the transaction makes of caches.
     pub cache: Option<Box<CacheUse>>,
     /// The algorithm of `compression` that the client takes.
@@ -115,6 +117,19 @@ pub struct Notes {
     pub unsecured: Option<Box<Failed>>,
     /// Contents of the capture slots: those of the request, those of the response.
     pub captures: [RefCell<Vec<Option<Vec<u8>>>>; 2],
+}
+
+/// What an engine of SPOE has done for a stream.
+#[derive(Clone, Copy, Debug)]
+pub struct SpoeProgress {
+    /// Number of its line.
+    pub number: usize,
+    /// Payloads sent.
+    pub frames: u64,
+    /// Milliseconds that its payloads have taken.
+    pub total_ms: u64,
+    /// An error has ended its work for the stream.
+    pub failed: bool,
 }
 
 impl Notes {
@@ -142,6 +157,7 @@ impl Notes {
         (self.limits, self.priority, self.arrived) = Default::default();
         self.asked.take();
         self.credentials.clear();
+        self.spoe.clear();
         self.bandwidth.clear();
         self.unique_id.take();
         (self.unsecured, self.cache) = (None, None);

@@ -121,8 +121,12 @@ pub enum LocalBody {
 /// The stages of a response, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ResponseStage {
+    /// Agents get the messages of `on-tcp-response`.
+    TcpEvent,
     /// `tcp-response content` rules of the backend.
     TcpContent,
+    /// Agents get the messages of `on-http-response`.
+    HttpEvent,
     /// Filters see that a response begins.
     Begins,
     /// `http-response` rules of the backend, then of the frontend.
@@ -141,7 +145,9 @@ impl ResponseStage {
     /// The stage behind this one.
     pub fn next(self) -> Self {
         match self {
-            Self::TcpContent => Self::Begins,
+            Self::TcpEvent => Self::TcpContent,
+            Self::TcpContent => Self::HttpEvent,
+            Self::HttpEvent => Self::Begins,
             Self::Begins => Self::HttpResponse,
             Self::HttpResponse => Self::Sticking,
             Self::Sticking => Self::Head,
