@@ -89,12 +89,143 @@ fn a_trace_filter_prints_what_passes() {
     let request = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\nsent";
     assert_eq!(weir.web().ask(request).text(), "the body");
     let said = eventually("both directions are printed", || {
-        let said = weir.output();
+        let said = weir.errors();
         let both = said.contains("|sent|") && said.contains("|the body|");
         both.then_some(said)
     });
     assert!(said.contains("[T/web") && !said.contains("quieter"), "{said}");
     assert!(said.contains("channel=REQUEST") && said.contains("channel=RESPONSE"), "{said}");
+}
+
+/// The words behind the stream, of lines in which a filter is named: the function, and what there is
+/// to compare.
+fn checkpoints(said: &str) -> Vec<String> {
+    let of = |line: &str| {
+        let (_, rest) = line.split_once(" [strm ")?;
+        let (filter, words) = (line.split_once('[')?.1.chars().next()?, rest.split_once("] ")?.1);
+        let function = words.split_whitespace().next()?.strip_prefix("trace_")?.to_owned();
+        let channel = words.split_once("channel=").map_or("", |(_, rest)| &rest[..3]);
+        Some(format!("{filter} {function} {channel}").trim_end().to_owned())
+    };
+    said.lines().filter_map(of).collect()
+}
+
+/// The order is HAProxy's, as measured with 2.6; its analyzers have other names.
+#[test]
+fn a_trace_filter_prints_every_checkpoint() {
+    let origin = Origin::saying("the body");
+    let front = "    filter trace name F\n    http-request return status 200 if { path /here }\n    \
+                 http-request set-header x-a b";
+    let back = "    filter trace name B\n    http-response set-header x-c d\n    server s <origin>";
+    let weir = Setup::http(front, back).with("origin", origin.address()).start();
+    let request = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\nsent";
+    assert_eq!(weir.web().ask(request).text(), "the body");
+    let ended = |times: usize| {
+        eventually("the stream has ended", || {
+            let said = weir.errors();
+            (said.matches("trace_detach ").count() >= times).then_some(said)
+        })
+    };
+    let said = ended(2);
+    let analyzed = |it: &String| !it.contains("chn_analyze");
+    let expected = [
+        "F attach",
+        "F stream_start",
+        "F chn_start_analyze REQ",
+        "B attach",
+        "F stream_set_backend",
+        "B stream_set_backend",
+        "B chn_start_analyze REQ",
+        "F http_headers REQ",
+        "B http_headers REQ",
+        "F http_payload REQ",
+        "F http_end REQ",
+        "B http_payload REQ",
+        "B http_end REQ",
+        "F chn_start_analyze RES",
+        "B chn_start_analyze RES",
+        "F http_headers RES",
+        "B http_headers RES",
+        "F http_payload RES",
+        "F http_end RES",
+        "B http_payload RES",
+        "B http_end RES",
+        "F chn_end_analyze REQ",
+        "B chn_end_analyze REQ",
+        "F chn_end_analyze RES",
+        "B chn_end_analyze RES",
+        "B detach",
+        "F stream_stop",
+        "F detach",
+    ];
+    let found: Vec<_> = checkpoints(&said).into_iter().filter(analyzed).collect();
+    assert_eq!(found, expected, "{said}");
+    let analyzers: Vec<_> =
+        said.lines().filter_map(|it| it.split_once("[F/")?.1.split_once("analyzer=")).collect();
+    let names: Vec<_> = analyzers.iter().map(|(_, name)| *name).collect();
+    let before = |one: &str, other: &str| {
+        let at = |name: &str| names.iter().position(|it| *it == name);
+        assert!(at(one).is_some() && at(one) < at(other), "{one} {other}: {names:?}");
+    };
+    before("http-request", "use_backend");
+    before("use_backend", "backend");
+    before("backend", "headers for the server");
+    before("headers for the server", "http-response");
+    assert!(said.contains("\tx-a: b\n") && said.contains("\tx-c: d\n"), "edited heads: {said}");
+    weir.web().get("/here");
+    let found = checkpoints(&ended(3)[said.len()..]);
+    let found: Vec<_> = found.into_iter().filter(analyzed).collect();
+    let answered = [
+        "F attach",
+        "F stream_start",
+        "F chn_start_analyze REQ",
+        "F chn_end_analyze REQ",
+        "F stream_stop",
+        "F detach",
+    ];
+    assert_eq!(found, answered, "a rule answers");
+}
+
+#[test]
+fn a_trace_filter_prints_the_checkpoints_of_tcp() {
+    let origin = Origin::new(|mut peer| {
+        while let Some(line) = peer.client.try_line() {
+            peer.send(format!("{line}!\r\n"));
+        }
+    });
+    let weir = Setup::new(
+        "defaults\n mode tcp\n timeout client 5s\n timeout connect 5s\n timeout server 5s\n\
+         frontend f\n bind <tcp>\n filter trace name F\n default_backend b\n\
+         backend b\n filter trace name B\n server s <origin>\n",
+    )
+    .with("origin", origin.address())
+    .start();
+    let mut client = weir.connect("tcp");
+    client.send("hello\r\n");
+    assert_eq!(client.try_line().as_deref(), Some("hello!"));
+    drop(client);
+    let said = eventually("the stream has ended", || {
+        let said = weir.errors();
+        (said.matches("trace_detach ").count() >= 2).then_some(said)
+    });
+    let analyzed = |it: &String| !it.contains("chn_");
+    let mut found: Vec<_> = checkpoints(&said).into_iter().filter(analyzed).collect();
+    found.dedup();
+    let expected = [
+        "F attach",
+        "F stream_start",
+        "B attach",
+        "F stream_set_backend",
+        "B stream_set_backend",
+        "F tcp_payload REQ",
+        "B tcp_payload REQ",
+        "F tcp_payload RES",
+        "B tcp_payload RES",
+        "B detach",
+        "F stream_stop",
+        "F detach",
+    ];
+    assert_eq!(found, expected, "{said}");
 }
 
 #[test]
@@ -108,7 +239,7 @@ fn answers_of_services_and_caches_pass_filters() {
     let back = "    server s <origin>\ncache c\n    total-max-size 4\n";
     let weir = Setup::http(front, back).with("origin", cached.address()).start();
     let prints = |text: &str, times: usize| {
-        eventually(text, || (weir.output().matches(text).count() >= times).then_some(()));
+        eventually(text, || (weir.errors().matches(text).count() >= times).then_some(()));
     };
     weir.web().get("/stats;csv");
     prints("|# pxname,svname,|", 1);

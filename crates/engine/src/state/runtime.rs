@@ -358,6 +358,8 @@ pub struct Proxy {
     pub settings: settings::Proxy,
     /// The kinds of rules that there are, so that the usual request checks once.
     pub rules: RulesAtHand,
+    /// The stages of a message that apply to it, computed at its first message.
+    pub stages: OnceLock<StagePlan>,
     /// The client side.
     pub front: Option<Front>,
     /// The server side.
@@ -368,6 +370,17 @@ pub struct Proxy {
     pub h2: transport::h2::stats::Sides,
     /// Mails on their way, by mailer.
     pub outboxes: Vec<Outbox>,
+}
+
+/// The stages that apply to a proxy: a bit for each row of the tables of stages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StagePlan {
+    /// Of requests.
+    pub request: u32,
+    /// Of responses.
+    pub response: u32,
+    /// Whether a filter reports every stage.
+    pub traced: bool,
 }
 
 /// The kinds of rules that a proxy has, inherited ones included.
@@ -777,7 +790,8 @@ impl Proxy {
         let mailers = settings.mail.iter().flat_map(|mail| &mail.mailers);
         let outboxes = mailers.map(|_| Outbox::default()).collect();
         let (invalid, h2) = (Captures::default(), transport::h2::stats::Sides::default());
-        Self { index, settings, rules, front, back, outboxes, invalid, h2 }
+        let stages = OnceLock::new();
+        Self { index, settings, rules, stages, front, back, outboxes, invalid, h2 }
     }
 
     /// The name.

@@ -3,7 +3,6 @@
 use crate::logging::log;
 use crate::telemetry::flight_recorder;
 use crate::telemetry::sample_context::View;
-use crate::telemetry::trace::points as trace;
 use engine::state::backend::reservation::Claim;
 pub(crate) use engine::state::figures::blamed;
 use engine::state::figures::wall;
@@ -29,7 +28,6 @@ use transport::stats::transaction_log::{Cause, Journal, Phase};
 
 /// Records and counts a request whose head was parsed.
 pub fn request_received(tx: &mut Transaction) {
-    trace::at(tx, &trace::REQUEST);
     flight_recorder::begin(tx);
     count_request(tx);
     count_tracked(tx, DataType::REQUEST, 1);
@@ -128,7 +126,6 @@ pub fn enter_backend(tx: &mut Transaction, proxy: ProxyRef) {
         listed.set_backend(proxy.index);
     }
     tx.backend = Some(proxy);
-    trace::at(tx, &trace::ROUTED);
 }
 
 /// An interim response passes. As measured with HAProxy, it counts as a response of the server
@@ -143,7 +140,6 @@ pub fn interim(tx: &Transaction) {
 
 /// Records and counts a response whose head was parsed.
 pub fn response_received(tx: &mut Transaction) {
-    trace::at(tx, &trace::RESPONSE);
     if tx.client.proxy.settings.log_format.is_some() {
         capture(tx, Side::Response);
         capture_cookie(tx, Side::Response);

@@ -6,19 +6,19 @@
 //! outside are continued by a task of the connection.
 
 use crate::frontend::listener;
+use crate::transaction::rule_sections;
+use crate::transaction::rule_sections::SetOf;
 use engine::state::session::client::Client;
 use engine::state::session::pending::{OutsideAnswer, RuleScope};
 use engine::state::session::request_buffers::{Notes, Workspace};
+use engine::state::session::transaction::RulePlace;
 use observability::telemetry::sample_context::View;
 use observability::telemetry::trace::points as trace;
-use rules::{Cursor, Need, RuleSet, Rules, Verdict};
+use rules::{Need, Verdict};
 use std::future::poll_fn;
 use std::task::Poll;
 use table::DataType;
 use transport::stats::counters::Metric;
-
-/// Picks a rule set of a section.
-type Pick = fn(&Rules) -> &RuleSet;
 
 /// How a connection is refused.
 struct Refusal {
@@ -118,7 +118,7 @@ enum Stage {
 }
 
 impl Stage {
-    fn set(self) -> Pick {
+    fn set(self) -> SetOf {
         match self {
             Self::Connection => |rules| &rules.tcp_connection,
             Self::Session => |rules| &rules.tcp_session,
@@ -142,9 +142,8 @@ impl Stage {
 /// An evaluation of rules, with the memory that it uses.
 pub(crate) struct Evaluation {
     stage: Stage,
-    /// The section of the next rule.
-    section: usize,
-    cursor: Cursor,
+    /// The next rule.
+    place: RulePlace,
     space: Box<Workspace>,
     notes: Box<Notes>,
 }
@@ -156,7 +155,7 @@ impl Evaluation {
         std::mem::swap(&mut notes.variables.session, &mut client.variables);
         (notes.source, notes.destination) = (client.rare.source, client.rare.destination);
         notes.expects = client.rare.expects;
-        Self { stage, section: 0, cursor: Cursor::default(), space, notes }
+        Self { stage, place: RulePlace::default(), space, notes }
     }
 
     fn scope<'a>(&'a mut self, client: &'a Client) -> RuleScope<'a> {
@@ -168,27 +167,27 @@ impl Evaluation {
 
     /// Evaluates the rules that are left.
     fn run(mut self, client: &mut Client) -> Admission {
-        let (set, proxy) = (self.stage.set(), client.proxy.clone());
-        for (number, section) in proxy.settings.rule_sections().enumerate().skip(self.section) {
-            let cursor = std::mem::take(&mut self.cursor);
-            let refusal = self.stage.refusal();
-            match set(section).evaluate(cursor, &mut View::at(self.scope(client))) {
-                Verdict::Allow => break,
-                Verdict::Reject | Verdict::OutOfSteps => {
-                    return self.conclude(client, Some(refusal));
-                }
-                Verdict::SilentDrop => {
-                    let refusal = Refusal { reset: false, vanishes: true, ..refusal };
-                    return self.conclude(client, Some(refusal));
-                }
-                Verdict::Suspend { cursor, need: Need::Answer } => {
-                    (self.section, self.cursor) = (number, cursor);
-                    return Admission::Waits(Box::new(self));
-                }
-                _ => {}
+        let (set, proxy, mut place) = (self.stage.set(), client.proxy.clone(), self.place);
+        let verdict = rule_sections::evaluate(&proxy.settings, set, &mut place, |rules, cursor| {
+            match rules.evaluate(cursor, &mut View::at(self.scope(client))) {
+                // No bytes are there before the session.
+                Verdict::Suspend { need: Need::Bytes, .. } => Verdict::Continue,
+                verdict => verdict,
             }
+        });
+        let refusal = self.stage.refusal();
+        match verdict {
+            Verdict::Reject | Verdict::OutOfSteps => self.conclude(client, Some(refusal)),
+            Verdict::SilentDrop => {
+                let refusal = Refusal { reset: false, vanishes: true, ..refusal };
+                self.conclude(client, Some(refusal))
+            }
+            Verdict::Suspend { .. } => {
+                self.place = place;
+                Admission::Waits(Box::new(self))
+            }
+            _ => self.conclude(client, None),
         }
-        self.conclude(client, None)
     }
 
     /// Waits for the answer that a rule has asked for; `None`: the client has left, which ends the

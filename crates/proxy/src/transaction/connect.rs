@@ -7,18 +7,14 @@
 use crate::transaction::body_buffer;
 use crate::transaction::early_data;
 use crate::transaction::http_rules;
-use crate::transaction::http_rules::Line;
 use crate::transaction::retry;
-use crate::transaction::stages::body_for_balance;
+use crate::transaction::stage;
+use crate::transaction::stage_table::Pass;
 use crate::transaction::stages::cookie;
 use crate::transaction::stages::header_case;
-use crate::transaction::stages::rdp_cookie;
-use crate::transaction::stages::rewrite;
 use crate::transaction::stages::server_redirect;
-use crate::transaction::stages::sticking;
 use crate::transaction::stream_acquire;
 use crate::transaction::tcp;
-use crate::transaction::wait;
 pub(crate) use crate::upstream::client_presence::stay;
 use crate::upstream::connect_plan::Way;
 use crate::upstream::reservation;
@@ -61,26 +57,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     let Some(backend) = tx.backend.clone() else {
         return Err(Failure::error(503, Cause::ServerAbort, Phase::Connect));
     };
-    let mut line = Line::default();
-    if backend.rules.selection && !http_rules::select(tx, &backend, &mut line) {
-        Box::pin(http_rules::select_later(tx, &backend, line)).await?;
-    }
-    let http = tx.client.mode == Mode::Http;
-    if http {
-        rewrite::request(tx);
-    }
-    if backend.settings.back.as_ref().is_some_and(|back| back.rdp_cookie.is_some()) {
-        rdp_cookie::request(tx, &backend);
-    }
-    if backend.rules.sticking {
-        let mut number = 0;
-        while !sticking::request(tx, &backend, &mut number) {
-            Box::pin(wait::for_condition(tx)).await?;
-        }
-    }
-    if body_for_balance::wants_body(tx, &backend) {
-        Box::pin(body_for_balance::await_body(tx, &backend)).await?;
-    }
+    stage::request(tx, &backend, Pass::Server).await?;
     http_rules::afford(tx, Phase::Request)?;
     if tx.left {
         return Err(Failure::close(Cause::ClientAbort, Phase::Request));
@@ -91,7 +68,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
         return Err(Failure::close(Cause::ClientAbort, Phase::Request));
     }
     let found = reservation::look(tx, &backend, None);
-    if http && matches!(found, Ok(Found::Place)) && at_once(tx, &backend) {
+    if tx.client.mode == Mode::Http && matches!(found, Ok(Found::Place)) && at_once(tx, &backend) {
         return Ok(());
     }
     Box::pin(attempt(tx, &backend, found, None)).await

@@ -11,10 +11,14 @@ mod compression;
 pub(crate) mod spoe;
 mod trace;
 
+use crate::transaction::stage::StageOutcome;
+use crate::transaction::stage_table::is_traced;
+use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::Transaction;
 use mux::BodyKind;
 use sample::Side;
 use settings::Filter;
+use trace::Checkpoint;
 use transport::filters::{FilterChain, PayloadFilter};
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
@@ -24,11 +28,63 @@ pub(crate) fn has_any(tx: &Transaction) -> bool {
     !tx.client.proxy.settings.filters.is_empty() || !tx.side().settings.filters.is_empty()
 }
 
-/// The request is as it goes to a server or a service: all its rules have run.
+/// Reports a checkpoint to filters that trace.
+fn report(tx: &Transaction, at: Checkpoint) {
+    if is_traced(tx) {
+        trace::checkpoint(tx, at);
+    }
+}
+
+/// A stream begins, and with it the filters of the frontend.
 #[inline]
-pub(crate) fn request_head(tx: &mut Transaction) {
+pub(crate) fn begin(tx: &mut Transaction) {
+    if is_traced(tx) {
+        trace::checkpoint(tx, Checkpoint::Begins);
+    }
+}
+
+/// The backend is chosen: its filters are attached.
+#[inline]
+pub(crate) fn backend_chosen(tx: &mut Transaction) {
+    if is_traced(tx) {
+        trace::checkpoint(tx, Checkpoint::BackendChosen);
+    }
+}
+
+/// A stage has run.
+#[inline]
+pub(crate) fn analyzed(tx: &mut Transaction, stage: &'static str, side: Side) {
+    if is_traced(tx) {
+        trace::checkpoint(tx, Checkpoint::Analyzed(side, stage));
+    }
+}
+
+/// The stream ends, with the filters of the backend, then with those of the frontend.
+#[inline]
+pub(crate) fn end(tx: &mut Transaction) {
+    if is_traced(tx) {
+        trace::checkpoint(tx, Checkpoint::Ends);
+    }
+}
+
+/// The request is as it goes to a server or a service: all its rules have run.
+///
+/// # Errors
+/// None: the table wants a result.
+#[inline]
+pub(crate) fn request_head(tx: &mut Transaction, _: &ProxyRef) -> Result<StageOutcome, Failure> {
     if has_any(tx) {
         compression::request_head(tx);
+        report(tx, Checkpoint::Head(Side::Request));
+    }
+    Ok(StageOutcome::Next)
+}
+
+/// The heads of a request that the statistics page answers, and of the page.
+pub(crate) fn head_of_page(tx: &mut Transaction, body: BodyKind) {
+    if has_any(tx) {
+        compression::request_head(tx);
+        response_begins(tx, body);
     }
 }
 
@@ -36,6 +92,7 @@ pub(crate) fn request_head(tx: &mut Transaction) {
 #[inline]
 pub(crate) fn response_begins(tx: &mut Transaction, body: BodyKind) {
     if has_any(tx) {
+        report(tx, Checkpoint::ResponseBegins);
         compression::response_begins(tx, body);
     }
 }
@@ -68,6 +125,7 @@ pub(crate) fn response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
         return body;
     }
     let (body, encoder) = compression::response_head(tx, body);
+    report(tx, Checkpoint::Head(Side::Response));
     let storing = tx.notes.cache.as_mut().map(|it| std::mem::take(&mut it.storing));
     let mut chain = payload_filters(tx, Side::Response, Limits::Enabled, encoder);
     for storing in storing.unwrap_or_default() {
@@ -95,6 +153,7 @@ pub(crate) fn local_response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
         return body;
     }
     let (body, encoder) = compression::response_head(tx, body);
+    report(tx, Checkpoint::Head(Side::Response));
     tx.space.down.filters = payload_filters(tx, Side::Response, Limits::None, encoder);
     body
 }

@@ -3,14 +3,15 @@
 use crate::transaction::body_buffer;
 use crate::transaction::connect::Reason;
 use crate::transaction::filters;
-use crate::transaction::response_rules;
 use crate::transaction::retry;
 use crate::transaction::splicing;
+use crate::transaction::stage;
+use crate::transaction::stage_table::END;
 use crate::transaction::stages::header_case;
 use crate::upstream::traffic_health;
 use balance::Sign;
 use buf::Buf;
-use engine::state::session::transaction::{Pause, ResponseStage, Transaction};
+use engine::state::session::transaction::{Pause, Progress, Transaction};
 use mux::BodyKind;
 use mux::h1::{self, HeadStep};
 use observability::telemetry::accounting;
@@ -418,7 +419,6 @@ impl Exchange {
         {
             tx.client.mux.close_after_message();
         }
-        accounting::response_received(tx);
         h2_byte_count::response(tx);
         self.body = body;
         let framed = tx.server.as_ref().is_some_and(|server| server.mux.is_h1());
@@ -427,8 +427,8 @@ impl Exchange {
             listed.change_http(|http| http.answer(&tx.space.response, body, framed));
         }
         tx.notes.arrived[1] = tx.space.response.wire_len();
-        let mut at = response_rules::begin(ResponseStage::TcpEvent, body);
-        if let Some(need) = response_rules::advance(tx, &mut at, ResponseStage::Done)? {
+        let mut at = Progress::at(0, body);
+        if let Some(need) = stage::response(tx, &mut at, END)? {
             tx.pause = Some(Box::new(Pause { at, need }));
             self.response = Response::Rules;
             return Ok(());
@@ -440,7 +440,7 @@ impl Exchange {
     /// Resumes rules that wait.
     async fn rules(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         let Some(pause) = tx.pause.take() else { return Ok(()) };
-        let at = response_rules::resume(tx, *pause, ResponseStage::Done).await?;
+        let at = stage::resume(tx, *pause, END).await?;
         self.hear_server(tx);
         self.begin_body(tx, at.body);
         Ok(())

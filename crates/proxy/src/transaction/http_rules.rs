@@ -4,26 +4,28 @@
 //! frontend, then those of the backend; `http-response` rules of the backend, then of the frontend;
 //! `http-after-response` rules of both on every response, local ones included.
 
-use crate::transaction::body_buffer;
 use crate::transaction::cached;
 use crate::transaction::local_response;
-use crate::transaction::stages::header_case;
+use crate::transaction::rule_sections;
+use crate::transaction::rule_sections::SetOf;
+use crate::transaction::stage::{Respond, StageOutcome};
+use crate::transaction::stages::{header_case, sticking};
 use crate::transaction::wait;
 use crate::transaction::wait::WaitingMessage;
 use buf::Buf;
 use engine::state::runtime::{ProxyRef, RulesAtHand};
-use engine::state::services::{Answer, Body, Service};
+use engine::state::services::{Answer, Body};
 use engine::state::session::pending::OutsideAnswer;
 use engine::state::session::transaction::LocalBody;
 use engine::state::session::transaction::Transaction;
-pub(crate) use engine::state::session::transaction::{Persistence, Progress};
+use engine::state::session::transaction::{Persistence, Progress, RulePlace};
 use htx::Version;
 use mux::BodyKind;
 use observability::logging::log;
 use observability::telemetry::accounting;
 use observability::telemetry::sample_context::View;
 use rules::redirect::Redirect;
-use rules::{Cursor, Need, Reply, RuleSet, RuleSetKind, Rules, Verdict};
+use rules::{Need, Reply, RuleSetKind, Rules, Verdict};
 use sample::ConditionHits;
 use sample::regex::effort;
 use settings::Mode;
@@ -31,86 +33,61 @@ use table::DataType;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
-/// The result of a rule set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ruling {
-    /// The message goes on.
-    Pass,
-    /// The message goes on, and no further rule of the set is evaluated.
-    Allow,
-    /// The answer is in the workspace.
-    Answer,
-    /// A cache has answered in place of a server: the rules about responses come next.
-    Stored,
-    /// A service answers in place of a server.
-    Service(Service),
-    /// The answer is in the workspace, and is delayed by `timeout tarpit`.
-    Tarpit,
-    /// The rules resume at the cursor once their need is met.
-    Wait(Cursor, Need),
-}
-
-/// Whether a proxy has rules for requests, or buffers them, before they are routed.
-pub(crate) fn looks_at_requests(proxy: &ProxyRef) -> bool {
-    proxy.rules.request || proxy.settings.buffer_request
-}
-
-/// The request's rules of one proxy.
+/// The request's rules of one proxy, from `at` on.
 ///
 /// # Errors
 /// The request is refused without an answer of the rule's own.
-pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, Failure> {
-    if proxy.settings.buffer_request && tx.notes.bodies[0].is_none() {
-        Box::pin(body_buffer::wait_for_all(tx, proxy)).await?;
-    }
-    if !proxy.rules.request {
-        return Ok(Ruling::Pass);
-    }
-    for section in proxy.settings.rule_sections() {
-        match patiently(tx, proxy, &section.http_request).await? {
-            Ruling::Pass => {}
-            Ruling::Allow => break,
-            decided => return Ok(decided),
-        }
-    }
-    Ok(Ruling::Pass)
+pub(crate) fn request(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    at: &mut Progress,
+) -> Result<StageOutcome, Failure> {
+    run(tx, proxy, |rules| &rules.http_request, &mut at.place)
 }
 
-/// The `redirect` rules of one proxy.
+/// The `redirect` rules of one proxy, from `at` on.
 ///
 /// # Errors
 /// As [`request`].
-pub(crate) async fn redirect(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, Failure> {
-    for section in proxy.settings.rule_sections() {
-        match patiently(tx, proxy, &section.redirect).await? {
-            Ruling::Pass => {}
-            decided => return Ok(decided),
-        }
-    }
-    Ok(Ruling::Pass)
+pub(crate) fn redirect(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    at: &mut Progress,
+) -> Result<StageOutcome, Failure> {
+    run(tx, proxy, |rules| &rules.redirect, &mut at.place)
 }
 
 /// The `stats http-request` rules of a proxy, which guard its statistics page.
 ///
 /// # Errors
 /// As [`request`].
-pub(crate) async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, Failure> {
-    for section in proxy.settings.rule_sections() {
-        match patiently(tx, proxy, &section.stats).await? {
-            Ruling::Pass => {}
-            decided => return Ok(decided),
+pub(crate) async fn statistics(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+) -> Result<StageOutcome, Failure> {
+    let mut at = Progress::at(0, BodyKind::None);
+    loop {
+        let need = match run(tx, proxy, |rules| &rules.stats, &mut at.place)? {
+            StageOutcome::Wait(need) => need,
+            step => return Ok(step),
+        };
+        let answer = wait::satisfy(tx, WaitingMessage::Request, need).await?;
+        if let Some(step) = heed_request(tx, proxy, &mut at, answer)? {
+            return Ok(step);
         }
     }
-    Ok(Ruling::Pass)
 }
 
 /// The response's rules of the backend, then of the frontend, from `at` on. A response of a rule is
-/// in the workspace afterwards, with its body; the server's one is dropped. The result is what a
-/// rule waits for.
+/// in the workspace afterwards, with its body; the server's one is dropped.
 ///
 /// # Errors
-/// The response is refused, or replaced.
-pub(crate) fn response(tx: &mut Transaction, at: &mut Progress) -> Result<Option<Need>, Failure> {
+/// The response is refused.
+pub(crate) fn response(
+    tx: &mut Transaction,
+    _: &ProxyRef,
+    at: &mut Progress,
+) -> Result<StageOutcome, Failure> {
     let proxies = both(tx, |rules| rules.response);
     from_backend(tx, at, proxies, |rules| &rules.http_response)
 }
@@ -121,8 +98,9 @@ pub(crate) fn response(tx: &mut Transaction, at: &mut Progress) -> Result<Option
 /// A rewrite did not fit: 500.
 pub(crate) fn after_response(
     tx: &mut Transaction,
+    _: &ProxyRef,
     at: &mut Progress,
-) -> Result<Option<Need>, Failure> {
+) -> Result<StageOutcome, Failure> {
     let proxies = both(tx, |rules| rules.after_response);
     from_backend(tx, at, proxies, |rules| &rules.http_after_response)
 }
@@ -132,66 +110,73 @@ fn from_backend(
     tx: &mut Transaction,
     at: &mut Progress,
     proxies: [Option<ProxyRef>; 2],
-    set: fn(&Rules) -> &RuleSet,
-) -> Result<Option<Need>, Failure> {
+    set: SetOf,
+) -> Result<StageOutcome, Failure> {
     for (number, proxy) in proxies.into_iter().enumerate().skip(at.proxy) {
         let Some(proxy) = proxy else { continue };
-        let first = if number == at.proxy { at.section } else { 0 };
-        for (section, rules) in proxy.settings.rule_sections().enumerate().skip(first) {
-            let cursor = std::mem::take(&mut at.cursor);
-            match run(tx, &proxy, set(rules), cursor.yielding())? {
-                Ruling::Pass => {}
-                Ruling::Allow => break,
-                Ruling::Wait(cursor, need) => {
-                    (at.proxy, at.section, at.cursor) = (number, section, cursor);
-                    return Ok(Some(need));
-                }
-                _ => return Err(Failure::prepared(Cause::Proxy, Phase::Headers)),
-            }
+        if number != at.proxy {
+            (at.proxy, at.place) = (number, RulePlace::default());
+        }
+        match run(tx, &proxy, set, &mut at.place)? {
+            StageOutcome::Next | StageOutcome::Allow => {}
+            decided => return Ok(decided),
         }
     }
-    Ok(None)
+    Ok(StageOutcome::Next)
+}
+
+/// Applies an answer that the rules of a request have waited for.
+///
+/// # Errors
+/// The asker fails the transaction.
+pub(crate) fn heed_request(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    _: &mut Progress,
+    answer: OutsideAnswer,
+) -> Result<Option<StageOutcome>, Failure> {
+    heed(tx, proxy, RuleSetKind::HttpRequest, answer)
 }
 
 /// Applies an answer that the rules of a response have waited for.
 ///
 /// # Errors
-/// The response is refused, or replaced.
+/// The asker fails the transaction.
 pub(crate) fn heed_response(
     tx: &mut Transaction,
+    _: &ProxyRef,
     at: &mut Progress,
     answer: OutsideAnswer,
-) -> Result<(), Failure> {
+) -> Result<Option<StageOutcome>, Failure> {
     let proxy = tx.side().clone();
     match heed(tx, &proxy, RuleSetKind::HttpResponse, answer)? {
-        None => Ok(()),
-        Some(Ruling::Allow) => {
-            (at.proxy, at.section, at.cursor) = (at.proxy + 1, 0, Cursor::default());
-            Ok(())
+        Some(StageOutcome::Allow) => {
+            (at.proxy, at.place) = (at.proxy + 1, RulePlace::default());
+            Ok(None)
         }
-        Some(_) => Err(Failure::prepared(Cause::Proxy, Phase::Headers)),
+        decided => Ok(decided),
     }
 }
 
-/// The ruling that follows from an answer; `None`: the rules go on.
+/// The outcome that follows from an answer; `None`: the rules go on.
 fn heed(
     tx: &mut Transaction,
     proxy: &ProxyRef,
     kind: RuleSetKind,
     answer: OutsideAnswer,
-) -> Result<Option<Ruling>, Failure> {
+) -> Result<Option<StageOutcome>, Failure> {
     match answer {
         OutsideAnswer::Continue => Ok(None),
-        OutsideAnswer::Allow => Ok(Some(Ruling::Allow)),
+        OutsideAnswer::Allow => Ok(Some(StageOutcome::Allow)),
         OutsideAnswer::Deny => {
             deny(tx, proxy, kind);
             tx.notes.journal.end(Cause::Proxy, phase(kind));
             local_response::prepare_error(tx, if is_about_response(kind) { 502 } else { 403 });
-            Ok(Some(Ruling::Answer))
+            Ok(Some(StageOutcome::Respond(Respond::Now)))
         }
         OutsideAnswer::Respond => {
             answered(tx, phase(kind));
-            Ok(Some(Ruling::Answer))
+            Ok(Some(StageOutcome::Respond(Respond::Now)))
         }
         OutsideAnswer::Fail(failure) => Err(failure),
     }
@@ -206,24 +191,6 @@ fn both(tx: &Transaction, has: impl Fn(&RulesAtHand) -> bool) -> [Option<ProxyRe
     }
     let back = tx.backend.as_ref().filter(|back| back.index != front.index && has(&back.rules));
     [back.cloned(), Some(front).filter(|front| has(&front.rules)).cloned()]
-}
-
-/// Runs one set; waits when a rule needs something.
-async fn patiently(
-    tx: &mut Transaction,
-    proxy: &ProxyRef,
-    rules: &RuleSet,
-) -> Result<Ruling, Failure> {
-    let mut cursor = Cursor::default();
-    loop {
-        let ruling = run(tx, proxy, rules, cursor.yielding())?;
-        let Ruling::Wait(next, need) = ruling else { return Ok(ruling) };
-        let answer = Box::pin(wait::satisfy(tx, WaitingMessage::Request, need)).await?;
-        if let Some(ruling) = heed(tx, proxy, rules.ruleset(), answer)? {
-            return Ok(ruling);
-        }
-        cursor = next;
-    }
 }
 
 /// Whether all verdicts so far are reliable: regular expressions have not exceeded the steps of a
@@ -274,66 +241,69 @@ fn send_hints(tx: &mut Transaction) {
     let _ = space.down.flush(&mut Buf::empty(), &tx.client.socket);
 }
 
-/// Runs one set and carries its verdict out.
+/// Runs one set of a proxy, from `at` on, and carries its verdict out.
 fn run(
     tx: &mut Transaction,
     proxy: &ProxyRef,
-    rules: &RuleSet,
-    cursor: Cursor,
-) -> Result<Ruling, Failure> {
-    if rules.is_empty() {
-        return Ok(Ruling::Pass);
-    }
-    accounting::prepare(tx, rules);
-    let verdict = rules.evaluate(cursor, &mut View::of(tx));
-    send_hints(tx);
-    let phase = phase(rules.ruleset());
+    set: SetOf,
+    at: &mut RulePlace,
+) -> Result<StageOutcome, Failure> {
+    let kind = set(&proxy.settings.rules).ruleset();
+    let phase = phase(kind);
+    let verdict = rule_sections::evaluate(&proxy.settings, set, at, |rules, cursor| {
+        accounting::prepare(tx, rules);
+        let verdict = rules.evaluate(cursor.yielding(), &mut View::of(tx));
+        send_hints(tx);
+        match verdict {
+            // No more data can arrive, so a rule that lacks some counts as not matching. A message
+            // of HTTP has no other mode to switch to.
+            Verdict::Close
+            | Verdict::SwitchMode(_)
+            | Verdict::Suspend { need: Need::Bytes, .. } => Verdict::Continue,
+            verdict => verdict,
+        }
+    });
     match verdict {
-        // No more data can arrive, so a rule that lacks some counts as not matching. A message of
-        // HTTP has no other mode to switch to.
-        Verdict::Continue
-        | Verdict::Close
-        | Verdict::SwitchMode(_)
-        | Verdict::Suspend { need: Need::Bytes, .. } => Ok(Ruling::Pass),
-        Verdict::Suspend { cursor, need } => Ok(Ruling::Wait(cursor, need)),
+        Verdict::Continue | Verdict::Close | Verdict::SwitchMode(_) => Ok(StageOutcome::Next),
+        Verdict::Suspend { need, .. } => Ok(StageOutcome::Wait(need)),
         Verdict::BadRequest => {
-            deny(tx, proxy, rules.ruleset());
+            deny(tx, proxy, kind);
             Err(Failure::error(400, Cause::Proxy, phase))
         }
-        Verdict::Allow => Ok(Ruling::Allow),
+        Verdict::Allow => Ok(StageOutcome::Allow),
         Verdict::Deny(answer) | Verdict::Tarpit(answer) => {
             let held = matches!(verdict, Verdict::Tarpit(_));
-            deny(tx, proxy, rules.ruleset());
-            if rules.ruleset() == RuleSetKind::HttpRequest {
+            deny(tx, proxy, kind);
+            if kind == RuleSetKind::HttpRequest {
                 accounting::count_tracked(tx, DataType::ERROR, 1);
             }
             let phase = if held { Phase::Tarpit } else { phase };
             tx.notes.journal.end(Cause::Proxy, phase);
             replied(tx, answer);
-            Ok(if held { Ruling::Tarpit } else { Ruling::Answer })
+            Ok(StageOutcome::Respond(if held { Respond::Delayed } else { Respond::Now }))
         }
         Verdict::Return(answer) => {
             answered(tx, phase);
             replied(tx, answer);
-            Ok(Ruling::Answer)
+            Ok(StageOutcome::Respond(Respond::Now))
         }
         Verdict::Service(service) => {
             answered(tx, phase);
-            Ok(Ruling::Service(service))
+            Ok(StageOutcome::Respond(Respond::Service(service)))
         }
         Verdict::Cached => {
             cached::prepare(tx);
-            Ok(Ruling::Stored)
+            Ok(StageOutcome::Respond(Respond::Stored))
         }
         Verdict::Redirect(redirect) => {
             answered(tx, phase);
             redirected(tx, redirect);
-            Ok(Ruling::Answer)
+            Ok(StageOutcome::Respond(Respond::Now))
         }
-        Verdict::Reject => Err(reject(tx, proxy, rules)),
+        Verdict::Reject => Err(reject(tx, proxy, kind)),
         Verdict::SilentDrop => {
             tx.reset_client = true;
-            Err(reject(tx, proxy, rules))
+            Err(reject(tx, proxy, kind))
         }
         Verdict::RewriteFailed => Err(Failure::error(500, Cause::Proxy, phase)),
         Verdict::OutOfSteps => Err(out_of_steps(tx, phase)),
@@ -341,15 +311,15 @@ fn run(
 }
 
 /// Ends a message without an answer. As in HAProxy, a rejected request does not count as a request.
-fn reject(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Failure {
-    deny(tx, proxy, rules.ruleset());
-    if rules.ruleset() == RuleSetKind::HttpRequest {
+fn reject(tx: &mut Transaction, proxy: &ProxyRef, kind: RuleSetKind) -> Failure {
+    deny(tx, proxy, kind);
+    if kind == RuleSetKind::HttpRequest {
         tx.notes.journal.request = 0;
         if !tx.reset_client {
             tx.client.socket.expel();
         }
     }
-    Failure::close(Cause::Proxy, phase(rules.ruleset()))
+    Failure::close(Cause::Proxy, phase(kind))
 }
 
 /// Counts a message that rules of this kind refuse.
@@ -408,44 +378,48 @@ fn phase(kind: RuleSetKind) -> Phase {
     if is_about_response(kind) { Phase::Headers } else { Phase::Request }
 }
 
-/// How far rules that choose have come: the number of the section, and of the next line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Line {
-    section: usize,
-    number: usize,
-}
-
 /// The result of `use_backend` rules.
 pub(crate) enum SwitchingResult {
     /// No rule matches: the default counts.
     Default,
     /// A rule matches; its backend may not exist.
     Chosen(Option<ProxyRef>),
-    /// The rule at the line waits for an answer.
+    /// The rule at the place waits for an answer.
     Waits,
 }
 
+/// A place among lines that are no rule set: the numbers of the section and of the line in it.
+type Lines = (usize, usize);
+
 /// The backend that the `use_backend` rules of the frontend choose, from `at` on.
-pub(crate) fn switch(tx: &mut Transaction, sections: &ProxyRef, at: &mut Line) -> SwitchingResult {
+pub(crate) fn switch(
+    tx: &mut Transaction,
+    sections: &ProxyRef,
+    at: &mut Progress,
+) -> SwitchingResult {
     if !sections.rules.switching {
         return SwitchingResult::Default;
     }
-    for (number, section) in sections.settings.rule_sections().enumerate().skip(at.section) {
-        if number != at.section {
-            *at = Line { section: number, number: 0 };
+    let mut lines: Lines = (at.place.section, at.proxy);
+    for (number, section) in sections.settings.rule_sections().enumerate().skip(lines.0) {
+        if number != lines.0 {
+            lines = (number, 0);
         }
-        match switch_in(tx, section, at) {
+        match switch_in(tx, section, &mut lines) {
             SwitchingResult::Default => {}
-            decided => return decided,
+            decided => {
+                (at.place.section, at.proxy) = lines;
+                return decided;
+            }
         }
     }
     SwitchingResult::Default
 }
 
-fn switch_in(tx: &mut Transaction, section: &Rules, at: &mut Line) -> SwitchingResult {
+fn switch_in(tx: &mut Transaction, section: &Rules, at: &mut Lines) -> SwitchingResult {
     let (guards, mut lookout) = (section.switching_guards(), ConditionHits::default());
-    for (index, line) in section.switching.iter().enumerate().skip(at.number) {
-        at.number = index;
+    for (index, line) in section.switching.iter().enumerate().skip(at.1) {
+        at.1 = index;
         if guards.rule_out(index, &View::of(tx), &mut lookout) {
             continue;
         }
@@ -476,41 +450,45 @@ fn built_name(tx: &mut Transaction, rule: &rules::UseBackend) -> Vec<u8> {
 }
 
 /// The rules of a backend that choose a server, from `at` on: `use-server` goes before cookies, for
-/// which `ignore-persist` and `force-persist` hold. `false`: the rule at the line waits for an
-/// answer.
-pub(crate) fn select(tx: &mut Transaction, proxy: &ProxyRef, at: &mut Line) -> bool {
-    accounting::fill_record(tx, false);
-    for (number, section) in proxy.settings.rule_sections().enumerate().skip(at.section) {
-        if number != at.section {
-            *at = Line { section: number, number: 0 };
-        }
-        if !persist(tx, section, at) || !select_in(tx, proxy, section, at) {
-            return false;
-        }
-    }
-    true
-}
-
-/// Continues [`select`] after a wait.
+/// which `ignore-persist` and `force-persist` hold.
 ///
 /// # Errors
-/// The answer does not come.
-pub(crate) async fn select_later(
+/// None: the table wants a result.
+pub(crate) fn select(
     tx: &mut Transaction,
     proxy: &ProxyRef,
-    mut at: Line,
-) -> Result<(), Failure> {
-    loop {
-        wait::for_condition(tx).await?;
-        if select(tx, proxy, &mut at) {
-            return Ok(());
+    at: &mut Progress,
+) -> Result<StageOutcome, Failure> {
+    accounting::fill_record(tx, false);
+    let mut lines: Lines = (at.place.section, at.proxy);
+    for (number, section) in proxy.settings.rule_sections().enumerate().skip(lines.0) {
+        if number != lines.0 {
+            lines = (number, 0);
+        }
+        if !persist(tx, section, &mut lines) || !select_in(tx, proxy, section, &mut lines) {
+            (at.place.section, at.proxy) = lines;
+            return Ok(StageOutcome::Wait(Need::Answer));
         }
     }
+    Ok(StageOutcome::Next)
 }
 
-fn persist(tx: &mut Transaction, section: &Rules, at: &mut Line) -> bool {
-    for (index, line) in section.persistence.iter().enumerate().skip(at.number) {
-        at.number = index;
+/// `stick match` and `stick store-request`.
+///
+/// # Errors
+/// None: the table wants a result.
+pub(crate) fn stick(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    at: &mut Progress,
+) -> Result<StageOutcome, Failure> {
+    let done = sticking::request(tx, proxy, &mut at.place.section);
+    Ok(if done { StageOutcome::Next } else { StageOutcome::Wait(Need::Answer) })
+}
+
+fn persist(tx: &mut Transaction, section: &Rules, at: &mut Lines) -> bool {
+    for (index, line) in section.persistence.iter().enumerate().skip(at.1) {
+        at.1 = index;
         if tx.persistence != Persistence::Usual {
             continue;
         }
@@ -525,11 +503,11 @@ fn persist(tx: &mut Transaction, section: &Rules, at: &mut Line) -> bool {
 }
 
 /// The `use-server` lines are numbered behind those about persistence.
-fn select_in(tx: &mut Transaction, proxy: &ProxyRef, section: &Rules, at: &mut Line) -> bool {
+fn select_in(tx: &mut Transaction, proxy: &ProxyRef, section: &Rules, at: &mut Lines) -> bool {
     let before = section.persistence.len();
-    let first = at.number.saturating_sub(before);
+    let first = at.1.saturating_sub(before);
     for (index, line) in section.selection.iter().enumerate().skip(first) {
-        at.number = before + index;
+        at.1 = before + index;
         if tx.selected {
             return true;
         }
@@ -576,20 +554,17 @@ fn any_holds<'c>(
     Some(false)
 }
 
-/// Whether a `monitor fail` condition of the frontend holds.
-///
-/// # Errors
-/// A condition waits for an answer that does not come.
-pub(crate) async fn monitor_fails(tx: &mut Transaction, proxy: &ProxyRef) -> Result<bool, Failure> {
-    let mut at = 0;
-    loop {
-        let conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.monitor_fail);
-        match any_holds(tx, conditions, &mut at) {
-            // A condition that exceeded its steps may hold: it counts as failed.
-            Some(holds) => return Ok(holds || effort::is_exhausted()),
-            None => Box::pin(wait::for_condition(tx)).await?,
-        }
-    }
+/// Whether a `monitor fail` condition of the frontend holds; `None`: the one of number `at` waits for
+/// an answer.
+pub(crate) fn monitor_fails(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    at: &mut usize,
+) -> Option<bool> {
+    let conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.monitor_fail);
+    let holds = any_holds(tx, conditions, at)?;
+    // A condition that exceeded its steps may hold: it counts as failed.
+    Some(holds || effort::is_exhausted())
 }
 
 /// Whether a `stats admin` condition of the proxy holds.

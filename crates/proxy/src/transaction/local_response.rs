@@ -2,11 +2,12 @@
 
 use crate::transaction::cached;
 use crate::transaction::filters;
-use crate::transaction::response_rules;
+use crate::transaction::stage;
+use crate::transaction::stage_table::{END, HTTP_AFTER_RESPONSE};
 use crate::transaction::stages::header_case;
 use engine::state::runtime::{Proxy, ProxyRef, Shared};
 use engine::state::services::Pieces;
-use engine::state::session::transaction::{LocalBody, Pause, Progress, ResponseStage, Transaction};
+use engine::state::session::transaction::{LocalBody, Pause, Progress, Transaction};
 use htx::Head;
 use mux::BodyKind;
 use observability::telemetry::accounting;
@@ -133,9 +134,9 @@ pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
     if !tx.space.response.is_empty() {
         let before = tx.space.response.status();
         let mut at = begin(tx);
-        if let Some(need) = response_rules::advance(tx, &mut at, ResponseStage::Done)? {
+        if let Some(need) = stage::response(tx, &mut at, END)? {
             let pause = Pause { at, need };
-            at = Box::pin(response_rules::resume(tx, pause, ResponseStage::Done)).await?;
+            at = Box::pin(stage::resume(tx, pause, END)).await?;
         }
         encode(tx, before, at.body)?;
     }
@@ -226,7 +227,7 @@ fn begin(tx: &mut Transaction) -> Progress {
     if tx.notes.journal.applet.is_some() {
         length = filters::local_response(tx, length);
     }
-    response_rules::begin(ResponseStage::HttpAfterResponse, length)
+    Progress::at(HTTP_AFTER_RESPONSE, length)
 }
 
 /// Encodes the head, which had the status `before` rules changed it, and the body as far as it is

@@ -6,10 +6,12 @@ use crate::transaction::forward;
 use crate::transaction::local_response;
 use crate::transaction::read_request;
 use crate::transaction::route;
-use crate::transaction::route::Route;
 use crate::transaction::service;
-use crate::transaction::tcp_content_rules;
+use crate::transaction::stage;
+use crate::transaction::stage::{Respond, StageOutcome};
+use crate::transaction::stage_table::Pass;
 use crate::upstream::traffic_health;
+use engine::state::runtime::ProxyRef;
 use engine::state::session::client::Last;
 use engine::state::session::stream_list::Listed;
 use engine::state::session::transaction::{Arrival, Outcome, Parts, Transaction};
@@ -27,6 +29,7 @@ pub(crate) async fn run(parts: Parts) -> Outcome {
     let mut tx = Transaction::new(parts);
     trace::at(&tx, &trace::STREAM_NEW);
     trace::at(&tx, &trace::HTTP_NEW);
+    filters::begin(&mut tx);
     if let Err(failure) = serve(&mut tx, arrival).await {
         fail(&mut tx, failure).await;
     }
@@ -39,50 +42,52 @@ async fn serve(tx: &mut Transaction, arrival: Arrival) -> Result<(), Failure> {
         read_request::head(tx, arrival).await?;
     }
     list(tx);
-    if filters::has_any(tx) {
-        Box::pin(filters::spoe::begin(tx)).await?;
-    }
-    let front = tx.client.proxy.clone();
-    if front.rules.content {
-        Box::pin(tcp_content_rules::request(tx, &front)).await?;
-    }
-    accounting::request_received(tx);
-    accounting::log_at_start(tx);
-    let route = route::decide(tx).await?;
-    follow(tx, route).await
+    follow(tx, Pass::Frontend).await
 }
 
-/// Answers the request, by a server or locally.
-pub(crate) async fn follow(tx: &mut Transaction, route: Route) -> Result<(), Failure> {
-    match route {
-        Route::Answer => local_response::send(tx).await,
-        Route::Service(service) => Box::pin(service::run(tx, service)).await,
-        Route::Stored => {
-            filters::request_head(tx);
+/// Runs the stages of the frontend, then as [`enter`].
+pub(crate) async fn follow(tx: &mut Transaction, pass: Pass) -> Result<(), Failure> {
+    let front = tx.client.proxy.clone();
+    match stage::request(tx, &front, pass).await? {
+        StageOutcome::Forward(backend) => enter(tx, backend).await,
+        StageOutcome::Respond(respond) => answer(tx, respond).await,
+        _ => Ok(()),
+    }
+}
+
+/// Runs the stages of a backend, and forwards the request.
+pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<(), Failure> {
+    if let StageOutcome::Respond(respond) = stage::request(tx, &backend, Pass::Backend).await? {
+        return answer(tx, respond).await;
+    }
+    if let Some(listed) = &tx.listed {
+        listed.change_http(|http| http.forward(tx.request_body));
+    }
+    connect::run(tx).await?;
+    trace::at(tx, &trace::CONNECTED);
+    if filters::spoe::wants(tx, SpoeEvent::ServerSession) {
+        Box::pin(filters::spoe::pass(tx, SpoeEvent::ServerSession)).await?;
+    }
+    while let forward::End::Again(reason) = forward::run(tx).await? {
+        connect::again(tx, reason).await?;
+        trace::at(tx, &trace::CONNECTED);
+    }
+    Ok(())
+}
+
+/// Sends the response that is in the workspace.
+async fn answer(tx: &mut Transaction, respond: Respond) -> Result<(), Failure> {
+    match respond {
+        Respond::Now => {}
+        Respond::Delayed => hold(tx).await,
+        Respond::Service(service) => return Box::pin(service::run(tx, service)).await,
+        Respond::Stored => {
+            let side = tx.side().clone();
+            filters::request_head(tx, &side)?;
             route::pass_stored(tx).await?;
-            local_response::send(tx).await
-        }
-        Route::Tarpit => {
-            hold(tx).await;
-            local_response::send(tx).await
-        }
-        Route::Forward => {
-            filters::request_head(tx);
-            if let Some(listed) = &tx.listed {
-                listed.change_http(|http| http.forward(tx.request_body));
-            }
-            connect::run(tx).await?;
-            trace::at(tx, &trace::CONNECTED);
-            if filters::spoe::wants(tx, SpoeEvent::ServerSession) {
-                Box::pin(filters::spoe::pass(tx, SpoeEvent::ServerSession)).await?;
-            }
-            while let forward::End::Again(reason) = forward::run(tx).await? {
-                connect::again(tx, reason).await?;
-                trace::at(tx, &trace::CONNECTED);
-            }
-            Ok(())
         }
     }
+    local_response::send(tx).await
 }
 
 /// The transaction is one of the thread's streams from now on.
@@ -146,6 +151,7 @@ async fn hold(tx: &mut Transaction) {
 pub(crate) fn finish(mut tx: Transaction) -> Outcome {
     tx.notes.journal.ended = tx.worker.thread.nanos();
     accounting::finished(&mut tx);
+    filters::end(&mut tx);
     trace::at(&tx, &trace::HTTP_END);
     trace::at(&tx, &trace::STREAM_END);
     flight_recorder::end(&mut tx);

@@ -6,13 +6,14 @@
 
 use crate::transaction::first_bytes;
 use crate::transaction::read_request;
-use crate::transaction::route;
 use crate::transaction::run;
+use crate::transaction::stage_table::Pass;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::client::Client;
 use engine::state::session::transaction::{Arrival, Outcome, Transaction};
 use mux::{Side, h1};
 use observability::telemetry::accounting;
+use observability::telemetry::trace::points as trace;
 use rules::Spoken;
 use settings::{Mode, Protocol};
 use transport::codec::Machine;
@@ -70,10 +71,12 @@ async fn serve(tx: &mut Transaction, upgrade: Upgrade) -> Result<(), Failure> {
     if let Some(listed) = &tx.listed {
         listed.set_http(tx.http());
     }
-    accounting::request_received(tx);
-    let route = match upgrade {
-        Upgrade::ByRule(_) => route::decide(tx).await?,
-        Upgrade::ByBackend(backend) => route::enter(tx, backend).await?,
-    };
-    run::follow(tx, route).await
+    match upgrade {
+        Upgrade::ByRule(_) => run::follow(tx, Pass::Switched).await,
+        Upgrade::ByBackend(backend) => {
+            accounting::request_received(tx);
+            trace::at(tx, &trace::REQUEST);
+            run::enter(tx, backend).await
+        }
+    }
 }

@@ -10,15 +10,15 @@ mod tests;
 
 use crate::transaction::connect;
 use crate::transaction::filters;
-use crate::transaction::http_rules::Line;
-use crate::transaction::route;
 use crate::transaction::run;
 use crate::transaction::splicing;
+use crate::transaction::stage;
+use crate::transaction::stage::StageOutcome;
+use crate::transaction::stage_table::Pass;
 use crate::transaction::stages::sticking;
 use crate::transaction::switch_mode;
 use crate::transaction::switch_mode::Upgrade;
-use crate::transaction::tcp_content_rules;
-use crate::transaction::tcp_content_rules::{Inspection, Passed};
+use crate::transaction::tcp_content_rules::Inspection;
 use crate::transaction::wait;
 pub(crate) use crate::upstream::client_presence::gather;
 use buf::Buf;
@@ -30,7 +30,7 @@ use observability::telemetry::contstats::Meter;
 use observability::telemetry::trace::points as trace;
 use pipe::{Fault, Pipe, Step};
 use reactor::{Class, Tick, Urgency};
-use rules::SpoeEvent;
+use rules::{Need, SpoeEvent};
 use sample::Side;
 use settings::Mode;
 use std::io::{self, IoSlice};
@@ -52,6 +52,7 @@ pub(crate) async fn run(client: Box<Client>) -> Outcome {
     let mut tx = Transaction::new(Parts { client, arrival: Arrival::Data });
     tx.client.mux.close_after_message();
     trace::at(&tx, &trace::STREAM_NEW);
+    filters::begin(&mut tx);
     run::list(&mut tx);
     tx.notes.journal.request = tx.worker.thread.nanos();
     match serve(&mut tx).await {
@@ -78,30 +79,15 @@ pub(crate) async fn run(client: Box<Client>) -> Outcome {
 async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     let front = tx.client.proxy.clone();
     accounting::log_at_start(tx);
-    if filters::has_any(tx) {
-        Box::pin(filters::spoe::begin(tx)).await?;
-    }
-    if front.rules.content
-        && let Passed::Switched(spoken) = tcp_content_rules::request(tx, &front).await?
-    {
-        return Ok(Course::Http(Upgrade::ByRule(spoken)));
-    }
-    let Some(backend) = route::choose_later(tx, &front, Line::default()).await? else {
-        return Err(route::unserved(tx, Ending::Close));
+    let backend = match stage::request(tx, &front, Pass::Frontend).await? {
+        StageOutcome::Forward(backend) if backend.settings.mode == Mode::Http => {
+            return Ok(Course::Http(Upgrade::ByBackend(backend)));
+        }
+        StageOutcome::Forward(backend) => backend,
+        StageOutcome::SwitchMode(spoken) => return Ok(Course::Http(Upgrade::ByRule(spoken))),
+        _ => return Ok(Course::Over),
     };
-    if backend.settings.mode == Mode::Http {
-        return Ok(Course::Http(Upgrade::ByBackend(backend)));
-    }
-    accounting::enter_backend(tx, backend.clone());
-    if backend.settings.disabled {
-        return Err(route::unserved(tx, Ending::Close));
-    }
-    if backend.index != front.index && filters::has_any(tx) {
-        Box::pin(filters::spoe::pass(tx, SpoeEvent::BackendTcpRequest)).await?;
-    }
-    if backend.rules.content && backend.index != front.index {
-        tcp_content_rules::request(tx, &backend).await?;
-    }
+    stage::request(tx, &backend, Pass::Backend).await?;
     connect::run(tx).await?;
     trace::at(tx, &trace::CONNECTED);
     tx.notes.journal.response = tx.worker.thread.nanos();
@@ -258,13 +244,11 @@ impl Relay {
     /// Looks at what the server has said, and lets it pass once the rules do.
     fn inspect(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         let Some(inspection) = &mut self.inspection else { return Ok(()) };
+        let before = received(tx);
         let decision = inspection.step(tx)?;
-        self.asks = decision == tcp_content_rules::Decision::Ask;
-        if self.asks {
-            return Ok(());
-        }
-        if let tcp_content_rules::Decision::Wait { progress } = decision {
-            if progress {
+        self.asks = matches!(decision, StageOutcome::Wait(Need::Answer));
+        if let StageOutcome::Wait(_) = decision {
+            if received(tx) > before {
                 self.server_seen = tx.worker.thread.tick();
                 self.server_heard = self.server_seen;
             }
@@ -280,7 +264,7 @@ impl Relay {
             splicing::of(tx)[1],
             filters,
         );
-        if let tcp_content_rules::Decision::Close = decision {
+        if let StageOutcome::Close = decision {
             self.up.end();
             self.down.end();
         }
@@ -385,6 +369,11 @@ impl Relay {
         tx.worker.release(self.up.into_buffer());
         tx.worker.release(self.down.into_buffer());
     }
+}
+
+/// Bytes of the server that have arrived and not passed.
+fn received(tx: &Transaction) -> usize {
+    tx.server.as_ref().map_or(0, |server| server.received().len())
 }
 
 /// The urgency of the buffer that a direction waits for, if one does: bytes from the server go

@@ -8,18 +8,21 @@
 
 use crate::transaction::http_rules;
 use crate::transaction::retry;
+use crate::transaction::rule_sections;
+use crate::transaction::rule_sections::SetOf;
+use crate::transaction::stage::StageOutcome;
 use crate::transaction::stages::sticking;
 use crate::transaction::tcp;
 use crate::transaction::wait;
 use crate::upstream::client_presence::Gathered;
 use engine::state::runtime::{Proxy, ProxyRef};
 use engine::state::session::pending::OutsideAnswer;
-use engine::state::session::transaction::{Progress, Transaction};
+use engine::state::session::transaction::{Progress, RulePlace, Transaction};
 use mux::{Side, h1};
 use observability::telemetry::accounting;
 use observability::telemetry::sample_context::View;
 use rules::action::Control;
-use rules::{Action, Cursor, Need, RuleSet, Rules, Spoken, Verdict};
+use rules::{Action, Cursor, Need, RuleSetKind, Verdict};
 use settings::{Mode, RetryOn};
 use std::io;
 use stdx::Tick;
@@ -29,76 +32,48 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 #[cfg(test)]
 mod tests;
 
-/// The verdict of the rules on the bytes received so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Ruling {
-    Pass,
-    Wait,
-    /// A rule waits for an answer from outside.
-    Ask,
-    Close,
-    Reject,
-    Drop,
-    Switch(Option<Spoken>),
-}
-
-/// The state of a client that the rules do not refuse.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Passed {
-    /// It goes on in its mode.
-    On,
-    /// It goes on in HTTP mode, in the protocol that the rule names, if it does.
-    Switched(Option<Spoken>),
-}
-
-/// The place where the evaluation begins: behind the last rule that had its effect by an answer.
-#[derive(Clone, Copy, Debug, Default)]
-struct Start {
-    section: usize,
-    cursor: Cursor,
-}
-
-/// Evaluates the rules of a proxy once.
+/// Evaluates the rules of a proxy once, from `at` on: behind the last rule that had its effect by an
+/// answer.
+///
+/// # Errors
+/// The rules refuse the client or the server.
 fn look(
     tx: &mut Transaction,
     proxy: &Proxy,
-    set: fn(&Rules) -> &RuleSet,
-    start: &mut Start,
-) -> Ruling {
-    for (number, section) in proxy.settings.rule_sections().enumerate().skip(start.section) {
-        let rules = set(section);
+    set: SetOf,
+    at: &mut RulePlace,
+) -> Result<StageOutcome, Failure> {
+    let verdict = rule_sections::evaluate(&proxy.settings, set, at, |rules, cursor| {
         accounting::prepare(tx, rules);
-        let cursor = if number == start.section { start.cursor } else { Cursor::default() };
         match rules.evaluate(cursor, &mut View::of(tx)) {
-            Verdict::Allow => return Ruling::Pass,
-            Verdict::Suspend { cursor, need: Need::Answer } => {
-                *start = Start { section: number, cursor };
-                return Ruling::Ask;
-            }
-            Verdict::Suspend { .. } if tx.notes.partial => return Ruling::Wait,
-            Verdict::Close => return Ruling::Close,
-            Verdict::Reject | Verdict::OutOfSteps => return Ruling::Reject,
-            Verdict::SilentDrop => return Ruling::Drop,
-            Verdict::SwitchMode(_) if tx.client.mode == Mode::Http => return Ruling::Pass,
-            Verdict::SwitchMode(spoken) => return Ruling::Switch(spoken),
-            _ => {}
+            Verdict::Suspend { need: Need::Bytes, .. } if !tx.notes.partial => Verdict::Continue,
+            verdict => verdict,
         }
+    });
+    let kind = set(&proxy.settings.rules).ruleset();
+    match verdict {
+        Verdict::Allow => Ok(StageOutcome::Allow),
+        Verdict::Suspend { need, .. } => Ok(StageOutcome::Wait(need)),
+        Verdict::Close => Ok(StageOutcome::Close),
+        Verdict::Reject | Verdict::OutOfSteps => Err(refuse(tx, kind, false)),
+        Verdict::SilentDrop => Err(refuse(tx, kind, true)),
+        Verdict::SwitchMode(_) if tx.client.mode == Mode::Http => Ok(StageOutcome::Allow),
+        Verdict::SwitchMode(spoken) => Ok(StageOutcome::SwitchMode(spoken)),
+        _ => Ok(StageOutcome::Next),
     }
-    Ruling::Pass
 }
 
-/// Waits for the answer that a rule has asked for; `None`: the rules go on.
-async fn answer(tx: &mut Transaction, phase: Phase) -> Result<Option<Ruling>, Failure> {
-    ruling_of(wait::answer(tx, phase).await?)
-}
-
-/// The ruling that follows from an answer.
-fn ruling_of(answer: OutsideAnswer) -> Result<Option<Ruling>, Failure> {
+/// The outcome that follows from an answer; `None`: the rules go on.
+fn heed(
+    tx: &mut Transaction,
+    kind: RuleSetKind,
+    answer: OutsideAnswer,
+) -> Result<Option<StageOutcome>, Failure> {
     match answer {
         OutsideAnswer::Continue => Ok(None),
-        OutsideAnswer::Allow => Ok(Some(Ruling::Pass)),
+        OutsideAnswer::Allow => Ok(Some(StageOutcome::Allow)),
         // There is no message to answer with.
-        OutsideAnswer::Deny | OutsideAnswer::Respond => Ok(Some(Ruling::Reject)),
+        OutsideAnswer::Deny | OutsideAnswer::Respond => Err(refuse(tx, kind, false)),
         OutsideAnswer::Fail(failure) => Err(failure),
     }
 }
@@ -107,31 +82,30 @@ fn ruling_of(answer: OutsideAnswer) -> Result<Option<Ruling>, Failure> {
 ///
 /// # Errors
 /// The rules refuse the client, or it took too long or left.
-pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Passed, Failure> {
+pub(crate) async fn request(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+) -> Result<StageOutcome, Failure> {
     let thread = tx.worker.thread.clone();
     let timeouts = &proxy.settings.timeouts;
     let until = timeouts.request_inspection.map(|span| thread.tick().plus_ms(span));
-    let (mut seen, mut start) = ((thread.tick(), tx.client.input.len()), Start::default());
+    let (mut seen, mut at) = ((thread.tick(), tx.client.input.len()), RulePlace::default());
     loop {
         tcp::await_buffer(tx, until).await;
         let complete = gather(tx);
         tx.notes.partial = !complete && until.is_some_and(|until| !until.is_due(thread.tick()));
-        let mut ruling = look(tx, proxy, |rules| &rules.tcp_request, &mut start);
-        let partial = std::mem::take(&mut tx.notes.partial);
-        if ruling == Ruling::Ask {
-            match Box::pin(answer(tx, Phase::Request)).await? {
-                None => continue,
-                Some(decided) => ruling = decided,
+        let step = look(tx, proxy, |rules| &rules.tcp_request, &mut at);
+        tx.notes.partial = false;
+        match step? {
+            StageOutcome::Wait(Need::Bytes) => {}
+            StageOutcome::Wait(_) => {
+                let answer = Box::pin(wait::answer(tx, Phase::Request)).await?;
+                match heed(tx, RuleSetKind::TcpRequest, answer)? {
+                    None => continue,
+                    Some(step) => return Ok(step),
+                }
             }
-        }
-        match ruling {
-            Ruling::Wait if partial => {}
-            Ruling::Reject | Ruling::Drop => {
-                http_rules::afford(tx, Phase::Request)?;
-                return Err(refuse_request(tx, ruling));
-            }
-            Ruling::Switch(spoken) => return Ok(Passed::Switched(spoken)),
-            _ => return Ok(Passed::On),
+            step => return Ok(step),
         }
         if tx.client.input.len() != seen.1 {
             seen = (thread.tick(), tx.client.input.len());
@@ -168,27 +142,36 @@ fn gather(tx: &mut Transaction) -> bool {
     gathered != Gathered::Some
 }
 
-fn refuse_request(tx: &mut Transaction, ruling: Ruling) -> Failure {
+/// Counts a client or a response that rules of this kind refuse; `drops`: without a packet.
+fn refuse(tx: &mut Transaction, kind: RuleSetKind, drops: bool) -> Failure {
+    let phase = match (kind, tx.client.mode) {
+        (RuleSetKind::TcpResponse, Mode::Tcp) => Phase::Data,
+        (RuleSetKind::TcpResponse, Mode::Http) => {
+            tx.notes.journal.response = 0;
+            Phase::Headers
+        }
+        _ => Phase::Request,
+    };
+    if let Err(failure) = http_rules::afford(tx, phase) {
+        return failure;
+    }
+    tx.reset_client = drops;
+    if kind == RuleSetKind::TcpResponse {
+        accounting::denied_response(tx);
+        return Failure::close(Cause::Proxy, Phase::Data);
+    }
     tx.client.counted().for_each(|block| block.count(Metric::DeniedRequests));
-    tx.reset_client = ruling == Ruling::Drop;
     tx.notes.journal.request = 0;
-    if !tx.reset_client {
+    if !drops {
         tx.client.socket.expel();
     }
     if is_tcp(tx) {
         tx.notes.journal.bytes_in = tx.client.input.len() as u64;
     }
-    Failure::close(Cause::Proxy, Phase::Request)
+    Failure::close(Cause::Proxy, phase)
 }
 
-fn refuse_response(tx: &mut Transaction, ruling: Ruling) -> Failure {
-    accounting::denied_response(tx);
-    tx.reset_client = ruling == Ruling::Drop;
-    Failure::close(Cause::Proxy, Phase::Data)
-}
-
-/// The `tcp-response content` rules of the backend for a response whose head is there, from `at`
-/// on. The result is what a rule waits for.
+/// The `tcp-response content` rules of the backend for a response whose head is there, from `at` on.
 ///
 /// # Errors
 /// The rules refuse it.
@@ -196,38 +179,22 @@ pub(crate) fn whole_response(
     tx: &mut Transaction,
     proxy: &Proxy,
     at: &mut Progress,
-) -> Result<Option<Need>, Failure> {
-    let mut start = Start { section: at.section, cursor: at.cursor };
-    let begins = start.section == 0 && start.cursor == Cursor::default();
+) -> Result<StageOutcome, Failure> {
+    let begins = at.place.section == 0 && at.place.cursor == Cursor::default();
     if begins && closes_before(tx, proxy) {
         tx.notes.journal.response = 0;
         let failure = Failure::error(502, Cause::ServerAbort, Phase::Headers);
         return Err(retry::instead_of(tx, RetryOn::EMPTY, failure));
     }
-    let ruling = look(tx, proxy, |rules| &rules.tcp_response, &mut start);
-    if ruling == Ruling::Ask {
-        (at.section, at.cursor) = (start.section, start.cursor);
-        return Ok(Some(Need::Answer));
-    }
-    follow(tx, ruling).map(|()| None)
-}
-
-/// Does to a whole response what the rules say.
-fn follow(tx: &mut Transaction, ruling: Ruling) -> Result<(), Failure> {
-    match ruling {
-        Ruling::Pass | Ruling::Wait | Ruling::Ask | Ruling::Switch(_) => {}
-        Ruling::Close => {
+    match look(tx, proxy, |rules| &rules.tcp_response, &mut at.place)? {
+        StageOutcome::Close => {
             if let Some(server) = &mut tx.server {
                 server.mux.close_after_message();
             }
+            Ok(StageOutcome::Next)
         }
-        refused @ (Ruling::Reject | Ruling::Drop) => {
-            tx.notes.journal.response = 0;
-            http_rules::afford(tx, Phase::Headers)?;
-            return Err(refuse_response(tx, refused));
-        }
+        step => Ok(step),
     }
-    Ok(())
 }
 
 /// Applies an answer that the rules for a whole response have waited for.
@@ -236,13 +203,11 @@ fn follow(tx: &mut Transaction, ruling: Ruling) -> Result<(), Failure> {
 /// The response is refused.
 pub(crate) fn heed_whole(
     tx: &mut Transaction,
-    at: &mut Progress,
+    _: &ProxyRef,
+    _: &mut Progress,
     answer: OutsideAnswer,
-) -> Result<(), Failure> {
-    let Some(ruling) = ruling_of(answer)? else { return Ok(()) };
-    // No rule is left.
-    at.section = usize::MAX;
-    follow(tx, ruling)
+) -> Result<Option<StageOutcome>, Failure> {
+    heed(tx, RuleSetKind::TcpResponse, answer)
 }
 
 /// Whether the rules close the server's connection before its response is seen, as in HAProxy: a
@@ -258,30 +223,14 @@ fn closes_before(tx: &mut Transaction, proxy: &Proxy) -> bool {
     matches!(ending, Some(Action::Control(Control::Close)))
 }
 
-/// The next step of a session after its rules have seen bytes of the server.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Decision {
-    /// It goes on.
-    Pass,
-    /// It holds all bytes back.
-    Wait {
-        /// Bytes have arrived.
-        progress: bool,
-    },
-    /// The same, until [`Inspection::answer`] is over.
-    Ask,
-    /// It forwards the received bytes, and ends.
-    Close,
-}
-
 /// The inspection of a server's bytes in TCP mode: they are held back.
 #[derive(Debug)]
 pub(crate) struct Inspection {
     /// The end of the wait for more bytes.
     pub(crate) until: Option<Tick>,
-    start: Start,
-    /// The ruling, while `stick` rules wait for an answer.
-    ruling: Option<Ruling>,
+    at: RulePlace,
+    /// The rules have decided; `stick` rules follow. Whether the server's connection closes.
+    closes: Option<bool>,
     /// The next `stick` rule.
     stick: usize,
 }
@@ -294,49 +243,43 @@ impl Inspection {
         let backend = backend.filter(wanted)?;
         let span = backend.settings.timeouts.response_inspection;
         let until = span.map(|span| tx.worker.thread.tick().plus_ms(span));
-        Some(Self { until, start: Start::default(), ruling: None, stick: 0 })
+        Some(Self { until, at: RulePlace::default(), closes: None, stick: 0 })
     }
 
     /// Reads from the server, and evaluates the rules.
     ///
     /// # Errors
     /// The rules refuse it, or the server's connection is broken.
-    pub(crate) fn step(&mut self, tx: &mut Transaction) -> Result<Decision, Failure> {
-        let Some(backend) = tx.backend.clone() else { return Ok(Decision::Pass) };
-        let ruling = match self.ruling {
-            Some(ruling) => ruling,
-            None => match self.look(tx, &backend)? {
-                Looked::Ruling(ruling) => ruling,
-                Looked::Later(decision) => return Ok(decision),
-            },
-        };
-        if matches!(ruling, Ruling::Reject | Ruling::Drop) {
-            return Err(refuse_response(tx, ruling));
+    pub(crate) fn step(&mut self, tx: &mut Transaction) -> Result<StageOutcome, Failure> {
+        let Some(backend) = tx.backend.clone() else { return Ok(StageOutcome::Next) };
+        if self.closes.is_none() {
+            match self.look(tx, &backend)? {
+                StageOutcome::Wait(need) => return Ok(StageOutcome::Wait(need)),
+                // Rules about responses switch nothing.
+                step => self.closes = Some(matches!(step, StageOutcome::Close)),
+            }
         }
         if backend.rules.sticking_response && !sticking::store(tx, &backend, &mut self.stick) {
-            self.ruling = Some(ruling);
-            return Ok(Decision::Ask);
+            return Ok(StageOutcome::Wait(Need::Answer));
         }
-        // Rules about responses switch nothing.
-        Ok(if ruling == Ruling::Close { Decision::Close } else { Decision::Pass })
+        Ok(if self.closes == Some(true) { StageOutcome::Close } else { StageOutcome::Next })
     }
 
-    fn look(&mut self, tx: &mut Transaction, backend: &ProxyRef) -> Result<Looked, Failure> {
-        let before = tx.server.as_ref().map_or(0, |server| server.received().len());
+    fn look(&mut self, tx: &mut Transaction, backend: &ProxyRef) -> Result<StageOutcome, Failure> {
         let complete = hear(tx)?;
-        let after = tx.server.as_ref().map_or(0, |server| server.received().len());
         let due = self.until.is_none_or(|until| until.is_due(tx.worker.thread.tick()));
         tx.notes.partial = !complete && !due;
-        let ruling = look(tx, backend, |rules| &rules.tcp_response, &mut self.start);
+        let step = look(tx, backend, |rules| &rules.tcp_response, &mut self.at);
         tx.notes.partial = false;
         // A rule that takes keys from the response needs some bytes of it.
-        let lacks = backend.rules.sticking_response && after == 0 && !complete;
-        Ok(match ruling {
-            Ruling::Ask => Looked::Later(Decision::Ask),
-            Ruling::Wait => Looked::Later(Decision::Wait { progress: after > before }),
-            Ruling::Pass if lacks => Looked::Later(Decision::Wait { progress: after > before }),
-            ruling => Looked::Ruling(ruling),
-        })
+        let received = tx.server.as_ref().map_or(0, |server| server.received().len());
+        let lacks = backend.rules.sticking_response && received == 0 && !complete;
+        match step? {
+            StageOutcome::Next | StageOutcome::Allow if lacks => {
+                Ok(StageOutcome::Wait(Need::Bytes))
+            }
+            step => Ok(step),
+        }
     }
 
     /// Waits for the answer that a rule has asked for.
@@ -344,17 +287,11 @@ impl Inspection {
     /// # Errors
     /// The answer does not come, or it refuses the session.
     pub(crate) async fn answer(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
-        let decided = answer(tx, Phase::Data).await?;
-        self.ruling = self.ruling.or(decided);
+        let answer = wait::answer(tx, Phase::Data).await?;
+        let decided = heed(tx, RuleSetKind::TcpResponse, answer)?;
+        self.closes = self.closes.or(decided.map(|_| false));
         Ok(())
     }
-}
-
-/// The result of one evaluation.
-enum Looked {
-    Ruling(Ruling),
-    /// The rules need more.
-    Later(Decision),
 }
 
 /// Reads from the server; `true` when no more bytes will come, or the buffer is full.

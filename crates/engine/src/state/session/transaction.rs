@@ -118,59 +118,34 @@ pub enum LocalBody {
     Stored(Box<Hit>),
 }
 
-/// The stages of a response, in their order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum ResponseStage {
-    /// Agents get the messages of `on-tcp-response`.
-    TcpEvent,
-    /// `tcp-response content` rules of the backend.
-    TcpContent,
-    /// Agents get the messages of `on-http-response`.
-    HttpEvent,
-    /// Filters see that a response begins.
-    Begins,
-    /// `http-response` rules of the backend, then of the frontend.
-    HttpResponse,
-    /// `stick store` rules.
-    Sticking,
-    /// Cookies and filters edit the head.
-    Head,
-    /// `http-after-response` rules of the backend, then of the frontend.
-    HttpAfterResponse,
-    /// The response goes to the client.
-    Done,
-}
-
-impl ResponseStage {
-    /// The stage behind this one.
-    pub fn next(self) -> Self {
-        match self {
-            Self::TcpEvent => Self::TcpContent,
-            Self::TcpContent => Self::HttpEvent,
-            Self::HttpEvent => Self::Begins,
-            Self::Begins => Self::HttpResponse,
-            Self::HttpResponse => Self::Sticking,
-            Self::Sticking => Self::Head,
-            Self::Head => Self::HttpAfterResponse,
-            Self::HttpAfterResponse | Self::Done => Self::Done,
-        }
-    }
-}
-
-/// How far the rules of a response have come.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// The stage.
-    pub stage: ResponseStage,
-    /// 0 is the backend, 1 the frontend.
-    pub proxy: usize,
+/// A place in the rules of a proxy: the section, and the next rule in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RulePlace {
     /// Number of the section, its own or that of its defaults; of the rule where a stage has no
     /// sections.
     pub section: usize,
     /// The next rule.
     pub cursor: Cursor,
-    /// How the body is delimited.
+}
+
+/// How far the stages of a message have come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Number of the stage in its table.
+    pub stage: usize,
+    /// Where a stage runs for two proxies: 0 is the backend, 1 the frontend.
+    pub proxy: usize,
+    /// The next rule.
+    pub place: RulePlace,
+    /// How the body of a response is delimited.
     pub body: BodyKind,
+}
+
+impl Progress {
+    /// The start of a stage.
+    pub fn at(stage: usize, body: BodyKind) -> Self {
+        Self { stage, proxy: 0, place: RulePlace::default(), body }
+    }
 }
 
 /// A wait of the rules of a response.

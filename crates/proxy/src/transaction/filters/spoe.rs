@@ -1,20 +1,13 @@
 //! `filter spoe`: the events of a stream at which its engines send messages.
 
+use crate::transaction::stage::StageOutcome;
 use crate::transaction::wait;
+use engine::state::runtime::ProxyRef;
 use engine::state::session::pending::OutsideAnswer;
-use engine::state::session::transaction::Transaction;
+use engine::state::session::transaction::{Progress, Transaction};
 use observability::telemetry::spoe;
-use rules::SpoeEvent;
+use rules::{Need, SpoeEvent};
 use transport::stats::transaction_log::{Failure, Phase};
-
-/// The events before the `tcp-request content` rules of the frontend.
-///
-/// # Errors
-/// As [`pass`].
-pub(crate) async fn begin(tx: &mut Transaction) -> Result<(), Failure> {
-    pass(tx, SpoeEvent::ClientSession).await?;
-    pass(tx, SpoeEvent::FrontendTcpRequest).await
-}
 
 /// Whether an event sends messages.
 #[inline]
@@ -54,4 +47,44 @@ fn phase(event: SpoeEvent) -> Phase {
         }
         _ => Phase::Request,
     }
+}
+
+/// A stage that has agents asked about an event, once.
+fn stage(
+    tx: &mut Transaction,
+    at: &mut Progress,
+    event: SpoeEvent,
+) -> Result<StageOutcome, Failure> {
+    let first = std::mem::replace(&mut at.place.section, 1) == 0;
+    let asks = first && ask(tx, event);
+    Ok(if asks { StageOutcome::Wait(Need::Answer) } else { StageOutcome::Next })
+}
+
+/// A function of the table of stages for each event.
+macro_rules! stages {
+    ($($name:ident: $event:ident;)*) => {
+        $(
+            #[doc = concat!("The stage of the event `", stringify!($event), "`.")]
+            ///
+            /// # Errors
+            /// None: the table wants a result.
+            pub(crate) fn $name(
+                tx: &mut Transaction,
+                _: &ProxyRef,
+                at: &mut Progress,
+            ) -> Result<StageOutcome, Failure> {
+                stage(tx, at, SpoeEvent::$event)
+            }
+        )*
+    };
+}
+
+stages! {
+    client_session: ClientSession;
+    frontend_tcp: FrontendTcpRequest;
+    frontend_http: FrontendHttpRequest;
+    backend_tcp: BackendTcpRequest;
+    backend_http: BackendHttpRequest;
+    tcp_response: TcpResponse;
+    http_response: HttpResponse;
 }

@@ -1,12 +1,12 @@
 //! Waits for the part of a request's body that the balance algorithm hashes.
 
 use crate::transaction::body_buffer;
+use crate::transaction::stage::{StageFuture, StageOutcome};
 use crate::upstream::balance_key::of_query;
-use engine::state::runtime::Proxy;
+use engine::state::runtime::{Proxy, ProxyRef};
 use engine::state::session::transaction::Transaction;
 use htx::Method;
 use settings::HashKey;
-use transport::stats::transaction_log::Failure;
 
 /// Whether the body is needed: that of a POST whose query lacks the parameter (`check_post`).
 pub(crate) fn wants_body(tx: &Transaction, backend: &Proxy) -> bool {
@@ -19,10 +19,8 @@ pub(crate) fn wants_body(tx: &Transaction, backend: &Proxy) -> bool {
     lacks && tx.notes.bodies[0].is_none()
 }
 
-/// Waits for that body, as far as it fits into a buffer.
-///
-/// # Errors
-/// The client leaves, or takes longer than `timeout http-request`.
-pub(crate) async fn await_body(tx: &mut Transaction, backend: &Proxy) -> Result<(), Failure> {
-    body_buffer::wait_for_all(tx, backend).await
+/// Waits for that body, as far as it fits into a buffer. Fails when the client leaves, or takes longer
+/// than `timeout http-request`.
+pub(crate) fn await_body<'a>(tx: &'a mut Transaction, backend: &'a ProxyRef) -> StageFuture<'a> {
+    Box::pin(async { body_buffer::wait_for_all(tx, backend).await.map(|()| StageOutcome::Next) })
 }

@@ -1,14 +1,24 @@
 //! `persist rdp-cookie`: the server that a terminal server's cookie names by its address.
 
+use crate::transaction::stage::StageOutcome;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::{Persistence, Transaction};
 use observability::telemetry::sample_context::View;
 use reactor::Address;
 use sample::{Type, Value};
 use std::net::{Ipv4Addr, SocketAddr};
+use transport::stats::transaction_log::Failure;
 
 /// Looks for the cookie in what a client has said, and for the server that it names.
-pub(crate) fn request(tx: &mut Transaction, backend: &ProxyRef) {
+///
+/// # Errors
+/// None: the table wants a result.
+pub(crate) fn request(tx: &mut Transaction, backend: &ProxyRef) -> Result<StageOutcome, Failure> {
+    look(tx, backend);
+    Ok(StageOutcome::Next)
+}
+
+fn look(tx: &mut Transaction, backend: &ProxyRef) {
     let (Some(settings), Some(back)) = (&backend.settings.back, &backend.back) else { return };
     let Some(expr) = &settings.rdp_cookie else { return };
     if tx.wanted.is_some() || tx.persistence == Persistence::Ignored {

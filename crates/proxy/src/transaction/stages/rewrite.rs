@@ -1,6 +1,7 @@
 //! Changes to messages besides the configured rules: forwarding headers, cookies.
 
 use crate::transaction::early_data;
+use crate::transaction::stage::StageOutcome;
 use crate::transaction::stages::checkcache;
 use crate::transaction::stages::cookie;
 use engine::state::runtime::ProxyRef;
@@ -17,16 +18,18 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 type Pick = fn(&Proxy) -> &Option<ForwardFor>;
 
 /// Makes the request ready for a server.
-pub(crate) fn request(tx: &mut Transaction) {
+///
+/// # Errors
+/// None: the table wants a result.
+pub(crate) fn request(tx: &mut Transaction, back: &ProxyRef) -> Result<StageOutcome, Failure> {
     checkcache::note(tx);
     cookie::request(tx);
     tell_name(tx);
     early_data::tell(tx);
     let tells = |proxy: &Proxy| proxy.forward_for.is_some() || proxy.original_to.is_some();
     let front = tx.client.proxy.clone();
-    let Some(back) = tx.backend.clone() else { return };
     if !tells(&front.settings) && !tells(&back.settings) {
-        return;
+        return Ok(StageOutcome::Next);
     }
     let options: [(Pick, bool); 2] =
         [(|proxy| &proxy.forward_for, true), (|proxy| &proxy.original_to, false)];
@@ -40,6 +43,7 @@ pub(crate) fn request(tx: &mut Transaction) {
             forward_for(&mut tx.space.request, front, back, address.ip());
         }
     }
+    Ok(StageOutcome::Next)
 }
 
 /// `option http-restrict-req-hdr-names` of one proxy.
@@ -47,10 +51,13 @@ pub(crate) fn request(tx: &mut Transaction) {
 /// # Errors
 /// 403: a name has a character that it must not have.
 #[inline]
-pub(crate) fn restrict_names(tx: &mut Transaction, proxy: &ProxyRef) -> Result<(), Failure> {
+pub(crate) fn restrict_names(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+) -> Result<StageOutcome, Failure> {
     match proxy.settings.header_names {
-        HeaderNames::Preserve => Ok(()),
-        policy => restrict(tx, proxy, policy),
+        HeaderNames::Preserve => Ok(StageOutcome::Next),
+        policy => restrict(tx, proxy, policy).map(|()| StageOutcome::Next),
     }
 }
 
@@ -71,17 +78,13 @@ fn restrict(tx: &mut Transaction, proxy: &ProxyRef, policy: HeaderNames) -> Resu
 
 /// Builds the unique id once the frontend's rules have run, unless they have asked for it: rules of
 /// the backend, and later users, see the same id.
-#[inline]
-pub(crate) fn name(tx: &mut Transaction) {
-    if tx.client.proxy.settings.unique_id.is_some() {
-        build_name(tx);
-    }
-}
-
-#[cold]
-fn build_name(tx: &mut Transaction) {
+///
+/// # Errors
+/// None: the table wants a result.
+pub(crate) fn name(tx: &mut Transaction, _: &ProxyRef) -> Result<StageOutcome, Failure> {
     let _ = View::of(tx).unique_id();
     tx.notes.used = true;
+    Ok(StageOutcome::Next)
 }
 
 /// Sends the unique id along as `unique-id-header`.

@@ -1,0 +1,282 @@
+//! The stages of a transaction in the manual's order (section 4): what runs, for which proxy, and
+//! whether it may wait.
+//!
+//! A request passes the rows of [`REQUEST`] for its frontend, then for its backend, then those that
+//! prepare the choice of a server; a response passes those of [`RESPONSE`].
+
+use crate::transaction::body_buffer;
+use crate::transaction::filters;
+use crate::transaction::filters::spoe as events;
+use crate::transaction::http_rules;
+use crate::transaction::response_stages;
+use crate::transaction::route;
+use crate::transaction::stage::Run::{Later, Now, Waits};
+use crate::transaction::stage::{Part, Run, Stage, StageFuture, StageOutcome, heed_condition};
+use crate::transaction::stages::{body_for_balance, rdp_cookie, rewrite};
+use crate::transaction::tcp_content_rules;
+use engine::state::runtime::{Proxy, ProxyRef, StagePlan};
+use engine::state::session::transaction::Transaction;
+use observability::telemetry::trace::points as trace;
+use settings::{Filter, HashKey, HeaderNames, Mode};
+
+const fn stage(part: Part, name: &'static str, applies: fn(&Proxy) -> bool, run: Run) -> Stage {
+    Stage { name, part, tcp: false, applies, run, trace: None }
+}
+
+/// A stage of both modes.
+const fn both_modes(stage: Stage) -> Stage {
+    Stage { tcp: true, ..stage }
+}
+
+/// A stage behind which a trace point is reported.
+const fn traced(stage: Stage, point: &'static trace::Point) -> Stage {
+    Stage { trace: Some(point), ..stage }
+}
+
+fn always(_: &Proxy) -> bool {
+    true
+}
+
+use Part::{Backend, Both, Enter, Frontend, Response, Server};
+
+/// The stages of a request.
+// One stage per line, for reading as a table.
+#[rustfmt::skip]
+pub(crate) const REQUEST: &[Stage] = &[
+    traced(both_modes(stage(Enter, "backend", always, Now(route::enter))), &trace::ROUTED),
+    both_modes(stage(Frontend, "on-client-session", has_agent, Waits(events::client_session, heed_condition))),
+    both_modes(stage(Frontend, "on-frontend-tcp-request", has_agent, Waits(events::frontend_tcp, heed_condition))),
+    both_modes(stage(Backend, "on-backend-tcp-request", always, Waits(events::backend_tcp, heed_condition))),
+    both_modes(stage(Both, "tcp-request content", |it| it.rules.content, Later(wanted, content))),
+    traced(stage(Frontend, "request", always, Now(route::received)), &trace::REQUEST),
+    stage(Frontend, "monitor-uri", has_monitor, Waits(route::monitor, heed_condition)),
+    stage(Frontend, "on-frontend-http-request", has_agent, Waits(events::frontend_http, heed_condition)),
+    stage(Backend, "on-backend-http-request", always, Waits(events::backend_http, heed_condition)),
+    stage(Both, "option http-buffer-request", |it| it.settings.buffer_request, Later(lacks_body, buffer)),
+    stage(Both, "http-request", |it| it.rules.request, Waits(http_rules::request, http_rules::heed_request)),
+    stage(Both, "stats", |it| it.settings.stats.is_some(), Later(route::asks_for_statistics, route::statistics)),
+    stage(Both, "redirect", |it| it.rules.redirect, Waits(http_rules::redirect, http_rules::heed_request)),
+    stage(Frontend, "unique-id-format", |it| it.settings.unique_id.is_some(), Now(rewrite::name)),
+    stage(Both, "option http-restrict-req-hdr-names", restricts, Now(rewrite::restrict_names)),
+    both_modes(stage(Frontend, "use_backend", always, Waits(route::choose, heed_condition))),
+    stage(Server, "filters: request head", always, Now(filters::request_head)),
+    both_modes(stage(Server, "use-server", |it| it.rules.selection, Waits(http_rules::select, heed_condition))),
+    stage(Server, "headers for the server", always, Now(rewrite::request)),
+    both_modes(stage(Server, "persist rdp-cookie", has_rdp_cookie, Now(rdp_cookie::request))),
+    both_modes(stage(Server, "stick match", |it| it.rules.sticking, Waits(http_rules::stick, heed_condition))),
+    both_modes(stage(Server, "balance", checks_post, Later(body_for_balance::wants_body, body_for_balance::await_body))),
+];
+
+/// The stages of a response.
+#[rustfmt::skip]
+pub(crate) const RESPONSE: &[Stage] = &[
+    stage(Response, "on-tcp-response", always, Waits(events::tcp_response, heed_condition)),
+    traced(stage(Response, "response", always, Now(response_stages::received)), &trace::RESPONSE),
+    stage(Response, "tcp-response content", |it| it.rules.answer, Waits(response_stages::tcp_content, tcp_content_rules::heed_whole)),
+    stage(Response, "on-http-response", always, Waits(events::http_response, heed_condition)),
+    stage(Response, "filters: response begins", always, Waits(response_stages::begins, heed_condition)),
+    stage(Response, "http-response", |it| it.rules.response, Waits(http_rules::response, http_rules::heed_response)),
+    stage(Response, "stick store", |it| it.rules.sticking, Waits(response_stages::stick, heed_condition)),
+    stage(Response, "cookie", always, Now(response_stages::cookies)),
+    stage(Response, "filters: response head", always, Waits(response_stages::head, heed_condition)),
+    stage(Response, "http-after-response", |it| it.rules.after_response, Waits(http_rules::after_response, http_rules::heed_response)),
+];
+
+/// The number of the first stage of a response that a cache has made.
+pub(crate) const RECEIVED: usize = number(RESPONSE, "response");
+
+/// The number of the first stage that a response of a cache does not pass.
+pub(crate) const STICK_STORE: usize = number(RESPONSE, "stick store");
+
+/// The number of the stage of local responses.
+pub(crate) const HTTP_AFTER_RESPONSE: usize = number(RESPONSE, "http-after-response");
+
+/// The number behind the last stage of a response.
+pub(crate) const END: usize = RESPONSE.len();
+
+/// The stages that apply to a proxy, computed once.
+#[inline]
+pub(crate) fn plan(proxy: &Proxy) -> StagePlan {
+    *proxy.stages.get_or_init(|| {
+        let rows = |table: &[Stage]| {
+            let bit =
+                |(number, stage): (usize, &Stage)| u32::from((stage.applies)(proxy)) << number;
+            table.iter().enumerate().map(bit).sum()
+        };
+        let traces = |it: &Filter| matches!(it, Filter::Trace(trace) if !trace.quiet);
+        let traced = proxy.settings.filters.iter().any(traces);
+        StagePlan { request: rows(REQUEST), response: rows(RESPONSE), traced }
+    })
+}
+
+/// Whether a filter of a transaction reports every stage.
+#[inline]
+pub(crate) fn is_traced(tx: &Transaction) -> bool {
+    plan(&tx.client.proxy).traced || tx.backend.as_ref().is_some_and(|back| plan(back).traced)
+}
+
+/// A pass of a request over the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pass {
+    /// The frontend's stages.
+    Frontend,
+    /// The frontend's stages behind `tcp-request content`, of a session that those rules have
+    /// switched to HTTP mode.
+    Switched,
+    /// The stages of the backend that was chosen.
+    Backend,
+    /// What prepares the choice of a server.
+    Server,
+}
+
+impl Pass {
+    /// The rows of the pass.
+    #[inline]
+    pub(crate) fn rows(self, tx: &Transaction, proxy: &Proxy) -> u32 {
+        let rows = match self {
+            Pass::Frontend => FRONTEND,
+            Pass::Switched => FRONTEND & !(CONTENT | BEFORE_CONTENT),
+            Pass::Backend if proxy.index != tx.client.proxy.index => ENTER | BACKEND | BOTH,
+            Pass::Backend => ENTER,
+            Pass::Server => SERVER,
+        };
+        if tx.client.mode == Mode::Tcp { rows & TCP } else { rows }
+    }
+}
+
+const ENTER: u32 = rows(&[Enter]);
+const FRONTEND: u32 = rows(&[Frontend, Both]);
+const BACKEND: u32 = rows(&[Backend]);
+const BOTH: u32 = rows(&[Both]);
+const SERVER: u32 = rows(&[Server]);
+const CONTENT: u32 = 1 << number(REQUEST, "tcp-request content");
+/// The events that a session has had before its content was inspected.
+const BEFORE_CONTENT: u32 =
+    (1 << number(REQUEST, "on-client-session")) | (1 << number(REQUEST, "on-frontend-tcp-request"));
+const TCP: u32 = tcp_rows();
+
+/// The rows of a request with one of these parts.
+const fn rows(parts: &[Part]) -> u32 {
+    let (mut found, mut number) = (0, 0);
+    while number < REQUEST.len() {
+        let mut part = 0;
+        while part < parts.len() {
+            if parts[part] as u8 == REQUEST[number].part as u8 {
+                found |= 1 << number;
+            }
+            part += 1;
+        }
+        number += 1;
+    }
+    found
+}
+
+/// The rows of a request that run in TCP mode as well.
+const fn tcp_rows() -> u32 {
+    let (mut found, mut number) = (0, 0);
+    while number < REQUEST.len() {
+        if REQUEST[number].tcp {
+            found |= 1 << number;
+        }
+        number += 1;
+    }
+    found
+}
+
+/// The number of the row with this name, which there is: it is looked up at compile time.
+const fn number(table: &[Stage], name: &str) -> usize {
+    let mut number = 0;
+    while !is_same(table[number].name.as_bytes(), name.as_bytes()) {
+        number += 1;
+    }
+    number
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
+fn has_agent(proxy: &Proxy) -> bool {
+    proxy.settings.filters.iter().any(|filter| matches!(filter, Filter::Spoe(_)))
+}
+
+fn has_monitor(proxy: &Proxy) -> bool {
+    proxy.settings.front.as_ref().is_some_and(|front| front.monitor_uri.is_some())
+}
+
+fn restricts(proxy: &Proxy) -> bool {
+    proxy.settings.header_names != HeaderNames::Preserve
+}
+
+fn has_rdp_cookie(proxy: &Proxy) -> bool {
+    proxy.settings.back.as_ref().is_some_and(|back| back.rdp_cookie.is_some())
+}
+
+fn checks_post(proxy: &Proxy) -> bool {
+    let hashing = proxy.settings.back.as_ref().and_then(|back| back.hashing.as_ref());
+    hashing.is_some_and(|it| matches!(it.key, HashKey::UrlParam { check_post: true, .. }))
+}
+
+fn wanted(_: &Transaction, _: &Proxy) -> bool {
+    true
+}
+
+fn lacks_body(tx: &Transaction, _: &Proxy) -> bool {
+    tx.notes.bodies[0].is_none()
+}
+
+fn content<'a>(tx: &'a mut Transaction, proxy: &'a ProxyRef) -> StageFuture<'a> {
+    Box::pin(tcp_content_rules::request(tx, proxy))
+}
+
+fn buffer<'a>(tx: &'a mut Transaction, proxy: &'a ProxyRef) -> StageFuture<'a> {
+    Box::pin(async { body_buffer::wait_for_all(tx, proxy).await.map(|()| StageOutcome::Next) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stage_has_a_name_of_its_own_and_a_bit() {
+        for table in [REQUEST, RESPONSE] {
+            assert!(table.len() < 32, "a plan has a bit for each stage");
+            for (number, stage) in table.iter().enumerate() {
+                assert_eq!(super::number(table, stage.name), number, "{}", stage.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_future_belongs_to_requests() {
+        assert!(RESPONSE.iter().all(|stage| !matches!(stage.run, Later(..))));
+        assert!(RESPONSE.iter().all(|stage| stage.part == Response));
+    }
+
+    /// The order of the manual, section 4, and what of it a plain proxy visits.
+    #[test]
+    fn a_plain_proxy_visits_few_stages() {
+        let proxy = crate::testing::proxy("px", Mode::Http);
+        let world = crate::testing::World::new(vec![proxy]);
+        let plan = plan(&world.shared.proxies[0]);
+        let names = |table: &[Stage], rows: u32| {
+            let applies = |(number, _): &(usize, &Stage)| rows & (1 << number) != 0;
+            let all = table.iter().enumerate().filter(applies);
+            all.map(|(_, stage)| stage.name).collect::<Vec<_>>()
+        };
+        let request = [
+            "backend",
+            "request",
+            "use_backend",
+            "filters: request head",
+            "headers for the server",
+        ];
+        assert_eq!(names(REQUEST, plan.request), request);
+        let response = ["response", "filters: response begins", "cookie", "filters: response head"];
+        assert_eq!(names(RESPONSE, plan.response), response);
+    }
+}
