@@ -13,6 +13,7 @@ use sys::socket::{ConnectOptions, TcpInfo};
 pub use stdx::socket::Address;
 pub use sys::child::{ExitStatus, Program};
 pub use sys::epoll::{Event, Watch};
+pub use sys::udp::{UdpBatch, UdpTrain};
 
 /// A descriptor as the kernel numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -159,6 +160,18 @@ pub trait Kernel {
     }
     /// Opens a datagram socket connected to one address, on a port that the system chooses.
     fn datagrams(&self, _with: SocketAddr) -> io::Result<Handle> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Has the system say where the datagrams of a socket were sent to, and their ECN bits.
+    fn prepare_udp(&self, _socket: Handle) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Receives up to a batch of datagrams; returns how many.
+    fn receive_udp(&self, _socket: Handle, _batch: &mut UdpBatch) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Sends datagrams from a socket.
+    fn send_udp(&self, _socket: Handle, _train: &UdpTrain<'_>) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
     /// Writes a line to an inherited descriptor, such as the standard output: all of it, or nothing

@@ -1,7 +1,9 @@
 //! The `Kernel` of the operating system, made of system calls.
 
 use crate::datagrams::DatagramQueue;
-use crate::kernel::{Address, Event, ExitStatus, Handle, Kernel, Program, Watch};
+use crate::kernel::{
+    Address, Event, ExitStatus, Handle, Kernel, Program, UdpBatch, UdpTrain, Watch,
+};
 use sched::{Alarm, Clock};
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
@@ -259,6 +261,18 @@ impl Kernel for Os {
 
     fn datagrams(&self, with: SocketAddr) -> io::Result<Handle> {
         socket::datagram_to(with).map(Handle)
+    }
+
+    fn prepare_udp(&self, socket: Handle) -> io::Result<()> {
+        sys::udp::prepare(socket.0)
+    }
+
+    fn receive_udp(&self, socket: Handle, batch: &mut UdpBatch) -> io::Result<usize> {
+        sys::udp::receive(socket.0, batch)
+    }
+
+    fn send_udp(&self, socket: Handle, train: &UdpTrain<'_>) -> io::Result<()> {
+        sys::udp::send(socket.0, train)
     }
 
     fn start_program(&self, program: &Program) -> io::Result<Handle> {

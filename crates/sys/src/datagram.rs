@@ -33,7 +33,7 @@ impl Train<'_> {
 /// Room for an address of either family.
 #[repr(C)]
 #[derive(Clone, Copy)]
-union Address {
+pub(crate) union Address {
     v4: libc::sockaddr_in,
     v6: libc::sockaddr_in6,
 }
@@ -48,7 +48,7 @@ const CONTROL_LEN: usize =
     unsafe { libc::CMSG_SPACE(size_of::<u16>() as u32) } as usize;
 const _: () = assert!(CONTROL_LEN <= size_of::<Control>());
 
-fn address(to: SocketAddr) -> (Address, u32) {
+pub(crate) fn address(to: SocketAddr) -> (Address, u32) {
     match to {
         SocketAddr::V4(to) => {
             let v4 = libc::sockaddr_in {

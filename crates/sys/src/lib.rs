@@ -23,6 +23,7 @@ pub mod signal;
 pub mod socket;
 pub mod socketpair;
 pub mod threads;
+pub mod udp;
 
 use std::io;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};

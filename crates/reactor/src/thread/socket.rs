@@ -6,7 +6,7 @@
 //! to check it again by itself.
 
 use super::send_queue;
-use crate::kernel::{Address, Handle, Kernel, Watch};
+use crate::kernel::{Address, Handle, Kernel, UdpBatch, Watch};
 use crate::thread::Thread;
 use sched::{TaskId, Wake};
 use std::io::{self, IoSlice};
@@ -212,6 +212,14 @@ impl Socket {
     /// `WouldBlock` when there is none; otherwise the system's error, such as "connection refused".
     pub fn recv_datagram(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.try_io(READ, |kernel, handle| kernel.recv(handle, buffer))
+    }
+
+    /// Receives up to a batch of datagrams; returns how many.
+    ///
+    /// # Errors
+    /// As [`Socket::recv_datagram`].
+    pub fn recv_batch(&self, batch: &mut UdpBatch) -> io::Result<usize> {
+        self.try_io(READ, |kernel, handle| kernel.receive_udp(handle, batch))
     }
 
     /// Writes what fits. `more`: another write follows at once.
