@@ -12,6 +12,8 @@ pub enum Protocol {
     H1,
     /// HTTP/2.
     H2,
+    /// HTTP/3 over QUIC, of clients.
+    H3,
     /// FastCGI, towards servers.
     Fcgi,
     /// The one that the handshake selects by ALPN (RFC 7301).

@@ -7,6 +7,7 @@ use crate::socket::Transport;
 use crate::streams::{Stream, StreamCarrier};
 use mux::Ready;
 use reactor::{Handle, Socket, TaskId, TcpInfo, Thread};
+use std::cell::Ref;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -62,6 +63,14 @@ impl Link {
         match self {
             Self::Socket(transport) => Some(transport),
             Self::Stream(stream) => stream.transport(),
+        }
+    }
+
+    /// The TLS session of the connection, if it is encrypted.
+    pub fn tls(&self) -> Option<Ref<'_, tls::Conn>> {
+        match self {
+            Self::Socket(transport) => transport.session(),
+            Self::Stream(stream) => stream.carrier().tls(),
         }
     }
 

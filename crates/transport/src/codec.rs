@@ -352,8 +352,7 @@ impl Machine {
     pub fn major(&self) -> u8 {
         match self {
             Self::H1(_) => 1,
-            Self::Stream(half) if half.is_fcgi() => 1,
-            Self::Stream(_) => 2,
+            Self::Stream(half) => half.major(),
         }
     }
 

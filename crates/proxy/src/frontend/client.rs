@@ -33,7 +33,7 @@ pub(crate) async fn run(mut client: Box<Client>) {
     let speaks_h2 = match client.protocol {
         Protocol::H2 => true,
         Protocol::Chosen => client.negotiated().is_some_and(|name| &*name == b"h2"),
-        Protocol::H1 | Protocol::Fcgi => false,
+        Protocol::H1 | Protocol::H3 | Protocol::Fcgi => false,
     };
     if speaks_h2 {
         return Box::pin(h2_connection::run(client)).await;

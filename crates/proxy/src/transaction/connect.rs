@@ -320,7 +320,7 @@ async fn connect(
     way.encrypt(tx, connection.socket_mut(), deadline, &[]).await?;
     let machine = match way.protocol_on(connection.socket()) {
         Protocol::H2 => Some(StreamMux::from(tx.worker.h2_conn(backend, Side::Server))),
-        Protocol::H1 | Protocol::Fcgi | Protocol::Chosen => None,
+        Protocol::H1 | Protocol::H3 | Protocol::Fcgi | Protocol::Chosen => None,
     };
     if let Some(machine) = machine {
         let made = (way.target(place), connection.into_link(), machine);

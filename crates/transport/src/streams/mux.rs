@@ -6,10 +6,12 @@
 use htx::{Fields, Head, Method};
 use mux::fcgi::{FcgiConn, ParamsError};
 use mux::h2::{Counters, H2Conn, Key};
+use mux::h3::H3Conn;
 use mux::local::LocalConn;
 use mux::{BodyKind, BodyStep, Eof, HeadStep, MessageError, Ready, StreamGone};
 use std::io::IoSlice;
 use wire::h2::ErrorCode;
+use wire::h3::H3ErrorCode;
 
 /// The machine of one connection, in the allocation of its session.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ use wire::h2::ErrorCode;
 pub enum StreamMux {
     /// HTTP/2, of a client or a server.
     H2(H2Conn),
+    /// HTTP/3, of a client. The transport's streams have the bytes: `quic` moves them.
+    H3(Box<H3Conn>),
     /// FastCGI, of a server.
     Fcgi(FcgiConn),
     /// One exchange with a service inside the process.
@@ -26,6 +30,12 @@ pub enum StreamMux {
 impl From<H2Conn> for StreamMux {
     fn from(conn: H2Conn) -> Self {
         Self::H2(conn)
+    }
+}
+
+impl From<H3Conn> for StreamMux {
+    fn from(conn: H3Conn) -> Self {
+        Self::H3(Box::new(conn))
     }
 }
 
@@ -49,6 +59,7 @@ impl StreamMux {
     pub fn streams(&self) -> usize {
         match self {
             Self::H2(conn) => conn.streams(),
+            Self::H3(conn) => conn.streams(),
             Self::Fcgi(conn) => conn.in_use(),
             Self::Local(conn) => conn.in_use(),
         }
@@ -59,6 +70,7 @@ impl StreamMux {
     pub fn poll_opened(&mut self) -> Option<Key> {
         match self {
             Self::H2(conn) => conn.poll_opened(),
+            Self::H3(conn) => conn.poll_opened(),
             Self::Fcgi(_) => None,
             Self::Local(_) => None,
         }
@@ -69,6 +81,7 @@ impl StreamMux {
     pub fn can_open(&self) -> bool {
         match self {
             Self::H2(conn) => conn.can_open(),
+            Self::H3(_) => false,
             Self::Fcgi(conn) => conn.can_open(),
             Self::Local(_) => false,
         }
@@ -79,6 +92,7 @@ impl StreamMux {
     pub fn open(&mut self) -> Option<Key> {
         match self {
             Self::H2(conn) => conn.open(),
+            Self::H3(_) => None,
             Self::Fcgi(conn) => conn.open(),
             Self::Local(_) => None,
         }
@@ -89,6 +103,7 @@ impl StreamMux {
     pub fn is_open(&self) -> bool {
         match self {
             Self::H2(conn) => conn.is_open(),
+            Self::H3(conn) => conn.is_open(),
             Self::Fcgi(conn) => conn.is_open(),
             Self::Local(_) => false,
         }
@@ -99,6 +114,7 @@ impl StreamMux {
     pub fn is_over(&self) -> bool {
         match self {
             Self::H2(conn) => conn.is_over(),
+            Self::H3(conn) => conn.is_over(),
             Self::Fcgi(conn) => conn.is_over(),
             Self::Local(conn) => conn.in_use() == 0,
         }
@@ -109,6 +125,7 @@ impl StreamMux {
     pub fn is_broken(&self) -> bool {
         match self {
             Self::H2(conn) => conn.broken().is_some(),
+            Self::H3(conn) => conn.broken().is_some(),
             Self::Fcgi(conn) => conn.has_input_ended(),
             Self::Local(_) => false,
         }
@@ -119,6 +136,7 @@ impl StreamMux {
     pub fn has_peer_settings(&mut self, token: u64) -> bool {
         match self {
             Self::H2(conn) => conn.has_peer_settings(token),
+            Self::H3(_) => true,
             Self::Fcgi(_) => true,
             Self::Local(_) => true,
         }
@@ -129,6 +147,7 @@ impl StreamMux {
     pub fn accepts_extended_connect(&self) -> bool {
         match self {
             Self::H2(conn) => conn.accepts_extended_connect(),
+            Self::H3(_) => false,
             Self::Fcgi(_) => false,
             Self::Local(_) => false,
         }
@@ -139,6 +158,7 @@ impl StreamMux {
     pub fn begin_shutdown(&mut self) {
         match self {
             Self::H2(conn) => conn.begin_shutdown(),
+            Self::H3(conn) => conn.begin_shutdown(),
             Self::Fcgi(conn) => conn.begin_shutdown(),
             Self::Local(_) => {}
         }
@@ -149,6 +169,7 @@ impl StreamMux {
     pub fn finish_shutdown(&mut self) {
         match self {
             Self::H2(conn) => conn.finish_shutdown(),
+            Self::H3(conn) => conn.finish_shutdown(),
             Self::Fcgi(_) => {}
             Self::Local(_) => {}
         }
@@ -159,6 +180,7 @@ impl StreamMux {
     pub fn announces_shutdown(&self) -> bool {
         match self {
             Self::H2(conn) => conn.announces_shutdown(),
+            Self::H3(conn) => conn.announces_shutdown(),
             Self::Fcgi(_) => false,
             Self::Local(_) => false,
         }
@@ -169,6 +191,7 @@ impl StreamMux {
     pub fn abandon(&mut self) {
         match self {
             Self::H2(conn) => conn.abandon(),
+            Self::H3(conn) => conn.begin_shutdown(),
             Self::Fcgi(conn) => conn.begin_shutdown(),
             Self::Local(conn) => conn.fail(),
         }
@@ -179,6 +202,7 @@ impl StreamMux {
     pub fn end_input(&mut self) {
         match self {
             Self::H2(conn) => conn.end_input(),
+            Self::H3(conn) => conn.handle_eof(),
             Self::Fcgi(conn) => conn.handle_eof(),
             Self::Local(_) => {}
         }
@@ -189,6 +213,7 @@ impl StreamMux {
     pub fn handle_eof(&mut self) {
         match self {
             Self::H2(conn) => conn.handle_eof(),
+            Self::H3(conn) => conn.handle_eof(),
             Self::Fcgi(conn) => conn.handle_eof(),
             Self::Local(conn) => conn.fail(),
         }
@@ -199,6 +224,7 @@ impl StreamMux {
     pub fn has_input_ended(&self) -> bool {
         match self {
             Self::H2(conn) => conn.has_input_ended(),
+            Self::H3(conn) => conn.has_input_ended(),
             Self::Fcgi(conn) => conn.has_input_ended(),
             Self::Local(_) => false,
         }
@@ -210,6 +236,7 @@ impl StreamMux {
     pub fn handle_input(&mut self, input: &[u8], now_ms: u64) -> Option<usize> {
         match self {
             Self::H2(conn) => conn.handle_input(input, now_ms).ok(),
+            Self::H3(_) => None,
             Self::Fcgi(conn) => conn.handle_input(input).ok(),
             Self::Local(_) => None,
         }
@@ -220,6 +247,7 @@ impl StreamMux {
     pub fn takes_input(&self) -> bool {
         match self {
             Self::H2(conn) => conn.takes_input(),
+            Self::H3(_) => false,
             Self::Fcgi(conn) => conn.takes_input(),
             Self::Local(_) => false,
         }
@@ -230,6 +258,7 @@ impl StreamMux {
     pub fn begin_turn(&mut self) {
         match self {
             Self::H2(conn) => conn.begin_turn(),
+            Self::H3(_) => {}
             Self::Fcgi(_) => {}
             Self::Local(_) => {}
         }
@@ -240,6 +269,7 @@ impl StreamMux {
     pub fn turn_limit_reached(&self) -> bool {
         match self {
             Self::H2(conn) => conn.turn_limit_reached(),
+            Self::H3(_) => false,
             Self::Fcgi(_) => false,
             Self::Local(_) => false,
         }
@@ -250,6 +280,7 @@ impl StreamMux {
     pub fn set_flood_tolerance(&mut self, tolerant: bool) {
         match self {
             Self::H2(conn) => conn.set_flood_tolerance(tolerant),
+            Self::H3(_) => {}
             Self::Fcgi(_) => {}
             Self::Local(_) => {}
         }
@@ -260,6 +291,7 @@ impl StreamMux {
     pub fn take_counters(&mut self) -> Counters {
         match self {
             Self::H2(conn) => conn.take_counters(),
+            Self::H3(_) => Counters::default(),
             Self::Fcgi(_) => Counters::default(),
             Self::Local(_) => Counters::default(),
         }
@@ -270,6 +302,7 @@ impl StreamMux {
     pub fn glitches(&self) -> u32 {
         match self {
             Self::H2(conn) => conn.glitches(),
+            Self::H3(conn) => conn.glitches(),
             Self::Fcgi(_) => 0,
             Self::Local(_) => 0,
         }
@@ -280,8 +313,18 @@ impl StreamMux {
     pub fn output(&self) -> &[u8] {
         match self {
             Self::H2(conn) => conn.output(),
+            Self::H3(_) => &[],
             Self::Fcgi(conn) => conn.output(),
             Self::Local(_) => &[],
+        }
+    }
+
+    /// A measure of the work for the connection's task, which grows when there is more.
+    #[inline]
+    pub fn pending_work(&self) -> usize {
+        match self {
+            Self::H3(conn) => usize::from(conn.has_news()),
+            Self::H2(_) | Self::Fcgi(_) | Self::Local(_) => self.output().len(),
         }
     }
 
@@ -290,6 +333,7 @@ impl StreamMux {
     pub fn advance_output(&mut self, count: usize) {
         match self {
             Self::H2(conn) => conn.advance_output(count),
+            Self::H3(_) => {}
             Self::Fcgi(conn) => conn.advance_output(count),
             Self::Local(_) => {}
         }
@@ -300,6 +344,7 @@ impl StreamMux {
     pub fn note_offered(&mut self) {
         match self {
             Self::H2(conn) => conn.note_offered(),
+            Self::H3(_) => {}
             Self::Fcgi(conn) => conn.note_offered(),
             Self::Local(_) => {}
         }
@@ -310,6 +355,7 @@ impl StreamMux {
     pub fn take_back(&mut self, count: u64) {
         match self {
             Self::H2(conn) => conn.take_back(count),
+            Self::H3(_) => {}
             Self::Fcgi(conn) => conn.take_back(count),
             Self::Local(_) => {}
         }
@@ -320,6 +366,7 @@ impl StreamMux {
     pub fn take_woken(&mut self) -> Option<u64> {
         match self {
             Self::H2(conn) => conn.take_woken(),
+            Self::H3(conn) => conn.take_woken(),
             Self::Fcgi(conn) => conn.take_woken_token(),
             Self::Local(conn) => conn.take_woken(),
         }
@@ -330,6 +377,7 @@ impl StreamMux {
     pub fn has_room(&self) -> bool {
         match self {
             Self::H2(conn) => conn.has_room(),
+            Self::H3(conn) => conn.has_room(),
             Self::Fcgi(conn) => conn.has_room(),
             Self::Local(_) => true,
         }
@@ -340,6 +388,7 @@ impl StreamMux {
     pub fn is_short(&self) -> bool {
         match self {
             Self::H2(conn) => conn.is_short(),
+            Self::H3(_) => false,
             Self::Fcgi(_) => false,
             Self::Local(_) => false,
         }
@@ -350,6 +399,7 @@ impl StreamMux {
     pub fn has_answered(&self) -> bool {
         match self {
             Self::H2(conn) => conn.has_answered(),
+            Self::H3(_) => false,
             Self::Fcgi(conn) => conn.has_answered(),
             Self::Local(_) => false,
         }
@@ -359,7 +409,7 @@ impl StreamMux {
     #[inline]
     pub fn take_error_line(&mut self, line: &mut Vec<u8>) -> bool {
         match self {
-            Self::H2(_) | Self::Local(_) => {
+            Self::H2(_) | Self::H3(_) | Self::Local(_) => {
                 line.clear();
                 false
             }
@@ -374,6 +424,7 @@ impl StreamMux {
     pub fn want(&mut self, key: Key, ready: Ready, token: u64) -> bool {
         match self {
             Self::H2(conn) => conn.want(key, ready, token),
+            Self::H3(conn) => conn.want(key, ready, token),
             Self::Fcgi(conn) => conn.want(key, ready, token),
             Self::Local(conn) => conn.want(ready, token),
         }
@@ -384,6 +435,7 @@ impl StreamMux {
     pub fn want_nothing(&mut self, key: Key) {
         match self {
             Self::H2(conn) => conn.want_nothing(key),
+            Self::H3(conn) => conn.want_nothing(key),
             Self::Fcgi(conn) => conn.want_nothing(key),
             Self::Local(conn) => conn.want_nothing(),
         }
@@ -394,6 +446,7 @@ impl StreamMux {
     pub fn is_readable(&self, key: Key) -> bool {
         match self {
             Self::H2(conn) => conn.is_readable(key),
+            Self::H3(conn) => conn.is_readable(key),
             Self::Fcgi(conn) => conn.is_readable(key),
             Self::Local(conn) => conn.is_readable(),
         }
@@ -404,6 +457,7 @@ impl StreamMux {
     pub fn is_reset(&self, key: Key) -> bool {
         match self {
             Self::H2(conn) => conn.is_reset(key),
+            Self::H3(conn) => conn.is_reset(key),
             Self::Fcgi(conn) => conn.is_reset(key),
             Self::Local(conn) => conn.is_reset(),
         }
@@ -414,6 +468,7 @@ impl StreamMux {
     pub fn is_refused(&self, key: Key) -> bool {
         match self {
             Self::H2(conn) => conn.is_refused(key),
+            Self::H3(_) => false,
             Self::Fcgi(conn) => conn.is_unprocessed(key),
             Self::Local(_) => false,
         }
@@ -424,6 +479,7 @@ impl StreamMux {
     pub fn is_malformed(&self, key: Key) -> bool {
         match self {
             Self::H2(conn) => conn.is_malformed(key),
+            Self::H3(conn) => conn.is_malformed(key),
             Self::Fcgi(_) => false,
             Self::Local(_) => false,
         }
@@ -434,6 +490,7 @@ impl StreamMux {
     pub fn is_lost(&self, key: Key) -> bool {
         match self {
             Self::H2(conn) => conn.is_lost(key),
+            Self::H3(conn) => conn.is_lost(key),
             Self::Fcgi(conn) => conn.is_lost(key),
             Self::Local(_) => false,
         }
@@ -444,6 +501,7 @@ impl StreamMux {
     pub fn has_received_all(&self, key: Key) -> bool {
         match self {
             Self::H2(conn) => conn.has_received_all(key),
+            Self::H3(conn) => conn.has_received_all(key),
             Self::Fcgi(conn) => conn.has_received_all(key),
             Self::Local(conn) => conn.has_received_all(),
         }
@@ -454,6 +512,7 @@ impl StreamMux {
     pub fn has_sent_all(&self, key: Key) -> bool {
         match self {
             Self::H2(conn) => conn.has_sent_all(key),
+            Self::H3(conn) => conn.has_sent_all(key),
             Self::Fcgi(conn) => conn.has_sent_all(key),
             Self::Local(conn) => conn.has_sent_all(),
         }
@@ -464,6 +523,7 @@ impl StreamMux {
     pub fn has_sent_head(&self, key: Key) -> bool {
         match self {
             Self::H2(conn) => conn.has_sent_head(key),
+            Self::H3(conn) => conn.has_sent_head(key),
             Self::Fcgi(conn) => conn.has_sent_head(key),
             Self::Local(conn) => conn.has_sent_head(),
         }
@@ -474,6 +534,7 @@ impl StreamMux {
     pub fn is_accepted_by(&self, key: Key, head: &Head) -> bool {
         match self {
             Self::H2(conn) => conn.is_accepted_by(key, head),
+            Self::H3(conn) => conn.is_accepted_by(key, head),
             Self::Fcgi(_) => true,
             Self::Local(_) => true,
         }
@@ -484,6 +545,7 @@ impl StreamMux {
     pub fn is_tunnel(&self, key: Key) -> bool {
         match self {
             Self::H2(conn) => conn.is_tunnel(key),
+            Self::H3(conn) => conn.is_tunnel(key),
             Self::Fcgi(_) => false,
             Self::Local(_) => false,
         }
@@ -494,6 +556,7 @@ impl StreamMux {
     pub fn payload_received(&self, key: Key) -> u64 {
         match self {
             Self::H2(conn) => conn.payload_received(key),
+            Self::H3(conn) => conn.payload_received(key),
             Self::Fcgi(conn) => conn.payload_received(key),
             Self::Local(conn) => conn.payload_received(),
         }
@@ -504,6 +567,7 @@ impl StreamMux {
     pub fn payload_left(&self, key: Key) -> u64 {
         match self {
             Self::H2(conn) => conn.payload_left(key),
+            Self::H3(conn) => conn.payload_left(key),
             Self::Fcgi(conn) => conn.payload_left(key),
             Self::Local(conn) => conn.payload_left(),
         }
@@ -517,6 +581,7 @@ impl StreamMux {
     pub fn handle_head(&mut self, key: Key, head: &mut Head) -> Result<HeadStep, MessageError> {
         match self {
             Self::H2(conn) => conn.handle_head(key, head),
+            Self::H3(conn) => conn.handle_head(key, head),
             Self::Fcgi(conn) => conn.read_head(key, head),
             Self::Local(conn) => conn.handle_head(head),
         }
@@ -531,6 +596,7 @@ impl StreamMux {
     pub fn read(&mut self, key: Key, buffer: &mut [u8]) -> Result<Option<usize>, StreamGone> {
         match self {
             Self::H2(conn) => conn.read(key, buffer),
+            Self::H3(conn) => conn.read(key, buffer),
             Self::Fcgi(conn) => conn.receive(key, buffer),
             Self::Local(conn) => conn.read(buffer),
         }
@@ -541,6 +607,7 @@ impl StreamMux {
     pub fn handle_body(&mut self, key: Key, input: &[u8], trailers: &mut Fields) -> BodyStep {
         match self {
             Self::H2(conn) => conn.handle_body(key, input, trailers),
+            Self::H3(conn) => conn.handle_body(key, input, trailers),
             Self::Fcgi(conn) => conn.handle_body(key, input, trailers),
             Self::Local(conn) => conn.handle_body(input, trailers),
         }
@@ -551,6 +618,7 @@ impl StreamMux {
     pub fn end_of(&self, key: Key) -> Eof {
         match self {
             Self::H2(conn) => conn.end_of(key),
+            Self::H3(conn) => conn.end_of(key),
             Self::Fcgi(conn) => conn.end_of(key),
             Self::Local(conn) => conn.end_of(),
         }
@@ -568,6 +636,7 @@ impl StreamMux {
     ) -> BodyKind {
         match self {
             Self::H2(conn) => conn.encode_head(key, head, body, scheme),
+            Self::H3(conn) => conn.encode_head(key, head, body),
             Self::Fcgi(_) => {
                 debug_assert!(false, "FastCGI requests have parameters");
                 body
@@ -589,6 +658,7 @@ impl StreamMux {
     ) -> Result<(), ParamsError> {
         match self {
             Self::H2(_) => Ok(()),
+            Self::H3(_) => Ok(()),
             Self::Fcgi(conn) => conn.send_params(key, method, params),
             Self::Local(_) => Ok(()),
         }
@@ -599,6 +669,7 @@ impl StreamMux {
     pub fn encode_data(&mut self, key: Key, len: u64) {
         match self {
             Self::H2(conn) => conn.encode_data(key, len),
+            Self::H3(conn) => conn.encode_data(key, len),
             Self::Fcgi(conn) => conn.encode_data(key, len),
             Self::Local(conn) => conn.encode_data(len),
         }
@@ -609,6 +680,7 @@ impl StreamMux {
     pub fn encode_end(&mut self, key: Key, trailers: Option<&Fields>) {
         match self {
             Self::H2(conn) => conn.encode_end(key, trailers),
+            Self::H3(conn) => conn.encode_end(key, trailers),
             Self::Fcgi(conn) => conn.encode_end(key),
             Self::Local(conn) => conn.encode_end(),
         }
@@ -622,6 +694,7 @@ impl StreamMux {
     pub fn send(&mut self, key: Key, parts: &[IoSlice<'_>]) -> Result<usize, StreamGone> {
         match self {
             Self::H2(conn) => conn.send(key, parts),
+            Self::H3(conn) => conn.send(key, parts),
             Self::Fcgi(conn) => conn.send_parts(key, parts),
             Self::Local(conn) => conn.send(parts),
         }
@@ -632,6 +705,7 @@ impl StreamMux {
     pub fn shutdown(&mut self, key: Key) {
         match self {
             Self::H2(conn) => conn.shutdown(key),
+            Self::H3(conn) => conn.shutdown(key),
             Self::Fcgi(_) => {}
             Self::Local(_) => {}
         }
@@ -642,6 +716,7 @@ impl StreamMux {
     pub fn reset(&mut self, key: Key, code: ErrorCode) {
         match self {
             Self::H2(conn) => conn.reset(key, code),
+            Self::H3(conn) => conn.reset(key, h3_code(code)),
             Self::Fcgi(_) => {}
             Self::Local(conn) => conn.reset(),
         }
@@ -652,6 +727,7 @@ impl StreamMux {
     pub fn reject_connection(&mut self, key: Key) {
         match self {
             Self::H2(conn) => conn.reject_connection(key),
+            Self::H3(conn) => conn.reject_connection(key),
             Self::Fcgi(conn) => conn.begin_shutdown(),
             Self::Local(conn) => conn.reset(),
         }
@@ -662,6 +738,7 @@ impl StreamMux {
     pub fn release(&mut self, key: Key) {
         match self {
             Self::H2(conn) => conn.release(key),
+            Self::H3(conn) => conn.release(key),
             Self::Fcgi(conn) => conn.release(key),
             Self::Local(conn) => conn.release(),
         }
@@ -671,13 +748,39 @@ impl StreamMux {
     pub fn local(&mut self) -> Option<&mut LocalConn> {
         match self {
             Self::Local(conn) => Some(conn),
-            Self::H2(_) | Self::Fcgi(_) => None,
+            Self::H2(_) | Self::H3(_) | Self::Fcgi(_) => None,
         }
+    }
+
+    /// The HTTP/3 machine, if it is one.
+    pub fn h3(&mut self) -> Option<&mut H3Conn> {
+        match self {
+            Self::H3(conn) => Some(conn),
+            Self::H2(_) | Self::Fcgi(_) | Self::Local(_) => None,
+        }
+    }
+
+    /// Whether the protocol is HTTP/3.
+    #[inline]
+    pub fn is_h3(&self) -> bool {
+        matches!(self, Self::H3(_))
     }
 
     /// Whether the streams are requests of FastCGI, which begin with parameters.
     #[inline]
     pub fn is_fcgi(&self) -> bool {
         matches!(self, Self::Fcgi(_))
+    }
+}
+
+/// The error code of HTTP/3 for one of HTTP/2.
+fn h3_code(code: ErrorCode) -> H3ErrorCode {
+    match code {
+        ErrorCode::NO_ERROR => H3ErrorCode::NO_ERROR,
+        ErrorCode::REFUSED_STREAM => H3ErrorCode::REQUEST_REJECTED,
+        ErrorCode::CANCEL => H3ErrorCode::REQUEST_CANCELLED,
+        ErrorCode::PROTOCOL_ERROR => H3ErrorCode::MESSAGE_ERROR,
+        ErrorCode::ENHANCE_YOUR_CALM => H3ErrorCode::EXCESSIVE_LOAD,
+        _ => H3ErrorCode::INTERNAL_ERROR,
     }
 }

@@ -72,11 +72,11 @@ impl Session {
     /// if there is output to write or input to resume.
     pub fn act<T>(&self, how: impl FnOnce(&mut StreamMux) -> T) -> T {
         let mut machine = self.machine.borrow_mut();
-        let (paused, pending) = (!machine.takes_input(), machine.output().len());
+        let (paused, pending) = (!machine.takes_input(), machine.pending_work());
         let result = how(&mut machine);
         let resumes = paused && machine.takes_input();
         // The driver already waits to write earlier output.
-        if resumes || machine.output().len() > pending {
+        if resumes || machine.pending_work() > pending {
             self.nudge();
         }
         self.wake(&mut machine);

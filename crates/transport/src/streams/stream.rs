@@ -9,6 +9,7 @@ use mux::h2::Key;
 use mux::{BodyKind, BodyStep, Eof, HeadStep, MessageError, Ready, StreamGone};
 use reactor::{Thread, Wake};
 use std::any::Any;
+use std::cell::Ref;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -28,6 +29,10 @@ pub trait StreamCarrier: std::fmt::Debug {
     fn transport(&self) -> Option<&Transport>;
     /// Our address of the connection.
     fn local_address(&self) -> Option<SocketAddr>;
+    /// The TLS session of the connection, if it is encrypted.
+    fn tls(&self) -> Option<Ref<'_, tls::Conn>> {
+        self.transport()?.session()
+    }
     /// One of its streams opens.
     fn stream_opened(&self);
     /// One of its streams has closed.
@@ -216,6 +221,15 @@ impl Half {
 
     pub(crate) fn encode_head(&self, head: &mut Head, body: BodyKind) -> BodyKind {
         self.session.act(|mux| mux.encode_head(self.key, head, body, self.session.scheme()))
+    }
+
+    /// The major version of HTTP.
+    pub(crate) fn major(&self) -> u8 {
+        self.session.look(|mux| match mux {
+            StreamMux::H3(_) => 3,
+            StreamMux::Fcgi(_) => 1,
+            StreamMux::H2(_) | StreamMux::Local(_) => 2,
+        })
     }
 
     /// Whether the stream is a request of FastCGI.
