@@ -53,21 +53,21 @@ pub(crate) enum Respond {
 /// A future that a stage is continued in.
 pub(crate) type StageFuture<'a> = Pin<Box<dyn Future<Output = Result<StageOutcome, Failure>> + 'a>>;
 
+/// Applies an answer from outside to a stage that has waited for it.
+pub(crate) type Heed = fn(
+    &mut Transaction,
+    &ProxyRef,
+    &mut Progress,
+    OutsideAnswer,
+) -> Result<Option<StageOutcome>, Failure>;
+
 /// The function of a stage, and whether it may wait.
 pub(crate) enum Run {
     /// It does not wait.
     Now(fn(&mut Transaction, &ProxyRef) -> Result<StageOutcome, Failure>),
     /// It may return [`StageOutcome::Wait`]. The second function applies an answer from outside; without an
     /// outcome of that, the stage goes on.
-    Waits(
-        fn(&mut Transaction, &ProxyRef, &mut Progress) -> Result<StageOutcome, Failure>,
-        fn(
-            &mut Transaction,
-            &ProxyRef,
-            &mut Progress,
-            OutsideAnswer,
-        ) -> Result<Option<StageOutcome>, Failure>,
-    ),
+    Waits(fn(&mut Transaction, &ProxyRef, &mut Progress) -> Result<StageOutcome, Failure>, Heed),
     /// A future of a request's stage, where the first function wants it.
     Later(
         fn(&Transaction, &Proxy) -> bool,
