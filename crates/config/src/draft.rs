@@ -4,13 +4,13 @@ use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
 use crate::line::Args;
 use crate::model::{
-    Address, At, Back, Bind, BindOptions, Common, ErrorReply, Front, Global, HttpErrors,
-    LogForward, LogLevel, LogStyle, LogTarget, Mailers, Mode, Peers, Program, ProxyKind, Resolvers,
-    Ring, Rules, ServerOptions, StatsPage,
+    Address, At, Back, BackendApp, Bind, BindOptions, Common, ErrorReply, Front, Global,
+    HttpErrors, LogForward, LogLevel, LogStyle, LogTarget, Mailers, Mode, Peers, Program,
+    ProxyKind, Resolvers, Ring, Rules, ServerOptions, StatsPage,
 };
 use cache::CacheSettings;
-use rules::UserList;
 use rules::check::{RequestLine, Script, Step};
+use rules::{FcgiApp, UserList};
 use sample::{AclTable, Captures, NeededCapture};
 use std::collections::{BTreeMap, HashMap};
 use std::mem::Discriminant;
@@ -32,6 +32,9 @@ pub(crate) struct Draft {
     pub(crate) log_forwards: Vec<DraftLogForward>,
     pub(crate) peers: Vec<DraftPeers>,
     pub(crate) caches: Vec<CacheSettings>,
+    pub(crate) fcgi_apps: Vec<DraftFcgiApp>,
+    /// FastCGI applications, once all lines are read.
+    pub(crate) applications: Vec<BackendApp>,
     pub(crate) programs: Vec<At<Program>>,
     pub(crate) defaults: Vec<DraftProxy>,
     pub(crate) proxies: Vec<DraftProxy>,
@@ -58,6 +61,15 @@ pub(crate) struct DraftPeers {
     pub(crate) logs: Vec<DraftLog>,
     /// `table` lines.
     pub(crate) tables: Vec<At<table::Settings>>,
+}
+
+/// An `fcgi-app` section while its lines are read.
+pub(crate) struct DraftFcgiApp {
+    /// The names that its lines see, those of its own ACLs among them.
+    pub(crate) scope: DraftProxy,
+    pub(crate) app: FcgiApp,
+    /// `log-stderr` lines.
+    pub(crate) logs: Vec<DraftLog>,
 }
 
 /// A list while its lines are read.

@@ -53,6 +53,8 @@ pub struct Host<'a> {
     pub name: &'a str,
     /// Whether it is in HTTP mode.
     pub http: bool,
+    /// Whether it has a FastCGI application.
+    pub fcgi: bool,
     /// How its servers are checked: whether by HTTP requests, and by which ports.
     pub checks: (bool, StepPorts),
     /// Whether steps of checks ask for encryption by themselves.
@@ -140,7 +142,7 @@ fn judge(host: &Host<'_>, server: Server) -> Result<Server, String> {
     if options.check.enabled && options.track.is_some() {
         return Err("unable to enable checks and tracking at the same time!".to_owned());
     }
-    if options.protocol.is_some_and(|protocol| !is_usable(protocol, host.http)) {
+    if options.protocol.is_some_and(|protocol| !is_usable(protocol, host.http, host.fcgi)) {
         return Err("MUX protocol is not usable for server.".to_owned());
     }
     let (http, ports) = host.checks;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 mod address;
 mod balance;
 mod check;
+mod fcgi;
 mod filters;
 mod global;
 mod http;
@@ -31,6 +32,7 @@ pub use ::rules::{Rules, Switching};
 pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use balance::{Balance, HashFunction, HashMethod, HashType};
 pub use check::{AgentCheck, Check, HealthCheck};
+pub use fcgi::BackendApp;
 pub use filters::{Compression, CompressionLimits, Filter};
 pub use global::{
     CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune, TuneH2,

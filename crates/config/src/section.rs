@@ -11,6 +11,7 @@ use stdx::is_ignored;
 
 mod cache;
 mod error_recovery;
+mod fcgi_app;
 mod global;
 mod http_errors;
 mod log_forward;
@@ -21,7 +22,6 @@ mod program;
 mod proxy;
 pub(crate) mod resolvers;
 mod ring;
-mod unimplemented;
 mod userlist;
 
 /// Every kind of section, in the order in which they are completed: the order of what is said of
@@ -41,7 +41,7 @@ pub(crate) const SECTIONS: &[SectionKind] = &[
     namespaces::KIND,
     global::KIND,
     cache::KIND,
-    unimplemented::FCGI_APP,
+    fcgi_app::KIND,
     peers::KIND,
 ];
 

@@ -18,6 +18,7 @@ mod caches;
 mod checks;
 mod diagnostics;
 mod direct;
+mod fcgi;
 mod filters;
 mod keywords;
 mod language;

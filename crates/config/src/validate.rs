@@ -10,6 +10,7 @@ mod backends;
 mod checks;
 mod disabled_proxies;
 mod error_replies;
+mod fcgi;
 mod filters;
 mod formats;
 mod lints;
@@ -201,12 +202,12 @@ fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option
         *name = draft.name.to_string();
     }
     common.email_alert = email_alert;
-    let mut front = settings.front;
-    let mut back = settings.back;
+    let (mut front, mut back) = (settings.front, settings.back);
     number(front.binds.iter_mut().map(|bind| &mut bind.id));
     back.servers.iter_mut().for_each(|server| server.forced_id = server.id > 0);
     number(back.servers.iter_mut().map(|server| &mut server.id));
     back.check = checks::health_check(settings.check);
+    fcgi::complete(&mut back, &mut common, shared);
     back.direct = direct;
     Some(Proxy {
         name: draft.name,
@@ -227,8 +228,9 @@ fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option
     })
 }
 
-/// The `resolvers` sections and the bandwidth limits that rules name.
+/// The `resolvers` sections and the bandwidth limits that rules name, and the FastCGI application.
 fn named_by_rules(draft: &DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) {
+    fcgi::check(draft, shared, cx);
     resolvers::rules(&draft.name, &draft.rules, shared, cx);
     filters::limits(&draft.name, &draft.rules, &draft.settings.common.filters, cx);
 }

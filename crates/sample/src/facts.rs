@@ -27,6 +27,10 @@ pub enum Name {
     DefaultBackend,
     /// The machine's host name.
     Hostname,
+    /// The document root of the backend's FastCGI application.
+    FcgiDocroot,
+    /// The index script of that application.
+    FcgiIndex,
 }
 
 /// Texts about connections, mostly filled by the PROXY protocol.

@@ -186,6 +186,13 @@ impl Regex {
         Some(groups[..=last].to_vec())
     }
 
+    /// The first match in `subject` and its first two captures, as spans. The first span is that of
+    /// the whole match.
+    pub fn first_captures(&self, subject: &[u8]) -> Option<[Option<(usize, usize)>; 3]> {
+        let groups = self.groups(subject, 0)?;
+        Some([groups[0], groups[1], groups[2]])
+    }
+
     /// Appends to `out` the expansion of `template` for the first match in `subject`: the whole
     /// result is the expansion alone, as `replace-header` and `map_regm` want it. False without a
     /// match.

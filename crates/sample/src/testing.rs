@@ -271,6 +271,8 @@ impl Facts for World {
             Name::Listener => b"bind1",
             Name::DefaultBackend => b"def",
             Name::Hostname => b"host1",
+            Name::FcgiDocroot => b"/srv",
+            Name::FcgiIndex => b"index.php",
         })
     }
 

@@ -4,6 +4,7 @@
 //! Times are in milliseconds; an absent time means no limit.
 #![forbid(unsafe_code)]
 
+mod fcgi;
 mod filters;
 mod hashing;
 mod link;
@@ -27,6 +28,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use stdx::socket::Address;
 
+pub use fcgi::BackendApp;
 pub use filters::{Compression, Filter, ProcessCompression, TraceFilter};
 pub use hashing::{HashKey, Hashing, UriKey};
 pub use link::{
@@ -402,6 +404,8 @@ pub struct Bind {
 pub struct Back {
     /// The servers, in order.
     pub servers: Vec<Server>,
+    /// The application of servers that speak FastCGI.
+    pub fcgi: Option<Arc<BackendApp>>,
     /// Destination of requests without a named server; the algorithm then chooses none (`dispatch`,
     /// `option transparent`).
     pub direct: Option<Server>,

@@ -133,6 +133,7 @@ fn algorithms() -> String {
 
 /// The protocols that `proto` and `alpn` can ask for, and the default.
 const PROTOCOLS: &str = "         h2 : mode=HTTP  side=FE|BE  mux=H2
+       fcgi : mode=HTTP  side=BE     mux=FCGI
   <default> : mode=HTTP  side=FE|BE  mux=H1
          h1 : mode=HTTP  side=FE|BE  mux=H1
   <default> : mode=TCP   side=FE|BE  mux=PASS
@@ -187,7 +188,7 @@ mod tests {
             .filter_map(|it| it.split(':').next())
             .map(str::trim)
             .collect();
-        assert_eq!(names, ["h2", "<default>", "h1", "<default>", "none"]);
+        assert_eq!(names, ["h2", "fcgi", "<default>", "h1", "<default>", "none"]);
         for name in ["NS", "TFO", "LINUX_SPLICE", "TPROXY", "PROMEX", "SYSTEMD", "SLZ", "ZLIB"] {
             assert!(words().contains(&name), "{name} works");
         }
@@ -209,7 +210,7 @@ mod tests {
         let (_, filters) = text.split_once("Available filters :\n").unwrap();
         assert_eq!(
             filters,
-            "\t[BWLIM] bwlim-in\n\t[BWLIM] bwlim-out\n\t[CACHE] cache\n\t[COMP] compression\n\t[TRACE] trace\n"
+            "\t[BWLIM] bwlim-in\n\t[BWLIM] bwlim-out\n\t[CACHE] cache\n\t[COMP] compression\n\t[FCGI] fcgi-app\n\t[TRACE] trace\n"
         );
         let algorithms = "Compression algorithms supported : identity(\"identity\"), \
                           deflate(\"deflate\"), raw-deflate(\"deflate\"), gzip(\"gzip\"), br(\"br\"), \

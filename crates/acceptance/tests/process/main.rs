@@ -25,6 +25,7 @@ mod direct;
 mod dynamic;
 mod early_data;
 mod failures;
+mod fastcgi;
 mod filters;
 mod glitches;
 mod graceful_ends;

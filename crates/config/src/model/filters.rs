@@ -13,6 +13,8 @@ pub enum Filter {
     Compression,
     /// `filter cache`: the name of the cache.
     Cache(String),
+    /// `filter fcgi-app`: the name of the application.
+    FcgiApp(String),
     /// `filter bwlim-in`, `filter bwlim-out`.
     BandwidthLimit(Arc<BandwidthLimit>),
 }

@@ -1,8 +1,8 @@
 //! Frontends, backends and listens (section 4).
 use super::{
-    Address, Balance, Bind, BindAddress, Captured, Compression, ConnectSource, ConnectionMode,
-    EmailAlert, ErrorReply, Filter, Formats, ForwardFor, HashType, HeaderNames, HealthCheck,
-    KeepAlive, LogStyle, LogTarget, Mode, Rules, Server, SpliceOptions, StatsPage,
+    Address, At, BackendApp, Balance, Bind, BindAddress, Captured, Compression, ConnectSource,
+    ConnectionMode, EmailAlert, ErrorReply, Filter, Formats, ForwardFor, HashType, HeaderNames,
+    HealthCheck, KeepAlive, LogStyle, LogTarget, Mode, Rules, Server, SpliceOptions, StatsPage,
 };
 use crate::diag::Place;
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ pub struct Common {
     /// `option originalto`.
     pub original_to: Option<ForwardFor>,
     /// `option http-restrict-req-hdr-names`.
-    pub header_names: HeaderNames,
+    pub header_names: Option<HeaderNames>,
     /// `option http-buffer-request`.
     pub buffer_request: bool,
     /// `option splice-auto`, `splice-request`, `splice-response`.
@@ -191,6 +191,10 @@ pub struct Back {
     pub settings: settings::Back,
     /// Servers in order of declaration.
     pub servers: Vec<Server>,
+    /// The name that `use-fcgi-app` gives.
+    pub fcgi_app: Option<At<String>>,
+    /// That application.
+    pub fcgi: Option<BackendApp>,
     /// Where requests go that nothing names a server for; then none is chosen by `balance`.
     pub direct: Option<Direct>,
     /// `balance`.
@@ -226,6 +230,8 @@ pub struct Back {
 impl Default for Back {
     fn default() -> Self {
         Self {
+            fcgi_app: None,
+            fcgi: None,
             settings: settings::Back { retries: RETRIES, ..Default::default() },
             servers: Default::default(),
             direct: Default::default(),

@@ -1,11 +1,11 @@
 //! `filter` lines of proxies (section 9).
 use super::bandwidth;
 use crate::context::Cx;
-use crate::draft::DraftProxy;
+use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{At, Filter, TraceFilter};
+use crate::model::{At, Filter, ProxyKind, TraceFilter};
 use crate::suggest;
 
 /// One filter that a line can name.
@@ -45,6 +45,13 @@ pub(crate) const FILTERS: &[FilterKeyword] = &[
     ),
     entry("CACHE", "cache", "<name>", "Uses a cache, at this place among the filters.", cache),
     entry("COMP", "compression", "", "Compresses responses.", compression),
+    entry(
+        "FCGI",
+        "fcgi-app",
+        "<name>",
+        "Uses a FastCGI application, at this place among the filters.",
+        fcgi_app,
+    ),
     entry(
         "TRACE",
         "trace",
@@ -94,6 +101,39 @@ fn cache(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     no_word(args, 3)?;
     proxy.cache_filters.push(At { value: name.to_owned(), place: args.place().clone() });
     proxy.settings.common.filters.push(filter);
+    Ok(())
+}
+
+/// `use-fcgi-app`
+pub(super) fn use_fcgi_app(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.need(1, "'use-fcgi-app' expects <name> as argument")?;
+    set_application(proxy, args, 1, name)?;
+    args.no_more_than(1)
+}
+
+/// `filter fcgi-app`
+fn fcgi_app(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.need(2, "'filter' : 'fcgi-app : expects a <name> argument'")?;
+    no_word(args, 3)?;
+    set_application(proxy, args, 2, name)?;
+    let filter = Filter::FcgiApp(name.to_owned());
+    if !proxy.settings.common.filters.contains(&filter) {
+        proxy.settings.common.filters.push(filter);
+    }
+    Ok(())
+}
+
+fn set_application(proxy: &mut DraftProxy, args: Args<'_>, n: usize, name: &str) -> Parsed {
+    if proxy.kind == DraftKind::Proxy(ProxyKind::Frontend) {
+        let message = "'use-fcgi-app' only available in backend or listen section";
+        return Err(args.fault(0, message));
+    }
+    let known = &mut proxy.settings.back.fcgi_app;
+    if known.as_ref().is_some_and(|known| known.value != name) {
+        let message = "'use-fcgi-app' : only one fcgi-app supported per backend";
+        return Err(args.fault(n, message));
+    }
+    *known = Some(At { value: name.to_owned(), place: args.place().clone() });
     Ok(())
 }
 

@@ -219,7 +219,7 @@ fn status_at(args: Args<'_>, n: usize) -> Parsed<u16> {
 }
 
 pub(super) fn header_names(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    proxy.settings.common.header_names = match args.text(1) {
+    proxy.settings.common.header_names = Some(match args.text(1) {
         "preserve" => HeaderNames::Preserve,
         "delete" => HeaderNames::Delete,
         "reject" => HeaderNames::Reject,
@@ -229,7 +229,7 @@ pub(super) fn header_names(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_
             );
             return Err(args.fault(1, message));
         }
-    };
+    });
     args.no_more_than(1)
 }
 

@@ -29,7 +29,7 @@ pub(super) const ERROR_PLACES: Places =
     Places::of(Place::FeHttpRequest).and(Places::of(Place::BeHttpRequest));
 
 /// `acl`
-pub(super) fn acl(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+pub(crate) fn acl(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let words = args.all_texts(1);
     with_parser(proxy, cx, args, 1, Places::ALL, |parser| parser.acls.define(&words, parser))
 }
@@ -215,6 +215,29 @@ pub(super) fn stats_admin(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_
     let condition = condition(proxy, cx, args, 2, places)?;
     proxy.rules.stats_admin.push(condition);
     Ok(())
+}
+
+/// Words of an `fcgi-app` section from argument `n` on, which see requests on their way to a
+/// server.
+pub(crate) fn fcgi_words<T>(
+    scope: &DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    n: usize,
+    parse: impl FnOnce(&mut Parser<'_>) -> Result<T, ParseError>,
+) -> Parsed<T> {
+    with_parser(scope, cx, args, n, Places::of(Place::BeHttpRequest), parse)
+}
+
+/// The condition of such a line, if it has one.
+pub(crate) fn fcgi_condition(
+    scope: &DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    n: usize,
+) -> Parsed<Option<Condition>> {
+    let words = args.all_texts(n);
+    fcgi_words(scope, cx, args, n, |parser| Condition::parse_clause(&words, parser))
 }
 
 /// `if` or `unless` and a condition, from argument `n` on.

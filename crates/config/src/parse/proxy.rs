@@ -508,6 +508,13 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         language::unique_id_header,
     ),
     entry(
+        "use-fcgi-app",
+        "<name>",
+        Places::ALL,
+        "The FastCGI application of the servers with `proto fcgi`.",
+        filter::use_fcgi_app,
+    ),
+    entry(
         "use-server",
         "<server> { if | unless } <condition>",
         Places::BACK,

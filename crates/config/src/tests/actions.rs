@@ -12,7 +12,7 @@ fn options_of_requests() {
     let original = proxy.common.original_to.as_ref().unwrap();
     assert_eq!((original.header.as_str(), original.except.unwrap().1), ("x-o", 8));
     assert!(proxy.common.buffer_request);
-    assert_eq!(proxy.common.header_names, HeaderNames::Delete);
+    assert_eq!(proxy.common.header_names, Some(HeaderNames::Delete));
     let proxy = only(&listen("option http-buffer-request\nno option http-buffer-request"));
     assert!(!proxy.common.buffer_request);
 }

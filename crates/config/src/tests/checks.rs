@@ -179,7 +179,6 @@ fn servers_need_an_address_that_can_be_asked_for() {
 #[test]
 fn check_proto_suits_the_kind_of_check() {
     let wrong = "uses an incompatible MUX protocol for the selected check type";
-    let later = "has 'check-proto fcgi', which is not implemented yet";
     for (mode, option, protocol, message) in [
         ("tcp", "", "none", None),
         ("http", "", "none", None),
@@ -190,7 +189,7 @@ fn check_proto_suits_the_kind_of_check() {
         ("http", "option redis-check", "h1", Some(wrong)),
         ("http", "option tcp-check", "h2", Some(wrong)),
         ("http", "option httpchk", "h2", None),
-        ("http", "option httpchk", "fcgi", Some(later)),
+        ("http", "option httpchk", "fcgi", None),
     ] {
         let text = format!(
             "backend b\n mode {mode}\n {option}\n server s 1.2.3.4:80 check check-proto {protocol}\n"

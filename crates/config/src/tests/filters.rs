@@ -143,7 +143,7 @@ fn trace_filters_take_their_words() {
 fn mistakes_in_filter_lines_are_told_in_haproxys_words() {
     let listed = |name: &str| {
         format!(
-            "'filter' : unknown keyword '{name}'. Registered keywords :\n    [BWLIM] bwlim-in\n    [BWLIM] bwlim-out\n    [CACHE] cache\n    [COMP] compression\n    [TRACE] trace"
+            "'filter' : unknown keyword '{name}'. Registered keywords :\n    [BWLIM] bwlim-in\n    [BWLIM] bwlim-out\n    [CACHE] cache\n    [COMP] compression\n    [FCGI] fcgi-app\n    [TRACE] trace"
         )
     };
     for (line, message) in [
@@ -170,11 +170,7 @@ fn mistakes_in_filter_lines_are_told_in_haproxys_words() {
 
 #[test]
 fn filters_that_do_not_exist_yet_are_refused() {
-    for name in ["spoe config f", "fcgi-app a"] {
-        let word = name.split(' ').next().unwrap();
-        let message = format!("'filter {word}' is not implemented yet");
-        assert_eq!(alerts(&format!(" filter {name}")), [message], "{name}");
-    }
+    assert_eq!(alerts(" filter spoe config f"), ["'filter spoe' is not implemented yet"]);
 }
 
 #[test]

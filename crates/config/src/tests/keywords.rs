@@ -752,7 +752,6 @@ fn proxy_errors() {
             "timeout server 30d",
             "timer overflow in argument '30d' to 'timeout server' (maximum value is 2147483647 ms or ~24.8 days)",
         ),
-        ("use-fcgi-app a", "'use-fcgi-app' is not implemented yet"),
         (
             "reqadd x",
             "The 'reqadd' directive is not supported anymore since HAProxy 2.1. Use 'http-request add-header' instead.",

@@ -139,13 +139,6 @@ fn files_follow_default_path() {
 }
 
 #[test]
-fn other_sections_are_said_once_and_their_lines_are_not_judged() {
-    let text = "fcgi-app c\n docroot /\n nonsense\nbackend b\n";
-    let alerts = messages(text, Severity::Alert);
-    assert_eq!(alerts, ["section 'fcgi-app' is not implemented yet"]);
-}
-
-#[test]
 fn conditions_choose_lines() {
     let text = concat!(
         ".if feature(EPOLL) && defined(PORT)\nglobal\n maxconn 1\n.elif junk(\n nonsense\n.else\n",

@@ -137,10 +137,10 @@ const PROXIES: &[Case<Proxy>] = &[
     }),
     (
         " option http-restrict-req-hdr-names delete\n option http-restrict-req-hdr-names preserve",
-        |p| p.common.header_names == HeaderNames::Preserve,
+        |p| p.common.header_names == Some(HeaderNames::Preserve),
     ),
     (" option http-restrict-req-hdr-names reject", |p| {
-        p.common.header_names == HeaderNames::Reject
+        p.common.header_names == Some(HeaderNames::Reject)
     }),
     (" server s 1.2.3.4:80 disabled enabled", |p| !back(p).servers[0].options.disabled),
     (" server s 1.2.3.4:80 backup no-backup", |p| !back(p).servers[0].options.backup),

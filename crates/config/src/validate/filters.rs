@@ -15,7 +15,7 @@ pub(super) fn complete(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     if common.filters.contains(&Filter::Compression) {
         return;
     }
-    if common.filters.iter().all(|filter| matches!(filter, Filter::Cache(_))) {
+    if common.filters.iter().all(is_about_place) {
         if !compression.algorithms.is_empty() {
             common.filters.push(Filter::Compression);
         }
@@ -27,6 +27,11 @@ pub(super) fn complete(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
         draft.name
     );
     cx.about(Severity::Alert, &draft.place, message);
+}
+
+/// Whether a line only says where among the filters something is that other lines define.
+pub(super) fn is_about_place(filter: &Filter) -> bool {
+    matches!(filter, Filter::Cache(_) | Filter::FcgiApp(_))
 }
 
 /// The caches that rules and `filter` lines name must be there, and come before compression. A
@@ -72,7 +77,7 @@ fn fault(draft: &DraftProxy, name: &str, shared: &Shared<'_>) -> Option<String> 
     if compression.is_some_and(|at| own.is_none_or(|own| at < own)) {
         return Some(format!("unable to enable the compression filter before the cache '{name}'."));
     }
-    let others = filters.iter().any(|filter| !matches!(filter, Filter::Cache(_)));
+    let others = filters.iter().any(|filter| !is_about_place(filter));
     (own.is_none() && others)
         .then(|| format!("require an explicit filter declaration to use the cache '{name}'."))
 }

@@ -5,27 +5,27 @@ use crate::draft::DraftProxy;
 use crate::model::{Balance, ConnectSource, Disguise, LogStyle, Mode, Protocol, Rules};
 use rules::{RuleSet, RuleSetKind};
 
-/// Whether a proxy of this mode can speak it.
-pub(crate) fn is_usable(protocol: Protocol, http: bool) -> bool {
+/// Whether a proxy of this mode can speak it, to servers or on listeners.
+pub(crate) fn is_usable(protocol: Protocol, http: bool, to_servers: bool) -> bool {
     match protocol {
         Protocol::H1 | Protocol::H2 => http,
         Protocol::None => !http,
-        Protocol::Fcgi => false,
+        Protocol::Fcgi => http && to_servers,
     }
 }
 
 /// The protocol of a line has to be one that a proxy of this mode supports.
 fn check_protocols(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let http = draft.settings.mode == Mode::Http;
-    let usable = |protocol| is_usable(protocol, http);
+    let usable = |protocol, to_servers| is_usable(protocol, http, to_servers);
     let mut wrong = Vec::new();
     for bind in draft.settings.front.binds.iter().filter(|_| draft.has_frontend()) {
-        if let Some(protocol) = bind.options.protocol.filter(|it| !usable(*it)) {
+        if let Some(protocol) = bind.options.protocol.filter(|it| !usable(*it, false)) {
             wrong.push((protocol, format!("bind {}", bind.written), bind.place.clone()));
         }
     }
     for server in draft.settings.back.servers.iter().filter(|_| draft.has_backend()) {
-        if let Some(protocol) = server.options.protocol.filter(|it| !usable(*it)) {
+        if let Some(protocol) = server.options.protocol.filter(|it| !usable(*it, true)) {
             wrong.push((protocol, format!("server {}", server.name), server.place.clone()));
         }
     }

@@ -64,10 +64,7 @@ pub(crate) fn unspoken_by_checks(check: &Check, http: bool) -> Option<String> {
         _ if !suits => {
             Some("uses an incompatible MUX protocol for the selected check type".to_owned())
         }
-        Protocol::Fcgi => {
-            Some(format!("has 'check-proto {}', which is not implemented yet", protocol.name()))
-        }
-        Protocol::H1 | Protocol::H2 | Protocol::None => None,
+        Protocol::H1 | Protocol::H2 | Protocol::Fcgi | Protocol::None => None,
     }
 }
 

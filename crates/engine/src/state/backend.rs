@@ -1,5 +1,6 @@
 //! Servers of a backend as running objects: addresses, connections, pools, queues, checks to come.
 
+pub mod application;
 pub mod availability;
 pub mod check_inbox;
 pub mod check_record;

@@ -75,6 +75,7 @@ impl Facts for Scene<'_> {
                 Some(self.server_name.get_or_init(|| self.server.state.name()).as_bytes())
             }
             Name::Hostname => Some(self.worker.shared.settings.hostname.as_bytes()),
+            Name::FcgiDocroot | Name::FcgiIndex => None,
             Name::Frontend | Name::Listener | Name::DefaultBackend => None,
         }
     }

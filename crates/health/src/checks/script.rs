@@ -4,13 +4,14 @@ use super::checker::Checker;
 use super::reply::{Malformed, Reply};
 use super::rule;
 use super::state_header;
-use super::stream::Talk;
+use super::stream::{CheckedApp, Talk};
 use crate::checks::check_run::{Subject, Turn, Underway};
 use crate::checks::result;
 use crate::checks::sample_context::Scene;
 use balance::{CheckResult, CheckStatus};
 use engine::io::byte_client::{Line, Trouble};
 use engine::io::tls_handshake;
+use engine::state::backend::application;
 use engine::state::backend::check_record::Record;
 use engine::state::worker::Worker;
 use htx::Head;
@@ -51,7 +52,7 @@ struct Play<'a> {
     asked: bool,
     /// The last connection is encrypted.
     encrypted: bool,
-    /// The HTTP/2 connection, if requests are sent over HTTP/2.
+    /// The connection, if requests are sent over a protocol of streams.
     talk: Option<Talk>,
     reply: Option<Reply>,
     variables: Variables,
@@ -212,15 +213,40 @@ impl<'a> Play<'a> {
         if let Some(encryption) = self.encryption(connect) {
             self.encrypt(&encryption).await?;
         }
-        let speaks_h2 = match (connect.protocol, settings.speech.checks) {
-            (Some(protocol), _) => protocol == ConnectProtocol::H2,
-            (None, Protocol::H2) if connect.as_server => true,
-            (None, Protocol::Chosen) if connect.as_server => self.line.has_chosen(b"h2"),
-            (None, _) => connect.ssl && self.line.has_chosen(b"h2"),
+        let chosen = || match self.line.has_chosen(b"h2") {
+            true => Protocol::H2,
+            false => Protocol::H1,
         };
-        let settings = self.worker.h2_settings(self.subject.proxy, Side::Server);
-        self.talk = speaks_h2.then(|| Talk::new(settings, self.encrypted));
+        let protocol = match (connect.protocol, settings.speech.checks) {
+            (Some(ConnectProtocol::H1), _) => Protocol::H1,
+            (Some(ConnectProtocol::H2), _) => Protocol::H2,
+            (Some(ConnectProtocol::Fcgi), _) => Protocol::Fcgi,
+            (None, Protocol::Chosen) if connect.as_server => chosen(),
+            (None, protocol) if connect.as_server => protocol,
+            (None, _) if connect.ssl => chosen(),
+            (None, _) => Protocol::H1,
+        };
+        self.talk = self.begin_talk(protocol, &address);
         Ok(())
+    }
+
+    /// The connection of requests in a protocol of streams.
+    fn begin_talk(&self, protocol: Protocol, address: &Address) -> Option<Talk> {
+        let (worker, proxy) = (self.worker, self.subject.proxy);
+        match protocol {
+            Protocol::H1 | Protocol::H3 | Protocol::Chosen => None,
+            Protocol::H2 => {
+                let machine = worker.h2_conn(proxy, Side::Server);
+                Some(Talk::new(machine.into(), self.encrypted, None))
+            }
+            Protocol::Fcgi => {
+                let fcgi = proxy.settings.back.as_ref()?.fcgi.clone()?;
+                let max_params = application::max_params(worker);
+                let application = CheckedApp { fcgi, server: address.inet(), max_params };
+                let machine = application::connection(worker, proxy)?;
+                Some(Talk::new(machine.into(), self.encrypted, Some(application)))
+            }
+        }
     }
 
     /// The TLS settings of a connection: those of its step, or of the server's line.
@@ -303,7 +329,7 @@ impl<'a> Play<'a> {
         self.put(&frames).await
     }
 
-    /// Hands received bytes to the HTTP/2 machine, and sends its output.
+    /// Hands received bytes to the protocol machine, and sends its output.
     async fn hear(&mut self) -> Result<(), Stop> {
         let Some(talk) = self.talk.as_mut().filter(|_| self.asked) else { return Ok(()) };
         talk.hear(self.line.received(), self.line.has_ended());

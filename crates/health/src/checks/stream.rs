@@ -1,17 +1,26 @@
-//! HTTP/2 as a check speaks it: one request at a time, and the response to it.
+//! HTTP/2 and FastCGI as a check speaks them: one request at a time, and the response to it.
 
 use super::reply::Reply;
+use engine::state::backend::application;
 use htx::Head;
-use mux::h2::{H2Conn, H2ConnSettings, Key};
-use mux::{BodyKind, HeadStep, Side};
+use mux::fcgi::params::{decode_path, encode};
+use mux::fcgi::{Application, RequestFacts};
+use mux::h2::Key;
+use mux::{BodyKind, HeadStep};
+use settings::BackendApp;
 use std::io::IoSlice;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use transport::streams::StreamMux;
 use wire::h1::{HeadKind, HeadParser, Limits};
 
-/// The HTTP/2 connection of a check.
+/// The connection of a check that carries streams.
 #[derive(Debug)]
 pub(super) struct Talk {
-    machine: H2Conn,
+    machine: StreamMux,
     scheme: &'static [u8],
+    /// The application, for FastCGI.
+    application: Option<CheckedApp>,
     /// The stream of the request at hand.
     key: Option<Key>,
     /// Bytes received and not yet parsed.
@@ -25,12 +34,56 @@ pub(super) struct Talk {
     over: bool,
 }
 
+/// The application that a check asks.
+#[derive(Debug)]
+pub(super) struct CheckedApp {
+    pub(super) fcgi: Arc<BackendApp>,
+    /// Address of the server.
+    pub(super) server: Option<SocketAddr>,
+    /// Longest parameters.
+    pub(super) max_params: usize,
+}
+
+impl CheckedApp {
+    /// The parameters of a request: as for clients, without an address of the client and without
+    /// those of `set-param`, whose expressions have no request of a client. Empty if the request
+    /// has no valid ones.
+    fn params(&self, head: &Head, content_length: u64) -> Vec<u8> {
+        let (app, mut path, mut params) = (&self.fcgi.app, Vec::new(), Vec::new());
+        decode_path(head.path().unwrap_or_default(), &mut path);
+        let (name, port) = match self.server {
+            Some(server) => (server.ip().to_string(), server.port().to_string()),
+            None => (String::new(), String::new()),
+        };
+        let application =
+            Application { docroot: &app.docroot, index: &app.index, passed: &[], set: &[] };
+        let facts = RequestFacts {
+            script: application::script(app, &path),
+            remote_addr: None,
+            remote_port: Some(b"0"),
+            server_name: name.as_bytes(),
+            server_port: port.as_bytes(),
+            auth: None,
+            tls: false,
+            content_length,
+            software: &self.fcgi.software,
+        };
+        let encoded = encode(head, &application, &facts, self.max_params, &mut params);
+        if encoded.is_ok() { params } else { Vec::new() }
+    }
+}
+
 impl Talk {
     /// A connection before its first byte.
-    pub(super) fn new(settings: H2ConnSettings, encrypted: bool) -> Self {
+    pub(super) fn new(
+        machine: StreamMux,
+        encrypted: bool,
+        application: Option<CheckedApp>,
+    ) -> Self {
         Self {
-            machine: H2Conn::new(Side::Server, settings),
+            machine,
             scheme: if encrypted { b"https" } else { b"http" },
+            application,
             key: None,
             input: Vec::new(),
             body: Vec::new(),
@@ -56,7 +109,15 @@ impl Talk {
         };
         let kind =
             if body.is_empty() { BodyKind::None } else { BodyKind::Length(body.len() as u64) };
-        self.machine.encode_head(key, &mut head, kind, self.scheme);
+        match &self.application {
+            None => drop(self.machine.encode_head(key, &mut head, kind, self.scheme)),
+            Some(application) => {
+                let params = application.params(&head, body.len() as u64);
+                if self.machine.send_params(key, head.method_id(), &params).is_err() {
+                    self.over = true;
+                }
+            }
+        }
         self.machine.encode_data(key, body.len() as u64);
         self.machine.encode_end(key, None);
         (self.key, self.body) = (Some(key), body.to_vec());
@@ -67,8 +128,8 @@ impl Talk {
     pub(super) fn hear(&mut self, bytes: &[u8], ended: bool) {
         self.input.extend_from_slice(bytes);
         match self.machine.handle_input(&self.input, 0) {
-            Ok(taken) => drop(self.input.drain(..taken)),
-            Err(_) => self.over = true,
+            Some(taken) => drop(self.input.drain(..taken)),
+            None => self.over = true,
         }
         self.over |= ended;
         self.go_on();
@@ -127,6 +188,13 @@ impl Talk {
 mod tests {
     use super::*;
     use htx::Version;
+    use mux::Side;
+    use mux::h2::{H2Conn, H2ConnSettings};
+
+    fn new_talk() -> Talk {
+        let machine = H2Conn::new(Side::Server, H2ConnSettings::default());
+        Talk::new(machine.into(), false, None)
+    }
 
     fn pass(from: &mut Talk, to: &mut H2Conn) {
         let bytes = from.take_output();
@@ -141,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_request_and_its_answer() {
-        let mut talk = Talk::new(H2ConnSettings::default(), false);
+        let mut talk = new_talk();
         let mut server = H2Conn::new(Side::Client, H2ConnSettings::default());
         for round in 0..2 {
             talk.ask(b"POST /up HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody");
@@ -170,11 +238,11 @@ mod tests {
 
     #[test]
     fn what_is_no_answer() {
-        let mut talk = Talk::new(H2ConnSettings::default(), false);
+        let mut talk = new_talk();
         talk.ask(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n");
         talk.hear(b"HTTP/1.1 400 Bad Request\r\n\r\n", false);
         assert!(talk.reply().is_err());
-        let mut talk = Talk::new(H2ConnSettings::default(), false);
+        let mut talk = new_talk();
         talk.ask(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n");
         talk.hear(b"", true);
         assert!(talk.reply().is_err());

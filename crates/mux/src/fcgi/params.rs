@@ -1,7 +1,7 @@
 //! FastCGI parameters from a request head (manual section 10.1, table of parameters).
 
-use htx::{FieldRef, Head, HeaderId};
-use wire::fcgi::pairs;
+use htx::{FieldRef, Head, HeaderId, Version};
+use wire::fcgi::{Pairs, pairs};
 
 /// Request fields that an application does not get as `HTTP_*`, unless `pass-header` names them.
 const HIDDEN: [HeaderId; 9] = [
@@ -39,11 +39,16 @@ pub struct Application<'a> {
     pub docroot: &'a [u8],
     /// `index`, appended to a script name that ends with a slash; empty without one.
     pub index: &'a [u8],
-    /// Names of `pass-header` whose conditions hold.
-    pub passed: &'a [&'a [u8]],
-    /// Names and values of `set-param` whose conditions hold. They replace parameters of the same
-    /// name.
-    pub set: &'a [(&'a [u8], &'a [u8])],
+    /// Names of `pass-header` whose conditions hold, as encoded pairs without values.
+    pub passed: &'a [u8],
+    /// Names and values of `set-param` whose conditions hold, as encoded pairs. They replace
+    /// parameters of the same name.
+    pub set: &'a [u8],
+}
+
+/// The pairs of a list that we have encoded.
+fn listed(encoded: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    Pairs::new(encoded).map_while(Result::ok)
 }
 
 impl Application<'_> {
@@ -172,6 +177,15 @@ fn leaves_root(path: &[u8]) -> bool {
     false
 }
 
+/// The target as the client has sent it; that of HTTP/2 without scheme and authority, which are
+/// fields of their own there.
+fn request_uri(head: &Head) -> &[u8] {
+    match head.version() {
+        Version::Http2 | Version::Http3 => head.path_and_query(),
+        _ => head.uri(),
+    }
+}
+
 /// The encoder of one request's parameters.
 struct Params<'a> {
     app: &'a Application<'a>,
@@ -192,7 +206,7 @@ impl Params<'_> {
 
     /// Appends a parameter unless `set-param` has one of this name.
     fn default(&mut self, name: &[u8], parts: &[&[u8]]) {
-        if !self.app.set.iter().any(|(set, _)| *set == name) {
+        if !listed(self.app.set).any(|(set, _)| set == name) {
             self.put(name, parts);
         }
     }
@@ -224,7 +238,8 @@ impl Params<'_> {
         if is_own || field.name.eq_ignore_ascii_case(b"proxy") {
             return false;
         }
-        let is_passed = || self.app.passed.iter().any(|it| it.eq_ignore_ascii_case(field.name));
+        let mut passed = listed(self.app.passed);
+        let mut is_passed = || passed.any(|(name, _)| name.eq_ignore_ascii_case(field.name));
         !HIDDEN.contains(&field.id) || is_passed()
     }
 
@@ -232,7 +247,7 @@ impl Params<'_> {
         if let Some((scheme, _)) = facts.auth {
             self.default(b"AUTH_TYPE", &[scheme]);
         }
-        for (name, value) in self.app.set {
+        for (name, value) in listed(self.app.set) {
             self.put(name, &[value]);
         }
         if let Some((_, user)) = facts.auth {
@@ -248,9 +263,9 @@ impl Params<'_> {
         if let Some(path_info) = path_info {
             self.default(b"PATH_INFO", &[path_info]);
         }
-        self.default(b"REQUEST_URI", &[head.path_and_query()]);
+        self.default(b"REQUEST_URI", &[request_uri(head)]);
         self.default(b"REQUEST_METHOD", &[head.method()]);
-        if let Some(query) = head.query() {
+        if let Some(query) = head.query().filter(|query| !query.is_empty()) {
             self.default(b"QUERY_STRING", &[query]);
         }
     }
@@ -258,7 +273,7 @@ impl Params<'_> {
     fn addresses(&mut self, head: &Head, facts: &RequestFacts<'_>) {
         self.default(b"SERVER_NAME", &[head.host().unwrap_or(facts.server_name)]);
         self.default(b"SERVER_PORT", &[facts.server_port]);
-        self.default(b"SERVER_PROTOCOL", &[head.version().h1_token().as_bytes()]);
+        self.default(b"SERVER_PROTOCOL", &[head.version().token().as_bytes()]);
         if facts.tls {
             self.default(b"HTTPS", &[b"on"]);
         }

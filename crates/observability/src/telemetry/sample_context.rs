@@ -113,6 +113,12 @@ impl View<'_> {
         self.worker.thread.scheduler().usage().since(self.notes.journal.usage)
     }
 
+    /// The FastCGI application of the backend.
+    fn application(&self) -> Option<&rules::FcgiApp> {
+        let back = self.backend?.settings.back.as_ref()?;
+        back.fcgi.as_ref().map(|fcgi| &*fcgi.app)
+    }
+
     fn server_name(&self) -> Option<&[u8]> {
         if let Some(applet) = self.notes.journal.applet {
             return Some(applet.as_bytes());
@@ -285,6 +291,8 @@ impl Facts for View<'_> {
                 Some(self.worker.shared.proxies.get(index)?.name().as_bytes())
             }
             Name::Hostname => Some(self.worker.shared.settings.hostname.as_bytes()),
+            Name::FcgiDocroot => Some(&self.application()?.docroot),
+            Name::FcgiIndex => Some(&self.application()?.index),
         }
     }
 

@@ -188,7 +188,7 @@ pub(crate) fn pass_on(tx: &mut Transaction, side: Side) {
 }
 
 /// Sends `100 Continue` to a client that waits for it.
-fn encourage(tx: &mut Transaction) {
+pub(crate) fn encourage(tx: &mut Transaction) {
     if tx.request_body.is_empty() || !h1::expects_continue(&tx.space.request) {
         return;
     }

@@ -11,6 +11,7 @@ use crate::transaction::retry;
 use crate::transaction::stage;
 use crate::transaction::stage_table::Pass;
 use crate::transaction::stages::cookie;
+use crate::transaction::stages::fcgi;
 use crate::transaction::stages::header_case;
 use crate::transaction::stages::server_redirect;
 use crate::transaction::stream_acquire;
@@ -44,7 +45,6 @@ use transport::channel::Link;
 pub(crate) use transport::codec::Machine;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
-use transport::streams::StreamMux;
 
 /// The longest pause before an attempt to the same server, in milliseconds.
 const TURN_AROUND_MS: u32 = 1_000;
@@ -85,9 +85,9 @@ fn at_once(tx: &mut Transaction, backend: &ProxyRef) -> bool {
     }
     let Reused::Yes(connection) = reuse(tx, backend, &server, 0) else { return false };
     connection.socket().own();
-    take(tx, backend, connection, false);
+    let taken = take(tx, backend, connection, false);
     tx.notes.journal.connected = tx.worker.thread.nanos();
-    true
+    taken.is_ok()
 }
 
 /// The reason why a request is sent again.
@@ -297,7 +297,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
         return connect(tx, backend, (&to, &place), &way, making, deadline).await;
     };
     connection.socket().own();
-    take(tx, backend, connection, false);
+    take(tx, backend, connection, false)?;
     tx.notes.journal.connected = tx.worker.thread.nanos();
     Ok(())
 }
@@ -318,15 +318,12 @@ async fn connect(
         return Box::pin(early_data::send(tx, backend, (way, connection), deadline)).await;
     }
     way.encrypt(tx, connection.socket_mut(), deadline, &[]).await?;
-    let machine = match way.protocol_on(connection.socket()) {
-        Protocol::H2 => Some(StreamMux::from(tx.worker.h2_conn(backend, Side::Server))),
-        Protocol::H1 | Protocol::H3 | Protocol::Fcgi | Protocol::Chosen => None,
-    };
-    if let Some(machine) = machine {
-        let made = (way.target(place), connection.into_link(), machine);
+    let protocol = way.protocol_on(connection.socket());
+    if protocol != Protocol::H1 {
+        let made = (way.target(place), connection.into_link(), protocol);
         return Box::pin(stream_acquire::begin(tx, backend, to, made, making, deadline)).await;
     }
-    take(tx, backend, connection, true);
+    take(tx, backend, connection, true)?;
     stand(tx, deadline).await?;
     traffic_health::sign(tx, Sign::Connected);
     tx.notes.journal.connected = tx.worker.thread.nanos();
@@ -348,15 +345,19 @@ async fn kept(
 }
 
 /// Makes a connection the one of the request, and encodes the request's head for it.
+///
+/// # Errors
+/// As [`lay_out`].
 pub(crate) fn take(
     tx: &mut Transaction,
     backend: &ProxyRef,
     mut server: Box<ServerConn>,
     fresh: bool,
-) {
-    lay_out(tx, backend, &mut server, fresh);
+) -> Result<(), Failure> {
+    lay_out(tx, backend, &mut server, fresh)?;
     count(tx, backend);
     use_connection(tx, server);
+    Ok(())
 }
 
 /// Counts a request whose head is encoded for its connection.
@@ -370,12 +371,15 @@ pub(crate) fn count(tx: &Transaction, backend: &LocalProxy) {
 }
 
 /// Encodes the request's head for the connection that it is about to use.
+///
+/// # Errors
+/// It has no valid form in the protocol of the connection.
 pub(crate) fn lay_out(
     tx: &mut Transaction,
     backend: &ProxyRef,
     server: &mut ServerConn,
     fresh: bool,
-) {
+) -> Result<(), Failure> {
     body_buffer::pass_on(tx, sample::Side::Request);
     tx.notes.journal.fresh = fresh;
     tx.notes.journal.on_stream = server.socket().is_stream();
@@ -388,6 +392,9 @@ pub(crate) fn lay_out(
     retry::keep_head(tx, server);
     retry::restore_head(tx, again);
     name_server(tx, backend, server);
+    if server.mux.takes_params() {
+        fcgi::send_params(tx, backend, &server.mux)?;
+    }
     let space = &mut *tx.space;
     server.mux.raise_mode(connection_mode(tx.client.proxy.settings.connection_mode));
     if server.is_worn_out() {
@@ -398,7 +405,9 @@ pub(crate) fn lay_out(
     }
     let body = tx.request_body;
     let out = &mut space.up.outbox.bytes;
-    header_case::request(&tx.worker, backend, &mut server.mux, (&mut space.request, body), out);
+    if !server.mux.takes_params() {
+        header_case::request(&tx.worker, backend, &mut server.mux, (&mut space.request, body), out);
+    }
     if let Some(kept) = tx.kept.as_mut().filter(|_| again) {
         retry::replay(kept, &mut space.up, &mut server.mux);
     }
@@ -407,6 +416,7 @@ pub(crate) fn lay_out(
         // close` is sent.
         server.mux.close_after_message();
     }
+    Ok(())
 }
 
 /// The transaction owns this connection from now on.

@@ -63,7 +63,7 @@ pub(crate) async fn send(
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
     let asked = came_early(tx);
-    connect::lay_out(tx, backend, &mut connection, true);
+    connect::lay_out(tx, backend, &mut connection, true)?;
     let words = std::mem::take(&mut tx.space.up.outbox.bytes);
     let result = way.encrypt(tx, connection.socket_mut(), deadline, &words).await;
     tx.space.up.outbox.bytes = words;

@@ -7,6 +7,7 @@ use crate::transaction::retry;
 use crate::transaction::splicing;
 use crate::transaction::stage;
 use crate::transaction::stage_table::END;
+use crate::transaction::stages::fcgi;
 use crate::transaction::stages::header_case;
 use crate::upstream::traffic_health;
 use balance::Sign;
@@ -335,6 +336,9 @@ impl Exchange {
             Ok(HeadStep::Complete { consumed, body }) => {
                 input.consume(consumed);
                 let sound = mux.check_body(input.data()).is_ok();
+                if mux.takes_params() {
+                    fcgi::add_date(&tx.worker, &mut tx.space.response);
+                }
                 trace::at(tx, &trace::RESPONSE_IN);
                 if !sound || !tx.client.mux.is_accepted_by(&tx.space.response) {
                     return Err(Failure::error(502, Cause::Proxy, Phase::Headers));
@@ -343,8 +347,11 @@ impl Exchange {
                 Ok(true)
             }
             Err(error) => {
+                if retry::was_refused(tx) {
+                    return Err(retry::again(tx));
+                }
                 last_invalid::response(tx, error);
-                Err(malformed(tx))
+                Err(malformed(tx, error.status))
             }
         }
     }
@@ -687,10 +694,10 @@ fn spares(tx: &mut Transaction) -> bool {
 }
 
 /// The response is malformed.
-fn malformed(tx: &mut Transaction) -> Failure {
+fn malformed(tx: &mut Transaction, status: u16) -> Failure {
     trace::at(tx, &trace::RESPONSE_BAD);
     traffic_health::sign(tx, Sign::Invalid);
-    let failure = Failure::error(502, Cause::Proxy, Phase::Headers);
+    let failure = Failure::error(status, Cause::Proxy, Phase::Headers);
     retry::instead_of(tx, RetryOn::JUNK, failure)
 }
 
@@ -712,7 +719,7 @@ fn no_answer(tx: &mut Transaction) -> Failure {
         return retry::anew(tx);
     }
     if tx.server.as_ref().is_some_and(|server| server.mux.is_malformed()) {
-        return malformed(tx);
+        return malformed(tx, 502);
     }
     traffic_health::sign(tx, Sign::Closed);
     let later = tx.client.requests > 0 || tx.client.socket.is_stream();

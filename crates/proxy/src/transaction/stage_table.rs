@@ -12,8 +12,9 @@ use crate::transaction::response_stages;
 use crate::transaction::route;
 use crate::transaction::stage::Run::{Later, Now, Waits};
 use crate::transaction::stage::{Part, Run, Stage, StageFuture, StageOutcome, heed_condition};
-use crate::transaction::stages::{body_for_balance, rdp_cookie, rewrite};
+use crate::transaction::stages::{body_for_balance, fcgi, rdp_cookie, rewrite};
 use crate::transaction::tcp_content_rules;
+use engine::state::backend::application::application;
 use engine::state::runtime::{Proxy, ProxyRef, StagePlan};
 use engine::state::session::transaction::Transaction;
 use observability::telemetry::trace::points as trace;
@@ -65,6 +66,7 @@ pub(crate) const REQUEST: &[Stage] = &[
     both_modes(stage(Server, "persist rdp-cookie", has_rdp_cookie, Now(rdp_cookie::request))),
     both_modes(stage(Server, "stick match", |it| it.rules.sticking, Waits(http_rules::stick, heed_condition))),
     both_modes(stage(Server, "balance", checks_post, Later(body_for_balance::wants_body, body_for_balance::await_body))),
+    stage(Server, "use-fcgi-app", |it| application(it).is_some(), Later(wanted, parameters)),
 ];
 
 /// The stages of a response.
@@ -231,6 +233,10 @@ fn lacks_body(tx: &Transaction, _: &Proxy) -> bool {
 
 fn content<'a>(tx: &'a mut Transaction, proxy: &'a ProxyRef) -> StageFuture<'a> {
     Box::pin(tcp_content_rules::request(tx, proxy))
+}
+
+fn parameters<'a>(tx: &'a mut Transaction, proxy: &'a ProxyRef) -> StageFuture<'a> {
+    Box::pin(async { fcgi::prepare(tx, proxy).await.map(|()| StageOutcome::Next) })
 }
 
 fn buffer<'a>(tx: &'a mut Transaction, proxy: &'a ProxyRef) -> StageFuture<'a> {

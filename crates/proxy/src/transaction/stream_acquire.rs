@@ -7,12 +7,15 @@ use crate::upstream::reservation::refused;
 use crate::upstream::traffic_health;
 use crate::upstream::trunk_driver;
 use balance::Sign;
+use engine::state::backend::application;
 use engine::state::backend::server_connection::{ServerConn, Target};
 use engine::state::backend::trunk::reuse_policy;
 use engine::state::backend::trunk::{Asker, Making, Trunk};
 use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::Transaction;
 use engine::state::thread_handle::ServerRef;
+use mux::Side;
+use settings::Protocol;
 use std::rc::Rc;
 use stdx::Tick;
 use transport::channel::Link;
@@ -60,10 +63,10 @@ pub(crate) async fn reuse(
         scheduler.wait(deadline).await;
     };
     upgrades(tx, &trunk, deadline).await?;
-    Ok(board(tx, backend, &trunk, false))
+    board(tx, backend, &trunk, false)
 }
 
-/// The same on a new connection that speaks HTTP/2; other requests may use it from then on, and
+/// The same on a new connection that carries streams; other requests may use it from then on, and
 /// none waits for its `making` any more.
 ///
 /// # Errors
@@ -72,15 +75,16 @@ pub(crate) async fn begin(
     tx: &mut Transaction,
     backend: &ProxyRef,
     to: &ServerRef,
-    (target, link, machine): (Target, Link, StreamMux),
+    (target, link, protocol): (Target, Link, Protocol),
     making: Option<Making>,
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
+    let Some(machine) = machine(tx, backend, protocol) else { return Err(refused()) };
     let trunk = Trunk::new(&tx.worker, backend, to, target, tx.client.id, machine);
     // The first write shows whether the connection is established: it holds the request, if that
     // can be sent.
-    let waits = asks_to_upgrade(tx);
-    if !waits && !board(tx, backend, &trunk, true) {
+    let waits = protocol == Protocol::H2 && asks_to_upgrade(tx);
+    if !waits && !board(tx, backend, &trunk, true)? {
         return Err(refused());
     }
     stand(tx, &trunk, &link, deadline).await?;
@@ -97,7 +101,7 @@ pub(crate) async fn begin(
             trunk.session.act(StreamMux::abandon);
         }
         result?;
-        if !board(tx, backend, &trunk, true) {
+        if !board(tx, backend, &trunk, true)? {
             return Err(refused());
         }
     }
@@ -105,12 +109,25 @@ pub(crate) async fn begin(
     Ok(())
 }
 
+/// The protocol machine of a new connection; `None` if the backend has none for it.
+fn machine(tx: &Transaction, backend: &ProxyRef, protocol: Protocol) -> Option<StreamMux> {
+    if protocol != Protocol::Fcgi {
+        return Some(tx.worker.h2_conn(backend, Side::Server).into());
+    }
+    application::connection(&tx.worker, backend).map(StreamMux::from)
+}
+
 /// Takes a stream for the request; `false` if the connection has none.
-fn board(tx: &mut Transaction, backend: &ProxyRef, trunk: &Rc<Trunk>, fresh: bool) -> bool {
-    let Some(stream) = trunk.open(tx.client.id) else { return false };
-    take(tx, backend, Box::new(ServerConn::of_stream(trunk, stream)), fresh);
+fn board(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    trunk: &Rc<Trunk>,
+    fresh: bool,
+) -> Result<bool, Failure> {
+    let Some(stream) = trunk.open(tx.client.id) else { return Ok(false) };
+    take(tx, backend, Box::new(ServerConn::of_stream(trunk, stream)), fresh)?;
     tx.notes.journal.connected = tx.worker.thread.nanos();
-    true
+    Ok(true)
 }
 
 /// Whether the request asks for an upgrade that HTTP/2 expresses by extended CONNECT.
@@ -124,7 +141,7 @@ fn asks_to_upgrade(tx: &Transaction) -> bool {
 /// # Errors
 /// 502 if it does not. The connection ended, or the SETTINGS do not arrive in time.
 async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Result<(), Failure> {
-    if !asks_to_upgrade(tx) {
+    if !asks_to_upgrade(tx) || trunk.session.look(StreamMux::is_fcgi) {
         return Ok(());
     }
     let _hold = trunk.hold();

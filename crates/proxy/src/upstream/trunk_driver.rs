@@ -8,6 +8,7 @@ use engine::io::stream_pump::{Pump, Turn};
 use engine::state::backend::trunk::Trunk;
 use engine::state::backend::trunk::place;
 use engine::state::worker::Worker;
+use observability::logging::log::{self, level};
 use reactor::{Class, Tick, Wake};
 use std::rc::Rc;
 use transport::channel::Link;
@@ -41,6 +42,7 @@ async fn run(worker: Rc<Worker>, trunk: Rc<Trunk>) {
     trunk.session.drive(StreamMux::begin_shutdown);
     drop(trunk.session.flush(socket));
     pump.close(&worker, socket).await;
+    log_error_lines(&worker, &trunk);
     if let Some(stats) = trunk.stats() {
         stats.close();
         stats.count(&trunk.session.drive(StreamMux::take_counters));
@@ -55,6 +57,7 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
         if let Some(stats) = trunk.stats() {
             stats.count(&trunk.session.drive(StreamMux::take_counters));
         }
+        log_error_lines(worker, trunk);
         if turn == Turn::Over {
             return;
         }
@@ -78,6 +81,19 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
         pump.want(socket);
         thread.scheduler().wait(deadline).await;
     }
+}
+
+/// Logs the error output of an application (`log-stderr`).
+fn log_error_lines(worker: &Worker, trunk: &Trunk) {
+    let application = trunk.backend.settings.back.as_ref().and_then(|back| back.fcgi.as_ref());
+    let Some(application) = application.filter(|_| trunk.session.look(StreamMux::is_fcgi)) else {
+        return;
+    };
+    let mut line = worker.take_scratch();
+    while trunk.session.ask(|mux| mux.take_error_line(&mut line)) {
+        log::send(worker, &application.logs, level::ERR, &line);
+    }
+    worker.give_scratch(line);
 }
 
 /// When it is given up: idle for `pool-purge-delay`, or with a server that takes nothing.

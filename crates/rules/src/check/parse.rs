@@ -271,8 +271,8 @@ impl<'w> Words<'w, '_> {
             return Err(self.fail(format!("'proto' : invalid MUX protocol '{name}' for {kind}.")));
         }
         match name {
-            "fcgi" => Err(self.fail("'proto fcgi' is not implemented yet")),
             "none" => Ok(None),
+            "fcgi" => Ok(Some(ConnectProtocol::Fcgi)),
             "h2" => Ok(Some(ConnectProtocol::H2)),
             _ => Ok(Some(ConnectProtocol::H1)),
         }

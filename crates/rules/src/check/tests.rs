@@ -314,7 +314,6 @@ fn a_connection_speaks_what_its_check_does() {
         (false, "connect proto h1", "'proto' : invalid MUX protocol 'h1' for tcp-check."),
         (true, "connect proto nope", "'proto' : unknown MUX protocol 'nope'."),
         (true, "connect proto", "'proto' expects a MUX protocol as argument."),
-        (true, "connect proto fcgi", "'proto fcgi' is not implemented yet"),
     ] {
         let kind = if http { "http" } else { "tcp" };
         assert_eq!(error(http, line), format!("'{kind}-check connect' : {message}"), "{line}");

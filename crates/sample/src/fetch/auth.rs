@@ -53,6 +53,11 @@ fn basic(facts: &dyn Facts) -> Result<(Vec<u8>, Vec<u8>), Missing> {
     Ok((decoded[..colon].to_vec(), decoded[colon + 1..].to_vec()))
 }
 
+/// The user that the Basic credentials of a request name, unverified.
+pub fn basic_user(facts: &dyn Facts) -> Option<Vec<u8>> {
+    basic(facts).ok().map(|(user, _)| user)
+}
+
 fn is_user<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let (user, password) = basic(facts)?;
     facts.is_user(args.text(0), &user, &password).map(Value::Bool)

@@ -19,6 +19,8 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("be_tunnel_timeout", "", Type::Int, BACKEND, "The backend's tunnel timeout in ms.", Num(Number::BackendTunnelTimeout)),
     fetch("cur_server_timeout", "", Type::Int, BACKEND, "The server timeout in effect in ms.", Num(Number::CurrentServerTimeout)),
     fetch("cur_tunnel_timeout", "", Type::Int, BACKEND, "The tunnel timeout in effect in ms.", Num(Number::CurrentTunnelTimeout)),
+    fetch("fcgi.docroot", "", Type::Str, BACKEND, "The document root of the backend's FastCGI application.", Named(Name::FcgiDocroot)),
+    fetch("fcgi.index", "", Type::Str, BACKEND, "The index script of the backend's FastCGI application.", Named(Name::FcgiIndex)),
     fetch("srv_name", "", Type::Str, SERVER, "The server's name.", Named(Name::Server)),
     fetch("srv_id", "", Type::Int, SERVER, "The server's number.", Num(Number::ServerId)),
     fetch("so_name", "", Type::Str, SESSION, "The bind line's name.", Named(Name::Listener)),

@@ -54,6 +54,7 @@ const CASES: &[(&str, &str)] = &[
     ("capture.res.ver", "HTTP/1.1"),
     ("cpu_calls", "119"), ("cpu_ns_tot", "120"), ("cpu_ns_avg", "1"), ("lat_ns_tot", "121"), ("lat_ns_avg", "1"),
     ("fe_name", "fe"), ("fe_id", "100"), ("fe_defbe", "def"), ("fe_client_timeout", "107"),
+    ("fcgi.docroot", "/srv"), ("fcgi.index", "index.php"),
     ("be_name", "be"), ("be_id", "101"), ("be_server_timeout", "108"), ("be_tunnel_timeout", "109"),
     ("cur_server_timeout", "110"), ("cur_tunnel_timeout", "111"), ("srv_name", "srv1"), ("srv_id", "102"),
     ("so_name", "bind1"), ("so_id", "103"), ("prio_class", "112"), ("prio_offset", "113"),

@@ -14,7 +14,7 @@ pub(super) fn filters(from: &[model::Filter]) -> Vec<settings::Filter> {
         }
         // A cache stores in front of all filters; the line declares that none changes payload
         // before.
-        model::Filter::Cache(_) => None,
+        model::Filter::Cache(_) | model::Filter::FcgiApp(_) => None,
     };
     from.iter().filter_map(one).collect()
 }

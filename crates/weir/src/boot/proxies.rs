@@ -34,7 +34,7 @@ pub(super) fn proxy(
         connection_mode: common.connection_mode,
         forward_for: common.forward_for.clone(),
         original_to: common.original_to.clone(),
-        header_names: common.header_names,
+        header_names: common.header_names.unwrap_or_default(),
         buffer_request: common.buffer_request,
         splice: common.splice,
         error_replies: common.error_replies.clone(),
@@ -94,6 +94,12 @@ fn timeouts(from: &model::Proxy) -> settings::Timeouts {
 /// Bytes on the wire of a word of the configuration.
 pub(super) fn content(word: &str) -> Vec<u8> {
     sample::word::to_bytes(word).into_owned()
+}
+
+fn application(from: &model::BackendApp, global: &model::Global) -> Arc<settings::BackendApp> {
+    let logs = logs::logs(&from.logs, Some(&from.app.name), global);
+    let software = format!("HAProxy {}", crate::version::VERSION).into_bytes();
+    Arc::new(settings::BackendApp { app: from.app.clone(), logs, software })
 }
 
 /// The `http-errors` sections, for the rules that name them.
@@ -207,6 +213,7 @@ fn back(
             _ => Arc::default(),
         },
         servers,
+        fcgi: from.fcgi.as_ref().map(|app| application(app, global)),
         direct: from.direct.as_ref().map(|to| direct(to, base.without_server())),
         algorithm: balancing::algorithm(from),
         algorithm_name: from.balance.name().to_owned(),
@@ -315,11 +322,12 @@ pub(super) fn dynamic_server(
     base: &Base,
 ) -> Result<settings::Server, String> {
     let (backend, http) = (proxy.name(), proxy.settings.mode == settings::Mode::Http);
+    let fcgi = proxy.settings.back.as_ref().is_some_and(|back| back.fcgi.is_some());
     let encrypts = match proxy.settings.back.as_ref().map(|back| &back.check) {
         Some(settings::Check::Script(script)) => script.encrypts(),
         _ => false,
     };
-    let host = config::Host { name: backend, http, checks: checks(proxy), encrypts };
+    let host = config::Host { name: backend, http, fcgi, checks: checks(proxy), encrypts };
     let made = config::dynamic_server(&host, name, words, (process, store))?;
     let enabled = words.iter().any(|word| word == "enabled");
     let track = made.options.track.as_deref();

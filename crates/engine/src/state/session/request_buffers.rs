@@ -113,6 +113,8 @@ pub struct Notes {
     pub compressed: Option<compression::Algorithm>,
     /// Bandwidth limits that rules have enabled.
     pub bandwidth: BandwidthLimits,
+    /// FastCGI parameters of the request, encoded.
+    pub params: Vec<u8>,
     /// Why the last connection to a server could not be encrypted.
     pub unsecured: Option<Box<Failed>>,
     /// Contents of the capture slots: those of the request, those of the response.
@@ -160,6 +162,7 @@ impl Notes {
         self.spoe.clear();
         self.bandwidth.clear();
         self.unique_id.take();
+        self.params.clear();
         (self.unsecured, self.cache) = (None, None);
         (self.coding, self.compressed) = (None, None);
         self.captures.iter().for_each(|slots| slots.borrow_mut().clear());

@@ -60,7 +60,7 @@ fn parameters_come_in_order() {
         content_length: 5,
         ..facts(script)
     };
-    let app = Application { set: &[(b"REDIRECT_STATUS", b"200")], ..APP };
+    let app = Application { set: &listed(&[(b"REDIRECT_STATUS", b"200")]), ..APP };
     let expected = [
         ("HTTP_HOST", "www.x.org:8001"),
         ("HTTP_USER_AGENT", "ua"),
@@ -91,6 +91,15 @@ fn parameters_come_in_order() {
     assert_eq!(encoded(&head, &app, &facts), expected.map(|(n, v)| (n.to_owned(), v.to_owned())));
 }
 
+/// Names and values as encoded pairs.
+fn listed(pairs: &[(&[u8], &[u8])]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, value) in pairs {
+        pairs::put(name, &[value], &mut out);
+    }
+    out
+}
+
 fn value<'a>(list: &'a [(String, String)], name: &str) -> Vec<&'a str> {
     list.iter().filter(|(it, _)| it == name).map(|(_, value)| value.as_str()).collect()
 }
@@ -99,8 +108,8 @@ fn value<'a>(list: &'a [(String, String)], name: &str) -> Vec<&'a str> {
 fn sections_change_parameters() {
     let fields = [("Authorization", "Basic dTpw"), ("Proxy", "evil"), ("Connection", "close")];
     let app = Application {
-        passed: &[b"Authorization", b"proxy"],
-        set: &[(b"SERVER_NAME", b"mine"), (b"HTTP_X", b"set")],
+        passed: &listed(&[(b"Authorization", b""), (b"proxy", b"")]),
+        set: &listed(&[(b"SERVER_NAME", b"mine"), (b"HTTP_X", b"set")]),
         ..APP
     };
     let head = head("/dir/", &[&fields[..], &[("X", "client"), ("Y.z", "1")]].concat());
