@@ -97,8 +97,8 @@ fn a_trace_filter_prints_what_passes() {
     assert!(said.contains("channel=REQUEST") && said.contains("channel=RESPONSE"), "{said}");
 }
 
-/// The words behind the stream, of lines in which a filter is named: the function, and what there is
-/// to compare.
+/// The words behind the stream, of lines in which a filter is named: the function, and what there
+/// is to compare.
 fn checkpoints(said: &str) -> Vec<String> {
     let of = |line: &str| {
         let (_, rest) = line.split_once(" [strm ")?;

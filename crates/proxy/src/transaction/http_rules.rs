@@ -554,8 +554,8 @@ fn any_holds<'c>(
     Some(false)
 }
 
-/// Whether a `monitor fail` condition of the frontend holds; `None`: the one of number `at` waits for
-/// an answer.
+/// Whether a `monitor fail` condition of the frontend holds; `None`: the one of number `at` waits
+/// for an answer.
 pub(crate) fn monitor_fails(
     tx: &mut Transaction,
     proxy: &ProxyRef,

@@ -255,3 +255,19 @@ fn keep_server(tx: &mut Transaction) {
         tx.worker.idle.put(server);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The size of the future that a function returns.
+    fn size<F: Future>(_: fn(Parts) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Waits that few requests have are futures beside the usual one.
+    #[test]
+    fn the_future_of_a_transaction_is_small() {
+        assert!(size(run) <= 768, "{}", size(run));
+    }
+}

@@ -1,7 +1,7 @@
 //! A stage of a transaction, its outcome, and the drivers that run the stages that apply.
 //!
-//! The table is [`super::stage_table`]. The usual stages are plain calls; a stage that has to wait is
-//! continued in a future that is made then.
+//! The table is [`super::stage_table`]. The usual stages are plain calls; a stage that has to wait
+//! is continued in a future that is made then.
 
 use crate::transaction::filters;
 use crate::transaction::stage_table::{Pass, REQUEST, RESPONSE, plan};
@@ -53,7 +53,7 @@ pub(crate) enum Respond {
 /// A future that a stage is continued in.
 pub(crate) type StageFuture<'a> = Pin<Box<dyn Future<Output = Result<StageOutcome, Failure>> + 'a>>;
 
-/// Applies an answer from outside to a stage that has waited for it.
+/// Applies an answer from outside to a stage that has waited for it; `None`: the stage goes on.
 pub(crate) type Heed = fn(
     &mut Transaction,
     &ProxyRef,
@@ -65,8 +65,7 @@ pub(crate) type Heed = fn(
 pub(crate) enum Run {
     /// It does not wait.
     Now(fn(&mut Transaction, &ProxyRef) -> Result<StageOutcome, Failure>),
-    /// It may return [`StageOutcome::Wait`]. The second function applies an answer from outside; without an
-    /// outcome of that, the stage goes on.
+    /// It may return [`StageOutcome::Wait`].
     Waits(fn(&mut Transaction, &ProxyRef, &mut Progress) -> Result<StageOutcome, Failure>, Heed),
     /// A future of a request's stage, where the first function wants it.
     Later(

@@ -8,12 +8,17 @@ use crate::transaction::body_buffer;
 use crate::transaction::filters;
 use crate::transaction::filters::spoe as events;
 use crate::transaction::http_rules;
-use crate::transaction::response_stages;
+use crate::transaction::http_rules::{heed_request, heed_response};
+use crate::transaction::response_stages as response;
 use crate::transaction::route;
+use crate::transaction::route::{asks_for_statistics, statistics};
 use crate::transaction::stage::Run::{Later, Now, Waits};
 use crate::transaction::stage::{Part, Run, Stage, StageFuture, StageOutcome, heed_condition};
-use crate::transaction::stages::{body_for_balance, fcgi, rdp_cookie, rewrite};
+use crate::transaction::stages::body_for_balance::{await_body, wants_body};
+use crate::transaction::stages::fcgi;
+use crate::transaction::stages::{rdp_cookie, rewrite};
 use crate::transaction::tcp_content_rules;
+use crate::transaction::tcp_content_rules::heed_whole;
 use engine::state::backend::application::application;
 use engine::state::runtime::{Proxy, ProxyRef, StagePlan};
 use engine::state::session::transaction::Transaction;
@@ -54,34 +59,34 @@ pub(crate) const REQUEST: &[Stage] = &[
     stage(Frontend, "on-frontend-http-request", has_agent, Waits(events::frontend_http, heed_condition)),
     stage(Backend, "on-backend-http-request", always, Waits(events::backend_http, heed_condition)),
     stage(Both, "option http-buffer-request", |it| it.settings.buffer_request, Later(lacks_body, buffer)),
-    stage(Both, "http-request", |it| it.rules.request, Waits(http_rules::request, http_rules::heed_request)),
-    stage(Both, "stats", |it| it.settings.stats.is_some(), Later(route::asks_for_statistics, route::statistics)),
-    stage(Both, "redirect", |it| it.rules.redirect, Waits(http_rules::redirect, http_rules::heed_request)),
+    stage(Both, "http-request", |it| it.rules.request, Waits(http_rules::request, heed_request)),
+    stage(Both, "stats", |it| it.settings.stats.is_some(), Later(asks_for_statistics, statistics)),
+    stage(Both, "redirect", |it| it.rules.redirect, Waits(http_rules::redirect, heed_request)),
     stage(Frontend, "unique-id-format", |it| it.settings.unique_id.is_some(), Now(rewrite::name)),
     stage(Both, "option http-restrict-req-hdr-names", restricts, Now(rewrite::restrict_names)),
     both_modes(stage(Frontend, "use_backend", always, Waits(route::choose, heed_condition))),
     stage(Server, "filters: request head", always, Now(filters::request_head)),
-    both_modes(stage(Server, "use-server", |it| it.rules.selection, Waits(http_rules::select, heed_condition))),
+    both_modes(stage(Server, "use-server", selects, Waits(http_rules::select, heed_condition))),
     stage(Server, "headers for the server", always, Now(rewrite::request)),
     both_modes(stage(Server, "persist rdp-cookie", has_rdp_cookie, Now(rdp_cookie::request))),
     both_modes(stage(Server, "stick match", |it| it.rules.sticking, Waits(http_rules::stick, heed_condition))),
-    both_modes(stage(Server, "balance", checks_post, Later(body_for_balance::wants_body, body_for_balance::await_body))),
-    stage(Server, "use-fcgi-app", |it| application(it).is_some(), Later(wanted, parameters)),
+    both_modes(stage(Server, "balance", checks_post, Later(wants_body, await_body))),
+    stage(Server, "use-fcgi-app", has_application, Later(wanted, parameters)),
 ];
 
 /// The stages of a response.
 #[rustfmt::skip]
 pub(crate) const RESPONSE: &[Stage] = &[
     stage(Response, "on-tcp-response", always, Waits(events::tcp_response, heed_condition)),
-    traced(stage(Response, "response", always, Now(response_stages::received)), &trace::RESPONSE),
-    stage(Response, "tcp-response content", |it| it.rules.answer, Waits(response_stages::tcp_content, tcp_content_rules::heed_whole)),
+    traced(stage(Response, "response", always, Now(response::received)), &trace::RESPONSE),
+    stage(Response, "tcp-response content", |it| it.rules.answer, Waits(response::tcp_content, heed_whole)),
     stage(Response, "on-http-response", always, Waits(events::http_response, heed_condition)),
-    stage(Response, "filters: response begins", always, Waits(response_stages::begins, heed_condition)),
-    stage(Response, "http-response", |it| it.rules.response, Waits(http_rules::response, http_rules::heed_response)),
-    stage(Response, "stick store", |it| it.rules.sticking, Waits(response_stages::stick, heed_condition)),
-    stage(Response, "cookie", always, Now(response_stages::cookies)),
-    stage(Response, "filters: response head", always, Waits(response_stages::head, heed_condition)),
-    stage(Response, "http-after-response", |it| it.rules.after_response, Waits(http_rules::after_response, http_rules::heed_response)),
+    stage(Response, "filters: response begins", always, Waits(response::begins, heed_condition)),
+    stage(Response, "http-response", |it| it.rules.response, Waits(http_rules::response, heed_response)),
+    stage(Response, "stick store", |it| it.rules.sticking, Waits(response::stick, heed_condition)),
+    stage(Response, "cookie", always, Now(response::cookies)),
+    stage(Response, "filters: response head", always, Waits(response::head, heed_condition)),
+    stage(Response, "http-after-response", edits_all, Waits(http_rules::after_response, heed_response)),
 ];
 
 /// The number of the first stage of a response that a cache has made.
@@ -206,6 +211,18 @@ fn has_agent(proxy: &Proxy) -> bool {
     proxy.settings.filters.iter().any(|filter| matches!(filter, Filter::Spoe(_)))
 }
 
+fn edits_all(proxy: &Proxy) -> bool {
+    proxy.rules.after_response
+}
+
+fn selects(proxy: &Proxy) -> bool {
+    proxy.rules.selection
+}
+
+fn has_application(proxy: &Proxy) -> bool {
+    application(proxy).is_some()
+}
+
 fn has_monitor(proxy: &Proxy) -> bool {
     proxy.settings.front.as_ref().is_some_and(|front| front.monitor_uri.is_some())
 }
@@ -263,7 +280,18 @@ mod tests {
         assert!(RESPONSE.iter().all(|stage| stage.part == Response));
     }
 
-    /// The order of the manual, section 4, and what of it a plain proxy visits.
+    #[test]
+    fn the_architecture_names_the_stages_in_their_order() {
+        const PAGE: &str = include_str!("../../../../ARCHITECTURE.md");
+        let (_, page) = PAGE.split_once("### Stages\n").unwrap();
+        let (page, _) = page.split_once("\n### ").unwrap();
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+        let rows: Vec<_> = rows.filter(|row| !row.starts_with("stage of a ")).collect();
+        let names: Vec<_> = REQUEST.iter().chain(RESPONSE).map(|stage| stage.name).collect();
+        assert_eq!(rows, names);
+    }
+
+    /// Rows without rules of their own.
     #[test]
     fn a_plain_proxy_visits_few_stages() {
         let proxy = crate::testing::proxy("px", Mode::Http);
@@ -276,13 +304,22 @@ mod tests {
         };
         let request = [
             "backend",
+            "on-backend-tcp-request",
             "request",
+            "on-backend-http-request",
             "use_backend",
             "filters: request head",
             "headers for the server",
         ];
         assert_eq!(names(REQUEST, plan.request), request);
-        let response = ["response", "filters: response begins", "cookie", "filters: response head"];
+        let response = [
+            "on-tcp-response",
+            "response",
+            "on-http-response",
+            "filters: response begins",
+            "cookie",
+            "filters: response head",
+        ];
         assert_eq!(names(RESPONSE, plan.response), response);
     }
 }

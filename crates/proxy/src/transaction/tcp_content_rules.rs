@@ -32,8 +32,8 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 #[cfg(test)]
 mod tests;
 
-/// Evaluates the rules of a proxy once, from `at` on: behind the last rule that had its effect by an
-/// answer.
+/// Evaluates the rules of a proxy once, from `at` on: behind the last rule that had its effect by
+/// an answer.
 ///
 /// # Errors
 /// The rules refuse the client or the server.
@@ -171,7 +171,8 @@ fn refuse(tx: &mut Transaction, kind: RuleSetKind, drops: bool) -> Failure {
     Failure::close(Cause::Proxy, phase)
 }
 
-/// The `tcp-response content` rules of the backend for a response whose head is there, from `at` on.
+/// The `tcp-response content` rules of the backend for a response whose head is there, from `at`
+/// on.
 ///
 /// # Errors
 /// The rules refuse it.

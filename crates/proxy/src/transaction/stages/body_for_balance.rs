@@ -19,8 +19,8 @@ pub(crate) fn wants_body(tx: &Transaction, backend: &Proxy) -> bool {
     lacks && tx.notes.bodies[0].is_none()
 }
 
-/// Waits for that body, as far as it fits into a buffer. Fails when the client leaves, or takes longer
-/// than `timeout http-request`.
+/// Waits for that body, as far as it fits into a buffer. Fails when the client leaves, or takes
+/// longer than `timeout http-request`.
 pub(crate) fn await_body<'a>(tx: &'a mut Transaction, backend: &'a ProxyRef) -> StageFuture<'a> {
     Box::pin(async { body_buffer::wait_for_all(tx, backend).await.map(|()| StageOutcome::Next) })
 }
