@@ -25,6 +25,8 @@ pub struct PeersSection {
     pub logs: Arc<Logs>,
     /// This process replaces another one, which may teach it.
     pub replaces: bool,
+    /// The seed of random times between connections.
+    pub seed: u64,
 }
 
 /// A peer, and the way to it.

@@ -52,8 +52,8 @@ pub struct Learned<'a> {
 pub enum Precedence {
     /// Those that were learned.
     Learned,
-    /// If this process has logged a change of the entry after this one, both are right: of counts
-    /// and rates the greater one stays, of all else what this process has.
+    /// The greater counts and rates, and of all else what was learned; what this process has if it
+    /// has logged a change of the entry after this one.
     OwnAfter(u64),
     /// If the last change of the entry that this process has logged is behind the first of these
     /// changes and not behind the second one, the greater of both values stays, whatever it is.
@@ -66,6 +66,7 @@ impl Precedence {
     fn of(self, change: u64) -> Keep {
         match self {
             Precedence::OwnAfter(after) if change > after => Keep::Own,
+            Precedence::OwnAfter(_) => Keep::Counts,
             Precedence::GreaterBetween(after, upto) if change > after && change <= upto => {
                 Keep::Greater
             }
@@ -165,7 +166,9 @@ impl Table {
             let keep = learned.precedence.of(entry.mark.number());
             let differs = entry.import(learned.values, now, keep);
             match learned.expires_in {
-                Some(left) if keep == Keep::Nothing => entry.expires_at(now.saturating_add(left)),
+                Some(left) if matches!(keep, Keep::Nothing | Keep::Counts) => {
+                    entry.expires_at(now.saturating_add(left))
+                }
                 _ => {}
             }
             if keep == Keep::Greater && differs {

@@ -75,6 +75,8 @@ impl Entry {
 pub(crate) enum Keep {
     /// None.
     Nothing,
+    /// Greater counts and rates.
+    Counts,
     /// Greater counts and rates, and all else that is set.
     Own,
     /// Greater values of all types.
@@ -110,7 +112,12 @@ fn import(held: &mut Data, layout: &Layout, learned: &LearnedValue, now: u64, ke
             let most = if cell.kind == DataKind::Count { u32::MAX.into() } else { u64::MAX };
             let (own, number) = (words[0], number & most);
             let is_own = keep == Keep::Own && is_tag && own > 0;
-            let stays = is_own || (keep != Keep::Nothing && own > number);
+            let is_kept = match keep {
+                Keep::Nothing => false,
+                Keep::Counts => !is_tag,
+                Keep::Own | Keep::Greater => true,
+            };
+            let stays = is_own || (is_kept && own > number);
             if !stays {
                 words[0] = number;
             }
@@ -131,7 +138,7 @@ fn import(held: &mut Data, layout: &Layout, learned: &LearnedValue, now: u64, ke
 /// Takes the name of a server over; whether that of this process stays and differs.
 fn import_text(own: &mut Option<Arc<str>>, text: &Option<Arc<str>>, keep: Keep) -> bool {
     let stays = match keep {
-        Keep::Nothing => false,
+        Keep::Nothing | Keep::Counts => false,
         Keep::Own => own.is_some(),
         Keep::Greater => *own > *text,
     };

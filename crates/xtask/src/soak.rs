@@ -13,6 +13,8 @@ usage: cargo xtask soak [--times N] [--from N] [--only PART[,PART]]
 The tests that are too long for every change, on inputs that no run before has seen:
   day       a day of virtual time: clients, origins and a network that fail in every way they can,
             1,000 seeds (crates/sim/tests/faults.rs)
+  peers     five processes that share a table while connections are lost, 1,000 seeds
+            (crates/sim/tests/peers.rs)
   fuzz      the fuzz targets as properties: 20,000 changed seeds and pieces of noise each
             (crates/parser-properties)
   property  the property tests of all other crates, 2,000 cases each
@@ -20,8 +22,8 @@ The tests that are too long for every change, on inputs that no run before has s
   prove     every name that works, accepted and ignored: its test has to fail (cargo xtask compat)
 
   --times  so many times as much (1)
-  --from   where the seeds of `day` and `differ` begin; a failure names its own (default: the date, in
-           minutes)
+  --from   where the seeds of `day`, `peers` and `differ` begin; a failure names its own (default:
+           the date, in minutes)
   --only   some of the parts
 
 Stops at the first failure. All together take about half an hour on two processors.
@@ -40,7 +42,8 @@ struct Amount {
 type Part = (&'static str, fn(&Path, &Amount) -> Outcome);
 
 const PARTS: &[Part] = &[
-    ("day", day),
+    ("day", |root, amount| simulated("faults", root, amount)),
+    ("peers", |root, amount| simulated("peers", root, amount)),
     ("fuzz", fuzz),
     ("property", property),
     ("differ", compare),
@@ -80,8 +83,9 @@ fn scaled(amount: &Amount, once: u32) -> String {
     once.saturating_mul(amount.times).to_string()
 }
 
-fn day(root: &Path, amount: &Amount) -> Outcome {
-    let test = ["test", "--quiet", "--package", "sim", "--test", "faults", "--", "--ignored"];
+/// The long form of a test of the crate `sim`.
+fn simulated(name: &str, root: &Path, amount: &Amount) -> Outcome {
+    let test = ["test", "--quiet", "--package", "sim", "--test", name, "--", "--ignored"];
     cargo(root, &test, |command| {
         command.env("WEIR_SOAK_SEEDS", scaled(amount, 1_000));
         command.env("WEIR_SOAK_FROM", amount.from.to_string());
@@ -127,7 +131,7 @@ mod tests {
         let names = |only| -> Outcome<Vec<&str>> {
             Ok(chosen(only)?.into_iter().map(|(name, _)| *name).collect())
         };
-        assert_eq!(names(None).unwrap(), ["day", "fuzz", "property", "differ", "prove"]);
+        assert_eq!(names(None).unwrap(), ["day", "peers", "fuzz", "property", "differ", "prove"]);
         assert_eq!(names(Some("differ,day")).unwrap(), ["day", "differ"]);
         assert!(names(Some("day,night")).is_err());
     }

@@ -2,7 +2,6 @@
 
 use peers::{Group, Settings, SharedTable};
 use settings::{PeersSection, Process};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use table::Table;
@@ -29,8 +28,7 @@ impl PeerGroup {
             Some(SharedTable { name: name.clone(), table })
         };
         let tables = settings.tables.iter().filter_map(shared).collect();
-        let seed = RandomState::new().build_hasher().finish();
-        let group = Group::new(group_settings(process, settings), tables, seed, now);
+        let group = Group::new(group_settings(process, settings), tables, settings.seed, now);
         Self { settings: settings.clone(), turns: AtomicU64::new(0), group: Mutex::new(group) }
     }
 

@@ -6,6 +6,7 @@ use super::logs;
 use config::model::{self, Model};
 use engine::state::os_handles::{OsHandles, PEERS, SectionSockets};
 use settings::{Announce, PeerServer, PeersSection, Preamble};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 /// Clients that wait to be accepted.
@@ -56,6 +57,7 @@ fn section(
         max_updates: model.global.tune.peers_max_updates.map(|updates| updates as usize),
         logs: logs::logs(&from.logs, None, &model.global),
         replaces,
+        seed: RandomState::new().build_hasher().finish(),
     }
 }
 
