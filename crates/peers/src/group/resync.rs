@@ -163,8 +163,8 @@ impl Group {
     /// How an update of a peer is to be taken. In a lesson a peer also says what it has from
     /// others, which may be older than what is known here: what others have said of themselves
     /// since this process began is newer, of counts and rates the greater one is, and of what was
-    /// changed here and the teacher has not confirmed, both count. Lessons say how long entries have left, changes do so only when they
-    /// are old.
+    /// changed here and the teacher has not confirmed, both count. Lessons say how long entries
+    /// have left, changes do so only when they are old.
     pub(super) fn weigh(
         &mut self,
         (peer, table): (usize, usize),

@@ -172,3 +172,38 @@ fn tables_agree_with_haproxy_through_restarts_and_reloads_of_both() {
     assert!(weir.cli("show peers").contains(" proto_err=0 "));
     assert!(new.cli("show peers").contains(" proto_err=0 "));
 }
+
+#[test]
+fn clear_table_takes_entries_out_of_one_process_as_with_haproxy() {
+    let haproxy = Path::new("/usr/sbin/haproxy");
+    let (addresses, group) = (addresses(), Identity::new("group", None));
+    let program = |setup: Setup| match haproxy.exists() {
+        true => setup.program(haproxy),
+        false => setup,
+    };
+    let other = start("A", &addresses, &group, &program);
+    let weir = start("B", &addresses, &group, &|setup| setup);
+    let set = |program: &Running, key: u32| {
+        program.cli(&format!("set table p/gpc0_integer key {key} data.gpc0 {key}"));
+    };
+    let have = |program: &Running, keys: &[u32]| {
+        let expected: Vec<String> = keys.iter().map(|key| format!("{key} gpc0={key}")).collect();
+        eventually(&format!("the entries are {keys:?}"), || {
+            (entries(program, "gpc0_integer") == expected).then_some(())
+        });
+    };
+    for (one, two) in [(&weir, &other), (&other, &weir)] {
+        one.cli("clear table p/gpc0_integer");
+        two.cli("clear table p/gpc0_integer");
+        set(one, 1);
+        have(two, &[1]);
+        one.cli("clear table p/gpc0_integer key 1");
+        // What follows in order shows that nothing came of it.
+        set(one, 2);
+        have(two, &[1, 2]);
+        have(one, &[2]);
+        // A change by the other process brings the entry back.
+        set(two, 1);
+        have(one, &[1, 2]);
+    }
+}
