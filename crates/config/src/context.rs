@@ -12,6 +12,7 @@ use sample::vars::SharedVars;
 use sample::{NameReference, ParseContext, ScriptNames, TableNames};
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -154,6 +155,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) rings: RefCell<Vec<crate::model::At<Arc<str>>>>,
     /// Rings of `log` lines with a stream address.
     pub(crate) implicit_rings: RefCell<Vec<crate::model::Ring>>,
+    /// Variables of any scope that lines mention, if their name has a prefix.
+    pub(crate) variable_names: HashSet<Box<str>>,
     /// Rings that log lines of proxies name, which need not be there.
     pub(crate) proxy_rings: Vec<crate::model::At<Arc<str>>>,
 }
@@ -186,6 +189,7 @@ impl<'a> Cx<'a> {
             odd_ports: RefCell::default(),
             rings: Default::default(),
             implicit_rings: Default::default(),
+            variable_names: HashSet::new(),
             proxy_rings: Vec::new(),
         }
     }
@@ -259,6 +263,20 @@ impl<'a> Cx<'a> {
     /// Functions that scripts have registered so far.
     pub(crate) fn script_names(&self) -> Option<&dyn ScriptNames> {
         self.scripts.map(|scripts| scripts as &dyn ScriptNames)
+    }
+
+    /// Notes the variables that words mention: agents may set those with their prefix.
+    pub(crate) fn note_variables<'w>(&mut self, words: impl Iterator<Item = &'w str>) {
+        let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        for word in words.filter(|word| word.contains('.')) {
+            for name in word.split(|c| !of_name(c)) {
+                let Some((scope, name)) = name.split_once('.') else { continue };
+                let known = ["proc", "sess", "txn", "req", "res"].contains(&scope);
+                if known && name.contains('.') && !self.variable_names.contains(name) {
+                    self.variable_names.insert(name.into());
+                }
+            }
+        }
     }
 
     /// Reads a file named in the configuration.

@@ -150,6 +150,11 @@ impl Diagnostics {
         self.alerts > 0
     }
 
+    /// How many alerts were found.
+    pub(crate) fn alerts(&self) -> usize {
+        self.alerts
+    }
+
     /// How many warnings were found.
     pub fn warnings(&self) -> usize {
         self.warnings

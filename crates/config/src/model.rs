@@ -33,7 +33,7 @@ pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use balance::{Balance, HashFunction, HashMethod, HashType};
 pub use check::{AgentCheck, Check, HealthCheck};
 pub use fcgi::BackendApp;
-pub use filters::{Compression, CompressionLimits, Filter};
+pub use filters::{Compression, CompressionLimits, Filter, SpoeLine};
 pub use global::{
     CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune, TuneH2,
 };

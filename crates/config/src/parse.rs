@@ -20,6 +20,8 @@ pub(crate) mod option;
 pub(crate) mod proxy;
 mod removed;
 pub(crate) mod server;
+pub(crate) mod spoe;
+pub(crate) mod spoe_file;
 pub(crate) mod stats;
 mod stats_socket;
 pub(crate) mod stick_table;

@@ -118,6 +118,7 @@ impl Reader<'_, '_> {
                 Err(fault) => self.cx.alert(args, fault),
             }
         } else if self.blocks.active() {
+            self.cx.note_variables(line.words.iter().map(|word| &*word.text));
             let done = self.statement(args);
             // Words that no parser sees must not vanish, nor must their absence be explained by
             // what is wrong without them.

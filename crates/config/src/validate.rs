@@ -22,6 +22,7 @@ mod numbers;
 mod resolvers;
 mod rings;
 mod servers;
+mod spoe;
 mod states;
 mod tables;
 mod threads;
@@ -83,6 +84,7 @@ pub(crate) fn references(
     let tables =
         tables::collect(stick_tables.settings, (&stick_tables.retired, &stick_tables.peers), cx);
     named_objects::mark(proxies, cx);
+    spoe::resolve(proxies, draft.global.tune.bufsize, cx);
     named_objects::check(proxies, &draft.complete_userlists, &draft.rings, cx);
     let rings = std::mem::take(&mut draft.rings);
     draft.global.rings = rings::complete(rings, &draft.global.log_send_hostname, cx);

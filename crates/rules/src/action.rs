@@ -10,6 +10,7 @@ pub mod edit;
 mod header;
 mod host;
 mod normalize;
+mod spoe;
 mod uri;
 mod variable;
 
@@ -31,6 +32,7 @@ pub use counter::{CounterEdit, Tag};
 pub use dictionary::DictionaryEdit;
 pub use header::HeaderEdit;
 pub use normalize::Normalizer;
+pub use spoe::SpoeGroupAction;
 pub use uri::UriEdit;
 pub use variable::{Resolve, VariableEdit};
 
@@ -59,6 +61,8 @@ pub enum Action {
     Cache(CacheAction),
     /// Enables a bandwidth limit.
     Bandwidth(BandwidthEdit),
+    /// Sends messages to an agent.
+    SpoeGroup(SpoeGroupAction),
     /// Asks a part of the process beyond the rules, such as a script or an agent, by its number
     /// among the askers; the rules behind it wait for the answer.
     Ask(usize),
@@ -100,6 +104,7 @@ impl Action {
             Action::Counter(edit) => edit.run(cx),
             Action::Cache(action) => action.run(cx),
             Action::Bandwidth(edit) => edit.run(cx),
+            Action::SpoeGroup(action) => action.run(cx),
             Action::Ask(asker) => {
                 cx.ask(*asker);
                 wait_for_answer(cx)
@@ -118,7 +123,8 @@ impl Action {
             | Action::Variable(_)
             | Action::Counter(_)
             | Action::Cache(_)
-            | Action::Bandwidth(_) => false,
+            | Action::Bandwidth(_)
+            | Action::SpoeGroup(_) => false,
             // Its answer may edit it.
             Action::Ask(_) => true,
         }
@@ -213,6 +219,7 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("set-mark", "<mark>", REQ | RES | TCP, "Marks the packets to the client.", connection::mark),
     keyword("set-tos", "<tos>", REQ | RES | TCP, "TOS or DSCP of the packets to the client.", connection::tos),
     keyword("set-bandwidth-limit", "<name> [limit <expr>] [period <expr>]", REQ | RES | CONTENT, "Enables a bandwidth limit of this section.", bandwidth::set),
+    keyword("send-spoe-group", "<engine> <group>", REQ | RES | CONTENT, "Sends the messages of a group to an agent.", spoe::send),
     keyword("set-timeout", "{ server | tunnel } { <timeout> | <expr> }", REQ, "Replaces a timeout for this transaction.", connection::timeout),
     keyword("set-priority-class", "<expr>", REQ | TCP_REQ, "Class in queues, lower goes first.", connection::priority_class),
     keyword("set-priority-offset", "<expr>", REQ | TCP_REQ, "Milliseconds by which its arrival is moved in queues.", connection::priority_offset),

@@ -1,6 +1,7 @@
 //! `Context`: what rules may change, beyond what `Facts` lets them see.
 
 use crate::bandwidth::{BandwidthLimit, BandwidthValues};
+use crate::spoe::SpoeEngine;
 use htx::Head;
 use sample::{Expr, Facts, Side, TableRef, VarName};
 use std::net::SocketAddr;
@@ -84,6 +85,9 @@ pub trait Context: Facts {
 
     /// Has the asker of this number begin to ask; see [`Action::Ask`](crate::Action).
     fn ask(&mut self, _asker: usize) {}
+
+    /// `send-spoe-group`: sends the messages of the group of this number to the agent of an engine.
+    fn send_spoe_group(&mut self, _engine: &Arc<SpoeEngine>, _group: usize) {}
 
     /// Whether an answer is awaited that a rule has asked for.
     fn is_asked(&self) -> bool {

@@ -3,7 +3,7 @@
 use sample::vars::VarName;
 use sample::{Condition, Expr};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A moment of a stream at which messages are sent (SPOE.txt, section 3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,14 +122,17 @@ pub struct SpoeVariables {
     pub prefix: Box<str>,
     /// `option force-set-var`: any.
     pub any: bool,
-    /// Names that are known otherwise, without the prefix.
+    /// `register-var-names`, without the prefix.
     pub known: HashMap<Box<[u8]>, VarName>,
+    /// Those that the configuration mentions, once it is read.
+    pub mentioned: OnceLock<HashMap<Box<[u8]>, VarName>>,
 }
 
 impl SpoeVariables {
     /// The variable of this name in a scope; `None` when the agent may not set it.
     pub fn find(&self, scope: sample::vars::Scope, name: &[u8]) -> Option<VarName> {
-        if let Some(known) = self.known.get(name) {
+        let mentioned = || self.mentioned.get().and_then(|all| all.get(name));
+        if let Some(known) = self.known.get(name).or_else(mentioned) {
             return Some(known.in_scope(scope));
         }
         if !self.any {

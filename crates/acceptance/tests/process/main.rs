@@ -68,6 +68,7 @@ mod signals;
 mod smuggling;
 mod sockets;
 mod splice;
+mod spoe;
 mod states;
 mod statistics;
 mod streams;

@@ -1,8 +1,9 @@
 //! Filters of payload (sections 4.2 `compression` and `filter`, and 9).
-use super::TraceFilter;
-use ::rules::BandwidthLimit;
+use super::{At, LogTarget, TraceFilter};
+use crate::diag::Place;
+use ::rules::{BandwidthLimit, SpoeEngine};
 use compression::Algorithm;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A `filter` line, or the filter that `compression` implies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +18,34 @@ pub enum Filter {
     FcgiApp(String),
     /// `filter bwlim-in`, `filter bwlim-out`.
     BandwidthLimit(Arc<BandwidthLimit>),
+    /// `filter spoe`.
+    Spoe(Arc<SpoeLine>),
 }
+
+/// A `filter spoe` line with the engine that its file describes.
+#[derive(Debug)]
+pub struct SpoeLine {
+    /// The engine.
+    pub engine: Arc<SpoeEngine>,
+    /// The line of the agent.
+    pub place: Place,
+    /// `log global`: the targets of `global` are its targets, too.
+    pub global_logs: bool,
+    /// Its own targets.
+    pub logs: Vec<LogTarget>,
+    /// `max-frame-size`.
+    pub max_frame_size: Option<At<u32>>,
+    /// Its number among these lines, and that of its agent's backend among the proxies.
+    pub resolved: OnceLock<(usize, usize)>,
+}
+
+impl PartialEq for SpoeLine {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for SpoeLine {}
 
 /// All `compression` lines of a section, those of its `defaults` first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! `filter` lines of proxies (section 9).
-use super::bandwidth;
+use super::{bandwidth, spoe};
 use crate::context::Cx;
 use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
@@ -51,6 +51,13 @@ pub(crate) const FILTERS: &[FilterKeyword] = &[
         "<name>",
         "Uses a FastCGI application, at this place among the filters.",
         fcgi_app,
+    ),
+    entry(
+        "SPOE",
+        "spoe",
+        "[engine <name>] config <file>",
+        "Sends messages to an agent, which sets variables.",
+        spoe::line,
     ),
     entry(
         "TRACE",

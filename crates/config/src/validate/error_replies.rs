@@ -7,7 +7,7 @@ use crate::model::{ErrorReply, Rules, Tune};
 use std::collections::BTreeMap;
 
 /// Bytes of a buffer, and those kept for rewriting, without `tune.*`.
-const BUFFER_SIZE: u32 = 16_384;
+pub(super) const BUFFER_SIZE: u32 = 16_384;
 const MAX_REWRITE: u32 = 1_024;
 
 /// Error replies leave room for `http-after-response` rules (section 4.2 `errorfile`).

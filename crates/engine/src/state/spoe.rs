@@ -39,6 +39,8 @@ pub struct SpoeAgentPool {
     /// Writes the messages of one payload at a time.
     pub writer: RefCell<spop::MessageWriter>,
     thread: Rc<Thread>,
+    /// `max-frame-size`, which fills a buffer if it is not given.
+    frame_size: u32,
     engine_id: String,
     payloads: RefCell<Payloads>,
     connections: RefCell<Vec<Rc<SpoeConnection>>>,
@@ -79,7 +81,12 @@ impl SpoeConnection {
 
 impl SpoeAgentPool {
     /// The agent before its first payload.
-    pub fn new(thread: &Rc<Thread>, filter: &Arc<SpoeFilter>, figures: &Arc<SpoeFigures>) -> Self {
+    pub fn new(
+        thread: &Rc<Thread>,
+        filter: &Arc<SpoeFilter>,
+        figures: &Arc<SpoeFigures>,
+        buffer_size: usize,
+    ) -> Self {
         let settings = &filter.engine.agent;
         let overlaps = settings.pipelining || settings.is_async;
         Self {
@@ -87,6 +94,10 @@ impl SpoeAgentPool {
             figures: figures.clone(),
             writer: RefCell::default(),
             thread: thread.clone(),
+            frame_size: match settings.max_frame_size {
+                0 => buffer_size.saturating_sub(4) as u32,
+                size => size,
+            },
             engine_id: engine_id(thread),
             payloads: RefCell::default(),
             connections: RefCell::default(),
@@ -101,7 +112,7 @@ impl SpoeAgentPool {
     pub fn machine(&self) -> SpopConn {
         let agent = &self.filter.engine.agent;
         SpopConn::new(&SpopSettings {
-            max_frame_size: agent.max_frame_size,
+            max_frame_size: self.frame_size,
             capabilities: Capabilities {
                 fragmentation: agent.fragments,
                 pipelining: agent.pipelining,

@@ -163,7 +163,9 @@ impl Worker {
             spoe: shared
                 .spoe
                 .iter()
-                .map(|(filter, figures)| Rc::new(SpoeAgentPool::new(thread, filter, figures)))
+                .map(|(filter, figures)| {
+                    Rc::new(SpoeAgentPool::new(thread, filter, figures, settings.buffer_size))
+                })
                 .collect(),
             recorder: Recorder::default(),
             histograms: settings.histograms,

@@ -3,6 +3,7 @@
 use crate::telemetry::accounting;
 use crate::telemetry::bandwidth;
 use crate::telemetry::cache_use;
+use crate::telemetry::spoe;
 use balance::ServerName;
 use engine::state::backend::server_connection::ServerConn;
 pub use engine::state::figures::count;
@@ -20,7 +21,7 @@ use engine::state::worker::Worker;
 use htx::{Head, HeaderId, Version};
 use rules::BandwidthValues;
 use rules::action::Track;
-use rules::{BandwidthLimit, Context, Family, Limit, LogLevel};
+use rules::{BandwidthLimit, Context, Family, Limit, LogLevel, SpoeEngine};
 use sample::regex::effort;
 use sample::vars::VarState;
 use sample::{
@@ -510,6 +511,12 @@ impl Context for View<'_> {
     fn ask(&mut self, asker: usize) {
         let Some(asker) = self.worker.asker(asker) else { return };
         if let Some(pending) = asker.ask(&mut self.scope()) {
+            self.notes.asked.begin(pending);
+        }
+    }
+
+    fn send_spoe_group(&mut self, engine: &Arc<SpoeEngine>, group: usize) {
+        if let Some(pending) = spoe::for_group(&self.scope(), engine, group) {
             self.notes.asked.begin(pending);
         }
     }

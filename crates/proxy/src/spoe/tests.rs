@@ -44,7 +44,7 @@ fn agent() -> SpoeAgent {
         pipelining: true,
         is_async: false,
         fragments: true,
-        variables: SpoeVariables { prefix: "p".into(), any: false, known },
+        variables: SpoeVariables { prefix: "p".into(), any: false, known, ..Default::default() },
         on_error: variable("err"),
         process_time: variable("pt"),
         total_time: variable("tt"),
@@ -351,7 +351,7 @@ fn an_abandoned_payload_does_not_hold_up_the_next_one() {
 fn unknown_names_are_not_set_unless_the_agent_is_trusted() {
     for (any, said) in [(false, "score=_err="), (true, "score=7_err=")] {
         let origin = scripted(hello(16_380, ""), |_, id, _| Some(score(id, 7)));
-        let variables = SpoeVariables { prefix: "p".into(), any, known: HashMap::new() };
+        let variables = SpoeVariables { prefix: "p".into(), any, ..Default::default() };
         let (proxies, address) =
             proxies(SpoeAgent { variables, ..agent() }, "path", origin.address);
         let world = World::new(proxies);

@@ -38,7 +38,7 @@ pub(super) fn proxy(
         buffer_request: common.buffer_request,
         splice: common.splice,
         error_replies: common.error_replies.clone(),
-        filters: filters::filters(&common.filters),
+        filters: filters::filters(&common.filters, global),
         compression: common.compression.as_ref().map(filters::compression),
         stats: common.stats.as_deref().cloned(),
         mail: common.email_alert.as_ref().map(mail),

@@ -1,0 +1,283 @@
+//! `filter spoe`: agents set variables, events come in their order, and what goes wrong has its
+//! error, its log line and its message.
+
+use crate::support::{Client, Directory, LogReceiver, Origin, Running, Setup, run};
+
+/// A string with its length, which is below 240.
+fn text(bytes: &str) -> Vec<u8> {
+    [&[bytes.len() as u8], bytes.as_bytes()].concat()
+}
+
+fn frame(kind: u8, ids: &[u8], payload: &[u8]) -> Vec<u8> {
+    let frame = [&[kind, 0, 0, 0, 1], ids, payload].concat();
+    [&(frame.len() as u32).to_be_bytes()[..], &frame].concat()
+}
+
+/// AGENT-HELLO with a frame size of 16,380 and these capabilities.
+fn hello(capabilities: &str) -> Vec<u8> {
+    let pairs = [
+        text("version"),
+        [vec![8], text("2.0")].concat(),
+        text("max-frame-size"),
+        vec![3, 0xfc, 0xf0, 0x06],
+        text("capabilities"),
+        [vec![8], text(capabilities)].concat(),
+    ];
+    frame(101, &[0, 0], &pairs.concat())
+}
+
+/// `set-var` in the scope of the transaction.
+fn set_var(name: &str, value: &str) -> Vec<u8> {
+    [vec![1, 3, 2], text(name), vec![8], text(value)].concat()
+}
+
+/// Type, ids and payload of the next frame.
+fn read_frame(client: &mut Client) -> Option<(u8, Vec<u8>, Vec<u8>)> {
+    let head = client.try_take(4)?;
+    let length = u32::from_be_bytes(head.try_into().expect("four bytes"));
+    let frame = client.try_take(length as usize)?;
+    // Each id has more bytes as long as the top bit is set, if the first one is 240 or more.
+    let mut at = 5;
+    for _ in 0..2 {
+        let mut more = frame[at] >= 240;
+        at += 1;
+        while more {
+            more = frame[at] >= 128;
+            at += 1;
+        }
+    }
+    Some((frame[0], frame[5..at].to_vec(), frame[at..].to_vec()))
+}
+
+/// An agent that answers each NOTIFY with the actions that `answer` makes of the name of its first
+/// message; `None` ends the connection.
+fn agent(answer: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static) -> Origin {
+    Origin::new(move |mut peer| {
+        while let Some((kind, ids, payload)) = read_frame(&mut peer.client) {
+            match kind {
+                1 => peer.send(hello("pipelining")),
+                3 => {
+                    let name = &payload[1..=usize::from(payload[0])];
+                    let name = String::from_utf8_lossy(name).into_owned();
+                    let Some(actions) = answer(&name) else { return };
+                    peer.send(frame(103, &ids, &actions));
+                }
+                _ => return,
+            }
+        }
+    })
+}
+
+const AGENT: &str = "spoe-agent ag\n    log global\n    option var-prefix p\n    option set-on-error err\n    \
+    timeout hello 2s\n    timeout idle 10s\n    timeout processing 1s\n    use-backend agents\n";
+
+/// A frontend with an engine whose file has these lines behind the agent's.
+fn start(front: &str, back: &str, file: &str, agent: &Origin, log: &LogReceiver) -> Running {
+    let front = format!("    filter spoe engine e config <dir>/spoe.cfg\n{front}");
+    let back = format!("{back}\nbackend agents\n    mode tcp\n    server a <agent>\n");
+    Setup::http(&front, &back)
+        .file("spoe.cfg", &format!("[other]\nspoe-agent x\n[e]\n{AGENT}{file}"))
+        .global("log <log> format raw local0")
+        .with("agent", agent.address())
+        .with("log", log.address())
+        .start()
+}
+
+#[test]
+fn a_rule_sees_the_variable_that_an_agent_has_set_for_the_request() {
+    let agent = agent(|name| Some(set_var("score", &format!("from-{name}"))));
+    let file = "    messages check\nspoe-message check\n    args path ip=src\n    \
+                event on-frontend-http-request if { path_beg /checked }\n";
+    let front = "    http-request return status 200 hdr x-score \"%[var(txn.p.score)]\"";
+    let log = LogReceiver::new();
+    let weir = start(front, "    server s 127.0.0.1:9", file, &agent, &log);
+    let mut client = weir.web();
+    assert_eq!(client.get("/checked").header("x-score"), Some("from-check"));
+    assert_eq!(client.get("/other").header("x-score"), None, "the condition does not hold");
+    assert_eq!(client.get("/checked").header("x-score"), Some("from-check"));
+    assert_eq!(agent.connections(), 1);
+    let line = log.find("SPOE");
+    assert!(line.contains("SPOE: [ag] <EVENT:on-frontend-http-request> sid="), "{line}");
+    assert!(line.contains(" st=0 ") && line.ends_with(" 0/1"), "{line}");
+}
+
+#[test]
+fn each_event_of_a_request_is_sent_once_and_in_order() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let list = seen.clone();
+    let agent = agent(move |name| {
+        list.lock().unwrap().push(name.to_owned());
+        Some(Vec::new())
+    });
+    let events = [
+        "on-client-session",
+        "on-frontend-tcp-request",
+        "on-frontend-http-request",
+        "on-backend-tcp-request",
+        "on-backend-http-request",
+        "on-server-session",
+        "on-tcp-response",
+        "on-http-response",
+    ];
+    let mut file = format!("    messages {}\n", events.join(" "));
+    for event in events {
+        file += &format!("spoe-message {event}\n    event {event}\n");
+    }
+    let (origin, log) = (Origin::saying("ok"), LogReceiver::new());
+    let server = format!("    server s {}", origin.address());
+    let weir = start("", &server, &file, &agent, &log);
+    assert_eq!(weir.web().get("/").text(), "ok");
+    assert_eq!(*seen.lock().unwrap(), events);
+}
+
+#[test]
+fn rules_send_groups_in_requests_and_responses() {
+    let agent = agent(|name| Some(set_var(name, "set")));
+    let file = "    groups one two\nspoe-message first\n    args method\n\
+                spoe-message second\n    args status\n\
+                spoe-group one\n    messages first\nspoe-group two\n    messages second\n";
+    let front = "    http-request send-spoe-group e one if { path /a }\n    \
+                 http-request set-header x-first %[var(txn.p.first)]\n    \
+                 http-response send-spoe-group e two\n    \
+                 http-response set-header x-second %[var(txn.p.second)]";
+    let (origin, log) = (Origin::saying("ok"), LogReceiver::new());
+    let server = format!("    server s {}", origin.address());
+    let weir = start(front, &server, file, &agent, &log);
+    let mut client = weir.web();
+    assert_eq!(client.get("/a").header("x-second"), Some("set"));
+    assert_eq!(origin.request(0).header("x-first"), Some("set"));
+    assert_eq!(client.get("/b").header("x-second"), Some("set"));
+    assert_eq!(origin.request(1).header("x-first"), Some(""));
+    let line = log.find("GROUP");
+    assert!(line.contains("SPOE: [ag] <GROUP:one> "), "{line}");
+}
+
+#[test]
+fn an_agent_that_closes_sets_the_error_and_ends_the_events_of_the_request() {
+    let agent = agent(|_| None);
+    let file = "    messages first second\nspoe-message first\n    event on-client-session\n\
+                spoe-message second\n    event on-frontend-http-request\n";
+    let front = "    http-request return status 200 hdr x-error \"%[var(txn.p.err)]\"";
+    let log = LogReceiver::new();
+    let weir = start(front, "    server s 127.0.0.1:9", file, &agent, &log);
+    assert_eq!(weir.web().get("/").header("x-error"), Some("257"));
+    let line = log.find("SPOE");
+    assert!(line.contains("<EVENT:on-client-session>") && line.contains(" st=257 "), "{line}");
+    assert!(line.ends_with(" 1/1"), "{line}");
+    assert_eq!(weir.web().get("/").header("x-error"), Some("257"), "the next one asks anew");
+    assert_eq!(agent.connections(), 2);
+}
+
+#[test]
+fn a_session_in_tcp_mode_waits_for_its_agent() {
+    let agent = agent(|_| Some(set_var("verdict", "bad")));
+    let file = format!(
+        "{AGENT}    messages m\nspoe-message m\n    args src\n    event on-client-session\n"
+    );
+    let text = "global\n    nbthread 1\ndefaults\n    mode tcp\n    timeout connect 5s\n    \
+                timeout client 20s\n    timeout server 20s\nlisten by\n    bind <by>\n    \
+                filter spoe config <dir>/spoe.cfg\n    \
+                tcp-request content reject if { var(txn.p.verdict) bad }\n    server s <origin>\n\
+                backend agents\n    server a <agent>\n";
+    let origin = Origin::saying("ok");
+    let file = file.replace("    log global\n", "");
+    let setup = Setup::new(text).file("spoe.cfg", &file);
+    let setup = setup.with("agent", agent.address()).with("origin", origin.address());
+    let weir = setup.start();
+    weir.connect("by").expect_end();
+    assert_eq!(origin.connections(), 0);
+}
+
+/// The errors of a configuration whose `listen` section has these lines, with this file.
+fn refusal(lines: &str, file: &str) -> Option<String> {
+    let directory = Directory::new();
+    let spoe = directory.write("s.cfg", file).display().to_string();
+    let lines = lines.replace("<file>", &spoe);
+    let text = format!(
+        "defaults\n    mode http\n    timeout client 1s\n    timeout connect 1s\n    timeout server 1s\n\
+         listen l\n{lines}\n    bind 127.0.0.1:9999\n    server s 127.0.0.1:9\n\
+         backend agents\n    mode tcp\n    server a 127.0.0.1:9\n\
+         backend web\n    server a 127.0.0.1:9\n"
+    );
+    let path = directory.write("a.cfg", &text).display().to_string();
+    let output = run(&["-c", "-f", &path]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code() != Some(0)).then_some(text)
+}
+
+#[test]
+fn faulty_files_are_refused_with_their_line() {
+    let line = "    filter spoe config <file>";
+    let message = "spoe-message m\n    args src\n    event on-client-session\n";
+    for (file, said) in [
+        (
+            "    max-frame-size 255\n",
+            "'max-frame-size' expects a positive integer argument in the range",
+        ),
+        (
+            "    max-frame-size 16381\n",
+            "'max-frame-size' expects a positive integer argument in the range [256, 16380].",
+        ),
+        ("    max-waiting-frames 0\n", "'max-waiting-frames' expects a positive integer argument."),
+        ("    option set-on-error\n", "'option set-on-error' expects a value."),
+        (
+            "    option set-on-error a-b\n",
+            "'option set-on-error' only supports [a-zA-Z0-9_.] chars.",
+        ),
+        ("    option foo\n", "option 'foo' is not supported."),
+        ("    no option var-prefix\n", "negation is not supported for option 'var-prefix'."),
+        ("    option continue-on-error foo\n", "'option' cannot handle unexpected argument 'foo'."),
+        (
+            "    register-var-names a b-c\n",
+            "failed to register variable p.b-c (invalid syntax at char '-c')",
+        ),
+        ("    groups g\n", "SPOE agent 'ag' try to use undefined SPOE group 'g' at "),
+        ("    messages zz\n", "SPOE agent 'ag' try to use undefined SPOE message 'zz' at "),
+        ("    messages m m\n", "spoe-message 'm' already used."),
+        ("    timeout foo 1s\n", "'timeout' supports 'hello', 'idle' or 'processing' (got foo)."),
+        ("    pipelining\n", "unknown keyword 'pipelining' in spoe-agent section."),
+        ("    use-backend zz\n", "unknown backend 'zz' used by SPOE agent 'ag' declared at "),
+        ("    use-backend web\n", "backend 'web' used by SPOE agent 'ag' declared at "),
+        ("spoe-agent b\n", "another spoe-agent section previously defined."),
+        ("spoe-message n\n    event foo\n", "unknown event 'foo'."),
+        ("spoe-message n\n    args nope\n", "'args': unknown fetch method 'nope'."),
+        ("spoe-message n\n    event on-client-session if x\n", "no such ACL : 'x'"),
+        ("spoe-message n\n    foo\n", "unknown keyword 'foo' in spoe-message section."),
+        (
+            "    messages n\nspoe-message n\n    args status\n    event on-client-session\n",
+            "Ignore SPOE message 'n' at ",
+        ),
+    ] {
+        let said_all = refusal(line, &format!("{AGENT}{file}{message}"));
+        let said_all = said_all.unwrap_or_else(|| panic!("{file} is accepted"));
+        assert!(said_all.contains(said), "{file}: {said_all}");
+    }
+    for (lines, file, said) in [
+        ("    filter spoe", "", "'filter' : ''spoe' : missing config file'"),
+        ("    filter spoe engine", "", "'spoe' : 'engine' option without value'"),
+        ("    filter spoe foo config <file>", "", "'filter' : 'unknown keyword 'foo''"),
+        ("    filter spoe config /nope", "", "Could not open configuration file /nope"),
+        ("    filter spoe engine e config <file>", "", "No SPOE agent found in file "),
+        ("    filter spoe config <file>", "[e]\nspoe-agent a\n", "No SPOE agent found in file "),
+        (
+            "    filter spoe config <file>",
+            "    messages x\n",
+            "unknown keyword 'messages' out of section.",
+        ),
+        (
+            "    filter spoe config <file>",
+            "[e!]\n",
+            "character '!' is not permitted in a scope name.",
+        ),
+        (
+            "    http-request send-spoe-group z g",
+            "",
+            "Proxy 'l': unable to find SPOE engine 'z' used by the send-spoe-group 'g'.",
+        ),
+    ] {
+        let said_all = refusal(lines, file).unwrap_or_else(|| panic!("{lines} is accepted"));
+        assert!(said_all.contains(said), "{lines}: {said_all}");
+    }
+    let fine = format!("{AGENT}    messages m\n{message}");
+    assert_eq!(refusal(line, &fine), None);
+}
