@@ -1,7 +1,7 @@
 //! `filter spoe`: agents set variables, events come in their order, and what goes wrong has its
 //! error, its log line and its message.
 
-use crate::support::{Client, Directory, LogReceiver, Origin, Running, Setup, run};
+use crate::support::{Client, Directory, LogReceiver, Origin, Running, Setup, eventually, run};
 
 /// A string with its length, which is below 240.
 fn text(bytes: &str) -> Vec<u8> {
@@ -280,4 +280,190 @@ fn faulty_files_are_refused_with_their_line() {
     }
     let fine = format!("{AGENT}    messages m\n{message}");
     assert_eq!(refusal(line, &fine), None);
+}
+
+/// An engine with a message at each of two events, and the variables of the agent in the answer.
+fn answer_with(variables: &str, file: &str, agent: &Origin, log: &LogReceiver) -> Running {
+    let file = format!(
+        "    messages first second\n{file}spoe-message first\n    event on-client-session\n\
+         spoe-message second\n    acl root path /\n    event on-frontend-http-request if root\n"
+    );
+    let front = format!("    http-request return status 200 hdr x-said \"said {variables}\"");
+    start(&front, "    server s 127.0.0.1:9", &file, agent, log)
+}
+
+#[test]
+fn continue_on_error_goes_on_with_the_next_event() {
+    let agent = agent(|name| (name == "second").then(|| set_var("a", "set")));
+    let log = LogReceiver::new();
+    let variables = "%[var(txn.p.err)] %[var(txn.p.a)]";
+    let weir = answer_with(variables, "    option continue-on-error\n", &agent, &log);
+    assert_eq!(weir.web().get("/").header("x-said"), Some("said 257 set"));
+}
+
+#[test]
+fn times_of_events_are_variables_and_good_events_need_no_line() {
+    let agent = agent(|name| (name == "first").then(Vec::new));
+    let log = LogReceiver::new();
+    let file = "    option set-process-time pt\n    option set-total-time tt\n    \
+                option dontlog-normal\n";
+    let variables = "%[var(txn.p.pt),add(1)] %[var(txn.p.tt),add(1)]";
+    let weir = answer_with(variables, file, &agent, &log);
+    let answer = weir.web().get("/");
+    let said = answer.header("x-said").expect("the rule answers");
+    let times: Vec<u32> = said.split(' ').skip(1).map(|it| it.parse().expect("a time")).collect();
+    assert!(times.len() == 2 && times.iter().all(|time| *time > 0), "{said}");
+    let line = log.find("SPOE");
+    assert!(line.contains("<EVENT:on-frontend-http-request>"), "the first line: {line}");
+}
+
+#[test]
+fn time_outs_of_an_agent_are_errors() {
+    let silent = Origin::new(|mut peer| {
+        let _ = peer.client.rest();
+    });
+    let log = LogReceiver::new();
+    let file = "    timeout hello 50ms\n    timeout processing 5s\n";
+    let weir = answer_with("%[var(txn.p.err)]", file, &silent, &log);
+    assert_eq!(weir.web().get("/").header("x-said"), Some("said 258"), "timeout hello");
+    let file = "    timeout hello 5s\n    timeout processing 50ms\n";
+    let weir = answer_with("%[var(txn.p.err)]", file, &silent, &log);
+    assert_eq!(weir.web().get("/").header("x-said"), Some("said 1"), "timeout processing");
+    let open = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let ended = open.clone();
+    let idle = Origin::new(move |mut peer| {
+        while let Some((kind, ids, _)) = read_frame(&mut peer.client) {
+            match kind {
+                1 => peer.send(hello("")),
+                3 => peer.send(frame(103, &ids, &[])),
+                _ => break,
+            }
+        }
+        ended.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    });
+    let weir = answer_with("%[var(txn.p.err)]", "    timeout idle 50ms\n", &idle, &log);
+    assert_eq!(weir.web().get("/").header("x-said"), Some("said"));
+    eventually("timeout idle ends the connection", || {
+        (open.load(std::sync::atomic::Ordering::Relaxed) == 1).then_some(())
+    });
+}
+
+#[test]
+fn options_of_an_agent_are_in_its_hello() {
+    for (file, capabilities) in [
+        ("", "pipelining,async"),
+        ("    no option async\n", "pipelining"),
+        ("    no option pipelining\n", "async"),
+    ] {
+        let (sender, hellos) = std::sync::mpsc::channel();
+        let sender = std::sync::Mutex::new(sender);
+        let agent = Origin::new(move |mut peer| {
+            if let Some((1, _, payload)) = read_frame(&mut peer.client) {
+                let _ = sender.lock().unwrap().send(payload);
+            }
+        });
+        let log = LogReceiver::new();
+        let weir = answer_with("", file, &agent, &log);
+        let _ = weir.web().get("/");
+        let payload = hellos.recv().expect("a HELLO");
+        let expected = [text("capabilities"), vec![8], text(capabilities)].concat();
+        assert!(payload.windows(expected.len()).any(|it| it == expected), "{file}: {payload:?}");
+    }
+}
+
+#[test]
+fn payloads_stay_whole_without_send_frag_payload() {
+    let small = hello("fragmentation");
+    let at = small.windows(4).position(|it| it == [3, 0xfc, 0xf0, 0x06]).expect("the size");
+    let mut small = [&small[..at], &[3, 0xf0, 0x01], &small[at + 4..]].concat();
+    small[3] -= 1;
+    let agent = Origin::new(move |mut peer| {
+        while let Some((kind, ids, _)) = read_frame(&mut peer.client) {
+            peer.send(if kind == 1 { small.clone() } else { frame(103, &ids, &[]) });
+        }
+    });
+    let log = LogReceiver::new();
+    let file = "    max-frame-size 256\n    no option send-frag-payload\n    messages large\n\
+                spoe-message large\n    args req.hdr(x-large)\n    event on-frontend-http-request\n";
+    let front = "    http-request return status 200 hdr x-said \"said %[var(txn.p.err)]\"";
+    let weir = start(front, "    server s 127.0.0.1:9", file, &agent, &log);
+    let large = "a".repeat(300);
+    let request = format!("GET / HTTP/1.1\r\nhost: x\r\nx-large: {large}\r\n\r\n");
+    assert_eq!(weir.web().ask(request).header("x-said"), Some("said 3"));
+    let request = "GET / HTTP/1.1\r\nhost: x\r\nx-large: a\r\n\r\n";
+    assert_eq!(weir.web().ask(request).header("x-said"), Some("said"));
+}
+
+#[test]
+fn max_waiting_frames_limits_the_payloads_of_a_connection() {
+    let barrier = std::sync::Arc::new(std::sync::Barrier::new(2));
+    let agent = agent(move |name| {
+        if name == "second" {
+            barrier.wait();
+        }
+        Some(Vec::new())
+    });
+    let log = LogReceiver::new();
+    let file = "    max-waiting-frames 1\n    timeout processing 10s\n";
+    let weir = answer_with("%[var(txn.p.err)]", file, &agent, &log);
+    std::thread::scope(|scope| {
+        let ask = || assert_eq!(weir.web().get("/").header("x-said"), Some("said"));
+        let all = [scope.spawn(ask), scope.spawn(ask)];
+        all.into_iter().for_each(|it| it.join().expect("both agents answer"));
+    });
+    assert_eq!(agent.connections(), 2);
+}
+
+#[test]
+fn force_set_var_lets_an_agent_set_any_variable() {
+    for (file, found) in [("", false), ("    option force-set-var\n", true)] {
+        let agent = agent(|_| Some([&[1, 3, 0][..], &text("new"), &[8], &text("v1")].concat()));
+        let log = LogReceiver::new();
+        let weir = answer_with("", file, &agent, &log);
+        let _ = weir.web().get("/");
+        assert_eq!(weir.cli("get var proc.p.new").contains("v1"), found, "{file}");
+    }
+}
+
+#[test]
+fn maxerrrate_stops_an_engine_for_the_rest_of_the_second() {
+    let agent = agent(|_| None);
+    let log = LogReceiver::new();
+    let weir = answer_with("%[var(txn.p.err)]", "    maxerrrate 1\n", &agent, &log);
+    let mut said = Vec::new();
+    eventually("a request passes the engine", || {
+        let answer = weir.web().get("/").header("x-said").map(str::to_owned);
+        said.push(answer.clone());
+        (answer.as_deref() == Some("said")).then_some(())
+    });
+    assert_eq!(said[0].as_deref(), Some("said 257"));
+}
+
+#[test]
+fn rules_about_content_send_groups_in_both_directions() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let list = seen.clone();
+    let agent = agent(move |name| {
+        list.lock().unwrap().push(name.to_owned());
+        Some(Vec::new())
+    });
+    let file = format!(
+        "{}    groups up down\nspoe-message asked\n    args src\nspoe-message answered\n    args src\n\
+         spoe-group up\n    messages asked\nspoe-group down\n    messages answered\n",
+        AGENT.replace("    log global\n", "")
+    );
+    let config = "global\n    nbthread 1\ndefaults\n    mode tcp\n    timeout connect 5s\n    \
+                  timeout client 20s\n    timeout server 20s\nlisten by\n    bind <by>\n    \
+                  filter spoe config <dir>/spoe.cfg\n    \
+                  tcp-request content send-spoe-group ag up\n    \
+                  tcp-response content send-spoe-group ag down\n    server s <origin>\n\
+                  backend agents\n    server a <agent>\n";
+    let origin = Origin::saying("ok");
+    let setup = Setup::new(config).file("spoe.cfg", &file);
+    let setup = setup.with("agent", agent.address()).with("origin", origin.address());
+    let weir = setup.start();
+    assert_eq!(weir.connect("by").get("/").text(), "ok");
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.first().map(String::as_str), Some("asked"));
+    assert!(seen.iter().any(|name| name == "answered"), "{seen:?}");
 }

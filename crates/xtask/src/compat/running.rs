@@ -130,7 +130,7 @@ impl Facts {
             // Only what happens can show them: a test must have seen it.
             "check-status-code" | "env-external-check" | "prometheus-metric"
             | "stat-module-field" => links.of(&name.class, word).is_some(),
-            class if class.contains("spoe-") => false,
+            class if class.contains("spoe-") => links.of(&name.class, word).is_some(),
             _ => return None,
         };
         Some(if there { Verdict::Works } else { Verdict::Waits(String::new()) })
