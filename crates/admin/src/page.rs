@@ -61,6 +61,8 @@ impl Services for Pages {
             let Ok((request, _)) = exchange.request().await else { return };
             let answer = match service {
                 Service::Prometheus => prometheus::answer(&settings, &request),
+                // The data plane starts these itself.
+                Service::Script(_) => return,
             };
             answer.send(&own, exchange).await;
         };

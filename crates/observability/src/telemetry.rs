@@ -9,5 +9,6 @@ pub mod h2_byte_count;
 pub mod history;
 pub mod last_invalid;
 pub mod sample_context;
+mod script_action;
 pub mod spoe;
 pub mod trace;

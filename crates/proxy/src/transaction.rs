@@ -15,6 +15,7 @@ pub(crate) mod retry;
 pub(crate) mod route;
 pub(crate) mod rule_sections;
 pub(crate) mod run;
+mod script_service;
 pub(crate) mod service;
 mod splicing;
 pub(crate) mod stage;

@@ -10,6 +10,7 @@ pub mod edit;
 mod header;
 mod host;
 mod normalize;
+mod script;
 mod spoe;
 mod uri;
 mod variable;
@@ -17,6 +18,7 @@ mod variable;
 use crate::context::Context;
 use crate::redirect::Redirect;
 use crate::rule_set_kind::RuleSetKind;
+use crate::script_call::ScriptCall;
 use crate::verdict::{Need, Verdict};
 use sample::{ParseError, Parser, Side, closest};
 use std::str::FromStr;
@@ -66,6 +68,8 @@ pub enum Action {
     /// Asks a part of the process beyond the rules, such as a script or an agent, by its number
     /// among the askers; the rules behind it wait for the answer.
     Ask(usize),
+    /// Calls a function of a script; the rules behind it wait for its end.
+    Script(ScriptCall),
 }
 
 /// The outcome of one action.
@@ -105,6 +109,7 @@ impl Action {
             Action::Cache(action) => action.run(cx),
             Action::Bandwidth(edit) => edit.run(cx),
             Action::SpoeGroup(action) => action.run(cx),
+            Action::Script(call) => script::run(call, cx),
             Action::Ask(asker) => {
                 cx.ask(*asker);
                 wait_for_answer(cx)
@@ -126,7 +131,7 @@ impl Action {
             | Action::Bandwidth(_)
             | Action::SpoeGroup(_) => false,
             // Its answer may edit it.
-            Action::Ask(_) => true,
+            Action::Ask(_) | Action::Script(_) => true,
         }
     }
 
@@ -348,6 +353,12 @@ pub(crate) fn parse(
     };
     let end = word.find('(').unwrap_or(word.len());
     let name = &word[..end];
+    let mut input = Input { ruleset, words, at: 1, parens: Vec::new(), cx };
+    if let Some(action) = script::parse(&mut input) {
+        let at = input.at;
+        return action.map(|action| (action, at));
+    }
+    let Input { cx, .. } = input;
     let tracks = |keyword: &&Keyword| keyword.name == "track-sc" && name.starts_with("track-sc");
     let found = KEYWORDS.iter().find(|keyword| keyword.name == name);
     let found = found.or_else(|| KEYWORDS.iter().find(tracks));

@@ -1,6 +1,7 @@
 //! `Context`: what rules may change, beyond what `Facts` lets them see.
 
 use crate::bandwidth::{BandwidthLimit, BandwidthValues};
+use crate::script_call::ScriptCall;
 use crate::spoe::SpoeEngine;
 use htx::Head;
 use sample::{Expr, Facts, Side, TableRef, VarName};
@@ -88,6 +89,9 @@ pub trait Context: Facts {
 
     /// `send-spoe-group`: sends the messages of the group of this number to the agent of an engine.
     fn send_spoe_group(&mut self, _engine: &Arc<SpoeEngine>, _group: usize) {}
+
+    /// `lua.NAME`: begins to call a function of a script.
+    fn call_script(&mut self, _call: &ScriptCall) {}
 
     /// Whether an answer is awaited that a rule has asked for.
     fn is_asked(&self) -> bool {

@@ -16,6 +16,7 @@ pub mod redirect;
 pub mod reply;
 mod rule_set_kind;
 mod ruleset;
+mod script_call;
 mod section;
 mod service;
 pub mod spoe;
@@ -38,8 +39,9 @@ pub use ruleset::{
     Rule, RuleSet, parse_http_after_response, parse_http_request, parse_http_response,
     parse_redirect, parse_tcp_connection, parse_tcp_request, parse_tcp_response, parse_tcp_session,
 };
+pub use script_call::ScriptCall;
 pub use section::{Persistence, Rules, Selection, Switching};
-pub use service::Service;
+pub use service::{ScriptService, Service};
 pub use spoe::{SpoeAgent, SpoeEngine, SpoeEvent, SpoeGroup, SpoeMessage, SpoeVariables};
 pub use sticking::{StickRule, parse_stick};
 pub use switching::{BackendName, UseBackend, parse_use_backend, parse_use_server};

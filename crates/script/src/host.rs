@@ -1,6 +1,7 @@
 //! `Host`: all that a script may ask of the process.
 
 use crate::surroundings;
+use htx::{Head, Version};
 use mlua::RegistryKey;
 use rules::Context;
 use sample::Facts;
@@ -19,6 +20,20 @@ pub struct LocalReply {
     pub headers: HeaderLines,
     /// The body.
     pub body: Vec<u8>,
+}
+
+impl LocalReply {
+    /// Makes `head` the head of the answer, without the length of its body.
+    pub fn write_head(&self, head: &mut Head) {
+        head.clear();
+        head.set_response(Version::Http11, self.status, self.reason.as_deref().unwrap_or(b"x"));
+        if self.reason.is_none() {
+            head.set_status(self.status);
+        }
+        for (name, value) in &self.headers {
+            head.push(&name.to_ascii_lowercase(), value);
+        }
+    }
 }
 
 /// What scripts keep with a transaction: one value per state.

@@ -1,6 +1,6 @@
 //! Scripts in Lua: loaded with the configuration, called by expressions, rules and the process.
 
-use crate::support::{LogReceiver, Running, Setup, eventually};
+use crate::support::{LogReceiver, Origin, Running, Setup, eventually};
 
 /// A frontend with the rules given, and a script.
 fn start(script: &str, rules: &str) -> Running {
@@ -158,4 +158,182 @@ fn a_task_without_end_is_ended_after_its_time() {
     .start();
     weir.expect_error("Lua task: [state-id 0] runtime error: execution timeout from ");
     assert_eq!(weir.web().get("/").status(), 200);
+}
+
+#[test]
+fn actions_see_and_change_the_request() {
+    let script = "
+        core.register_action('edit', {'http-req'}, function(txn, word)
+            txn:set_var('txn.w', word)
+            txn.http:req_set_path('/new')
+            txn.http:req_add_header('x-a', '1')
+            txn.http:req_add_header('x-a', '2')
+            txn.http:req_set_header('host', 'other')
+            txn.http:req_del_header('x-gone')
+            txn.http:req_rep_header('x-old', '^(.)(.)', '\\\\2\\\\1')
+            local h = txn.http:req_get_headers()
+            txn:set_var('req.n', h['x-a'][0] .. h['x-a'][1])
+        end, 1)";
+    let weir = start(
+        script,
+        "    http-request lua.edit word\n    \
+         http-request return status 200 hdr x-w %[var(txn.w)] hdr x-p %[path] \
+         hdr x-n %[var(req.n)] hdr x-h %[req.hdr(host)] hdr x-g [%[req.hdr(x-gone)]] \
+         hdr x-o %[req.hdr(x-old)]",
+    );
+    let answer = weir.web().ask("GET /a HTTP/1.1\r\nHost: test\r\nX-Gone: 1\r\nX-Old: abc\r\n\r\n");
+    assert_eq!(answer.status(), 200);
+    let expected = [
+        ("x-w", "word"),
+        ("x-p", "/new"),
+        ("x-n", "12"),
+        ("x-h", "other"),
+        ("x-g", "[]"),
+        ("x-o", "ba"),
+    ];
+    for (name, value) in expected {
+        assert_eq!(answer.header(name), Some(value), "{name}");
+    }
+}
+
+#[test]
+fn actions_wait_without_holding_the_thread() {
+    let script = "
+        core.register_action('wait', {'http-req', 'http-res'}, function(txn)
+            core.msleep(50) core.yield()
+            txn:set_var('txn.waited', (txn:get_var('txn.waited') or 0) + 1) end)
+        core.register_action('long', {'http-req'}, function(txn)
+            local n = 0 for i = 1, 300000 do n = n + 1 end txn:set_var('txn.n', n) end)";
+    let weir = start(
+        script,
+        "    http-request lua.wait if { path /wait }\n    http-request lua.long if { path /long }\n    \
+         http-response lua.wait\n    http-response set-header x-w %[var(txn.waited)]\n    \
+         http-request return status 200 hdr x-w %[var(txn.waited)] hdr x-n %[var(txn.n)]",
+    );
+    assert_eq!(weir.web().get("/wait").header("x-w"), Some("1"));
+    assert_eq!(weir.web().get("/long").header("x-n"), Some("300000"));
+}
+
+#[test]
+fn results_of_actions_have_haproxys_consequences() {
+    let log = LogReceiver::new();
+    let weir = setup(
+        "core.register_action('ret', {'http-req'}, function(txn, v) return tonumber(v) end, 1)
+         core.register_action('reply', {'http-req'}, function(txn)
+            local r = txn:reply{status = 418, reason = 'tea'}
+            r:add_header('x-a', '1') r:add_header('x-a', '2') r:set_body('teapot') txn:done(r) end)
+         core.register_action('fails', {'http-req'}, function(txn) local x = nil; x.y = 1 end)",
+        "    http-request lua.fails if { path /fails }\n    http-request lua.ret 1 if { path /r1 }\n    \
+         http-request lua.ret 3 if { path /r3 }\n    http-request lua.ret 5 if { path /r5 }\n    \
+         http-request lua.ret 6 if { path /r6 }\n    http-request lua.ret 7 if { path /r7 }\n    \
+         http-request lua.reply if { path /reply }\n    http-request return status 200",
+    )
+    .with("log", log.address())
+    .start();
+    let statuses = [
+        ("/fails", 200, "LR--"),
+        ("/r1", 503, "SC--"),
+        ("/r3", 500, "IR--"),
+        ("/r5", 403, "PR--"),
+        ("/r6", 503, "PR--"),
+        ("/r7", 400, "PR--"),
+    ];
+    for (path, status, state) in statuses {
+        assert_eq!(weir.web().get(path).status(), status, "{path}");
+        let line = log.find(&format!("GET {path} "));
+        assert!(line.contains(state), "{line}");
+    }
+    let answer = weir.web().get("/reply");
+    assert_eq!((answer.status(), answer.text().as_str()), (418, "teapot"));
+    assert_eq!(answer.header("x-a"), Some("1"));
+    let line = log.find("GET /reply ");
+    assert!(line.contains(" 418 61 - - LR-- "), "{line}");
+    weir.expect_error("Lua function 'fails': [state-id 0] runtime error: ");
+}
+
+#[test]
+fn actions_of_responses_change_them_and_keep_values() {
+    let origin = Origin::saying("body");
+    let script = "
+        core.register_action('first', {'http-req'}, function(txn) txn:set_priv('kept') end)
+        core.register_action('second', {'http-res'}, function(txn)
+            core.msleep(20)
+            txn.http:res_set_status(201, 'Made')
+            txn.http:res_add_header('x-p', txn:get_priv()) end)
+        core.register_action('third', {'http-after-res'}, function(txn)
+            txn.http:res_add_header('x-t', txn.f:status() .. '') end)
+        core.register_action('replace', {'http-res'}, function(txn) txn:done{status = 204} end)";
+    let rules = "    http-request lua.first\n    http-response lua.second\n    \
+                 http-after-response lua.third\n    http-response lua.replace if { path /r }";
+    let weir = Setup::http(rules, "    server a <origin>")
+        .global("lua-load <dir>/a.lua")
+        .file("a.lua", script)
+        .with("origin", origin.address())
+        .start();
+    let answer = weir.web().get("/");
+    assert_eq!((answer.status(), answer.text().as_str()), (201, "body"));
+    assert_eq!(answer.header("x-p"), Some("kept"));
+    assert_eq!(answer.header("x-t"), Some("201"));
+}
+
+#[test]
+fn services_read_the_request_and_write_the_response() {
+    let script = "
+        core.register_service('svc', 'http', function(a)
+            local line = a:getline() or ''
+            local rest = a:receive(2) .. '|' .. a:receive()
+            a:set_status(201, 'Made') a:add_header('x-m', a.method .. a.version .. a.path)
+            a:add_header('x-q', a.qs .. a.length .. a.headers['x-i'][0] .. a.f:path())
+            a:start_response()
+            a:send(line) core.msleep(10) a:send(rest)
+        end)
+        core.register_service('big', 'http', function(a)
+            a:set_status(200) a:add_header('content-length', 100000) a:start_response()
+            for i = 1, 10 do a:send(('x'):rep(10000)) end
+        end)
+        core.register_service('nothing', 'http', function(a) end)
+        core.register_service('fails', 'http', function(a) a:send('x') end)
+        core.register_service('late', 'http', function(a) a:start_response() error('late') end)
+        core.register_service('vars', 'http', function(a)
+            local ok = a:set_var('txn.v', 'value')
+            a:set_priv({1}) a:add_header('x-v', a:get_var('txn.v') .. #a:get_priv() .. tostring(ok))
+            a:start_response() a:send('') end)";
+    let log = LogReceiver::new();
+    // A rule `use-service lua.<name>` for each of them.
+    let rules = ["svc", "big", "nothing", "fails", "late", "vars"]
+        .map(|name| format!("    http-request use-service lua.{name} if {{ path /{name} }}\n"))
+        .concat();
+    let weir = setup(script, &(rules + "    http-response set-header x-r %[var(txn.v)]"))
+        .with("log", log.address())
+        .start();
+    let answer = weir
+        .web()
+        .ask("POST /svc?q=1 HTTP/1.1\r\nHost: h\r\nX-I: i\r\nContent-Length: 9\r\n\r\none\n12345");
+    assert_eq!((answer.status(), answer.text().as_str()), (201, "one\n12|345"));
+    assert_eq!(answer.header("x-m"), Some("POSTHTTP/1.1/svc"));
+    assert_eq!(answer.header("x-q"), Some("q=19i/svc"));
+    assert!(log.find("POST /svc").contains("web/<lua.svc> "));
+    assert_eq!(weir.web().get("/big").text().len(), 100_000);
+    assert_eq!(weir.web().get("/nothing").status(), 500);
+    assert_eq!(weir.web().get("/fails").status(), 500);
+    weir.expect_error(
+        "'send' you must call start_response() before sending data. from [C]: in method 'send'",
+    );
+    let answer = weir.web().get("/vars");
+    assert_eq!(answer.header("x-v"), Some("value1true"));
+    assert_eq!(answer.header("x-r"), Some("value"));
+}
+
+#[test]
+fn a_service_without_end_is_ended_after_its_time() {
+    let weir = setup(
+        "core.register_service('loop', 'http', function(a) while true do end end)",
+        "    http-request use-service lua.loop",
+    )
+    .global("tune.lua.service-timeout 50")
+    .start();
+    assert_eq!(weir.web().get("/").status(), 500);
+    weir.expect_error(
+        "Lua applet http '<lua.loop>': [state-id 0] runtime error: execution timeout from",
+    );
 }

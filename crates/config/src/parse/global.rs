@@ -374,6 +374,9 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     entry("tune.lua.maxmem", "<number>", "Bounds the memory of scripts, MB.", |g, _, a| {
         lua::max_memory(g, a)
     }),
+    entry("tune.lua.service-timeout", "<time>", "Bounds services of scripts.", |g, _, a| {
+        lua::timeout(g, a)
+    }),
     entry("tune.lua.session-timeout", "<time>", "Bounds actions of scripts.", |g, _, a| {
         lua::timeout(g, a)
     }),

@@ -3,6 +3,7 @@
 use crate::telemetry::accounting;
 use crate::telemetry::bandwidth;
 use crate::telemetry::cache_use;
+use crate::telemetry::script_action;
 use crate::telemetry::spoe;
 use balance::ServerName;
 use engine::state::backend::server_connection::ServerConn;
@@ -21,7 +22,7 @@ use engine::state::worker::Worker;
 use htx::{Head, HeaderId, Version};
 use rules::BandwidthValues;
 use rules::action::Track;
-use rules::{BandwidthLimit, Context, Family, Limit, LogLevel, SpoeEngine};
+use rules::{BandwidthLimit, Context, Family, Limit, LogLevel, ScriptCall, SpoeEngine};
 use sample::regex::effort;
 use sample::vars::VarState;
 use sample::{
@@ -506,6 +507,10 @@ impl Context for View<'_> {
         };
         let lookup = AddressLookup::new(resolvers, (name, family), variable);
         self.notes.asked.begin(Box::new(lookup));
+    }
+
+    fn call_script(&mut self, call: &ScriptCall) {
+        script_action::begin(call, self);
     }
 
     fn ask(&mut self, asker: usize) {

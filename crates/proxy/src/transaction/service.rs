@@ -4,7 +4,7 @@
 //! passes the same rules, filters and forwarding loop as that of a server.
 
 use crate::transaction::stages::header_case;
-use crate::transaction::{body_buffer, connect, filters, forward};
+use crate::transaction::{body_buffer, connect, filters, forward, script_service};
 use engine::state::backend::server_connection::ServerConn;
 use engine::state::services::Service;
 use engine::state::session::transaction::Transaction;
@@ -22,7 +22,10 @@ pub(crate) async fn run(tx: &mut Transaction, service: Service) -> Result<(), Fa
     let (stream, exchange) = streams::exchange(&tx.worker.thread);
     accounting::by_applet(tx, service.log_name(), false);
     send_head(tx, Box::new(ServerConn::of_service(stream)));
-    tx.worker.services.start(service, &tx.worker, exchange);
+    match service {
+        Service::Script(script) => script_service::start(tx, script, exchange),
+        _ => tx.worker.services.start(service, &tx.worker, exchange),
+    }
     match forward::run(tx).await? {
         forward::End::Done => Ok(()),
         // A service is not tried again: it has no other server.

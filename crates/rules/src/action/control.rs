@@ -6,7 +6,7 @@ use crate::redirect::Redirect;
 use crate::reply::Reply;
 use crate::service::Service;
 use crate::verdict::{Spoken, Verdict};
-use sample::{ParseError, Place};
+use sample::{ParseError, Place, SCRIPT_PREFIX};
 
 /// A compiled action of this kind.
 #[derive(Debug)]
@@ -157,10 +157,15 @@ pub(super) fn return_(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseErro
 
 pub(super) fn use_service(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     let name = input.take("missing service name")?;
+    let script = name.strip_prefix(SCRIPT_PREFIX).unwrap_or_default();
+    let registered = input.cx.shared.scripts.and_then(|scripts| scripts.service(script, true));
+    if let Some(per_thread) = registered {
+        return Ok(Action::Control(Control::Service(Service::of_script(script, per_thread))));
+    }
     match Service::named(name) {
         Some(service) => Ok(Action::Control(Control::Service(service))),
         None if name.starts_with("lua.") => {
-            Err(input.fail(format!("service '{name}' is not implemented yet: it needs Lua")))
+            Err(input.fail(format!("'{name}' unknown service name: no script has registered it")))
         }
         None => Err(input.fail(format!("'{name}' unknown service name."))),
     }

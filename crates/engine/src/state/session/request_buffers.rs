@@ -105,6 +105,8 @@ pub struct Notes {
     pub credentials: Credentials,
     /// What engines of SPOE have done for it, by the number of their lines.
     pub spoe: Vec<SpoeProgress>,
+    /// Values that scripts keep with the transaction.
+    pub private: script::Private,
     /// The use that the transaction makes of caches.
     pub cache: Option<Box<CacheUse>>,
     /// The algorithm of `compression` that the client takes.
@@ -160,6 +162,7 @@ impl Notes {
         self.asked.take();
         self.credentials.clear();
         self.spoe.clear();
+        self.private.clear();
         self.bandwidth.clear();
         self.unique_id.take();
         self.params.clear();

@@ -1,0 +1,233 @@
+//! Actions of scripts: a turn at once, and an answer that rules wait for where that is not enough.
+
+use crate::telemetry::sample_context::View;
+use engine::state::backend::queue::Waiter;
+use engine::state::session::pending::{OutsideAnswer, PendingAnswer, RuleScope};
+use engine::state::worker::Worker;
+use reactor::{Class, Thread, Wake};
+use rules::ScriptCall;
+use sample::{Facts, Value};
+use script::{Answer, Call, Host, LocalReply, Private, Request, Script, Step, Subject};
+use settings::Mode;
+use std::borrow::Cow;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use transport::stats::transaction_log::{Cause, Failure, Phase};
+
+/// Results of actions, as scripts name them in `act`.
+mod code {
+    pub(super) const STOP: i64 = 1;
+    pub(super) const ERROR: i64 = 3;
+    pub(super) const DONE: i64 = 4;
+    pub(super) const DENY: i64 = 5;
+    pub(super) const ABORT: i64 = 6;
+    pub(super) const INVALID: i64 = 7;
+}
+
+/// Begins a call; the rules go on at once if it has ended without consequence.
+pub(crate) fn begin(call: &ScriptCall, view: &mut View<'_>) {
+    let mut running = Running { script: None, answer: Answer::Done, answered: false };
+    let waiting = match running.turn(call, view) {
+        Turned::Over(OutsideAnswer::Continue) => return,
+        Turned::Over(answer) => Waiting::For(answer),
+        Turned::Busy => Waiting::State,
+        Turned::Asks(request) => running.meet(view.worker, request),
+    };
+    let pending = PendingScript { call: call.clone(), running, waiting };
+    view.notes.asked.begin(Box::new(pending));
+}
+
+/// The script of a call.
+struct Running {
+    script: Option<Script>,
+    /// The answer to its last request.
+    answer: Answer,
+    /// The response is in the workspace.
+    answered: bool,
+}
+
+/// The outcome of a turn.
+enum Turned {
+    /// The rules go on in this way.
+    Over(OutsideAnswer),
+    /// The state is in use by another thread.
+    Busy,
+    /// The script waits for something.
+    Asks(Request),
+}
+
+/// The condition of the next turn.
+enum Waiting {
+    /// The state is free.
+    State,
+    /// The future has ended.
+    Future(Pin<Box<dyn Future<Output = ()>>>),
+    /// There is none: the call is over.
+    For(OutsideAnswer),
+}
+
+impl Running {
+    fn turn(&mut self, call: &ScriptCall, view: &mut View<'_>) -> Turned {
+        let Some(scripts) = view.worker.shared.scripts.get().cloned() else {
+            return Turned::Over(OutsideAnswer::Continue);
+        };
+        let Some(cell) = scripts.cell(call.per_thread, view.worker.thread.index) else {
+            return Turned::Over(OutsideAnswer::Continue);
+        };
+        let waiter = Waiter::current(&view.worker.thread);
+        let wake = move || waiter.mailbox.wake(waiter.task, Wake::RESOURCE);
+        let Some(mut state) = cell.enter(wake) else { return Turned::Busy };
+        let mut host = ActionHost { view, answered: self.answered };
+        let step = match &mut self.script {
+            Some(script) => {
+                let answer = std::mem::replace(&mut self.answer, Answer::Done);
+                state.resume(script, answer, &mut host)
+            }
+            None => {
+                let args: Vec<Cow<'_, [u8]>> =
+                    call.args.iter().map(|arg| Cow::Borrowed(&**arg)).collect();
+                let (name, limit) = (Call::Action(&call.name), scripts.timeouts.session);
+                let (step, script) =
+                    state.start(name, Subject::Transaction, &args, limit, &mut host);
+                self.script = script;
+                step
+            }
+        };
+        self.answered = host.answered;
+        let number = state.number();
+        drop(state);
+        match step {
+            Step::Waits(request) => Turned::Asks(request),
+            Step::Returned(value) => Turned::Over(meaning(value, view)),
+            Step::Ended => Turned::Over(self.end(view)),
+            Step::Failed(fault) => {
+                script::alert(&format!("Lua function '{}': {}", call.name, fault.text(number)));
+                Turned::Over(OutsideAnswer::Continue)
+            }
+        }
+    }
+
+    /// The end by `txn:done`: with a response, or by closing the connection.
+    fn end(&self, view: &View<'_>) -> OutsideAnswer {
+        match self.answered {
+            true => OutsideAnswer::Respond,
+            false => OutsideAnswer::Fail(Failure::close(Cause::Local, phase(view))),
+        }
+    }
+
+    /// Begins what the script waits for.
+    fn meet(&mut self, worker: &Worker, request: Request) -> Waiting {
+        let thread = worker.thread.clone();
+        self.answer = Answer::Done;
+        match request {
+            Request::Slice | Request::Yield => {
+                Waiting::Future(Box::pin(async move { thread.next_turn(Class::Bulk).await }))
+            }
+            Request::Sleep(span) => Waiting::Future(Box::pin(sleep(thread, span))),
+            Request::Send(_) | Request::Receive(_) | Request::Line => {
+                self.answer = Answer::Failed("this is no service".to_owned());
+                Waiting::Future(Box::pin(std::future::ready(())))
+            }
+        }
+    }
+}
+
+async fn sleep(thread: Rc<Thread>, span: u64) {
+    let until = thread.tick().plus_ms(u32::try_from(span).unwrap_or(u32::MAX));
+    while !until.is_due(thread.tick()) {
+        thread.scheduler().wait(Some(until)).await;
+    }
+}
+
+/// A call that the rules wait for.
+struct PendingScript {
+    call: ScriptCall,
+    running: Running,
+    waiting: Waiting,
+}
+
+impl PendingAnswer for PendingScript {
+    fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        scope: &mut RuleScope<'_>,
+    ) -> Poll<OutsideAnswer> {
+        loop {
+            match &mut self.waiting {
+                Waiting::For(answer) => return Poll::Ready(*answer),
+                Waiting::Future(future) => std::task::ready!(future.as_mut().poll(context)),
+                Waiting::State => {}
+            }
+            let mut view = View::at(scope.reborrow());
+            self.waiting = match self.running.turn(&self.call, &mut view) {
+                Turned::Over(answer) => Waiting::For(answer),
+                Turned::Asks(request) => self.running.meet(view.worker, request),
+                Turned::Busy => {
+                    self.waiting = Waiting::State;
+                    return Poll::Pending;
+                }
+            };
+        }
+    }
+}
+
+fn phase(view: &View<'_>) -> Phase {
+    if view.response().is_some() { Phase::Headers } else { Phase::Request }
+}
+
+/// The consequence of an action's result.
+fn meaning(value: Option<Value<'static>>, view: &View<'_>) -> OutsideAnswer {
+    let Some(Value::Int(code)) = value else { return OutsideAnswer::Continue };
+    let phase = phase(view);
+    let fail = |status, cause| match view.client.mode {
+        Mode::Http => OutsideAnswer::Fail(Failure::error(status, cause, phase)),
+        Mode::Tcp => OutsideAnswer::Fail(Failure::close(cause, phase)),
+    };
+    match code {
+        code::STOP => OutsideAnswer::Allow,
+        code::ERROR => fail(500, Cause::Internal),
+        code::DONE => OutsideAnswer::Fail(Failure::close(Cause::Local, phase)),
+        code::DENY => OutsideAnswer::Deny,
+        code::ABORT => fail(503, Cause::Proxy),
+        code::INVALID => fail(400, Cause::Proxy),
+        _ => OutsideAnswer::Continue,
+    }
+}
+
+/// The transaction as an action sees it.
+struct ActionHost<'h, 'v> {
+    view: &'h mut View<'v>,
+    answered: bool,
+}
+
+impl Host for ActionHost<'_, '_> {
+    fn facts(&self) -> Option<&dyn Facts> {
+        Some(&*self.view)
+    }
+
+    fn context(&mut self) -> Option<&mut dyn rules::Context> {
+        Some(&mut *self.view)
+    }
+
+    fn private(&mut self) -> Option<&mut Private> {
+        self.view.notes.used = true;
+        Some(&mut self.view.notes.private)
+    }
+
+    fn done(&mut self, reply: Option<LocalReply>) -> Result<(), String> {
+        let Some(reply) = reply.filter(|_| self.view.client.mode == Mode::Http) else {
+            return Ok(());
+        };
+        let (head, body) = (&mut self.view.space.response, &mut self.view.space.body);
+        reply.write_head(head);
+        // The proxy frames the body itself.
+        head.remove(b"content-length");
+        head.remove(b"transfer-encoding");
+        body.clear();
+        body.extend_from_slice(&reply.body);
+        self.view.notes.journal.status = reply.status;
+        self.answered = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,273 @@
+//! Services of scripts: the other end of a request that a server would answer.
+
+use crate::run::scripts::{enter, sleep};
+use engine::state::session::transaction::Transaction;
+use engine::state::worker::Worker;
+use htx::Head;
+use mux::BodyKind;
+use observability::telemetry::sample_context::wall;
+use reactor::Class;
+use rules::ScriptService;
+use sample::vars::{VarState, VarStore};
+use sample::{Facts, Name, Number, Value, VarName, Variables, WallTime};
+use script::{
+    Answer, Call, Cell, Host, HttpRequest, LocalReply, Private, Request, Script, Step, Subject,
+};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use transport::streams::LocalExchange;
+
+/// The most bytes of a body that a script may have at once.
+const MAX_BODY: usize = 64 << 20;
+/// Bytes read from the request at once.
+const PIECE: usize = 16 << 10;
+
+/// Starts the service on a task of its own.
+pub(crate) fn start(tx: &Transaction, service: &'static ScriptService, exchange: LocalExchange) {
+    let shared = &tx.notes.variables;
+    let variables = Variables {
+        process: shared.process.clone(),
+        session: VarStore::shared(&shared.session),
+        transaction: VarStore::shared(&shared.transaction),
+        request: VarStore::shared(&shared.request),
+        response: VarStore::default(),
+        check: VarStore::default(),
+    };
+    let backend = tx.backend.as_ref().unwrap_or(&tx.client.proxy);
+    let facts = ServiceFacts {
+        worker: tx.worker.clone(),
+        request: Head::default(),
+        variables,
+        source: tx.notes.source.or(tx.client.rare.source).or(tx.client.peer),
+        destination: tx.notes.destination.or_else(|| tx.client.local()),
+        names: [tx.client.proxy.name().to_owned(), backend.name().to_owned()],
+    };
+    let worker = tx.worker.clone();
+    let task = async move { serve(&worker, service, facts, exchange).await };
+    tx.worker.thread.scheduler().spawn(Class::Normal, task);
+}
+
+async fn serve(
+    worker: &Rc<Worker>,
+    service: &'static ScriptService,
+    mut facts: ServiceFacts,
+    exchange: LocalExchange,
+) {
+    let Ok((head, body)) = exchange.request().await else { return };
+    facts.request = head;
+    let Some(scripts) = worker.shared.scripts.get().cloned() else { return };
+    let Some(cell) = scripts.cell(service.per_thread, worker.thread.index) else { return };
+    let mut run = ServiceRun {
+        worker,
+        cell,
+        host: ServiceHost { facts, exchange, private: Private::default(), started: false },
+        ahead: Vec::new(),
+        ended: body.is_empty(),
+    };
+    let step = run.begin(service, body, scripts.timeouts.service).await;
+    if let Step::Failed(fault) = &step {
+        let number = if service.per_thread { worker.thread.index as u32 + 1 } else { 0 };
+        let (name, text) = (&service.name, fault.text(number));
+        script::alert(&format!("Lua applet http '<lua.{name}>': {text}"));
+    }
+    run.end(matches!(step, Step::Failed(_))).await;
+}
+
+/// A service that runs.
+struct ServiceRun<'r> {
+    worker: &'r Rc<Worker>,
+    cell: &'r Cell,
+    host: ServiceHost,
+    /// Payload that was read and is not taken yet.
+    ahead: Vec<u8>,
+    /// The request has been read to its end.
+    ended: bool,
+}
+
+impl ServiceRun<'_> {
+    /// Runs the script to its end.
+    async fn begin(&mut self, service: &ScriptService, body: BodyKind, limit: u64) -> Step {
+        let length = match body {
+            BodyKind::Length(length) => Some(length),
+            _ if body.is_empty() => Some(0),
+            _ => None,
+        };
+        let head = self.host.facts.request.clone();
+        let subject = Subject::AppletHttp(HttpRequest { head: &head, length });
+        let call = Call::Service(&service.name);
+        let mut state = enter(self.worker, self.cell).await;
+        let (mut step, mut script) = state.start(call, subject, &[], limit, &mut self.host);
+        drop(state);
+        while let (Step::Waits(request), Some(script)) = (&step, &mut script) {
+            let Some(answer) = self.meet(request.clone()).await else { return Step::Ended };
+            step = self.resume(script, answer).await;
+        }
+        step
+    }
+
+    async fn resume(&mut self, script: &mut Script, answer: Answer) -> Step {
+        let mut state = enter(self.worker, self.cell).await;
+        // The variables belong to another transaction once this one has ended.
+        match self.host.exchange.is_abandoned() {
+            true => Step::Ended,
+            false => state.resume(script, answer, &mut self.host),
+        }
+    }
+
+    /// Does what the script waits for; `None`: the transaction has ended.
+    async fn meet(&mut self, request: Request) -> Option<Answer> {
+        Some(match request {
+            Request::Slice | Request::Yield => {
+                self.worker.thread.next_turn(Class::Bulk).await;
+                Answer::Done
+            }
+            Request::Sleep(span) => {
+                sleep(self.worker, span).await;
+                Answer::Done
+            }
+            Request::Send(bytes) => {
+                self.host.exchange.send(&bytes).await.ok()?;
+                Answer::Number(bytes.len() as i64)
+            }
+            Request::Receive(size) => self.receive(size.unwrap_or(usize::MAX)).await?,
+            Request::Line => self.line().await?,
+        })
+    }
+
+    /// Reads a piece of the request; `false` at its end.
+    async fn fill(&mut self) -> Option<bool> {
+        if self.ended {
+            return Some(false);
+        }
+        let mut piece = [0; PIECE];
+        let count = self.host.exchange.receive(&mut piece).await.ok()?;
+        self.ended = count == 0;
+        self.ahead.extend_from_slice(&piece[..count]);
+        Some(count > 0)
+    }
+
+    async fn receive(&mut self, size: usize) -> Option<Answer> {
+        while self.ahead.len() < size && Box::pin(self.fill()).await? {
+            if self.ahead.len() > MAX_BODY {
+                return Some(Answer::Failed("the body is too large to be read at once".to_owned()));
+            }
+        }
+        let rest = self.ahead.split_off(self.ahead.len().min(size));
+        Some(Answer::Bytes(std::mem::replace(&mut self.ahead, rest)))
+    }
+
+    async fn line(&mut self) -> Option<Answer> {
+        let mut seen = 0;
+        loop {
+            if let Some(at) = memchr::memchr(b'\n', &self.ahead[seen..]) {
+                return self.receive(seen + at + 1).await;
+            }
+            seen = self.ahead.len();
+            if seen > MAX_BODY || !Box::pin(self.fill()).await? {
+                return self.receive(seen).await;
+            }
+        }
+    }
+
+    /// Ends the response; a service that has not begun one is an error.
+    async fn end(self, failed: bool) {
+        let exchange = self.host.exchange;
+        if self.host.started {
+            if !failed {
+                exchange.finish(None);
+            }
+            return;
+        }
+        let mut head = Head::default();
+        let text = htx::error_replies::fill(500, &mut head).unwrap_or_default();
+        if exchange.respond(head).is_ok() && exchange.send(text.as_bytes()).await.is_ok() {
+            exchange.finish(None);
+        }
+    }
+}
+
+/// The host of a service.
+struct ServiceHost {
+    facts: ServiceFacts,
+    exchange: LocalExchange,
+    private: Private,
+    started: bool,
+}
+
+impl Host for ServiceHost {
+    fn facts(&self) -> Option<&dyn Facts> {
+        Some(&self.facts)
+    }
+
+    fn private(&mut self) -> Option<&mut Private> {
+        Some(&mut self.private)
+    }
+
+    fn start_response(&mut self, reply: LocalReply) -> Result<(), String> {
+        let mut head = Head::default();
+        reply.write_head(&mut head);
+        head.remove(b"transfer-encoding");
+        self.started = true;
+        // A transaction that has ended reads nothing more; the next wait ends the script.
+        let _ = self.exchange.respond(head);
+        Ok(())
+    }
+}
+
+/// The transaction as a service sees it: its request, variables and connection.
+struct ServiceFacts {
+    worker: Rc<Worker>,
+    request: Head,
+    variables: Variables,
+    source: Option<SocketAddr>,
+    destination: Option<SocketAddr>,
+    /// Of the frontend, of the backend.
+    names: [String; 2],
+}
+
+impl Facts for ServiceFacts {
+    fn request(&self) -> Option<&Head> {
+        Some(&self.request)
+    }
+
+    fn source(&self) -> Option<SocketAddr> {
+        self.source
+    }
+
+    fn destination(&self) -> Option<SocketAddr> {
+        self.destination
+    }
+
+    fn name(&self, name: Name) -> Option<&[u8]> {
+        match name {
+            Name::Frontend => Some(self.names[0].as_bytes()),
+            Name::Backend => Some(self.names[1].as_bytes()),
+            Name::Hostname => Some(self.worker.shared.settings.hostname.as_bytes()),
+            _ => None,
+        }
+    }
+
+    fn number(&self, number: Number) -> Option<i64> {
+        (number == Number::Thread).then_some(self.worker.thread.index as i64)
+    }
+
+    fn var(&self, name: &VarName) -> Option<Value<'static>> {
+        self.variables.get(name)
+    }
+
+    fn var_state(&self, name: &VarName) -> VarState {
+        self.variables.state(name)
+    }
+
+    fn set_var(&self, name: &VarName, value: Option<Value<'static>>) {
+        self.variables.set(name, value);
+    }
+
+    fn wall(&self) -> WallTime {
+        wall(self.worker.thread.wall())
+    }
+
+    fn random(&self) -> u64 {
+        self.worker.thread.prng().next_u64()
+    }
+}

@@ -1,0 +1,12 @@
+//! A call of a script's function, as an action `lua.NAME` makes it.
+
+/// A call of a script's function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptCall {
+    /// The name that the script has registered.
+    pub name: Box<str>,
+    /// Whether each thread has a state of its own for it.
+    pub per_thread: bool,
+    /// The words behind the name.
+    pub args: Vec<Box<[u8]>>,
+}
