@@ -299,7 +299,6 @@ fn services_read_the_request_and_write_the_response() {
             a:set_priv({1}) a:add_header('x-v', a:get_var('txn.v') .. #a:get_priv() .. tostring(ok))
             a:start_response() a:send('') end)";
     let log = LogReceiver::new();
-    // A rule `use-service lua.<name>` for each of them.
     let rules = ["svc", "big", "nothing", "fails", "late", "vars"]
         .map(|name| format!("    http-request use-service lua.{name} if {{ path /{name} }}\n"))
         .concat();
@@ -312,7 +311,8 @@ fn services_read_the_request_and_write_the_response() {
     assert_eq!((answer.status(), answer.text().as_str()), (201, "one\n12|345"));
     assert_eq!(answer.header("x-m"), Some("POSTHTTP/1.1/svc"));
     assert_eq!(answer.header("x-q"), Some("q=19i/svc"));
-    assert!(log.find("POST /svc").contains("web/<lua.svc> "));
+    let line = log.find("POST /svc");
+    assert!(line.contains("web/<lua.svc> "), "no lua.<name> in {line}");
     assert_eq!(weir.web().get("/big").text().len(), 100_000);
     assert_eq!(weir.web().get("/nothing").status(), 500);
     assert_eq!(weir.web().get("/fails").status(), 500);
