@@ -18,8 +18,6 @@ pub enum Call<'c> {
     Converter(&'c str),
     /// A service.
     Service(&'c str),
-    /// A command of the runtime socket, by its words.
-    Command(&'c str),
 }
 
 impl Call<'_> {
@@ -29,7 +27,6 @@ impl Call<'_> {
             Call::Fetch(name) => format!("fetch:{name}"),
             Call::Converter(name) => format!("converter:{name}"),
             Call::Service(name) => format!("service:{name}"),
-            Call::Command(name) => format!("cli:{name}"),
         }
     }
 

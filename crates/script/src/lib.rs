@@ -12,6 +12,8 @@ mod convert;
 mod dates;
 mod fault;
 mod host;
+#[cfg(test)]
+mod interface;
 mod loader;
 mod members;
 mod native;
@@ -31,4 +33,4 @@ pub use loader::{Loader, Settings};
 pub use registry::{Environment, Registered, ServiceMode};
 pub use runtime::{Cell, Runtime, Timeouts, Turn};
 pub use state::{Limits, State};
-pub use surroundings::{Figure, Listing, Surroundings, alert, surround};
+pub use surroundings::{Surroundings, alert, surround};

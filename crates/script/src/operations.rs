@@ -4,7 +4,6 @@ use crate::convert;
 use crate::host::{HeaderLines, Host, LocalReply};
 use crate::members::Members;
 use crate::registry::{Environment, Once, Registered, Registry, ServiceMode};
-use crate::surroundings::{self, Figure, Listing};
 use htx::Head;
 use mlua::{Function, Lua, Table, Value as LuaValue};
 use rules::edit::{self, RequestPart};
@@ -26,8 +25,6 @@ pub(crate) struct Bindings<'t> {
     pub(crate) run: i64,
     /// The number of the state.
     pub(crate) state: u32,
-    /// The answer to `core.set_nice`.
-    pub(crate) nice: Option<i64>,
 }
 
 type Outcome = Result<LuaValue, String>;
@@ -82,7 +79,7 @@ pub(crate) fn call(lua: &Lua, turn: &mut Bindings<'_>, values: &[LuaValue]) -> O
         "convert" => member(turn, &args, true),
         "get_var" | "set_var" | "unset_var" => variable(&name, turn, &args),
         "get_headers" => headers(turn, &args),
-        "log" | "deflog" | "now" | "get_info" | "set_nice" => general(&name, turn, &args),
+        "log" | "deflog" | "now" => general(&name, turn, &args),
         "get_priv" | "set_priv" => private(&name, turn, &args),
         "done" | "start_response" => answer(&name, turn, &args),
         "map_new" => map(turn, &args),
@@ -171,28 +168,13 @@ fn general(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
             turn.host.log(Some(level), &args.bytes(1)?);
         }
         "deflog" => turn.host.log(None, &args.bytes(0)?),
-        "set_nice" => turn.nice = Some(args.int(0)),
-        "now" => {
+        _ => {
             let (secs, micros) = turn.host.wall();
             let table = lua.create_table_from([("sec", secs), ("usec", i64::from(micros))]);
             return table.map(LuaValue::Table).map_err(|error| error.to_string());
         }
-        _ => {
-            let here = surroundings::here().ok_or("'get_info' is not available here")?;
-            return listing(lua, here.info());
-        }
     }
     DONE
-}
-
-fn listing(lua: &Lua, listing: Listing) -> Outcome {
-    let entries = listing.into_iter().map(|(name, figure)| match figure {
-        Figure::Number(number) => (name, LuaValue::Integer(number)),
-        Figure::Text(text) => {
-            (name, lua.create_string(text).map_or(LuaValue::Nil, LuaValue::String))
-        }
-    });
-    lua.create_table_from(entries).map(LuaValue::Table).map_err(|error| error.to_string())
 }
 
 fn private(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
@@ -289,11 +271,6 @@ fn register(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
             let places = names.iter().filter_map(|name| Environment::named(name)).collect();
             let count = usize::try_from(args.int(3)).unwrap_or(0);
             registry.add(args.text(0)?, Registered::Action(places, count), function(2)?);
-        }
-        "register_cli" => {
-            let words = texts(args, 0);
-            let usage = args.text(1)?;
-            registry.add(words.join(" "), Registered::Command(words, usage), function(2)?);
         }
         "register_init" => registry.inits.push(function(0)?),
         _ => {

@@ -52,8 +52,6 @@ pub enum Registered {
     Converter,
     /// `register_service`
     Service(ServiceMode),
-    /// `register_cli`: words and usage.
-    Command(Vec<String>, String),
 }
 
 impl Registered {
@@ -64,7 +62,6 @@ impl Registered {
             Registered::Fetch => "fetch:",
             Registered::Converter => "converter:",
             Registered::Service(_) => "service:",
-            Registered::Command(..) => "cli:",
         }
     }
 }

@@ -133,7 +133,6 @@ impl State {
             maps: loading.maps,
             run: pace.run,
             state: self.limits.number,
-            nice: None,
         };
         let slot = &self.slot;
         let outcome = lua.scope(|scope| {

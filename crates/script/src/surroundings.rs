@@ -3,18 +3,6 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A listing of names and values, as `get_info` and `get_stats` return it.
-pub type Listing = Vec<(String, Figure)>;
-
-/// One value of a listing.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Figure {
-    /// A number.
-    Number(i64),
-    /// A text.
-    Text(String),
-}
-
 /// A thread as scripts see it.
 pub trait Surroundings {
     /// Logs a line; without a level at the one that `txn:deflog` has.
@@ -22,11 +10,6 @@ pub trait Surroundings {
 
     /// Reports the failure of a script.
     fn alert(&self, text: &str);
-
-    /// `core.get_info`
-    fn info(&self) -> Listing {
-        Listing::new()
-    }
 
     /// Seconds since 1970 and microseconds.
     fn wall(&self) -> (i64, u32);

@@ -18,6 +18,7 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 /// Results of actions, as scripts name them in `act`.
 mod code {
     pub(super) const STOP: i64 = 1;
+    pub(super) const YIELD: i64 = 2;
     pub(super) const ERROR: i64 = 3;
     pub(super) const DONE: i64 = 4;
     pub(super) const DENY: i64 = 5;
@@ -99,7 +100,15 @@ impl Running {
         drop(state);
         match step {
             Step::Waits(request) => Turned::Asks(request),
-            Step::Returned(value) => Turned::Over(meaning(value, view)),
+            Step::Returned(value) => {
+                if value == Some(Value::Int(code::YIELD)) {
+                    let name = &call.name;
+                    script::alert(&format!(
+                        "Lua function '{name}': act.YIELD is not implemented yet"
+                    ));
+                }
+                Turned::Over(meaning(value, view))
+            }
             Step::Ended => Turned::Over(self.end(view)),
             Step::Failed(fault) => {
                 script::alert(&format!("Lua function '{}': {}", call.name, fault.text(number)));

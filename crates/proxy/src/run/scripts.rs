@@ -4,7 +4,7 @@ use engine::state::backend::queue::Waiter;
 use engine::state::worker::Worker;
 use observability::logging::log;
 use reactor::{Class, Wake};
-use script::{Answer, Cell, Listing, NoHost, Request, Script, Step, Surroundings, Turn};
+use script::{Answer, Cell, NoHost, Request, Script, Step, Surroundings, Turn};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use stdx::Tick;
@@ -28,10 +28,6 @@ impl Surroundings for ThreadSurroundings {
         let Some(worker) = self.0.upgrade() else { return };
         log::send(&worker, &worker.shared.settings.logs, log::level::ERR, text.as_bytes());
         log::complain(&worker, "[ALERT]", text);
-    }
-
-    fn info(&self) -> Listing {
-        Listing::new()
     }
 
     fn wall(&self) -> (i64, u32) {

@@ -37,11 +37,18 @@ local function number(name, position, value)
   return math_tointeger(found) or found
 end
 
+-- Functions that are there so that calling them says what is missing.
+local stubs = {}
+native.stubs = stubs
+local function stub(name)
+  local call = function() raise("'" .. name .. "' is not implemented yet", 2) end
+  stubs[call] = true
+  return call
+end
+
 local function not_yet(class, names)
   local methods = {}
-  for name in names:gmatch("%S+") do
-    methods[name] = function() raise("'" .. class .. "." .. name .. "' is not implemented yet", 2) end
-  end
+  for name in names:gmatch("%S+") do methods[name] = stub(class .. "." .. name) end
   return methods
 end
 
@@ -331,22 +338,14 @@ native.applet_tcp = function(id) return setmetatable({ [0] = id }, applet_tcp_me
 
 -- Proxies, servers, listeners, tables
 local StickTable = not_yet("StickTable", "info lookup dump")
-local Listener = {}
+local Listener = not_yet("Listener", "get_stats")
 local listener_meta = class("Listener", Listener)
-function Listener:get_stats() return (ask("listener_stats", 0, self[0].proxy, self[0].name)) end
-local Server = not_yet("Server", "set_addr shut_sess check_enable check_disable check_force_up check_force_nolb check_force_down agent_enable agent_disable agent_force_up agent_force_down set_maxconn")
+local Server = not_yet("Server", "is_draining set_maxconn get_maxconn set_weight get_weight set_addr get_addr get_stats shut_sess set_drain set_maint set_ready check_enable check_disable check_force_up check_force_nolb check_force_down agent_enable agent_disable agent_force_up agent_force_down")
 local server_meta = class("Server", Server)
-for _, name in ipairs { "is_draining", "get_maxconn", "get_weight", "get_addr", "get_stats", "set_drain", "set_maint", "set_ready" } do
-  Server[name] = function(self) return (ask("server", 0, name, self[0].backend, self.name)) end
-end
-function Server:set_weight(weight)
-  return (ask("server", 0, "set_weight", self[0].backend, self.name, tostring(weight)))
-end
-local Proxy = not_yet("Proxy", "pause resume stop shut_bcksess")
+local Proxy = not_yet("Proxy", "pause resume stop shut_bcksess get_stats")
 local proxy_meta = class("Proxy", Proxy)
 function Proxy:get_cap() return self[0].capability end
 function Proxy:get_mode() return self[0].mode end
-function Proxy:get_stats() return (ask("proxy_stats", 0, self.name, self[0].capability)) end
 native.set_proxies = function(list)
   local proxies, frontends, backends = {}, {}, {}
   for _, from in ipairs(list) do
@@ -368,15 +367,19 @@ end
 
 -- act, filter, core
 act = { CONTINUE = 0, STOP = 1, YIELD = 2, ERROR = 3, DONE = 4, DENY = 5, ABORT = 6, INVALID = 7 }
-function act.wake_time() raise("'act:wake_time' is not implemented yet", 2) end
+act.wake_time = stub("act:wake_time")
 filter = not_yet("filter", "register_data_filter unregister_data_filter wake_time")
 filter.CONTINUE, filter.WAIT, filter.ERROR, filter.FLT_CFG_FL_HTX = 1, 0, -1, 1
 
 core = {
   emerg = 0, alert = 1, crit = 2, err = 3, warning = 4, notice = 5, info = 6, debug = 7,
-  proxies = {}, frontends = {}, backends = {}, thread = native.thread,
+  thread = native.thread,
   parse_addr = native.parse_addr, match_addr = native.match_addr,
 }
+for _, name in ipairs { "proxies", "frontends", "backends" } do
+  local missing = stub("core." .. name)
+  core[name] = setmetatable({}, { __index = missing, __pairs = missing, __len = missing })
+end
 for _, name in ipairs { "http_date", "imf_date", "rfc850_date", "asctime_date" } do
   local read = native[name]
   core[name] = function(text) return read(tostring(text)) end
@@ -392,20 +395,16 @@ function core.log(level, text)
   ask("log", 0, number("log", 1, level), text)
 end
 function core.now() return (ask("now", 0)) end
-function core.get_info() return (ask("get_info", 0)) end
+core.get_info = stub("core.get_info")
 function core.concat() return setmetatable({ [0] = 0 }, concat_meta) end
-function core.set_nice(nice) ask("set_nice", 0, number("set_nice", 1, nice)) end
-for _, name in ipairs { "add_acl", "del_acl", "del_map" } do
-  core[name] = function(file, key) return (ask(name, 0, file, key)) end
+for _, name in ipairs { "add_acl", "del_acl", "del_map", "set_map", "set_nice", "tcp", "httpclient", "register_filter", "register_cli" } do
+  core[name] = stub("core." .. name)
 end
-function core.set_map(file, key, value) return (ask("set_map", 0, file, key, value)) end
 function core.done() yield(marker, "end") end
 function core.yield() wait("yield") end
 function core.sleep(seconds) wait("sleep", number("sleep", 1, seconds) * 1000) end
 function core.msleep(milliseconds) wait("sleep", number("msleep", 1, milliseconds)) end
-function core.tcp() raise("'core.tcp' is not implemented yet", 2) end
-function core.httpclient() raise("'core.httpclient' is not implemented yet", 2) end
-CertCache = { set = function() raise("'CertCache.set' is not implemented yet", 2) end }
+CertCache = { set = stub("CertCache.set") }
 
 function core.tokenize(text, separators, noblank)
   text, separators = tostring(text), tostring(separators)
@@ -455,12 +454,12 @@ function core.register_service(name, mode, run)
 end
 function core.register_init(run) ask("register_init", 0, callable("register_init", 1, run)) end
 function core.register_task(run, ...) ask("register_task", 0, callable("register_task", 1, run), ...) end
-function core.register_cli(words, usage, run)
-  callable("register_cli", 3, run)
-  ask("register_cli", 0, words, tostring(usage), run)
-end
-function core.register_filter() raise("'core.register_filter' is not implemented yet", 2) end
 
 _G.Map, _G.Regex = Map, Regex
+native.classes = {
+  TXN = TXN, Reply = Reply, HTTP = HTTP, Channel = Channel, Concat = Concat, Map = Map, Regex = Regex,
+  AppletHTTP = AppletHTTP, AppletTCP = AppletTCP, Proxy = Proxy, Server = Server, Listener = Listener,
+  StickTable = StickTable, core = core, act = act, filter = filter, CertCache = CertCache,
+}
 -- A part of the library `debug` that cannot break the process.
 debug = { traceback = native.traceback, getinfo = native.getinfo }
