@@ -6,7 +6,6 @@ use crate::state::State;
 use crate::surroundings;
 use sample::{Facts, Number, ScriptFunction, Value};
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, MutexGuard, OnceLock};
@@ -35,8 +34,8 @@ type Waker = Box<dyn FnOnce() + Send>;
 /// A state that one script at a time may use.
 pub struct Cell {
     state: Mutex<State>,
-    /// Tasks that wait for it, in order: one per waiting script.
-    waiting: Mutex<VecDeque<Waker>>,
+    /// Tasks that wait for it: emptied at the end of each turn.
+    waiting: Mutex<Vec<Waker>>,
 }
 
 impl fmt::Debug for Cell {
@@ -55,7 +54,7 @@ impl Cell {
         if let Some(state) = self.state.try_lock() {
             return Some(Turn { cell: self, state: Some(state) });
         }
-        self.waiting.lock().push_back(Box::new(wake));
+        self.waiting.lock().push(Box::new(wake));
         // It may have become free before the task was in the queue.
         let state = self.state.try_lock()?;
         Some(Turn { cell: self, state: Some(state) })
@@ -67,7 +66,7 @@ impl Cell {
     }
 }
 
-/// The right to use a state; the next waiting task is woken at its end.
+/// The right to use a state; the tasks that wait for it are woken at its end.
 pub struct Turn<'c> {
     cell: &'c Cell,
     state: Option<MutexGuard<'c, State>>,
@@ -90,10 +89,9 @@ impl DerefMut for Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.state = None;
-        let next = self.cell.waiting.lock().pop_front();
-        if let Some(wake) = next {
-            wake();
-        }
+        // All of them: the first one may belong to a task that has ended since.
+        let waiting = std::mem::take(&mut *self.cell.waiting.lock());
+        waiting.into_iter().for_each(|wake| wake());
     }
 }
 
@@ -169,5 +167,33 @@ struct FactsHost<'f> {
 impl Host for FactsHost<'_> {
     fn facts(&self) -> Option<&dyn Facts> {
         Some(self.facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Limits;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    #[test]
+    fn every_waiting_task_is_woken_at_the_end_of_a_turn() {
+        let clock = || 0;
+        let limits = Limits { number: 0, instructions: 10_000, memory: 0, clock };
+        let cell = Cell::new(State::new(limits).expect("memory"));
+        let woken = Arc::new(AtomicUsize::new(0));
+        let turn = cell.enter(|| {}).expect("the state is free");
+        for _ in 0..2 {
+            let woken = woken.clone();
+            let wake = move || {
+                woken.fetch_add(1, Relaxed);
+            };
+            let other = cell.enter(wake);
+            assert!(other.is_none(), "another task uses the state");
+        }
+        assert_eq!(woken.load(Relaxed), 0);
+        drop(turn);
+        assert_eq!(woken.load(Relaxed), 2, "the first one may have ended since");
+        assert!(cell.enter(|| {}).is_some());
     }
 }
