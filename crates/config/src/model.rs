@@ -45,9 +45,7 @@ pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget};
 pub use mail::{EmailAlert, Mailer, Mailers};
 pub use peers::{Peer, Peers};
 pub use program::Program;
-pub use proxy::{
-    Back, BackTimeouts, Common, Direct, Front, FrontTimeouts, LoadState, Proxy, ProxyKind,
-};
+pub use proxy::{Back, Common, Direct, Front, LoadState, Proxy, ProxyKind};
 pub use resolvers::{InitAddr, NameServer, ResolveOptions, Resolvers};
 pub use ring::{LogForward, Ring, RingServer};
 pub use rules::{Captured, Formats};

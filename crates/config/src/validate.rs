@@ -2,7 +2,7 @@
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftKind, DraftProxy};
-use crate::model::{At, Mode, Proxy, ProxyKind, Rules};
+use crate::model::{At, Common, Mode, Proxy, ProxyKind, Rules};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -200,10 +200,9 @@ fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option
     let mut common = settings.common;
     common.logs = logs(settings.logs, &shared.draft.global.logs);
     common.stats = settings.stats;
-    for name in common.stats.iter_mut().flat_map(|page| &mut page.scope).filter(|it| *it == ".") {
-        *name = draft.name.to_string();
-    }
+    name_in_scope(&mut common, &draft.name);
     common.email_alert = email_alert;
+    common.timeouts = common.timeouts.of_sides(kind.has_frontend(), kind.has_backend());
     let (mut front, mut back) = (settings.front, settings.back);
     number(front.binds.iter_mut().map(|bind| &mut bind.id));
     back.servers.iter_mut().for_each(|server| server.forced_id = server.id > 0);
@@ -230,6 +229,12 @@ fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option
     })
 }
 
+/// The proxy's own name for `stats scope .`.
+fn name_in_scope(common: &mut Common, own: &str) {
+    let scope = common.stats.iter_mut().flat_map(|page| &mut page.scope);
+    scope.filter(|name| *name == ".").for_each(|name| own.clone_into(name));
+}
+
 /// The `resolvers` sections and the bandwidth limits that rules name, and the FastCGI application.
 fn named_by_rules(draft: &DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) {
     fcgi::check(draft, shared, cx);
@@ -254,10 +259,10 @@ fn check_sides(draft: &DraftProxy, kind: ProxyKind, cx: &mut Cx<'_>) {
 
 fn check_timeouts(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let settings = &draft.settings;
-    let (front, back) = (&settings.front.timeouts, &settings.back.timeouts);
-    let no_client = draft.has_frontend() && front.client.is_none();
+    let timeouts = &settings.common.timeouts;
+    let no_client = draft.has_frontend() && timeouts.client.is_none();
     let serves = draft.has_backend() && !settings.back.servers.is_empty();
-    if no_client || serves && (back.connect.is_none() || back.server.is_none()) {
+    if no_client || serves && (timeouts.connect.is_none() || timeouts.server.is_none()) {
         let message = format!(
             "missing timeouts for {} '{}'.\n   | While not properly invalid, you will certainly encounter various problems\n   | with such a configuration. To fix this, please ensure that all following\n   | timeouts are set to a non-zero value: 'client', 'connect', 'server'.",
             draft.word(),

@@ -162,6 +162,25 @@ pub struct Timeouts {
     pub response_inspection: Option<u32>,
 }
 
+impl Timeouts {
+    /// Those of the sides that a proxy has.
+    #[must_use]
+    pub fn of_sides(self, front: bool, back: bool) -> Self {
+        Self {
+            client: self.client.filter(|_| front),
+            client_fin: self.client_fin.filter(|_| front),
+            connect: self.connect.filter(|_| back),
+            server: self.server.filter(|_| back),
+            server_fin: self.server_fin.filter(|_| back),
+            queue: self.queue.filter(|_| back),
+            tunnel: self.tunnel.filter(|_| back),
+            check: self.check.filter(|_| back),
+            response_inspection: self.response_inspection.filter(|_| back),
+            ..self
+        }
+    }
+}
+
 /// `option http-restrict-req-hdr-names`: treatment of header names with characters beyond letters,
 /// digits and hyphens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -85,7 +85,7 @@ impl ProxyKind {
     }
 }
 
-/// Settings that both sides have. Times are milliseconds; `None` is "not set".
+/// Settings that both sides have.
 #[derive(Clone, Debug, Default)]
 pub struct Common {
     /// `log` targets, those of `log global` included.
@@ -115,14 +115,8 @@ pub struct Common {
     pub stats: Option<Box<StatsPage>>,
     /// `email-alert`.
     pub email_alert: Option<EmailAlert>,
-    /// `timeout http-request`.
-    pub timeout_http_request: Option<u64>,
-    /// `timeout http-keep-alive`.
-    pub timeout_http_keep_alive: Option<u64>,
-    /// `timeout tarpit`.
-    pub timeout_tarpit: Option<u64>,
-    /// `tcp-request inspect-delay`.
-    pub tcp_request_inspect_delay: Option<u64>,
+    /// `timeout` and `inspect-delay` lines of the sides that it has.
+    pub timeouts: settings::Timeouts,
 }
 
 /// The most idle server connections in a client's private pool, without `max-session-srv-conns`.
@@ -139,8 +133,6 @@ pub struct Front {
     pub binds: Vec<Bind>,
     /// `backlog`; `None` follows `maxconn`.
     pub backlog: Option<u32>,
-    /// Timeouts.
-    pub timeouts: FrontTimeouts,
     /// The predefined log format in use.
     pub log_style: LogStyle,
     /// `option clitcpka` and its family.
@@ -157,22 +149,12 @@ pub struct Front {
     pub nolinger: bool,
 }
 
-/// Timeouts of the client side, ms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FrontTimeouts {
-    /// `timeout client`.
-    pub client: Option<u64>,
-    /// `timeout client-fin`.
-    pub client_fin: Option<u64>,
-}
-
 impl Default for Front {
     fn default() -> Self {
         Self {
             settings: settings::Front { own_connections: OWN_CONNECTIONS, ..Default::default() },
             binds: Vec::new(),
             backlog: None,
-            timeouts: FrontTimeouts::default(),
             log_style: LogStyle::default(),
             keep_alive: KeepAlive::default(),
             smart_accept: None,
@@ -209,10 +191,6 @@ pub struct Back {
     pub accept_invalid_response: bool,
     /// `option accept-unsafe-violations-in-http-response`: the same.
     pub accept_unsafe_response: bool,
-    /// Timeouts.
-    pub timeouts: BackTimeouts,
-    /// `tcp-response inspect-delay`, ms.
-    pub tcp_response_inspect_delay: Option<u64>,
     /// `source`: where connections to servers come from.
     pub source: Option<ConnectSource>,
     /// `option srvtcpka` and its family.
@@ -241,8 +219,6 @@ impl Default for Back {
             check: Default::default(),
             accept_invalid_response: Default::default(),
             accept_unsafe_response: Default::default(),
-            timeouts: Default::default(),
-            tcp_response_inspect_delay: Default::default(),
             source: Default::default(),
             keep_alive: Default::default(),
             smart_connect: Default::default(),
@@ -272,21 +248,4 @@ pub enum Direct {
     To(Address),
     /// `option transparent`: to where the client wanted to go.
     Destination,
-}
-
-/// Timeouts of the server side, ms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BackTimeouts {
-    /// `timeout connect`.
-    pub connect: Option<u64>,
-    /// `timeout server`.
-    pub server: Option<u64>,
-    /// `timeout server-fin`.
-    pub server_fin: Option<u64>,
-    /// `timeout queue`; `connect` when not set.
-    pub queue: Option<u64>,
-    /// `timeout check`.
-    pub check: Option<u64>,
-    /// `timeout tunnel`.
-    pub tunnel: Option<u64>,
 }

@@ -49,9 +49,9 @@ pub(super) fn tcp_request(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_
     let ruleset = match args.text(1) {
         "inspect-delay" => {
             let delay = inspect_delay(proxy, args)?;
-            let said = proxy.settings.common.tcp_request_inspect_delay;
+            let said = proxy.settings.common.timeouts.request_inspection;
             let first = first_delay(said, delay, proxy, cx, args);
-            proxy.settings.common.tcp_request_inspect_delay = first;
+            proxy.settings.common.timeouts.request_inspection = first;
             return Ok(());
         }
         "connection" => RuleSetKind::TcpConnection,
@@ -81,9 +81,9 @@ pub(super) fn tcp_response(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'
     match args.text(1) {
         "inspect-delay" => {
             let delay = inspect_delay(proxy, args)?;
-            let said = proxy.settings.back.tcp_response_inspect_delay;
+            let said = proxy.settings.common.timeouts.response_inspection;
             let first = first_delay(said, delay, proxy, cx, args);
-            proxy.settings.back.tcp_response_inspect_delay = first;
+            proxy.settings.common.timeouts.response_inspection = first;
             Ok(())
         }
         "content" => rule(proxy, cx, args, RuleSetKind::TcpResponse, 2),
@@ -100,12 +100,12 @@ pub(super) fn tcp_response(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'
 
 /// The delay that counts: the one that was said first, be it in `defaults`.
 fn first_delay(
-    said: Option<u64>,
-    delay: Option<u64>,
+    said: Option<u32>,
+    delay: Option<u32>,
     proxy: &DraftProxy,
     cx: &mut Cx<'_>,
     args: Args<'_>,
-) -> Option<u64> {
+) -> Option<u32> {
     if said.is_some() {
         let (keyword, word, name) = (args.text(0), proxy.word(), &proxy.name);
         let message =
@@ -115,7 +115,7 @@ fn first_delay(
     said.or(delay)
 }
 
-fn inspect_delay(proxy: &DraftProxy, args: Args<'_>) -> Parsed<Option<u64>> {
+fn inspect_delay(proxy: &DraftProxy, args: Args<'_>) -> Parsed<Option<u32>> {
     let expected = format!(
         "'{} inspect-delay' expects a positive delay in milliseconds, in {} '{}'",
         args.text(0),
@@ -128,7 +128,7 @@ fn inspect_delay(proxy: &DraftProxy, args: Args<'_>) -> Parsed<Option<u64>> {
         let why = e.message(given, "argument");
         args.fault_at(2, e.offset(), format!("{expected} ({why})"))
     })?;
-    Ok((delay > 0).then_some(delay))
+    Ok(super::timeout::limit(delay))
 }
 
 /// `redirect`

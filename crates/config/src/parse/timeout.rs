@@ -12,14 +12,14 @@ pub(crate) struct Timeout {
     pub(crate) name: &'static str,
     pub(crate) places: Places,
     pub(crate) doc: &'static str,
-    field: fn(&mut DraftProxy) -> &mut Option<u64>,
+    field: fn(&mut DraftProxy) -> &mut Option<u32>,
 }
 
 const fn timeout(
     name: &'static str,
     places: Places,
     doc: &'static str,
-    field: fn(&mut DraftProxy) -> &mut Option<u64>,
+    field: fn(&mut DraftProxy) -> &mut Option<u32>,
 ) -> Timeout {
     Timeout { name, places, doc, field }
 }
@@ -27,39 +27,45 @@ const fn timeout(
 /// All timeouts, alphabetical.
 pub(crate) const TIMEOUTS: &[Timeout] = &[
     timeout("check", Places::D_BACK, "Reply to a check, once connected.", |p| {
-        &mut p.settings.back.timeouts.check
+        &mut p.settings.common.timeouts.check
     }),
     timeout("client", Places::D_FRONT, "Inactivity of the client.", |p| {
-        &mut p.settings.front.timeouts.client
+        &mut p.settings.common.timeouts.client
     }),
     timeout("client-fin", Places::D_FRONT, "Inactivity of a half-closed client.", |p| {
-        &mut p.settings.front.timeouts.client_fin
+        &mut p.settings.common.timeouts.client_fin
     }),
     timeout("connect", Places::D_BACK, "Connection to a server.", |p| {
-        &mut p.settings.back.timeouts.connect
+        &mut p.settings.common.timeouts.connect
     }),
     timeout("http-keep-alive", Places::ALL, "Wait for the next request.", |p| {
-        &mut p.settings.common.timeout_http_keep_alive
+        &mut p.settings.common.timeouts.http_keep_alive
     }),
     timeout("http-request", Places::ALL, "Arrival of a whole request head.", |p| {
-        &mut p.settings.common.timeout_http_request
+        &mut p.settings.common.timeouts.http_request
     }),
     timeout("queue", Places::D_BACK, "Wait for a free slot.", |p| {
-        &mut p.settings.back.timeouts.queue
+        &mut p.settings.common.timeouts.queue
     }),
     timeout("server", Places::D_BACK, "Inactivity of the server.", |p| {
-        &mut p.settings.back.timeouts.server
+        &mut p.settings.common.timeouts.server
     }),
     timeout("server-fin", Places::D_BACK, "Inactivity of a half-closed server.", |p| {
-        &mut p.settings.back.timeouts.server_fin
+        &mut p.settings.common.timeouts.server_fin
     }),
     timeout("tarpit", Places::ALL, "How long tarpitted clients wait.", |p| {
-        &mut p.settings.common.timeout_tarpit
+        &mut p.settings.common.timeouts.tarpit
     }),
     timeout("tunnel", Places::D_BACK, "Inactivity of a tunnel.", |p| {
-        &mut p.settings.back.timeouts.tunnel
+        &mut p.settings.common.timeouts.tunnel
     }),
 ];
+
+/// The time limit of this many milliseconds; 0 is no limit.
+pub(super) fn limit(milliseconds: u64) -> Option<u32> {
+    let limit = u32::try_from(milliseconds).unwrap_or(u32::MAX);
+    (limit > 0).then_some(limit)
+}
 
 /// One `timeout` line.
 pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
@@ -81,7 +87,7 @@ pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> 
     let value = time_at(args, 2, Unit::Milliseconds, &subject)?;
     if allowed(proxy, cx, args, timeout.places, &format!("timeout {name}"))? {
         // Zero is "no timeout", as if it were not set.
-        *(timeout.field)(proxy) = (value > 0).then_some(value);
+        *(timeout.field)(proxy) = limit(value);
     }
     Ok(())
 }

@@ -22,8 +22,8 @@ fn rules_land_in_their_sets_in_order() {
     assert_eq!(p.rules.switching.len(), 2);
     assert_eq!((p.rules.switching[0].backend, p.rules.switching[1].backend), (Some(1), None));
     assert_eq!(p.front.unwrap().settings.default_backend, Some(1));
-    assert_eq!(p.common.tcp_request_inspect_delay, Some(5000));
-    assert_eq!(p.back.unwrap().tcp_response_inspect_delay, Some(1000));
+    assert_eq!(p.common.timeouts.request_inspection, Some(5000));
+    assert_eq!(p.common.timeouts.response_inspection, Some(1000));
     assert_eq!(p.rules.http_request.rules()[1].place(), ("a.cfg", 15));
 }
 

@@ -38,8 +38,8 @@ fn a_new_defaults_section_resets_everything() {
         "frontend a\n bind :1\nfrontend b from one\n bind :2\ndefaults three from one\n timeout client 3s\n",
         "frontend c\n bind :3\n"
     ));
-    let seen: Vec<(Mode, Option<u64>)> =
-        model.proxies.iter().map(|p| (p.mode, p.front.as_ref().unwrap().timeouts.client)).collect();
+    let seen: Vec<(Mode, Option<u32>)> =
+        model.proxies.iter().map(|p| (p.mode, p.common.timeouts.client)).collect();
     assert_eq!(seen, [(Mode::Tcp, Some(2000)), (Mode::Http, Some(1000)), (Mode::Http, Some(3000))]);
 }
 

@@ -248,8 +248,8 @@ fn the_first_delay_of_an_inspection_counts() {
         assert_eq!(warnings(&text), [format!("ignoring tcp-{line} inspect-delay {word}")]);
         let model = model(&text);
         let delays = model.proxies.iter().map(|proxy| match line {
-            "request" => proxy.common.tcp_request_inspect_delay,
-            _ => proxy.back.as_ref().unwrap().tcp_response_inspect_delay,
+            "request" => proxy.common.timeouts.request_inspection,
+            _ => proxy.common.timeouts.response_inspection,
         });
         assert_eq!(delays.collect::<Vec<_>>(), [Some(300), Some(2_000)]);
     }
@@ -258,7 +258,7 @@ fn the_first_delay_of_an_inspection_counts() {
     let text = format!("{times}{delay} 5s\nlisten l\n bind :1\n{delay} 6s\n");
     let told = warnings(&text);
     assert!(told.iter().any(|it| it.contains("already defined) in proxy 'l'")), "{told:?}");
-    assert_eq!(model(&text).proxies[0].common.tcp_request_inspect_delay, Some(5_000));
+    assert_eq!(model(&text).proxies[0].common.timeouts.request_inspection, Some(5_000));
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub(super) fn check(draft: &DraftProxy, cx: &mut Cx<'_>) {
         return;
     }
     let http = draft.settings.mode == Mode::Http;
-    let waits = draft.settings.common.tcp_request_inspect_delay.is_some();
+    let waits = draft.settings.common.timeouts.request_inspection.is_some();
     for rule in draft.rules.tcp_request.rules() {
         // A key that exists at this point does not depend on contents.
         let session = Places::of(Place::FeTcpSession);

@@ -30,7 +30,7 @@ pub(super) fn proxy(
         mode: from.mode,
         disabled: from.disabled,
         description: from.description.clone(),
-        timeouts: timeouts(&from),
+        timeouts: common.timeouts,
         connection_mode: common.connection_mode,
         forward_for: common.forward_for.clone(),
         original_to: common.original_to.clone(),
@@ -60,34 +60,6 @@ pub(super) fn proxy(
         captured_cookie: from.captured.cookie.map(|(begin, most)| (content(&begin), most)),
         rules: from.rules,
         inherited_rules: from.inherited_rules,
-    }
-}
-
-fn ms(span: Option<u64>) -> Option<u32> {
-    // 0 is "no limit", as the manual has it for timeouts.
-    span.filter(|span| *span > 0).map(|span| u32::try_from(span).unwrap_or(u32::MAX))
-}
-
-fn timeouts(from: &model::Proxy) -> settings::Timeouts {
-    let front = from.front.as_ref().map(|front| front.timeouts).unwrap_or_default();
-    let back = from.back.as_ref().map(|back| back.timeouts).unwrap_or_default();
-    settings::Timeouts {
-        client: ms(front.client),
-        client_fin: ms(front.client_fin),
-        http_request: ms(from.common.timeout_http_request),
-        http_keep_alive: ms(from.common.timeout_http_keep_alive),
-        connect: ms(back.connect),
-        server: ms(back.server),
-        server_fin: ms(back.server_fin),
-        queue: ms(back.queue),
-        tunnel: ms(back.tunnel),
-        tarpit: ms(from.common.timeout_tarpit),
-        check: ms(back.check),
-        request_inspection: ms(from.common.tcp_request_inspect_delay),
-        response_inspection: ms(from
-            .back
-            .as_ref()
-            .and_then(|back| back.tcp_response_inspect_delay)),
     }
 }
 
