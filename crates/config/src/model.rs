@@ -33,7 +33,7 @@ pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use balance::{Balance, HashFunction, HashMethod, HashType};
 pub use check::{AgentCheck, Check, HealthCheck};
 pub use fcgi::BackendApp;
-pub use filters::{Compression, CompressionLimits, Filter, SpoeLine};
+pub use filters::{Filter, SpoeLine};
 pub use global::{
     CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune, TuneH2,
 };
@@ -54,8 +54,8 @@ pub use server::{Observe, OnError, Server, ServerOptions, Websocket};
 pub use settings::soft_stop::CloseSpread;
 pub use settings::splice::SpliceOptions;
 pub use settings::{
-    ConnectionMode, Cookie, CookieMode, Disguise, ErrorReply, ForwardFor, HeaderNames,
-    LogTransport, Mode, RetryOn, Reuse, StatsPage, TraceFilter, UriKey,
+    Compression, ConnectionMode, Cookie, CookieMode, Disguise, ErrorReply, ForwardFor, HeaderNames,
+    LogTransport, Mode, ProcessCompression, RetryOn, Reuse, StatsPage, TraceFilter, UriKey,
 };
 pub use threads::{MAX_GROUPS, MAX_THREADS, PER_GROUP, Seat, ThreadSet, Threads};
 

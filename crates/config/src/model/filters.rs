@@ -2,7 +2,6 @@
 use super::{At, LogTarget, TraceFilter};
 use crate::diag::Place;
 use ::rules::{BandwidthLimit, SpoeEngine};
-use compression::Algorithm;
 use std::sync::{Arc, OnceLock};
 
 /// A `filter` line, or the filter that `compression` implies.
@@ -46,31 +45,3 @@ impl PartialEq for SpoeLine {
 }
 
 impl Eq for SpoeLine {}
-
-/// All `compression` lines of a section, those of its `defaults` first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compression {
-    /// `algo`, in order.
-    pub algorithms: Vec<Algorithm>,
-    /// `type`, in order.
-    pub types: Vec<String>,
-    /// `offload`.
-    pub offload: bool,
-}
-
-/// Limits and levels of compression in the whole process; `None` means "not set".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CompressionLimits {
-    /// `maxcomprate`: kilobytes of input per second; 0 for no limit.
-    pub rate: u32,
-    /// `maxcompcpuusage`, percent; 100 by default.
-    pub cpu_percent: Option<u8>,
-    /// `maxzlibmem`: megabytes of all encoders; 0 for no limit.
-    pub memory: u32,
-    /// `tune.comp.maxlevel`, 1 to 9; 1 by default.
-    pub level: Option<u8>,
-    /// `tune.zlib.windowsize`: logarithm of the window, 8 to 15; 15 by default.
-    pub window_bits: Option<u8>,
-    /// `tune.zlib.memlevel`, 1 to 9; 8 by default.
-    pub memory_level: Option<u8>,
-}

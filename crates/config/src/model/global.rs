@@ -1,6 +1,6 @@
 //! Process-wide settings (section 3); `None` means "not set".
 use super::{
-    At, Bind, CloseSpread, CompressionLimits, LogTarget, Ring, ThreadSet, Threads, TlsProcess,
+    At, Bind, CloseSpread, LogTarget, ProcessCompression, Ring, ThreadSet, Threads, TlsProcess,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub struct Global {
     /// TLS.
     pub tls: TlsProcess,
     /// `maxcomprate`, `maxcompcpuusage`, `maxzlibmem`, `tune.comp.*`, `tune.zlib.*`.
-    pub compression: CompressionLimits,
+    pub compression: ProcessCompression,
     /// `tune.lua.*`.
     pub lua: TuneLua,
     /// `h1-accept-payload-with-any-method`.

@@ -1,4 +1,5 @@
 //! `compression` lines of proxies (section 4.2), and the limits of the `global` section.
+use super::http::bytes;
 use super::proxy::section_word;
 use crate::context::Cx;
 use crate::draft::{DraftKind, DraftProxy};
@@ -65,7 +66,7 @@ fn unsupported(args: Args<'_>, n: usize) -> Fault {
 
 fn types(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     args.need(2, "'compression' expects <type>.")?;
-    section(proxy).types.extend(args.texts(2).into_iter().map(str::to_owned));
+    section(proxy).types.extend(args.texts(2).into_iter().map(bytes));
     Ok(())
 }
 

@@ -149,11 +149,11 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "maxcompcpuusage",
         "<number>",
         "Percent of the CPU above which nothing more is compressed.",
-        |g, _, a| percent(a).map(|n| g.compression.cpu_percent = u8::try_from(n).ok()),
+        |g, _, a| percent(a).map(|n| g.compression.limits.cpu_percent = n as u8),
     ),
     entry("maxcomprate", "<number>", "Bounds what is compressed per second, kB.", |g, _, a| {
         let expected = "expects an integer argument in kb/s.";
-        compression::limit(a, expected).map(|n| g.compression.rate = n)
+        compression::limit(a, expected).map(|n| g.compression.limits.rate = u64::from(n) << 10)
     }),
     entry("maxconn", "<number>", "Bounds the connections of the process.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxconn = Some(n).filter(|n| *n > 0))
@@ -175,7 +175,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     }),
     entry("maxzlibmem", "<number>", "Bounds the memory of compression, MB.", |g, _, a| {
         let expected = "expects an integer argument.";
-        compression::limit(a, expected).map(|n| g.compression.memory = n)
+        compression::limit(a, expected).map(|n| g.compression.limits.memory = u64::from(n) << 20)
     }),
     entry(
         "mworker-max-reloads",
@@ -290,7 +290,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         positive(a).map(|n| g.tune.bufsize = Some(n))
     }),
     entry("tune.comp.maxlevel", "<number>", "The highest compression level.", |g, _, a| {
-        compression::level(a, 1..=9, "").map(|n| g.compression.level = Some(n))
+        compression::level(a, 1..=9, "").map(|n| g.compression.tuning.level = n)
     }),
     entry("tune.fail-alloc", "<percent>", "Has no effect.", |_, cx, a| {
         without_effect::fail_alloc(cx, a)
@@ -481,10 +481,10 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         on_off(a).map(|on| g.tune.why = Some(on))
     }),
     entry("tune.zlib.memlevel", "<number>", "The memory that compression takes.", |g, _, a| {
-        compression::level(a, 1..=9, ".").map(|n| g.compression.memory_level = Some(n))
+        compression::level(a, 1..=9, ".").map(|n| g.compression.tuning.memory_level = n)
     }),
     entry("tune.zlib.windowsize", "<number>", "The window of compression.", |g, _, a| {
-        compression::level(a, 8..=15, ".").map(|n| g.compression.window_bits = Some(n))
+        compression::level(a, 8..=15, ".").map(|n| g.compression.tuning.window_bits = n)
     }),
     entry("uid", "<number>", "Changes the user before serving.", |g, _, a| {
         accounts::id(a, "user").map(|id| g.process.uid = Some(id))

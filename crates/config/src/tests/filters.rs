@@ -1,7 +1,7 @@
 //! `compression` and `filter` lines, and the limits of compression.
 use super::*;
-use crate::model::{Compression, CompressionLimits, Filter, TraceFilter};
-use compression::Algorithm;
+use crate::model::{Compression, Filter, ProcessCompression, TraceFilter};
+use compression::{Algorithm, Limits, Tuning};
 
 fn alerts(lines: &str) -> Vec<String> {
     messages(&listen(lines), Severity::Alert)
@@ -33,7 +33,9 @@ fn compression_lines_accumulate_and_imply_the_filter() {
             Algorithm::Zstd,
             Algorithm::Gzip,
         ],
-        types: ["text/html", "text/plain", "application/"].map(str::to_owned).to_vec(),
+        types: ["text/html", "text/plain", "application/"]
+            .map(|it| it.as_bytes().to_vec())
+            .to_vec(),
         offload: true,
     };
     assert_eq!((compression, filters), (Some(expected), vec![Filter::Compression]));
@@ -53,7 +55,7 @@ fn sections_add_to_the_compression_of_their_defaults() {
     let (compression, filters) = of(&text);
     let compression = compression.unwrap();
     assert_eq!(compression.algorithms, [Algorithm::Gzip, Algorithm::Deflate]);
-    assert_eq!(compression.types, ["text/html", "text/plain"]);
+    assert_eq!(compression.types, [b"text/html".to_vec(), b"text/plain".to_vec()]);
     assert_eq!(filters, [Filter::Compression]);
 }
 
@@ -179,20 +181,14 @@ fn limits_of_compression_are_read() {
         let text = format!("global\n {lines}\n{}", listen(""));
         model(&text).global.compression
     };
-    assert_eq!(global(""), CompressionLimits::default());
+    assert_eq!(global(""), ProcessCompression::default());
     let all = "maxcomprate 10\n maxcompcpuusage 50\n maxzlibmem 20\n tune.comp.maxlevel 9\n \
                tune.zlib.memlevel 1\n tune.zlib.windowsize 8";
-    let expected = CompressionLimits {
-        rate: 10,
-        cpu_percent: Some(50),
-        memory: 20,
-        level: Some(9),
-        window_bits: Some(8),
-        memory_level: Some(1),
-    };
-    assert_eq!(global(all), expected);
+    let limits = Limits { rate: 10 << 10, cpu_percent: 50, memory: 20 << 20 };
+    let tuning = Tuning { level: 9, window_bits: 8, memory_level: 1 };
+    assert_eq!(global(all), ProcessCompression { limits, tuning });
     for (line, rate) in [("maxcomprate x", 0), ("maxcomprate -1", 0), ("maxcomprate 10x", 10)] {
-        assert_eq!(global(line).rate, rate, "{line}");
+        assert_eq!(global(line).limits.rate, rate << 10, "{line}");
     }
 }
 

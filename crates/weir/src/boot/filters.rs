@@ -1,8 +1,7 @@
-//! Conversion of filters and compression to settings of the data plane.
+//! Conversion of filters to settings of the data plane.
 
 use super::logs;
-use compression::{Limits, Tuning};
-use config::model::{self, CompressionLimits};
+use config::model;
 use std::sync::Arc;
 
 /// The filters of a proxy, in order. Caches are not among them: rules decide when a cache is used,
@@ -28,51 +27,4 @@ fn spoe(line: &model::SpoeLine, global: &model::Global) -> settings::SpoeFilter 
     let targets: Vec<_> = shared.chain(&line.logs).cloned().collect();
     let logs = logs::logs(&targets, None, global);
     settings::SpoeFilter { number, engine: line.engine.clone(), backend, logs }
-}
-
-/// The compression of a proxy.
-pub(super) fn compression(from: &model::Compression) -> settings::Compression {
-    settings::Compression {
-        algorithms: from.algorithms.clone(),
-        types: from.types.iter().map(|word| super::proxies::content(word)).collect(),
-        offload: from.offload,
-    }
-}
-
-/// Limits and levels of the process.
-pub(super) fn process(from: &CompressionLimits) -> settings::ProcessCompression {
-    let (limits, tuning) = (Limits::default(), Tuning::default());
-    settings::ProcessCompression {
-        limits: Limits {
-            rate: u64::from(from.rate) << 10,
-            cpu_percent: from.cpu_percent.unwrap_or(limits.cpu_percent),
-            memory: u64::from(from.memory) << 20,
-        },
-        tuning: Tuning {
-            level: from.level.unwrap_or(tuning.level),
-            window_bits: from.window_bits.unwrap_or(tuning.window_bits),
-            memory_level: from.memory_level.unwrap_or(tuning.memory_level),
-        },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn limits_have_their_units_and_defaults() {
-        assert_eq!(process(&CompressionLimits::default()), Default::default());
-        let from = CompressionLimits {
-            rate: 3,
-            cpu_percent: Some(50),
-            memory: 2,
-            level: Some(9),
-            window_bits: Some(8),
-            memory_level: Some(1),
-        };
-        let limits = Limits { rate: 3072, cpu_percent: 50, memory: 2 << 20 };
-        let tuning = Tuning { level: 9, window_bits: 8, memory_level: 1 };
-        assert_eq!(process(&from), settings::ProcessCompression { limits, tuning });
-    }
 }

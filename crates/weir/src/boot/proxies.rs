@@ -39,7 +39,7 @@ pub(super) fn proxy(
         splice: common.splice,
         error_replies: common.error_replies.clone(),
         filters: filters::filters(&common.filters, global),
-        compression: common.compression.as_ref().map(filters::compression),
+        compression: common.compression.clone(),
         stats: common.stats.as_deref().cloned(),
         mail: common.email_alert.as_ref().map(mail),
         logs: logs::logs(&common.logs, common.log_tag.as_deref(), global),

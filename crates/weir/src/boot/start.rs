@@ -4,7 +4,7 @@ use super::console::{self, Console};
 use super::listeners::{Opener, Pool};
 use super::predecessors::{self, Predecessors};
 use super::socket_files::SocketFiles;
-use super::{filters, greeting, limits, logs, memory, peers, proxies, scripts, takeover};
+use super::{greeting, limits, logs, memory, peers, proxies, scripts, takeover};
 use crate::cli::Options;
 use crate::master::watch;
 use crate::{complain, fail, signals};
@@ -368,7 +368,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         userlists: model.userlists.clone(),
         variables: model.variables.clone(),
         caches: model.caches.clone(),
-        compression: filters::process(&global.compression),
+        compression: global.compression,
         idle_descriptors: Some(limits::idle(&global.tune)),
         spreads_clients: global.tune.multi_queue.unwrap_or(true),
         splice: limits::pipes(model, options, maxconn),
