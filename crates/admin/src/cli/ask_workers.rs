@@ -4,8 +4,9 @@ use engine::state::worker::Worker;
 use reactor::{Mailbox, TaskId, Wake};
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Acquire};
-use std::sync::{Arc, Mutex, PoisonError};
+use stdx::Mutex;
 
 /// How long a busy thread may take to answer, in milliseconds.
 const PATIENCE_MS: u32 = 1_000;
@@ -62,7 +63,7 @@ async fn some<T: Default + Send + 'static>(
         let (debt, ask) = (Debt(answers.clone()), ask.clone());
         let question = move |asked: &Worker| {
             let answer = ask(asked);
-            let mut given = debt.0.given.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut given = debt.0.given.lock();
             // A late answer finds no place any more.
             if let Some(place) = given.get_mut(place) {
                 *place = answer;
@@ -74,5 +75,5 @@ async fn some<T: Default + Send + 'static>(
     while answers.missing.load(Acquire) > 0 && !deadline.is_due(worker.thread.tick()) {
         worker.thread.scheduler().wait(Some(deadline)).await;
     }
-    std::mem::take(&mut *answers.given.lock().unwrap_or_else(PoisonError::into_inner))
+    std::mem::take(&mut *answers.given.lock())
 }

@@ -1,7 +1,8 @@
 //! Alert mails that wait to be sent.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use stdx::Mutex;
 
 /// Mails that wait for one mailer; those beyond are dropped.
 pub const CAPACITY: usize = 1_000;
@@ -24,7 +25,7 @@ pub struct Queue {
 impl Outbox {
     /// Adds a mail; returns whether the caller has to start a task that sends mails.
     pub fn put(&self, text: &Arc<str>) -> bool {
-        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.0.lock();
         if queue.waiting.len() < CAPACITY {
             queue.waiting.push_back(text.clone());
         }
@@ -33,7 +34,7 @@ impl Outbox {
 
     /// Takes the next mail; `None` ends the duty of the task.
     pub fn take(&self) -> Option<Arc<str>> {
-        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.0.lock();
         let next = queue.waiting.pop_front();
         queue.tended = next.is_some();
         next

@@ -3,7 +3,8 @@
 use peers::{Group, Settings, SharedTable};
 use settings::{PeersSection, Process};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use stdx::Mutex;
 use table::Table;
 
 /// A section. The thread that owns it locks the group once per batch of messages.
@@ -34,7 +35,7 @@ impl PeerGroup {
 
     /// The group.
     pub fn lock(&self) -> MutexGuard<'_, Group> {
-        self.group.lock().unwrap_or_else(PoisonError::into_inner)
+        self.group.lock()
     }
 }
 

@@ -3,7 +3,8 @@ use crate::state::session::lookup::Ask;
 use reactor::{Mailbox, TaskId, Wake};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+use stdx::Mutex;
 
 /// A running `resolvers` section.
 #[derive(Debug)]
@@ -76,7 +77,7 @@ impl Resolver {
 
     /// Sends an order to the task of the section.
     pub fn order(&self, order: Order) {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner).push(order);
+        self.orders.lock().push(order);
         if let Some((mailbox, task)) = self.keeper.get() {
             mailbox.wake(*task, Wake::MESSAGE);
         }
@@ -84,6 +85,6 @@ impl Resolver {
 
     /// Takes the orders that came in the meantime.
     pub fn take_orders(&self) -> Vec<Order> {
-        std::mem::take(&mut *self.orders.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.orders.lock())
     }
 }

@@ -3,7 +3,6 @@
 
 use crate::state::runtime::Shared;
 use crate::state::worker::Worker;
-use std::sync::PoisonError;
 
 /// A closure that runs on a worker's thread.
 pub type Question = Box<dyn FnOnce(&Worker) + Send>;
@@ -12,13 +11,13 @@ impl Shared {
     /// Has `question` run on a worker's thread, soon. It is dropped if that thread has ended.
     pub fn ask(&self, thread: usize, question: Question) {
         if let Some(queue) = self.questions.get(thread) {
-            queue.lock().unwrap_or_else(PoisonError::into_inner).push(question);
+            queue.lock().push(question);
             self.rouse_one(thread);
         }
     }
 
     /// Takes the closures that a thread has to run.
     pub fn take_questions(&self, thread: usize) -> Vec<Question> {
-        std::mem::take(&mut *self.questions[thread].lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.questions[thread].lock())
     }
 }

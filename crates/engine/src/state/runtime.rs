@@ -37,8 +37,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use stdx::{AppendList, Summary};
+use std::sync::{Arc, OnceLock};
+use stdx::{AppendList, Mutex, Summary};
 use table::Table;
 use transport::stats::counters::{Block, Counters, Gauge};
 use transport::stats::latency::Span;
@@ -464,7 +464,7 @@ impl DynamicCookie {
 
     /// Computes them with this key from now on.
     pub fn set_key(&self, key: &str) {
-        *self.key.lock().unwrap_or_else(PoisonError::into_inner) = Some(key.into());
+        *self.key.lock() = Some(key.into());
     }
 
     /// The key that they are computed with; `None` if they are not used.
@@ -472,7 +472,7 @@ impl DynamicCookie {
         if self.off.load(Relaxed) {
             return None;
         }
-        self.key.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.key.lock().clone()
     }
 }
 
@@ -742,12 +742,12 @@ impl Agent {
 
     /// The current address, and the bytes that a check sends first.
     pub fn asked(&self) -> Asked {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked.lock().clone()
     }
 
     /// Changes the address or the bytes to send.
     pub fn change(&self, change: impl FnOnce(&mut Asked)) {
-        change(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.asked.lock());
     }
 }
 

@@ -5,8 +5,9 @@
 
 use engine::state::records::last_invalid::Invalid;
 use engine::state::session::transaction::Transaction;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use stdx::Mutex;
 
 /// Records a refused request from the input buffer.
 #[cold]
@@ -23,7 +24,7 @@ pub fn response(tx: &Transaction, error: mux::MessageError) {
 }
 
 fn store(place: &Mutex<Option<Arc<Invalid>>>, invalid: Invalid) {
-    *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(invalid));
+    *place.lock() = Some(Arc::new(invalid));
 }
 
 fn of(tx: &Transaction, bytes: &[u8], error: mux::MessageError) -> Invalid {

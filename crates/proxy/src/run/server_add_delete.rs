@@ -8,12 +8,11 @@ use engine::state::runtime::{Back, Proxy, Server};
 use engine::state::worker::Worker;
 use health::checks;
 use health::servers::track;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 /// The slot of the server with a name; deleted servers are left out.
 pub fn named(back: &Back, name: &str) -> Option<usize> {
-    back.register.lock().unwrap_or_else(PoisonError::into_inner).named(name)
+    back.register.lock().named(name)
 }
 
 /// Whether an algorithm accepts new servers while it runs.
@@ -40,7 +39,7 @@ pub fn add(
     if !takes_servers(back.balancer.algorithm()) {
         return Err(Refusal::Static);
     }
-    let mut register = back.register.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut register = back.register.lock();
     register.admit(&mut settings)?;
     if let Some(server) = register.take_deleted(back, &settings) {
         let slot = server.state.slot();
@@ -90,7 +89,7 @@ pub fn delete(worker: &Worker, proxy: &Proxy, slot: usize) -> Result<(), Refusal
     if server.settings.referenced || track::is_followed(&worker.shared, server) {
         return Err(Refusal::Referenced);
     }
-    let mut register = back.register.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut register = back.register.lock();
     if !server.state.state().1.in_maint() {
         return Err(Refusal::InService);
     }

@@ -142,7 +142,7 @@ fn a_mailer_that_refuses_or_is_silent_does_not_keep_the_others_from_theirs() {
     assert!(text.ends_with("RCPT TO:<c@d.example>\n"), "{text}");
     // The proxy leaves the silent mailer after its timeout.
     let outboxes = &world.shared.proxies[0].outboxes;
-    let tended = |outbox: &Outbox| outbox.0.lock().unwrap().tended;
+    let tended = |outbox: &Outbox| outbox.0.lock().tended;
     world.until("all have been left", || !outboxes.iter().any(tended));
 }
 

@@ -2,7 +2,8 @@
 
 use crate::stats::counters::{Gauge, Presence};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use stdx::Mutex;
 
 /// Counters of the process (`show info`, names that begin with `Ssl`).
 #[derive(Debug, Default)]
@@ -60,7 +61,7 @@ impl Rate {
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

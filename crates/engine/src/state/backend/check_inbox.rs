@@ -8,7 +8,8 @@
 use crate::state::backend::check_record::{Haste, Record};
 use reactor::{Heartbeat, Mailbox, TaskId, Wake};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
+use stdx::Mutex;
 
 /// The part of a thread's checker that other threads use.
 #[derive(Debug, Default)]
@@ -128,7 +129,7 @@ impl Desk {
     }
 
     fn inbox(&self) -> MutexGuard<'_, Letters> {
-        self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inbox.0.lock()
     }
 
     /// Takes the letters of other threads.

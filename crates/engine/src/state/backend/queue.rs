@@ -13,7 +13,8 @@ use std::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
     fence,
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
+use stdx::Mutex;
 use transport::stats::counters::Gauge;
 
 /// A waiting task of some thread.
@@ -104,7 +105,7 @@ pub struct Place(Order, u64);
 
 impl Queue {
     fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.line.lock()
     }
 
     /// Adds a waiter at its position. The caller has to check the servers once afterwards: slots

@@ -1,7 +1,8 @@
 //! Figures of the last minutes for the charts of the dashboard.
 use crate::state::runtime::Proxy;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use stdx::Mutex;
 
 /// Proxies whose history is kept.
 pub const PROXIES: usize = 32;
@@ -23,13 +24,13 @@ impl<const N: usize> Series<N> {
 
     /// The points so far.
     pub fn points(&self) -> Vec<[f32; N]> {
-        let points = self.points.lock().unwrap_or_else(PoisonError::into_inner);
+        let points = self.points.lock();
         points.iter().copied().collect()
     }
 
     /// Adds a point, after empty points for the `missed` seconds.
     pub fn add(&self, missed: usize, point: [f32; N]) {
-        let mut points = self.points.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut points = self.points.lock();
         let gap = std::iter::repeat_n([f32::NAN; N], missed.min(self.most));
         for point in gap.chain([point]) {
             if points.len() >= self.most {

@@ -2,7 +2,8 @@
 
 use crate::state::runtime::Proxy;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use stdx::Mutex;
 
 /// A message that was refused.
 #[derive(Debug)]
@@ -41,12 +42,12 @@ pub struct Captures {
 impl Captures {
     /// The last request.
     pub fn request(&self) -> Option<Arc<Invalid>> {
-        self.request.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.request.lock().clone()
     }
 
     /// The last response.
     pub fn response(&self) -> Option<Arc<Invalid>> {
-        self.response.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.response.lock().clone()
     }
 }
 

@@ -5,9 +5,10 @@ pub mod state;
 pub mod words;
 use crate::state::records::trace::state::{Phase, State};
 use crate::state::records::trace::words::Source;
+use std::sync::MutexGuard;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use stdx::Mutex;
 
 /// The traces of the process.
 #[derive(Debug)]
@@ -58,6 +59,6 @@ impl Traces {
     }
 
     fn lock(&self, source: Source) -> MutexGuard<'_, State> {
-        self.sources[source as usize].lock().unwrap_or_else(PoisonError::into_inner)
+        self.sources[source as usize].lock()
     }
 }

@@ -4,9 +4,10 @@ use crate::state::worker::Worker;
 use reactor::{Handle, TaskId};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::MutexGuard;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use stdx::Mutex;
 
 /// The number of tasks, of all threads, that listen on each handle: the last one closes it, so that
 /// no task accepts on a descriptor that belongs to another socket by then.
@@ -36,7 +37,7 @@ impl Listening {
     }
 
     fn counts(&self) -> MutexGuard<'_, HashMap<Handle, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

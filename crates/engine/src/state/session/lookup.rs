@@ -7,8 +7,9 @@ use dns::RecordType;
 use reactor::Wake;
 use sample::{Value, VarName};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use stdx::Mutex;
 
 /// A look-up, from its first poll on. A task of a `resolvers` section always answers: names are
 /// given up in the end.
@@ -90,12 +91,12 @@ pub struct Ask {
 impl Ask {
     /// Stores the result, and wakes the task that waits for it.
     pub fn tell(&self, address: Option<IpAddr>) {
-        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(address);
+        *self.answer.lock() = Some(address);
         self.waiter.mailbox.wake(self.waiter.task, Wake::RESOURCE);
     }
 
     /// The result, once there is one.
     pub fn answer(&self) -> Option<Option<IpAddr>> {
-        *self.answer.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.answer.lock()
     }
 }

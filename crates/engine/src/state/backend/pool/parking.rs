@@ -9,8 +9,9 @@ use crate::state::backend::server_connection::{ServerConn, Target};
 use crate::state::worker::Worker;
 use mux::h1;
 use reactor::{Handle, Socket};
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use stdx::Mutex;
 
 /// Milliseconds between two purges of parked connections.
 pub(super) const TENDED_MS: u32 = 5_000;
@@ -54,7 +55,7 @@ pub struct Parking {
 
 impl Parking {
     fn lock(&self) -> MutexGuard<'_, Vec<Parked>> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+        self.list.lock()
     }
 
     /// The number of parked connections.
