@@ -9,6 +9,7 @@ use std::io::Write as _;
 mod answers;
 mod checks;
 mod connections;
+mod interpreters;
 mod parameters;
 
 /// Weir in front of an application whose section has these lines, and a backend with these.

@@ -186,6 +186,10 @@ impl Pump {
         if self.session.vanishes() {
             return socket.vanish_on_close();
         }
+        if self.session.look(StreamMux::is_fcgi) {
+            // An application notices an abort by the end of its connection.
+            return;
+        }
         if !self.ended && socket.shutdown_write().is_ok() {
             swallow(worker, socket).await;
         }
