@@ -26,6 +26,7 @@ pub(crate) fn process() -> Process {
         max_rewrite: 1_024,
         max_headers: 101,
         h2: Default::default(),
+        quic: Default::default(),
         payload_with_any_method: false,
         max_accept: 4,
         max_rates: Default::default(),

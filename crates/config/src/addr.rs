@@ -176,6 +176,19 @@ pub(crate) fn bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>,
     bind_at(text, stream_scheme(text)?, names)
 }
 
+/// The address of a listener of QUIC, without its prefix and with that of its family; `None` for
+/// any other.
+pub(crate) fn of_quic(text: &str) -> Option<String> {
+    let (prefix, rest) = text.split_once('@')?;
+    let family = match prefix {
+        "quic" => "ip",
+        "quic4" | "quicv4" => "ipv4",
+        "quic6" | "quicv6" => "ipv6",
+        _ => return None,
+    };
+    Some(format!("{family}@{rest}"))
+}
+
 /// One `dgram-bind` address; a port range gives several.
 pub(crate) fn datagram_bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>, String> {
     bind_at(text, datagram_scheme(text)?, names)

@@ -36,10 +36,13 @@ pub use fcgi::BackendApp;
 pub use filters::{Filter, SpoeLine};
 pub use global::{
     CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune, TuneH2,
+    TuneQuic,
 };
 pub use http::{HttpErrors, Network};
 pub use link::{Announce, ConnectSource, KeepAlive, Link};
-pub use listener::{Bind, BindOptions, Level, Protocol, SeverityOutput, UnixAccess};
+pub use listener::{
+    Bind, BindOptions, Level, Protocol, QuicCongestion, SeverityOutput, UnixAccess,
+};
 pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget};
 pub use mail::{EmailAlert, Mailer, Mailers};

@@ -1,4 +1,4 @@
-//! Clients: listeners, session rules, PROXY protocol headers, connections of HTTP/1 and HTTP/2.
+//! Clients: listeners, session rules, PROXY protocol headers, connections of HTTP/1, HTTP/2 and HTTP/3.
 
 pub(crate) mod client;
 pub(crate) mod h2_connection;
@@ -7,4 +7,6 @@ pub(crate) mod handshake_limit;
 pub mod listener;
 pub mod listener_balance;
 pub mod preamble;
+pub(crate) mod quic_connection;
+pub(crate) mod quic_listener;
 pub(crate) mod session_rules;

@@ -152,6 +152,7 @@ pub(crate) fn process(threads: usize) -> Process {
         max_rewrite: 1024,
         max_headers: 101,
         h2: Http2::default(),
+        quic: Default::default(),
         payload_with_any_method: false,
         max_accept: 4,
         max_rates: Default::default(),
@@ -273,6 +274,7 @@ pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, So
         threads: Vec::new(),
         nice: 0,
         preamble: Default::default(),
+        quic: None,
         mss_reduction: 0,
         backlog: 128,
     };

@@ -102,6 +102,7 @@ fn process() -> Process {
         max_rewrite: 1_024,
         max_headers: 101,
         h2: Default::default(),
+        quic: Default::default(),
         payload_with_any_method: false,
         max_accept: 4,
         max_rates: Default::default(),
@@ -150,6 +151,7 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
         nice: 0,
         preamble: Default::default(),
         protocol: Protocol::Chosen,
+        quic: None,
         mss_reduction: 0,
         backlog: 128,
     };

@@ -412,10 +412,58 @@ pub struct Bind {
     pub preamble: Preamble,
     /// The protocol of connections (`proto`).
     pub protocol: Protocol,
+    /// The socket receives datagrams of QUIC.
+    pub quic: Option<QuicBind>,
     /// Bytes by which segments are smaller than the client's MSS.
     pub mss_reduction: u32,
     /// Clients that may wait to be accepted (`backlog`).
     pub backlog: u32,
+}
+
+/// Settings of the QUIC connections of a listener.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuicBind {
+    /// The congestion control (`quic-cc-algo`).
+    pub congestion: QuicCongestion,
+    /// Clients have to validate their address first (`quic-force-retry`).
+    pub always_retries: bool,
+}
+
+/// A congestion control algorithm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QuicCongestion {
+    /// Cubic.
+    #[default]
+    Cubic,
+    /// NewReno.
+    NewReno,
+}
+
+/// Settings of all QUIC connections (`tune.quic.*`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quic {
+    /// `tune.quic.frontend.max-idle-timeout`, in milliseconds.
+    pub idle_ms: u32,
+    /// `tune.quic.frontend.max-streams-bidi`
+    pub streams: u32,
+    /// `tune.quic.frontend.conn-tx-buffers.limit`
+    pub tx_buffers: u32,
+    /// `tune.quic.retry-threshold`
+    pub retry_threshold: u32,
+    /// `cluster-secret`; empty for one that is made at start.
+    pub secret: Vec<u8>,
+}
+
+impl Default for Quic {
+    fn default() -> Self {
+        Self {
+            idle_ms: 30_000,
+            streams: 100,
+            tx_buffers: 30,
+            retry_threshold: 100,
+            secret: Vec::new(),
+        }
+    }
 }
 
 /// Settings of the server side of a proxy.

@@ -95,6 +95,8 @@ pub struct Process {
     pub compression: ProcessCompression,
     /// HTTP/2 settings announced to peers, and limits on their frames (`tune.h2.*`).
     pub h2: Http2,
+    /// Settings of QUIC connections (`tune.quic.*`).
+    pub quic: Quic,
     /// Case of header names for `option h1-case-adjust-bogus-*`, by name in lower case
     /// (`h1-case-adjust`).
     pub header_case: Arc<HashMap<Vec<u8>, Vec<u8>>>,

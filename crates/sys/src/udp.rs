@@ -14,7 +14,7 @@ const SLOT: usize = 2_048;
 /// Room for the control messages of one datagram.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
-struct Control([u8; 128]);
+struct UdpControl([u8; 128]);
 
 /// A datagram of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ pub fn receive(fd: Fd, batch: &mut UdpBatch) -> io::Result<usize> {
     let mut parts: [libc::iovec; BATCH] = unsafe { std::mem::zeroed() };
     // SAFETY: the same.
     let mut addresses: [libc::sockaddr_storage; BATCH] = unsafe { std::mem::zeroed() };
-    let mut controls = [Control([0; 128]); BATCH];
+    let mut controls = [UdpControl([0; 128]); BATCH];
     for (i, slot) in batch.bytes.chunks_exact_mut(SLOT).enumerate() {
         parts[i] = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: SLOT };
         let header = &mut messages[i].msg_hdr;
@@ -141,7 +141,7 @@ pub fn receive(fd: Fd, batch: &mut UdpBatch) -> io::Result<usize> {
         header.msg_iov = &raw mut parts[i];
         header.msg_iovlen = 1;
         header.msg_control = (&raw mut controls[i]).cast();
-        header.msg_controllen = size_of::<Control>() as _;
+        header.msg_controllen = size_of::<UdpControl>() as _;
     }
     let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
     // SAFETY: all pointers are to arrays of this function and to the batch, which is borrowed
@@ -236,7 +236,7 @@ fn send_message(fd: Fd, train: &UdpTrain<'_>, segments: bool) -> io::Result<()> 
         iov_base: train.bytes.as_ptr().cast_mut().cast(),
         iov_len: train.bytes.len(),
     };
-    let mut room = Control([0; 128]);
+    let mut room = UdpControl([0; 128]);
     // SAFETY: these are integers and pointers, for which zeroes are values.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
     header.msg_name = (&raw mut address).cast();
@@ -244,7 +244,7 @@ fn send_message(fd: Fd, train: &UdpTrain<'_>, segments: bool) -> io::Result<()> 
     header.msg_iov = &raw mut part;
     header.msg_iovlen = 1;
     header.msg_control = (&raw mut room).cast();
-    header.msg_controllen = size_of::<Control>() as _;
+    header.msg_controllen = size_of::<UdpControl>() as _;
     let mut writer = ControlWriter { header: &header, next: None, len: 0 };
     match (train.from, train.to) {
         (Some(IpAddr::V4(from)), SocketAddr::V4(_)) => {

@@ -35,6 +35,7 @@ mod header_case;
 mod health;
 mod hostile_servers;
 mod http2;
+mod http3;
 mod identity;
 mod inner_protocols;
 mod keep_alive;

@@ -12,6 +12,8 @@ pub struct Global {
     pub process: Process,
     /// Performance settings.
     pub tune: Tune,
+    /// `cluster-secret`
+    pub cluster_secret: Option<String>,
     /// TLS.
     pub tls: TlsProcess,
     /// `maxcomprate`, `maxcompcpuusage`, `maxzlibmem`, `tune.comp.*`, `tune.zlib.*`.
@@ -228,6 +230,19 @@ pub struct TuneH2 {
     pub max_frame_size: Option<u32>,
 }
 
+/// `tune.quic.*`; `None` means the built-in default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TuneQuic {
+    /// `tune.quic.frontend.max-idle-timeout`, ms.
+    pub idle: Option<u32>,
+    /// `tune.quic.frontend.max-streams-bidi`
+    pub streams: Option<u32>,
+    /// `tune.quic.frontend.conn-tx-buffers.limit`
+    pub tx_buffers: Option<u32>,
+    /// `tune.quic.retry-threshold`
+    pub retry_threshold: Option<u32>,
+}
+
 /// `tune.*`; `None` means the built-in default.
 #[derive(Debug, Default)]
 pub struct Tune {
@@ -258,6 +273,8 @@ pub struct Tune {
     pub maxrewrite: Option<u32>,
     /// `tune.h2.*`
     pub h2: TuneH2,
+    /// `tune.quic.*`
+    pub quic: TuneQuic,
     /// `tune.http.maxhdr`: header lines of a message, 1 to 32767.
     pub maxhdr: Option<u32>,
     /// `tune.maxaccept`: connections accepted in a row; -1 for no limit.

@@ -16,6 +16,8 @@ pub struct Bind {
     pub place: Place,
     /// Everything after the address.
     pub options: Arc<BindOptions>,
+    /// The address has the prefix `quic4@` or `quic6@`.
+    pub is_quic: bool,
     /// The TLS side of its connections.
     pub tls: Option<Arc<tls::Acceptor>>,
 }
@@ -93,6 +95,10 @@ pub struct BindOptions {
     pub accept_proxy: bool,
     /// `accept-netscaler-cip`: connections begin with a NetScaler header of this magic number.
     pub accept_netscaler: Option<u32>,
+    /// `quic-cc-algo`
+    pub quic_congestion: QuicCongestion,
+    /// `quic-force-retry`
+    pub quic_force_retry: bool,
     /// `ssl` and what belongs to it.
     pub tls: TlsBind,
     /// `level` of a runtime socket.
@@ -101,6 +107,16 @@ pub struct BindOptions {
     pub exposes_listeners: bool,
     /// `severity-output` of a runtime socket.
     pub severity_output: SeverityOutput,
+}
+
+/// A congestion control algorithm of QUIC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QuicCongestion {
+    /// Cubic.
+    #[default]
+    Cubic,
+    /// NewReno.
+    NewReno,
 }
 
 /// Owner and permissions of a unix socket.

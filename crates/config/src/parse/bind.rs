@@ -7,7 +7,7 @@ use crate::keyword::{Fill, Keyword, word as entry};
 use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{Address, Bind, BindAddress, BindOptions, Global, Level};
-use crate::model::{MAX_THREADS, Protocol, SeverityOutput, ThreadSet};
+use crate::model::{MAX_THREADS, Protocol, QuicCongestion, SeverityOutput, ThreadSet};
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -99,6 +99,21 @@ pub(crate) const OPTIONS: &[BindOption] = &[
         let known = Protocol::named(given);
         let unknown = || a.fault(1, format!("'proto' :  unknown MUX protocol '{given}'"));
         o.protocol = Some(known.ok_or_else(unknown)?);
+        Ok(())
+    }),
+    entry("quic-cc-algo", "{ cubic | newreno }", "Congestion control of QUIC.", |o, _, a| {
+        o.quic_congestion = match a.need(1, "'quic-cc-algo' : missing control algorithm")? {
+            "cubic" => QuicCongestion::Cubic,
+            "newreno" => QuicCongestion::NewReno,
+            other => {
+                let message = format!("'quic-cc-algo' : unknown control algorithm '{other}'");
+                return Err(a.fault(1, message));
+            }
+        };
+        Ok(())
+    }),
+    entry("quic-force-retry", "", "QUIC clients validate their address first.", |o, _, _| {
+        o.quic_force_retry = true;
         Ok(())
     }),
     entry("severity-output", "<format>", "How severities are shown.", |o, _, a| {
@@ -193,10 +208,13 @@ pub(crate) fn preset_lines(
     for text in list.split(',') {
         let sound = cx.sound(Cow::Borrowed(text));
         let read = if by == Use::Datagrams { addr::datagram_bind } else { addr::bind };
-        let addresses = read(&sound, cx.names).map_err(|e| {
+        let quic = addr::of_quic(&sound).filter(|_| by == Use::Proxy);
+        let is_quic = quic.is_some();
+        let addresses = read(quic.as_deref().unwrap_or(&sound), cx.names).map_err(|e| {
             args.fault_at(1, if expanded { 0 } else { offset }, format!("{who} : {e}"))
         })?;
-        found.extend(addresses.into_iter().map(|address| (address, Arc::<str>::from(&*sound))));
+        let written = Arc::<str>::from(&*sound);
+        found.extend(addresses.into_iter().map(|address| (address, written.clone(), is_quic)));
         offset += text.len() + 1;
     }
     let context = match by {
@@ -207,7 +225,7 @@ pub(crate) fn preset_lines(
     };
     let options = Arc::new(options(presets, 2, cx, args, &context)?);
     let own = |address: &BindAddress| matches!(address, BindAddress::At(Address::Ip(_)));
-    if options.shards.is_some_and(|count| count != 1) && !found.iter().all(|(it, _)| own(it)) {
+    if options.shards.is_some_and(|count| count != 1) && !found.iter().all(|(it, ..)| own(it)) {
         let text = "'shards' has no effect on unix and inherited sockets: there is one of each";
         cx.warn(args, 1, format!("{context} : {text}"));
     }
@@ -218,12 +236,44 @@ pub(crate) fn preset_lines(
         let text = "'expose-fd listeners' has no effect here: only a runtime socket can do it";
         cx.warn(args, 1, format!("{context} : {text}"));
     }
-    for (address, written) in found {
+    if found.iter().any(|(.., is_quic)| *is_quic) {
+        quic_options(&options, args).map_err(|f| f.within(&context))?;
+    }
+    for (address, written, is_quic) in found {
         let id = options.id.unwrap_or(0);
         let (place, options) = (args.place().clone(), Arc::clone(&options));
-        into.push(Bind { address, written, id, place, options, tls: None });
+        into.push(Bind { address, written, id, place, options, is_quic, tls: None });
     }
     Ok(())
+}
+
+/// Reports options that a listener of QUIC lacks or cannot have.
+fn quic_options(options: &BindOptions, args: Args<'_>) -> Parsed {
+    let at = |word| (2..args.len()).find(|n| args.text(*n) == word).unwrap_or(1);
+    if !options.tls.enabled {
+        return Err(args.fault(1, "QUIC needs 'ssl'"));
+    }
+    if !::tls::HAS_QUIC {
+        return Err(args.fault(1, "QUIC is not available with the TLS library of this build"));
+    }
+    let alpn = options.tls.settings.options.alpn.as_deref();
+    if !alpn.is_some_and(|names| names.windows(3).any(|name| name == b"\x02h3")) {
+        return Err(args.fault(1, "QUIC needs 'alpn h3'"));
+    }
+    let given = [
+        ("accept-proxy", options.accept_proxy),
+        ("accept-netscaler-cip", options.accept_netscaler.is_some()),
+        ("defer-accept", options.defer_accept),
+        ("mss", options.mss != 0),
+        ("proto", options.protocol.is_some()),
+        ("shards", options.shards.is_some_and(|count| count != 1)),
+        ("tcp-ut", options.tcp_ut != 0),
+        ("tfo", options.tfo),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((word, _)) => Err(args.fault(at(word), format!("'{word}' is not usable with QUIC"))),
+        None => Ok(()),
+    }
 }
 
 /// Reports options that have no effect or no meaning on a line outside of proxies: those for

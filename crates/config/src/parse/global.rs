@@ -42,6 +42,14 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "Binds threads to CPUs.",
         cpu_map::parse,
     ),
+    entry("cluster-secret", "<secret>", "Secret of QUIC tokens and resets.", |g, _, a| {
+        a.no_more_than(1)?;
+        let secret = a.need(1, "'cluster-secret' expects an ASCII string argument.")?;
+        if g.cluster_secret.replace(secret.to_owned()).is_some() {
+            return Err(a.fault(0, "'cluster-secret' already specified. Continuing."));
+        }
+        Ok(())
+    }),
     entry("daemon", "", "Goes to the background.", |g, _, a| flag(a, &mut g.process.daemon)),
     entry(
         "default-path",
@@ -431,6 +439,34 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "<number>",
         "Descriptors in use above which no connection is kept.",
         |g, _, a| percent(a).map(|n| g.tune.pool_low = Some(n)),
+    ),
+    entry(
+        "tune.quic.frontend.conn-tx-buffers.limit",
+        "<number>",
+        "Unacknowledged data of a QUIC connection.",
+        |g, _, a| integer(a, 1..=i32::MAX as u32).map(|n| g.tune.quic.tx_buffers = Some(n)),
+    ),
+    entry(
+        "tune.quic.frontend.max-idle-timeout",
+        "<timeout>",
+        "Idle time of QUIC connections.",
+        |g, _, a| {
+            let span = time(a, "argument to <timeout>.")?;
+            g.tune.quic.idle = Some(u32::try_from(span).unwrap_or(u32::MAX));
+            Ok(())
+        },
+    ),
+    entry(
+        "tune.quic.frontend.max-streams-bidi",
+        "<number>",
+        "Requests at a time of a QUIC connection.",
+        |g, _, a| integer(a, 1..=65_535).map(|n| g.tune.quic.streams = Some(n)),
+    ),
+    entry(
+        "tune.quic.retry-threshold",
+        "<number>",
+        "QUIC handshakes from which clients retry.",
+        |g, _, a| integer(a, 0..=i32::MAX as u32).map(|n| g.tune.quic.retry_threshold = Some(n)),
     ),
     entry("tune.rcvbuf.client", "<number>", "Sets the system's buffers of clients.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.rcvbuf_client = n)

@@ -225,6 +225,7 @@ fn own_listener(draft: &mut DraftPeers, cx: &mut Cx<'_>, args: Args<'_>) -> Pars
             id: options.id.unwrap_or(0),
             place,
             options: options.clone(),
+            is_quic: false,
             tls: None,
         });
     }

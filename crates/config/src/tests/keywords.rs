@@ -578,7 +578,16 @@ fn proxy_errors() {
             "'bind' : '' resolves to an empty address (environment variable missing?)",
         ),
         ("bind :8000 foo", "'bind :8000' : unknown keyword 'foo'"),
-        ("bind :8000 quic-force-retry", "'bind :8000' : 'quic-force-retry' is not implemented yet"),
+        ("bind quic4@:8000", "'bind quic4@:8000' : QUIC needs 'ssl'"),
+        ("bind quic4@:8000 ssl crt a", "'bind quic4@:8000' : QUIC needs 'alpn h3'"),
+        (
+            "bind quic4@:8000 ssl crt a alpn h3 accept-proxy",
+            "'bind quic4@:8000' : 'accept-proxy' is not usable with QUIC",
+        ),
+        (
+            "bind quic6@:8000 quic-cc-algo reno",
+            "'bind quic6@:8000' : 'quic-cc-algo' : unknown control algorithm 'reno'",
+        ),
         ("bind :80 maxconn", "'bind :80' : 'maxconn' : missing value"),
         (
             "bind :80 thread 9999",

@@ -5,6 +5,7 @@ pub mod cache_use;
 pub mod client;
 pub mod client_cold_state;
 pub mod client_h2;
+pub mod client_quic;
 pub mod cookie_dates;
 pub mod credentials;
 pub(crate) mod listening;

@@ -15,6 +15,7 @@ use crate::state::session::transaction::Seats;
 use crate::state::spoe::SpoeAgentPool;
 use crate::state::thread_handle::LocalProxy;
 use mux::h2::flood::TurnLimits;
+use mux::h3::{H3Conn, H3ConnSettings};
 use mux::{Side, h1, h2};
 use reactor::Thread;
 use sample::calendar::Date;
@@ -386,6 +387,24 @@ impl Worker {
     /// An HTTP/2 connection, before its first byte.
     pub fn h2_conn(&self, proxy: &Proxy, side: Side) -> h2::H2Conn {
         h2::H2Conn::new(side, self.h2_settings(proxy, side)).with_free_list(&self.spares)
+    }
+
+    /// The HTTP/3 machine of a client's connection.
+    pub fn h3_conn(&self, proxy: &Proxy) -> H3Conn {
+        let h2 = self.h2_settings(proxy, Side::Client);
+        let usual = H3ConnSettings::default();
+        let announced = wire::h3::H3Settings {
+            max_field_section_size: Some(h2.list.bytes.into()),
+            enable_connect_protocol: h2.announced.enable_connect_protocol,
+            ..usual.announced
+        };
+        H3Conn::new(H3ConnSettings {
+            announced,
+            list: h2.list,
+            tolerance: h2.tolerance,
+            seed: h2.seed,
+            ..usual
+        })
     }
 
     /// A cleared workspace for a transaction; allocates only when none is free.

@@ -34,7 +34,6 @@ use std::cell::OnceCell;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use table::{DataType, Entry, Key, Table};
-use transport::socket::Transport;
 use transport::stats::counters::Metric;
 use transport::tls_facts;
 
@@ -299,11 +298,11 @@ impl Facts for View<'_> {
     }
 
     fn tls(&self, hop: Hop, fact: TlsFact<'_>) -> Option<Value<'static>> {
-        let transport = match hop {
-            Hop::Client => self.client.socket.transport(),
-            Hop::Server => self.server.and_then(|server| server.socket().transport()),
+        let session = match hop {
+            Hop::Client => self.client.socket.tls(),
+            Hop::Server => self.server.and_then(|server| server.socket().tls()),
         };
-        match (transport.and_then(Transport::session), &self.notes.unsecured) {
+        match (session, &self.notes.unsecured) {
             (Some(session), _) => tls_facts::of_session(&session, fact),
             (None, Some(failed)) if hop == Hop::Server && self.server.is_none() => {
                 tls_facts::of_failed(failed, fact)

@@ -191,7 +191,7 @@ fn earlier(one: Option<(Tick, Expiry)>, other: Option<(Tick, Expiry)>) -> Option
 }
 
 /// Starts the transaction of a stream.
-fn start(worker: &Rc<Worker>, front: &Rc<Front>, key: Key, number: u32) {
+pub(crate) fn start(worker: &Rc<Worker>, front: &Rc<Front>, key: Key, number: u32) {
     let class = if front.is_crowded() { Class::Bulk } else { Class::Urgent };
     let client = Box::new(Client::of_stream(front, key, number));
     let settings = client.proxy.settings.front.as_ref();

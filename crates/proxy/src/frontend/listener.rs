@@ -11,6 +11,7 @@ use crate::frontend::handshake_limit;
 use crate::frontend::handshake_limit::HandshakePlace;
 use crate::frontend::listener_balance;
 use crate::frontend::preamble;
+use crate::frontend::quic_listener;
 use crate::frontend::session_rules;
 use crate::frontend::session_rules::Admission;
 use engine::state::runtime::{Front, Proxy, ProxyRef, Shared};
@@ -35,6 +36,10 @@ pub(crate) fn start_all(worker: &Rc<Worker>) {
         for (place, (bind, listener)) in front.binds.iter().zip(listeners).enumerate() {
             let own = |thread: &u16| usize::from(*thread) == worker.thread.index;
             let Some(sockets) = &listener.sockets else { continue };
+            if bind.quic.is_some() {
+                quic_listener::start(worker, proxy, place, sockets.first);
+                continue;
+            }
             if bind.threads.is_empty() || bind.threads.iter().any(own) {
                 let handle = sockets.of_thread(worker.thread.index);
                 let part = Part::new(worker, handle);
@@ -299,7 +304,7 @@ fn is_encrypted(settings: &settings::Front, place: usize) -> bool {
     settings.binds.get(place).is_some_and(|bind| bind.preamble.tls.is_some())
 }
 
-fn count_connection(worker: &Worker, proxy: &Proxy, place: usize) {
+pub(crate) fn count_connection(worker: &Worker, proxy: &Proxy, place: usize) {
     let thread = worker.thread.index;
     count(worker, proxy, Event::Connection);
     // Counted before the handshake, so that the limit holds whether the handshake succeeds or not.

@@ -77,6 +77,7 @@ impl Listen {
             nice: 0,
             preamble: Default::default(),
             protocol: if self.h2_front { Protocol::H2 } else { Protocol::Chosen },
+            quic: None,
             mss_reduction: 0,
             backlog: 128,
         };
@@ -181,6 +182,7 @@ pub(crate) fn process(threads: usize) -> Process {
         max_rewrite: 1_024,
         max_headers: 101,
         h2: Default::default(),
+        quic: Default::default(),
         payload_with_any_method: false,
         max_accept: 4,
         max_rates: Default::default(),

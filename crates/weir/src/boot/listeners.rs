@@ -121,6 +121,12 @@ impl Opener {
                 self.inherited.insert(*number, handle);
                 Ok(Open::new(handle, reactor::Address::Pair(*number)))
             }
+            BindAddress::At(Address::Ip(address)) if bind.is_quic => {
+                let fd = sys::listen::datagrams(*address, &options)?;
+                self.others.push(Handle(fd));
+                let bound = sys::socket::local_address(fd).unwrap_or(*address);
+                Ok(Open::new(Handle(fd), reactor::Address::Inet(bound)))
+            }
             BindAddress::At(Address::Ip(address)) => {
                 let (fd, loose) = self.tcp(*address, bind, &options)?;
                 let bound = sys::socket::local_address(fd).unwrap_or(*address);

@@ -119,6 +119,7 @@ fn front(
                 binds.push(settings::Bind {
                     namespace: bind.options.namespace.as_deref().map(Arc::from),
                     protocol: bind.options.protocol.map_or(Protocol::Chosen, link::spoken),
+                    quic: bind.is_quic.then(|| quic(&bind.options)),
                     mss_reduction: bind.options.mss.min(0).unsigned_abs(),
                     backlog: asked.backlog,
                     address: open.address,
@@ -140,6 +141,14 @@ fn front(
     }
 }
 
+fn quic(options: &model::BindOptions) -> settings::QuicBind {
+    let congestion = match options.quic_congestion {
+        model::QuicCongestion::Cubic => settings::QuicCongestion::Cubic,
+        model::QuicCongestion::NewReno => settings::QuicCongestion::NewReno,
+    };
+    settings::QuicBind { congestion, always_retries: options.quic_force_retry }
+}
+
 /// The sockets of a line beside its first one, each with its threads (`shards`).
 fn shards(
     opener: &mut Opener,
@@ -156,7 +165,7 @@ fn shards(
         shards => usize::from(shards).min(threads.len()),
     });
     let own = matches!(bind.address, model::BindAddress::At(Address::Ip(_)));
-    if wanted < 2 || !own || asked.exclusive {
+    if wanted < 2 || !own || asked.exclusive || bind.is_quic {
         return Ok(Vec::new());
     }
     let share = threads.len().div_ceil(wanted);

@@ -342,6 +342,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         max_rewrite: size(global.tune.maxrewrite, MAX_REWRITE),
         max_headers: size(global.tune.maxhdr, MAX_HEADERS),
         h2: http2(global),
+        quic: quic(global),
         payload_with_any_method: global.payload_with_any_method,
         max_accept: match global.tune.maxaccept {
             Some(-1) => usize::MAX,
@@ -667,6 +668,17 @@ fn report_panics() {
 }
 
 /// HTTP/2 settings announced to peers, and limits on their frames.
+fn quic(global: &Global) -> settings::Quic {
+    let (own, usual) = (&global.tune.quic, settings::Quic::default());
+    settings::Quic {
+        idle_ms: own.idle.unwrap_or(usual.idle_ms),
+        streams: own.streams.unwrap_or(usual.streams),
+        tx_buffers: own.tx_buffers.unwrap_or(usual.tx_buffers),
+        retry_threshold: own.retry_threshold.unwrap_or(usual.retry_threshold),
+        secret: global.cluster_secret.clone().unwrap_or_default().into_bytes(),
+    }
+}
+
 fn http2(global: &Global) -> Http2 {
     let (own, usual) = (&global.tune.h2, Http2::default());
     let buffer = global.tune.bufsize.unwrap_or(BUFFER_SIZE as u32);

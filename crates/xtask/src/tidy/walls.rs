@@ -146,6 +146,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "mux",
             "observability",
             "peers",
+            "quic",
             "reactor",
             "rules",
             "sample",

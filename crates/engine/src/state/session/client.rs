@@ -6,6 +6,7 @@ use crate::state::runtime::{Proxy, ProxyRef};
 use crate::state::session::client_cold_state::Rare;
 use crate::state::session::client_h2;
 use crate::state::session::client_h2::Front;
+use crate::state::session::client_quic::QuicCarrier;
 use crate::state::thread_handle::ServerRef;
 use crate::state::worker::Worker;
 use buf::Buf;
@@ -100,6 +101,30 @@ impl Client {
         socket: Socket,
         peer: Option<SocketAddr>,
     ) -> Self {
+        Self::over(worker, proxy, bind, Link::Socket(socket.into()), peer)
+    }
+
+    /// A client whose QUIC connection begins.
+    pub fn of_quic(
+        worker: &Rc<Worker>,
+        proxy: &ProxyRef,
+        bind: usize,
+        carrier: &Rc<QuicCarrier>,
+        peer: SocketAddr,
+    ) -> Self {
+        enter(worker, proxy, bind, worker.thread.index);
+        let mut client = Self::over(worker, proxy, bind, carrier.link(), Some(peer));
+        client.protocol = Protocol::H3;
+        client
+    }
+
+    fn over(
+        worker: &Rc<Worker>,
+        proxy: &ProxyRef,
+        bind: usize,
+        socket: Link,
+        peer: Option<SocketAddr>,
+    ) -> Self {
         worker.clients.set(worker.clients.get() + 1);
         let settings = worker.mux_settings(proxy, Side::Client);
         Self {
@@ -108,7 +133,7 @@ impl Client {
             mode: proxy.settings.mode,
             proxy: proxy.clone(),
             id: worker.next_client(),
-            socket: Link::Socket(socket.into()),
+            socket,
             input: Buf::empty(),
             peer,
             since: worker.thread.nanos(),
@@ -153,7 +178,7 @@ impl Client {
             trackers: connection.trackers.clone(),
             rare: connection.rare.clone(),
             handshake: if number == 0 { connection.handshake } else { 0 },
-            protocol: Protocol::H2,
+            protocol: if front.is_h3() { Protocol::H3 } else { Protocol::H2 },
             reset: false,
             vanishes: false,
             local: OnceCell::new(),
@@ -264,7 +289,7 @@ impl Client {
 
     /// The TLS session, if the connection is encrypted.
     pub fn session(&self) -> Option<Ref<'_, tls::Conn>> {
-        self.socket.transport()?.session()
+        self.socket.tls()
     }
 
     /// The protocol that the client and the bind line have chosen.

@@ -1,10 +1,10 @@
-//! A client's HTTP/2 connection.
+//! A client's connection of HTTP/2 or HTTP/3.
 
 use crate::state::backend::private_pool::Own;
 use crate::state::session::client::{Client, Last};
 use reactor::Tick;
 use std::any::Any;
-use std::cell::{Cell, RefCell, RefMut};
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,11 +13,11 @@ use transport::channel::Link;
 use transport::socket::Transport;
 use transport::streams::{Session, StreamCarrier, StreamMux};
 
-/// State that the streams of a client's HTTP/2 connection share beside the machine.
+/// State that the streams of a client's connection share beside the machine.
 pub struct Front {
     /// The connection.
     pub client: Box<Client>,
-    /// The HTTP/2 connection.
+    /// The shared machine.
     pub session: Rc<Session>,
     /// Server connections that only this client may use, between two requests.
     pub own: RefCell<Own>,
@@ -47,6 +47,11 @@ impl Front {
         &self.client.proxy.h2.front
     }
 
+    /// Whether the connection carries HTTP/3.
+    pub fn is_h3(&self) -> bool {
+        self.session.look(StreamMux::is_h3)
+    }
+
     /// Whether it has so many streams under way that other connections go first.
     pub fn is_crowded(&self) -> bool {
         self.under_way.get() >= URGENT
@@ -61,7 +66,9 @@ impl Front {
     pub(crate) fn open_stream(&self) {
         self.under_way.set(self.under_way.get() + 1);
         self.client.worker.share.add_stream();
-        self.stats().open_stream();
+        if !self.is_h3() {
+            self.stats().open_stream();
+        }
     }
 
     /// Counts a stream that has been served.
@@ -69,7 +76,9 @@ impl Front {
         self.under_way.set(self.under_way.get() - 1);
         self.client.worker.share.remove_stream();
         self.idle_since.set(self.session.thread().tick());
-        self.stats().close_stream();
+        if !self.is_h3() {
+            self.stats().close_stream();
+        }
     }
 
     /// Counts the events of the HTTP/2 connection.
@@ -120,6 +129,10 @@ impl StreamCarrier for Front {
 
     fn local_address(&self) -> Option<SocketAddr> {
         self.client.local()
+    }
+
+    fn tls(&self) -> Option<Ref<'_, tls::Conn>> {
+        self.client.session()
     }
 
     fn stream_opened(&self) {

@@ -119,7 +119,7 @@ fn lines<'a>(
 
 /// The sockets of a bind line that can stop listening for a while.
 fn sockets((bind, sockets): BindSockets<'_>) -> impl Iterator<Item = Handle> {
-    sockets.all().filter(|_| inet(bind).is_some())
+    sockets.all().filter(|_| inet(bind).is_some() && bind.quic.is_none())
 }
 
 fn suspend(worker: &Worker, line: BindSockets<'_>) {
