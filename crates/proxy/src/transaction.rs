@@ -1,25 +1,19 @@
 //! The life of one request or TCP stream, from its first byte to its log line.
 
 pub(crate) mod body_buffer;
-pub(crate) mod cached;
 pub(crate) mod connect;
 pub(crate) mod early_data;
 pub(crate) mod filters;
 pub(crate) mod first_bytes;
 pub(crate) mod forward;
 pub(crate) mod http_rules;
+pub(crate) mod local;
 pub(crate) mod local_response;
 pub(crate) mod read_request;
-pub(crate) mod response_stages;
 pub(crate) mod retry;
 pub(crate) mod route;
 pub(crate) mod rule_sections;
 pub(crate) mod run;
-mod script_service;
-pub(crate) mod service;
-mod splicing;
-pub(crate) mod stage;
-pub(crate) mod stage_table;
 pub mod stages;
 pub(crate) mod stream_acquire;
 pub(crate) mod switch_mode;

@@ -11,8 +11,8 @@ mod compression;
 pub(crate) mod spoe;
 mod trace;
 
-use crate::transaction::stage::StageOutcome;
-use crate::transaction::stage_table::is_traced;
+use crate::transaction::stages::stage::StageOutcome;
+use crate::transaction::stages::table::is_traced;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::Transaction;
 use mux::BodyKind;

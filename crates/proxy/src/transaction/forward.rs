@@ -1,14 +1,15 @@
 //! Forwarding of request and response: both directions of a transaction at once.
 
+pub(crate) mod splicing;
+
 use crate::transaction::body_buffer;
 use crate::transaction::connect::Reason;
 use crate::transaction::filters;
 use crate::transaction::retry;
-use crate::transaction::splicing;
-use crate::transaction::stage;
-use crate::transaction::stage_table::END;
 use crate::transaction::stages::fcgi;
 use crate::transaction::stages::header_case;
+use crate::transaction::stages::stage;
+use crate::transaction::stages::table::END;
 use crate::upstream::traffic_health;
 use balance::Sign;
 use buf::Buf;

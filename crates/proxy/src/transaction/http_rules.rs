@@ -4,11 +4,11 @@
 //! frontend, then those of the backend; `http-response` rules of the backend, then of the frontend;
 //! `http-after-response` rules of both on every response, local ones included.
 
-use crate::transaction::cached;
+use crate::transaction::local::cached;
 use crate::transaction::local_response;
 use crate::transaction::rule_sections;
 use crate::transaction::rule_sections::SetOf;
-use crate::transaction::stage::{Respond, StageOutcome};
+use crate::transaction::stages::stage::{Respond, StageOutcome};
 use crate::transaction::stages::{header_case, sticking};
 use crate::transaction::wait;
 use crate::transaction::wait::WaitingMessage;

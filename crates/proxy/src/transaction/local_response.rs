@@ -1,10 +1,10 @@
 //! Answers that the proxy gives by itself.
 
-use crate::transaction::cached;
 use crate::transaction::filters;
-use crate::transaction::stage;
-use crate::transaction::stage_table::{END, HTTP_AFTER_RESPONSE};
+use crate::transaction::local::cached;
 use crate::transaction::stages::header_case;
+use crate::transaction::stages::stage;
+use crate::transaction::stages::table::{END, HTTP_AFTER_RESPONSE};
 use engine::state::runtime::{Proxy, ProxyRef, Shared};
 use engine::state::services::Pieces;
 use engine::state::session::transaction::{LocalBody, Pause, Progress, Transaction};

@@ -3,13 +3,13 @@
 use crate::transaction::connect;
 use crate::transaction::filters;
 use crate::transaction::forward;
+use crate::transaction::local::service;
 use crate::transaction::local_response;
 use crate::transaction::read_request;
 use crate::transaction::route;
-use crate::transaction::service;
-use crate::transaction::stage;
-use crate::transaction::stage::{Respond, StageOutcome};
-use crate::transaction::stage_table::Pass;
+use crate::transaction::stages::stage;
+use crate::transaction::stages::stage::{Respond, StageOutcome};
+use crate::transaction::stages::table::Pass;
 use crate::upstream::traffic_health;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::client::Last;

@@ -1,4 +1,4 @@
-//! Features that act on a request or response at one stage each.
+//! The stages of a transaction: their table, the drivers, and features of one stage each.
 
 pub(crate) mod body_for_balance;
 pub(crate) mod checkcache;
@@ -6,6 +6,9 @@ pub mod cookie;
 pub(crate) mod fcgi;
 pub(crate) mod header_case;
 pub(crate) mod rdp_cookie;
+pub(crate) mod response;
 pub(crate) mod rewrite;
 pub(crate) mod server_redirect;
+pub(crate) mod stage;
 pub(crate) mod sticking;
+pub(crate) mod table;

@@ -7,7 +7,7 @@
 use crate::transaction::first_bytes;
 use crate::transaction::read_request;
 use crate::transaction::run;
-use crate::transaction::stage_table::Pass;
+use crate::transaction::stages::table::Pass;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::client::Client;
 use engine::state::session::transaction::{Arrival, Outcome, Transaction};

@@ -10,12 +10,12 @@ mod tests;
 
 use crate::transaction::connect;
 use crate::transaction::filters;
+use crate::transaction::forward::splicing;
 use crate::transaction::run;
-use crate::transaction::splicing;
-use crate::transaction::stage;
-use crate::transaction::stage::StageOutcome;
-use crate::transaction::stage_table::Pass;
+use crate::transaction::stages::stage;
+use crate::transaction::stages::stage::StageOutcome;
 use crate::transaction::stages::sticking;
+use crate::transaction::stages::table::Pass;
 use crate::transaction::switch_mode;
 use crate::transaction::switch_mode::Upgrade;
 use crate::transaction::tcp_content_rules::Inspection;

@@ -10,7 +10,7 @@ use crate::transaction::http_rules;
 use crate::transaction::retry;
 use crate::transaction::rule_sections;
 use crate::transaction::rule_sections::SetOf;
-use crate::transaction::stage::StageOutcome;
+use crate::transaction::stages::stage::StageOutcome;
 use crate::transaction::stages::sticking;
 use crate::transaction::tcp;
 use crate::transaction::wait;

@@ -1,6 +1,6 @@
 //! `filter spoe`: the events of a stream at which its engines send messages.
 
-use crate::transaction::stage::StageOutcome;
+use crate::transaction::stages::stage::StageOutcome;
 use crate::transaction::wait;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::pending::OutsideAnswer;

@@ -2,7 +2,7 @@
 //! in pieces drawn by chance (configuration manual, section 9.1).
 //!
 //! The lines have HAProxy's names and order; the analyzers are the rows of
-//! [`crate::transaction::stage_table`].
+//! [`crate::transaction::stages::table`].
 
 use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::Transaction;

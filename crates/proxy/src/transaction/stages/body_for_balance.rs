@@ -1,7 +1,7 @@
 //! Waits for the part of a request's body that the balance algorithm hashes.
 
 use crate::transaction::body_buffer;
-use crate::transaction::stage::{StageFuture, StageOutcome};
+use crate::transaction::stages::stage::{StageFuture, StageOutcome};
 use crate::upstream::balance_key::of_query;
 use engine::state::runtime::{Proxy, ProxyRef};
 use engine::state::session::transaction::Transaction;

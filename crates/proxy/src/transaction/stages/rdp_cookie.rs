@@ -1,6 +1,6 @@
 //! `persist rdp-cookie`: the server that a terminal server's cookie names by its address.
 
-use crate::transaction::stage::StageOutcome;
+use crate::transaction::stages::stage::StageOutcome;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::{Persistence, Transaction};
 use observability::telemetry::sample_context::View;

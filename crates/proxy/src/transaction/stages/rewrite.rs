@@ -1,9 +1,9 @@
 //! Changes to messages besides the configured rules: forwarding headers, cookies.
 
 use crate::transaction::early_data;
-use crate::transaction::stage::StageOutcome;
 use crate::transaction::stages::checkcache;
 use crate::transaction::stages::cookie;
+use crate::transaction::stages::stage::StageOutcome;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::Transaction;
 use htx::Head;

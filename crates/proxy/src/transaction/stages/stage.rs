@@ -1,10 +1,10 @@
 //! A stage of a transaction, its outcome, and the drivers that run the stages that apply.
 //!
-//! The table is [`super::stage_table`]. The usual stages are plain calls; a stage that has to wait
+//! The table is [`super::table`]. The usual stages are plain calls; a stage that has to wait
 //! is continued in a future that is made then.
 
 use crate::transaction::filters;
-use crate::transaction::stage_table::{Pass, REQUEST, RESPONSE, plan};
+use crate::transaction::stages::table::{Pass, REQUEST, RESPONSE, plan};
 use crate::transaction::wait;
 use crate::transaction::wait::WaitingMessage;
 use engine::state::runtime::{Proxy, ProxyRef};

@@ -3,8 +3,9 @@
 //! The service is at the other end of an exchange ([`transport::streams::local`]), so its response
 //! passes the same rules, filters and forwarding loop as that of a server.
 
+use crate::transaction::local::script_service;
 use crate::transaction::stages::header_case;
-use crate::transaction::{body_buffer, connect, filters, forward, script_service};
+use crate::transaction::{body_buffer, connect, filters, forward};
 use engine::state::backend::server_connection::ServerConn;
 use engine::state::services::Service;
 use engine::state::session::transaction::Transaction;

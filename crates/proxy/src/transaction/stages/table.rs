@@ -9,13 +9,15 @@ use crate::transaction::filters;
 use crate::transaction::filters::spoe as events;
 use crate::transaction::http_rules;
 use crate::transaction::http_rules::{heed_request, heed_response};
-use crate::transaction::response_stages as response;
 use crate::transaction::route;
 use crate::transaction::route::{asks_for_statistics, statistics};
-use crate::transaction::stage::Run::{Later, Now, Waits};
-use crate::transaction::stage::{Part, Run, Stage, StageFuture, StageOutcome, heed_condition};
 use crate::transaction::stages::body_for_balance::{await_body, wants_body};
 use crate::transaction::stages::fcgi;
+use crate::transaction::stages::response;
+use crate::transaction::stages::stage::Run::{Later, Now, Waits};
+use crate::transaction::stages::stage::{
+    Part, Run, Stage, StageFuture, StageOutcome, heed_condition,
+};
 use crate::transaction::stages::{rdp_cookie, rewrite};
 use crate::transaction::tcp_content_rules;
 use crate::transaction::tcp_content_rules::heed_whole;
@@ -282,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_architecture_names_the_stages_in_their_order() {
-        const PAGE: &str = include_str!("../../../../ARCHITECTURE.md");
+        const PAGE: &str = include_str!("../../../../../ARCHITECTURE.md");
         let (_, page) = PAGE.split_once("### Stages\n").unwrap();
         let (page, _) = page.split_once("\n### ").unwrap();
         let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());

@@ -5,7 +5,7 @@
 
 use crate::transaction::filters;
 use crate::transaction::http_rules;
-use crate::transaction::stage::StageOutcome;
+use crate::transaction::stages::stage::StageOutcome;
 use crate::transaction::stages::{checkcache, cookie, sticking};
 use crate::transaction::tcp_content_rules;
 use engine::state::runtime::ProxyRef;
