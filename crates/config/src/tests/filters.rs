@@ -145,7 +145,7 @@ fn trace_filters_take_their_words() {
 fn mistakes_in_filter_lines_are_told_in_haproxys_words() {
     let listed = |name: &str| {
         format!(
-            "'filter' : unknown keyword '{name}'. Registered keywords :\n    [BWLIM] bwlim-in\n    [BWLIM] bwlim-out\n    [CACHE] cache\n    [COMP] compression\n    [FCGI] fcgi-app\n    [TRACE] trace"
+            "'filter' : unknown keyword '{name}'. Registered keywords :\n    [BWLIM] bwlim-in\n    [BWLIM] bwlim-out\n    [CACHE] cache\n    [COMP] compression\n    [FCGI] fcgi-app\n    [SPOE] spoe\n    [TRACE] trace"
         )
     };
     for (line, message) in [
@@ -171,8 +171,9 @@ fn mistakes_in_filter_lines_are_told_in_haproxys_words() {
 }
 
 #[test]
-fn filters_that_do_not_exist_yet_are_refused() {
-    assert_eq!(alerts(" filter spoe config f"), ["'filter spoe' is not implemented yet"]);
+fn a_spoe_file_that_cannot_be_read_is_named() {
+    let message = "'filter' : 'Could not open configuration file f : ";
+    assert!(alerts(" filter spoe config f").concat().starts_with(message));
 }
 
 #[test]
