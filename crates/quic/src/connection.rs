@@ -156,8 +156,14 @@ impl QuicConnection {
 
     /// Whether the handshake has ended, in whatever way, since the last call.
     pub(crate) fn ends_handshake(&mut self) -> bool {
-        let ended = self.is_connected || self.closed.is_some();
+        // The transport reports no event for a close of our own.
+        let ended = self.is_connected || self.is_closing || self.closed.is_some();
         ended && !std::mem::replace(&mut self.is_counted, true)
+    }
+
+    /// Whether the endpoint still counts the handshake of a connection that it forgets.
+    pub(crate) fn gives_up_handshake(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_counted, true)
     }
 
     /// Whether the machine has something that an exchange would take.

@@ -8,7 +8,9 @@ use crate::settings::QuicSettings;
 use crate::token::SecretKey;
 use bytes::BytesMut;
 use mux::h3::H3Conn;
-use quinn_proto::{DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, Incoming, ServerConfig};
+use quinn_proto::{
+    DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, EndpointEvent, Incoming, ServerConfig,
+};
 use std::sync::Arc;
 use std::time::Instant;
 use tls::Acceptor;
@@ -132,6 +134,14 @@ impl QuicEndpoint {
         let inner = &mut self.inner;
         conn.exchange(nanos, machine, |event| inner.handle_event(key.0, event));
         self.handshakes -= u32::from(conn.ends_handshake());
+    }
+
+    /// Forgets a connection without a packet to its client.
+    pub fn discard(&mut self, conn: &mut QuicConnection) {
+        if !conn.is_over() {
+            self.inner.handle_event(conn.key().0, EndpointEvent::drained());
+        }
+        self.handshakes -= u32::from(conn.gives_up_handshake());
     }
 
     /// Connections whose handshakes are under way.

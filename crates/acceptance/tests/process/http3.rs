@@ -1,16 +1,17 @@
 //! HTTP/3 over QUIC: clients of `bind quic4@` reach servers through the ordinary rules.
 
-use crate::support::{Identity, LogReceiver, Origin, Setup};
+use crate::support::{Identity, LogReceiver, Origin, Running, Setup, reply};
 use bytes::BytesMut;
 use openssl::x509::X509;
 use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig,
-    StreamId,
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Endpoint,
+    EndpointConfig, Event, ReadError, StreamId,
 };
 use rustls::pki_types::CertificateDer;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use wire::h3::qpack::{self, QpackDecoder};
 use wire::h3::{H3FrameHeader, H3FrameType, H3Settings, StreamType, encode};
@@ -21,6 +22,8 @@ struct H3Client {
     endpoint: Endpoint,
     handle: ConnectionHandle,
     conn: Connection,
+    /// How the connection has ended.
+    lost: Option<ConnectionError>,
 }
 
 /// A client sends no stateless resets that matter.
@@ -46,7 +49,8 @@ fn now() -> Instant {
 }
 
 impl H3Client {
-    fn connect(server: SocketAddr, authority: &[u8]) -> Self {
+    /// A client whose handshake has not begun.
+    fn new(server: SocketAddr, authority: &[u8]) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
         socket.connect(server).expect("a route");
         socket.set_read_timeout(Some(Duration::from_millis(10))).expect("an open socket");
@@ -64,7 +68,11 @@ impl H3Client {
         let mut endpoint = Endpoint::new(Arc::new(config), None, true, None);
         let config = ClientConfig::new(Arc::new(crypto));
         let (handle, conn) = endpoint.connect(now(), config, server, "a.test").expect("a name");
-        let mut client = Self { socket, endpoint, handle, conn };
+        Self { socket, endpoint, handle, conn, lost: None }
+    }
+
+    fn connect(server: SocketAddr, authority: &[u8]) -> Self {
+        let mut client = Self::new(server, authority);
         client.run(|client| !client.conn.is_handshaking());
         let mut hello = Vec::new();
         encode::stream_type(StreamType::CONTROL, &mut hello);
@@ -84,7 +92,11 @@ impl H3Client {
                     self.conn.handle_event(reply);
                 }
             }
-            while self.conn.poll().is_some() {}
+            while let Some(event) = self.conn.poll() {
+                if let Event::ConnectionLost { reason } = event {
+                    self.lost = Some(reason);
+                }
+            }
             let mut out = Vec::new();
             while let Some(transmit) = self.conn.poll_transmit(now(), 1, &mut out) {
                 self.socket.send(&out[..transmit.size]).expect("an open socket");
@@ -100,6 +112,16 @@ impl H3Client {
             if self.conn.poll_timeout().is_some_and(|at| at <= now()) {
                 self.conn.handle_timeout(now());
             }
+        }
+    }
+
+    /// Waits for the end of the connection: the code with which the server has closed it.
+    fn end(&mut self) -> u64 {
+        self.run(|client| client.lost.is_some());
+        match &self.lost {
+            Some(ConnectionError::ApplicationClosed(close)) => close.error_code.into_inner(),
+            Some(ConnectionError::ConnectionClosed(close)) => close.error_code.into(),
+            other => panic!("{other:?}"),
         }
     }
 
@@ -121,6 +143,12 @@ impl H3Client {
 
     /// The status and the body of the answer to a request.
     fn ask(&mut self, method: &str, path: &str, body: &[u8]) -> (String, Vec<u8>) {
+        let id = self.request(method, path, body);
+        self.answer(id)
+    }
+
+    /// Sends a request.
+    fn request(&mut self, method: &str, path: &str, body: &[u8]) -> StreamId {
         let mut section = Vec::new();
         qpack::prefix(&mut section);
         let fields =
@@ -134,7 +162,11 @@ impl H3Client {
         bytes.extend_from_slice(&section);
         encode::header(H3FrameType::DATA, body.len(), &mut bytes);
         bytes.extend_from_slice(body);
-        let id = self.send(Dir::Bi, &bytes);
+        self.send(Dir::Bi, &bytes)
+    }
+
+    /// The status and the body of an answer.
+    fn answer(&mut self, id: StreamId) -> (String, Vec<u8>) {
         let mut got = Vec::new();
         self.run(|client| {
             let mut stream = client.conn.recv_stream(id);
@@ -143,7 +175,8 @@ impl H3Client {
                 match chunks.next(usize::MAX) {
                     Ok(Some(chunk)) => got.extend_from_slice(&chunk.bytes),
                     Ok(None) => break true,
-                    Err(_) => break false,
+                    Err(ReadError::Blocked) => break false,
+                    Err(error) => panic!("{error}"),
                 }
             };
             let _ = chunks.finalize();
@@ -216,4 +249,121 @@ fn requests_of_http3_reach_servers_through_the_rules() {
     assert_eq!(client.ask("POST", "/", b"hello").1, b"world");
     let large = vec![b'x'; 300_000];
     assert!(client.ask("POST", "/", &large).1 == large);
+}
+
+/// A program with a frontend of HTTP/3, and a client's trust in it.
+fn started(global: &str, front: &str) -> (Running, SocketAddr, Vec<u8>) {
+    let address = free_address();
+    let authority = Identity::new("authority", None);
+    let identity = Identity::new("a.test", Some(&authority));
+    let weir = Setup::new(&format!(
+        "global\n    stats socket <dir>/cli level admin\n{global}defaults\n    mode http\n    \
+         timeout connect 5s\n    timeout client 20s\n    timeout server 20s\nfrontend web\n    \
+         bind quic4@<quic> ssl crt <dir>/a.pem alpn h3\n{front}"
+    ))
+    .file("a.pem", &identity.pem())
+    .with("quic", address)
+    .start();
+    weir.cli("show info");
+    let certificate = X509::from_pem(authority.certificate().as_bytes()).expect("a certificate");
+    (weir, address, certificate.to_der().expect("a certificate"))
+}
+
+const RETURN: &str = "    http-request return status 200 content-type text/plain string hello\n";
+
+#[test]
+fn clients_that_rules_refuse_are_told_and_hold_no_handshake() {
+    let global = "    tune.quic.retry-threshold 1\n";
+    for (rule, code) in [("connection", 0x0c), ("session", 0x10b)] {
+        let front = format!("    tcp-request {rule} reject\n{RETURN}");
+        let (_weir, address, trust) = started(global, &front);
+        for _ in 0..3 {
+            let mut client = H3Client::new(address, &trust);
+            assert_eq!(client.end(), code);
+            assert_eq!(client.conn.stats().frame_rx.connection_close, 1);
+        }
+    }
+}
+
+#[test]
+fn answers_to_head_have_a_length_and_end_without_a_body() {
+    let origin = Origin::new(|mut peer| {
+        while peer.request().is_some() {
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+        }
+    });
+    let front = format!(
+        "    http-request return status 200 content-type text/plain string hello if {{ path /own }}\n    \
+         default_backend app\nbackend app\n    server s {}\n",
+        origin.address()
+    );
+    let (_weir, address, trust) = started("", &front);
+    let mut client = H3Client::connect(address, &trust);
+    for path in ["/", "/own", "/"] {
+        assert_eq!(client.ask("HEAD", path, b""), ("200".to_owned(), Vec::new()));
+    }
+    assert!(client.lost.is_none());
+}
+
+#[test]
+fn a_soft_stop_closes_idle_connections_and_ends_the_process() {
+    let (mut weir, address, trust) = started("", RETURN);
+    let mut client = H3Client::connect(address, &trust);
+    let mut silent = H3Client::connect(address, &trust);
+    silent.run(|client| client.conn.stats().frame_rx.handshake_done > 0);
+    assert_eq!(client.ask("GET", "/", b"").1, b"hello");
+    weir.signal(sys::signal::USR1);
+    assert_eq!((client.end(), silent.end()), (0x100, 0x100));
+    assert_eq!(weir.wait().code(), Some(0));
+}
+
+/// An origin that answers when the test says so, and the part of a configuration that leads to it.
+fn held_origin() -> (Origin, Sender<()>, String) {
+    let (tell, told) = channel();
+    let told = Mutex::new(told);
+    let origin = Origin::new(move |mut peer| {
+        while peer.request().is_some() {
+            let _ = told.lock().expect("nothing panics with it").recv();
+            peer.send(reply("200 OK", "late"));
+        }
+    });
+    let server = origin.address();
+    let front = format!("    default_backend app\nbackend app\n    server s {server}\n");
+    (origin, tell, front)
+}
+
+#[test]
+fn a_soft_stop_waits_for_requests_that_are_under_way() {
+    let (origin, tell, front) = held_origin();
+    let (mut weir, address, trust) = started("", &front);
+    let mut client = H3Client::connect(address, &trust);
+    let id = client.request("GET", "/", b"");
+    client.run(|_| !origin.requests().is_empty());
+    weir.signal(sys::signal::USR1);
+    weir.expect_error("Proxy web stopped");
+    tell.send(()).expect("the origin waits");
+    assert_eq!(client.answer(id), ("200".to_owned(), b"late".to_vec()));
+    assert_eq!(client.end(), 0x100);
+    assert_eq!(weir.wait().code(), Some(0));
+}
+
+#[test]
+fn hard_stop_after_ends_a_process_with_requests_under_way() {
+    let (origin, _tell, front) = held_origin();
+    let (mut weir, address, trust) = started("    hard-stop-after 300ms\n", &front);
+    let mut client = H3Client::connect(address, &trust);
+    client.request("GET", "/", b"");
+    client.run(|_| !origin.requests().is_empty());
+    weir.signal(sys::signal::USR1);
+    weir.wait();
+}
+
+#[test]
+fn idle_connections_end_with_the_timeouts_of_the_frontend() {
+    let front = format!("    timeout http-keep-alive 200ms\n    timeout client 300ms\n{RETURN}");
+    let (_weir, address, trust) = started("", &front);
+    let mut client = H3Client::connect(address, &trust);
+    assert_eq!(client.ask("GET", "/", b"").1, b"hello");
+    assert_eq!(client.end(), 0x100);
+    assert_eq!(H3Client::connect(address, &trust).end(), 0x100);
 }

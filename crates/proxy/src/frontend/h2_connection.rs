@@ -68,7 +68,7 @@ struct Driver {
 
 /// The reason why the task of a connection stops waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Expiry {
+pub(crate) enum Expiry {
     /// The client does not read its output.
     Stalled,
     /// The client has sent no first request in time.
@@ -98,7 +98,7 @@ impl Driver {
                 Turn::Waits => {
                     self.note_announcement(thread.tick());
                     if self.is_idle() && worker.shared.memory.closes_idle() {
-                        self.expire(Expiry::Retired);
+                        expire(&self.front.session, Expiry::Retired);
                         continue;
                     }
                     let next = self.next_expiry();
@@ -106,7 +106,7 @@ impl Driver {
                         if reason == Expiry::Stalled {
                             return;
                         }
-                        self.expire(reason);
+                        expire(&self.front.session, reason);
                         continue;
                     }
                     self.pump.want(socket);
@@ -134,53 +134,57 @@ impl Driver {
         self.announced = announces.then(|| self.announced.unwrap_or(now));
     }
 
-    /// Takes the next step of the connection's end.
-    fn expire(&mut self, reason: Expiry) {
-        self.front.session.drive(|mux| {
-            mux.begin_shutdown();
-            if reason != Expiry::Retired {
-                mux.finish_shutdown();
-            }
-        });
-    }
-
     /// The earliest reason to stop waiting for the client, and its moment.
     fn next_expiry(&self) -> Option<(Tick, Expiry)> {
         let timeouts = &self.front.client.proxy.settings.timeouts;
         let stall = timeouts.client.filter(|_| self.pump.is_stalled());
         let stalled = stall.map(|span| (self.pump.moved.plus_ms(span), Expiry::Stalled));
-        earlier(stalled, self.retirement())
+        earlier(stalled, retirement(&self.front, self.streams, self.announced))
     }
+}
 
-    /// When the connection starts or continues its shutdown: idle for too long between requests, or
-    /// in a soft stop.
-    fn retirement(&self) -> Option<(Tick, Expiry)> {
-        if let Some(since) = self.announced {
-            return Some((since.plus_ms(ANNOUNCEMENT_MS), Expiry::Announced));
+/// Takes the next step of the connection's end.
+pub(crate) fn expire(session: &Session, reason: Expiry) {
+    session.drive(|mux| {
+        mux.begin_shutdown();
+        if reason != Expiry::Retired {
+            mux.finish_shutdown();
         }
-        let client = &self.front.client;
-        let (idle, open) = self.front.session.look(|mux| (mux.streams() == 0, mux.is_open()));
-        if !open {
-            return None;
-        }
-        let stop = if idle { client.last_idle_moment() } else { client.last_moment() };
-        let stop = stop.map(|at| (at, Expiry::Retired));
-        let silence = if idle { self.end_of_silence() } else { None };
-        earlier(stop, silence)
-    }
+    });
+}
 
-    /// The deadline of a client without a stream. Each stream has timeouts of its own.
-    fn end_of_silence(&self) -> Option<(Tick, Expiry)> {
-        let timeouts = &self.front.client.proxy.settings.timeouts;
-        let (span, reason) = match self.streams {
-            0 => (timeouts.http_request.or(timeouts.client), Expiry::NoRequest),
-            _ => {
-                let span = timeouts.http_keep_alive.or(timeouts.http_request);
-                (span.or(timeouts.client), Expiry::Retired)
-            }
-        };
-        Some((self.front.idle_since.get().plus_ms(span?), reason))
+/// When the connection starts or continues its shutdown: idle for too long between requests, or
+/// in a soft stop. `streams` is the number of requests so far.
+pub(crate) fn retirement(
+    front: &Front,
+    streams: u32,
+    announced: Option<Tick>,
+) -> Option<(Tick, Expiry)> {
+    if let Some(since) = announced {
+        return Some((since.plus_ms(ANNOUNCEMENT_MS), Expiry::Announced));
     }
+    let client = &front.client;
+    let (idle, open) = front.session.look(|mux| (mux.streams() == 0, mux.is_open()));
+    if !open {
+        return None;
+    }
+    let stop = if idle { client.last_idle_moment() } else { client.last_moment() };
+    let stop = stop.map(|at| (at, Expiry::Retired));
+    let silence = if idle { end_of_silence(front, streams) } else { None };
+    earlier(stop, silence)
+}
+
+/// The deadline of a client without a stream. Each stream has timeouts of its own.
+fn end_of_silence(front: &Front, streams: u32) -> Option<(Tick, Expiry)> {
+    let timeouts = &front.client.proxy.settings.timeouts;
+    let (span, reason) = match streams {
+        0 => (timeouts.http_request.or(timeouts.client), Expiry::NoRequest),
+        _ => {
+            let span = timeouts.http_keep_alive.or(timeouts.http_request);
+            (span.or(timeouts.client), Expiry::Retired)
+        }
+    };
+    Some((front.idle_since.get().plus_ms(span?), reason))
 }
 
 fn earlier(one: Option<(Tick, Expiry)>, other: Option<(Tick, Expiry)>) -> Option<(Tick, Expiry)> {

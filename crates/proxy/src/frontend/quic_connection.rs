@@ -1,7 +1,7 @@
 //! The connection of a client that speaks HTTP/3: moves bytes between the transport and the streams,
 //! and starts a transaction for each request.
 
-use crate::frontend::h2_connection;
+use crate::frontend::h2_connection::{self, Expiry};
 use crate::frontend::quic_listener::{Inbox, QuicHost};
 use crate::frontend::session_rules::{self, Admission};
 use engine::state::session::client::Client;
@@ -22,10 +22,6 @@ const SEGMENTS: usize = 10;
 /// Calls in a row before other tasks run.
 const TRAINS: usize = 16;
 
-/// The delay between the announcement of the shutdown (GOAWAY) and the refusal of further requests,
-/// in milliseconds.
-const ANNOUNCEMENT_MS: u32 = 1_000;
-
 /// Serves a connection until it is over.
 pub(crate) async fn run(host: Rc<QuicHost>, conn: Box<QuicConnection>, inbox: Rc<Inbox>) {
     let worker = host.worker.clone();
@@ -45,13 +41,16 @@ pub(crate) async fn run(host: Rc<QuicHost>, conn: Box<QuicConnection>, inbox: Rc
         front: None,
         streams: 0,
         announced: None,
-        refuses: false,
+        since: worker.thread.tick(),
+        vanishes: false,
         out: Vec::new(),
     };
-    if driver.admits().await {
-        driver.run().await;
+    if !driver.admits().await {
+        driver.refuse();
     }
+    driver.run().await;
     driver.session.drive(|mux| mux.handle_eof());
+    driver.host.endpoint.borrow_mut().discard(&mut driver.conn);
     driver.host.forget(key);
 }
 
@@ -70,15 +69,16 @@ struct QuicDriver {
     streams: u32,
     /// When GOAWAY announced the shutdown to the client.
     announced: Option<Tick>,
-    /// Further requests are refused.
-    refuses: bool,
+    /// When the handshake began.
+    since: Tick,
+    /// The connection ends without a packet to its client.
+    vanishes: bool,
     /// Memory for datagrams.
     out: Vec<u8>,
 }
 
 impl QuicDriver {
-    /// Whether the `tcp-request connection` rules admit the client. One that is refused gets no
-    /// packet.
+    /// Whether the `tcp-request connection` rules admit the client.
     async fn admits(&mut self) -> bool {
         let Some(client) = self.client.as_deref_mut() else { return false };
         match session_rules::admits(client) {
@@ -92,13 +92,13 @@ impl QuicDriver {
         let thread = self.host.worker.thread.clone();
         loop {
             self.exchange();
-            if self.front.is_none() && self.conn.is_connected() && !self.begin().await {
-                self.conn.close(thread.nanos(), H3ErrorCode::REQUEST_REJECTED);
+            if self.front.is_none() && self.conn.is_connected() {
+                self.begin().await;
             }
             self.start_requests();
             self.retire();
             let more = self.transmit();
-            if self.conn.is_over() {
+            if self.conn.is_over() || self.vanishes {
                 return;
             }
             if more {
@@ -106,11 +106,9 @@ impl QuicDriver {
                 continue;
             }
             let next = self.conn.next_time().map(Tick::from_nanos);
-            let end = self.announced.filter(|_| !self.refuses);
-            let end = end.map(|since| since.plus_ms(ANNOUNCEMENT_MS));
-            let deadline = match (next, end) {
-                (Some(one), Some(other)) if other.is_before(one) => Some(other),
-                (one, other) => one.or(other),
+            let deadline = match (next, self.next_expiry()) {
+                (Some(one), Some((other, _))) if other.is_before(one) => Some(other),
+                (one, other) => one.or(other.map(|(at, _)| at)),
             };
             thread.scheduler().wait(deadline).await;
         }
@@ -131,9 +129,18 @@ impl QuicDriver {
         });
     }
 
-    /// Begins the session after the handshake. `false`: rules refuse it.
-    async fn begin(&mut self) -> bool {
-        let Some(mut client) = self.client.take() else { return true };
+    /// Closes the connection of a client that rules refuse. `silent-drop` sends it nothing.
+    fn refuse(&mut self) {
+        let client = self.client.take();
+        self.vanishes = client.is_some_and(|client| client.vanishes);
+        if !self.vanishes {
+            self.conn.close(self.host.worker.thread.nanos(), H3ErrorCode::REQUEST_REJECTED);
+        }
+    }
+
+    /// Begins the session after the handshake, unless rules refuse it.
+    async fn begin(&mut self) {
+        let Some(mut client) = self.client.take() else { return };
         self.carrier.set_tls(self.conn.take_session());
         client.handshake_over();
         let resumed = client.session().is_some_and(|session| session.is_resumed());
@@ -144,7 +151,8 @@ impl QuicDriver {
             Admission::Waits(rules) => session_rules::resume(&mut client, rules).await,
         };
         if !opens {
-            return false;
+            self.client = Some(client);
+            return self.refuse();
         }
         let variables = std::mem::take(&mut client.variables);
         client.mux = Machine::Stream(Half::of_connection(&self.session));
@@ -157,7 +165,6 @@ impl QuicDriver {
             idle_since: Cell::new(self.host.worker.thread.tick()),
             variables,
         }));
-        true
     }
 
     fn start_requests(&mut self) {
@@ -168,20 +175,24 @@ impl QuicDriver {
         }
     }
 
-    /// Ends the connection gracefully when its process or frontend ends, and closes it when nothing
-    /// is left to do.
+    /// Ends the connection gracefully when its process or frontend ends or the client is idle for
+    /// too long, and closes it when nothing is left to do.
     fn retire(&mut self) {
-        let Some(front) = &self.front else { return };
-        let thread = self.host.worker.thread.clone();
-        let ends = self.host.worker.shared.is_stopping() || front.client.is_frontend_shut();
-        if ends && self.announced.is_none() {
-            self.announced = Some(thread.tick());
-            self.session.drive(|mux| mux.begin_shutdown());
-            self.exchange();
-        }
-        let due = |since: Tick| since.plus_ms(ANNOUNCEMENT_MS).is_due(thread.tick());
-        if self.announced.is_some_and(due) && !std::mem::replace(&mut self.refuses, true) {
-            self.session.drive(|mux| mux.finish_shutdown());
+        let now = self.host.worker.thread.tick();
+        let due = self.next_expiry().filter(|(at, _)| at.is_due(now)).map(|(_, reason)| reason);
+        let stopping = self.host.worker.shared.is_stopping();
+        let Some(front) = &self.front else {
+            if self.client.is_some() && (stopping || due.is_some()) {
+                self.refuse();
+            }
+            return;
+        };
+        let ends = (stopping || front.client.is_frontend_shut()) && self.announced.is_none();
+        let open = self.session.look(|mux| mux.is_open());
+        if let Some(reason) = due.or(ends.then_some(Expiry::Retired)).filter(|_| open) {
+            h2_connection::expire(&self.session, reason);
+            let announces = self.session.look(|mux| mux.announces_shutdown());
+            self.announced = announces.then(|| self.announced.unwrap_or(now));
             self.exchange();
         }
         if self.session.look(|mux| mux.is_over()) {
@@ -189,8 +200,22 @@ impl QuicDriver {
         }
     }
 
+    /// The next step of the connection's end, and its moment.
+    fn next_expiry(&self) -> Option<(Tick, Expiry)> {
+        if let Some(front) = &self.front {
+            let open = self.session.look(|mux| mux.is_open());
+            let announced = self.announced;
+            return h2_connection::retirement(front, self.streams, announced).filter(|_| open);
+        }
+        let span = self.client.as_ref()?.proxy.settings.timeouts.client?;
+        Some((self.since.plus_ms(span), Expiry::NoRequest))
+    }
+
     /// Sends datagrams; `true`: there are more.
     fn transmit(&mut self) -> bool {
+        if self.vanishes {
+            return false;
+        }
         let nanos = self.host.worker.thread.nanos();
         for _ in 0..TRAINS {
             self.out.clear();

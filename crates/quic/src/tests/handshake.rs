@@ -6,6 +6,7 @@ use super::peer::Identity;
 use crate::{CloseReason, QuicSettings, Steering};
 use quinn_proto::{ConnectionError, TransportErrorCode};
 use rustls::crypto::ring::cipher_suite;
+use wire::h3::H3ErrorCode;
 
 fn connect(net: &mut Net) -> bool {
     net.run_until(2_000, |net| net.peer.connected)
@@ -97,6 +98,35 @@ fn clients_that_are_not_admitted_are_refused() {
     };
     assert_eq!(close.error_code, TransportErrorCode::CONNECTION_REFUSED);
     assert!(net.served.is_empty());
+}
+
+#[test]
+fn a_close_before_the_end_of_the_handshake_reaches_the_client_and_ends_the_handshake() {
+    let mut net = Net::new(acceptor(&["a.test"], |_| ()), &Identity::new());
+    assert!(net.run_until(2_000, |net| !net.served.is_empty()));
+    assert_eq!(net.endpoint.handshakes(), 1);
+    let nanos = net.nanos;
+    net.only().conn.close(nanos, H3ErrorCode::REQUEST_REJECTED);
+    assert!(net.run_until(2_000, |net| net.peer.lost.is_some()));
+    let Some(ConnectionError::ConnectionClosed(close)) = &net.peer.lost else {
+        panic!("{:?}", net.peer.lost)
+    };
+    assert_eq!(close.error_code, TransportErrorCode::APPLICATION_ERROR);
+    assert_eq!(net.endpoint.handshakes(), 0);
+    net.run_until(10_000, |_| false);
+    assert_eq!(net.endpoint.connections(), 0);
+}
+
+#[test]
+fn a_discarded_connection_sends_nothing_and_is_not_counted() {
+    let mut net = Net::new(acceptor(&["a.test"], |_| ()), &Identity::new());
+    for bytes in net.peer.run(0) {
+        net.serve(&bytes);
+    }
+    assert_eq!((net.endpoint.handshakes(), net.endpoint.connections()), (1, 1));
+    let mut served = std::mem::take(&mut net.served);
+    served.values_mut().for_each(|served| net.endpoint.discard(&mut served.conn));
+    assert_eq!((net.endpoint.handshakes(), net.endpoint.connections()), (0, 0));
 }
 
 #[test]
