@@ -100,7 +100,7 @@ fn prefix(text: &str) -> (Option<SocketKind>, Scheme, &str) {
         "udp4" => (Some(Datagram), Scheme::Inet(Family::V4)),
         "udp6" => (Some(Datagram), Scheme::Inet(Family::V6)),
         "uxdg" => (Some(Datagram), Scheme::Unix),
-        "quic4" | "quic6" => (None, Scheme::Unsupported("quic@")),
+        "quic" | "quic4" | "quic6" | "quicv4" | "quicv6" => (None, Scheme::Unsupported("quic@")),
         _ => return plain,
     };
     (own.or(asked), scheme, rest)
@@ -204,7 +204,9 @@ fn bind_at(
         Scheme::Abstract => Ok(vec![BindAddress::At(Address::Unix(abstract_name(rest, text)?))]),
         Scheme::Fd => Ok(vec![BindAddress::Inherited(descriptor(rest, text)?)]),
         Scheme::Pair => Ok(vec![BindAddress::At(Address::Pair(descriptor(rest, text)?))]),
-        Scheme::Unsupported(what) => Err(format!("{what} is not implemented yet in '{text}'")),
+        Scheme::Unsupported(_) => Err(format!(
+            "QUIC is only acceptable as 'quic4@' or 'quic6@' on a 'bind' line of a proxy, not in '{text}'"
+        )),
         Scheme::Inet(family) => {
             let (host, port) = split_port(rest);
             let port = port.filter(|port| !port.is_empty());

@@ -1,6 +1,6 @@
 //! HTTP/3 over QUIC: clients of `bind quic4@` reach servers through the ordinary rules.
 
-use crate::support::{Identity, LogReceiver, Origin, Running, Setup, reply};
+use crate::support::{Identity, LogReceiver, Origin, Running, Setup, reply, run};
 use bytes::BytesMut;
 use openssl::x509::X509;
 use quinn_proto::crypto::rustls::QuicClientConfig;
@@ -366,4 +366,25 @@ fn idle_connections_end_with_the_timeouts_of_the_frontend() {
     assert_eq!(client.ask("GET", "/", b"").1, b"hello");
     assert_eq!(client.end(), 0x100);
     assert_eq!(H3Client::connect(address, &trust).end(), 0x100);
+}
+
+#[test]
+fn frontends_of_mode_tcp_have_no_quic_listeners() {
+    let identity = Identity::new("a.test", None);
+    for (mode, code) in [("tcp", 1), ("http", 0)] {
+        let setup = Setup::new("").file("a.pem", &identity.pem());
+        let (pem, path) = (setup.path("a.pem"), setup.path("quic.cfg"));
+        let text = format!(
+            "listen l\n    mode {mode}\n    bind quic4@:1 ssl crt {} alpn h3\n    timeout client 1s\n    \
+             timeout server 1s\n    timeout connect 1s\n    server s 127.0.0.1:1\n",
+            pem.display()
+        );
+        std::fs::write(&path, text).expect("a directory of the test");
+        let output = run(&["-c", "-f", &path.display().to_string()]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{errors}");
+        let place = format!("at [{}:3].", path.display());
+        let message = "proxy 'l' : MUX protocol 'quic' is not usable for 'bind quic4@:1' ";
+        assert_eq!(errors.contains(&format!("{message}{place}")), code == 1, "{errors}");
+    }
 }

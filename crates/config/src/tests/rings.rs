@@ -4,6 +4,27 @@ use crate::load::Verdict;
 use crate::model::{Address, LogAddress, LogTransport};
 
 #[test]
+fn quic_addresses_are_refused_where_no_http_proxy_listens() {
+    for prefix in ["quic", "quic4", "quic6", "quicv4", "quicv6", "stream+quic4"] {
+        for (head, who) in [
+            ("log-forward f\n bind ", "'bind' : "),
+            ("log-forward f\n dgram-bind ", "'dgram-bind' : "),
+            ("global\n stats socket ", "'stats socket' : "),
+            ("peers p\n server local\n bind ", "'bind' : "),
+        ] {
+            if (prefix, who) == ("stream+quic4", "'dgram-bind' : ") {
+                continue;
+            }
+            let expected = format!(
+                "{who}QUIC is only acceptable as 'quic4@' or 'quic6@' on a 'bind' line of a proxy, not in '{prefix}@:514'"
+            );
+            let text = format!("{head}{prefix}@:514\n");
+            assert!(messages(&text, Severity::Alert).contains(&expected), "{text}");
+        }
+    }
+}
+
+#[test]
 fn a_ring_has_its_defaults_and_takes_what_lines_say() {
     let text = "ring r\n description \"My ring\"\n format rfc5424\n maxlen 1200\n size 32764\n \
                 backing-file /tmp/r\n timeout connect 5s\n timeout server 10s\n \

@@ -21,21 +21,24 @@ fn check_protocols(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let mut wrong = Vec::new();
     for bind in draft.settings.front.binds.iter().filter(|_| draft.has_frontend()) {
         if let Some(protocol) = bind.options.protocol.filter(|it| !usable(*it, false)) {
-            wrong.push((protocol, format!("bind {}", bind.written), bind.place.clone()));
+            wrong.push((protocol.name(), format!("bind {}", bind.written), bind.place.clone()));
+        }
+        if bind.is_quic && !http {
+            wrong.push(("quic", format!("bind {}", bind.written), bind.place.clone()));
         }
     }
     for server in draft.settings.back.servers.iter().filter(|_| draft.has_backend()) {
         if let Some(protocol) = server.options.protocol.filter(|it| !usable(*it, true)) {
-            wrong.push((protocol, format!("server {}", server.name), server.place.clone()));
+            wrong.push((protocol.name(), format!("server {}", server.name), server.place.clone()));
         }
     }
-    for (protocol, line, place) in wrong {
+    for (word, line, place) in wrong {
         // As HAProxy writes it, a server's name alone stands in quotes.
         let line = match line.strip_prefix("server ") {
             Some(name) => format!("server '{name}'"),
             None => format!("'{line}'"),
         };
-        let (name, word) = (&draft.name, protocol.name());
+        let name = &draft.name;
         let message = format!(
             "proxy '{name}' : MUX protocol '{word}' is not usable for {line} at [{place}]."
         );
