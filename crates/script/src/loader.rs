@@ -142,6 +142,7 @@ impl Loader {
             shared: shared.map(Cell::new),
             threads: threads.into_iter().map(Cell::new).collect(),
             timeouts: settings.timeouts,
+            early: stdx::Mutex::default(),
         });
         Ok(Some(self.runtime.get_or_init(|| runtime).clone()))
     }

@@ -204,7 +204,7 @@ impl State {
         let loading = Loading { registry: Some(&mut registry), maps };
         let values = args.iter().map(|arg| self.lua.create_string(arg).map(LuaValue::String));
         let values: mlua::Result<Vec<LuaValue>> = values.collect();
-        let step = values.map(|values| self.once((body, values), 0, host, loading));
+        let step = values.map(|values| self.once((body, values), None, host, loading));
         self.registry = registry;
         match step.map_err(|error| fault::of_error(&error))? {
             Step::Failed(Fault::Runtime(text)) => {
@@ -215,11 +215,11 @@ impl State {
         }
     }
 
-    /// Runs a function to its end: slices follow one another.
+    /// Runs a function to its end: slices follow one another. Without `pause` it cannot wait.
     fn once(
         &mut self,
         (function, values): (Function, Vec<LuaValue>),
-        limit: u64,
+        pause: Option<fn(u64)>,
         host: &mut dyn Host,
         mut loading: Loading<'_>,
     ) -> Step {
@@ -230,25 +230,36 @@ impl State {
         let first = [LuaValue::Function(function), LuaValue::Function(self.handler.clone())];
         let mut values = MultiValue::from_iter(first.into_iter().chain(values));
         let run = self.next_run();
-        let mut pace = Pace { run, limit, used: 0, waits: false };
+        let mut pace = Pace { run, limit: 0, used: 0, waits: pause.is_some() };
         loop {
             let again = Loading { registry: loading.registry.as_deref_mut(), maps: loading.maps };
             let step = self.turn(&thread, std::mem::take(&mut values), &mut pace, host, again);
-            if step != Step::Waits(Request::Slice) {
-                return step;
-            }
+            let answer = match (step, pause) {
+                (Step::Waits(Request::Slice), _) => continue,
+                (Step::Waits(Request::Yield), Some(_)) => Answer::Done,
+                (Step::Waits(Request::Sleep(span)), Some(pause)) => {
+                    pause(span);
+                    Answer::Done
+                }
+                (Step::Waits(_), _) => Answer::Failed("there is no client here".to_owned()),
+                (step, _) => return step,
+            };
+            values = match self.answer(answer) {
+                Ok(values) => values,
+                Err(error) => return Step::Failed(failure(&error)),
+            };
         }
     }
 
-    /// Runs the functions of `core.register_init`.
+    /// Runs the functions of `core.register_init`; `pause` waits for so many milliseconds.
     ///
     /// # Errors
     /// The text of the first failure.
-    pub fn init(&mut self, host: &mut dyn Host) -> Result<(), String> {
+    pub fn init(&mut self, host: &mut dyn Host, pause: fn(u64)) -> Result<(), String> {
         for function in std::mem::take(&mut self.registry.inits) {
             let mut registry = std::mem::take(&mut self.registry);
             let loading = Loading { registry: Some(&mut registry), maps: None };
-            let step = self.once((function, Vec::new()), 0, host, loading);
+            let step = self.once((function, Vec::new()), Some(pause), host, loading);
             self.registry = registry;
             if let Step::Failed(fault) = step {
                 let text = fault.text(self.limits.number);

@@ -1,13 +1,15 @@
 //! The states of the process, and fetches and converters as functions of expressions.
 
 use crate::call::{Call, Step, Subject};
-use crate::host::Host;
+use crate::host::{Host, NoHost};
 use crate::state::State;
-use crate::surroundings;
+use crate::surroundings::{self, Surroundings};
 use sample::{Facts, Number, ScriptFunction, Value};
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
 use std::sync::{Arc, MutexGuard, OnceLock};
 use stdx::Mutex;
 
@@ -95,6 +97,30 @@ impl Drop for Turn<'_> {
     }
 }
 
+/// Surroundings that keep a copy of the lines that are logged.
+struct Recorded {
+    inner: Rc<dyn Surroundings>,
+    lines: Rc<RefCell<Vec<(Option<u8>, Vec<u8>)>>>,
+}
+
+impl Surroundings for Recorded {
+    fn log(&self, level: Option<u8>, text: &[u8]) {
+        let mut lines = self.lines.borrow_mut();
+        if lines.len() < MAX_EARLY {
+            lines.push((level, text.to_vec()));
+        }
+        self.inner.log(level, text);
+    }
+
+    fn alert(&self, text: &str) {
+        self.inner.alert(text);
+    }
+
+    fn wall(&self) -> (i64, u32) {
+        self.inner.wall()
+    }
+}
+
 /// All states of the process.
 #[derive(Debug)]
 pub struct Runtime {
@@ -102,9 +128,42 @@ pub struct Runtime {
     pub(crate) threads: Vec<Cell>,
     /// The time that scripts have.
     pub timeouts: Timeouts,
+    /// Lines that the functions of `core.register_init` have logged.
+    pub(crate) early: Mutex<Vec<(Option<u8>, Vec<u8>)>>,
 }
 
+/// The most lines of `core.register_init` that are kept until the process can send them.
+const MAX_EARLY: usize = 1_024;
+
 impl Runtime {
+    /// Runs the functions of `core.register_init`, before the process serves; `pause` waits for
+    /// so many milliseconds.
+    ///
+    /// # Errors
+    /// The text of the first failure.
+    pub fn init(&self, pause: fn(u64)) -> Result<(), String> {
+        let lines = Rc::default();
+        let before = surroundings::here();
+        if let Some(inner) = &before {
+            surroundings::surround(Rc::new(Recorded {
+                inner: inner.clone(),
+                lines: Rc::clone(&lines),
+            }));
+        }
+        let mut cells = self.shared.iter().chain(&self.threads);
+        let done = cells.try_for_each(|cell| cell.wait().init(&mut NoHost, pause));
+        if let Some(before) = before {
+            surroundings::surround(before);
+        }
+        self.early.lock().append(&mut lines.borrow_mut());
+        done
+    }
+
+    /// Takes the lines that initialization has logged.
+    pub fn early_lines(&self) -> Vec<(Option<u8>, Vec<u8>)> {
+        std::mem::take(&mut *self.early.lock())
+    }
+
     /// The state for a function: the shared one, or that of the thread.
     pub fn cell(&self, per_thread: bool, thread: usize) -> Option<&Cell> {
         if per_thread { self.threads.get(thread) } else { self.shared.as_ref() }

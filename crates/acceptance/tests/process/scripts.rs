@@ -49,7 +49,7 @@ fn the_failure_of_a_fetch_is_logged_with_its_place() {
 }
 
 #[test]
-fn initializers_and_tasks_run_once_the_process_serves() {
+fn initializers_run_before_the_process_serves_and_tasks_once_it_does() {
     let script = "
         core.register_init(function() core.Info('init ' .. core.thread) end)
         core.register_task(function(n) core.msleep(20) core.yield() core.Warning('task ' .. n) end, 7)
@@ -63,6 +63,24 @@ fn initializers_and_tasks_run_once_the_process_serves() {
     log.find("Lua task: [state-id 0] runtime error");
     log.find("task 7");
     assert_eq!(weir.web().get("/").status(), 200);
+}
+
+#[test]
+fn a_failing_initializer_refuses_the_start() {
+    let script = "
+        core.register_init(function() core.msleep(1) core.yield() core.Info('slept') end)
+        core.register_init(function() error('boom') end)
+        core.register_init(function() core.Info('third') end)";
+    for load in ["lua-load", "lua-load-per-thread"] {
+        let setup = Setup::http("    http-request return status 200", "")
+            .global(&format!("{load} <dir>/a.lua"))
+            .file("a.lua", script);
+        let alerts = refused(setup);
+        assert!(alerts.contains(" : slept"), "{alerts}");
+        let place = "a.lua:3: boom from [C]: in global 'error', ";
+        assert!(alerts.contains("Lua init: ") && alerts.contains(place), "{alerts}");
+        assert!(!alerts.contains("third"), "{alerts}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Scripts of a thread: their surroundings, `core.register_init`, `core.register_task`.
+//! Scripts of a thread: their surroundings, lines of `core.register_init`, `core.register_task`.
 
 use engine::state::backend::queue::Waiter;
 use engine::state::worker::Worker;
@@ -43,6 +43,10 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     let Some(scripts) = worker.shared.scripts.get().cloned() else { return };
     script::surround(Rc::new(ThreadSurroundings(Rc::downgrade(worker))));
     let thread = worker.thread.index;
+    for (level, text) in scripts.early_lines() {
+        let level = level.unwrap_or(log::level::EMERG);
+        log::send(worker, &worker.shared.settings.logs, level, &text);
+    }
     for per_thread in [false, true] {
         if !per_thread && thread > 0 {
             continue;
@@ -56,16 +60,10 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     }
 }
 
-/// Runs the functions of `core.register_init`, then starts each task.
+/// Starts each task.
 async fn begin(worker: Rc<Worker>, scripts: Arc<script::Runtime>, per_thread: bool) {
     let Some(cell) = scripts.cell(per_thread, worker.thread.index) else { return };
-    let tasks = {
-        let mut state = enter(&worker, cell).await;
-        if let Err(text) = state.init(&mut NoHost) {
-            script::alert(&text);
-        }
-        state.tasks()
-    };
+    let tasks = enter(&worker, cell).await.tasks();
     for _ in 0..tasks {
         let (own, scripts) = (worker.clone(), scripts.clone());
         worker.thread.scheduler().spawn(Class::Bulk, task(own, scripts, per_thread));

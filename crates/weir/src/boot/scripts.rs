@@ -6,6 +6,7 @@ use sample::{ParseContext, ScriptAction, ScriptFunction, ScriptNames};
 use script::{Loader, Runtime, Settings, Surroundings, Timeouts};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Instructions of a slice without `tune.lua.forced-yield`.
 const SLICE: u32 = 10_000;
@@ -46,6 +47,15 @@ impl ScriptLoader {
         }
         Ok(())
     }
+}
+
+/// Runs the functions of `core.register_init`.
+///
+/// # Errors
+/// The message for the user.
+pub(super) fn initialize() -> Result<(), String> {
+    let pause = |span| sys::clock::sleep(Duration::from_millis(span));
+    runtime().map_or(Ok(()), |runtime| runtime.init(pause))
 }
 
 /// The states of this process, if it has loaded scripts.

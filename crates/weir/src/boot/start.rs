@@ -122,6 +122,7 @@ impl Prepared {
         said: &str,
         (pool, before): (Pool, Predecessors),
     ) -> Result<Self, Vec<String>> {
+        scripts::initialize().map_err(|text| vec![text])?;
         let main = |text: String| vec![format!("[haproxy.main()] {text}")];
         if let Some(mib) = options.memory_mib {
             sys::process::limit_memory(memory::most_address_space(u64::from(mib) << 20))
