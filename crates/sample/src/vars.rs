@@ -8,6 +8,7 @@ use stdx::RwLock;
 use stdx::is_ignored;
 
 mod limits;
+pub mod mentions;
 
 pub use limits::VarLimits;
 
@@ -72,6 +73,9 @@ impl VarName {
                  Only letters, digits, '.' and '_' are allowed"
             ));
         }
+        if scope == Scope::Proc {
+            mentions::add(name);
+        }
         Ok(VarName { scope, hash: crate::hash::xxh64(name.as_bytes(), 0), name: name.into() })
     }
 
@@ -84,6 +88,11 @@ impl VarName {
     #[must_use]
     pub fn in_scope(&self, scope: Scope) -> VarName {
         VarName { scope, hash: self.hash, name: self.name.clone() }
+    }
+
+    /// Whether the configuration mentions this variable of the process.
+    pub fn is_mentioned(&self) -> bool {
+        mentions::contains(&self.name)
     }
 
     /// The name without its scope.

@@ -120,8 +120,9 @@ fn variable(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     }
     let only_known = args.value(2).as_boolean().unwrap_or(false);
     // Only variables of the process outlive the transaction: others may always be made.
-    let unknown =
-        variable.scope() == sample::Scope::Proc && facts.var_state(&variable) == VarState::Absent;
+    let unknown = variable.scope() == sample::Scope::Proc
+        && facts.var_state(&variable) != VarState::Set
+        && !variable.is_mentioned();
     if only_known && unknown {
         return Ok(LuaValue::Boolean(false));
     }

@@ -84,6 +84,28 @@ fn a_failing_initializer_refuses_the_start() {
 }
 
 #[test]
+fn variables_of_the_process_are_set_if_the_configuration_mentions_them() {
+    let script = "
+        core.register_action('set', {'http-req'}, function(txn, name)
+            txn:set_var('txn.set', tostring(txn:set_var(name, 'x', true)))
+        end, 1)";
+    let weir = start(
+        script,
+        "    http-request set-header x-v %[var(proc.known)]\n    \
+         http-request lua.set proc.known if { path /known }\n    \
+         http-request lua.set proc.other if { path /other }\n    \
+         http-request lua.set txn.other if { path /txn }\n    \
+         http-request return status 200 hdr x-set %[var(txn.set)]",
+    );
+    let set = |path| weir.web().get(path).header("x-set").map(str::to_owned);
+    assert_eq!(set("/known").as_deref(), Some("true"));
+    assert_eq!(set("/txn").as_deref(), Some("true"));
+    for _ in 0..2 {
+        assert_eq!(set("/other").as_deref(), Some("false"), "the first try declares nothing");
+    }
+}
+
+#[test]
 fn each_thread_has_a_state_of_its_own_where_it_is_asked_for() {
     let script = "
         local a, b = ...

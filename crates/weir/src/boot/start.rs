@@ -246,6 +246,7 @@ impl Prepared {
         let (memory, buffer_limit) = (self.memory, buffers(&settings, self.memory));
         let settings = Process { rings, log_forwards, peers, memory, buffer_limit, ..settings };
         let shared = proxy::build(settings, self.proxies, handles, sys::clock::monotonic());
+        sample::vars::mentions::complete();
         if let Some(scripts) = scripts::runtime() {
             let _ = shared.scripts.set(scripts);
         }
