@@ -216,7 +216,7 @@ mod tests {
             "# List of registered CLI keywords:\n_getsocks [WORKER] \n_signal [WORKER] \nabort ssl ca-file [WORKER] \n",
             "# List of registered sample converter functions:\nadd(string): sint => sint\n",
             "\nbytes(integer[,integer]): bin => bin\n",
-            "# List of registered filter names:\nbwlim-in [BWLIM]\nbwlim-out [BWLIM]\ncache [CACHE]\ncompression [COMP]\nfcgi-app [FCGI]\ntrace [TRACE]\n# List of registered sample fetch functions:\n",
+            "# List of registered filter names:\nbwlim-in [BWLIM]\nbwlim-out [BWLIM]\ncache [CACHE]\ncompression [COMP]\nfcgi-app [FCGI]\nspoe [SPOE]\ntrace [TRACE]\n# List of registered sample fetch functions:\n",
             "#                       _.---------------------- frontend tcp-request connection rule\n#                      / _.-",
             " / _.- CLI parser\n# / / ",
             "\n[ Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y ] always_false: bool\n",

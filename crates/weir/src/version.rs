@@ -210,7 +210,7 @@ mod tests {
         let (_, filters) = text.split_once("Available filters :\n").unwrap();
         assert_eq!(
             filters,
-            "\t[BWLIM] bwlim-in\n\t[BWLIM] bwlim-out\n\t[CACHE] cache\n\t[COMP] compression\n\t[FCGI] fcgi-app\n\t[TRACE] trace\n"
+            "\t[BWLIM] bwlim-in\n\t[BWLIM] bwlim-out\n\t[CACHE] cache\n\t[COMP] compression\n\t[FCGI] fcgi-app\n\t[SPOE] spoe\n\t[TRACE] trace\n"
         );
         let algorithms = "Compression algorithms supported : identity(\"identity\"), \
                           deflate(\"deflate\"), raw-deflate(\"deflate\"), gzip(\"gzip\"), br(\"br\"), \

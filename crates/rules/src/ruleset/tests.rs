@@ -397,6 +397,7 @@ fn errors_are_haproxys() {
     let cases = [
         (HttpRequest, "set-header a", 1, "expects exactly 2 arguments"), (HttpRequest, "nosuch a", 0, "'http-request' expects 'allow'"),
         (HttpRequest, "set-hedaer a b", 0, "Did you mean 'set-header' ?"), (HttpRequest, "cache-use", 0, "expects a cache name."),
+        (HttpRequest, "send-spoe-group e", 1, "expects 2 arguments: <engine-id> <group-id>."),
         (HttpRequest, "set-status 200", 0, "'http-request' expects"), (HttpRequest, "set-var(foo.a) src", 0, "invalid variable name 'foo.a'"),
         (HttpRequest, "set-var src", 0, "action 'set-var' expects 'set-var(<var-name>"), (HttpRequest, "deny(x)", 0, "takes no parentheses"),
         (HttpRequest, "return status 99", 2, "Unexpected status code '99'"), (HttpRequest, "return string a", 1, "a content type must be defined when non-empty payload is configured"),
