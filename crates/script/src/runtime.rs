@@ -97,10 +97,13 @@ impl Drop for Turn<'_> {
     }
 }
 
+/// A line of `core.register_init`: its level and its text.
+pub(crate) type EarlyLine = (Option<u8>, Vec<u8>);
+
 /// Surroundings that keep a copy of the lines that are logged.
 struct Recorded {
     inner: Rc<dyn Surroundings>,
-    lines: Rc<RefCell<Vec<(Option<u8>, Vec<u8>)>>>,
+    lines: Rc<RefCell<Vec<EarlyLine>>>,
 }
 
 impl Surroundings for Recorded {
@@ -129,7 +132,7 @@ pub struct Runtime {
     /// The time that scripts have.
     pub timeouts: Timeouts,
     /// Lines that the functions of `core.register_init` have logged.
-    pub(crate) early: Mutex<Vec<(Option<u8>, Vec<u8>)>>,
+    pub(crate) early: Mutex<Vec<EarlyLine>>,
 }
 
 /// The most lines of `core.register_init` that are kept until the process can send them.
@@ -160,7 +163,7 @@ impl Runtime {
     }
 
     /// Takes the lines that initialization has logged.
-    pub fn early_lines(&self) -> Vec<(Option<u8>, Vec<u8>)> {
+    pub fn early_lines(&self) -> Vec<EarlyLine> {
         std::mem::take(&mut *self.early.lock())
     }
 
