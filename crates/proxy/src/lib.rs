@@ -1,11 +1,12 @@
 //! The data plane: listeners, client connections, transactions, and the start of a process.
 //!
 //! A folder is a room, and imports between rooms run in one direction. From the bottom: `upstream`
-//! (the way to a server), [`transaction`] (the life of a request), [`frontend`] (clients),
-//! `log_forward`, `peers` (stick tables shared with other processes),
-//! [`run`] (start and upkeep). The crates below: `settings` (the configuration as data),
-//! `transport` (sockets, codecs, forwarding, counters), `engine` (the running state),
-//! `observability` (logs and records), `health` (checks, names, changes of a server's state).
+//! (the way to a server), [`transaction`] (the life of a request), [`call`] (connections of the
+//! process itself), [`frontend`] (clients), `spoe` (agents), `log_forward`, `peers` (stick tables
+//! shared with other processes), [`run`] (start and upkeep). The crates below: `settings` (the
+//! configuration as data), `transport` (sockets, codecs, forwarding, counters), `engine` (the
+//! running state), `observability` (logs and records), `health` (checks, names, changes of a
+//! server's state).
 #![forbid(unsafe_code)]
 
 pub mod call;
