@@ -38,7 +38,7 @@ impl std::fmt::Debug for TrafficSecret {
     }
 }
 
-/// What a handshake has produced and its user has not taken.
+/// Results of a handshake that its user has not taken.
 #[derive(Debug, Default)]
 pub struct HandshakeOutput {
     /// Messages to send, in order.

@@ -18,7 +18,7 @@ const NONCE: usize = 12;
 /// Bytes that header protection samples.
 const SAMPLE: usize = 16;
 
-/// What derivation and protection need to know of a suite.
+/// The facts of a suite that derivation and protection need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Suite(pub(crate) QuicSuite);
 

@@ -291,7 +291,7 @@ impl QuicConnection {
         }
     }
 
-    /// What the machine writes to a stream.
+    /// Bytes that the machine writes to a stream.
     fn target(&self, id: StreamId) -> Target {
         match id {
             id if Some(id) == self.control => Target::Control,

@@ -36,7 +36,7 @@ impl LocalReply {
     }
 }
 
-/// What scripts keep with a transaction: one value per state.
+/// Values that scripts keep with a transaction: one per state.
 #[derive(Debug, Default)]
 pub struct Private(pub(crate) Vec<(u32, RegistryKey)>);
 
@@ -54,7 +54,7 @@ impl Private {
 
 /// The surroundings of a running script.
 pub trait Host {
-    /// What expressions see.
+    /// The message as expressions see it.
     fn facts(&self) -> Option<&dyn Facts> {
         None
     }
@@ -76,7 +76,7 @@ pub trait Host {
         surroundings::here().map_or((0, 0), |here| here.wall())
     }
 
-    /// What scripts keep with the transaction.
+    /// Values that scripts keep with the transaction.
     fn private(&mut self) -> Option<&mut Private> {
         None
     }

@@ -127,7 +127,7 @@ const RETRIES: u32 = 3;
 /// The client side.
 #[derive(Clone, Debug)]
 pub struct Front {
-    /// What the data plane takes as it is. Its listeners are opened from `binds`.
+    /// Settings that the data plane takes unchanged. Its listeners are opened from `binds`.
     pub settings: settings::Front,
     /// Listening addresses.
     pub binds: Vec<Bind>,
@@ -169,7 +169,7 @@ impl Default for Front {
 /// The server side.
 #[derive(Clone, Debug)]
 pub struct Back {
-    /// What the data plane takes as it is. Its servers come from `servers` and `direct`.
+    /// Settings that the data plane takes unchanged. Its servers come from `servers` and `direct`.
     pub settings: settings::Back,
     /// Servers in order of declaration.
     pub servers: Vec<Server>,

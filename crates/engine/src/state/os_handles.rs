@@ -1,4 +1,4 @@
-//! What the system gave the process for its settings: sockets, network namespaces and files, found by kind and name.
+//! Handles of the system for the settings of the process: sockets, network namespaces and files, found by kind and name.
 
 use reactor::{Handle, Namespace};
 use std::collections::HashMap;

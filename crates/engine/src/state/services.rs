@@ -31,6 +31,24 @@ pub enum Body {
 /// was the last one. Other tasks run between two chunks.
 pub type Pieces = Box<dyn FnMut(&Worker, &mut String) -> bool>;
 
+/// Bytes of a body made in pieces that are sent together.
+pub const BATCH: usize = 16 * 1024;
+
+/// Appends pieces that are sent together; an empty one ends them, because it has taken time all the
+/// same. `false`: the last one was among them.
+pub fn batch(text: &mut String, next: &mut dyn FnMut(&mut String) -> bool) -> bool {
+    while text.len() < BATCH {
+        let before = text.len();
+        if !next(text) {
+            return false;
+        }
+        if text.len() == before {
+            break;
+        }
+    }
+    true
+}
+
 impl Body {
     /// Builds the whole body at once.
     pub fn collect(self, worker: &Worker) -> Vec<u8> {
@@ -116,7 +134,7 @@ impl Answer {
         let (mut text, mut more, mut pace) = (String::new(), true, Pacer::default());
         while more {
             text.clear();
-            more = pieces(worker, &mut text);
+            more = batch(&mut text, &mut |text| pieces(worker, text));
             exchange.send(text.as_bytes()).await?;
             pace.yield_turn(&worker.thread).await;
         }

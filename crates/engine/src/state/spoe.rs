@@ -27,7 +27,7 @@ const MAX_OPENING: usize = 100;
 pub const TOO_BIG: u16 = 3;
 /// The error of a payload whose fragments the agent has refused.
 pub const ABORTED: u16 = 4;
-/// What is added to a status of the protocol.
+/// The offset from a status of the protocol.
 pub const PROTOCOL: u16 = 256;
 
 /// An agent, as one thread has it.
@@ -286,7 +286,8 @@ impl SpoeAgentPool {
         let others = self.connections.borrow().iter().any(|it| it.capabilities().is_async);
         let (mut payloads, mut lost) = (self.payloads.borrow_mut(), Vec::new());
         for id in connection.machine.borrow().in_flight() {
-            // What was agreed is not known any more; it holds for all connections of an agent.
+            // The agreed capabilities are not known any more; they hold for all connections of an
+            // agent.
             match others {
                 true => payloads.orphan(*id),
                 false => lost.push(*id),

@@ -259,7 +259,7 @@ fn stream_number(scope: &mut RuleScope<'_>) -> u64 {
     *scope.notes.journal.number.get_or_insert_with(|| worker.next_number())
 }
 
-/// What an engine has done for the stream.
+/// The record of an engine for the stream.
 fn progress<'s>(scope: &'s mut RuleScope<'_>, filter: &SpoeFilter) -> &'s mut SpoeProgress {
     scope.notes.used = true;
     let all = &mut scope.notes.spoe;

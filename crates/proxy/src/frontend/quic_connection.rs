@@ -63,7 +63,7 @@ struct QuicDriver {
     carrier: Rc<QuicCarrier>,
     /// The client until its session begins.
     client: Option<Box<Client>>,
-    /// What its streams share, from then on.
+    /// The state that its streams share, from then on.
     front: Option<Rc<Front>>,
     /// Requests so far.
     streams: u32,

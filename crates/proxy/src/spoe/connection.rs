@@ -53,7 +53,7 @@ struct Session {
     seen: Tick,
 }
 
-/// What a task waits for next.
+/// The next event that a task waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     /// All that there was is done.

@@ -68,7 +68,7 @@ fn proxies(agent: SpoeAgent, argument: &str, server: SocketAddr) -> (Vec<Proxy>,
     (vec![front, backend("agents", Mode::Tcp, vec![crate::testing::server(1, server)])], address)
 }
 
-/// What the agent has said, as the client sees it.
+/// The agent's answer, as the client sees it.
 fn ask(world: &World, address: SocketAddr) -> String {
     ask_for(world, address, "/x")
 }

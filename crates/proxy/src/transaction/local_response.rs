@@ -6,7 +6,7 @@ use crate::transaction::stages::header_case;
 use crate::transaction::stages::stage;
 use crate::transaction::stages::table::{END, HTTP_AFTER_RESPONSE};
 use engine::state::runtime::{Proxy, ProxyRef, Shared};
-use engine::state::services::Pieces;
+use engine::state::services::{Pieces, batch};
 use engine::state::session::transaction::{LocalBody, Pause, Progress, Transaction};
 use htx::Head;
 use mux::BodyKind;
@@ -123,9 +123,6 @@ fn verbatim(tx: &mut Transaction, bytes: &[u8]) {
     tx.client.mux.close_after_message();
 }
 
-/// Bytes of a body made in pieces that are sent together.
-const BATCH: usize = 16 * 1024;
-
 /// Sends the response that stands in the workspace, with its body.
 ///
 /// # Errors
@@ -166,21 +163,6 @@ async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Fai
     }
     tx.client.mux.encode_end(None, &mut tx.space.down.outbox.bytes);
     Ok(())
-}
-
-/// Makes pieces that are sent together; one without a word ends them, because it was at work all
-/// the same. `false`: the last one was among them.
-fn batch(text: &mut String, next: &mut dyn FnMut(&mut String) -> bool) -> bool {
-    while text.len() < BATCH {
-        let before = text.len();
-        if !next(text) {
-            return false;
-        }
-        if text.len() == before {
-            break;
-        }
-    }
-    true
 }
 
 /// Sends what is encoded.

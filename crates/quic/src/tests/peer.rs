@@ -58,7 +58,7 @@ impl ServerCertVerifier for Trusting {
     }
 }
 
-/// What clients share from one connection to the next.
+/// State that clients share from one connection to the next.
 #[derive(Clone)]
 pub(super) struct Identity {
     pub(super) config: rustls::ClientConfig,

@@ -30,7 +30,7 @@ fn encoded(value: &[u8]) -> Vec<u8> {
 /// Refuses a name that is no token and a value that ends its line (RFC 9110 section 5).
 ///
 /// # Errors
-/// What is wrong, for the author of the script.
+/// The mistake, for the author of the script.
 pub fn check_field(name: &[u8], value: &[u8]) -> Result<(), String> {
     let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     if name.is_empty() || !name.iter().all(token) {
@@ -76,9 +76,7 @@ pub fn replace_header(
     (regex, template): (&Regex, &[u8]),
     cx: &mut dyn Context,
 ) -> Result<(), String> {
-    let name = name.to_ascii_lowercase();
-    let change = |value: &[u8], out: &mut Vec<u8>| expand(regex, value, template, out);
-    fitted(header::replace(side, &name, cx, change), cx)
+    changed(side, name, cx, |value, out| expand(regex, value, template, out))
 }
 
 /// Replaces the comma-separated values of a name that match.
@@ -91,9 +89,16 @@ pub fn replace_value(
     (regex, template): (&Regex, &[u8]),
     cx: &mut dyn Context,
 ) -> Result<(), String> {
-    let name = name.to_ascii_lowercase();
-    let change = |value: &[u8], out: &mut Vec<u8>| replace_items(value, regex, template, out);
-    fitted(header::replace(side, &name, cx, change), cx)
+    changed(side, name, cx, |value, out| replace_items(value, regex, template, out))
+}
+
+fn changed(
+    side: Side,
+    name: &[u8],
+    cx: &mut dyn Context,
+    change: impl Fn(&[u8], &mut Vec<u8>) -> bool,
+) -> Result<(), String> {
+    fitted(header::replace(side, &name.to_ascii_lowercase(), cx, change), cx)
 }
 
 fn fitted(outcome: Outcome<'_>, cx: &mut dyn Context) -> Result<(), String> {

@@ -223,13 +223,13 @@ fn odd_definitions() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// What a program learns of each, entries without their times.
+/// The entries that a program learns of each, without their times.
 fn learned(program: &Running, address: &str) -> Vec<String> {
     let mut all = Vec::new();
     for (table, bytes) in odd_definitions() {
         let mut peer = RawPeer::open(address);
         peer.0.send(&bytes);
-        // What follows is acknowledged after what was before it.
+        // Later messages are acknowledged after earlier ones.
         let mark = [definition("few", STRING, GPC0, &[]), update(9, &text("mark"), &[1])].concat();
         peer.0.send(&mark);
         while peer.next_of_class(10).kind != 0x84 {}

@@ -101,6 +101,7 @@ impl Client {
         socket: Socket,
         peer: Option<SocketAddr>,
     ) -> Self {
+        worker.clients.set(worker.clients.get() + 1);
         Self::over(worker, proxy, bind, Link::Socket(socket.into()), peer)
     }
 
@@ -113,11 +114,13 @@ impl Client {
         peer: SocketAddr,
     ) -> Self {
         enter(worker, proxy, bind, worker.thread.index);
+        worker.clients.set(worker.clients.get() + 1);
         let mut client = Self::over(worker, proxy, bind, carrier.link(), Some(peer));
         client.protocol = Protocol::H3;
         client
     }
 
+    /// A client that is not counted yet.
     fn over(
         worker: &Rc<Worker>,
         proxy: &ProxyRef,
@@ -125,7 +128,6 @@ impl Client {
         socket: Link,
         peer: Option<SocketAddr>,
     ) -> Self {
-        worker.clients.set(worker.clients.get() + 1);
         let settings = worker.mux_settings(proxy, Side::Client);
         Self {
             worker: worker.clone(),
@@ -190,30 +192,7 @@ impl Client {
     /// The client side of a transaction that begins inside the process, for a backend. It is no
     /// connection, and is not counted as one.
     pub fn internal(worker: &Rc<Worker>, backend: &ProxyRef) -> Self {
-        let settings = worker.mux_settings(backend, Side::Client);
-        Self {
-            worker: worker.clone(),
-            mux: Machine::H1(h1::H1Conn::new(Side::Client, settings)),
-            mode: backend.settings.mode,
-            proxy: backend.clone(),
-            id: worker.next_client(),
-            socket: Link::internal(&worker.thread),
-            input: Buf::empty(),
-            peer: None,
-            since: worker.thread.nanos(),
-            own: Own::default(),
-            last: None,
-            bind: 0,
-            requests: 0,
-            variables: VarStore::default(),
-            trackers: OnceCell::new(),
-            rare: Rare::default(),
-            handshake: 0,
-            protocol: Protocol::Chosen,
-            reset: false,
-            vanishes: false,
-            local: OnceCell::new(),
-        }
+        Self::over(worker, backend, 0, Link::internal(&worker.thread), None)
     }
 }
 

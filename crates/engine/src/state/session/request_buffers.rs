@@ -103,7 +103,7 @@ pub struct Notes {
     pub asked: AwaitedAnswer,
     /// Passwords that took time to verify.
     pub credentials: Credentials,
-    /// What engines of SPOE have done for it, by the number of their lines.
+    /// Records of engines of SPOE, by the number of their lines.
     pub spoe: Vec<SpoeProgress>,
     /// Values that scripts keep with the transaction.
     pub private: script::Private,
@@ -123,7 +123,7 @@ pub struct Notes {
     pub captures: [RefCell<Vec<Option<Vec<u8>>>>; 2],
 }
 
-/// What an engine of SPOE has done for a stream.
+/// The record of an engine of SPOE for a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct SpoeProgress {
     /// Number of its line.

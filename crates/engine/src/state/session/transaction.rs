@@ -153,7 +153,7 @@ impl Progress {
 pub struct Pause {
     /// Where the rules go on.
     pub at: Progress,
-    /// What they wait for.
+    /// The event that they wait for.
     pub need: Need,
 }
 

@@ -1,8 +1,8 @@
 //! Tests of local answers over real sockets: which error file, section or `http-error` is sent.
 
-use super::{BATCH, batch};
 use crate::testing;
 use crate::testing::World;
+use engine::state::services::{BATCH, batch};
 use rules::{ErrorFile, Reply};
 use settings::{ErrorReply, Mode, Proxy};
 use std::collections::BTreeMap;

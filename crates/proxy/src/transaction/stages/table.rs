@@ -134,7 +134,7 @@ pub(crate) enum Pass {
     Switched,
     /// The stages of the backend that was chosen.
     Backend,
-    /// What prepares the choice of a server.
+    /// Stages that prepare the choice of a server.
     Server,
 }
 
