@@ -3,6 +3,7 @@
 pub(crate) mod body_buffer;
 pub(crate) mod connect;
 pub(crate) mod early_data;
+pub(crate) mod early_send;
 pub(crate) mod filters;
 pub(crate) mod first_bytes;
 pub(crate) mod forward;
@@ -14,6 +15,8 @@ pub(crate) mod retry;
 pub(crate) mod route;
 pub(crate) mod rule_sections;
 pub(crate) mod run;
+pub(crate) mod send_response;
+pub(crate) mod server_redirect;
 pub mod stages;
 pub(crate) mod stream_acquire;
 pub(crate) mod switch_mode;

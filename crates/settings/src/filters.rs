@@ -19,6 +19,13 @@ pub enum Filter {
     Spoe(Arc<SpoeFilter>),
 }
 
+impl Filter {
+    /// Whether it prints a line for every stage of a stream.
+    pub fn reports_stages(&self) -> bool {
+        matches!(self, Self::Trace(trace) if !trace.quiet)
+    }
+}
+
 /// `filter trace`: prints the messages and payload that pass (manual, section 9.1).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceFilter {

@@ -32,7 +32,7 @@ use cache::{Cache, CacheSettings};
 use reactor::{Address, Heartbeat, Mailbox, TaskId, Wake};
 use sample::vars::SharedVars;
 use sched::SharedWork;
-use settings::SpoeFilter;
+use settings::{Filter, SpoeFilter};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
 use std::ops::Range;
@@ -175,7 +175,7 @@ fn caches(settings: &settings::Process) -> Vec<Arc<Cache>> {
 fn agents(proxies: &[Arc<Proxy>], threads: usize) -> Vec<(Arc<SpoeFilter>, Arc<SpoeFigures>)> {
     let filters = proxies.iter().flat_map(|proxy| &proxy.settings.filters);
     let filters = filters.filter_map(|filter| match filter {
-        settings::Filter::Spoe(filter) => Some(filter.clone()),
+        Filter::Spoe(filter) => Some(filter.clone()),
         _ => None,
     });
     let mut all: Vec<_> = filters.collect();
@@ -379,8 +379,6 @@ pub struct StagePlan {
     pub request: u32,
     /// Of responses.
     pub response: u32,
-    /// Whether a filter reports every stage.
-    pub traced: bool,
 }
 
 /// The kinds of rules that a proxy has, inherited ones included.
@@ -410,6 +408,8 @@ pub struct RulesAtHand {
     pub selection: bool,
     /// `normalize-uri` about fragments.
     pub(crate) fragments: bool,
+    /// A `filter trace` that is not quiet, which reports every stage.
+    pub traced: bool,
 }
 
 impl RulesAtHand {
@@ -438,6 +438,7 @@ impl RulesAtHand {
             fragments: any(|rules| {
                 rules.http_request.rules().iter().any(|rule| rule.action().treats_fragments())
             }),
+            traced: settings.filters.iter().any(Filter::reports_stages),
         }
     }
 }

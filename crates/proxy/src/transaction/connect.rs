@@ -6,16 +6,16 @@
 
 use crate::transaction::body_buffer;
 use crate::transaction::early_data;
+use crate::transaction::early_send;
 use crate::transaction::http_rules;
 use crate::transaction::retry;
+use crate::transaction::server_redirect;
 use crate::transaction::stages::cookie;
 use crate::transaction::stages::fcgi;
 use crate::transaction::stages::header_case;
-use crate::transaction::stages::server_redirect;
 use crate::transaction::stages::stage;
 use crate::transaction::stages::table::Pass;
 use crate::transaction::stream_acquire;
-use crate::transaction::tcp;
 pub(crate) use crate::upstream::client_presence::stay;
 use crate::upstream::connect_plan::Way;
 use crate::upstream::reservation;
@@ -40,9 +40,11 @@ use health::servers::events;
 use mux::{Side, h1};
 use observability::telemetry::trace::points as trace;
 use settings::{Mode, Protocol, RetryOn, Reuse};
+use std::io::{self, IoSlice};
 use stdx::Tick;
 use transport::channel::Link;
 pub(crate) use transport::codec::Machine;
+use transport::socket::is_transient;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
@@ -315,7 +317,7 @@ async fn connect(
     connection.socket().own();
     way.begin(tx, connection.socket(), deadline, true, &place.address).await?;
     if early_data::may_go(tx, way) {
-        return Box::pin(early_data::send(tx, backend, (way, connection), deadline)).await;
+        return Box::pin(early_send::send(tx, backend, (way, connection), deadline)).await;
     }
     way.encrypt(tx, connection.socket_mut(), deadline, &[]).await?;
     let protocol = way.protocol_on(connection.socket());
@@ -460,7 +462,7 @@ async fn establish_plain(
     let more = !tx.client.input.is_empty();
     way.begin(tx, server.socket(), deadline, more, &place.address).await?;
     way.encrypt(tx, server.socket_mut(), deadline, &[]).await?;
-    while !tcp::greet(tx, server.socket()).map_err(|_| refused())? {
+    while !greet(tx, server.socket()).map_err(|_| refused())? {
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
         }
@@ -474,6 +476,20 @@ async fn establish_plain(
     traffic_health::answered(tx, tx.notes.journal.queued);
     traffic_health::sign(tx, Sign::Connected);
     Ok(())
+}
+
+/// Writes the first bytes to a server; even an empty write shows whether the connection is
+/// established. `false`: not yet.
+fn greet(tx: &mut Transaction, to: &Link) -> io::Result<bool> {
+    match to.send(&[IoSlice::new(tx.client.input.data())], false) {
+        Ok(count) => {
+            tx.client.input.consume(count);
+            tx.space.up.sent += count as u64;
+            Ok(true)
+        }
+        Err(error) if is_transient(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// The deadline of a connection attempt that begins now.

@@ -5,23 +5,15 @@
 //! 0rtt-rejected` allows to repeat it; it must be safe and have no body. In other cases the end of
 //! the handshake is awaited; this loses nothing.
 
-use crate::transaction::connect;
 use crate::transaction::retry;
 use crate::transaction::tls_wait;
 use crate::upstream::connect_plan::Way;
-use crate::upstream::traffic_health;
-use balance::Sign;
 use engine::state::backend::reservation::Claim;
-use engine::state::backend::server_connection::ServerConn;
-use engine::state::runtime::ProxyRef;
-use engine::state::session::transaction::{Transaction, Words};
+use engine::state::session::transaction::Transaction;
 use htx::Head;
 use mux::BodyKind;
 use settings::RetryOn;
-use stdx::Tick;
-use transport::stats::counters::Metric;
-use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
-use transport::tls_facts::Failed;
+use transport::stats::transaction_log::Failure;
 
 /// The status of a server or proxy that rejects an early request (RFC 8470 section 5.2).
 pub(crate) const TOO_EARLY: u16 = 425;
@@ -38,7 +30,7 @@ pub(crate) fn tell(tx: &mut Transaction) {
 }
 
 /// Whether the request arrived before the end of the client's handshake, which is still under way.
-fn came_early(tx: &Transaction) -> bool {
+pub(crate) fn came_early(tx: &Transaction) -> bool {
     tx.client.session().is_some_and(|session| session.is_early())
 }
 
@@ -49,53 +41,6 @@ pub(crate) fn may_go(tx: &Transaction, way: &Way) -> bool {
         && tx.request_body == BodyKind::None
         && tx.space.request.method_id().is_safe()
         && (came_early(tx) || retry::wants(tx, RetryOn::EARLY))
-}
-
-/// Makes a new connection an encrypted one and sends the request on it, as early as the server
-/// allows.
-///
-/// # Errors
-/// As [`Way::encrypt`]; 425 if the server rejected the early data, and no retry is allowed.
-pub(crate) async fn send(
-    tx: &mut Transaction,
-    backend: &ProxyRef,
-    (way, mut connection): (&Way, Box<ServerConn>),
-    deadline: Option<Tick>,
-) -> Result<(), Failure> {
-    let asked = came_early(tx);
-    connect::lay_out(tx, backend, &mut connection, true)?;
-    let words = std::mem::take(&mut tx.space.up.outbox.bytes);
-    let result = way.encrypt(tx, connection.socket_mut(), deadline, &words).await;
-    tx.space.up.outbox.bytes = words;
-    let outcome = result?;
-    connect::count(tx, backend);
-    match outcome {
-        Words::Unsaid => {}
-        Words::Taken => {
-            tx.haste.ours = !asked;
-            tx.space.up.note_sent();
-        }
-        Words::Refused if retry::wants(tx, RetryOn::EARLY) => {
-            // The server has read nothing of the early data: the established connection can be
-            // used.
-            tx.notes.journal.retries += 1;
-            connect::count_both(tx.claim.as_ref(), backend, Metric::Retries);
-        }
-        Words::Refused => return Err(refused(tx)),
-    }
-    connect::use_connection(tx, connection);
-    connect::stand(tx, deadline).await?;
-    traffic_health::sign(tx, Sign::Connected);
-    tx.notes.journal.connected = tx.worker.thread.nanos();
-    Ok(())
-}
-
-/// Rejects the request with 425: the client sent it early, and can repeat it.
-fn refused(tx: &mut Transaction) -> Failure {
-    tx.notes.used = true;
-    let words = (38, "Server refused early data");
-    tx.notes.unsecured = Some(Box::new(Failed::new(words, None, None)));
-    Failure::new(Ending::TooEarly, Cause::ServerAbort, Phase::Connect)
 }
 
 /// Whether the request, of which this head is kept, is sent again although its server has answered

@@ -8,12 +8,8 @@
 mod bandwidth;
 mod cache_store;
 mod compression;
-pub(crate) mod spoe;
 mod trace;
 
-use crate::transaction::stages::stage::StageOutcome;
-use crate::transaction::stages::table::is_traced;
-use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::Transaction;
 use mux::BodyKind;
 use sample::Side;
@@ -26,6 +22,13 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 #[inline]
 pub(crate) fn has_any(tx: &Transaction) -> bool {
     !tx.client.proxy.settings.filters.is_empty() || !tx.side().settings.filters.is_empty()
+}
+
+/// Whether a filter of the transaction reports every stage.
+#[inline]
+fn is_traced(tx: &Transaction) -> bool {
+    let backend = tx.backend.as_ref();
+    tx.client.proxy.rules.traced || backend.is_some_and(|backend| backend.rules.traced)
 }
 
 /// Reports a checkpoint to filters that trace.
@@ -68,16 +71,12 @@ pub(crate) fn end(tx: &mut Transaction) {
 }
 
 /// The request is as it goes to a server or a service: all its rules have run.
-///
-/// # Errors
-/// None: the table wants a result.
 #[inline]
-pub(crate) fn request_head(tx: &mut Transaction, _: &ProxyRef) -> Result<StageOutcome, Failure> {
+pub(crate) fn request_head(tx: &mut Transaction) {
     if has_any(tx) {
         compression::request_head(tx);
         report(tx, Checkpoint::Head(Side::Request));
     }
-    Ok(StageOutcome::Next)
 }
 
 /// The heads of a request that the statistics page answers, and of the page.

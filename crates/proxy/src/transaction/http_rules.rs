@@ -4,22 +4,19 @@
 //! frontend, then those of the backend; `http-response` rules of the backend, then of the frontend;
 //! `http-after-response` rules of both on every response, local ones included.
 
-use crate::transaction::local::cached;
 use crate::transaction::local_response;
+use crate::transaction::local_response::cached;
 use crate::transaction::rule_sections;
 use crate::transaction::rule_sections::SetOf;
+use crate::transaction::stages::header_case;
 use crate::transaction::stages::stage::{Respond, StageOutcome};
-use crate::transaction::stages::{header_case, sticking};
 use crate::transaction::wait;
 use crate::transaction::wait::WaitingMessage;
 use buf::Buf;
 use engine::state::runtime::{ProxyRef, RulesAtHand};
-use engine::state::services::{Answer, Body};
 use engine::state::session::pending::OutsideAnswer;
-use engine::state::session::transaction::LocalBody;
 use engine::state::session::transaction::Transaction;
 use engine::state::session::transaction::{Persistence, Progress, RulePlace};
-use htx::Version;
 use mux::BodyKind;
 use observability::logging::log;
 use observability::telemetry::accounting;
@@ -175,7 +172,7 @@ fn heed(
             Ok(Some(StageOutcome::Respond(Respond::Now)))
         }
         OutsideAnswer::Respond => {
-            answered(tx, phase(kind));
+            local_response::answered(tx, phase(kind));
             Ok(Some(StageOutcome::Respond(Respond::Now)))
         }
         OutsideAnswer::Fail(failure) => Err(failure),
@@ -283,12 +280,12 @@ fn run(
             Ok(StageOutcome::Respond(if held { Respond::Delayed } else { Respond::Now }))
         }
         Verdict::Return(answer) => {
-            answered(tx, phase);
+            local_response::answered(tx, phase);
             replied(tx, answer);
             Ok(StageOutcome::Respond(Respond::Now))
         }
         Verdict::Service(service) => {
-            answered(tx, phase);
+            local_response::answered(tx, phase);
             Ok(StageOutcome::Respond(Respond::Service(service)))
         }
         Verdict::Cached => {
@@ -296,7 +293,7 @@ fn run(
             Ok(StageOutcome::Respond(Respond::Stored))
         }
         Verdict::Redirect(redirect) => {
-            answered(tx, phase);
+            local_response::answered(tx, phase);
             redirected(tx, redirect);
             Ok(StageOutcome::Respond(Respond::Now))
         }
@@ -334,19 +331,6 @@ fn is_about_response(kind: RuleSetKind) -> bool {
     matches!(kind, RuleSetKind::HttpResponse | RuleSetKind::HttpAfterResponse)
 }
 
-/// Makes the answer of a service the response.
-pub(crate) fn prepare(tx: &mut Transaction, answer: Answer) {
-    debug_assert!(answer.head.version() == Version::Http11, "services speak HTTP/1.1");
-    tx.space.response = answer.head;
-    match answer.body {
-        Body::Whole(bytes) => tx.space.body = bytes,
-        Body::Pieces(pieces) => {
-            tx.space.body.clear();
-            tx.local_body = Some(LocalBody::Pieces(pieces));
-        }
-    }
-}
-
 fn replied(tx: &mut Transaction, answer: &Reply) {
     tx.notes.journal.status = answer.status_for(&View::of(tx));
     local_response::prepare_rendered(tx, |view, files, head, body| {
@@ -366,12 +350,6 @@ fn redirected(tx: &mut Transaction, redirect: &Redirect) {
         rules::Rendered::Send
     });
     tx.worker.give_scratch(scratch);
-}
-
-/// Counts an answer that a rule gave in place of the server's.
-pub(crate) fn answered(tx: &mut Transaction, phase: Phase) {
-    tx.notes.journal.end(Cause::Local, phase);
-    accounting::count_both(tx, Metric::Intercepted);
 }
 
 fn phase(kind: RuleSetKind) -> Phase {
@@ -471,19 +449,6 @@ pub(crate) fn select(
         }
     }
     Ok(StageOutcome::Next)
-}
-
-/// `stick match` and `stick store-request`.
-///
-/// # Errors
-/// None: the table wants a result.
-pub(crate) fn stick(
-    tx: &mut Transaction,
-    proxy: &ProxyRef,
-    at: &mut Progress,
-) -> Result<StageOutcome, Failure> {
-    let done = sticking::request(tx, proxy, &mut at.place.section);
-    Ok(if done { StageOutcome::Next } else { StageOutcome::Wait(Need::Answer) })
 }
 
 fn persist(tx: &mut Transaction, section: &Rules, at: &mut Lines) -> bool {

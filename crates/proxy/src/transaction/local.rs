@@ -1,5 +1,4 @@
-//! Answers in place of a server that pass the rules about responses: of services, scripts and caches.
+//! Answers in place of a server that pass the rules about responses: of services and scripts.
 
-pub(crate) mod cached;
 mod script_service;
 pub(crate) mod service;

@@ -5,12 +5,10 @@ use crate::transaction::filters;
 use crate::transaction::http_rules;
 use crate::transaction::http_rules::SwitchingResult;
 use crate::transaction::local_response;
-use crate::transaction::stages::stage;
 use crate::transaction::stages::stage::{Respond, StageFuture, StageOutcome};
-use crate::transaction::stages::table::{RECEIVED, STICK_STORE};
 use engine::state::runtime::{Proxy, ProxyRef};
 use engine::state::services::Visit;
-use engine::state::session::transaction::{Pause, Progress, Transaction};
+use engine::state::session::transaction::{Progress, Transaction};
 use htx::Method;
 use observability::telemetry::accounting;
 use rules::Need;
@@ -56,19 +54,6 @@ pub(crate) fn enter(tx: &mut Transaction, backend: &ProxyRef) -> Result<StageOut
         return Err(Failure::error(500, Cause::Internal, Phase::Request));
     }
     Ok(StageOutcome::Next)
-}
-
-/// The rules about responses, applied to what a cache has answered in place of a server. Its body
-/// is made as it is sent, so rules that wait for it go on without it.
-///
-/// # Errors
-/// A rule refuses or replaces the answer.
-pub(crate) async fn pass_stored(tx: &mut Transaction) -> Result<(), Failure> {
-    let mut at = Progress::at(RECEIVED, local_response::body_kind(tx));
-    if let Some(need) = stage::response(tx, &mut at, STICK_STORE)? {
-        Box::pin(stage::resume(tx, Pause { at, need }, STICK_STORE)).await?;
-    }
-    Ok(())
 }
 
 /// The backend: by the rules, from `at` on, by default, or the proxy itself in a `listen` section.
@@ -163,9 +148,9 @@ fn show_statistics(tx: &mut Transaction, proxy: &Proxy, admin: bool, whole: bool
     let (worker, request) = (&*tx.worker, &tx.space.request);
     let visit = Visit { worker, proxy, request, admin, form };
     let Some(answer) = worker.services.statistics(&visit) else { return false };
-    http_rules::answered(tx, Phase::Request);
+    local_response::answered(tx, Phase::Request);
     let whole = answer.head.status() != 401;
-    http_rules::prepare(tx, answer);
+    local_response::prepare_answer(tx, answer);
     accounting::by_applet(tx, STATISTICS, whole);
     if whole {
         accounting::response_received(tx);

@@ -6,15 +6,16 @@ use crate::transaction::forward;
 use crate::transaction::local::service;
 use crate::transaction::local_response;
 use crate::transaction::read_request;
-use crate::transaction::route;
+use crate::transaction::send_response;
+use crate::transaction::stages::spoe_events;
 use crate::transaction::stages::stage;
 use crate::transaction::stages::stage::{Respond, StageOutcome};
-use crate::transaction::stages::table::Pass;
+use crate::transaction::stages::table::{Pass, RECEIVED, STICK_STORE};
 use crate::upstream::traffic_health;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::client::Last;
 use engine::state::session::stream_list::Listed;
-use engine::state::session::transaction::{Arrival, Outcome, Parts, Transaction};
+use engine::state::session::transaction::{Arrival, Outcome, Parts, Pause, Progress, Transaction};
 use observability::telemetry::accounting;
 use observability::telemetry::flight_recorder;
 use observability::telemetry::trace::points as trace;
@@ -65,8 +66,8 @@ pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<(),
     }
     connect::run(tx).await?;
     trace::at(tx, &trace::CONNECTED);
-    if filters::spoe::wants(tx, SpoeEvent::ServerSession) {
-        Box::pin(filters::spoe::pass(tx, SpoeEvent::ServerSession)).await?;
+    if spoe_events::wants(tx, SpoeEvent::ServerSession) {
+        Box::pin(spoe_events::pass(tx, SpoeEvent::ServerSession)).await?;
     }
     while let forward::End::Again(reason) = forward::run(tx).await? {
         connect::again(tx, reason).await?;
@@ -82,12 +83,24 @@ async fn answer(tx: &mut Transaction, respond: Respond) -> Result<(), Failure> {
         Respond::Delayed => hold(tx).await,
         Respond::Service(service) => return Box::pin(service::run(tx, service)).await,
         Respond::Stored => {
-            let side = tx.side().clone();
-            filters::request_head(tx, &side)?;
-            route::pass_stored(tx).await?;
+            filters::request_head(tx);
+            pass_stored(tx).await?;
         }
     }
-    local_response::send(tx).await
+    send_response::send(tx).await
+}
+
+/// The rules about responses, applied to what a cache has answered in place of a server. Its body
+/// is made as it is sent, so rules that wait for it go on without it.
+///
+/// # Errors
+/// A rule refuses or replaces the answer.
+async fn pass_stored(tx: &mut Transaction) -> Result<(), Failure> {
+    let mut at = Progress::at(RECEIVED, local_response::body_kind(tx));
+    if let Some(need) = stage::response(tx, &mut at, STICK_STORE)? {
+        Box::pin(stage::resume(tx, Pause { at, need }, STICK_STORE)).await?;
+    }
+    Ok(())
 }
 
 /// The transaction is one of the thread's streams from now on.
@@ -125,7 +138,7 @@ pub(crate) async fn fail(tx: &mut Transaction, failure: Failure) {
         if let Some(status) = failure.ending.error() {
             local_response::prepare_error(tx, status);
         }
-        if local_response::send(tx).await.is_err() {
+        if send_response::send(tx).await.is_err() {
             tx.client.mux.close_after_message();
         }
     } else {

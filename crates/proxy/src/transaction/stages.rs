@@ -8,7 +8,7 @@ pub(crate) mod header_case;
 pub(crate) mod rdp_cookie;
 pub(crate) mod response;
 pub(crate) mod rewrite;
-pub(crate) mod server_redirect;
+pub(crate) mod spoe_events;
 pub(crate) mod stage;
 pub(crate) mod sticking;
 pub(crate) mod table;

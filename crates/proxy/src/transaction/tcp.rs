@@ -12,6 +12,7 @@ use crate::transaction::connect;
 use crate::transaction::filters;
 use crate::transaction::forward::splicing;
 use crate::transaction::run;
+use crate::transaction::stages::spoe_events;
 use crate::transaction::stages::stage;
 use crate::transaction::stages::stage::StageOutcome;
 use crate::transaction::stages::sticking;
@@ -20,7 +21,7 @@ use crate::transaction::switch_mode;
 use crate::transaction::switch_mode::Upgrade;
 use crate::transaction::tcp_content_rules::Inspection;
 use crate::transaction::wait;
-pub(crate) use crate::upstream::client_presence::gather;
+use crate::upstream::client_presence::gather;
 use buf::Buf;
 use engine::state::session::client::Client;
 use engine::state::session::transaction::{Arrival, Outcome, Parts, Transaction};
@@ -33,9 +34,7 @@ use reactor::{Class, Tick, Urgency};
 use rules::{Need, SpoeEvent};
 use sample::Side;
 use settings::Mode;
-use std::io::{self, IoSlice};
 use transport::channel::Link;
-use transport::socket::is_transient;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 use transport::thread::buffers::Claim;
 
@@ -93,8 +92,8 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     tx.notes.journal.response = tx.worker.thread.nanos();
     accounting::log_asap(tx);
     if filters::has_any(tx) {
-        Box::pin(filters::spoe::pass(tx, SpoeEvent::ServerSession)).await?;
-        Box::pin(filters::spoe::pass(tx, SpoeEvent::TcpResponse)).await?;
+        Box::pin(spoe_events::pass(tx, SpoeEvent::ServerSession)).await?;
+        Box::pin(spoe_events::pass(tx, SpoeEvent::TcpResponse)).await?;
     }
     // Keys of the response are taken when there is one.
     if backend.rules.sticking && !backend.rules.sticking_response {
@@ -107,29 +106,6 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     let result = relay.run(tx).await;
     relay.close(tx);
     result.map(|()| Course::Over)
-}
-
-/// Waits for a buffer for what the client has sent, if there is none.
-pub(crate) async fn await_buffer(tx: &mut Transaction, deadline: Option<Tick>) {
-    let (client, buffers) = (&mut tx.client, &tx.worker.buffers);
-    if client.input.capacity() > 0 || !client.socket.is_readable() {
-        return;
-    }
-    client.input = buffers.take(Urgency::Ordinary, deadline).await.unwrap_or_else(Buf::empty);
-}
-
-/// Writes the first bytes to a server; even an empty write shows whether the connection is
-/// established. `false`: not yet.
-pub(crate) fn greet(tx: &mut Transaction, to: &Link) -> io::Result<bool> {
-    match to.send(&[IoSlice::new(tx.client.input.data())], false) {
-        Ok(count) => {
-            tx.client.input.consume(count);
-            tx.space.up.sent += count as u64;
-            Ok(true)
-        }
-        Err(error) if is_transient(&error) => Ok(false),
-        Err(error) => Err(error),
-    }
 }
 
 /// Both directions of a session.

@@ -12,15 +12,16 @@ use crate::transaction::rule_sections;
 use crate::transaction::rule_sections::SetOf;
 use crate::transaction::stages::stage::StageOutcome;
 use crate::transaction::stages::sticking;
-use crate::transaction::tcp;
 use crate::transaction::wait;
-use crate::upstream::client_presence::Gathered;
+use crate::upstream::client_presence::{self, Gathered};
+use buf::Buf;
 use engine::state::runtime::{Proxy, ProxyRef};
 use engine::state::session::pending::OutsideAnswer;
 use engine::state::session::transaction::{Progress, RulePlace, Transaction};
 use mux::{Side, h1};
 use observability::telemetry::accounting;
 use observability::telemetry::sample_context::View;
+use reactor::Urgency;
 use rules::action::Control;
 use rules::{Action, Cursor, Need, RuleSetKind, Verdict};
 use settings::{Mode, RetryOn};
@@ -91,7 +92,7 @@ pub(crate) async fn request(
     let until = timeouts.request_inspection.map(|span| thread.tick().plus_ms(span));
     let (mut seen, mut at) = ((thread.tick(), tx.client.input.len()), RulePlace::default());
     loop {
-        tcp::await_buffer(tx, until).await;
+        await_buffer(tx, until).await;
         let complete = gather(tx);
         tx.notes.partial = !complete && until.is_some_and(|until| !until.is_due(thread.tick()));
         let step = look(tx, proxy, |rules| &rules.tcp_request, &mut at);
@@ -120,6 +121,15 @@ pub(crate) async fn request(
     }
 }
 
+/// Waits for a buffer for what the client has sent, if there is none.
+async fn await_buffer(tx: &mut Transaction, deadline: Option<Tick>) {
+    let (client, buffers) = (&mut tx.client, &tx.worker.buffers);
+    if client.input.capacity() > 0 || !client.socket.is_readable() {
+        return;
+    }
+    client.input = buffers.take(Urgency::Ordinary, deadline).await.unwrap_or_else(Buf::empty);
+}
+
 fn is_tcp(tx: &Transaction) -> bool {
     tx.client.mode == Mode::Tcp
 }
@@ -130,7 +140,7 @@ fn gather(tx: &mut Transaction) -> bool {
         tx.client.socket.want_close();
         return tx.client.socket.is_closed();
     }
-    let gathered = tcp::gather(tx);
+    let gathered = client_presence::gather(tx);
     if tx.space.request.is_empty() && !tx.client.input.is_empty() {
         let settings = tx.worker.mux_settings(&tx.client.proxy, Side::Client);
         let mut conn = h1::H1Conn::new(Side::Client, settings);

@@ -18,8 +18,7 @@ use transport::streams;
 /// # Errors
 /// A rule or filter refuses the response, a peer takes too long or has gone, or the service fails.
 pub(crate) async fn run(tx: &mut Transaction, service: Service) -> Result<(), Failure> {
-    let side = tx.side().clone();
-    filters::request_head(tx, &side)?;
+    filters::request_head(tx);
     let (stream, exchange) = streams::exchange(&tx.worker.thread);
     accounting::by_applet(tx, service.log_name(), false);
     send_head(tx, Box::new(ServerConn::of_service(stream)));

@@ -6,12 +6,11 @@
 use crate::transaction::filters;
 use crate::transaction::http_rules;
 use crate::transaction::stages::stage::StageOutcome;
-use crate::transaction::stages::{checkcache, cookie, sticking};
+use crate::transaction::stages::{checkcache, cookie};
 use crate::transaction::tcp_content_rules;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::{Progress, Transaction};
 use observability::telemetry::accounting;
-use rules::Need;
 use transport::stats::transaction_log::{Failure, Phase};
 
 /// The head is there: it is counted, and recorded for logs.
@@ -49,22 +48,6 @@ pub(crate) fn begins(
 ) -> Result<StageOutcome, Failure> {
     filters::response_begins(tx, at.body);
     Ok(StageOutcome::Next)
-}
-
-/// The `stick store` rules of the backend.
-///
-/// # Errors
-/// None: the table wants a result.
-pub(crate) fn stick(
-    tx: &mut Transaction,
-    _: &ProxyRef,
-    at: &mut Progress,
-) -> Result<StageOutcome, Failure> {
-    let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.sticking) else {
-        return Ok(StageOutcome::Next);
-    };
-    let stored = sticking::store(tx, &backend, &mut at.place.section);
-    Ok(if stored { StageOutcome::Next } else { StageOutcome::Wait(Need::Answer) })
 }
 
 /// Cookies, and what the server says about credentials and caches.

@@ -3,16 +3,18 @@
 //! Keys are taken from the request before a server is chosen, and from the response when it is
 //! there. They are stored once it is known which server answered (manual section 4.2, `stick`).
 
+use crate::transaction::stages::stage::StageOutcome;
 use crate::transaction::wait;
 use engine::state::backend::reservation::Claim;
 use engine::state::runtime::{Back, Proxy, ProxyRef, Server};
 use engine::state::session::sticking::Pending;
-use engine::state::session::transaction::Transaction;
+use engine::state::session::transaction::{Progress, Transaction};
 use observability::telemetry::sample_context::View;
 use reactor::Address;
-use rules::StickRule;
+use rules::{Need, StickRule};
 use std::sync::Arc;
 use table::{DataType, Entry, Key, ServerKey};
+use transport::stats::transaction_log::Failure;
 
 /// The most keys that one request and its response can store.
 const MAX_STORES: usize = 8;
@@ -29,9 +31,38 @@ fn key_of(server: &Server, kind: ServerKey) -> Arc<str> {
     }
 }
 
+/// `stick match` and `stick store-request`.
+///
+/// # Errors
+/// None: the table wants a result.
+pub(crate) fn request(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    at: &mut Progress,
+) -> Result<StageOutcome, Failure> {
+    let done = take_request_keys(tx, proxy, &mut at.place.section);
+    Ok(if done { StageOutcome::Next } else { StageOutcome::Wait(Need::Answer) })
+}
+
+/// The `stick store` rules of the backend.
+///
+/// # Errors
+/// None: the table wants a result.
+pub(crate) fn response(
+    tx: &mut Transaction,
+    _: &ProxyRef,
+    at: &mut Progress,
+) -> Result<StageOutcome, Failure> {
+    let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.sticking) else {
+        return Ok(StageOutcome::Next);
+    };
+    let stored = store(tx, &backend, &mut at.place.section);
+    Ok(if stored { StageOutcome::Next } else { StageOutcome::Wait(Need::Answer) })
+}
+
 /// Looks for the server that a table remembers, unless a cookie has named one, and takes the keys
 /// that are to be stored, from the rule of number `at` on. `false`: that rule waits for an answer.
-pub(crate) fn request(tx: &mut Transaction, backend: &ProxyRef, at: &mut usize) -> bool {
+fn take_request_keys(tx: &mut Transaction, backend: &ProxyRef, at: &mut usize) -> bool {
     for (number, rule) in rules(backend).enumerate().skip(*at) {
         *at = number;
         if rule.stores_response {

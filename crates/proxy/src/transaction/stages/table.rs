@@ -6,7 +6,6 @@
 
 use crate::transaction::body_buffer;
 use crate::transaction::filters;
-use crate::transaction::filters::spoe as events;
 use crate::transaction::http_rules;
 use crate::transaction::http_rules::{heed_request, heed_response};
 use crate::transaction::route;
@@ -14,11 +13,12 @@ use crate::transaction::route::{asks_for_statistics, statistics};
 use crate::transaction::stages::body_for_balance::{await_body, wants_body};
 use crate::transaction::stages::fcgi;
 use crate::transaction::stages::response;
+use crate::transaction::stages::spoe_events as events;
 use crate::transaction::stages::stage::Run::{Later, Now, Waits};
 use crate::transaction::stages::stage::{
     Part, Run, Stage, StageFuture, StageOutcome, heed_condition,
 };
-use crate::transaction::stages::{rdp_cookie, rewrite};
+use crate::transaction::stages::{rdp_cookie, rewrite, sticking};
 use crate::transaction::tcp_content_rules;
 use crate::transaction::tcp_content_rules::heed_whole;
 use engine::state::backend::application::application;
@@ -26,6 +26,7 @@ use engine::state::runtime::{Proxy, ProxyRef, StagePlan};
 use engine::state::session::transaction::Transaction;
 use observability::telemetry::trace::points as trace;
 use settings::{Filter, HashKey, HeaderNames, Mode};
+use transport::stats::transaction_log::Failure;
 
 const fn stage(part: Part, name: &'static str, applies: fn(&Proxy) -> bool, run: Run) -> Stage {
     Stage { name, part, tcp: false, applies, run, trace: None }
@@ -67,11 +68,11 @@ pub(crate) const REQUEST: &[Stage] = &[
     stage(Frontend, "unique-id-format", |it| it.settings.unique_id.is_some(), Now(rewrite::name)),
     stage(Both, "option http-restrict-req-hdr-names", restricts, Now(rewrite::restrict_names)),
     both_modes(stage(Frontend, "use_backend", always, Waits(route::choose, heed_condition))),
-    stage(Server, "filters: request head", always, Now(filters::request_head)),
+    stage(Server, "filters: request head", always, Now(request_head)),
     both_modes(stage(Server, "use-server", selects, Waits(http_rules::select, heed_condition))),
     stage(Server, "headers for the server", always, Now(rewrite::request)),
     both_modes(stage(Server, "persist rdp-cookie", has_rdp_cookie, Now(rdp_cookie::request))),
-    both_modes(stage(Server, "stick match", |it| it.rules.sticking, Waits(http_rules::stick, heed_condition))),
+    both_modes(stage(Server, "stick match", |it| it.rules.sticking, Waits(sticking::request, heed_condition))),
     both_modes(stage(Server, "balance", checks_post, Later(wants_body, await_body))),
     stage(Server, "use-fcgi-app", has_application, Later(wanted, parameters)),
 ];
@@ -85,7 +86,7 @@ pub(crate) const RESPONSE: &[Stage] = &[
     stage(Response, "on-http-response", always, Waits(events::http_response, heed_condition)),
     stage(Response, "filters: response begins", always, Waits(response::begins, heed_condition)),
     stage(Response, "http-response", |it| it.rules.response, Waits(http_rules::response, heed_response)),
-    stage(Response, "stick store", |it| it.rules.sticking, Waits(response::stick, heed_condition)),
+    stage(Response, "stick store", |it| it.rules.sticking, Waits(sticking::response, heed_condition)),
     stage(Response, "cookie", always, Now(response::cookies)),
     stage(Response, "filters: response head", always, Waits(response::head, heed_condition)),
     stage(Response, "http-after-response", edits_all, Waits(http_rules::after_response, heed_response)),
@@ -112,16 +113,8 @@ pub(crate) fn plan(proxy: &Proxy) -> StagePlan {
                 |(number, stage): (usize, &Stage)| u32::from((stage.applies)(proxy)) << number;
             table.iter().enumerate().map(bit).sum()
         };
-        let traces = |it: &Filter| matches!(it, Filter::Trace(trace) if !trace.quiet);
-        let traced = proxy.settings.filters.iter().any(traces);
-        StagePlan { request: rows(REQUEST), response: rows(RESPONSE), traced }
+        StagePlan { request: rows(REQUEST), response: rows(RESPONSE) }
     })
-}
-
-/// Whether a filter of a transaction reports every stage.
-#[inline]
-pub(crate) fn is_traced(tx: &Transaction) -> bool {
-    plan(&tx.client.proxy).traced || tx.backend.as_ref().is_some_and(|back| plan(back).traced)
 }
 
 /// A pass of a request over the table.
@@ -256,6 +249,11 @@ fn content<'a>(tx: &'a mut Transaction, proxy: &'a ProxyRef) -> StageFuture<'a> 
 
 fn parameters<'a>(tx: &'a mut Transaction, proxy: &'a ProxyRef) -> StageFuture<'a> {
     Box::pin(async { fcgi::prepare(tx, proxy).await.map(|()| StageOutcome::Next) })
+}
+
+fn request_head(tx: &mut Transaction, _: &ProxyRef) -> Result<StageOutcome, Failure> {
+    filters::request_head(tx);
+    Ok(StageOutcome::Next)
 }
 
 fn buffer<'a>(tx: &'a mut Transaction, proxy: &'a ProxyRef) -> StageFuture<'a> {

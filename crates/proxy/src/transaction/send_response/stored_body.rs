@@ -1,46 +1,18 @@
-//! Answers from a cache: the head of the stored response, and its body out of the cache's blocks.
+//! The body of an answer from a cache, sent out of the cache's blocks.
 
-use crate::transaction::http_rules;
-use crate::transaction::local_response;
+use crate::transaction::send_response;
 use cache::Hit;
-use engine::state::session::transaction::{LocalBody, Transaction};
+use engine::state::session::transaction::Transaction;
 use htx::Fields;
-use observability::telemetry::accounting;
 use reactor::Pacer;
 use std::io::{ErrorKind, IoSlice};
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
-
-/// The name of a cache in logs, in place of a server's.
-const NAME: &str = "<CACHE>";
 
 /// Blocks that one call of the system sends.
 const BLOCKS: usize = 32;
 
 /// Calls of the system after which others have their turn.
 const SENDS: u32 = 16;
-
-/// Prepares the answer that the cache has for the request: its head, or 304 for a client that has
-/// the same object.
-pub(crate) fn prepare(tx: &mut Transaction) {
-    let Some(hit) = tx.notes.cache.as_mut().and_then(|it| it.hit.take()) else { return };
-    let date = (tx.worker.thread.wall() / 1_000_000_000) as i64;
-    let mut scratch = tx.worker.take_scratch();
-    tx.space.response.clear();
-    tx.space.body.clear();
-    hit.write_head(&mut tx.space.response, &mut scratch);
-    scratch.clear();
-    let same = {
-        let validators = hit.validators(&mut scratch);
-        cache::conditional::is_not_modified(&tx.space.request, &validators, date)
-    };
-    tx.worker.give_scratch(scratch);
-    http_rules::answered(tx, Phase::Request);
-    if same {
-        tx.space.response.set_status(304);
-    }
-    tx.local_body = Some(LocalBody::Stored(hit));
-    accounting::by_applet(tx, NAME, true);
-}
 
 /// Sends the body behind the head that is encoded.
 ///
@@ -82,7 +54,7 @@ async fn send_blocks(tx: &mut Transaction, hit: &mut Hit) -> Result<(), Failure>
             }
             Err(ErrorKind::Interrupted) => {}
             Err(ErrorKind::WouldBlock) => {
-                local_response::await_room(tx, deadline).await?;
+                send_response::await_room(tx, deadline).await?;
                 tx.go_on(Ending::Close, Phase::Data)?;
             }
             Err(_) => return Err(Failure::close(Cause::ClientAbort, Phase::Data)),
@@ -113,13 +85,13 @@ async fn encode_blocks(tx: &mut Transaction, hit: &mut Hit) -> Result<(), Failur
         let mut length = 0;
         for part in &parts[..count] {
             length += part.len();
-            local_response::encode_payload(tx, part, length == hit.left())?;
+            send_response::encode_payload(tx, part, length == hit.left())?;
         }
         if count == 0 {
-            return local_response::encode_payload(tx, &[], true);
+            return send_response::encode_payload(tx, &[], true);
         }
         hit.consume(length);
-        local_response::flush(tx).await?;
+        send_response::flush(tx).await?;
         if hit.left() == 0 {
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! `filter spoe`: the events of a stream at which its engines send messages.
 
+use crate::transaction::filters;
 use crate::transaction::stages::stage::StageOutcome;
 use crate::transaction::wait;
 use engine::state::runtime::ProxyRef;
@@ -12,7 +13,7 @@ use transport::stats::transaction_log::{Failure, Phase};
 /// Whether an event sends messages.
 #[inline]
 pub(crate) fn wants(tx: &Transaction, event: SpoeEvent) -> bool {
-    super::has_any(tx) && spoe::wants(tx, event)
+    filters::has_any(tx) && spoe::wants(tx, event)
 }
 
 /// Sends the messages of an event, and waits for the answers.
@@ -31,7 +32,7 @@ pub(crate) async fn pass(tx: &mut Transaction, event: SpoeEvent) -> Result<(), F
 
 /// Begins to ask about an event; `false`: it sends no messages.
 pub(crate) fn ask(tx: &mut Transaction, event: SpoeEvent) -> bool {
-    if !super::has_any(tx) {
+    if !filters::has_any(tx) {
         return false;
     }
     let Some(pending) = spoe::at_event(tx, event) else { return false };
