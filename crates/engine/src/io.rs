@@ -1,5 +1,6 @@
-//! Reading and writing that needs the state of a thread: TLS handshakes, the I/O of connections that carry streams, byte-stream clients.
+//! Reading and writing that needs the state of a thread: TLS handshakes, the I/O of connections that carry streams, byte-stream clients, waits of scripts.
 
 pub mod byte_client;
+pub mod script_state;
 pub mod stream_pump;
 pub mod tls_handshake;

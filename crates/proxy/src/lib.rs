@@ -19,7 +19,7 @@ mod spoe;
 mod testing;
 #[cfg(test)]
 mod tests;
-pub mod transaction;
+mod transaction;
 mod upstream;
 
 pub use engine::state::runtime::Shared;

@@ -17,7 +17,7 @@ pub(crate) mod rule_sections;
 pub(crate) mod run;
 pub(crate) mod send_response;
 pub(crate) mod server_redirect;
-pub mod stages;
+pub(crate) mod stages;
 pub(crate) mod stream_acquire;
 pub(crate) mod switch_mode;
 pub(crate) mod tcp;

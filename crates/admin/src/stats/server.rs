@@ -4,6 +4,7 @@ use super::field::Field;
 use super::front::{RESPONSES, sums};
 use super::{Clock, Kind, Row, Value, is_http, mode};
 use balance::{CheckStatus, notice};
+use engine::state::backend::server_cookie;
 use engine::state::runtime::{Proxy, Server};
 use reactor::Address;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -69,7 +70,7 @@ pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -
         let place = server.location.now();
         row.set(Field::Addr, place.known.then(|| own_address(server, &place.address)));
         let back = proxy.back.as_ref();
-        let cookie = back.and_then(|back| proxy::transaction::stages::cookie::value(back, server));
+        let cookie = back.and_then(|back| server_cookie::value(back, server));
         row.set(Field::Cookie, cookie.map(|it| String::from_utf8_lossy(&it).into_owned()));
     }
     row

@@ -12,6 +12,7 @@ pub(crate) mod queue_wakeup;
 pub mod reservation;
 pub mod server_address;
 pub mod server_connection;
+pub mod server_cookie;
 pub(crate) mod server_list;
 pub mod server_register;
 pub mod tracking;

@@ -1,13 +1,12 @@
 //! Scripts of a thread: their surroundings, lines of `core.register_init`, `core.register_task`.
 
-use engine::state::backend::queue::Waiter;
+use engine::io::script_state::{enter, sleep};
 use engine::state::worker::Worker;
 use observability::logging::log;
-use reactor::{Class, Wake};
-use script::{Answer, Cell, NoHost, Request, Script, Step, Surroundings, Turn};
+use reactor::Class;
+use script::{Answer, Cell, NoHost, Request, Script, Step, Surroundings};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use stdx::Tick;
 
 /// Names of the severities, by their numbers.
 const LEVELS: [&str; 8] = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"];
@@ -94,20 +93,6 @@ async fn resume(worker: &Worker, cell: &Cell, script: &mut Script, answer: Answe
     enter(worker, cell).await.resume(script, answer, &mut NoHost)
 }
 
-/// The state, once no other thread uses it.
-pub(crate) async fn enter<'c>(worker: &Worker, cell: &'c Cell) -> Turn<'c> {
-    loop {
-        let waiter = Waiter {
-            mailbox: worker.thread.mailbox().clone(),
-            task: worker.thread.scheduler().current(),
-        };
-        if let Some(turn) = cell.enter(move || waiter.mailbox.wake(waiter.task, Wake::RESOURCE)) {
-            return turn;
-        }
-        worker.thread.scheduler().wait(None).await;
-    }
-}
-
 /// Does what a script without a client can wait for.
 async fn wait(worker: &Worker, request: Request) -> Answer {
     match request {
@@ -118,13 +103,4 @@ async fn wait(worker: &Worker, request: Request) -> Answer {
         }
     }
     Answer::Done
-}
-
-/// Waits for so many milliseconds.
-pub(crate) async fn sleep(worker: &Worker, span: u64) {
-    let thread = &worker.thread;
-    let until: Tick = thread.tick().plus_ms(u32::try_from(span).unwrap_or(u32::MAX));
-    while !until.is_due(thread.tick()) {
-        thread.scheduler().wait(Some(until)).await;
-    }
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod body_for_balance;
 pub(crate) mod checkcache;
-pub mod cookie;
+pub(crate) mod cookie;
 pub(crate) mod fcgi;
 pub(crate) mod header_case;
 pub(crate) mod rdp_cookie;

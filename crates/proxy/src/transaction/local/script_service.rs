@@ -1,6 +1,6 @@
 //! Services of scripts: the other end of a request that a server would answer.
 
-use crate::run::scripts::{enter, sleep};
+use engine::io::script_state::{enter, sleep};
 use engine::state::session::transaction::Transaction;
 use engine::state::worker::Worker;
 use htx::Head;

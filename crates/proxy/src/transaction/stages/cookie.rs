@@ -4,16 +4,15 @@
 mod field;
 
 use crate::transaction::stages::checkcache;
-use engine::state::runtime::{Back, Server};
+use engine::state::backend::server_cookie;
+use engine::state::runtime::Back;
 pub(crate) use engine::state::session::cookie_dates;
 pub(crate) use engine::state::session::cookie_dates::Dates;
 use engine::state::session::transaction::{Persistence, Transaction};
 use field::Edit;
 use htx::{Head, HeaderId, Method};
-use reactor::Address;
 use settings::{Cookie, CookieMode};
 use std::borrow::Cow;
-use std::net::IpAddr;
 
 /// Looks for the cookie in a request: the server that it names, and its validity.
 pub(crate) fn request(tx: &mut Transaction) {
@@ -160,25 +159,9 @@ fn split<'a>(cookie: &Cookie, value: &'a [u8]) -> (&'a [u8], Dates) {
 fn find(back: &Back, value: &[u8]) -> Option<usize> {
     let key = back.dynamic_cookie.key();
     back.servers.slot_of(|server| {
-        let own = value_of(server, key.as_deref());
+        let own = server_cookie::value_of(server, key.as_deref());
         own.is_some_and(|it| !it.is_empty() && *it == *value)
     })
-}
-
-/// A server's value in the cookie: its own, or one computed from its address with a key.
-fn value_of<'a>(server: &'a Server, key: Option<&str>) -> Option<Cow<'a, [u8]>> {
-    if let Some(value) = &server.settings.cookie {
-        return Some(Cow::Borrowed(value));
-    }
-    let key = key?;
-    let Address::Inet(address) = &server.location.now().address else { return None };
-    let mut text = key.as_bytes().to_vec();
-    match address.ip() {
-        IpAddr::V4(ip) => text.extend_from_slice(&ip.octets()),
-        IpAddr::V6(ip) => text.extend_from_slice(&ip.octets()),
-    }
-    text.extend_from_slice(&u32::from(address.port()).to_be_bytes());
-    Some(Cow::Owned(format!("{:016x}", sample::hash::xxh64(&text, 0)).into_bytes()))
 }
 
 /// Makes a server's response ready for the client: tells it which server to ask for next time.
@@ -196,7 +179,7 @@ pub(crate) fn response(tx: &mut Transaction) {
     let known = tx.wanted == Some(claim.slot()) && valid;
     let (unheeded, direct) = (is_unheeded(tx), claim.server().is_direct());
     let key = backend.back.as_ref().and_then(|back| back.dynamic_cookie.key());
-    let value = value_of(claim.server(), key.as_deref()).map(Cow::into_owned);
+    let value = server_cookie::value_of(claim.server(), key.as_deref()).map(Cow::into_owned);
     let provided = from_server(tx, cookie, value.as_deref(), known);
     let allowed = !cookie.post_only || tx.posts;
     if cookie.mode != CookieMode::Insert || provided || !allowed || unheeded || direct {
@@ -271,11 +254,6 @@ fn insert(tx: &mut Transaction, cookie: &Cookie, mut line: Vec<u8>) {
     if cookie.nocache && checkcache::may_be_kept(tx.asks, head) {
         head.push(b"cache-control", b"private");
     }
-}
-
-/// The value of the persistence cookie that names a server, if there is one (manual, `cookie`).
-pub fn value(back: &Back, server: &Server) -> Option<Vec<u8>> {
-    value_of(server, back.dynamic_cookie.key().as_deref()).map(Cow::into_owned)
 }
 
 #[cfg(test)]
