@@ -2,6 +2,7 @@
 //! files.
 
 use crate::dh::{self, Exchange};
+use crate::ecdsa::KeyCurve;
 use crate::hello::KeyKind;
 use crate::key::{Key, Secret};
 use crate::staple::Staple;
@@ -23,6 +24,8 @@ pub struct Certificate {
     pub(crate) chain_file: Option<Arc<str>>,
     pub(crate) key: Arc<Key>,
     pub(crate) kind: KeyKind,
+    /// The curve of its key, where clients have to support that.
+    pub(crate) curve: Option<KeyCurve>,
     /// The host names that it is for: alternative names, then common names.
     pub(crate) names: Vec<String>,
     /// Parameters for finite-field key exchange, if the file has any.
@@ -171,6 +174,7 @@ impl CertificateDraft {
         Ok(Certificate {
             name: name.to_owned(),
             kind,
+            curve: KeyCurve::of(&leaf),
             names: names(&leaf),
             common_dh: exchange.of(&leaf, kind).filter(|_| self.dh.is_none()),
             leaf,

@@ -12,6 +12,7 @@
 use crate::certificate::Certificate;
 use crate::context::{self, Side, load_trust};
 use crate::crt_list::CrtListEntry;
+use crate::ecdsa::{self, TlsNumber};
 use crate::generated::CertificateGenerator;
 use crate::hello::{Hello, KeyKind};
 use crate::options::{Options, Verify};
@@ -21,6 +22,7 @@ use crate::settings::{BindSettings, Defaults};
 use crate::sni::{Names, excludes};
 use crate::staple::Unfit;
 use crate::store::{CertificateSource, Files, Store};
+use crate::version::Version;
 use ffi::Prefers;
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslOptions, SslRef};
@@ -31,8 +33,10 @@ use std::sync::Arc;
 /// The options of a line and the context built from them.
 pub(crate) struct Terms {
     options: Options,
-    /// The names of enabled ciphers that need a key of kind ECDSA.
-    ecdsa: Vec<String>,
+    /// The enabled suites that need a key of kind ECDSA.
+    ecdsa: Vec<TlsNumber>,
+    /// Whether TLS 1.3 is among the versions.
+    tls13: bool,
     context: SslContext,
 }
 
@@ -98,7 +102,9 @@ impl Terms {
     fn new(options: Options, ground: TermsContext<'_>) -> Result<Self, String> {
         let context = begun(&options, ground)?.build();
         let ecdsa = ffi::enabled_ciphers(&context, "ECDSA").map_err(context::unable)?;
-        Ok(Self { options, ecdsa, context })
+        let versions = context::versions(&options, Side::Server);
+        let tls13 = versions.is_some_and(|(_, newest)| newest == Version::Tls13);
+        Ok(Self { options, ecdsa: ecdsa::numbers(&ecdsa), tls13, context })
     }
 
     /// A context that contains the certificate; `None` if it would be large, or if building it
@@ -228,12 +234,16 @@ impl Served {
         self.terms.options.impose(ssl, offered)
     }
 
-    /// Whether a client has a cipher in common with its terms that goes with its key: without one
-    /// of TLS 1.3, each cipher goes with one kind of key.
+    /// Whether a client has a cipher in common with its terms that goes with its key (before
+    /// TLS 1.3, each cipher goes with one kind of key), and can use the key's curve.
     fn suits(&self, hello: &Hello) -> bool {
-        let Some(offered) = &hello.ecdsa else { return true };
-        self.certificate.kind != KeyKind::Ecdsa
-            || offered.iter().any(|name| self.terms.ecdsa.contains(name))
+        if self.certificate.kind != KeyKind::Ecdsa {
+            return true;
+        }
+        let tls13 = hello.tls13 && self.terms.tls13;
+        let common = |number: &TlsNumber| ecdsa::contains(&hello.ciphers, *number);
+        (tls13 || self.terms.ecdsa.iter().any(common))
+            && self.certificate.curve.is_none_or(|curve| curve.is_supported(hello.curves(), tls13))
     }
 
     fn is_of(&self, list: &str, line: u32, certificate: &str) -> bool {
@@ -247,7 +257,7 @@ impl Options {
         if let Some((lowest, highest)) = context::versions(self, Side::Server) {
             ssl.set_min_proto_version(Some(lowest.to_library()))?;
             ssl.set_max_proto_version(Some(highest.to_library()))?;
-            if lowest < crate::Version::Tls12 {
+            if lowest < Version::Tls12 {
                 ffi::allow_weak_in(ssl);
             }
         }

@@ -2,10 +2,15 @@
 //!
 //! The message is untrusted: every length in it is checked against the bytes that follow.
 
+use crate::ecdsa::{self, CurveOffer};
 use ffi::FirstMessage;
 
 const SERVER_NAME: u16 = 0;
+const SUPPORTED_GROUPS: u16 = 10;
 const SIGNATURE_ALGORITHMS: u16 = 13;
+const SUPPORTED_VERSIONS: u16 = 43;
+
+const TLS13: [u8; 2] = [3, 4];
 
 /// The longest host name (RFC 1035 section 2.3.4).
 const LONGEST_NAME: usize = 255;
@@ -34,9 +39,11 @@ pub(crate) struct Hello {
     pub(crate) nameless: bool,
     /// Its ciphers, two bytes each.
     pub(crate) ciphers: Vec<u8>,
-    /// The names of its ciphers that need a key of kind ECDSA; `None` where those of TLS 1.3 are
-    /// among its ciphers, which go with every key.
-    pub(crate) ecdsa: Option<Vec<String>>,
+    /// Whether it offers TLS 1.3, whose ciphers go with every key.
+    pub(crate) tls13: bool,
+    /// Its groups for key exchange and its signature schemes, two bytes each.
+    pub(crate) groups: Option<Vec<u8>>,
+    pub(crate) schemes: Option<Vec<u8>>,
     /// Kinds of keys that the client can verify, by place in [`KeyKind::ALL`].
     pub(crate) verifies: [bool; 3],
 }
@@ -47,21 +54,30 @@ impl Hello {
         let named = first.extension(SERVER_NAME).map(name_as_sent);
         let nameless = matches!(named, Some(Err(Malformed)));
         let asked = named.and_then(Result::ok).flatten();
-        // The library takes long to look ciphers up by their numbers.
-        let ecdsa = (!has_tls13(first.ciphers())).then(|| first.ciphers_with("ECDSA"));
-        let signs = ecdsa.as_ref().is_none_or(|names| !names.is_empty());
-        let verifies = match first.extension(SIGNATURE_ALGORITHMS) {
-            Some(bytes) => signatures(bytes),
-            None => [true; 3],
+        let versions = first.extension(SUPPORTED_VERSIONS).and_then(<[u8]>::split_first);
+        let tls13 = has_tls13(first.ciphers())
+            && versions.is_some_and(|(_, list)| ecdsa::contains(list, TLS13));
+        let list = |kind| {
+            let bytes = first.extension(kind)?;
+            Some(counted(&mut &*bytes).unwrap_or_default().to_vec())
         };
+        let schemes = list(SIGNATURE_ALGORITHMS);
+        let verifies = schemes.as_deref().map_or([true; 3], signatures);
+        let signs = tls13 || ecdsa::is_among(first.ciphers());
         Self {
             asked: asked.map(<[u8]>::to_vec),
             name: asked.map(<[u8]>::to_ascii_lowercase),
             nameless,
             ciphers: first.ciphers().to_vec(),
             verifies: [verifies[0] && signs, verifies[1], verifies[2]],
-            ecdsa,
+            tls13,
+            groups: list(SUPPORTED_GROUPS),
+            schemes,
         }
+    }
+
+    pub(crate) fn curves(&self) -> CurveOffer<'_> {
+        CurveOffer { groups: self.groups.as_deref(), schemes: self.schemes.as_deref() }
     }
 
     pub(crate) fn can_verify(&self, kind: KeyKind) -> bool {
@@ -128,10 +144,9 @@ fn name_as_sent(bytes: &[u8]) -> Result<Option<&[u8]>, Malformed> {
 }
 
 /// Kinds of keys among signature algorithms (RFC 8446 section 4.2.3).
-fn signatures(bytes: &[u8]) -> [bool; 3] {
+fn signatures(schemes: &[u8]) -> [bool; 3] {
     let mut found = [false; 3];
-    let list = counted(&mut &*bytes).unwrap_or_default();
-    for scheme in list.chunks_exact(2) {
+    for scheme in schemes.chunks_exact(2) {
         match (scheme[0], scheme[1]) {
             // `rsa_pss_pss_*` are for keys of another kind.
             (8, 4..=6) | (1..=6, 1) => found[KeyKind::Rsa as usize] = true,
@@ -182,9 +197,9 @@ mod tests {
 
     #[test]
     fn signatures_tell_the_kinds_of_keys() {
-        assert_eq!(signatures(b"\0\x04\x04\x03\x08\x04"), [true, true, false]);
-        assert_eq!(signatures(b"\0\x02\x02\x02"), [false, false, true]);
-        assert_eq!(signatures(b"\0\x09\x04\x03"), [false; 3]);
+        assert_eq!(signatures(b"\x04\x03\x08\x04"), [true, true, false]);
+        assert_eq!(signatures(b"\x02\x02"), [false, false, true]);
+        assert_eq!(signatures(b"\x04"), [false; 3]);
     }
 
     proptest! {

@@ -20,6 +20,7 @@ mod context;
 mod crt_list;
 mod der;
 mod dh;
+mod ecdsa;
 mod error;
 mod generated;
 mod hello;

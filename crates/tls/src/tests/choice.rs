@@ -332,6 +332,44 @@ fn a_certificate_without_a_common_cipher_gives_way_to_another_of_its_name() {
     assert_eq!(given("ECDHE-ECDSA-AES128-GCM-SHA256", Version::Tls12), None, "nothing in common");
 }
 
+/// A client that offers TLS 1.3 too may have to speak TLS 1.2, where ciphers go with kinds of keys.
+#[test]
+fn a_line_without_tls13_chooses_certificates_by_the_ciphers_of_tls12() {
+    let files = Memory::default()
+        .with("e.pem", make(&["e.test", "a.test"], ecdsa(), None).pem())
+        .with("r.pem", make(&["r.test", "a.test"], rsa(), None).pem());
+    let enabled = "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES128-GCM-SHA256";
+    let mut options = Options { ciphers: Some(enabled.into()), ..Options::default() };
+    options.versions.max = Some(Version::Tls12);
+    let acceptor = acceptor(bind(&["e.pem", "r.pem"], options), &files).unwrap();
+    let given = |ciphers: &str| {
+        let mut client = trusting();
+        client.options.ciphers = Some(ciphers.into());
+        shown(&acceptor, client, Some("a.test"))
+    };
+    let other = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256";
+    assert_eq!(given(other).as_deref(), Some("/CN=r.test"));
+    assert_eq!(given(enabled).as_deref(), Some("/CN=e.test"));
+}
+
+/// RFC 8422 section 5.1.1: in TLS 1.2 the groups of a client are the curves that it can verify too.
+#[test]
+fn a_certificate_of_a_curve_that_the_client_lacks_gives_way_to_another_of_its_name() {
+    let files = Memory::default()
+        .with("e.pem", make(&["e.test", "a.test"], ecdsa(), None).pem())
+        .with("r.pem", make(&["r.test", "a.test"], rsa(), None).pem());
+    let acceptor = acceptor(bind(&["e.pem", "r.pem"], Options::default()), &files).unwrap();
+    let given = |curves: &str, newest| {
+        let mut client = trusting();
+        client.options.versions.max = Some(newest);
+        client.options.curves = Some(curves.into());
+        shown(&acceptor, client, Some("a.test"))
+    };
+    assert_eq!(given("P-384", Version::Tls12).as_deref(), Some("/CN=r.test"));
+    assert_eq!(given("P-384", Version::Tls13).as_deref(), Some("/CN=e.test"));
+    assert_eq!(given("P-384:P-256", Version::Tls12).as_deref(), Some("/CN=e.test"));
+}
+
 /// As HAProxy was seen to do, where `tune.ssl.lifetime` is not set.
 #[test]
 fn tickets_are_good_for_two_hours() {

@@ -70,7 +70,11 @@ impl Made {
 }
 
 pub(crate) fn ecdsa() -> PKey<Private> {
-    let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
+    on_curve(Nid::X9_62_PRIME256V1)
+}
+
+pub(crate) fn on_curve(curve: Nid) -> PKey<Private> {
+    let group = EcGroup::from_curve_name(curve).unwrap();
     PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap()
 }
 

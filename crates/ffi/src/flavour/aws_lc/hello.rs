@@ -40,13 +40,6 @@ impl FirstMessage<'_> {
         // SAFETY: so many bytes of the message are there, as above.
         Some(unsafe { std::slice::from_raw_parts(bytes, length) })
     }
-
-    /// The names of the known ciphers among them that have this in their names.
-    pub fn ciphers_with(&self, part: &str) -> Vec<String> {
-        let numbers = self.ciphers().chunks_exact(2);
-        let names = numbers.filter_map(|number| name([number[0], number[1]]));
-        names.filter(|name| name.contains(part)).map(str::to_owned).collect()
-    }
 }
 
 /// The name of the nth cipher that a session may choose.

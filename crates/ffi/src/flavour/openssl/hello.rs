@@ -35,16 +35,6 @@ impl FirstMessage<'_> {
         // SAFETY: the library says so many bytes are there, and they stay as long as the message.
         Some(unsafe { std::slice::from_raw_parts(bytes, length) })
     }
-
-    /// The names of the known ciphers among them that have this in their names.
-    pub fn ciphers_with(&self, part: &str) -> Vec<String> {
-        let Self(ssl) = self;
-        let Ok(known) = ssl.bytes_to_cipher_list(self.ciphers(), ssl.client_hello_isv2()) else {
-            return Vec::new();
-        };
-        let names = known.suites.iter().map(|cipher| cipher.name());
-        names.filter(|name| name.contains(part)).map(str::to_owned).collect()
-    }
 }
 
 /// The name of the nth cipher that a session may choose.
