@@ -115,30 +115,59 @@ pub(crate) async fn request(
     proxy: &ProxyRef,
     pass: Pass,
 ) -> Result<StageOutcome, Failure> {
-    let mut left = plan(proxy).request & pass.rows(tx, proxy);
-    while left != 0 {
+    let mut left = pass.rows(tx, proxy);
+    loop {
+        let step = match at_once(tx, proxy, &mut left)? {
+            AtOnce::Decided(step) => return Ok(step),
+            AtOnce::Waits(at, need) => Box::pin(later(tx, proxy, at, need)).await?,
+            AtOnce::Runs(number, run) => {
+                let step = run(tx, proxy).await?;
+                report(tx, &REQUEST[number], Side::Request);
+                step
+            }
+        };
+        if !matches!(step, StageOutcome::Next | StageOutcome::Allow) {
+            return Ok(step);
+        }
+    }
+}
+
+/// The end of a part of a pass that needs no future.
+enum AtOnce {
+    /// A stage has decided, or all have run.
+    Decided(StageOutcome),
+    /// A stage waits.
+    Waits(Progress, Need),
+    /// The stage of this number runs in a future.
+    Runs(usize, for<'a> fn(&'a mut Transaction, &'a ProxyRef) -> StageFuture<'a>),
+}
+
+/// Runs the stages that are left up to one that needs a future. It is a plain function, so that the
+/// usual request keeps its state in registers.
+fn at_once(tx: &mut Transaction, proxy: &ProxyRef, left: &mut u32) -> Result<AtOnce, Failure> {
+    while *left != 0 {
         let number = left.trailing_zeros() as usize;
-        left &= left - 1;
+        *left &= *left - 1;
         let stage = &REQUEST[number];
         let step = match stage.run {
             Run::Now(run) => run(tx, proxy)?,
             Run::Waits(run, _) => {
                 let mut at = Progress::at(number, BodyKind::None);
                 match run(tx, proxy, &mut at)? {
-                    StageOutcome::Wait(need) => Box::pin(later(tx, proxy, at, need)).await?,
+                    StageOutcome::Wait(need) => return Ok(AtOnce::Waits(at, need)),
                     step => step,
                 }
             }
-            Run::Later(wanted, run) if wanted(tx, proxy) => run(tx, proxy).await?,
+            Run::Later(wanted, run) if wanted(tx, proxy) => return Ok(AtOnce::Runs(number, run)),
             Run::Later(..) => StageOutcome::Next,
         };
         report(tx, stage, Side::Request);
         match step {
             StageOutcome::Next | StageOutcome::Allow => {}
-            decided => return Ok(decided),
+            decided => return Ok(AtOnce::Decided(decided)),
         }
     }
-    Ok(StageOutcome::Next)
+    Ok(AtOnce::Decided(StageOutcome::Next))
 }
 
 /// Continues a stage of a request that waits.
@@ -151,13 +180,16 @@ async fn later(
     let Run::Waits(run, heed) = REQUEST[at.stage].run else { return Ok(StageOutcome::Next) };
     loop {
         let answer = wait::satisfy(tx, WaitingMessage::Request, need).await?;
-        if let Some(step) = heed(tx, proxy, &mut at, answer)? {
-            return Ok(step);
+        let step = match heed(tx, proxy, &mut at, answer)? {
+            Some(step) => step,
+            None => run(tx, proxy, &mut at)?,
+        };
+        if let StageOutcome::Wait(next) = step {
+            need = next;
+            continue;
         }
-        match run(tx, proxy, &mut at)? {
-            StageOutcome::Wait(next) => need = next,
-            step => return Ok(step),
-        }
+        report(tx, &REQUEST[at.stage], Side::Request);
+        return Ok(step);
     }
 }
 

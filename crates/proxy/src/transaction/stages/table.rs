@@ -55,12 +55,12 @@ pub(crate) const REQUEST: &[Stage] = &[
     traced(both_modes(stage(Enter, "backend", always, Now(route::enter))), &trace::ROUTED),
     both_modes(stage(Frontend, "on-client-session", has_agent, Waits(events::client_session, heed_condition))),
     both_modes(stage(Frontend, "on-frontend-tcp-request", has_agent, Waits(events::frontend_tcp, heed_condition))),
-    both_modes(stage(Backend, "on-backend-tcp-request", always, Waits(events::backend_tcp, heed_condition))),
+    both_modes(stage(Backend, "on-backend-tcp-request", has_agent, Waits(events::backend_tcp, heed_condition))),
     both_modes(stage(Both, "tcp-request content", |it| it.rules.content, Later(wanted, content))),
     traced(stage(Frontend, "request", always, Now(route::received)), &trace::REQUEST),
     stage(Frontend, "monitor-uri", has_monitor, Waits(route::monitor, heed_condition)),
     stage(Frontend, "on-frontend-http-request", has_agent, Waits(events::frontend_http, heed_condition)),
-    stage(Backend, "on-backend-http-request", always, Waits(events::backend_http, heed_condition)),
+    stage(Backend, "on-backend-http-request", has_agent, Waits(events::backend_http, heed_condition)),
     stage(Both, "option http-buffer-request", |it| it.settings.buffer_request, Later(lacks_body, buffer)),
     stage(Both, "http-request", |it| it.rules.request, Waits(http_rules::request, heed_request)),
     stage(Both, "stats", |it| it.settings.stats.is_some(), Later(asks_for_statistics, statistics)),
@@ -68,7 +68,7 @@ pub(crate) const REQUEST: &[Stage] = &[
     stage(Frontend, "unique-id-format", |it| it.settings.unique_id.is_some(), Now(rewrite::name)),
     stage(Both, "option http-restrict-req-hdr-names", restricts, Now(rewrite::restrict_names)),
     both_modes(stage(Frontend, "use_backend", always, Waits(route::choose, heed_condition))),
-    stage(Server, "filters: request head", always, Now(request_head)),
+    stage(Server, "filters: request head", has_filter, Now(request_head)),
     both_modes(stage(Server, "use-server", selects, Waits(http_rules::select, heed_condition))),
     stage(Server, "headers for the server", always, Now(rewrite::request)),
     both_modes(stage(Server, "persist rdp-cookie", has_rdp_cookie, Now(rdp_cookie::request))),
@@ -80,15 +80,15 @@ pub(crate) const REQUEST: &[Stage] = &[
 /// The stages of a response.
 #[rustfmt::skip]
 pub(crate) const RESPONSE: &[Stage] = &[
-    stage(Response, "on-tcp-response", always, Waits(events::tcp_response, heed_condition)),
+    stage(Response, "on-tcp-response", has_agent, Waits(events::tcp_response, heed_condition)),
     traced(stage(Response, "response", always, Now(response::received)), &trace::RESPONSE),
     stage(Response, "tcp-response content", |it| it.rules.answer, Waits(response::tcp_content, heed_whole)),
-    stage(Response, "on-http-response", always, Waits(events::http_response, heed_condition)),
-    stage(Response, "filters: response begins", always, Waits(response::begins, heed_condition)),
+    stage(Response, "on-http-response", has_agent, Waits(events::http_response, heed_condition)),
+    stage(Response, "filters: response begins", has_filter, Waits(response::begins, heed_condition)),
     stage(Response, "http-response", |it| it.rules.response, Waits(http_rules::response, heed_response)),
     stage(Response, "stick store", |it| it.rules.sticking, Waits(sticking::response, heed_condition)),
     stage(Response, "cookie", always, Now(response::cookies)),
-    stage(Response, "filters: response head", always, Waits(response::head, heed_condition)),
+    stage(Response, "filters: response head", may_change_payload, Waits(response::head, heed_condition)),
     stage(Response, "http-after-response", edits_all, Waits(http_rules::after_response, heed_response)),
 ];
 
@@ -132,15 +132,19 @@ pub(crate) enum Pass {
 }
 
 impl Pass {
-    /// The rows of the pass.
+    /// The rows of the pass that apply.
     #[inline]
     pub(crate) fn rows(self, tx: &Transaction, proxy: &Proxy) -> u32 {
+        let front = &tx.client.proxy;
+        let (own, of_front) = (plan(proxy).request, plan(front).request & EITHER);
         let rows = match self {
-            Pass::Frontend => FRONTEND,
-            Pass::Switched => FRONTEND & !(CONTENT | BEFORE_CONTENT),
-            Pass::Backend if proxy.index != tx.client.proxy.index => ENTER | BACKEND | BOTH,
-            Pass::Backend => ENTER,
-            Pass::Server => SERVER,
+            Pass::Frontend => own & FRONTEND,
+            Pass::Switched => own & FRONTEND & !(CONTENT | BEFORE_CONTENT),
+            Pass::Backend if proxy.index != front.index => {
+                (own & (ENTER | BACKEND | BOTH)) | (of_front & BACKEND)
+            }
+            Pass::Backend => own & ENTER,
+            Pass::Server => (own | of_front) & SERVER,
         };
         if tx.client.mode == Mode::Tcp { rows & TCP } else { rows }
     }
@@ -151,6 +155,8 @@ const FRONTEND: u32 = rows(&[Frontend, Both]);
 const BACKEND: u32 = rows(&[Backend]);
 const BOTH: u32 = rows(&[Both]);
 const SERVER: u32 = rows(&[Server]);
+/// Stages of filters: they run for a backend if the frontend has filters, too.
+const EITHER: u32 = BACKEND | (1 << number(REQUEST, "filters: request head"));
 const CONTENT: u32 = 1 << number(REQUEST, "tcp-request content");
 /// The events that a session has had before its content was inspected.
 const BEFORE_CONTENT: u32 =
@@ -204,6 +210,15 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
 
 fn has_agent(proxy: &Proxy) -> bool {
     proxy.settings.filters.iter().any(|filter| matches!(filter, Filter::Spoe(_)))
+}
+
+fn has_filter(proxy: &Proxy) -> bool {
+    !proxy.settings.filters.is_empty()
+}
+
+/// Rules can begin to store a response in a cache, which is done as its payload passes.
+fn may_change_payload(proxy: &Proxy) -> bool {
+    has_filter(proxy) || proxy.rules.request || proxy.rules.response
 }
 
 fn edits_all(proxy: &Proxy) -> bool {
@@ -302,24 +317,9 @@ mod tests {
             let all = table.iter().enumerate().filter(applies);
             all.map(|(_, stage)| stage.name).collect::<Vec<_>>()
         };
-        let request = [
-            "backend",
-            "on-backend-tcp-request",
-            "request",
-            "on-backend-http-request",
-            "use_backend",
-            "filters: request head",
-            "headers for the server",
-        ];
+        let request = ["backend", "request", "use_backend", "headers for the server"];
         assert_eq!(names(REQUEST, plan.request), request);
-        let response = [
-            "on-tcp-response",
-            "response",
-            "on-http-response",
-            "filters: response begins",
-            "cookie",
-            "filters: response head",
-        ];
+        let response = ["response", "cookie"];
         assert_eq!(names(RESPONSE, plan.response), response);
     }
 }
