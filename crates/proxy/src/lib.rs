@@ -16,8 +16,6 @@ mod peers;
 pub mod run;
 mod spoe;
 #[cfg(test)]
-mod testing;
-#[cfg(test)]
 mod tests;
 mod transaction;
 mod upstream;

@@ -51,9 +51,8 @@ pub(crate) fn send(
 
 #[cfg(test)]
 mod tests {
-    use crate::testing;
-    use crate::testing::World;
     use settings::Mode;
+    use testing::World;
 
     /// Clients of two threads, of which the first has accepted all.
     fn clients(spreads: bool) -> [u32; 2] {

@@ -5,14 +5,13 @@ mod crowd;
 mod farewell;
 mod resting;
 
-use crate::testing;
-use crate::testing::{Origin, World, client, listen, read_head};
 use htx::{Fields, Head, Version};
 use mux::h2::{H2Conn, H2ConnSettings, Key};
 use mux::{BodyKind, HeadStep, Side};
 use settings::{Mode, Protocol, Proxy, Reuse, Server, Speeches};
 use std::io::{IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use testing::{Origin, World, client, listen, read_head};
 
 /// An HTTP/2 client of its own on a blocking socket.
 struct Peer {

@@ -1,6 +1,5 @@
 //! Tests of engines over real sockets, with scripted agents.
 
-use crate::testing::*;
 use rules::{SpoeAgent, SpoeEngine, SpoeEvent, SpoeMessage, SpoeVariables};
 use sample::vars::VarName;
 use settings::{Filter, Mode, Proxy, SpoeFilter};
@@ -10,6 +9,7 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use testing::*;
 
 /// A message with one argument.
 fn message(name: &str, argument: &str) -> Arc<SpoeMessage> {
@@ -65,7 +65,7 @@ fn proxies(agent: SpoeAgent, argument: &str, server: SocketAddr) -> (Vec<Proxy>,
     let format = "score=%[var(txn.p.score)] err=%[var(txn.p.err)] tt=%[var(txn.p.tt)] $";
     let rule = format!("http-request return hdr x-said {}", format.replace(' ', "_"));
     front.rules = rules(Mode::Http, &[&rule]);
-    (vec![front, backend("agents", Mode::Tcp, vec![crate::testing::server(1, server)])], address)
+    (vec![front, backend("agents", Mode::Tcp, vec![testing::server(1, server)])], address)
 }
 
 /// The agent's answer, as the client sees it.

@@ -1,8 +1,8 @@
 //! Tests of the facts of transactions in log lines.
 
-use crate::testing::*;
 use settings::Mode;
 use std::io::Write;
+use testing::*;
 
 #[test]
 fn logasap_writes_one_line_when_the_head_is_known() {

@@ -1,7 +1,6 @@
 //! Tests of bandwidth limits, over real sockets: the rate of payload, the bytes that count, and the
 //! traffic without a limit. Limits have periods of a quarter of a second.
 
-use crate::testing::*;
 use rules::{Action, BandwidthLimit, BandwidthScope};
 use sample::Side;
 use settings::splice::{PipeLimits, SpliceOptions};
@@ -11,6 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use table::{DataType, KeyKind};
+use testing::*;
 
 /// Bytes per period of the limits here.
 const LIMIT: usize = 10_000;
@@ -42,7 +42,7 @@ fn limited(
     lines: &[&str],
     server: SocketAddr,
 ) -> (Proxy, SocketAddr) {
-    let (mut proxy, address) = listen("px", mode, vec![crate::testing::server(1, server)]);
+    let (mut proxy, address) = listen("px", mode, vec![testing::server(1, server)]);
     let limit = Arc::new(limit);
     proxy.rules = rules(mode, lines);
     for rule in proxy.rules.sets().into_iter().flat_map(|set| set.rules()) {

@@ -3,8 +3,6 @@
 mod agents;
 mod scripts;
 
-use crate::testing;
-use crate::testing::{Origin, World};
 use balance::{CheckStatus, OpState};
 use engine::state::backend::check_record::Record;
 use health::checks::rule;
@@ -14,6 +12,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use testing::{Origin, World};
 
 const OK: &[u8] = b"HTTP/1.0 200 OK\r\n\r\n";
 

@@ -1,10 +1,10 @@
 //! Tests of filters: payload passes through them, over real sockets.
 
-use crate::testing::*;
 use compression::Algorithm;
 use settings::{Compression, Filter, Mode, Proxy, TraceFilter};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
+use testing::*;
 use transport::stats::counters::Metric;
 
 fn trace() -> Filter {
@@ -18,7 +18,7 @@ fn trace() -> Filter {
 
 /// A proxy with compression between two filters that forward in pieces of random size.
 fn filtered(mode: Mode, server: SocketAddr) -> (Proxy, SocketAddr) {
-    let (mut proxy, address) = listen("px", mode, vec![crate::testing::server(1, server)]);
+    let (mut proxy, address) = listen("px", mode, vec![testing::server(1, server)]);
     proxy.filters = vec![trace(), Filter::Compression, trace()];
     let algorithms = vec![Algorithm::Gzip];
     proxy.compression = Some(Compression { algorithms, offload: true, ..Default::default() });

@@ -1,12 +1,11 @@
 //! Tests of the flight recorder.
 
-use crate::testing;
-use crate::testing::{Origin, World};
 use engine::state::records::flight_recorder::*;
 use engine::state::records::flight_recorder::{KEPT, TEXT};
 use settings::Mode;
 use std::io::{Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
+use testing::{Origin, World};
 use transport::stats::transaction_log::Chooser;
 
 #[test]

@@ -1,7 +1,6 @@
 //! Directions between datagram sockets, which keep writes apart, so that each single write is
 //! visible.
 
-use crate::testing::World;
 use buf::Buf;
 use engine::state::worker::Worker;
 use htx::Head;
@@ -10,6 +9,7 @@ use reactor::{Handle, Socket, Urgency};
 use std::os::fd::IntoRawFd;
 use std::os::unix::net::UnixDatagram;
 use std::rc::Rc;
+use testing::World;
 use transport::channel::Link;
 use transport::codec::Machine;
 use transport::forwarder::*;

@@ -1,6 +1,5 @@
 //! Points of the history, sampled by hand.
 
-use crate::testing::*;
 use engine::state::os_handles::OsHandles;
 use engine::state::records::history::PROXIES;
 use engine::state::runtime::Shared;
@@ -8,6 +7,7 @@ use observability::telemetry::history::sampler::*;
 use settings::Mode;
 use settings::{Front, StatsPage};
 use std::sync::Arc;
+use testing::*;
 use transport::stats::counters::Metric;
 use transport::stats::latency::Span;
 

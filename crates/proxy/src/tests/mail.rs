@@ -1,7 +1,5 @@
 //! Tests of mails: the lines that a mailer receives, and faults of a mailer.
 
-use crate::testing;
-use crate::testing::World;
 use balance::CheckStatus;
 use engine::state::mail_queue::{CAPACITY, Outbox};
 use observability::logging::mail::*;
@@ -13,6 +11,7 @@ use std::net::SocketAddr;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use testing::World;
 
 /// A mailer that sends `answers` in turn, each after a line, or after the dot behind `DATA`. The
 /// channel yields the lines that it received, one connection at a time.

@@ -1,7 +1,6 @@
 //! Tests of rules that wait for an answer from outside: every kind of rule waits, has its effect once,
 //! and obeys the answer; a client that leaves ends the wait.
 
-use crate::testing::*;
 use engine::state::session::pending::{
     self, OutsideAnswer, OutsideAsker, PendingAnswer, RuleScope,
 };
@@ -11,6 +10,7 @@ use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::rc::Rc;
+use testing::*;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 

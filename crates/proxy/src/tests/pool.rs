@@ -1,10 +1,10 @@
 //! Tests of idle connections in the pools of threads.
 
-use crate::testing::*;
 use settings::{Mode, Reuse};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Barrier};
+use testing::*;
 
 /// Answers every request until the peer closes.
 pub(crate) fn patient() -> Origin {

@@ -1,7 +1,5 @@
 //! Tests of rings: the messages that they keep and drop.
 
-use crate::testing;
-use crate::testing::World;
 use engine::state::os_handles::Backing;
 use engine::state::ring::mirror;
 use engine::state::ring::*;
@@ -14,6 +12,7 @@ use std::net::TcpListener;
 use std::rc::Rc;
 use std::sync::Condvar;
 use std::sync::{Arc, Mutex};
+use testing::World;
 
 /// The longest wait for a thread on a busy machine.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);

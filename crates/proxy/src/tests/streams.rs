@@ -1,9 +1,8 @@
 //! Tests of the list of streams.
 
-use crate::testing;
-use crate::testing::{Origin, World};
 use settings::Mode;
 use std::io::Write;
+use testing::{Origin, World};
 
 #[test]
 fn streams_are_listed_and_idle_connections_are_not() {

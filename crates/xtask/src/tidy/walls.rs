@@ -269,6 +269,21 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("acceptance", &["weir"]),
+    (
+        "testing",
+        &[
+            "balance",
+            "engine",
+            "htx",
+            "mux",
+            "proxy",
+            "reactor",
+            "rules",
+            "sample",
+            "settings",
+            "transport",
+        ],
+    ),
     ("bench", &[]),
     ("xtask", &[]),
 ];

@@ -2,12 +2,11 @@
 //! that is set back under `maxsslrate`.
 
 use super::{Moment, is_too_fast_for_tls};
-use crate::testing;
-use crate::testing::{Origin, World};
 use settings::Mode;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
+use testing::{Origin, World};
 
 #[test]
 fn a_date_that_is_set_back_does_not_freeze_the_rate_of_tls() {

@@ -1,7 +1,5 @@
 //! Servers that speak HTTP/2 and fail their streams: the requests that are sent again.
 
-use crate::testing;
-use crate::testing::{Origin, World, client, listen, read_head};
 use htx::{Fields, Head, Version};
 use mux::h2::{H2Conn, H2ConnSettings, Key};
 use mux::{BodyKind, HeadStep, Side};
@@ -9,6 +7,7 @@ use settings::{Mode, Protocol, RetryOn, Reuse, Server, Speeches};
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Barrier};
+use testing::{Origin, World, client, listen, read_head};
 use transport::stats::counters::Metric;
 use wire::h2::{ErrorCode, encode};
 

@@ -1,13 +1,12 @@
 //! Connections with many streams beside a client with one request.
 
 use super::Peer;
-use crate::testing;
-use crate::testing::{Origin, World};
 use mux::BodyKind;
 use settings::{Mode, Process, Reuse};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
+use testing::{Origin, World};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const ATTACKERS: u32 = 10;

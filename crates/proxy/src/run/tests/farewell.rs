@@ -1,9 +1,8 @@
 //! Clients that go on sending after the proxy has closed its side.
 
-use crate::testing;
-use crate::testing::World;
 use settings::Mode;
 use std::io::{ErrorKind, Write};
+use testing::World;
 
 /// The preface, SETTINGS, and a CONTINUATION frame without a HEADERS frame.
 const BROKEN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x09\0\0\0\0\x01";

@@ -1,11 +1,10 @@
 //! Idle HTTP/2 connections to servers: how many are kept (manual section 5.2, `pool-max-conn`).
 
 use super::{answer, parrot};
-use crate::testing;
-use crate::testing::{Origin, World, client, listen, listen_twice};
 use settings::{Mode, Protocol, Reuse, Server, Speeches};
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
+use testing::{Origin, World, client, listen, listen_twice};
 use transport::stats::counters::Metric;
 
 /// Two threads in front of a server that speaks HTTP/2, with a limit of idle connections; the

@@ -1,14 +1,13 @@
 //! Tests of agent checks over real sockets: the effects of an agent's answers on its server.
 
 use super::{checked, farm, patient_farm};
-use crate::testing;
-use crate::testing::{Origin, World};
 use balance::{Admin, CheckStatus, OpState};
 use health::checks::agent::Orders;
 use settings::{Agent, Check, Server};
 use std::io::{Read, Write};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Barrier, Mutex};
+use testing::{Origin, World};
 
 /// An agent that answers with the text in the cell, and the bytes that it receives.
 struct Speaker {

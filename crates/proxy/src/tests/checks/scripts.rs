@@ -2,14 +2,13 @@
 //! HAProxy 2.6 logs them.
 
 use super::{checked, farm, patient_farm};
-use crate::testing;
-use crate::testing::{Origin, World};
 use balance::CheckStatus;
 use rules::check::{Ready, Script, Step, parse_http_check, parse_tcp_check};
 use settings::Check;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
+use testing::{Origin, World};
 
 /// A server's steps on a connection.
 #[derive(Clone, Copy)]

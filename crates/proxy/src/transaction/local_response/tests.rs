@@ -1,13 +1,12 @@
 //! Tests of local answers over real sockets: which error file, section or `http-error` is sent.
 
-use crate::testing;
-use crate::testing::World;
 use engine::state::services::{BATCH, batch};
 use rules::{ErrorFile, Reply};
 use settings::{ErrorReply, Mode, Proxy};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::sync::Arc;
+use testing::World;
 
 fn file(text: &str) -> ErrorReply {
     let parsed = Arc::new(ErrorFile::parse(text.as_bytes()).unwrap());

@@ -1,12 +1,11 @@
 //! Tests of requests whose kept connection breaks before anything of them has left.
 
-use crate::testing;
-use crate::testing::{Origin, World, client, listen, read_head};
 use reactor::Class;
 use settings::{Mode, RetryOn, Reuse};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Mutex, mpsc};
+use testing::{Origin, World, client, listen, read_head};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 

@@ -309,8 +309,8 @@ mod tests {
     /// Rows without rules of their own.
     #[test]
     fn a_plain_proxy_visits_few_stages() {
-        let proxy = crate::testing::proxy("px", Mode::Http);
-        let world = crate::testing::World::new(vec![proxy]);
+        let proxy = testing::proxy("px", Mode::Http);
+        let world = testing::World::new(vec![proxy]);
         let plan = plan(&world.shared.proxies[0]);
         let names = |table: &[Stage], rows: u32| {
             let applies = |(number, _): &(usize, &Stage)| rows & (1 << number) != 0;

@@ -1,10 +1,9 @@
 //! Tests of TCP sessions over real sockets: data, ends, retries, queues, limits, and what is logged.
 
-use crate::testing;
-use crate::testing::{Origin, PATIENCE, World};
 use settings::{Mode, Proxy, Server, Timeouts};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use testing::{Origin, PATIENCE, World};
 use transport::stats::counters::Metric;
 
 fn listen(servers: Vec<Server>) -> (Proxy, SocketAddr) {

@@ -1,12 +1,11 @@
 //! Tests of `tcp-request` and `tcp-response` rules over real sockets: what passes, what is refused, what
 //! is counted and logged.
 
-use crate::testing;
-use crate::testing::{Origin, PATIENCE, World};
 use settings::{Mode, Proxy};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
+use testing::{Origin, PATIENCE, World};
 use transport::stats::counters::Metric;
 
 /// Longer than any test waits.

@@ -1,13 +1,12 @@
 //! Tests of waiting: a request that leaves a queue passes on the slot that it was offered.
 
 use super::*;
-use crate::testing;
-use crate::testing::{Origin, World};
 use reactor::TaskId;
 use settings::Mode;
 use std::io::{Read as _, Write as _};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
+use testing::{Origin, World};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 

@@ -45,9 +45,9 @@ fn networks() {
 
 #[test]
 fn what_a_response_may_ask_of_its_request_is_noted_before_the_request_goes() {
-    use crate::testing::{Origin, World, client, listen, log_format, read_head, rules, server};
     use settings::Mode;
     use std::io::Write as _;
+    use testing::{Origin, World, client, listen, log_format, read_head, rules, server};
     let origin = Origin::new(|mut stream, _| {
         while !read_head(&mut stream).is_empty() {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");

@@ -1,12 +1,14 @@
-//! A small world for tests: workers on real sockets inside one test, scripted origins, a log
-//! target.
+//! A small world for the tests of the data plane: workers on real sockets inside one test, scripted
+//! origins, a log target.
 //!
 //! Tests do not sleep: a test turns its threads until what it expects has happened, and fails when
 //! that takes longer than [`PATIENCE`]. Origins are threads of their own, so they may block.
-#![allow(dead_code, reason = "a tool box for all tests of the crate")]
+#![forbid(unsafe_code)]
 
-use crate::tests::service::Echo;
+mod echo;
+
 use balance::{Algorithm, ServerSettings};
+use echo::Echo;
 use engine::state::os_handles::{ListenSockets, OsHandles};
 use engine::state::runtime::Shared;
 use engine::state::worker::Worker;
@@ -26,47 +28,49 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The longest wait for an event that does not depend on a timeout of the test.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Running workers, all turned by the test's own thread.
-pub(crate) struct World {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) workers: Vec<Rc<Worker>>,
+pub struct World {
+    /// The process.
+    pub shared: Arc<Shared>,
+    /// Its threads, by number.
+    pub workers: Vec<Rc<Worker>>,
     log: UdpSocket,
     seen: RefCell<Vec<String>>,
 }
 
 impl World {
     /// One worker that runs these proxies; their log lines go to the world.
-    pub(crate) fn new(proxies: Vec<Proxy>) -> Self {
+    pub fn new(proxies: Vec<Proxy>) -> Self {
         Self::with(process(1), proxies)
     }
 
     /// A world with the settings `process` and as many workers as they have threads.
-    pub(crate) fn with(process: Process, mut proxies: Vec<Proxy>) -> Self {
-        let log = UdpSocket::bind("127.0.0.1:0").unwrap();
-        log.set_nonblocking(true).unwrap();
-        let target = log.local_addr().unwrap();
+    pub fn with(process: Process, mut proxies: Vec<Proxy>) -> Self {
+        let log = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
+        log.set_nonblocking(true).expect("it is a socket");
+        let target = log.local_addr().expect("it is bound");
         proxies.iter_mut().for_each(|proxy| proxy.logs = logs(target));
         let count = process.threads;
         let threads: Vec<_> = (0..count).map(thread).collect();
         let handles = handles(&proxies);
-        let shared = crate::build(process, proxies, handles, threads[0].nanos());
-        let start = |thread: &Rc<Thread>| crate::start(thread, &shared, Box::new(Echo));
+        let shared = proxy::build(process, proxies, handles, threads[0].nanos());
+        let start = |thread: &Rc<Thread>| proxy::start(thread, &shared, Box::new(Echo));
         let workers = threads.iter().map(start).collect();
         Self { shared, workers, log, seen: RefCell::default() }
     }
 
     /// Gives every thread a turn.
-    pub(crate) fn turn(&self) {
+    pub fn turn(&self) {
         let patience = Duration::from_millis(2) / self.workers.len() as u32;
         for worker in &self.workers {
-            worker.thread.turn(Some(patience)).unwrap();
+            worker.thread.turn(Some(patience)).expect("the kernel is polled");
         }
     }
 
     /// Turns until `done` holds; `what` names the event in the panic if it does not.
-    pub(crate) fn until(&self, what: &str, mut done: impl FnMut() -> bool) {
+    pub fn until(&self, what: &str, mut done: impl FnMut() -> bool) {
         let now = || self.workers[0].thread.nanos();
         let end = now() + PATIENCE.as_nanos() as u64;
         while !done() {
@@ -76,16 +80,16 @@ impl World {
     }
 
     /// Runs the script of a client in a thread, turns until it ends, and returns its result.
-    pub(crate) fn play<T: Send + 'static>(&self, script: impl FnOnce() -> T + Send + 'static) -> T {
+    pub fn play<T: Send + 'static>(&self, script: impl FnOnce() -> T + Send + 'static) -> T {
         let client = std::thread::spawn(script);
         self.until("the client's script ends", || client.is_finished());
-        client.join().unwrap()
+        client.join().expect("the client does not panic")
     }
 
     /// Closes a server's end of a connection as soon as `when` holds. The condition is checked
     /// after each task of this class: before the bytes that the task wrote are flushed at the end
     /// of the round.
-    pub(crate) fn close_within_turn(
+    pub fn close_within_turn(
         &self,
         (class, end): (Class, TcpStream),
         when: impl Fn() -> bool + 'static,
@@ -100,7 +104,7 @@ impl World {
     }
 
     /// The lines logged so far.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub fn lines(&self) -> Vec<String> {
         let mut buffer = [0; 4096];
         let mut seen = self.seen.borrow_mut();
         while let Ok(count) = self.log.recv(&mut buffer) {
@@ -110,20 +114,20 @@ impl World {
     }
 
     /// Turns until a line that contains `part` has been logged, and returns it.
-    pub(crate) fn line(&self, part: &str) -> String {
+    pub fn line(&self, part: &str) -> String {
         let find = || self.lines().into_iter().find(|line| line.contains(part));
         self.until(&format!("a line with {part:?} is logged"), || find().is_some());
-        find().unwrap()
+        find().expect("it was logged")
     }
 
     /// The running backend of this name.
-    pub(crate) fn backend(&self, name: &str) -> &engine::state::runtime::Back {
-        self.shared.backend(name).unwrap().back.as_ref().unwrap()
+    pub fn backend(&self, name: &str) -> &engine::state::runtime::Back {
+        self.shared.backend(name).and_then(|it| it.back.as_ref()).expect("there is one")
     }
 
     /// The running frontend of this name.
-    pub(crate) fn frontend(&self, name: &str) -> &engine::state::runtime::Front {
-        self.shared.frontend(name).unwrap().front.as_ref().unwrap()
+    pub fn frontend(&self, name: &str) -> &engine::state::runtime::Front {
+        self.shared.frontend(name).and_then(|it| it.front.as_ref()).expect("there is one")
     }
 }
 
@@ -134,11 +138,15 @@ impl Drop for World {
 }
 
 fn thread(index: usize) -> Rc<Thread> {
-    Thread::new(index, Box::new(Os::new(64).unwrap()), reactor::Settings::default())
+    Thread::new(
+        index,
+        Box::new(Os::new(64).expect("the kernel has descriptors")),
+        reactor::Settings::default(),
+    )
 }
 
 /// Settings of a process with this many threads.
-pub(crate) fn process(threads: usize) -> Process {
+pub fn process(threads: usize) -> Process {
     Process {
         threads,
         maxconn: 1000,
@@ -201,24 +209,24 @@ fn logs(target: SocketAddr) -> Arc<Logs> {
 }
 
 /// A proxy with neither side, with the built-in log format of its mode.
-pub(crate) fn proxy(name: &str, mode: Mode) -> Proxy {
+pub fn proxy(name: &str, mode: Mode) -> Proxy {
     let format = if mode == Mode::Tcp { logformat::TCP } else { logformat::HTTP };
     let log_format = Some(log_format(format, mode));
     Proxy { name: name.into(), id: 1, mode, log_format, ..Proxy::default() }
 }
 
 /// A compiled log format.
-pub(crate) fn log_format(text: &str, mode: Mode) -> LogFormat {
+pub fn log_format(text: &str, mode: Mode) -> LogFormat {
     let files = |_: &std::path::Path| Err(ErrorKind::NotFound.into());
     let shared = sample::Shared::new(&files, &|_| None);
     let (acls, captures) = Default::default();
     let mut cx = sample::Parser::new(&shared, &acls, &captures);
     cx.http = mode == Mode::Http;
-    LogFormat::parse(text, LogStyle::Log, &cx).unwrap()
+    LogFormat::parse(text, LogStyle::Log, &cx).expect("a log format")
 }
 
 /// Rules from the lines of a section in TCP or HTTP mode; their file is `cfg`.
-pub(crate) fn rules(mode: Mode, lines: &[&str]) -> rules::Rules {
+pub fn rules(mode: Mode, lines: &[&str]) -> rules::Rules {
     use rules::RuleSetKind::*;
     let files = |_: &std::path::Path| Err(ErrorKind::NotFound.into());
     let shared = sample::Shared::new(&files, &|_| None);
@@ -241,28 +249,28 @@ pub(crate) fn rules(mode: Mode, lines: &[&str]) -> rules::Rules {
             |set: &rules::RuleSetKind| line.strip_prefix(set.keyword()).map(|rest| (*set, rest));
         let (set, rest) = sets.iter().find_map(of).expect("a known rule set");
         let words: Vec<_> = rest.split_whitespace().collect();
-        parsed.set_mut(set).push(rules::Rule::parse(set, &words, &mut cx).unwrap());
+        parsed.set_mut(set).push(rules::Rule::parse(set, &words, &mut cx).expect("a rule"));
     }
     parsed
 }
 
 /// A server side with these servers.
-pub(crate) fn back(servers: Vec<Server>) -> Back {
+pub fn back(servers: Vec<Server>) -> Back {
     Back { servers, algorithm: Algorithm::RoundRobin, retries: 3, ..Back::default() }
 }
 
 /// A server that is not checked.
-pub(crate) fn server(id: u32, address: SocketAddr) -> Server {
+pub fn server(id: u32, address: SocketAddr) -> Server {
     Server::new(ServerSettings::new(id, format!("s{id}")), Address::Inet(address))
 }
 
 /// A backend.
-pub(crate) fn backend(name: &str, mode: Mode, servers: Vec<Server>) -> Proxy {
+pub fn backend(name: &str, mode: Mode, servers: Vec<Server>) -> Proxy {
     Proxy { back: Some(back(servers)), ..proxy(name, mode) }
 }
 
 /// A listener with servers, and its address.
-pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, SocketAddr) {
+pub fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, SocketAddr) {
     let address = bound();
     let bind = Bind {
         namespace: None,
@@ -283,11 +291,11 @@ pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, So
 }
 
 /// A proxy with a listener for each of two threads, in front of one server.
-pub(crate) fn listen_twice(name: &str, server: Server) -> (Proxy, [SocketAddr; 2]) {
+pub fn listen_twice(name: &str, server: Server) -> (Proxy, [SocketAddr; 2]) {
     let (mut proxy, first) = listen(name, Mode::Http, vec![server]);
     let (other, second) = listen("other", Mode::Http, vec![]);
-    let binds = &mut proxy.front.as_mut().unwrap().binds;
-    binds.extend(other.front.unwrap().binds);
+    let binds = &mut proxy.front.as_mut().expect("it listens").binds;
+    binds.extend(other.front.expect("it listens").binds);
     (binds[0].threads, binds[1].threads, binds[1].id) = (vec![0], vec![1], 2);
     (proxy, [first, second])
 }
@@ -298,7 +306,7 @@ thread_local! {
 }
 
 /// The sockets of all `bind` lines.
-pub(crate) fn handles(proxies: &[Proxy]) -> OsHandles {
+pub fn handles(proxies: &[Proxy]) -> OsHandles {
     let mut handles = OsHandles::default();
     for proxy in proxies {
         for bind in proxy.front.iter().flat_map(|front| &front.binds) {
@@ -313,9 +321,9 @@ pub(crate) fn handles(proxies: &[Proxy]) -> OsHandles {
 }
 
 fn bound() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.set_nonblocking(true).unwrap();
-    let address = listener.local_addr().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    listener.set_nonblocking(true).expect("it is a socket");
+    let address = listener.local_addr().expect("it is bound");
     let number: RawFd = listener.into_raw_fd();
     BOUND.with_borrow_mut(|bound| bound.insert(address, Handle(number)));
     address
@@ -323,35 +331,28 @@ fn bound() -> SocketAddr {
 
 /// An address without a listener: a client's socket is bound to it, so that no other test gets it
 /// as long as the process lives.
-pub(crate) fn nobody() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let address = client.local_addr().unwrap();
-    std::mem::forget((listener, client));
+pub fn nobody() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let client =
+        TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+    let address = client.local_addr().expect("it is connected");
+    Box::leak(Box::new((listener, client)));
     address
 }
 
-#[test]
-fn nobody_listens_where_nobody_is_said_to() {
-    let address = nobody();
-    let refused = TcpStream::connect(address).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
-    let taken = TcpListener::bind(address).unwrap_err();
-    assert_eq!(taken.kind(), ErrorKind::AddrInUse);
-}
-
 /// A server made of a script: a thread accepts, and the script serves one connection at a time.
-pub(crate) struct Origin {
-    pub(crate) address: SocketAddr,
+pub struct Origin {
+    /// The address that it listens on.
+    pub address: SocketAddr,
     served: Arc<AtomicUsize>,
     over: Arc<AtomicBool>,
 }
 
 impl Origin {
     /// Listens; `script` gets each connection and its number, from 0.
-    pub(crate) fn new(script: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+    pub fn new(script: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
         let (served, over) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
         let (count, end, script) = (served.clone(), over.clone(), Arc::new(script));
         std::thread::spawn(move || {
@@ -359,7 +360,7 @@ impl Origin {
                 if end.load(Ordering::SeqCst) {
                     return;
                 }
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).expect("it is a socket");
                 let (number, script) = (count.fetch_add(1, Ordering::SeqCst), script.clone());
                 std::thread::spawn(move || script(stream, number));
             }
@@ -368,7 +369,7 @@ impl Origin {
     }
 
     /// Answers every connection's first request with these bytes, and closes.
-    pub(crate) fn answering(bytes: impl Into<Vec<u8>>) -> Self {
+    pub fn answering(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
         Self::new(move |mut stream, _| {
             read_head(&mut stream);
@@ -377,7 +378,7 @@ impl Origin {
     }
 
     /// Sends back the bytes that it receives until the peer ends its stream.
-    pub(crate) fn echo() -> Self {
+    pub fn echo() -> Self {
         Self::new(|mut stream, _| {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = stream.read(&mut buffer) {
@@ -389,12 +390,12 @@ impl Origin {
     }
 
     /// Accepts connections and sends nothing until the peer closes.
-    pub(crate) fn silent() -> Self {
+    pub fn silent() -> Self {
         Self::new(|mut stream, _| drop(std::io::copy(&mut stream, &mut std::io::sink())))
     }
 
     /// Connections accepted so far.
-    pub(crate) fn served(&self) -> usize {
+    pub fn served(&self) -> usize {
         self.served.load(Ordering::SeqCst)
     }
 }
@@ -408,7 +409,7 @@ impl Drop for Origin {
 }
 
 /// Reads up to and including an empty line; returns the bytes read.
-pub(crate) fn read_head(stream: &mut TcpStream) -> Vec<u8> {
+pub fn read_head(stream: &mut TcpStream) -> Vec<u8> {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count == 1) {
         head.push(byte[0]);
@@ -417,14 +418,28 @@ pub(crate) fn read_head(stream: &mut TcpStream) -> Vec<u8> {
 }
 
 /// A connection to the proxy whose reads end after [`PATIENCE`].
-pub(crate) fn client(address: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+pub fn client(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("it is a socket");
     stream
 }
 
 /// Closes a connection with a reset. The system sends one when received bytes were not read, so
 /// this waits for a byte first.
-pub(crate) fn reset(stream: TcpStream) {
-    stream.peek(&mut [0]).unwrap();
+pub fn reset(stream: TcpStream) {
+    stream.peek(&mut [0]).expect("a byte arrives");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_listens_where_nobody_is_said_to() {
+        let address = nobody();
+        let refused = TcpStream::connect(address).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+        let taken = TcpListener::bind(address).unwrap_err();
+        assert_eq!(taken.kind(), ErrorKind::AddrInUse);
+    }
 }
