@@ -10,7 +10,7 @@ mod forwarder;
 mod history;
 mod mail;
 mod outside_answers;
-pub(crate) mod pool;
+mod pool;
 mod ring;
 pub(crate) mod service;
 mod streams;

@@ -4,7 +4,7 @@ use crate::support::{Client, Origin, Running, Setup, program};
 use std::fmt::Write as _;
 use std::path::Path;
 
-#[path = "../../../proxy/src/upstream/balance_key/tests/keys.rs"]
+#[path = "../../../upstream/src/balance_key/tests/keys.rs"]
 mod keys;
 
 use keys::{ALGORITHMS, RDP, Request, TYPES, WEIGHTS, checksum, requests};
@@ -120,7 +120,7 @@ fn server(client: &mut Client) -> usize {
 /// Whether the program chooses as HAProxy did; the table says what that was.
 #[test]
 fn every_hash_chooses_as_haproxy_did() {
-    let table = include_str!("../../../proxy/src/upstream/balance_key/tests/golden.tsv");
+    let table = include_str!("../../../upstream/src/balance_key/tests/golden.tsv");
     let farm = farm(&program());
     for row in table.lines() {
         let columns: Vec<_> = row.split('\t').collect();

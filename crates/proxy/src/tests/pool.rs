@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier};
 use testing::*;
 
 /// Answers every request until the peer closes.
-pub(crate) fn patient() -> Origin {
+fn patient() -> Origin {
     Origin::new(|mut stream, _| {
         while !read_head(&mut stream).is_empty() {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -15,7 +15,7 @@ pub(crate) fn patient() -> Origin {
     })
 }
 
-pub(crate) fn get(address: SocketAddr) -> impl FnOnce() -> TcpStream + Send + 'static {
+fn get(address: SocketAddr) -> impl FnOnce() -> TcpStream + Send + 'static {
     move || {
         let mut stream = client(address);
         stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
@@ -27,7 +27,7 @@ pub(crate) fn get(address: SocketAddr) -> impl FnOnce() -> TcpStream + Send + 's
 }
 
 /// Two threads with a listener each, in front of one server.
-pub(crate) fn two_threads(shared: bool, origin: &Origin, low: u32) -> (World, [SocketAddr; 2]) {
+fn two_threads(shared: bool, origin: &Origin, low: u32) -> (World, [SocketAddr; 2]) {
     let (mut proxy, addresses) = listen_twice("fe", server(1, origin.address));
     let back = proxy.back.as_mut().unwrap();
     back.reuse = Reuse::Always;
@@ -36,7 +36,7 @@ pub(crate) fn two_threads(shared: bool, origin: &Origin, low: u32) -> (World, [S
     (World::with(process, vec![proxy]), addresses)
 }
 
-pub(crate) fn idle(world: &World) -> u32 {
+fn idle(world: &World) -> u32 {
     world.backend("fe").servers[0].idle()
 }
 
@@ -136,4 +136,32 @@ fn as_many_are_kept_as_were_used_at_a_time() {
     let server = &world.backend("fe").servers[0];
     assert_eq!((server.demand(), server.idle_proven()), ((12, 12), 12));
     drop(clients);
+}
+
+#[test]
+fn a_thread_without_a_connection_takes_that_of_another() {
+    let origin = patient();
+    let (world, [first, second]) = two_threads(true, &origin, 0);
+    let one = world.play(get(first));
+    world.until("the connection is idle", || idle(&world) == 1);
+    let two = world.play(get(second));
+    world.until("it is idle again", || idle(&world) == 1);
+    assert_eq!(origin.served(), 1, "one connection serves both");
+    let counts: Vec<_> = world.workers.iter().map(|it| it.idle.counts()[0][0]).collect();
+    assert_eq!(counts, [0, 1], "the second thread has it now");
+    drop((one, two));
+}
+
+#[test]
+fn few_idle_connections_stay_where_they_are() {
+    let origin = patient();
+    let (world, [first, second]) = two_threads(true, &origin, 2);
+    let one = world.play(get(first));
+    world.until("the connection is idle", || idle(&world) == 1);
+    let two = world.play(get(second));
+    world.until("there are two", || idle(&world) == 2);
+    let three = world.play(get(second));
+    world.until("there are two still", || idle(&world) == 2);
+    assert_eq!(origin.served(), 2, "pool-low-conn 2: one is not enough");
+    drop((one, two, three));
 }

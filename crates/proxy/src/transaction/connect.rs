@@ -16,12 +16,6 @@ use crate::transaction::stages::header_case;
 use crate::transaction::stages::stage;
 use crate::transaction::stages::table::Pass;
 use crate::transaction::stream_acquire;
-pub(crate) use crate::upstream::client_presence::stay;
-use crate::upstream::connect_plan::Way;
-use crate::upstream::reservation;
-use crate::upstream::reservation::{Found, refused};
-use crate::upstream::takeover;
-use crate::upstream::traffic_health;
 use balance::{Algorithm, Sign};
 use engine::state::backend::pool::Wanted;
 use engine::state::backend::reservation::Claim;
@@ -47,6 +41,12 @@ pub(crate) use transport::codec::Machine;
 use transport::socket::is_transient;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
+pub(crate) use upstream::client_presence::stay;
+use upstream::connect_plan::Way;
+use upstream::reservation;
+use upstream::reservation::{Found, refused};
+use upstream::takeover;
+use upstream::traffic_health;
 
 /// The longest pause before an attempt to the same server, in milliseconds.
 const TURN_AROUND_MS: u32 = 1_000;

@@ -7,13 +7,13 @@
 
 use crate::transaction::retry;
 use crate::transaction::tls_wait;
-use crate::upstream::connect_plan::Way;
 use engine::state::backend::reservation::Claim;
 use engine::state::session::transaction::Transaction;
 use htx::Head;
 use mux::BodyKind;
 use settings::RetryOn;
 use transport::stats::transaction_log::Failure;
+use upstream::connect_plan::Way;
 
 /// The status of a server or proxy that rejects an early request (RFC 8470 section 5.2).
 pub(crate) const TOO_EARLY: u16 = 425;

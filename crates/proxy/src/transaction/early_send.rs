@@ -4,8 +4,6 @@
 use crate::transaction::connect;
 use crate::transaction::early_data::came_early;
 use crate::transaction::retry;
-use crate::upstream::connect_plan::Way;
-use crate::upstream::traffic_health;
 use balance::Sign;
 use engine::state::backend::server_connection::ServerConn;
 use engine::state::runtime::ProxyRef;
@@ -15,6 +13,8 @@ use stdx::Tick;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 use transport::tls_facts::Failed;
+use upstream::connect_plan::Way;
+use upstream::traffic_health;
 
 /// Makes a new connection an encrypted one and sends the request on it, as early as the server
 /// allows.

@@ -10,7 +10,6 @@ use crate::transaction::stages::fcgi;
 use crate::transaction::stages::header_case;
 use crate::transaction::stages::stage;
 use crate::transaction::stages::table::END;
-use crate::upstream::traffic_health;
 use balance::Sign;
 use buf::Buf;
 use engine::state::session::transaction::{Pause, Progress, Transaction};
@@ -30,6 +29,7 @@ use transport::forwarder::{Ends, Fault, Flow, Step};
 use transport::splice::Splicing;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 use transport::thread::buffers::Claim;
+use upstream::traffic_health;
 
 /// Reads and interim responses before the head of a response, after which the task yields.
 const HEAD_STEPS: u32 = 16;

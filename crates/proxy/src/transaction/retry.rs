@@ -4,7 +4,6 @@
 //! a buffer is not kept any longer, and so not sent again (manual section 4.2, `retry-on`).
 
 use crate::transaction::early_data;
-use crate::upstream::traffic_health;
 use engine::state::backend::server_connection::ServerConn;
 use engine::state::session::transaction::{Interim, Kept, Transaction};
 use htx::{Fields, Head};
@@ -13,6 +12,7 @@ use settings::RetryOn;
 use transport::codec::Machine;
 use transport::forwarder::Flow;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
+use upstream::traffic_health;
 use wire::h1::Limits;
 
 /// Whether an interim response is forwarded to the client, which has then begun its response.

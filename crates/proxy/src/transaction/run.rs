@@ -11,7 +11,6 @@ use crate::transaction::stages::spoe_events;
 use crate::transaction::stages::stage;
 use crate::transaction::stages::stage::{Respond, StageOutcome};
 use crate::transaction::stages::table::{Pass, RECEIVED, STICK_STORE};
-use crate::upstream::traffic_health;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::client::Last;
 use engine::state::session::stream_list::Listed;
@@ -23,6 +22,7 @@ use rules::SpoeEvent;
 use settings::Mode;
 use table::DataType;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
+use upstream::traffic_health;
 
 /// Serves one request.
 pub(crate) async fn run(parts: Parts) -> Outcome {

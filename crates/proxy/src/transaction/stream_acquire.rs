@@ -1,11 +1,6 @@
 //! Streams for requests to servers: of an established connection, or of a new one.
 
 use crate::transaction::connect::{is_first, take};
-use crate::upstream::client_presence::stay;
-use crate::upstream::connect_plan::Way;
-use crate::upstream::reservation::refused;
-use crate::upstream::traffic_health;
-use crate::upstream::trunk_driver;
 use balance::Sign;
 use engine::state::backend::application;
 use engine::state::backend::server_connection::{ServerConn, Target};
@@ -21,6 +16,11 @@ use stdx::Tick;
 use transport::channel::Link;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 use transport::streams::StreamMux;
+use upstream::client_presence::stay;
+use upstream::connect_plan::Way;
+use upstream::reservation::refused;
+use upstream::traffic_health;
+use upstream::trunk_driver;
 use wire::h2::request;
 
 /// Sends the request's head on a stream of a connection that this client may use; `false` if there

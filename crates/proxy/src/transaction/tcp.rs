@@ -21,7 +21,6 @@ use crate::transaction::switch_mode;
 use crate::transaction::switch_mode::Upgrade;
 use crate::transaction::tcp_content_rules::Inspection;
 use crate::transaction::wait;
-use crate::upstream::client_presence::gather;
 use buf::Buf;
 use engine::state::session::client::Client;
 use engine::state::session::transaction::{Arrival, Outcome, Parts, Transaction};
@@ -37,6 +36,7 @@ use settings::Mode;
 use transport::channel::Link;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 use transport::thread::buffers::Claim;
+use upstream::client_presence::gather;
 
 /// The continuation of a session.
 enum Course {

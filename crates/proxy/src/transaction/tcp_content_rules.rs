@@ -13,7 +13,6 @@ use crate::transaction::rule_sections::SetOf;
 use crate::transaction::stages::stage::StageOutcome;
 use crate::transaction::stages::sticking;
 use crate::transaction::wait;
-use crate::upstream::client_presence::{self, Gathered};
 use buf::Buf;
 use engine::state::runtime::{Proxy, ProxyRef};
 use engine::state::session::pending::OutsideAnswer;
@@ -29,6 +28,7 @@ use std::io;
 use stdx::Tick;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
+use upstream::client_presence::{self, Gathered};
 
 #[cfg(test)]
 mod tests;

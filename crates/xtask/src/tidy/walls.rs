@@ -133,6 +133,24 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "upstream",
+        &[
+            "balance",
+            "buf",
+            "engine",
+            "health",
+            "htx",
+            "observability",
+            "reactor",
+            "sample",
+            "settings",
+            "stdx",
+            "tls",
+            "transport",
+            "wire",
+        ],
+    ),
+    (
         "proxy",
         &[
             "balance",
@@ -158,6 +176,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "table",
             "tls",
             "transport",
+            "upstream",
             "wire",
         ],
     ),
@@ -320,6 +339,7 @@ const RUNNING: &[&str] = &[
     "engine",
     "observability",
     "health",
+    "upstream",
     "proxy",
 ];
 

@@ -2,11 +2,11 @@
 
 use crate::transaction::body_buffer;
 use crate::transaction::stages::stage::{StageFuture, StageOutcome};
-use crate::upstream::balance_key::of_query;
 use engine::state::runtime::{Proxy, ProxyRef};
 use engine::state::session::transaction::Transaction;
 use htx::Method;
 use settings::HashKey;
+use upstream::balance_key::of_query;
 
 /// Whether the body is needed: that of a POST whose query lacks the parameter (`check_post`).
 pub(crate) fn wants_body(tx: &Transaction, backend: &Proxy) -> bool {

@@ -11,7 +11,7 @@ use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 ///
 /// # Errors
 /// The client has left: the request needs no server any more.
-pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
+pub fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
     let left = match tx.client.mode {
         Mode::Tcp => has_left(tx),
         Mode::Http => {
@@ -32,7 +32,7 @@ pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
 }
 
 /// Reads from the client. `true`: it has left and aborts its request.
-pub(crate) fn has_left(tx: &mut Transaction) -> bool {
+fn has_left(tx: &mut Transaction) -> bool {
     match gather(tx) {
         Gathered::Some | Gathered::Full => false,
         Gathered::All => tx.client.input.is_empty(),
@@ -42,7 +42,7 @@ pub(crate) fn has_left(tx: &mut Transaction) -> bool {
 
 /// The result of reading from a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Gathered {
+pub enum Gathered {
     /// More may come; the task is woken then.
     Some,
     /// The buffer is full.
@@ -54,7 +54,7 @@ pub(crate) enum Gathered {
 }
 
 /// Reads from the client while there is no server yet.
-pub(crate) fn gather(tx: &mut Transaction) -> Gathered {
+pub fn gather(tx: &mut Transaction) -> Gathered {
     let client = &mut tx.client;
     let gathered = loop {
         if !client.socket.is_readable() {

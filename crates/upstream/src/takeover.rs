@@ -17,11 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 const PATIENCE_MS: u32 = 2;
 
 /// Takes a usable idle connection of this kind from another thread.
-pub(crate) async fn take_over(
-    worker: &Rc<Worker>,
-    server: &ServerRef,
-    wanted: Wanted,
-) -> Option<Boxed> {
+pub async fn take_over(worker: &Rc<Worker>, server: &ServerRef, wanted: Wanted) -> Option<Boxed> {
     let parked = || worker.idle.take_parked(worker, server, wanted);
     if let Some(connection) = parked() {
         return Some(connection);
@@ -47,37 +43,4 @@ pub(crate) async fn take_over(
         thread.scheduler().wait(Some(deadline)).await;
     }
     parked()
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::tests::pool::{get, idle, patient, two_threads};
-
-    #[test]
-    fn a_thread_without_a_connection_takes_that_of_another() {
-        let origin = patient();
-        let (world, [first, second]) = two_threads(true, &origin, 0);
-        let one = world.play(get(first));
-        world.until("the connection is idle", || idle(&world) == 1);
-        let two = world.play(get(second));
-        world.until("it is idle again", || idle(&world) == 1);
-        assert_eq!(origin.served(), 1, "one connection serves both");
-        let counts: Vec<_> = world.workers.iter().map(|it| it.idle.counts()[0][0]).collect();
-        assert_eq!(counts, [0, 1], "the second thread has it now");
-        drop((one, two));
-    }
-
-    #[test]
-    fn few_idle_connections_stay_where_they_are() {
-        let origin = patient();
-        let (world, [first, second]) = two_threads(true, &origin, 2);
-        let one = world.play(get(first));
-        world.until("the connection is idle", || idle(&world) == 1);
-        let two = world.play(get(second));
-        world.until("there are two", || idle(&world) == 2);
-        let three = world.play(get(second));
-        world.until("there are two still", || idle(&world) == 2);
-        assert_eq!(origin.served(), 2, "pool-low-conn 2: one is not enough");
-        drop((one, two, three));
-    }
 }

@@ -1,6 +1,6 @@
 //! The TLS handshake with a server.
 
-use crate::upstream::client_presence;
+use crate::client_presence;
 use engine::io::tls_handshake::{Trouble, begin, is_resumed, presence, run};
 use engine::state::session::transaction::{Transaction, Words};
 use engine::state::worker::Worker;

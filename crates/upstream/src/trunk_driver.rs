@@ -16,7 +16,7 @@ use transport::socket::Transport;
 use transport::streams::StreamMux;
 
 /// Puts an established connection into service: other requests may use it, and a task drives it.
-pub(crate) fn serve(worker: &Rc<Worker>, trunk: &Rc<Trunk>, link: Link) {
+pub fn serve(worker: &Rc<Worker>, trunk: &Rc<Trunk>, link: Link) {
     // It is set here alone, once.
     let _ = trunk.link.set(link);
     let mut standing = worker.trunks.standing.borrow_mut();

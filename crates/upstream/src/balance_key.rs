@@ -87,7 +87,7 @@ fn path_start(uri: &[u8]) -> Option<usize> {
 }
 
 /// A parameter of the query of a URI, as it stands there.
-pub(crate) fn of_query<'r>(uri: &'r [u8], name: &[u8]) -> Option<&'r [u8]> {
+pub fn of_query<'r>(uri: &'r [u8], name: &[u8]) -> Option<&'r [u8]> {
     let mark = uri.iter().position(|byte| *byte == b'?')?;
     parameter(&uri[mark + 1..], name)
 }

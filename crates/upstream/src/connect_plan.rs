@@ -2,7 +2,7 @@
 //!
 //! A connection that carries a client's addresses (PROXY protocol) serves only requests with the
 //! same ones: they are part of its key.
-use crate::upstream::tls_connect;
+use crate::tls_connect;
 use engine::state::backend::server_address::Place;
 use engine::state::backend::server_connection::Target;
 use engine::state::runtime::Server;
@@ -29,9 +29,9 @@ use wire::socks4;
 
 /// The parameters of a connection.
 #[derive(Debug, Default)]
-pub(crate) struct Way {
+pub struct Way {
     /// The pool key; 0 where the parameters are those of every connection to the server.
-    pub(crate) key: u64,
+    pub key: u64,
     /// The options of its socket, if there are some.
     dial: Option<ConnectOptions>,
     ports: Option<Ports>,
@@ -51,7 +51,7 @@ const PORT_ATTEMPTS: u32 = 10;
 
 impl Way {
     /// The way of this request to this server, which is at `address`.
-    pub(crate) fn new(tx: &mut Transaction, server: &Server, address: &Address) -> Self {
+    pub fn new(tx: &mut Transaction, server: &Server, address: &Address) -> Self {
         let link = &server.settings.link;
         let plain = Speech::default();
         let speech = match tx.client.mode {
@@ -107,24 +107,24 @@ impl Way {
     }
 
     /// The target of a connection of this kind, with its server in this place.
-    pub(crate) fn target(&self, place: &Place) -> Target {
+    pub fn target(&self, place: &Place) -> Target {
         let address = self.to.or(place.address.inet());
         Target { key: self.key, moves: place.moves, address }
     }
 
     /// Whether a connection of this kind may have one request at a time, as far as is known before
     /// the handshake.
-    pub(crate) fn may_be_h1(&self) -> bool {
+    pub fn may_be_h1(&self) -> bool {
         matches!(self.protocol, Protocol::H1 | Protocol::Chosen)
     }
 
     /// Whether a connection of this kind may carry many streams.
-    pub(crate) fn may_carry_streams(&self) -> bool {
+    pub fn may_carry_streams(&self) -> bool {
         self.protocol != Protocol::H1
     }
 
     /// The protocol of an established connection of this kind.
-    pub(crate) fn protocol_on(&self, link: &Link) -> Protocol {
+    pub fn protocol_on(&self, link: &Link) -> Protocol {
         if self.protocol != Protocol::Chosen {
             return self.protocol;
         }
@@ -139,7 +139,7 @@ impl Way {
     ///
     /// # Errors
     /// As the system says at once.
-    pub(crate) fn open(&self, thread: &Rc<Thread>, address: &Address) -> io::Result<Socket> {
+    pub fn open(&self, thread: &Rc<Thread>, address: &Address) -> io::Result<Socket> {
         let Some(dial) = &self.dial else { return Socket::connect(thread, address) };
         let own = self.socks4.or(self.to).map(Address::Inet);
         let to = own.as_ref().unwrap_or(address);
@@ -161,7 +161,7 @@ impl Way {
     }
 
     /// Whether a connection failed because its source address is not available.
-    pub(crate) fn has_no_source(&self, error: &io::Error) -> bool {
+    pub fn has_no_source(&self, error: &io::Error) -> bool {
         let named = self.dial.as_ref().is_some_and(|dial| dial.source.is_some());
         (named || self.ports.is_some())
             && (is_taken(error) || error.kind() == io::ErrorKind::PermissionDenied)
@@ -171,7 +171,7 @@ impl Way {
     ///
     /// # Errors
     /// The connection could not be made, or not in time.
-    pub(crate) async fn begin(
+    pub async fn begin(
         &self,
         tx: &mut Transaction,
         socket: &Link,
@@ -196,7 +196,7 @@ impl Way {
     ///
     /// # Errors
     /// The server's certificate is not valid for it, or the handshake takes too long.
-    pub(crate) async fn encrypt(
+    pub async fn encrypt(
         &self,
         tx: &mut Transaction,
         link: &mut Link,
@@ -213,7 +213,7 @@ impl Way {
     }
 
     /// Whether a server accepts early data. The protocol has to be known before the handshake.
-    pub(crate) fn hears_early(&self) -> bool {
+    pub fn hears_early(&self) -> bool {
         let allowed = |(encryption, _): &(Encryption, _)| encryption.connector.allows_early();
         self.protocol == Protocol::H1 && self.encryption.as_ref().is_some_and(allowed)
     }
@@ -332,7 +332,7 @@ async fn wait(
     if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
         return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
     }
-    crate::upstream::client_presence::stay(tx, Phase::Connect)?;
+    crate::client_presence::stay(tx, Phase::Connect)?;
     want(socket);
     thread.scheduler().wait(deadline).await;
     Ok(())

@@ -1,6 +1,6 @@
 //! A request's claim on a server: the choice, and the wait for a slot on it.
-use crate::upstream::balance_key;
-use crate::upstream::client_presence;
+use crate::balance_key;
+use crate::client_presence;
 use balance::{Algorithm, NoServer, PickRequest, Ticket};
 use engine::state::backend::dynamic_maxconn;
 use engine::state::backend::queue::{Order, Place, Queue, Turn, Waiter};
@@ -18,7 +18,7 @@ use transport::stats::counters::{Block, Event, Metric};
 use transport::stats::transaction_log::{Cause, Chooser, Failure, Phase};
 
 /// The result of a first look for a server.
-pub(crate) enum Found {
+pub enum Found {
     /// A slot on a server, which the request now holds.
     Place,
     /// A server in whose queue the request has to wait.
@@ -31,7 +31,7 @@ pub(crate) enum Found {
 ///
 /// # Errors
 /// 503: no server is usable.
-pub(crate) fn look(
+pub fn look(
     tx: &mut Transaction,
     backend: &ProxyRef,
     avoid: Option<usize>,
@@ -70,7 +70,7 @@ pub(crate) fn look(
 ///
 /// # Errors
 /// As [`look`].
-pub(crate) fn look_again(
+pub fn look_again(
     tx: &mut Transaction,
     backend: &ProxyRef,
     avoid: Option<usize>,
@@ -90,7 +90,7 @@ pub(crate) fn look_again(
 ///
 /// # Errors
 /// 503: the wait took too long, or no server is usable after a wait for one server in particular.
-pub(crate) async fn wait(
+pub async fn wait(
     tx: &mut Transaction,
     backend: &ProxyRef,
     avoid: Option<usize>,
@@ -240,7 +240,7 @@ fn stays<'a>(
 
 /// Whether a request is for this server and no other, even if it is down (`option persist`,
 /// `force-persist`).
-pub(crate) fn insists(tx: &Transaction, slot: usize) -> bool {
+pub fn insists(tx: &Transaction, slot: usize) -> bool {
     let settings = tx.side().settings.back.as_ref();
     let forced = tx.persistence == Persistence::Forced;
     tx.wanted == Some(slot) && (forced || settings.is_some_and(|back| back.persists))
@@ -437,7 +437,7 @@ fn queue(backend: &Proxy, slot: Option<usize>) -> &Queue {
 }
 
 /// Counts a request that no server took, unless the client left.
-pub(crate) fn count_unserved(block: Option<&Block>, failure: Failure) {
+pub fn count_unserved(block: Option<&Block>, failure: Failure) {
     if failure.cause != Cause::ClientAbort
         && let Some(block) = block
     {
@@ -445,7 +445,8 @@ pub(crate) fn count_unserved(block: Option<&Block>, failure: Failure) {
     }
 }
 
-pub(crate) fn refused() -> Failure {
+/// The failure of a request that no server has taken.
+pub fn refused() -> Failure {
     Failure::error(503, Cause::ServerAbort, Phase::Connect)
 }
 

@@ -11,12 +11,12 @@ use health::checks;
 const FAILURE_NS: u64 = 1_000_000_000;
 
 /// Notes a server's answer to bytes sent at `since`, in the thread's nanoseconds.
-pub(crate) fn answered(tx: &Transaction, since: u64) {
+pub fn answered(tx: &Transaction, since: u64) {
     took(tx, since, 0);
 }
 
 /// Notes a server's failure of an attempt that began at `since`.
-pub(crate) fn failed(tx: &Transaction, since: u64) {
+pub fn failed(tx: &Transaction, since: u64) {
     took(tx, since, FAILURE_NS);
 }
 
@@ -34,7 +34,7 @@ fn balancer(tx: &Transaction) -> Option<(&Balancer, &Claim)> {
 
 /// Notes a sign of the server's health.
 #[inline]
-pub(crate) fn sign(tx: &Transaction, sign: Sign) {
+pub fn sign(tx: &Transaction, sign: Sign) {
     if tx.claim.as_ref().is_some_and(|claim| claim.server().state.is_observed()) {
         heed(tx, sign);
     }
