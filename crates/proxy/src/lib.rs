@@ -1,15 +1,13 @@
-//! The data plane: listeners, client connections, transactions, and the start of a process.
+//! The composition of the data plane: listeners, client connections, and the start of a process.
 //!
 //! A folder is a room, and imports between rooms run in one direction. From the bottom:
-//! [`transaction`] (the life of a request), [`call`] (connections of the process itself),
 //! [`frontend`] (clients), `spoe` (agents), `log_forward`, `peers` (stick tables shared with other
 //! processes), [`run`] (start and upkeep). The crates below: `settings` (the configuration as
 //! data), `transport` (sockets, codecs, forwarding, counters), `engine` (the running state),
 //! `observability` (logs and records), `health` (checks, names, changes of a server's state),
-//! `upstream` (the way to a server).
+//! `upstream` (the way to a server), `transaction` (the life of a request or TCP stream).
 #![forbid(unsafe_code)]
 
-pub mod call;
 pub mod frontend;
 mod log_forward;
 mod peers;
@@ -17,7 +15,6 @@ pub mod run;
 mod spoe;
 #[cfg(test)]
 mod tests;
-mod transaction;
 
 pub use engine::state::runtime::Shared;
 pub use engine::state::worker::Worker;

@@ -3,10 +3,6 @@
 //! While idle it holds neither a buffer nor a transaction; its whole state is this future.
 
 use crate::frontend::h2_connection;
-use crate::transaction::first_bytes;
-pub(crate) use crate::transaction::first_bytes::first_bytes;
-use crate::transaction::first_bytes::skip_empty_lines;
-use crate::transaction::run;
 use buf::Buf;
 pub(crate) use engine::state::backend::private_pool::Own;
 use engine::state::session::client::Client;
@@ -14,6 +10,10 @@ use engine::state::session::transaction::{Arrival, Outcome, Parts};
 use reactor::{Class, Urgency};
 use settings::{Mode, Protocol};
 use std::io;
+use transaction::message::first_bytes;
+pub(crate) use transaction::message::first_bytes::first_bytes;
+use transaction::message::first_bytes::skip_empty_lines;
+use transaction::serve::http;
 
 /// How long input is still discarded after the last answer, in milliseconds.
 const FAREWELL_MS: u32 = 5_000;
@@ -24,7 +24,7 @@ const FAREWELL_BYTES: usize = 1 << 20;
 pub(crate) async fn run(mut client: Box<Client>) {
     client.socket.own();
     if client.mode == Mode::Tcp {
-        match Box::pin(crate::transaction::tcp::run(client)).await {
+        match Box::pin(transaction::serve::tcp::run(client)).await {
             Outcome::Again(back) => client = back,
             Outcome::Farewell(back) => return Box::pin(say_farewell(back)).await,
             Outcome::Over => return,
@@ -56,7 +56,7 @@ pub(crate) async fn run(mut client: Box<Client>) {
             }
         }
         let worker = client.worker.clone();
-        match worker.seats.run(run::run, Parts { client, arrival }).await {
+        match worker.seats.run(http::run, Parts { client, arrival }).await {
             Outcome::Again(back) if !back.must_end() => client = back,
             Outcome::Again(back) | Outcome::Farewell(back) => {
                 return Box::pin(say_farewell(back)).await;

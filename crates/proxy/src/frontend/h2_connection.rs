@@ -1,8 +1,6 @@
 //! Connections from clients that speak HTTP/2: reads, writes, and starts a transaction for each
 //! stream.
 
-use crate::transaction::run;
-use crate::transaction::tls_wait;
 use buf::Buf;
 use engine::io::stream_pump::{Pump, Turn};
 use engine::state::session::client::Client;
@@ -17,6 +15,8 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
+use transaction::message::tls_wait;
+use transaction::serve::http;
 use transport::codec::Machine;
 use transport::socket::Transport;
 use transport::streams::{Half, Session, StreamMux};
@@ -209,7 +209,7 @@ pub(crate) fn start(worker: &Rc<Worker>, front: &Rc<Front>, key: Key, number: u3
 /// Serves one stream.
 async fn serve(worker: Rc<Worker>, front: Rc<Front>, client: Box<Client>) {
     let parts = Parts { client, arrival: Arrival::Data };
-    let mut run = pin!(worker.seats.run(run::run, parts));
+    let mut run = pin!(worker.seats.run(http::run, parts));
     let ended = poll_fn(|context| {
         let polled = run.as_mut().poll(context);
         if polled.is_pending() && front.is_crowded() {

@@ -6,8 +6,6 @@
 //! outside are continued by a task of the connection.
 
 use crate::frontend::listener;
-use crate::transaction::rule_sections;
-use crate::transaction::rule_sections::SetOf;
 use engine::state::session::client::Client;
 use engine::state::session::pending::{OutsideAnswer, RuleScope};
 use engine::state::session::request_buffers::{Notes, Workspace};
@@ -18,6 +16,8 @@ use rules::{Need, Verdict};
 use std::future::poll_fn;
 use std::task::Poll;
 use table::DataType;
+use transaction::stages::rule_sections;
+use transaction::stages::rule_sections::SetOf;
 use transport::stats::counters::Metric;
 
 /// How a connection is refused.

@@ -1,6 +1,5 @@
 //! One connection to an agent: handshake, payloads out, answers in, its end.
 
-use crate::call::Call;
 use buf::Buf;
 use engine::state::spoe::{Opening, SpoeAgentPool, SpoeConnection};
 use engine::state::worker::Worker;
@@ -8,6 +7,7 @@ use reactor::{Tick, Urgency};
 use spop::{Received, SpopConn, Status};
 use std::io;
 use std::rc::Rc;
+use transaction::call::Call;
 use transport::socket::is_transient;
 use transport::stats::transaction_log::Cause;
 

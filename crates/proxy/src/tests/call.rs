@@ -1,12 +1,12 @@
 //! Tests of calls: connections that the process makes through a backend, without a client.
 
-use crate::call::Call;
 use reactor::Class;
 use settings::{Mode, Proxy};
 use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::rc::Rc;
 use testing::*;
+use transaction::call::Call;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Ending, Failure};
 

@@ -20,9 +20,10 @@ const TRIES: usize = 8;
 const NOTHING: &str = "none/none";
 
 /// Where tests are looked for: those that see the most come first.
-const PLACES: [&str; 8] = [
+const PLACES: [&str; 9] = [
     "crates/acceptance/tests/",
     "crates/proxy/",
+    "crates/transaction/",
     "crates/rules/",
     "crates/sample/",
     "crates/admin/",

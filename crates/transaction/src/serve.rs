@@ -1,0 +1,8 @@
+//! The services of a client: one request, one TCP session, and the answer in place of a server's.
+
+pub mod http;
+mod script_service;
+pub(crate) mod send_response;
+pub(crate) mod service;
+pub(crate) mod switch_mode;
+pub mod tcp;

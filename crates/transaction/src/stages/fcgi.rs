@@ -1,0 +1,216 @@
+//! Requests to FastCGI applications: their parameters, their bodies, and the date of answers.
+//!
+//! The parameters are encoded once, before a server is chosen: they depend on no server, and a
+//! request without valid ones reaches none.
+
+use crate::message::body_buffer;
+use engine::state::backend::application::{application, max_params, script};
+use engine::state::runtime::ProxyRef;
+use engine::state::session::transaction::Transaction;
+use engine::state::thread_handle::LocalProxy;
+use engine::state::worker::Worker;
+use htx::{Head, HeaderId};
+use mux::BodyKind;
+use mux::fcgi::params::{decode_path, encode};
+use mux::fcgi::{Application, ParamsError, RequestFacts};
+use observability::telemetry::sample_context::View;
+use rules::FcgiApp;
+use sample::calendar::Date;
+use sample::fetch::auth::basic_user;
+use sample::{Answer, Facts, Hop, TlsFact, Value};
+use settings::BackendApp;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use transport::codec::Machine;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
+use wire::fcgi::pairs;
+
+/// Prepares a request for an application: its body gets a length, and its parameters are encoded.
+///
+/// # Errors
+/// 400 for a body of unknown length that is larger than a buffer, 403 for a path that leaves the
+/// document root, 500 for other requests without valid parameters. As [`body_buffer::wait`].
+pub(crate) async fn prepare(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failure> {
+    body_buffer::encourage(tx);
+    if tx.request_body == BodyKind::Chunked {
+        body_buffer::wait_for_all(tx, backend).await?;
+        // Applications read as many bytes as they are told.
+        if !tx.left && !body_buffer::is_whole(tx) {
+            return Err(Failure::error(400, Cause::Proxy, Phase::Headers));
+        }
+    }
+    encode_params(tx, backend)
+}
+
+/// Encodes the parameters of the request as it is now.
+fn encode_params(tx: &mut Transaction, backend: &LocalProxy) -> Result<(), Failure> {
+    let Some(fcgi) = application(backend) else { return Ok(()) };
+    let worker = tx.worker.clone();
+    let mut scratch = [(); 3].map(|()| worker.take_scratch());
+    let mut params = std::mem::take(&mut tx.notes.params);
+    params.clear();
+    let encoded = encode_with(tx, fcgi, &mut scratch, &mut params);
+    scratch.into_iter().for_each(|scratch| worker.give_scratch(scratch));
+    (tx.notes.params, tx.notes.used) = (params, true);
+    encoded.map_err(|error| match error {
+        ParamsError::OutsideRoot => Failure::error(403, Cause::Proxy, Phase::Headers),
+        ParamsError::TooLarge | ParamsError::Path => {
+            Failure::error(500, Cause::Internal, Phase::Headers)
+        }
+    })
+}
+
+/// Encodes the parameters of a request, in scratch memory for its path and the lists of its
+/// application.
+fn encode_with(
+    tx: &mut Transaction,
+    fcgi: &BackendApp,
+    [path, passed, set]: &mut [Vec<u8>; 3],
+    out: &mut Vec<u8>,
+) -> Result<(), ParamsError> {
+    let content_length = content_length(tx);
+    let max = max_params(&tx.worker);
+    let app = &fcgi.app;
+    let view = View::of(tx);
+    let facts: &dyn Facts = &view;
+    let Some(head) = facts.request() else { return Err(ParamsError::Path) };
+    passed_headers(app, facts, passed);
+    set_params(app, facts, out, set);
+    let Some(encoded) = head.path() else { return Err(ParamsError::Path) };
+    decode_path(encoded, path);
+    let (source, destination) = (facts.source(), facts.destination());
+    let (remote, own) = (Ends::of(source), Ends::of(destination));
+    let user = head.has(HeaderId::Authorization).then(|| basic_user(facts)).flatten();
+    let request = RequestFacts {
+        script: script(app, path),
+        remote_addr: remote.address(),
+        remote_port: remote.port(),
+        server_name: own.address().unwrap_or_default(),
+        server_port: own.port().unwrap_or_default(),
+        auth: user.as_deref().map(|user| (&b"Basic"[..], user)),
+        tls: is_encrypted(facts),
+        content_length,
+        software: &fcgi.software,
+    };
+    let app = Application { docroot: &app.docroot, index: &app.index, passed, set };
+    encode(head, &app, &request, max, out)
+}
+
+/// Whether the client's connection uses TLS.
+fn is_encrypted(facts: &dyn Facts) -> bool {
+    matches!(facts.tls(Hop::Client, TlsFact::Used), Some(Value::Bool(true)))
+}
+
+/// Bytes of the body, which is known from here on.
+fn content_length(tx: &Transaction) -> u64 {
+    match tx.request_body {
+        BodyKind::Length(length) => length,
+        BodyKind::Chunked => tx.notes.bodies[0].as_ref().map_or(0, |body| body.len() as u64),
+        BodyKind::None | BodyKind::UntilClose | BodyKind::Tunnel => 0,
+    }
+}
+
+/// Appends the names of `pass-header` lines whose conditions hold.
+fn passed_headers(app: &FcgiApp, facts: &dyn Facts, out: &mut Vec<u8>) {
+    for line in &app.pass_headers {
+        if line.condition.as_ref().is_none_or(|it| it.eval(facts) == Answer::Yes) {
+            pairs::put(&line.name, &[], out);
+        }
+    }
+}
+
+/// Appends the parameters of `set-param` lines whose conditions hold; an empty value sets none.
+fn set_params(app: &FcgiApp, facts: &dyn Facts, value: &mut Vec<u8>, out: &mut Vec<u8>) {
+    for line in &app.set_params {
+        if line.condition.as_ref().is_some_and(|it| it.eval(facts) != Answer::Yes) {
+            continue;
+        }
+        line.value.write(facts, value);
+        if !value.is_empty() {
+            pairs::put(&line.name, &[value], out);
+        }
+        value.clear();
+    }
+}
+
+/// Sends the parameters as the head of the request.
+///
+/// # Errors
+/// They exceed the limit of the connection.
+pub(crate) fn send_params(
+    tx: &mut Transaction,
+    backend: &LocalProxy,
+    mux: &Machine,
+) -> Result<(), Failure> {
+    if backend.settings.back.as_ref().is_some_and(|back| back.name_header.is_some()) {
+        // The request has a field for this server.
+        encode_params(tx, backend)?;
+    }
+    let sent = mux.send_params(tx.space.request.method_id(), &tx.notes.params);
+    sent.map_err(|_| Failure::error(500, Cause::Internal, Phase::Headers))
+}
+
+/// Adds the date to an answer without one, as the origin server has to (RFC 9110 section 6.6.1).
+pub(crate) fn add_date(worker: &Worker, head: &mut Head) {
+    if head.has(HeaderId::Date) {
+        return;
+    }
+    let mut date = worker.take_scratch();
+    let seconds = worker.thread.wall() / 1_000_000_000;
+    Date::new(i64::try_from(seconds).unwrap_or(i64::MAX), 0).write_http(&mut date);
+    head.push(b"date", &date);
+    worker.give_scratch(date);
+}
+
+/// An address and its port as texts.
+struct Ends {
+    address: Text<46>,
+    port: Text<5>,
+}
+
+impl Ends {
+    fn of(socket: Option<SocketAddr>) -> Self {
+        let mut this = Self { address: Text::default(), port: Text::default() };
+        if let Some(socket) = socket {
+            // Both fit.
+            let _ = write!(this.address, "{}", socket.ip());
+            let _ = write!(this.port, "{}", socket.port());
+        }
+        this
+    }
+
+    fn address(&self) -> Option<&[u8]> {
+        self.address.filled()
+    }
+
+    fn port(&self) -> Option<&[u8]> {
+        self.port.filled()
+    }
+}
+
+/// A short text on the stack.
+struct Text<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> Default for Text<N> {
+    fn default() -> Self {
+        Self { bytes: [0; N], len: 0 }
+    }
+}
+
+impl<const N: usize> Text<N> {
+    fn filled(&self) -> Option<&[u8]> {
+        (self.len > 0).then(|| &self.bytes[..self.len])
+    }
+}
+
+impl<const N: usize> std::fmt::Write for Text<N> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let room = self.bytes.get_mut(self.len..self.len + text.len()).ok_or(std::fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.len += text.len();
+        Ok(())
+    }
+}

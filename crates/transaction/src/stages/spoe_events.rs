@@ -1,0 +1,91 @@
+//! `filter spoe`: the events of a stream at which its engines send messages.
+
+use crate::filters;
+use crate::stages::stage::StageOutcome;
+use crate::stages::wait;
+use engine::state::runtime::ProxyRef;
+use engine::state::session::pending::OutsideAnswer;
+use engine::state::session::transaction::{Progress, Transaction};
+use observability::telemetry::spoe;
+use rules::{Need, SpoeEvent};
+use transport::stats::transaction_log::{Failure, Phase};
+
+/// Whether an event sends messages.
+#[inline]
+pub(crate) fn wants(tx: &Transaction, event: SpoeEvent) -> bool {
+    filters::has_any(tx) && spoe::wants(tx, event)
+}
+
+/// Sends the messages of an event, and waits for the answers.
+///
+/// # Errors
+/// The client has left, or an operator ends the stream.
+pub(crate) async fn pass(tx: &mut Transaction, event: SpoeEvent) -> Result<(), Failure> {
+    if !ask(tx, event) {
+        return Ok(());
+    }
+    match wait::answer(tx, phase(event)).await? {
+        OutsideAnswer::Fail(failure) => Err(failure),
+        _ => Ok(()),
+    }
+}
+
+/// Begins to ask about an event; `false`: it sends no messages.
+pub(crate) fn ask(tx: &mut Transaction, event: SpoeEvent) -> bool {
+    if !filters::has_any(tx) {
+        return false;
+    }
+    let Some(pending) = spoe::at_event(tx, event) else { return false };
+    tx.notes.used = true;
+    tx.notes.asked.begin(pending);
+    true
+}
+
+fn phase(event: SpoeEvent) -> Phase {
+    match event {
+        SpoeEvent::ServerSession | SpoeEvent::TcpResponse | SpoeEvent::HttpResponse => {
+            Phase::Headers
+        }
+        _ => Phase::Request,
+    }
+}
+
+/// A stage that has agents asked about an event, once.
+fn stage(
+    tx: &mut Transaction,
+    at: &mut Progress,
+    event: SpoeEvent,
+) -> Result<StageOutcome, Failure> {
+    let first = std::mem::replace(&mut at.place.section, 1) == 0;
+    let asks = first && ask(tx, event);
+    Ok(if asks { StageOutcome::Wait(Need::Answer) } else { StageOutcome::Next })
+}
+
+/// A function of the table of stages for each event.
+macro_rules! stages {
+    ($($name:ident: $event:ident;)*) => {
+        $(
+            #[doc = concat!("The stage of the event `", stringify!($event), "`.")]
+            ///
+            /// # Errors
+            /// None: the table wants a result.
+            pub(crate) fn $name(
+                tx: &mut Transaction,
+                _: &ProxyRef,
+                at: &mut Progress,
+            ) -> Result<StageOutcome, Failure> {
+                stage(tx, at, SpoeEvent::$event)
+            }
+        )*
+    };
+}
+
+stages! {
+    client_session: ClientSession;
+    frontend_tcp: FrontendTcpRequest;
+    frontend_http: FrontendHttpRequest;
+    backend_tcp: BackendTcpRequest;
+    backend_http: BackendHttpRequest;
+    tcp_response: TcpResponse;
+    http_response: HttpResponse;
+}

@@ -1,0 +1,283 @@
+//! A stage of a transaction, its outcome, and the drivers that run the stages that apply.
+//!
+//! The table is [`super::table`]. The usual stages are plain calls; a stage that has to wait
+//! is continued in a future that is made then.
+
+use crate::filters;
+use crate::stages::table::{Pass, REQUEST, RESPONSE, plan};
+use crate::stages::wait;
+use crate::stages::wait::WaitingMessage;
+use engine::state::runtime::{Proxy, ProxyRef};
+use engine::state::services::Service;
+use engine::state::session::pending::OutsideAnswer;
+use engine::state::session::transaction::{Pause, Progress, Transaction};
+use mux::BodyKind;
+use observability::telemetry::trace::points as trace;
+use rules::{Need, Spoken};
+use sample::Side;
+use std::pin::Pin;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
+
+/// The outcome of a stage.
+#[derive(Debug)]
+pub(crate) enum StageOutcome {
+    /// The next stage follows.
+    Next,
+    /// The same; no further rule of the set has been evaluated.
+    Allow,
+    /// The stage goes on where its progress says once the need is met.
+    Wait(Need),
+    /// The response in the workspace is for the client.
+    Respond(Respond),
+    /// The request goes to this backend.
+    Forward(ProxyRef),
+    /// The session goes on in HTTP mode, in the protocol that the rule names, if it does.
+    SwitchMode(Option<Spoken>),
+    /// The bytes of the server that have arrived pass, then its connection ends.
+    Close,
+}
+
+/// How the response in the workspace goes out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Respond {
+    /// At once.
+    Now,
+    /// After `timeout tarpit`.
+    Delayed,
+    /// By way of the rules about responses, as one of a server: a cache has made it.
+    Stored,
+    /// A service makes it, in place of a server.
+    Service(Service),
+}
+
+/// A future that a stage is continued in.
+pub(crate) type StageFuture<'a> = Pin<Box<dyn Future<Output = Result<StageOutcome, Failure>> + 'a>>;
+
+/// Applies an answer from outside to a stage that has waited for it; `None`: the stage goes on.
+pub(crate) type Heed = fn(
+    &mut Transaction,
+    &ProxyRef,
+    &mut Progress,
+    OutsideAnswer,
+) -> Result<Option<StageOutcome>, Failure>;
+
+/// The function of a stage, and whether it may wait.
+pub(crate) enum Run {
+    /// It does not wait.
+    Now(fn(&mut Transaction, &ProxyRef) -> Result<StageOutcome, Failure>),
+    /// It may return [`StageOutcome::Wait`].
+    Waits(fn(&mut Transaction, &ProxyRef, &mut Progress) -> Result<StageOutcome, Failure>, Heed),
+    /// A future of a request's stage, where the first function wants it.
+    Later(
+        fn(&Transaction, &Proxy) -> bool,
+        for<'a> fn(&'a mut Transaction, &'a ProxyRef) -> StageFuture<'a>,
+    ),
+}
+
+/// A row of the table of stages.
+pub(crate) struct Stage {
+    /// The keyword whose rules it runs, or a description.
+    pub(crate) name: &'static str,
+    /// The passes of a request in which it runs.
+    pub(crate) scope: StageScope,
+    /// Whether it runs in TCP mode as well.
+    pub(crate) tcp: bool,
+    /// Whether it applies to a proxy; asked once per proxy.
+    pub(crate) applies: fn(&Proxy) -> bool,
+    pub(crate) run: Run,
+    /// The trace point that is reported behind it.
+    pub(crate) trace: Option<&'static trace::Point>,
+}
+
+/// The proxy, of those of a transaction, for which a stage runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum StageScope {
+    /// The frontend.
+    Frontend,
+    /// The frontend, and the backend if that is another proxy.
+    Both,
+    /// The backend, when it is entered.
+    Enter,
+    /// The backend, if it is another proxy than the frontend.
+    Backend,
+    /// The backend, before a server is chosen.
+    Server,
+    /// A response: its row says for itself.
+    Response,
+}
+
+/// Runs the stages of a request in a pass over one proxy, until one decides.
+///
+/// # Errors
+/// A stage ends the transaction.
+pub(crate) async fn request(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    pass: Pass,
+) -> Result<StageOutcome, Failure> {
+    let mut left = pass.rows(tx, proxy);
+    loop {
+        let step = match at_once(tx, proxy, &mut left)? {
+            AtOnce::Decided(step) => return Ok(step),
+            AtOnce::Waits(at, need) => Box::pin(later(tx, proxy, at, need)).await?,
+            AtOnce::Runs(number, run) => {
+                let step = run(tx, proxy).await?;
+                report(tx, &REQUEST[number], Side::Request);
+                step
+            }
+        };
+        if !matches!(step, StageOutcome::Next | StageOutcome::Allow) {
+            return Ok(step);
+        }
+    }
+}
+
+/// The end of a part of a pass that needs no future.
+enum AtOnce {
+    /// A stage has decided, or all have run.
+    Decided(StageOutcome),
+    /// A stage waits.
+    Waits(Progress, Need),
+    /// The stage of this number runs in a future.
+    Runs(usize, for<'a> fn(&'a mut Transaction, &'a ProxyRef) -> StageFuture<'a>),
+}
+
+/// Runs the stages that are left up to one that needs a future. It is a plain function, so that the
+/// usual request keeps its state in registers.
+fn at_once(tx: &mut Transaction, proxy: &ProxyRef, left: &mut u32) -> Result<AtOnce, Failure> {
+    while *left != 0 {
+        let number = left.trailing_zeros() as usize;
+        *left &= *left - 1;
+        let stage = &REQUEST[number];
+        let step = match stage.run {
+            Run::Now(run) => run(tx, proxy)?,
+            Run::Waits(run, _) => {
+                let mut at = Progress::at(number, BodyKind::None);
+                match run(tx, proxy, &mut at)? {
+                    StageOutcome::Wait(need) => return Ok(AtOnce::Waits(at, need)),
+                    step => step,
+                }
+            }
+            Run::Later(wanted, run) if wanted(tx, proxy) => return Ok(AtOnce::Runs(number, run)),
+            Run::Later(..) => StageOutcome::Next,
+        };
+        report(tx, stage, Side::Request);
+        match step {
+            StageOutcome::Next | StageOutcome::Allow => {}
+            decided => return Ok(AtOnce::Decided(decided)),
+        }
+    }
+    Ok(AtOnce::Decided(StageOutcome::Next))
+}
+
+/// Continues a stage of a request that waits.
+async fn later(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    mut at: Progress,
+    mut need: Need,
+) -> Result<StageOutcome, Failure> {
+    let Run::Waits(run, heed) = REQUEST[at.stage].run else { return Ok(StageOutcome::Next) };
+    loop {
+        let answer = wait::satisfy(tx, WaitingMessage::Request, need).await?;
+        let step = match heed(tx, proxy, &mut at, answer)? {
+            Some(step) => step,
+            None => run(tx, proxy, &mut at)?,
+        };
+        if let StageOutcome::Wait(next) = step {
+            need = next;
+            continue;
+        }
+        report(tx, &REQUEST[at.stage], Side::Request);
+        return Ok(step);
+    }
+}
+
+/// Runs the stages of a response from `at` on, up to the one of number `end`. The result is what a
+/// stage waits for.
+///
+/// # Errors
+/// The response is refused, or replaced by the one that is in the workspace afterwards.
+pub(crate) fn response(
+    tx: &mut Transaction,
+    at: &mut Progress,
+    end: usize,
+) -> Result<Option<Need>, Failure> {
+    let front = tx.client.proxy.clone();
+    let plans = plan(&front).response | tx.backend.as_ref().map_or(0, |back| plan(back).response);
+    let mut left = plans & ((1 << end) - (1 << at.stage));
+    while left != 0 {
+        let number = left.trailing_zeros() as usize;
+        left &= left - 1;
+        if number != at.stage {
+            *at = Progress::at(number, at.body);
+        }
+        let stage = &RESPONSE[number];
+        let step = match stage.run {
+            Run::Now(run) => run(tx, &front)?,
+            Run::Waits(run, _) => run(tx, &front, at)?,
+            Run::Later(..) => StageOutcome::Next,
+        };
+        match step {
+            StageOutcome::Wait(need) => return Ok(Some(need)),
+            StageOutcome::Respond(_) => {
+                return Err(Failure::prepared(Cause::Proxy, Phase::Headers));
+            }
+            _ => report(tx, stage, Side::Response),
+        }
+    }
+    at.stage = end;
+    Ok(None)
+}
+
+/// As [`response`], for a response that waits at `pause`: waits, and goes on.
+///
+/// # Errors
+/// As [`response`]; what is waited for does not come in time.
+pub(crate) async fn resume(
+    tx: &mut Transaction,
+    pause: Pause,
+    end: usize,
+) -> Result<Progress, Failure> {
+    let Pause { mut at, need } = pause;
+    let (mut next, front) = (Some(need), tx.client.proxy.clone());
+    while let Some(need) = next {
+        let answer = wait::satisfy(tx, WaitingMessage::Response(at.body), need).await?;
+        if let Run::Waits(_, heed) = RESPONSE[at.stage].run {
+            match heed(tx, &front, &mut at, answer)? {
+                None => {}
+                Some(StageOutcome::Respond(_)) => {
+                    return Err(Failure::prepared(Cause::Proxy, Phase::Headers));
+                }
+                Some(_) => at = Progress::at(at.stage + 1, at.body),
+            }
+        }
+        next = response(tx, &mut at, end)?;
+    }
+    Ok(at)
+}
+
+/// For stages whose conditions wait: the answer is found when they are evaluated again.
+///
+/// # Errors
+/// The asker fails the transaction.
+pub(crate) fn heed_condition(
+    _: &mut Transaction,
+    _: &ProxyRef,
+    _: &mut Progress,
+    answer: OutsideAnswer,
+) -> Result<Option<StageOutcome>, Failure> {
+    match answer {
+        OutsideAnswer::Fail(failure) => Err(failure),
+        _ => Ok(None),
+    }
+}
+
+/// Reports a stage that has run to traces and filters.
+#[inline]
+fn report(tx: &mut Transaction, stage: &'static Stage, side: Side) {
+    if let Some(point) = stage.trace {
+        trace::at(tx, point);
+    }
+    filters::analyzed(tx, stage.name, side);
+}
