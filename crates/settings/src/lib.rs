@@ -32,8 +32,8 @@ pub use fcgi::BackendApp;
 pub use filters::{Compression, Filter, ProcessCompression, TraceFilter};
 pub use hashing::{HashKey, Hashing, UriKey};
 pub use link::{
-    Announce, ConnectOptions, Disguise, Encryption, Expected, Follows, Link, NEVER, Ports,
-    Preamble, ServerName, Switch, Values,
+    Announce, ConnectOptions, Disguise, Encryption, Expected, Follows, Link, Ports, Preamble,
+    ServerName, Values,
 };
 pub use logging::{LogAddress, LogSample, LogTarget, LogTransport, Logs};
 pub use peers::{PeerServer, PeersSection};

@@ -3,7 +3,6 @@
 use sample::Expr;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI8, AtomicU32, Ordering::Relaxed};
 
 /// Options of the sockets of connections; the namespace is a name.
 pub type ConnectOptions = stdx::socket::ConnectOptions<Arc<str>>;
@@ -38,43 +37,7 @@ pub struct Encryption {
     pub name: ServerName,
     /// ALPN protocols in wire format, in place of those of the server line (`check-alpn`).
     pub alpn: Option<Arc<[u8]>>,
-    /// Whether TLS is used; changed at run time.
-    pub switch: Arc<Switch>,
 }
-
-/// Whether connections with TLS settings use TLS (`set server ssl`).
-#[derive(Debug)]
-pub struct Switch(AtomicI8);
-
-impl Switch {
-    /// A switch that is on, or one that was off from the start.
-    pub fn new(on: bool) -> Arc<Self> {
-        Arc::new(Self(AtomicI8::new(if on { 1 } else { NEVER })))
-    }
-
-    /// Turns TLS on or off.
-    pub fn turn(&self, on: bool) {
-        self.0.store(i8::from(on), Relaxed);
-    }
-
-    /// Copies the state of another switch.
-    pub fn follow(&self, other: &Switch) {
-        self.0.store(other.number(), Relaxed);
-    }
-
-    /// Whether TLS is on.
-    pub fn is_on(&self) -> bool {
-        self.number() > 0
-    }
-
-    /// State as `show servers state` prints it: 1 for on, 0 for off, -1 for off from the start.
-    pub fn number(&self) -> i8 {
-        self.0.load(Relaxed)
-    }
-}
-
-/// Value in `show servers state` of a server that may not use TLS (`no-ssl`).
-pub const NEVER: i8 = -1;
 
 /// Server name in a handshake.
 #[derive(Clone, Debug)]
@@ -122,42 +85,30 @@ pub struct Follows {
     pub port: Option<i32>,
 }
 
-/// A range of ports that all threads use in turn.
-#[derive(Clone, Debug)]
+/// A range of source ports, which the connections to a server take in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// The first port.
-    pub low: u16,
-    /// The last port.
-    pub high: u16,
-    next: Arc<AtomicU32>,
+    low: u16,
+    high: u16,
 }
 
 impl Ports {
     /// The range from `low` to `high`, both inclusive.
     pub fn new(low: u16, high: u16) -> Self {
-        Self { low: low.min(high), high: low.max(high), next: Arc::default() }
+        Self { low: low.min(high), high: low.max(high) }
     }
 
     /// Ports in the range.
-    pub fn count(&self) -> u32 {
+    pub fn count(self) -> u32 {
         u32::from(self.high - self.low) + 1
     }
 
-    /// The next port of the range, in turn.
-    pub fn next(&self) -> u16 {
-        let place = self.next.fetch_add(1, Relaxed) % self.count();
+    /// The port of the connection with this number: behind the last port comes the first one.
+    pub fn at(self, number: u32) -> u16 {
         // The sum is at most `high`, which is a port.
-        (u32::from(self.low) + place) as u16
+        (u32::from(self.low) + number % self.count()) as u16
     }
 }
-
-impl PartialEq for Ports {
-    fn eq(&self, other: &Self) -> bool {
-        (self.low, self.high) == (other.low, other.high)
-    }
-}
-
-impl Eq for Ports {}
 
 impl Link {
     /// Whether all options have their defaults.

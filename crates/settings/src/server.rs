@@ -41,6 +41,8 @@ pub struct Server {
     pub check_link: Link,
     /// TLS settings of its connections and of check steps that ask for TLS.
     pub connector: Option<Arc<tls::Connector>>,
+    /// Whether its connections use TLS from the start; commands change it (`set server ssl`).
+    pub encrypts: bool,
     /// Whether TLS can never be turned on (`no-ssl`).
     pub refuses_tls: bool,
     /// Whether rules or other servers name it, which forbids to delete it.
@@ -127,6 +129,7 @@ impl Server {
             link: Link::default(),
             check_link: Link::default(),
             connector: None,
+            encrypts: false,
             refuses_tls: false,
             referenced: false,
             forced_id: false,

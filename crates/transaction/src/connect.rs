@@ -582,7 +582,7 @@ fn open(
     (to, place): (&ServerRef, &Place),
     way: &Way,
 ) -> Result<Box<ServerConn>, Failure> {
-    let socket = way.open(&tx.worker.thread, &place.address).map_err(|error| {
+    let socket = way.open(&tx.worker.thread, to, &place.address).map_err(|error| {
         if way.has_no_source(&error) {
             events::has_no_source(&tx.worker, backend);
         }

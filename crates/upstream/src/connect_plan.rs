@@ -63,7 +63,7 @@ impl Way {
             return Self { protocol, ..Self::default() };
         }
         let mut preface = Vec::new();
-        let mut encryption = encrypted(link, &View::of(tx));
+        let mut encryption = encrypted(server, &View::of(tx));
         if let (Some((encryption, _)), Some(alpn)) = (&mut encryption, &speech.alpn) {
             encryption.alpn = Some(alpn.clone());
         }
@@ -101,7 +101,7 @@ impl Way {
         let plain = preface.is_empty() && to.is_none() && alone;
         let what = (&preface, source, to, name, &speech.alpn, within);
         let key = if plain { 0 } else { key_of(&tx.worker.shared.way_hasher, what) };
-        let ports = link.ports.clone();
+        let ports = link.ports;
         let socks4 = link.socks4;
         Self { key, dial: Some(dial), ports, to, socks4, preface, encryption, protocol }
     }
@@ -135,15 +135,20 @@ impl Way {
         }
     }
 
-    /// Starts a connection of this kind to a server at `address`.
+    /// Starts a connection of this kind to a server, which is at `address`.
     ///
     /// # Errors
     /// As the system says at once.
-    pub fn open(&self, thread: &Rc<Thread>, address: &Address) -> io::Result<Socket> {
+    pub fn open(
+        &self,
+        thread: &Rc<Thread>,
+        server: &Server,
+        address: &Address,
+    ) -> io::Result<Socket> {
         let Some(dial) = &self.dial else { return Socket::connect(thread, address) };
         let own = self.socks4.or(self.to).map(Address::Inet);
         let to = own.as_ref().unwrap_or(address);
-        let Some(ports) = &self.ports else { return Socket::dial(thread, to, dial) };
+        let Some(ports) = self.ports else { return Socket::dial(thread, to, dial) };
         let unspecified = match to.inet() {
             Some(SocketAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
             _ => Ipv4Addr::UNSPECIFIED.into(),
@@ -151,7 +156,7 @@ impl Way {
         let ip = dial.source.map_or(unspecified, |source| source.ip());
         let mut attempts = ports.count().min(PORT_ATTEMPTS);
         loop {
-            let source = Some(SocketAddr::new(ip, ports.next()));
+            let source = Some(SocketAddr::new(ip, server.source_port.next(ports)));
             attempts -= 1;
             match Socket::dial(thread, to, &ConnectOptions { source, ..dial.clone() }) {
                 Err(error) if attempts > 0 && is_taken(&error) => {}
@@ -227,8 +232,8 @@ fn key_of(hasher: &RandomState, what: impl Hash) -> u64 {
 }
 
 /// The TLS parameters of a connection for this request, and the name in its SNI.
-fn encrypted(link: &settings::Link, facts: &dyn Facts) -> Option<(Encryption, Option<String>)> {
-    let encryption = link.encryption.as_ref().filter(|own| own.switch.is_on())?;
+fn encrypted(server: &Server, facts: &dyn Facts) -> Option<(Encryption, Option<String>)> {
+    let encryption = server.settings.link.encryption.as_ref().filter(|_| server.tls.is_on())?;
     let name = match &encryption.name {
         ServerName::None => None,
         ServerName::Fixed(name) => Some(name.clone()),

@@ -104,21 +104,11 @@ fn state_line(proxy: &Proxy, server: &Server, (now_ms, anon): (u64, Anon), out: 
     let (check, agent) = (check_state(server), agent_state(server));
     let forced = [proxy.settings.forced_id, settings.forced_id].map(u8::from);
     let _ = write!(out, "{check} {agent} {} {} {host} {port} {service} ", forced[0], forced[1]);
-    let _ = write!(out, "{} ", encrypted(server));
+    let _ = write!(out, "{} ", server.tls.number());
     let check_port = now.check_port.unwrap_or(0);
     let _ = write!(out, "{check_port} {} ", shown(now.check_ip, anon));
     let (agent_ip, agent_port) = agent_place(server);
     let _ = writeln!(out, "{} {agent_port}", shown(agent_ip, anon));
-}
-
-/// Whether its connections are encrypted: 1, or 0, or -1 if they may never be.
-fn encrypted(server: &Server) -> i8 {
-    let settings = &server.settings;
-    match &settings.link.encryption {
-        Some(encryption) => encryption.switch.number(),
-        None if settings.refuses_tls => settings::NEVER,
-        None => 0,
-    }
 }
 
 fn shown(ip: Option<IpAddr>, anon: Anon) -> String {

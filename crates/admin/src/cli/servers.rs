@@ -216,14 +216,15 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
 
 /// `set server <bk>/<srv> ssl on|off`: for connections that are made from now on.
 fn switch_tls(call: &Call<'_>, target: &Target) -> Reply {
-    let Some(encryption) = &target.server().settings.link.encryption else {
+    let server = target.server();
+    if server.settings.link.encryption.is_none() {
         return Reply::error(
             "'set server <srv> ssl' cannot be set.  default-server should define ssl settings",
         );
-    };
+    }
     match call.word(4) {
-        "on" => encryption.switch.turn(true),
-        "off" => encryption.switch.turn(false),
+        "on" => server.tls.turn(true),
+        "off" => server.tls.turn(false),
         _ => return Reply::error("'set server <srv> ssl' expects 'on' or 'off'."),
     }
     Reply::Message(Severity::Info, "server ssl setting updated.".to_owned())

@@ -15,5 +15,7 @@ pub mod server_connection;
 pub mod server_cookie;
 pub(crate) mod server_list;
 pub mod server_register;
+pub mod source_port;
+pub mod tls_switch;
 pub mod tracking;
 pub mod trunk;

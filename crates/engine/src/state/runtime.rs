@@ -10,6 +10,8 @@ use crate::state::backend::queue::Queue;
 use crate::state::backend::server_address::Location;
 use crate::state::backend::server_list::Servers;
 use crate::state::backend::server_register::Register;
+use crate::state::backend::source_port::SourcePort;
+use crate::state::backend::tls_switch::TlsSwitch;
 use crate::state::backend::tracking;
 use crate::state::bandwidth::BandwidthShares;
 use crate::state::compression_load::CompressionLoad;
@@ -559,6 +561,10 @@ pub struct Server {
     pub state: Arc<balance::Server>,
     /// Its settings.
     pub settings: settings::Server,
+    /// Whether its connections use TLS.
+    pub tls: TlsSwitch,
+    /// The source port of its next connection, if a range of them is set.
+    pub source_port: SourcePort,
     /// Its current address.
     pub location: Location,
     /// Its counters.
@@ -595,6 +601,8 @@ impl Server {
     /// A server with counters for this many threads.
     pub fn new(state: Arc<balance::Server>, settings: settings::Server, threads: usize) -> Self {
         Self {
+            tls: TlsSwitch::new(&settings),
+            source_port: SourcePort::default(),
             location: Location::new(&settings),
             counters: Counters::new(threads),
             sessions: Gauge::default(),
@@ -644,14 +652,7 @@ impl Server {
         if let (Some(own), Some(newer)) = (&self.settings.connector, &settings.connector) {
             own.follow(newer);
         }
-        for (own, newer) in [
-            (&self.settings.link, &settings.link),
-            (&self.settings.check_link, &settings.check_link),
-        ] {
-            if let (Some(own), Some(newer)) = (&own.encryption, &newer.encryption) {
-                own.switch.follow(&newer.switch);
-            }
-        }
+        self.tls.reset(settings);
         self.limit.reset(&self.settings);
         self.paused.store(settings.balance.disabled || settings.balance.unresolved, Relaxed);
         self.checks_off.store(true, Relaxed);

@@ -23,7 +23,7 @@ use rules::check::{
 };
 use sample::Variables;
 use sample::regex::effort;
-use settings::{Announce, Encryption, Protocol, ServerName, Switch};
+use settings::{Announce, Encryption, Protocol, ServerName};
 use std::cell::OnceCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -262,7 +262,6 @@ impl<'a> Play<'a> {
                 .as_deref()
                 .map_or(ServerName::None, |name| ServerName::Fixed(name.to_owned())),
             alpn: Some(connect.alpn.as_deref().unwrap_or_default().into()),
-            switch: Switch::new(true),
         })
     }
 

@@ -9,7 +9,7 @@ use config::model::{
 use reactor::{KeepAlive, SystemBuffers};
 use settings::{
     ConnectOptions, Encryption, Follows, Link, Ports, Protocol, ServerName, Speech, Speeches,
-    Switch, Values,
+    Values,
 };
 use std::io;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ pub(super) fn fixed_encryption(
 ) -> Encryption {
     let name = options.server_name().map(str::to_owned);
     let name = name.map_or(ServerName::None, ServerName::Fixed);
-    Encryption { connector, name, alpn: None, switch: Switch::new(true) }
+    Encryption { connector, name, alpn: None }
 }
 
 /// Settings of sections for connections to all servers of a backend, including those added later.
@@ -121,8 +121,7 @@ fn encryption(server: &Server) -> Option<Encryption> {
     let connector = server.tls.clone().filter(|_| line.mentioned)?;
     let sni = line.sni.as_ref().and_then(|sni| sni.expr.clone());
     let name = sni.map_or(ServerName::None, ServerName::Sample);
-    let switch = Switch::new(line.enabled);
-    Some(Encryption { connector, name, alpn: None, switch })
+    Some(Encryption { connector, name, alpn: None })
 }
 
 /// TLS of its checks; implied by the server's only where both go to the same service.
@@ -132,7 +131,7 @@ fn check_encryption(server: &Server, same: bool) -> Option<Encryption> {
     let connector = server.tls.clone().filter(|_| wanted)?;
     let name = line.check_sni.clone().map_or(ServerName::None, ServerName::Fixed);
     let alpn = line.check_alpn.as_deref().map(Into::into);
-    Some(Encryption { connector, name, alpn, switch: Switch::new(true) })
+    Some(Encryption { connector, name, alpn })
 }
 
 /// Protocols of a server's connections.

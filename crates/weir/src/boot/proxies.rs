@@ -246,6 +246,7 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
         link,
         check_link,
         connector: from.tls.clone(),
+        encrypts: options.tls.enabled,
         refuses_tls: options.tls.refused,
         balance,
         check_ip: check.addr,
