@@ -213,7 +213,7 @@ fn bind_at(
             let port = port.ok_or_else(|| format!("missing port specification in '{text}'"))?;
             let (low, high) = port_range(port)?;
             let ip = host_ip(host, family, text, names)?;
-            let at = |port| BindAddress::At(Address::Ip(SocketAddr::new(ip, port)));
+            let at = |port| BindAddress::At(Address::Inet(SocketAddr::new(ip, port)));
             Ok((low..=high).map(at).collect())
         }
     }
@@ -229,7 +229,7 @@ fn resolved(
     text: &str,
     names: &dyn Resolver,
 ) -> Result<ServerAddress, String> {
-    if let (Some(family), Address::Ip(address)) = (name, &mut place.address) {
+    if let (Some(family), Address::Inet(address)) = (name, &mut place.address) {
         address.set_ip(host_ip(&place.host, family, text, names)?);
     }
     Ok(place)
@@ -275,7 +275,7 @@ fn place_at(
                 false => host_ip(host, family, text, &Nobody)?,
             };
             let fixed = if let ServerPort::Fixed(port) = port { port } else { 0 };
-            let address = Address::Ip(SocketAddr::new(ip, fixed));
+            let address = Address::Inet(SocketAddr::new(ip, fixed));
             let place = ServerAddress { address, port, host: host.to_owned() };
             Ok((place, named.then_some(family)))
         }
@@ -320,7 +320,7 @@ pub(crate) fn log_target(
                 None => default,
                 Some(port) => single_port(port, text)?,
             };
-            Ok(Address::Ip(SocketAddr::new(host_ip(host, family, text, names)?, port)))
+            Ok(Address::Inet(SocketAddr::new(host_ip(host, family, text, names)?, port)))
         }
     }
 }
@@ -332,8 +332,8 @@ pub(crate) fn stream(text: &str, names: &dyn Resolver) -> Result<SocketAddr, Str
 
 fn inet(at: &ServerAddress, text: &str) -> Result<SocketAddr, String> {
     match (&at.address, at.port) {
-        (Address::Ip(address), ServerPort::Fixed(_)) => Ok(*address),
-        (Address::Ip(_), _) => Err(format!("missing port specification in '{text}'")),
+        (Address::Inet(address), ServerPort::Fixed(_)) => Ok(*address),
+        (Address::Inet(_), _) => Err(format!("missing port specification in '{text}'")),
         (Address::Unix(_) | Address::Pair(_), _) => {
             Err(format!("a path is not acceptable here in '{text}'"))
         }

@@ -2,6 +2,7 @@
 //! words of a `server` line, without presets.
 use crate::addr::{Family, Resolver};
 use crate::context::{Cx, LocalPeer, Setup};
+use crate::data_plane::{self, ServerBase};
 use crate::diag::Place;
 use crate::draft::{DraftKind, DraftProxy, Settings};
 use crate::env::Environment;
@@ -61,12 +62,38 @@ pub struct Host<'a> {
     pub encrypts: bool,
 }
 
-/// A server from its name, its address and its options. One that is found by a name has no address
-/// so far.
+/// The settings of a server from its name, its address and its options; `base` holds those of its
+/// backend's section. A server that is found by a name has no address so far. It starts in
+/// maintenance unless `enabled` is given.
 ///
 /// # Errors
 /// The mistake, in one line.
 pub fn dynamic_server(
+    host: &Host<'_>,
+    name: &str,
+    words: &[String],
+    tls: (&TlsProcess, &tls::Store),
+    base: &ServerBase,
+) -> Result<settings::Server, String> {
+    let made = parsed(host, name, words, tls)?;
+    let track = made.options.track.as_deref();
+    let track = track.map(|given| given.split_once('/').unwrap_or((host.name, given)));
+    let track = track.map(|(backend, server)| balance::Tracked {
+        backend: backend.to_owned(),
+        server: server.to_owned(),
+    });
+    let mut links = data_plane::links(&made, base);
+    data_plane::never_inherit(&mut links, &made.options);
+    let mut made = data_plane::server(&made, links);
+    made.dynamic = true;
+    made.forced_id = made.balance.id > 0;
+    made.balance.track = track;
+    made.balance.forced_maint = !words.iter().any(|word| word == "enabled");
+    Ok(made)
+}
+
+/// The server that the words describe.
+fn parsed(
     host: &Host<'_>,
     name: &str,
     words: &[String],

@@ -4,7 +4,8 @@
 //! sections and keywords; then references are resolved and the [`model`] comes out, or alerts do.
 //! Reading order: `source` (files), `lex` (words), `cond` and `directive` (`.if`), `line`
 //! (arguments and faults), `parse` (keywords), `section` (kinds of sections), `reader` (lines of a
-//! file), `validate` (references), `build` (the order of all checks), `load`, `model`.
+//! file), `validate` (references), `build` (the order of all checks), `load`, `model`, `data_plane`
+//! (the settings of running objects).
 #![forbid(unsafe_code)]
 
 mod addr;
@@ -13,6 +14,7 @@ mod blame_column;
 mod build;
 mod cond;
 mod context;
+pub mod data_plane;
 mod diag;
 mod directive;
 mod draft;

@@ -28,21 +28,19 @@ mod threads;
 mod tls;
 
 pub use self::tls::{ServerName, TlsBind, TlsPresets, TlsProcess, TlsServer};
+pub use ::balance::{HashMethod, Layer, OnError};
 pub use ::rules::{Rules, Switching};
-pub use address::{Address, BindAddress, ServerAddress, ServerPort};
-pub use balance::{Balance, HashFunction, HashMethod, HashType};
+pub use address::{BindAddress, ServerAddress, ServerPort};
+pub use balance::{Balance, HashFunction, HashType};
 pub use check::{AgentCheck, Check, HealthCheck};
 pub use fcgi::BackendApp;
 pub use filters::{Filter, SpoeLine};
 pub use global::{
-    CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune, TuneH2,
-    TuneQuic,
+    CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune,
 };
 pub use http::{HttpErrors, Network};
 pub use link::{Announce, ConnectSource, KeepAlive, Link};
-pub use listener::{
-    Bind, BindOptions, Level, Protocol, QuicCongestion, SeverityOutput, UnixAccess,
-};
+pub use listener::{Bind, BindOptions, Level, Protocol, SeverityOutput, UnixAccess};
 pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget};
 pub use mail::{EmailAlert, Mailer, Mailers};
@@ -53,13 +51,15 @@ pub use resolvers::{InitAddr, NameServer, ResolveOptions, Resolvers};
 pub use ring::{LogForward, Ring, RingServer};
 pub use rules::{Captured, Formats};
 pub(crate) use server::constant;
-pub use server::{Observe, OnError, Server, ServerOptions, Websocket};
+pub use server::{Server, ServerOptions, Websocket};
 pub use settings::soft_stop::CloseSpread;
 pub use settings::splice::SpliceOptions;
 pub use settings::{
     Compression, ConnectionMode, Cookie, CookieMode, Disguise, ErrorReply, ForwardFor, HeaderNames,
-    LogTransport, Mode, ProcessCompression, RetryOn, Reuse, StatsPage, TraceFilter, UriKey,
+    LogTransport, Mode, ProcessCompression, QuicCongestion, RetryOn, Reuse, StatsPage, TraceFilter,
+    UriKey,
 };
+pub use stdx::socket::Address;
 pub use threads::{MAX_GROUPS, MAX_THREADS, PER_GROUP, Seat, ThreadSet, Threads};
 
 /// A whole configuration.

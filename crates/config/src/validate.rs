@@ -46,7 +46,7 @@ pub(crate) fn prepare(draft: &mut Draft, cx: &mut Cx<'_>) -> TlsContext {
     if let Err(told) = crate::parse::read_header_case(&mut draft.global.header_case, cx) {
         cx.diagnostics.push(Diagnostic::general(Severity::Alert, told));
     }
-    error_replies::check_error_files(&draft.global.tune, cx);
+    error_replies::check_error_files(&draft.global.settings, cx);
     lints::backends(&draft.proxies, cx);
     states::load(&mut draft.proxies, &draft.global, cx);
     track::resolve(&mut draft.proxies, cx);
@@ -84,7 +84,7 @@ pub(crate) fn references(
     let tables =
         tables::collect(stick_tables.settings, (&stick_tables.retired, &stick_tables.peers), cx);
     named_objects::mark(proxies, cx);
-    spoe::resolve(proxies, draft.global.tune.bufsize, cx);
+    spoe::resolve(proxies, draft.global.settings.buffer_size, cx);
     named_objects::check(proxies, &draft.complete_userlists, &draft.rings, cx);
     let rings = std::mem::take(&mut draft.rings);
     draft.global.rings = rings::complete(rings, &draft.global.log_send_hostname, cx);

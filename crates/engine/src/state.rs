@@ -4,6 +4,7 @@ pub mod backend;
 pub mod bandwidth;
 pub mod compression_load;
 pub mod figures;
+pub mod log_samples;
 pub mod mail_queue;
 pub mod os_handles;
 pub mod peer_group;

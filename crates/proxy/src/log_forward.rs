@@ -224,7 +224,8 @@ fn forward(worker: &Worker, section: &LogForward, bytes: &[u8]) {
     for (index, target) in section.logs.targets.iter().enumerate() {
         let priority = message.priority.unwrap_or(u32::from(target.facility) << 3);
         let level = (priority & 7) as u8;
-        if level > target.level || target.sample.as_ref().is_some_and(|it| !it.takes_next()) {
+        let skips = |it| !worker.shared.log_samples.takes_next(it);
+        if level > target.level || target.sample.as_ref().is_some_and(skips) {
             continue;
         }
         let envelope = Envelope {

@@ -4,7 +4,7 @@ use engine::state::os_handles::{ListenSockets, OsHandles};
 use engine::state::services::NoServices;
 use reactor::os::Os;
 use reactor::{Address, Handle, Thread};
-use settings::{Back, Bind, Front, Logs, Mode, Process, Protocol, Proxy, Reuse, Server};
+use settings::{Back, Bind, Front, Mode, Process, Protocol, Proxy, Reuse, Server};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{Read, Write};
@@ -90,49 +90,14 @@ fn client(
 
 fn process() -> Process {
     Process {
-        threads: 1,
         maxconn: 100,
-        max_tls: 0,
-        max_handshakes: None,
-        buffer_size: 16_384,
-        buffer_limit: None,
-        memory: None,
-        close_spread: Default::default(),
-        log_uri_len: 1_024,
-        max_rewrite: 1_024,
-        max_headers: 101,
-        h2: Default::default(),
-        quic: Default::default(),
-        payload_with_any_method: false,
-        max_accept: 4,
-        max_rates: Default::default(),
-        shared_pools: true,
-        histograms: true,
         history: 0,
-        spread_checks: 0,
-        max_spread_checks: None,
-        seats: Vec::new(),
-        check_slack: 1,
-        http_errors: Default::default(),
-        tables: Vec::new(),
-        userlists: Default::default(),
-        resolvers: Vec::new(),
-        header_case: Default::default(),
-        rings: Vec::new(),
-        log_forwards: Vec::new(),
-        peers: Vec::new(),
-        splice: Default::default(),
-        caches: Vec::new(),
-        compression: Default::default(),
-        idle_descriptors: None,
-        spreads_clients: false,
-        variables: Default::default(),
         hostname: "host".into(),
         node: "host".into(),
-        description: None,
         pid: 1,
         quiet: true,
-        logs: Arc::new(Logs::default()),
+        spreads_clients: false,
+        ..Process::default()
     }
 }
 

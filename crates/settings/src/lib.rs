@@ -38,7 +38,7 @@ pub use link::{
 pub use logging::{LogAddress, LogSample, LogTarget, LogTransport, Logs};
 pub use peers::{PeerServer, PeersSection};
 pub use process::{Http2, Process, Rates};
-pub use rings::{LogBind, LogForward, Ring, RingServer};
+pub use rings::{LogBind, LogForward, OWN_RING, Ring, RingServer};
 pub use server::{Agent, Check, External, HttpCheck, NameServer, Resolvers, Server, Streams};
 pub use speech::{Protocol, Speech, Speeches};
 pub use spoe::SpoeFilter;

@@ -77,15 +77,14 @@ pub struct LogSample {
     pub ranges: Vec<(u32, u32)>,
     /// Messages in one round of sampling.
     pub size: u32,
-    /// Messages seen; one counter for all threads, as sampling goes by the order of messages.
-    pub seen: std::sync::atomic::AtomicU32,
+    /// Number among the samples of the process, from 0: each counts the messages of its target.
+    pub number: usize,
 }
 
 impl LogSample {
-    /// Counts a message; whether the target gets it.
-    pub fn takes_next(&self) -> bool {
-        let number =
-            self.seen.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % self.size.max(1) + 1;
-        self.ranges.iter().any(|(low, high)| (*low..=*high).contains(&number))
+    /// Whether the target gets the message with this number, from 0.
+    pub fn takes(&self, number: u32) -> bool {
+        let place = number % self.size.max(1) + 1;
+        self.ranges.iter().any(|(low, high)| (*low..=*high).contains(&place))
     }
 }

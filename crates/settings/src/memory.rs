@@ -13,6 +13,9 @@ pub struct BufferLimit {
 }
 
 impl BufferLimit {
+    /// The reserve without `tune.buffers.reserve`.
+    pub const RESERVE: usize = 2;
+
     /// The limit of one thread: at least one buffer beside the reserve.
     pub fn of_thread(self, threads: usize) -> Self {
         let reserve = self.reserve.div_ceil(threads).max(1);

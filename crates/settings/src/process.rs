@@ -72,6 +72,8 @@ pub struct Process {
     pub quiet: bool,
     /// Log targets of the process itself (`log` in `global`).
     pub logs: Arc<Logs>,
+    /// Samples of log targets, of all sections ([`LogSample::number`]).
+    pub log_samples: usize,
     /// Variables of scope `proc`, with the values of the configuration.
     pub variables: Arc<SharedVars>,
     /// `userlist` sections by name.
@@ -106,6 +108,58 @@ pub struct Process {
     pub log_forwards: Vec<Arc<LogForward>>,
     /// `peers` sections in service.
     pub peers: Vec<Arc<PeersSection>>,
+}
+
+impl Default for Process {
+    /// One thread with the defaults of the manual, without a limit on connections.
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            seats: Vec::new(),
+            maxconn: 0,
+            max_tls: 0,
+            max_handshakes: None,
+            max_rates: Rates::default(),
+            buffer_size: 16_384,
+            log_uri_len: 1_024,
+            close_spread: soft_stop::CloseSpread::default(),
+            buffer_limit: None,
+            memory: None,
+            max_rewrite: 1_024,
+            max_headers: 101,
+            payload_with_any_method: false,
+            max_accept: 4,
+            shared_pools: true,
+            histograms: true,
+            history: 600,
+            spread_checks: 0,
+            max_spread_checks: None,
+            check_slack: 1,
+            hostname: String::new(),
+            node: String::new(),
+            description: None,
+            pid: 0,
+            quiet: false,
+            logs: Arc::default(),
+            log_samples: 0,
+            variables: Arc::default(),
+            userlists: BTreeMap::new(),
+            http_errors: BTreeMap::new(),
+            tables: Vec::new(),
+            resolvers: Vec::new(),
+            idle_descriptors: None,
+            spreads_clients: true,
+            splice: splice::PipeLimits::default(),
+            caches: Vec::new(),
+            compression: ProcessCompression::default(),
+            h2: Http2::default(),
+            quic: Quic::default(),
+            header_case: Arc::default(),
+            rings: Vec::new(),
+            log_forwards: Vec::new(),
+            peers: Vec::new(),
+        }
+    }
 }
 
 /// Settings of HTTP/2 connections (`tune.h2.*`).

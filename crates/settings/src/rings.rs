@@ -5,6 +5,9 @@ use super::{Encryption, LogTransport, Logs, Preamble};
 use std::sync::Arc;
 use stdx::socket::Address;
 
+/// The index of the ring that every process has, `buf0`; those of `ring` sections follow.
+pub const OWN_RING: usize = 0;
+
 /// A ring (configuration manual, section 3.9).
 #[derive(Clone, Debug, Default)]
 pub struct Ring {

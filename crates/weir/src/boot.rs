@@ -1,12 +1,9 @@
 //! From a model to a running process, in plain order. Never parses and never forwards.
 
-mod balancing;
 mod console;
-mod filters;
 mod greeting;
 mod lead;
 mod limits;
-mod link;
 mod listeners;
 mod logs;
 mod memory;

@@ -19,7 +19,7 @@ fn shown(text: &str) -> Result<Vec<String>, String> {
     Ok(bind(text, &Names)?
         .into_iter()
         .map(|address| match address {
-            BindAddress::At(Address::Ip(ip)) => ip.to_string(),
+            BindAddress::At(Address::Inet(ip)) => ip.to_string(),
             BindAddress::At(Address::Unix(path)) => path.display().to_string(),
             BindAddress::At(Address::Pair(fd)) => format!("pair {fd}"),
             BindAddress::Inherited(fd) => format!("fd {fd}"),
@@ -97,8 +97,8 @@ fn server_ports() {
 #[test]
 fn log_addresses() {
     let udp = |text| log_target(text, 514, &Names);
-    assert_eq!(udp("1.2.3.4"), Ok(Address::Ip("1.2.3.4:514".parse().unwrap())));
-    assert_eq!(udp("udp@1.2.3.4:99"), Ok(Address::Ip("1.2.3.4:99".parse().unwrap())));
+    assert_eq!(udp("1.2.3.4"), Ok(Address::Inet("1.2.3.4:514".parse().unwrap())));
+    assert_eq!(udp("udp@1.2.3.4:99"), Ok(Address::Inet("1.2.3.4:99".parse().unwrap())));
     assert_eq!(udp("/dev/log"), Ok(Address::Unix("/dev/log".into())));
     assert!(udp("1.2.3.4:port").unwrap_err().contains("invalid character 'p'"));
 }
@@ -148,7 +148,7 @@ fn every_prefix_is_understood() {
         ("tcp@1.2.3.4:5", "1.2.3.4:5"),
     ] {
         let shown = match log_target(text, 514, &Names) {
-            Ok(Address::Ip(ip)) => ip.to_string(),
+            Ok(Address::Inet(ip)) => ip.to_string(),
             Ok(Address::Unix(path)) => path.display().to_string(),
             Ok(Address::Pair(fd)) => format!("pair {fd}"),
             Err(message) => message,

@@ -1,17 +1,5 @@
 //! Addresses to bind and to connect to.
-use std::net::SocketAddr;
-use std::path::PathBuf;
-
-/// A resolved transport address.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Address {
-    /// IPv4 or IPv6 with port.
-    Ip(SocketAddr),
-    /// A unix socket by its path.
-    Unix(PathBuf),
-    /// One end of a connected pair, by its descriptor (`sockpair@N`).
-    Pair(i32),
-}
+use stdx::socket::Address;
 
 /// Where a listener binds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +33,6 @@ pub struct ServerAddress {
 impl ServerAddress {
     /// Whether it is no address in particular: `*`, or nothing before the colon.
     pub(crate) fn is_anywhere(&self) -> bool {
-        matches!(&self.address, Address::Ip(address) if address.ip().is_unspecified())
+        matches!(&self.address, Address::Inet(address) if address.ip().is_unspecified())
     }
 }

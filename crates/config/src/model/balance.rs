@@ -1,5 +1,6 @@
 //! How a backend chooses servers (section 4.2 `balance`, `hash-type`).
 use super::UriKey;
+use ::balance::HashMethod;
 use sample::Expr;
 use std::sync::Arc;
 
@@ -80,16 +81,6 @@ pub struct HashType {
     pub function: HashFunction,
     /// Whether the hash is mixed once more; the default of `consistent` without function.
     pub avalanche: bool,
-}
-
-/// How a hash picks a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HashMethod {
-    /// A table of all servers.
-    #[default]
-    MapBased,
-    /// A ring.
-    Consistent,
 }
 
 /// Hash functions.

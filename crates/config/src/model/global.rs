@@ -1,29 +1,21 @@
 //! Process-wide settings (section 3); `None` means "not set".
-use super::{
-    At, Bind, CloseSpread, LogTarget, ProcessCompression, Ring, ThreadSet, Threads, TlsProcess,
-};
+use super::{At, Bind, LogTarget, Ring, ThreadSet, Threads, TlsProcess};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 /// All `global` sections together.
 #[derive(Debug, Default)]
 pub struct Global {
+    /// Settings that the data plane takes unchanged.
+    pub settings: settings::Process,
     /// The process: identity, limits, files.
     pub process: Process,
     /// Performance settings.
     pub tune: Tune,
-    /// `cluster-secret`
-    pub cluster_secret: Option<String>,
     /// TLS.
     pub tls: TlsProcess,
-    /// `maxcomprate`, `maxcompcpuusage`, `maxzlibmem`, `tune.comp.*`, `tune.zlib.*`.
-    pub compression: ProcessCompression,
     /// `tune.lua.*`.
     pub lua: TuneLua,
-    /// `h1-accept-payload-with-any-method`.
-    pub payload_with_any_method: bool,
-    /// `h2-workaround-bogus-websocket-clients`
-    pub hides_h2_websockets: bool,
     /// `h1-case-adjust` and `h1-case-adjust-file`.
     pub header_case: HeaderCase,
     /// `server-state-base`
@@ -40,22 +32,14 @@ pub struct Global {
     pub log_tag: Option<String>,
     /// `log-send-hostname`: host name in the syslog header.
     pub log_send_hostname: SendHostname,
-    /// `spread-checks`: randomness of check intervals, percent, 0 to 50.
-    pub spread_checks: u32,
-    /// `max-spread-checks`: longest spread at start, ms.
-    pub max_spread_checks: Option<u64>,
     /// `grace`: from the signal to the soft stop, ms.
     pub grace: u64,
-    /// `close-spread-time`: how connections end in a soft stop.
-    pub close_spread: CloseSpread,
     /// `hard-stop-after`: longest soft stop, ms.
     pub hard_stop_after: Option<u64>,
     /// `anonkey`: what names are hashed with in the anonymized mode; 0 for none.
     pub anon_key: u32,
     /// `node`: name of this instance.
     pub node: Option<String>,
-    /// `description`: text about this instance.
-    pub description: Option<String>,
 }
 
 /// How header names are written for peers that tell upper from lower case.
@@ -104,17 +88,6 @@ pub struct Process {
     pub gid: Option<u32>,
     /// `maxconn`: concurrent connections of the process.
     pub maxconn: Option<u32>,
-    /// `maxconnrate`: connections per second; 0 for no limit.
-    pub maxconnrate: u32,
-    /// `maxsessrate`: sessions per second; 0 for no limit.
-    pub maxsessrate: u32,
-    /// `maxsslconn`: concurrent connections over TLS, to servers too; 0 for no limit.
-    pub maxsslconn: u32,
-    /// `tune.ssl.max-handshakes`: handshakes of clients that are under way; 0 for no limit, half of
-    /// `maxconn` when not set.
-    pub max_handshakes: Option<u32>,
-    /// `maxsslrate`: connections over TLS per second; 0 for no limit.
-    pub maxsslrate: u32,
     /// `maxpipes`: pipes for splicing; a quarter of the connections when not set.
     pub maxpipes: Option<u32>,
     /// `nosplice`: none at all.
@@ -159,11 +132,6 @@ impl Default for Process {
             uid: None,
             gid: None,
             maxconn: None,
-            maxconnrate: 0,
-            maxsessrate: 0,
-            maxsslconn: 0,
-            max_handshakes: None,
-            maxsslrate: 0,
             maxpipes: None,
             nosplice: false,
             namespaces: Vec::new(),
@@ -207,76 +175,27 @@ pub struct TuneLua {
     pub task_timeout: Option<u64>,
 }
 
-/// `tune.h2.*`; `None` means the built-in default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TuneH2 {
-    /// `tune.h2.header-table-size`, 4096 to 65536 bytes.
-    pub header_table_size: Option<u32>,
-    /// `tune.h2.initial-window-size`, bytes.
-    pub initial_window_size: Option<u32>,
-    /// `tune.h2.max-concurrent-streams`; 0 for no limit.
-    pub max_concurrent_streams: Option<u32>,
-    /// `tune.h2.fe.glitches-threshold`, `tune.h2.be.glitches-threshold`; 0 for no limit.
-    pub glitches_threshold: [Option<u32>; 2],
-    /// `tune.h2.fe.max-frames-at-once`, `tune.h2.be.max-frames-at-once`; 0 for no limit.
-    pub max_frames_at_once: [u32; 2],
-    /// `tune.h2.fe.max-rst-at-once`; 0 for no limit.
-    pub max_rst_at_once: u32,
-    /// `tune.glitches.kill.cpu-usage`, percent.
-    pub kill_cpu_usage: u32,
-    /// `tune.h2.fe.max-total-streams`; 0 for no limit.
-    pub max_total_streams: u32,
-    /// `tune.h2.max-frame-size`, 16384 to 16777215 bytes.
-    pub max_frame_size: Option<u32>,
-}
-
-/// `tune.quic.*`; `None` means the built-in default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TuneQuic {
-    /// `tune.quic.frontend.max-idle-timeout`, ms.
-    pub idle: Option<u32>,
-    /// `tune.quic.frontend.max-streams-bidi`
-    pub streams: Option<u32>,
-    /// `tune.quic.frontend.conn-tx-buffers.limit`
-    pub tx_buffers: Option<u32>,
-    /// `tune.quic.retry-threshold`
-    pub retry_threshold: Option<u32>,
-}
-
 /// `tune.*`; `None` means the built-in default.
 #[derive(Debug, Default)]
 pub struct Tune {
+    /// `tune.h2.max-frame-size`, 16384 to 16777215 bytes; that of a buffer when not set.
+    pub h2_max_frame_size: Option<u32>,
     /// `tune.http.cookielen`: bytes of a captured cookie; 0 for the default of 63.
     pub cookie_len: u32,
-    /// `tune.http.logurilen`: bytes of a logged request line; 0 for the default of
-    /// 1024.
-    pub log_uri_len: u32,
     /// `tune.peers.max-updates-at-once`; 200 by default.
     pub peers_max_updates: Option<u32>,
-    /// `tune.bufsize`, bytes.
-    pub bufsize: Option<u32>,
     /// `tune.memory.limit`: bytes of memory; 0 for no limit.
     pub memory_limit: Option<u64>,
     /// `tune.buffers.limit`: buffers of the process; 0 for no limit.
     pub buffer_limit: u32,
     /// `tune.buffers.reserve`: how many of them are kept back to end what has begun; 2 by default.
     pub buffer_reserve: Option<u32>,
-    /// `tune.listener.multi-queue`: clients go to the thread that has the fewest; on by default.
-    pub multi_queue: Option<bool>,
     /// `tune.pipesize`, bytes; 0 for the system's choice.
     pub pipe_size: u32,
     /// `tune.pool-low-fd-ratio`, percent; 20 by default.
     pub pool_low: Option<u32>,
     /// `tune.pool-high-fd-ratio`, percent; 25 by default.
     pub pool_high: Option<u32>,
-    /// `tune.maxrewrite`, bytes of a buffer kept for rewriting.
-    pub maxrewrite: Option<u32>,
-    /// `tune.h2.*`
-    pub h2: TuneH2,
-    /// `tune.quic.*`
-    pub quic: TuneQuic,
-    /// `tune.http.maxhdr`: header lines of a message, 1 to 32767.
-    pub maxhdr: Option<u32>,
     /// `tune.maxaccept`: connections accepted in a row; -1 for no limit.
     pub maxaccept: Option<i32>,
     /// `tune.maxpollevents`: events handled per call of the poller.
@@ -301,12 +220,6 @@ pub struct Tune {
     pub sndbuf_client: u32,
     /// `tune.sndbuf.server`
     pub sndbuf_server: u32,
-    /// `tune.idle-pool.shared`; on by default.
-    pub idle_pool_shared: Option<bool>,
-    /// `tune.histograms`: whether times are counted in histograms; on by default.
-    pub histograms: Option<bool>,
-    /// `tune.history`: seconds of figures kept for the dashboard's charts.
-    pub history: Option<u32>,
     /// `tune.why`: whether it is remembered what became of transactions.
     pub why: Option<bool>,
 }

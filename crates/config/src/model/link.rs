@@ -73,6 +73,14 @@ pub struct ConnectSource {
     pub disguise: Disguise,
 }
 
+impl KeepAlive {
+    /// The probes, if there are to be any.
+    pub fn probes(self) -> Option<stdx::socket::KeepAlive> {
+        let Self { enabled, count, idle, interval } = self;
+        enabled.then_some(stdx::socket::KeepAlive { count, idle, interval })
+    }
+}
+
 /// TCP keep-alive probes of one side; what is absent is left to the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeepAlive {

@@ -1,6 +1,7 @@
 //! Listeners of proxies and of the runtime API (sections 4.2 `bind` and 5.1).
 use super::{BindAddress, ThreadSet, TlsBind};
 use crate::diag::Place;
+use settings::QuicCongestion;
 use std::sync::Arc;
 
 /// One listening address; a line with ranges or commas gives several.
@@ -107,16 +108,6 @@ pub struct BindOptions {
     pub exposes_listeners: bool,
     /// `severity-output` of a runtime socket.
     pub severity_output: SeverityOutput,
-}
-
-/// A congestion control algorithm of QUIC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum QuicCongestion {
-    /// Cubic.
-    #[default]
-    Cubic,
-    /// NewReno.
-    NewReno,
 }
 
 /// Owner and permissions of a unix socket.

@@ -47,7 +47,7 @@ impl Proxy {
     /// The addresses that ask for several sockets, and could have them.
     pub fn sharded(&self) -> impl Iterator<Item = &Bind> {
         self.front.iter().flat_map(|front| &front.binds).filter(|bind| {
-            let own = matches!(bind.address, BindAddress::At(Address::Ip(_)));
+            let own = matches!(bind.address, BindAddress::At(Address::Inet(_)));
             own && bind.options.shards.is_some_and(|count| count != 1)
         })
     }

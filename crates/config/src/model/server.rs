@@ -1,6 +1,7 @@
 //! Servers of a backend (sections 4.2 `server` and 5.2).
 use super::{Check, Link, Protocol, ResolveOptions, ServerAddress, TlsServer};
 use crate::diag::Place;
+use ::balance::{Layer, OnError};
 use std::sync::Arc;
 
 /// One server.
@@ -88,7 +89,7 @@ pub struct ServerOptions {
     /// `track`, as written.
     pub track: Option<String>,
     /// `observe`: what traffic tells of its health, if that counts.
-    pub observe: Option<Observe>,
+    pub observe: Option<Layer>,
     /// `error-limit`: errors in a row that are too many; 10 by default.
     pub error_limit: u32,
     /// `on-error`: what follows from them.
@@ -111,29 +112,6 @@ pub enum Websocket {
     H1,
     /// HTTP/2.
     H2,
-}
-
-/// The traffic that a server's health is judged by (`observe`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Observe {
-    /// Whether connections stand.
-    Layer4,
-    /// That, and what responses are worth.
-    Layer7,
-}
-
-/// The reaction to too many errors in a row (`on-error`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum OnError {
-    /// The next check comes earlier; so it does with the others.
-    FastInter,
-    /// They count as a failed check.
-    #[default]
-    FailCheck,
-    /// One more failed check takes the server down.
-    SuddenDeath,
-    /// The server goes down.
-    MarkDown,
 }
 
 impl Default for ServerOptions {

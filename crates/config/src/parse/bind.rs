@@ -224,7 +224,7 @@ pub(crate) fn preset_lines(
         }
     };
     let options = Arc::new(options(presets, 2, cx, args, &context)?);
-    let own = |address: &BindAddress| matches!(address, BindAddress::At(Address::Ip(_)));
+    let own = |address: &BindAddress| matches!(address, BindAddress::At(Address::Inet(_)));
     if options.shards.is_some_and(|count| count != 1) && !found.iter().all(|(it, ..)| own(it)) {
         let text = "'shards' has no effect on unix and inherited sockets: there is one of each";
         cx.warn(args, 1, format!("{context} : {text}"));

@@ -34,7 +34,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         text(a, "a directory as an argument.").map(|dir| g.process.chroot = Some(dir.into()))
     }),
     entry("close-spread-time", "<time>", "Spreads the end of connections.", |g, _, a| {
-        close_spread(a).map(|spread| g.close_spread = spread)
+        close_spread(a).map(|spread| g.settings.close_spread = spread)
     }),
     entry(
         "cpu-map",
@@ -45,7 +45,8 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     entry("cluster-secret", "<secret>", "Secret of QUIC tokens and resets.", |g, _, a| {
         a.no_more_than(1)?;
         let secret = a.need(1, "'cluster-secret' expects an ASCII string argument.")?;
-        if g.cluster_secret.replace(secret.to_owned()).is_some() {
+        let before = std::mem::replace(&mut g.settings.quic.secret, secret.into());
+        if !before.is_empty() {
             return Err(a.fault(0, "'cluster-secret' already specified. Continuing."));
         }
         Ok(())
@@ -58,7 +59,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         default_path,
     ),
     entry("description", "<text>", "Describes this instance.", |g, cx, a| {
-        g.description = Some(description(a)?);
+        g.settings.description = Some(description(a)?);
         cx.described = true;
         Ok(())
     }),
@@ -88,7 +89,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "h1-accept-payload-with-any-method",
         "",
         "Takes bodies of HTTP/1.0 requests of any method.",
-        |g, _, a| flag(a, &mut g.payload_with_any_method),
+        |g, _, a| flag(a, &mut g.settings.payload_with_any_method),
     ),
     entry("h1-case-adjust", "<from> <to>", "How to write a header name.", |g, _, a| {
         case::entry(g, a)
@@ -100,7 +101,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "h2-workaround-bogus-websocket-clients",
         "",
         "Does not tell clients that streams can be websockets.",
-        |g, _, a| flag(a, &mut g.hides_h2_websockets),
+        |g, _, a| flag(a, &mut g.settings.h2.hides_websockets),
     ),
     entry("hard-stop-after", "<time>", "Bounds a soft stop.", |g, _, a| {
         time(a, "argument to <hard-stop-after>.")
@@ -151,39 +152,41 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     ),
     entry("max-spread-checks", "<delay>", "Bounds the spread of checks at start.", |g, _, a| {
         time(a, "'max-spread-checks' (wants an integer delay).")
-            .map(|t| g.max_spread_checks = Some(t))
+            .map(|t| g.settings.max_spread_checks = Some(u32::try_from(t).unwrap_or(u32::MAX)))
     }),
     entry(
         "maxcompcpuusage",
         "<number>",
         "Percent of the CPU above which nothing more is compressed.",
-        |g, _, a| percent(a).map(|n| g.compression.limits.cpu_percent = n as u8),
+        |g, _, a| percent(a).map(|n| g.settings.compression.limits.cpu_percent = n as u8),
     ),
     entry("maxcomprate", "<number>", "Bounds what is compressed per second, kB.", |g, _, a| {
         let expected = "expects an integer argument in kb/s.";
-        compression::limit(a, expected).map(|n| g.compression.limits.rate = u64::from(n) << 10)
+        compression::limit(a, expected)
+            .map(|n| g.settings.compression.limits.rate = u64::from(n) << 10)
     }),
     entry("maxconn", "<number>", "Bounds the connections of the process.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxconn = Some(n).filter(|n| *n > 0))
     }),
     entry("maxconnrate", "<number>", "Bounds the connections per second.", |g, _, a| {
-        integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxconnrate = n)
+        integer(a, 0..=i32::MAX as u32).map(|n| g.settings.max_rates.connections = n)
     }),
     entry("maxpipes", "<number>", "Bounds the pipes that payload goes through.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxpipes = Some(n))
     }),
     entry("maxsessrate", "<number>", "Bounds the sessions per second.", |g, _, a| {
-        integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxsessrate = n)
+        integer(a, 0..=i32::MAX as u32).map(|n| g.settings.max_rates.sessions = n)
     }),
     entry("maxsslconn", "<number>", "Bounds the connections over TLS.", |g, _, a| {
-        integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxsslconn = n)
+        integer(a, 0..=i32::MAX as u32).map(|n| g.settings.max_tls = n)
     }),
     entry("maxsslrate", "<number>", "Bounds the connections over TLS per second.", |g, _, a| {
-        integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxsslrate = n)
+        integer(a, 0..=i32::MAX as u32).map(|n| g.settings.max_rates.tls_sessions = n)
     }),
     entry("maxzlibmem", "<number>", "Bounds the memory of compression, MB.", |g, _, a| {
         let expected = "expects an integer argument.";
-        compression::limit(a, expected).map(|n| g.compression.limits.memory = u64::from(n) << 20)
+        compression::limit(a, expected)
+            .map(|n| g.settings.compression.limits.memory = u64::from(n) << 20)
     }),
     entry(
         "mworker-max-reloads",
@@ -269,7 +272,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "spread-checks",
         "<0..50, in percent>",
         "Adds randomness to check intervals.",
-        |g, _, a| spread_checks(a).map(|n| g.spread_checks = n),
+        |g, _, a| spread_checks(a).map(|n| g.settings.spread_checks = n),
     ),
     entry(
         "stats",
@@ -295,10 +298,10 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.buffer_reserve = Some(n))
     }),
     entry("tune.bufsize", "<number>", "Sets the size of buffers.", |g, _, a| {
-        positive(a).map(|n| g.tune.bufsize = Some(n))
+        positive(a).map(|n| g.settings.buffer_size = n as usize)
     }),
     entry("tune.comp.maxlevel", "<number>", "The highest compression level.", |g, _, a| {
-        compression::level(a, 1..=9, "").map(|n| g.compression.tuning.level = n)
+        compression::level(a, 1..=9, "").map(|n| g.settings.compression.tuning.level = n)
     }),
     entry("tune.fail-alloc", "<percent>", "Has no effect.", |_, cx, a| {
         without_effect::fail_alloc(cx, a)
@@ -307,50 +310,52 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         without_effect::edge_triggered(cx, a)
     }),
     entry("tune.glitches.kill.cpu-usage", "<percent>", "Tolerates glitches below.", |g, _, a| {
-        integer(a, 0..=100).map(|n| g.tune.h2.kill_cpu_usage = n)
+        integer(a, 0..=100).map(|n| g.settings.h2.kill_cpu_usage = n)
     }),
     entry("tune.h2.be.glitches-threshold", "<number>", "Glitches of a server.", |g, _, a| {
-        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.h2.glitches_threshold[1] = Some(n))
+        integer(a, 0..=i32::MAX as u32).map(|n| g.settings.h2.glitches_threshold[1] = Some(n))
     }),
     entry("tune.h2.be.max-frames-at-once", "<number>", "Frames of a turn.", |g, _, a| {
-        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.h2.max_frames_at_once[1] = n)
+        integer(a, 0..=i32::MAX as u32).map(|n| g.settings.h2.max_frames_at_once[1] = n)
     }),
     entry("tune.h2.fe.glitches-threshold", "<number>", "Glitches of a client.", |g, _, a| {
-        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.h2.glitches_threshold[0] = Some(n))
+        integer(a, 0..=i32::MAX as u32).map(|n| g.settings.h2.glitches_threshold[0] = Some(n))
     }),
     entry("tune.h2.fe.max-frames-at-once", "<number>", "Frames of a turn.", |g, _, a| {
-        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.h2.max_frames_at_once[0] = n)
+        integer(a, 0..=i32::MAX as u32).map(|n| g.settings.h2.max_frames_at_once[0] = n)
     }),
     entry("tune.h2.fe.max-rst-at-once", "<number>", "Resets of a turn.", |g, _, a| {
-        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.h2.max_rst_at_once = n)
+        integer(a, 0..=i32::MAX as u32).map(|n| g.settings.h2.max_rst_at_once = n)
     }),
     entry(
         "tune.h2.fe.max-total-streams",
         "<number>",
         "Streams before a graceful end.",
-        |g, _, a| integer(a, 0..=i32::MAX as u32).map(|n| g.tune.h2.max_total_streams = n),
+        |g, _, a| integer(a, 0..=i32::MAX as u32).map(|n| g.settings.h2.max_total_streams = n),
     ),
     entry("tune.h2.header-table-size", "<number>", "Bounds a peer's table.", |g, _, a| {
         let range = "a numeric value between 4096 and 65536";
-        h2(a, range, 4_096..=65_536).map(|n| g.tune.h2.header_table_size = Some(n))
+        h2(a, range, 4_096..=65_536).map(|n| g.settings.h2.header_table_size = n)
     }),
     entry("tune.h2.initial-window-size", "<number>", "Window of a stream.", |g, _, a| {
         let range = "a positive numeric value";
-        h2(a, range, 0..=i32::MAX as u32).map(|n| g.tune.h2.initial_window_size = Some(n))
+        h2(a, range, 0..=i32::MAX as u32).map(|n| g.settings.h2.initial_window_size = n)
     }),
     entry("tune.h2.max-concurrent-streams", "<number>", "Streams of a connection.", |g, _, a| {
         let range = "a positive numeric value";
-        h2(a, range, 0..=i32::MAX as u32).map(|n| g.tune.h2.max_concurrent_streams = Some(n))
+        let most = h2(a, range, 0..=i32::MAX as u32)?;
+        g.settings.h2.max_concurrent_streams = Some(most).filter(|most| *most > 0);
+        Ok(())
     }),
     entry("tune.h2.max-frame-size", "<number>", "Largest frame taken.", |g, _, a| {
         let range = "a numeric value between 16384 and 16777215";
-        h2(a, range, 16_384..=16_777_215).map(|n| g.tune.h2.max_frame_size = Some(n))
+        h2(a, range, 16_384..=16_777_215).map(|n| g.tune.h2_max_frame_size = Some(n))
     }),
     entry("tune.histograms", "{ on | off }", "Counts times in histograms.", |g, _, a| {
-        on_off(a).map(|on| g.tune.histograms = Some(on))
+        on_off(a).map(|on| g.settings.histograms = on)
     }),
     entry("tune.history", "<seconds>", "Keeps figures for the dashboard's charts.", |g, _, a| {
-        integer(a, 0..=3600).map(|n| g.tune.history = Some(n))
+        integer(a, 0..=3600).map(|n| g.settings.history = n)
     }),
     entry("tune.http.cookielen", "<number>", "Bounds captured cookies.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.cookie_len = n)
@@ -359,19 +364,19 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "tune.http.logurilen",
         "<number>",
         "Bounds the target of requests in logs.",
-        |g, _, a| integer(a, 0..=i32::MAX as u32).map(|n| g.tune.log_uri_len = n),
+        |g, _, a| log_uri_len(a).map(|n| g.settings.log_uri_len = n),
     ),
     entry("tune.http.maxhdr", "<number>", "Bounds the header lines of a message.", |g, _, a| {
-        integer(a, 1..=32767).map(|n| g.tune.maxhdr = Some(n))
+        integer(a, 1..=32767).map(|n| g.settings.max_headers = n as usize)
     }),
     entry("tune.idle-pool.shared", "{ on | off }", "Shares idle connections.", |g, _, a| {
-        on_off(a).map(|on| g.tune.idle_pool_shared = Some(on))
+        on_off(a).map(|on| g.settings.shared_pools = on)
     }),
     entry("tune.idletimer", "<time>", "When a paused transfer begins anew.", |g, _, a| {
         without_effect::idle_timer(a).map(|pause| g.tls.defaults.pause = pause)
     }),
     entry("tune.listener.multi-queue", "{ on | off }", "Spreads clients by load.", |g, _, a| {
-        on_off(a).map(|on| g.tune.multi_queue = Some(on))
+        on_off(a).map(|on| g.settings.spreads_clients = on)
     }),
     entry(
         "tune.lua.forced-yield",
@@ -398,7 +403,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         or_default(a).map(|n| g.tune.maxpollevents = n)
     }),
     entry("tune.maxrewrite", "<number>", "Reserves buffer space for rewriting.", |g, _, a| {
-        positive(a).map(|n| g.tune.maxrewrite = Some(n))
+        positive(a).map(|n| g.settings.max_rewrite = n as usize)
     }),
     entry(
         "tune.memory.limit",
@@ -444,7 +449,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "tune.quic.frontend.conn-tx-buffers.limit",
         "<number>",
         "Unacknowledged data of a QUIC connection.",
-        |g, _, a| integer(a, 1..=i32::MAX as u32).map(|n| g.tune.quic.tx_buffers = Some(n)),
+        |g, _, a| integer(a, 1..=i32::MAX as u32).map(|n| g.settings.quic.tx_buffers = n),
     ),
     entry(
         "tune.quic.frontend.max-idle-timeout",
@@ -452,7 +457,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "Idle time of QUIC connections.",
         |g, _, a| {
             let span = time(a, "argument to <timeout>.")?;
-            g.tune.quic.idle = Some(u32::try_from(span).unwrap_or(u32::MAX));
+            g.settings.quic.idle_ms = u32::try_from(span).unwrap_or(u32::MAX);
             Ok(())
         },
     ),
@@ -460,13 +465,13 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "tune.quic.frontend.max-streams-bidi",
         "<number>",
         "Requests at a time of a QUIC connection.",
-        |g, _, a| integer(a, 1..=65_535).map(|n| g.tune.quic.streams = Some(n)),
+        |g, _, a| integer(a, 1..=65_535).map(|n| g.settings.quic.streams = n),
     ),
     entry(
         "tune.quic.retry-threshold",
         "<number>",
         "QUIC handshakes from which clients retry.",
-        |g, _, a| integer(a, 0..=i32::MAX as u32).map(|n| g.tune.quic.retry_threshold = Some(n)),
+        |g, _, a| integer(a, 0..=i32::MAX as u32).map(|n| g.settings.quic.retry_threshold = n),
     ),
     entry("tune.rcvbuf.client", "<number>", "Sets the system's buffers of clients.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.rcvbuf_client = n)
@@ -517,10 +522,10 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         on_off(a).map(|on| g.tune.why = Some(on))
     }),
     entry("tune.zlib.memlevel", "<number>", "The memory that compression takes.", |g, _, a| {
-        compression::level(a, 1..=9, ".").map(|n| g.compression.tuning.memory_level = n)
+        compression::level(a, 1..=9, ".").map(|n| g.settings.compression.tuning.memory_level = n)
     }),
     entry("tune.zlib.windowsize", "<number>", "The window of compression.", |g, _, a| {
-        compression::level(a, 8..=15, ".").map(|n| g.compression.tuning.window_bits = n)
+        compression::level(a, 8..=15, ".").map(|n| g.settings.compression.tuning.window_bits = n)
     }),
     entry("uid", "<number>", "Changes the user before serving.", |g, _, a| {
         accounts::id(a, "user").map(|id| g.process.uid = Some(id))
@@ -592,7 +597,7 @@ fn given_before(global: &Global, name: &str) -> Option<&'static str> {
         "pidfile" => (process.pidfile.is_some(), "'pidfile'"),
         "server-state-base" => (global.server_state_base.is_some(), "'server-state-base'"),
         "server-state-file" => (global.server_state_file.is_some(), "'server-state-file'"),
-        "spread-checks" => (global.spread_checks > 0, "spread-checks"),
+        "spread-checks" => (global.settings.spread_checks > 0, "spread-checks"),
         "tune.maxaccept" => (tune.maxaccept.is_some_and(|n| n != 0), "'tune.maxaccept'"),
         "tune.maxpollevents" => (tune.maxpollevents.is_some(), "'tune.maxpollevents'"),
         "tune.runqueue-depth" => (tune.runqueue_depth.is_some(), "'tune.runqueue-depth'"),
@@ -666,6 +671,13 @@ fn positive(args: Args<'_>) -> Parsed<u32> {
 /// A positive integer; 0 stands for the default.
 fn or_default(args: Args<'_>) -> Parsed<Option<u32>> {
     integer(args, 0..=1 << 30).map(|n| Some(n).filter(|n| *n > 0))
+}
+
+/// Bytes of a logged target; 0 stands for the default.
+fn log_uri_len(args: Args<'_>) -> Parsed<usize> {
+    let default = || settings::Process::default().log_uri_len;
+    let number = integer(args, 0..=i32::MAX as u32)?;
+    Ok(Some(number as usize).filter(|n| *n > 0).unwrap_or_else(default))
 }
 
 fn profiling(args: Args<'_>) -> Parsed<Profiling> {

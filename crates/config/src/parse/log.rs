@@ -118,7 +118,7 @@ fn address(cx: &Cx<'_>, args: Args<'_>, text: &str) -> Parsed<LogAddress> {
         return Ok(LogAddress::Ring(implicit_ring(cx, args, address)));
     }
     match address {
-        Address::Ip(ip) => Ok(LogAddress::Udp(ip)),
+        Address::Inet(ip) => Ok(LogAddress::Udp(ip)),
         Address::Unix(path) => Ok(LogAddress::Unix(path)),
         Address::Pair(_) => Err(told(format!("a pair takes no datagrams in '{text}'"))),
     }

@@ -9,7 +9,7 @@ use crate::draft::{DraftKind, DraftProxy, NamedServers};
 use crate::keyword::{Fill, Keyword, word as entry};
 use crate::line::{Args, Parsed};
 use crate::model::{
-    At, InitAddr, Mode, Network, Observe, OnError, Protocol, ResolveOptions, Server, ServerAddress,
+    At, InitAddr, Layer, Mode, Network, OnError, Protocol, ResolveOptions, Server, ServerAddress,
     ServerOptions, Websocket,
 };
 use crate::value::Unit;
@@ -578,11 +578,11 @@ fn error_limit(args: Args<'_>) -> Parsed<u32> {
     number.ok_or_else(|| args.fault(1, "error-limit has to be > 0."))
 }
 
-fn observe(args: Args<'_>, http: bool) -> Parsed<Option<Observe>> {
+fn observe(args: Args<'_>, http: bool) -> Parsed<Option<Layer>> {
     match args.need(1, "'observe' expects <mode> as argument.")? {
         "none" => Ok(None),
-        "layer4" => Ok(Some(Observe::Layer4)),
-        "layer7" if http => Ok(Some(Observe::Layer7)),
+        "layer4" => Ok(Some(Layer::Four)),
+        "layer7" if http => Ok(Some(Layer::Seven)),
         // HAProxy calls it an alert, and runs.
         "layer7" => {
             args.note(1, "'layer7' can only be used in http proxies: ignored".to_owned());

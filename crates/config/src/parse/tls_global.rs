@@ -180,7 +180,7 @@ pub(crate) const KEYWORDS: &[TlsGlobalKeyword] = &[
         Ok(())
     }),
     entry("tune.ssl.max-handshakes", "<number>", "Handshakes that are under way.", |g, _, a| {
-        integer(a, 0..=i32::MAX as u32).map(|n| g.process.max_handshakes = Some(n))
+        integer(a, 0..=i32::MAX as u32).map(|n| g.settings.max_handshakes = Some(n))
     }),
     entry("tune.ssl.maxrecord", "<number>", "Bytes of the first records.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.max_record = n)

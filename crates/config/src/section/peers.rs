@@ -203,7 +203,7 @@ fn address(cx: &mut Cx<'_>, args: Args<'_>, context: &str) -> Parsed<Option<Addr
     let place =
         addr::server(&given, cx.names).map_err(|error| args.fault(2, error).within(context))?;
     Ok(match (place.address, place.port) {
-        (Address::Ip(_), ServerPort::Fixed(0) | ServerPort::FromClient(_)) => None,
+        (Address::Inet(_), ServerPort::Fixed(0) | ServerPort::FromClient(_)) => None,
         (address, _) => Some(address),
     })
 }

@@ -140,7 +140,7 @@ fn server(ring: &mut Ring, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let place =
         addr::server(&given, cx.names).map_err(|error| args.fault(2, error).within(&context))?;
     let address = match (place.address, place.port) {
-        (Address::Ip(_), ServerPort::Fixed(0) | ServerPort::FromClient(_)) => {
+        (Address::Inet(_), ServerPort::Fixed(0) | ServerPort::FromClient(_)) => {
             let message = format!("missing port specification in '{given}'");
             return Err(args.fault(2, message).within(&context));
         }

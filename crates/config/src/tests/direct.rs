@@ -8,7 +8,7 @@ fn direct(lines: &str) -> Option<Direct> {
 
 #[test]
 fn dispatch_and_transparent_stand_for_servers() {
-    let to = |text: &str| Some(Direct::To(Address::Ip(text.parse().unwrap())));
+    let to = |text: &str| Some(Direct::To(Address::Inet(text.parse().unwrap())));
     assert_eq!(direct(" server s 1.1.1.1:80"), None);
     assert_eq!(direct(" dispatch 1.1.1.1:80"), to("1.1.1.1:80"));
     assert_eq!(direct(" dispatch localhost:80"), to("127.0.0.1:80"));

@@ -180,7 +180,7 @@ fn a_spoe_file_that_cannot_be_read_is_named() {
 fn limits_of_compression_are_read() {
     let global = |lines: &str| {
         let text = format!("global\n {lines}\n{}", listen(""));
-        model(&text).global.compression
+        model(&text).global.settings.compression
     };
     assert_eq!(global(""), ProcessCompression::default());
     let all = "maxcomprate 10\n maxcompcpuusage 50\n maxzlibmem 20\n tune.comp.maxlevel 9\n \

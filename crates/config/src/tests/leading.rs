@@ -49,8 +49,8 @@ const PROXY: &[Case] = &[
 #[rustfmt::skip]
 const GLOBAL: &[Case] = &[
     ("ulimit-n 10k", |m| m.global.process.ulimit_n == Some(10), "'ulimit-n' : '10k' is read as 10: what follows the digits is ignored"),
-    ("maxconnrate x", |m| m.global.process.maxconnrate == 0, "'maxconnrate' : 'x' is read as 0: it does not begin with a digit"),
-    ("tune.maxrewrite 1024x", |m| m.global.tune.maxrewrite.is_some(), "'tune.maxrewrite' : '1024x' is read as 1024: what follows the digits is ignored"),
+    ("maxconnrate x", |m| m.global.settings.max_rates.connections == 0, "'maxconnrate' : 'x' is read as 0: it does not begin with a digit"),
+    ("tune.maxrewrite 1024x", |m| m.global.settings.max_rewrite == 1024, "'tune.maxrewrite' : '1024x' is read as 1024: what follows the digits is ignored"),
     ("tune.h2.header-table-size 4096x", |_| true, "'tune.h2.header-table-size' : '4096x' is read as 4096: what follows the digits is ignored"),
     ("tune.ssl.cachesize 10k", |m| m.global.tls.defaults.cache_size == 10, "'tune.ssl.cachesize' : '10k' is read as 10: what follows the digits is ignored"),
     ("spread-checks 5x", |_| true, "'spread-checks' : '5x' is read as 5: what follows the digits is ignored"),
@@ -64,7 +64,7 @@ fn bind(model: &Model) -> &crate::model::Bind {
 
 fn port(model: &Model) -> u16 {
     match &bind(model).address {
-        BindAddress::At(Address::Ip(address)) => address.port(),
+        BindAddress::At(Address::Inet(address)) => address.port(),
         other => panic!("{other:?}"),
     }
 }

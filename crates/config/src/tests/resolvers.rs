@@ -11,7 +11,7 @@ fn servers(lines: &str) -> Vec<Server> {
 
 fn ip(server: &Server) -> String {
     match &server.address.address {
-        Address::Ip(address) => address.to_string(),
+        Address::Inet(address) => address.to_string(),
         Address::Unix(path) => path.display().to_string(),
         Address::Pair(fd) => format!("pair {fd}"),
     }

@@ -310,7 +310,7 @@ fn well_known_protocols_have_scripts() {
 #[test]
 fn files_are_known_to_the_configuration() {
     let model = model("global\n description \"$HAPROXY_CFGFILES\"\n");
-    assert_eq!(model.global.description.as_deref(), Some("a.cfg"));
+    assert_eq!(model.global.settings.description.as_deref(), Some("a.cfg"));
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn peers_have_a_local_name() {
         let loaded = load(&sources, Setup { local_peer, ..setup() });
         let told = loaded.diagnostics.of(Severity::Warning).collect::<Vec<_>>();
         assert_eq!(told.len(), usize::from(fixed), "{told:?}");
-        loaded.model.expect("a good text").global.description.expect("one is given")
+        loaded.model.expect("a good text").global.settings.description.expect("one is given")
     };
     assert_eq!(description("host", false, text), "ours");
     assert_eq!(description("fixed", true, text), "fixed", "-L wins");

@@ -3,19 +3,15 @@ use super::Shared;
 use crate::context::Cx;
 use crate::diag::{Place, Severity};
 use crate::draft::{DraftError, DraftErrorFiles, DraftProxy};
-use crate::model::{ErrorReply, Rules, Tune};
+use crate::model::{ErrorReply, Rules};
 use std::collections::BTreeMap;
 
-/// Bytes of a buffer, and those kept for rewriting, without `tune.*`.
-pub(super) const BUFFER_SIZE: u32 = 16_384;
-const MAX_REWRITE: u32 = 1_024;
-
 /// Error replies leave room for `http-after-response` rules (section 4.2 `errorfile`).
-pub(super) fn check_error_files(tune: &Tune, cx: &mut Cx<'_>) {
-    let buffer = tune.bufsize.unwrap_or(BUFFER_SIZE);
-    let room = buffer - tune.maxrewrite.unwrap_or(MAX_REWRITE).min(buffer / 2);
+pub(super) fn check_error_files(settings: &settings::Process, cx: &mut Cx<'_>) {
+    let buffer = settings.buffer_size;
+    let room = buffer - settings.max_rewrite.min(buffer / 2);
     for (length, alert) in std::mem::take(&mut cx.error_files) {
-        if length > room as usize {
+        if length > room {
             cx.diagnostics.push(alert);
         }
     }

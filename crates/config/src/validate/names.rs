@@ -26,7 +26,7 @@ fn look_up(proxy: &mut DraftProxy, named: NamedServers, cx: &mut Cx<'_>) {
     let first = initial(cx, (host, family), &server.options.resolve, &context.message);
     for server in servers {
         (server.unresolved, server.last_address) = (first.ip.is_none(), first.last);
-        if let (Some(ip), Address::Ip(socket)) = (first.ip, &mut server.address.address) {
+        if let (Some(ip), Address::Inet(socket)) = (first.ip, &mut server.address.address) {
             socket.set_ip(ip);
         }
     }

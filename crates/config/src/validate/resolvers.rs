@@ -23,7 +23,7 @@ pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'
             continue;
         };
         // A server with an address has no name to be resolved until a command gives it one.
-        let inet = matches!(server.address.address, crate::model::Address::Ip(_));
+        let inet = matches!(server.address.address, crate::model::Address::Inet(_));
         let Some(host) = server.host.as_deref().or(inet.then_some("")) else { continue };
         server.resolve = Some(Arc::new(dns::ResolveSettings {
             resolvers,

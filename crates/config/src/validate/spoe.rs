@@ -1,5 +1,4 @@
 //! Engines of `filter spoe` lines: their backends, their rules, the variables that they may set.
-use super::error_replies::BUFFER_SIZE;
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::model::{Filter, Mode, Proxy, SpoeLine};
@@ -9,14 +8,14 @@ use sample::vars::VarName;
 use std::sync::Arc;
 
 /// Completes the lines of all proxies.
-pub(super) fn resolve(proxies: &[Proxy], bufsize: Option<u32>, cx: &mut Cx<'_>) {
+pub(super) fn resolve(proxies: &[Proxy], bufsize: usize, cx: &mut Cx<'_>) {
     let mut number = 0;
     for proxy in proxies {
         for line in lines(proxy) {
             let backend = backend(proxy, line, proxies, cx).unwrap_or(0);
             let _ = line.resolved.set((number, backend));
             number += 1;
-            check_frame_size(line, bufsize.unwrap_or(BUFFER_SIZE), cx);
+            check_frame_size(line, bufsize, cx);
             let _ = line.engine.agent.variables.mentioned.set(mentioned(&line.engine, cx));
         }
         groups(proxy, cx);
@@ -53,8 +52,8 @@ fn backend(proxy: &Proxy, line: &SpoeLine, all: &[Proxy], cx: &mut Cx<'_>) -> Op
 }
 
 /// A frame and its length fill a buffer at most.
-fn check_frame_size(line: &SpoeLine, bufsize: u32, cx: &mut Cx<'_>) {
-    let most = bufsize.saturating_sub(4);
+fn check_frame_size(line: &SpoeLine, bufsize: usize, cx: &mut Cx<'_>) {
+    let most = u32::try_from(bufsize.saturating_sub(4)).unwrap_or(u32::MAX);
     if let Some(size) = line.max_frame_size.as_ref().filter(|size| size.value > most) {
         cx.about(Severity::Alert, &size.place, frame_size_range(most));
     }

@@ -168,7 +168,7 @@ fn take_place(server: &mut Server, saved: &Saved) {
     } else if saved.admin.any(Admin::FQDN_CHANGED) && server.host.is_some() {
         server.host = saved.fqdn.clone().or_else(|| server.host.take());
     }
-    let Address::Ip(socket) = &mut server.address.address else { return };
+    let Address::Inet(socket) = &mut server.address.address else { return };
     if let Some(ip) = saved.address.filter(|_| server.host.is_some() && server.last_address) {
         socket.set_ip(ip);
         server.unresolved = false;

@@ -16,8 +16,6 @@ pub mod mirror;
 
 /// Bytes of a length before a message.
 pub const LENGTH: usize = 4;
-/// The index of the ring that exists without a section.
-pub const OWN: usize = 0;
 /// The size of that ring, in bytes.
 const OWN_SIZE: usize = 1 << 20;
 

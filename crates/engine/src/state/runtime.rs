@@ -15,6 +15,7 @@ use crate::state::backend::tls_switch::TlsSwitch;
 use crate::state::backend::tracking;
 use crate::state::bandwidth::BandwidthShares;
 use crate::state::compression_load::CompressionLoad;
+use crate::state::log_samples::LogSamples;
 use crate::state::mail_queue::Outbox;
 use crate::state::os_handles::{ListenSockets, OsHandles};
 use crate::state::peer_group::PeerGroup;
@@ -125,6 +126,8 @@ pub struct Shared {
     pub scripts: OnceLock<Arc<script::Runtime>>,
     /// Messages of our own that were dropped because a log target was full.
     pub dropped_logs: AtomicU64,
+    /// Messages of sampled log targets.
+    pub log_samples: LogSamples,
     /// An unreachable log target has been reported.
     pub told_of_logs: AtomicBool,
     /// The memory budget.
@@ -237,6 +240,7 @@ impl Shared {
             restored: OnceLock::new(),
             scripts: OnceLock::new(),
             dropped_logs: AtomicU64::new(0),
+            log_samples: LogSamples::new(settings.log_samples),
             told_of_logs: AtomicBool::new(false),
             rings: ring::all(&settings.rings, &handles),
             records: AtomicBool::new(true),

@@ -38,7 +38,8 @@ pub fn send(worker: &Worker, logs: &Logs, level: u8, message: &[u8]) {
 pub fn send_structured(worker: &Worker, logs: &Logs, level: u8, data: &[u8], message: &[u8]) {
     let targets = logs.targets.iter().enumerate();
     for (index, target) in targets.filter(|(_, target)| level <= target.level) {
-        if target.sample.as_ref().is_some_and(|sample| !sample.takes_next()) {
+        let skips = |sample| !worker.shared.log_samples.takes_next(sample);
+        if target.sample.as_ref().is_some_and(skips) {
             continue;
         }
         let mut line = worker.take_scratch();

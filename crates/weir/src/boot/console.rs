@@ -1,11 +1,11 @@
 //! Runtime sockets, opened with the listeners. Never answers a command.
 
-use super::link::Base;
 use super::listeners::{self, Asked, Opener};
 use super::socket_files::SocketFiles;
 use crate::cli::Options;
 use crate::version;
 use admin::{CliSocket, Level, MakeServer, Settings, SeverityOutput};
+use config::data_plane::{ServerBase, preamble};
 use config::{Model, model};
 use engine::state::worker::Worker;
 use reactor::Handle;
@@ -43,7 +43,7 @@ pub(super) fn open(
                     severity: severity(bind.options.severity_output),
                     exposes: bind.options.exposes_listeners,
                     of_master: false,
-                    preamble: listeners::preamble(bind),
+                    preamble: preamble(bind),
                     maxconn: bind.options.maxconn,
                 };
                 sockets.push(socket.clone());
@@ -125,7 +125,7 @@ fn quoted(word: &str) -> String {
 
 /// Refuses options that runtime sockets of workers have and a master's lacks.
 fn unlike_workers(bind: &model::Bind) -> Result<(), &'static str> {
-    if listeners::preamble(bind).any() {
+    if preamble(bind).any() {
         // A reload that a client requests re-executes the program under its connection.
         return Err("connections to a master begin with their first command");
     }
@@ -154,13 +154,13 @@ fn environment(from: &config::Environment, sockets: &[CliSocket]) -> Vec<(String
 }
 
 /// Settings of sections for connections to their servers, by the name of the backend.
-pub(super) type Bases = HashMap<Arc<str>, Base>;
+pub(super) type Bases = HashMap<Arc<str>, ServerBase>;
 
 /// Settings for servers added at run time. Called before the proxies take their parts of the model
 /// away.
 pub(super) fn bases(model: &Model) -> Bases {
     let base = |proxy: &model::Proxy| {
-        Some((proxy.name.clone(), Base::of(proxy.back.as_ref()?, &model.global)))
+        Some((proxy.name.clone(), ServerBase::of(proxy.back.as_ref()?, &model.global)))
     };
     model.proxies.iter().filter_map(base).collect()
 }

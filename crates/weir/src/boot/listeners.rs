@@ -5,7 +5,6 @@ use super::socket_files::{self, SocketFiles, UnixSocketError};
 use crate::complain;
 use config::model::{Address, Bind, BindAddress, BindOptions, Front, Global, Mode, UnixAccess};
 use reactor::{Handle, KeepAlive, Namespace, SystemBuffers};
-use settings::{Expected, Preamble};
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
@@ -20,13 +19,13 @@ const UNSENT: u32 = 256 * 1024;
 /// A socket that listens.
 pub(super) struct Open {
     pub(super) handle: Handle,
-    pub(super) address: reactor::Address,
+    pub(super) address: Address,
     /// Reason why the socket accepts from any interface, though its line names one.
     pub(super) loose: Option<io::Error>,
 }
 
 impl Open {
-    fn new(handle: Handle, address: reactor::Address) -> Self {
+    fn new(handle: Handle, address: Address) -> Self {
         Self { handle, address, loose: None }
     }
 
@@ -74,7 +73,7 @@ impl Asked {
     pub(super) fn of(line: &BindOptions, front: &Front, mode: Mode, global: &Global) -> Self {
         Self {
             backlog: backlog(line, front, global),
-            keep_alive: super::link::probes(front.keep_alive),
+            keep_alive: front.keep_alive.probes(),
             resets: front.nolinger,
             patient: front.smart_accept.unwrap_or(mode == Mode::Http),
             buffers: SystemBuffers {
@@ -119,18 +118,18 @@ impl Opener {
             BindAddress::At(Address::Pair(number)) => {
                 let handle = Handle(sys::listen::inherited_pair(*number)?);
                 self.inherited.insert(*number, handle);
-                Ok(Open::new(handle, reactor::Address::Pair(*number)))
+                Ok(Open::new(handle, Address::Pair(*number)))
             }
-            BindAddress::At(Address::Ip(address)) if bind.is_quic => {
+            BindAddress::At(Address::Inet(address)) if bind.is_quic => {
                 let fd = sys::listen::datagrams(*address, &options)?;
                 self.others.push(Handle(fd));
                 let bound = sys::socket::local_address(fd).unwrap_or(*address);
-                Ok(Open::new(Handle(fd), reactor::Address::Inet(bound)))
+                Ok(Open::new(Handle(fd), Address::Inet(bound)))
             }
-            BindAddress::At(Address::Ip(address)) => {
+            BindAddress::At(Address::Inet(address)) => {
                 let (fd, loose) = self.tcp(*address, bind, &options)?;
                 let bound = sys::socket::local_address(fd).unwrap_or(*address);
-                let address = reactor::Address::Inet(bound);
+                let address = Address::Inet(bound);
                 Ok(Open { handle: Handle(fd), address, loose })
             }
             BindAddress::At(Address::Unix(path)) => {
@@ -143,7 +142,7 @@ impl Opener {
                     None => self.open_unix(&path, &access, options.backlog)?,
                 };
                 self.opened.push((name, Handle(fd)));
-                Ok(Open::new(Handle(fd), reactor::Address::Unix(path)))
+                Ok(Open::new(Handle(fd), Address::Unix(path)))
             }
         }
     }
@@ -156,7 +155,7 @@ impl Opener {
         let options = self.options(&bind.options, asked)?;
         let fd = match &bind.address {
             BindAddress::Inherited(number) => sys::listen::inherited_datagrams(*number)?,
-            BindAddress::At(Address::Ip(address)) => sys::listen::datagrams(*address, &options)?,
+            BindAddress::At(Address::Inet(address)) => sys::listen::datagrams(*address, &options)?,
             BindAddress::At(Address::Unix(path)) => {
                 let (path, _) = whole(path, bind);
                 let access = bind.options.access.clone();
@@ -339,8 +338,8 @@ impl Opener {
         };
         self.inherited.insert(number, handle);
         let address = match sys::socket::local_address(handle.0) {
-            Some(address) => reactor::Address::Inet(address),
-            None => reactor::Address::Unix(Default::default()),
+            Some(address) => Address::Inet(address),
+            None => Address::Unix(Default::default()),
         };
         Ok(Open::new(handle, address))
     }
@@ -355,16 +354,6 @@ fn whole(path: &Path, bind: &Bind) -> (PathBuf, bool) {
         None => path.to_owned(),
     };
     (path, is_file)
-}
-
-/// Headers and TLS in front of the first byte of the connections to a line.
-pub(super) fn preamble(bind: &Bind) -> Preamble {
-    let expects = Expected {
-        proxy: bind.options.accept_proxy,
-        netscaler: bind.options.accept_netscaler.is_some(),
-        magic: bind.options.accept_netscaler.unwrap_or(0),
-    };
-    Preamble { expects, tls: bind.tls.clone() }
 }
 
 /// HAProxy's message for a line whose socket cannot be opened.

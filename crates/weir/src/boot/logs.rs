@@ -1,10 +1,8 @@
-//! Conversion of log targets, rings and forwarders to settings of the data plane.
+//! Files of rings and sockets of `log-forward` sections.
 
-use super::link;
 use super::listeners::{self, Asked, Opener};
-use config::model::{self, SendHostname};
+use config::model;
 use engine::state::os_handles::{Backing, LOG_FORWARD, OsHandles, SectionSockets};
-use settings::{LogAddress, LogBind, LogForward, LogSample, LogTarget, Logs, Ring, RingServer};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -12,61 +10,12 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The log settings of a proxy, or of the process.
-pub(super) fn logs(
-    targets: &[model::LogTarget],
-    tag: Option<&str>,
-    global: &model::Global,
-) -> Arc<Logs> {
-    let tag = tag.or(global.log_tag.as_deref()).unwrap_or("haproxy").to_owned();
-    let hostname = match &global.log_send_hostname {
-        SendHostname::No => None,
-        SendHostname::System => Some(sys::hostname()),
-        SendHostname::Name(name) => Some(name.clone()),
-    };
-    let targets = targets.iter().map(|it| target(it, &global.rings)).collect();
-    Arc::new(Logs { targets, tag, hostname })
-}
-
-fn target(from: &model::LogTarget, rings: &[model::Ring]) -> LogTarget {
-    LogTarget {
-        address: match &from.address {
-            model::LogAddress::Udp(address) => LogAddress::Udp(*address),
-            model::LogAddress::Unix(path) => LogAddress::Unix(path.clone()),
-            model::LogAddress::Fd(number) => LogAddress::Fd(*number),
-            model::LogAddress::Ring(name) => {
-                let section = rings.iter().position(|ring| ring.name == *name);
-                // A ring that is missing gets an unused number, so the target drops its messages.
-                let missing = if &**name == "buf0" { engine::state::ring::OWN } else { usize::MAX };
-                LogAddress::Ring(section.map_or(missing, |index| index + 1))
-            }
-        },
-        transport: from.transport,
-        keeps: from.default_transport,
-        max_len: from.max_len,
-        facility: from.facility.0,
-        level: from.level.0,
-        min_level: from.min_level.0,
-        sample: from.sample.as_ref().map(|sample| LogSample {
-            ranges: sample.ranges.clone(),
-            size: sample.size,
-            seen: Default::default(),
-        }),
-    }
-}
-
-/// The `ring` sections.
-pub(super) fn rings(
+/// Creates the backing files of rings.
+pub(super) fn backing_files(
     model: &config::Model,
     handles: &mut OsHandles,
     errors: &mut Vec<String>,
-) -> Vec<Ring> {
-    backing_files(model, handles, errors);
-    model.global.rings.iter().map(ring).collect()
-}
-
-/// Creates the backing files of rings.
-fn backing_files(model: &config::Model, handles: &mut OsHandles, errors: &mut Vec<String>) {
+) {
     for ring in &model.global.rings {
         let Some(path) = &ring.backing_file else { continue };
         match backing(path, ring.size) {
@@ -77,33 +26,6 @@ fn backing_files(model: &config::Model, handles: &mut OsHandles, errors: &mut Ve
                 path.display()
             )),
         }
-    }
-}
-
-fn ring(from: &model::Ring) -> Ring {
-    let span = |span: Option<u64>| span.map(|span| u32::try_from(span).unwrap_or(u32::MAX));
-    let server = |server: &model::RingServer| RingServer {
-        address: match &server.address {
-            model::Address::Ip(address) => reactor::Address::Inet(*address),
-            model::Address::Unix(path) => reactor::Address::Unix(path.clone()),
-            model::Address::Pair(number) => reactor::Address::Pair(*number),
-        },
-        counts: server.counts,
-        encryption: server
-            .tls
-            .clone()
-            .filter(|_| server.options.tls.enabled)
-            .map(|connector| link::fixed_encryption(connector, &server.options)),
-    };
-    Ring {
-        name: from.name.to_string(),
-        description: from.description.clone(),
-        transport: from.format,
-        max_len: from.max_len,
-        size: from.size,
-        servers: from.servers.iter().map(server).collect(),
-        connect_ms: span(from.connect),
-        server_ms: span(from.server),
     }
 }
 
@@ -136,13 +58,13 @@ fn backing(path: &Path, size: usize) -> io::Result<BackingFile> {
     Ok(BackingFile(file))
 }
 
-/// The `log-forward` sections, their sockets open.
+/// Opens the sockets of `log-forward` sections.
 pub(super) fn forwards(
     model: &config::Model,
     (opener, handles): (&mut Opener, &mut OsHandles),
     errors: &mut Vec<String>,
-) -> Vec<Arc<LogForward>> {
-    let mut forward = |from: &model::LogForward| {
+) {
+    for from in &model.log_forwards {
         let backlog = if from.backlog > 0 { from.backlog } else { from.maxconn.max(1) };
         let asked = Asked { backlog, ..Asked::default() };
         let owner = format!("log-forward {}", from.name);
@@ -166,19 +88,7 @@ pub(super) fn forwards(
         let listeners = opened(&from.binds, false);
         let datagrams = opened(&from.datagrams, true);
         handles.add_section(LOG_FORWARD, &from.name, SectionSockets { listeners, datagrams });
-        let line = |bind: &model::Bind| LogBind {
-            preamble: listeners::preamble(bind),
-            maxconn: bind.options.maxconn,
-        };
-        Arc::new(LogForward {
-            name: from.name.to_string(),
-            binds: from.binds.iter().map(line).collect(),
-            logs: logs(&from.logs, None, &model.global),
-            maxconn: from.maxconn,
-            client_ms: from.client.map(|span| u32::try_from(span).unwrap_or(u32::MAX)),
-        })
-    };
-    model.log_forwards.iter().map(&mut forward).collect()
+    }
 }
 
 /// Descriptors of log targets that are written to while the process serves.

@@ -9,15 +9,15 @@ use crate::cli::Options;
 use crate::master::watch;
 use crate::{complain, fail, signals};
 use config::Model;
-use config::model::Global;
+use config::data_plane::{Builder, Machine};
 use engine::state::os_handles::OsHandles;
 use engine::state::runtime::Shared;
 use reactor::os::Os;
 use reactor::watchdog::Hold;
 use reactor::{ClockCorrection, Handle, Heartbeat, Thread, Threads, Watchdog};
+use settings::Process;
 use settings::memory::Budget;
 use settings::memory::BufferLimit;
-use settings::{Http2, Process};
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -27,24 +27,12 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 use sys::sd_notify::ServiceManager;
 
-/// Buffer sizes without `tune.*`.
-const BUFFER_SIZE: usize = 16_384;
-const BUFFER_RESERVE: usize = 2;
-const LOG_URI_LEN: usize = 1_024;
-const MAX_REWRITE: usize = 1_024;
-const MAX_HEADERS: usize = 101;
-const MAX_ACCEPT: usize = 4;
-/// Seconds of figures kept for the dashboard.
-const HISTORY: u32 = 600;
 /// Events per poll: enough for all clients that are active at the same moment, so that the last one
 /// is seen too and may go first.
 const MAX_EVENTS: usize = 4_096;
 
 /// The longest wait at the end of the process for files that helper threads are writing.
 const SETTLE: Duration = Duration::from_secs(1);
-
-/// Percent of its interval that a check may run early to share a wake-up.
-const CHECK_SLACK: u32 = 1;
 
 /// Serves until a signal ends it. `said` holds the messages about the configuration.
 pub(crate) fn run(model: Model, options: &Options, said: &str) -> ExitCode {
@@ -88,10 +76,8 @@ pub(super) struct Prepared {
     pub(super) model: Model,
     maxconn: u32,
     memory: Option<Budget>,
+    settings: Process,
     proxies: Vec<settings::Proxy>,
-    rings: Vec<settings::Ring>,
-    log_forwards: Vec<Arc<settings::LogForward>>,
-    peers: Vec<Arc<settings::PeersSection>>,
     pub(super) runtime: admin::Settings,
     console: Vec<Console>,
     opener: Opener,
@@ -136,22 +122,20 @@ impl Prepared {
         let mut errors = Vec::new();
         limits::proxies(&mut model, options);
         if options.no_reuse_port && !model.global.process.noreuseport {
-            // The parser has already reported the lines of the file.
-            for bind in model.proxies.iter().flat_map(|proxy| proxy.sharded()) {
-                let (pid, line) = (std::process::id(), &bind.written);
-                complain(&format!(
-                    "[WARNING]  ({pid}) : 'bind {line}' : 'shards' has no effect with '-dR'\n"
-                ));
-            }
-            model.global.process.noreuseport = true;
+            forbid_shards(&mut model);
         }
         warn_of_slow_expressions();
         let known = (console::certificates(&model), console::bases(&model));
         let mut handles = OsHandles::default();
-        let proxies = proxies::all(&mut model, (&mut opener, &mut handles), &mut errors);
-        let rings = logs::rings(&model, &mut handles, &mut errors);
-        let log_forwards = logs::forwards(&model, (&mut opener, &mut handles), &mut errors);
-        let peers = peers::sections(&model, replaces, (&mut opener, &mut handles), &mut errors);
+        let mut from = std::mem::take(&mut model.proxies);
+        let mut builder = Builder::new(&model.global, machine());
+        let open = (&mut opener, &mut handles);
+        let proxies = proxies::all(&mut from, &mut builder, &model.global, open, &mut errors);
+        logs::backing_files(&model, &mut handles, &mut errors);
+        logs::forwards(&model, (&mut opener, &mut handles), &mut errors);
+        let open = (&mut opener, &mut handles);
+        let peers = peers::sections(&model, &mut builder, replaces, open, &mut errors);
+        let settings = Process { peers, ..builder.process(&model) };
         let (runtime, console) =
             console::open(&model, (options, said), known, &mut opener, &mut errors);
         let limit = model.global.tune.memory_limit;
@@ -170,10 +154,8 @@ impl Prepared {
                 model,
                 maxconn,
                 memory: found.ok().flatten(),
+                settings,
                 proxies,
-                rings,
-                log_forwards,
-                peers,
                 runtime,
                 console,
                 opener,
@@ -239,12 +221,11 @@ impl Prepared {
                 self.runtime.environment.push((name.to_owned(), value));
             }
         }
-        let (rings, log_forwards, peers) = (self.rings, self.log_forwards, self.peers);
         let mut handles = self.handles;
         handles.namespaces = self.opener.namespaces();
-        let settings = process(model, options, self.maxconn);
+        let settings = process(self.settings, model, options, self.maxconn);
         let (memory, buffer_limit) = (self.memory, buffers(&settings, self.memory));
-        let settings = Process { rings, log_forwards, peers, memory, buffer_limit, ..settings };
+        let settings = Process { memory, buffer_limit, ..settings };
         let shared = proxy::build(settings, self.proxies, handles, sys::clock::monotonic());
         sample::vars::mentions::complete();
         if let Some(scripts) = scripts::runtime() {
@@ -270,6 +251,12 @@ impl Prepared {
     }
 }
 
+/// The machine and the program, as settings name them.
+fn machine() -> Machine {
+    let software = format!("HAProxy {}", crate::version::VERSION);
+    Machine { hostname: sys::hostname(), software }
+}
+
 /// The service manager to notify, if one started the process.
 pub(super) fn manager() -> Option<ServiceManager> {
     let address = std::env::var_os("NOTIFY_SOCKET")?;
@@ -283,6 +270,18 @@ pub(super) fn manager() -> Option<ServiceManager> {
             None
         }
     }
+}
+
+/// Leaves listeners without `shards`, with a warning; the parser has already reported the lines of
+/// a configuration with `noreuseport`.
+fn forbid_shards(model: &mut Model) {
+    for bind in model.proxies.iter().flat_map(|proxy| proxy.sharded()) {
+        let (pid, line) = (std::process::id(), &bind.written);
+        complain(&format!(
+            "[WARNING]  ({pid}) : 'bind {line}' : 'shards' has no effect with '-dR'\n"
+        ));
+    }
+    model.global.process.noreuseport = true;
 }
 
 /// Warns of a system that has no just-in-time compiler for regular expressions.
@@ -315,70 +314,15 @@ fn exit_code() -> ExitCode {
     }
 }
 
-fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
-    let global = &model.global;
-    let hostname = sys::hostname();
-    let size = |value: Option<u32>, default: usize| value.map_or(default, |value| value as usize);
+/// The settings of the process, with what the system and the command line decide.
+fn process(settings: Process, model: &Model, options: &Options, maxconn: u32) -> Process {
     Process {
-        threads: global.process.threads.count(),
-        seats: (0..global.process.threads.count())
-            .filter_map(|thread| global.process.threads.seat(thread))
-            .map(|seat| (seat.group, seat.rank + 1))
-            .collect(),
         maxconn,
-        max_tls: global.process.maxsslconn,
-        max_handshakes: global.process.max_handshakes,
-        max_rates: settings::Rates {
-            connections: global.process.maxconnrate,
-            sessions: global.process.maxsessrate,
-            tls_sessions: global.process.maxsslrate,
-        },
-        buffer_size: size(global.tune.bufsize, BUFFER_SIZE),
-        memory: None,
-        buffer_limit: said_buffers(global),
-        close_spread: global.close_spread,
-        log_uri_len: match global.tune.log_uri_len {
-            0 => LOG_URI_LEN,
-            length => length as usize,
-        },
-        max_rewrite: size(global.tune.maxrewrite, MAX_REWRITE),
-        max_headers: size(global.tune.maxhdr, MAX_HEADERS),
-        h2: http2(global),
-        quic: quic(global),
-        payload_with_any_method: global.payload_with_any_method,
-        max_accept: match global.tune.maxaccept {
-            Some(-1) => usize::MAX,
-            Some(count) => usize::try_from(count).unwrap_or(MAX_ACCEPT),
-            None => MAX_ACCEPT,
-        },
-        shared_pools: global.tune.idle_pool_shared.unwrap_or(true),
-        histograms: global.tune.histograms.unwrap_or(true),
-        history: global.tune.history.unwrap_or(HISTORY),
-        spread_checks: global.spread_checks,
-        max_spread_checks: global
-            .max_spread_checks
-            .map(|span| u32::try_from(span).unwrap_or(u32::MAX)),
-        check_slack: CHECK_SLACK,
-        node: global.node.clone().unwrap_or_else(|| hostname.clone()),
-        hostname,
-        description: global.description.clone(),
         pid: std::process::id(),
-        quiet: options.quiet || global.process.quiet,
-        logs: proxies::process_logs(model),
-        http_errors: proxies::http_errors(&model.http_errors),
-        tables: model.tables.clone(),
-        resolvers: proxies::resolvers(&model.resolvers),
-        userlists: model.userlists.clone(),
-        variables: model.variables.clone(),
-        caches: model.caches.clone(),
-        compression: global.compression,
-        idle_descriptors: Some(limits::idle(&global.tune)),
-        spreads_clients: global.tune.multi_queue.unwrap_or(true),
+        quiet: options.quiet || model.global.process.quiet,
+        idle_descriptors: Some(limits::idle(&model.global.tune)),
         splice: limits::pipes(model, options, maxconn),
-        header_case: Arc::new(model.global.header_case.names.clone()),
-        rings: Vec::new(),
-        log_forwards: Vec::new(),
-        peers: Vec::new(),
+        ..settings
     }
 }
 
@@ -622,20 +566,13 @@ fn work(
     thread.run()
 }
 
-/// How many buffers there may be, as the file says.
-fn said_buffers(global: &Global) -> Option<BufferLimit> {
-    let reserve = global.tune.buffer_reserve.map_or(BUFFER_RESERVE, |reserve| reserve as usize);
-    let limit = |buffers| BufferLimit { buffers, reserve, sheds: false };
-    Some(global.tune.buffer_limit as usize).filter(|buffers| *buffers > 0).map(limit)
-}
-
 /// How many buffers there may be: as many as the file says, and no more than fit into their part of
 /// the memory budget.
 fn buffers(settings: &Process, budget: Option<Budget>) -> Option<BufferLimit> {
     let Some(budget) = budget else { return settings.buffer_limit };
     let most = budget.buffers(settings.buffer_size);
     let said = settings.buffer_limit.map_or(usize::MAX, |limit| limit.buffers);
-    let reserve = settings.buffer_limit.map_or(BUFFER_RESERVE, |limit| limit.reserve);
+    let reserve = settings.buffer_limit.map_or(BufferLimit::RESERVE, |limit| limit.reserve);
     Some(BufferLimit { buffers: most.min(said), reserve, sheds: true })
 }
 
@@ -669,40 +606,6 @@ fn report_panics() {
     }));
 }
 
-/// HTTP/2 settings announced to peers, and limits on their frames.
-fn quic(global: &Global) -> settings::Quic {
-    let (own, usual) = (&global.tune.quic, settings::Quic::default());
-    settings::Quic {
-        idle_ms: own.idle.unwrap_or(usual.idle_ms),
-        streams: own.streams.unwrap_or(usual.streams),
-        tx_buffers: own.tx_buffers.unwrap_or(usual.tx_buffers),
-        retry_threshold: own.retry_threshold.unwrap_or(usual.retry_threshold),
-        secret: global.cluster_secret.clone().unwrap_or_default().into_bytes(),
-    }
-}
-
-fn http2(global: &Global) -> Http2 {
-    let (own, usual) = (&global.tune.h2, Http2::default());
-    let buffer = global.tune.bufsize.unwrap_or(BUFFER_SIZE as u32);
-    // No frame may be larger than a buffer, so that it can be taken in one piece.
-    let largest = buffer.clamp(usual.max_frame_size, (1 << 24) - 1);
-    Http2 {
-        header_table_size: own.header_table_size.unwrap_or(usual.header_table_size),
-        initial_window_size: own.initial_window_size.unwrap_or(usual.initial_window_size),
-        max_concurrent_streams: match own.max_concurrent_streams {
-            Some(0) => None,
-            limit => limit.or(usual.max_concurrent_streams),
-        },
-        max_total_streams: own.max_total_streams,
-        glitches_threshold: own.glitches_threshold,
-        max_frames_at_once: own.max_frames_at_once,
-        max_rst_at_once: own.max_rst_at_once,
-        kill_cpu_usage: own.kill_cpu_usage,
-        max_frame_size: own.max_frame_size.unwrap_or(largest).min(largest),
-        hides_websockets: global.hides_h2_websockets,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -715,13 +618,17 @@ mod tests {
 
     #[test]
     fn tuning_reaches_the_process() {
-        let settings = |lines: &str| process(&model(lines), &Options::default(), 40);
+        let settings = |lines: &str| {
+            let model = model(lines);
+            let made = Builder::new(&model.global, machine()).process(&model);
+            process(made, &model, &Options::default(), 40)
+        };
         assert!(settings("").spreads_clients);
         assert!(!settings(" tune.listener.multi-queue off\n").spreads_clients);
         assert_eq!((settings("").history, settings(" tune.history 0\n").history), (600, 0));
         let lines = " tune.h2.fe.max-frames-at-once 3\n tune.h2.be.max-frames-at-once 4\n \
                      tune.h2.fe.max-rst-at-once 5\n";
-        let bounds = |http: Http2| (http.max_frames_at_once, http.max_rst_at_once);
+        let bounds = |http: settings::Http2| (http.max_frames_at_once, http.max_rst_at_once);
         assert_eq!(
             (bounds(settings("").h2), bounds(settings(lines).h2)),
             (([0; 2], 0), ([3, 4], 5))

@@ -1,5 +1,6 @@
-//! Each field of the configuration's model takes effect: code that builds the running program, or a
-//! check of the configuration, reads it. The rule compares names, not types.
+//! Each field of the configuration's model and of the settings takes effect: code that builds the
+//! running program, a check of the configuration, or the program itself reads it. The rule compares
+//! names, not types.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +10,38 @@ use super::{Finding, Rule, finding};
 
 pub(super) const RULE: Rule = Rule {
     name: "fields",
-    summary: "what the model of the configuration holds is read by somebody",
+    summary: "fields of the configuration's model and of settings are read",
     check,
 };
 
 /// The model: this file, and those below the directory of its name.
 const MODEL: &str = "crates/config/src/model";
 
-/// Where reading counts; never where lines are parsed, which is where fields are filled.
+/// Where reading a field of the model counts; never where lines are parsed, which is where fields
+/// are filled.
 const READERS: &[&str] = &[
     "crates/weir/src/",
     "crates/admin/src/",
+    "crates/config/src/data_plane/",
     "crates/config/src/validate",
     "crates/config/src/build.rs",
     "crates/config/src/load.rs",
     MODEL,
+];
+
+/// The settings of the data plane.
+const SETTINGS: &str = "crates/settings/src/";
+
+/// Where reading a setting counts.
+const DATA_PLANE: &[&str] = &[
+    SETTINGS,
+    "crates/admin/src/",
+    "crates/engine/src/",
+    "crates/health/src/",
+    "crates/observability/src/",
+    "crates/proxy/src/",
+    "crates/transport/src/",
+    "crates/weir/src/",
 ];
 
 /// Fields that are read in another way.
@@ -34,11 +52,18 @@ const OTHERWISE: &[&str] = &[
 ];
 
 fn check(tree: &Tree) -> Vec<Finding> {
-    let readers = tree.rust().filter(|file| READERS.iter().any(|path| file.path.starts_with(path)));
+    let mut findings = unread(tree, MODEL, READERS);
+    findings.extend(unread(tree, SETTINGS, DATA_PLANE));
+    findings
+}
+
+/// The fields below a path that none of the readers reads.
+fn unread(tree: &Tree, path: &str, readers: &[&str]) -> Vec<Finding> {
+    let readers = tree.rust().filter(|file| readers.iter().any(|path| file.path.starts_with(path)));
     let readers: Vec<Vec<Token>> = readers.filter(|file| !file.test).map(product).collect();
     let read: BTreeSet<&str> = readers.iter().flat_map(|tokens| names_read(tokens)).collect();
     let mut findings = Vec::new();
-    for file in tree.rust().filter(|file| file.path.starts_with(MODEL)) {
+    for file in tree.rust().filter(|file| file.path.starts_with(path)) {
         for window in product(file).windows(4) {
             if let [public, name, colon, next] = window
                 && (public.text.as_str(), colon.text.as_str()) == ("pub", ":")

@@ -1,19 +1,15 @@
-//! Conversion of the connection options of servers to settings of the data plane. Defaults come
-//! from the model.
+//! Options of the connections to servers, and of those that listeners accept.
 
-use super::listeners::Opener;
-use config::model::{
-    self, Address, Announce, Back, ConnectSource, Global, Server, ServerOptions, ServerPort,
-    Websocket,
+use crate::model::{
+    self, Back, Bind, ConnectSource, Global, Server, ServerOptions, ServerPort, Websocket,
 };
-use reactor::{KeepAlive, SystemBuffers};
 use settings::{
-    ConnectOptions, Encryption, Follows, Link, Ports, Protocol, ServerName, Speech, Speeches,
-    Values,
+    ConnectOptions, Encryption, Expected, Follows, Link, Ports, Preamble, Protocol, ServerName,
+    Speech, Speeches, Values,
 };
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use stdx::socket::{Address, SystemBuffers};
 
 /// TLS of connections with a constant server name.
 pub(super) fn fixed_encryption(
@@ -27,17 +23,18 @@ pub(super) fn fixed_encryption(
 
 /// Settings of sections for connections to all servers of a backend, including those added later.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Base {
+pub struct ServerBase {
     source: Option<ConnectSource>,
     /// Without the source.
     dial: ConnectOptions,
     never_local: bool,
 }
 
-impl Base {
-    pub(super) fn of(back: &Back, global: &Global) -> Self {
+impl ServerBase {
+    /// Those of a backend's section.
+    pub fn of(back: &Back, global: &Global) -> Self {
         let dial = ConnectOptions {
-            keep_alive: probes(back.keep_alive),
+            keep_alive: back.keep_alive.probes(),
             buffers: SystemBuffers {
                 receive: global.tune.rcvbuf_server,
                 send: global.tune.sndbuf_server,
@@ -58,26 +55,36 @@ impl Base {
     }
 
     fn dial(&self, source: Option<&ConnectSource>) -> ConnectOptions {
-        ConnectOptions {
-            source: source.and_then(|source| source.address).map(|ip| SocketAddr::new(ip, 0)),
-            interface: source.and_then(|source| source.interface.as_deref()).map(Into::into),
-            ..self.dial.clone()
-        }
+        of_source(source, self.dial.clone())
+    }
+}
+
+/// Socket options with a source address and an interface.
+pub(super) fn of_source(source: Option<&ConnectSource>, dial: ConnectOptions) -> ConnectOptions {
+    ConnectOptions {
+        source: source.and_then(|source| source.address).map(|ip| SocketAddr::new(ip, 0)),
+        interface: source.and_then(|source| source.interface.as_deref()).map(Into::into),
+        ..dial
     }
 }
 
 /// The connections to a server, and those of its checks.
-///
-/// # Errors
-/// Its namespace cannot be used.
-pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Result<(Link, Link)> {
+#[derive(Debug)]
+pub(crate) struct Links {
+    /// Connections with requests or streams.
+    pub(super) usual: Link,
+    /// Connections of checks.
+    pub(super) checks: Link,
+}
+
+/// The connections to a server of a backend.
+pub(crate) fn links(server: &Server, base: &ServerBase) -> Links {
     let options = &server.options;
     let asked = options.link.announce;
     let never_local = base.never_local;
     let source = options.link.source.as_ref().or(base.source.as_ref());
     let follows_namespace = options.link.namespace.as_deref() == Some("*");
     let namespace = options.link.namespace.as_deref().filter(|_| !follows_namespace);
-    namespace.map(|name| opener.namespace(name)).transpose()?;
     let dial = ConnectOptions {
         namespace: namespace.map(Arc::from),
         user_timeout_ms: options.link.tcp_ut,
@@ -87,14 +94,14 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
     let same = options.check.port.is_none() && options.check.addr.is_none();
     let announced = (asked.any() && same) || options.check.send_proxy;
     let check_link = Link {
-        announce: announced.then(|| announce(asked, never_local)),
+        announce: announced.then(|| header(asked, never_local)),
         dial: ConnectOptions { patient: false, ..dial.clone() },
         socks4: options.link.socks4.filter(|_| options.check.via_socks4),
         encryption: check_encryption(server, same),
         ..Link::default()
     };
     let link = Link {
-        announce: asked.any().then(|| announce(asked, never_local)),
+        announce: announce(asked, never_local),
         // A check tests whether the server is there, so it does not begin with data.
         dial: ConnectOptions { fast_open: options.link.tfo, ..dial },
         socks4: options.link.socks4,
@@ -103,7 +110,15 @@ pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Re
         encryption: encryption(server),
         ..from(source)
     };
-    Ok((link, check_link))
+    Links { usual: link, checks: check_link }
+}
+
+/// Makes the checks of a server inherit nothing from its other connections, as HAProxy does with
+/// servers that are added at run time.
+pub(crate) fn never_inherit(links: &mut Links, options: &ServerOptions) {
+    let checks = &mut links.checks;
+    checks.announce = checks.announce.filter(|_| options.check.send_proxy);
+    checks.encryption = checks.encryption.take().filter(|_| options.tls.check == Some(true));
 }
 
 /// The parts of a source address that change with each connection.
@@ -190,7 +205,7 @@ fn names(mut list: &[u8], protocol: &[u8]) -> bool {
 }
 
 fn follows(server: &Server) -> Follows {
-    let Address::Ip(address) = &server.address.address else { return Follows::default() };
+    let Address::Inet(address) = &server.address.address else { return Follows::default() };
     // The SRV records of a service contain the ports.
     let service = server.host.as_ref().is_some_and(|host| host.starts_with('_'));
     let port = match server.address.port {
@@ -202,14 +217,12 @@ fn follows(server: &Server) -> Follows {
     Follows { ip: anywhere, port }
 }
 
-/// Keep-alive probes, if there are to be any.
-pub(super) fn probes(from: model::KeepAlive) -> Option<KeepAlive> {
-    let model::KeepAlive { enabled, count, idle, interval } = from;
-    enabled.then_some(KeepAlive { count, idle, interval })
+/// The PROXY protocol header that a line asks for, if it asks for one.
+pub(super) fn announce(from: model::Announce, never_local: bool) -> Option<settings::Announce> {
+    from.any().then(|| header(from, never_local))
 }
 
-/// The PROXY protocol header that a line asks for.
-pub(super) fn announce(from: Announce, never_local: bool) -> settings::Announce {
+fn header(from: model::Announce, never_local: bool) -> settings::Announce {
     if !from.v2 {
         return settings::Announce::V1;
     }
@@ -224,6 +237,16 @@ pub(super) fn announce(from: Announce, never_local: bool) -> settings::Announce 
         unique_id: from.unique_id,
         never_local,
     })
+}
+
+/// Headers and TLS in front of the first byte of the connections to a line.
+pub fn preamble(bind: &Bind) -> Preamble {
+    let expects = Expected {
+        proxy: bind.options.accept_proxy,
+        netscaler: bind.options.accept_netscaler.is_some(),
+        magic: bind.options.accept_netscaler.unwrap_or(0),
+    };
+    Preamble { expects, tls: bind.tls.clone() }
 }
 
 #[cfg(test)]
@@ -244,8 +267,9 @@ mod tests {
     /// The same of the first server in these lines of a section.
     fn whole(lines: &str) -> (Link, Link) {
         let (global, back) = parsed(lines);
-        let base = Base::of(&back, &global);
-        links(&back.servers[0], &base, &mut Opener::default()).expect("no namespace")
+        let base = ServerBase::of(&back, &global);
+        let links = links(&back.servers[0], &base);
+        (links.usual, links.checks)
     }
 
     fn parsed(lines: &str) -> (Global, Back) {
@@ -254,8 +278,8 @@ mod tests {
              tune.sndbuf.server 30000\n tune.notsent-lowat.server 50k\n\
              listen l\n mode http\n bind :1\n timeout client 1s\n{lines}\n"
         );
-        let setup = config::Setup::default();
-        let loaded = config::load(&[config::Source::new("a.cfg", &text)], setup);
+        let setup = crate::Setup::default();
+        let loaded = crate::load(&[crate::Source::new("a.cfg", &text)], setup);
         let model = loaded.model.expect("a good text");
         let back = model.proxies[0].back.clone().expect("a listen section");
         (model.global, back)
@@ -328,44 +352,5 @@ mod tests {
             assert_eq!(protocols, (usual, websocket, checks), "{options}");
             assert_eq!(offered, alpn.as_bytes(), "{options}");
         }
-    }
-
-    #[test]
-    fn sockets_are_what_the_words_ask_for() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let socket = |lines: &str, level: i32, name: i32| {
-            let dial = whole(lines).0.dial;
-            let dial = dial.with_namespace(None);
-            let fd = sys::socket::dial(sys::socket::Target::Inet(address), &dial);
-            let fd = fd.expect("somebody listens");
-            let value = sys::option::get(fd, level, name).expect("an option");
-            sys::close(fd);
-            value
-        };
-        // Levels and options of socket(7) and tcp(7).
-        let (sockets, tcp) = (1, 6);
-        let server = "server s 127.0.0.1:1";
-        for (lines, level, name, expected) in [
-            (format!("{server} tcp-ut 1500"), tcp, 18, 1500),
-            (format!("{server} tfo"), tcp, 30, 1),
-            (format!("option srvtcpka\n{server}"), sockets, 9, 1),
-            (format!("option tcpka\nsrvtcpka-cnt 3\n{server}"), tcp, 6, 3),
-            (format!("option tcpka\nsrvtcpka-idle 11s\n{server}"), tcp, 4, 11),
-            (format!("option tcpka\nsrvtcpka-intvl 7\n{server}"), tcp, 5, 7),
-        ] {
-            assert_eq!(socket(&lines, level, name), expected, "{lines}");
-            assert_ne!(socket(server, level, name), expected, "without {lines}");
-        }
-        assert_eq!(socket(&format!("{server} tfo no-tfo"), tcp, 30), 0);
-        // Linux doubles the value for its own use.
-        let sizes = [8, 7].map(|name| socket(server, sockets, name));
-        assert_eq!(sizes, [40_000, 60_000], "tune.rcvbuf.server, tune.sndbuf.server");
-        assert_eq!(socket(server, tcp, 25), 51_200, "tune.notsent-lowat.server");
-        let smart = whole(&format!("option tcp-smart-connect\n{server}")).0.dial.patient;
-        assert!(smart && !whole(server).0.dial.patient);
-        assert!(whole(&format!("option nolinger\n{server}")).0.dial.resets);
-        let interface = whole(&format!("{server} source 127.0.0.1 interface lo")).0.dial.interface;
-        assert_eq!(interface.as_deref(), Some("lo"));
     }
 }

@@ -1,6 +1,6 @@
-//! Conversion of a backend's algorithm and hash key to settings of the data plane.
+//! The balancing algorithm of a backend, and its hash key.
 
-use config::model::{Back, Balance, HashFunction, HashMethod};
+use crate::model::{Back, Balance, HashFunction};
 use settings::{HashKey, Hashing};
 
 /// The algorithm.
@@ -18,13 +18,9 @@ pub(super) fn algorithm(from: &Back) -> balance::Algorithm {
         | Balance::UrlParam { .. }
         | Balance::Header { .. }
         | Balance::Hash(_)
-        | Balance::RdpCookie(_) => balance::Algorithm::Hash {
-            method: match from.hash_type.method {
-                HashMethod::MapBased => balance::HashMethod::MapBased,
-                HashMethod::Consistent => balance::HashMethod::Consistent,
-            },
-            balance_factor,
-        },
+        | Balance::RdpCookie(_) => {
+            balance::Algorithm::Hash { method: from.hash_type.method, balance_factor }
+        }
     }
 }
 
