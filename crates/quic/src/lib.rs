@@ -7,7 +7,7 @@
 //!
 //! Reading order: [`endpoint`] (datagrams in, connections), [`connection`] (one connection with its
 //! HTTP/3 machine), `session` and `server` (the handshake), `aead` and `derive` (packet
-//! protection), `token`, `connection_id`, [`settings`].
+//! protection), `token`, `connection_id`, [`relay`] (datagrams of other processes), [`settings`].
 #![forbid(unsafe_code)]
 
 mod aead;
@@ -16,15 +16,19 @@ mod connection_id;
 mod datagram;
 mod derive;
 pub mod endpoint;
+pub mod relay;
 mod server;
 mod session;
 pub mod settings;
 mod token;
 
 pub use connection::{CloseReason, PathFacts, QuicConnection};
+pub use connection_id::{ConnectionOwner, Steering};
 pub use endpoint::{
-    Arrival, ConnectionKey, ConnectionMessage, Datagram, Outgoing, QuicEndpoint, Steering,
+    Arrival, ConnectionKey, ConnectionMessage, Datagram, EndpointCounters, InitialVerdict,
+    Outgoing, QuicEndpoint,
 };
+pub use relay::RelayMessage;
 pub use settings::{CongestionControl, QuicSettings};
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::link::{Net, server_settings};
 use super::material::acceptor;
 use super::peer::Identity;
-use crate::{CloseReason, QuicSettings, Steering};
+use crate::{CloseReason, ConnectionOwner, QuicSettings, Steering};
 use quinn_proto::{ConnectionError, TransportErrorCode};
 use rustls::crypto::ring::cipher_suite;
 use wire::h3::H3ErrorCode;
@@ -175,7 +175,7 @@ fn garbage_has_no_effect() {
 }
 
 #[test]
-fn datagrams_name_the_thread_of_their_connection() {
+fn datagrams_name_the_owner_of_their_connection() {
     let mut net = Net::new(acceptor(&["a.test"], |_| ()), &Identity::new());
     assert!(connect(&mut net));
     net.run_until(100, |_| false);
@@ -183,8 +183,9 @@ fn datagrams_name_the_thread_of_their_connection() {
     net.peer.conn.ping();
     let datagrams = net.peer.run(net.nanos);
     assert!(!datagrams.is_empty());
-    datagrams.iter().for_each(|bytes| assert_eq!(steering.thread_of(bytes), Some(3)));
+    let owner = Some(ConnectionOwner { process: 0, thread: 3 });
+    datagrams.iter().for_each(|bytes| assert_eq!(steering.owner_of(bytes), owner));
     for bytes in [&[][..], &[0x40], &[0xc0; 1_200]] {
-        assert_eq!(steering.thread_of(bytes), None);
+        assert_eq!(steering.owner_of(bytes), None);
     }
 }

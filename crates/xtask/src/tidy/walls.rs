@@ -32,7 +32,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("wire", &["buf", "htx", "stdx"]),
     ("mux", &["buf", "htx", "stdx", "wire"]),
     ("tls", &["ffi", "stdx"]),
-    ("quic", &["mux", "tls", "wire"]),
+    ("quic", &["mux", "stdx", "tls", "wire"]),
     ("table", &["stdx"]),
     ("sample", &["crypto", "ffi", "htx", "stdx", "table"]),
     ("rules", &["htx", "sample", "stdx", "table"]),
