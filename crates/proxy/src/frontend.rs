@@ -8,5 +8,7 @@ pub mod listener;
 pub mod listener_balance;
 pub mod preamble;
 pub(crate) mod quic_connection;
+pub(crate) mod quic_host;
 pub(crate) mod quic_listener;
+pub(crate) mod quic_relay;
 pub(crate) mod session_rules;

@@ -24,6 +24,23 @@ pub fn pair() -> io::Result<(Fd, Fd)> {
     Ok((into_raw(one), into_raw(other)))
 }
 
+/// Bytes that may wait in a pair that keeps the bounds of messages.
+const SEQUENCE_BUFFER: usize = 1 << 20;
+
+/// Creates two non-blocking sockets connected to each other that keep the bounds of messages, with
+/// buffers as large as the system allows, up to 1 MiB.
+///
+/// # Errors
+/// No descriptors left.
+pub fn sequence() -> io::Result<(Fd, Fd)> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (one, other) = net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    for fd in [&one, &other] {
+        net::sockopt::set_socket_send_buffer_size(fd, SEQUENCE_BUFFER)?;
+    }
+    Ok((into_raw(one), into_raw(other)))
+}
+
 /// Sends at least one byte, with copies of up to [`MAX_DESCRIPTORS`] descriptors.
 ///
 /// # Errors

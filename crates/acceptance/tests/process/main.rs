@@ -36,6 +36,7 @@ mod health;
 mod hostile_servers;
 mod http2;
 mod http3;
+mod http3_reload;
 mod identity;
 mod inner_protocols;
 mod keep_alive;

@@ -266,7 +266,6 @@ fn quic_options(options: &BindOptions, args: Args<'_>) -> Parsed {
         ("defer-accept", options.defer_accept),
         ("mss", options.mss != 0),
         ("proto", options.protocol.is_some()),
-        ("shards", options.shards.is_some_and(|count| count != 1)),
         ("tcp-ut", options.tcp_ut != 0),
         ("tfo", options.tfo),
     ];

@@ -1,5 +1,6 @@
 //! Handles of the system for the settings of the process: sockets, network namespaces and files, found by kind and name.
 
+use crate::state::session::quic_line::QuicIdentity;
 use reactor::{Handle, Namespace};
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -30,6 +31,22 @@ pub struct ListenSockets {
     pub first: Handle,
     /// Further sockets of the same address (`shards`), each with its threads.
     pub shards: Vec<(Handle, Vec<u16>)>,
+    /// Links of a QUIC listener with the processes before and after this one.
+    pub quic: Option<Arc<QuicSockets>>,
+}
+
+/// Links of a QUIC listener with other processes that serve its address.
+#[derive(Clone, Debug)]
+pub struct QuicSockets {
+    /// The sockets of the address, each with its threads: the first one receives.
+    pub sockets: Vec<(Handle, Vec<u16>)>,
+    /// What this process has in common with them.
+    pub identity: QuicIdentity,
+    /// This process's end of the socket pair whose other end a successor gets.
+    pub own: Handle,
+    /// The ends that processes before this one have handed over, with the numbers of the processes;
+    /// the process that this one replaces comes first.
+    pub predecessors: Vec<(u8, Handle)>,
 }
 
 /// The sockets of a section that is no proxy.
@@ -97,7 +114,7 @@ impl OsHandles {
 impl ListenSockets {
     /// One socket for all threads.
     pub fn one(first: Handle) -> Self {
-        Self { first, shards: Vec::new() }
+        Self { first, shards: Vec::new(), quic: None }
     }
 
     /// The socket on which a thread accepts.

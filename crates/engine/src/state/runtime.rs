@@ -25,6 +25,7 @@ use crate::state::records::trace::Traces;
 use crate::state::resolver::Resolver;
 use crate::state::ring;
 use crate::state::ring::Ring;
+use crate::state::session::quic_line::QuicLine;
 use crate::state::soft_stop::Stopping;
 use crate::state::spoe::figures::SpoeFigures;
 pub use crate::state::thread_handle::ProxyRef;
@@ -521,12 +522,21 @@ pub struct Listener {
     pub connections: Gauge,
     /// Counters of its clients, with `option socket-stats`.
     pub counters: Option<Counters>,
+    /// The state that the threads of a QUIC listener share.
+    pub quic: Option<Arc<QuicLine>>,
 }
 
 impl Listener {
-    fn new(settings: &settings::Front, sockets: Option<ListenSockets>, threads: usize) -> Self {
+    fn new(
+        settings: &settings::Front,
+        bind: &settings::Bind,
+        sockets: Option<ListenSockets>,
+        threads: usize,
+    ) -> Self {
         let counters = settings.socket_stats.then(|| Counters::new(threads));
-        Self { sockets, connections: Gauge::default(), counters }
+        let links = sockets.as_ref().and_then(|sockets| sockets.quic.clone());
+        let quic = bind.quic.is_some().then(|| Arc::new(QuicLine::new(links, threads)));
+        Self { sockets, connections: Gauge::default(), counters, quic }
     }
 }
 
@@ -779,7 +789,7 @@ impl Proxy {
         now: u64,
     ) -> Self {
         let listener = |front, bind: &settings::Bind| {
-            Listener::new(front, handles.listener(&settings.name, bind.id).cloned(), threads)
+            Listener::new(front, bind, handles.listener(&settings.name, bind.id).cloned(), threads)
         };
         let front = settings.front.as_ref().map(|front| Front {
             counters: Counters::new(threads),

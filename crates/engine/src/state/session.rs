@@ -11,6 +11,7 @@ pub mod credentials;
 pub(crate) mod listening;
 pub mod lookup;
 pub mod pending;
+pub mod quic_line;
 pub mod request_buffers;
 pub mod sticking;
 pub mod stream_list;

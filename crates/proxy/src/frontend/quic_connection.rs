@@ -2,7 +2,7 @@
 //! and starts a transaction for each request.
 
 use crate::frontend::h2_connection::{self, Expiry};
-use crate::frontend::quic_listener::{Inbox, QuicHost};
+use crate::frontend::quic_host::{Inbox, QuicHost};
 use crate::frontend::session_rules::{self, Admission};
 use engine::state::session::client::Client;
 use engine::state::session::client_h2::Front;
@@ -182,7 +182,8 @@ impl QuicDriver {
         let due = self.next_expiry().filter(|(at, _)| at.is_due(now)).map(|(_, reason)| reason);
         let stopping = self.host.worker.shared.is_stopping();
         let Some(front) = &self.front else {
-            if self.client.is_some() && (stopping || due.is_some()) {
+            // Handshakes go on in a soft stop: the client may have no other process to go to.
+            if self.client.is_some() && due.is_some() {
                 self.refuse();
             }
             return;

@@ -11,6 +11,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub(super) mod quic;
+
 /// Unsent bytes in a client's socket buffer, unless `tune.notsent-lowat.client` sets them. Without
 /// a bound, the system takes up to 4 MiB for each client that reads slowly; fast clients need only
 /// the bytes that they read until the thread comes round again.
@@ -119,12 +121,6 @@ impl Opener {
                 let handle = Handle(sys::listen::inherited_pair(*number)?);
                 self.inherited.insert(*number, handle);
                 Ok(Open::new(handle, Address::Pair(*number)))
-            }
-            BindAddress::At(Address::Inet(address)) if bind.is_quic => {
-                let fd = sys::listen::datagrams(*address, &options)?;
-                self.others.push(Handle(fd));
-                let bound = sys::socket::local_address(fd).unwrap_or(*address);
-                Ok(Open::new(Handle(fd), Address::Inet(bound)))
             }
             BindAddress::At(Address::Inet(address)) => {
                 let (fd, loose) = self.tcp(*address, bind, &options)?;
@@ -398,7 +394,7 @@ mod tests {
         model.proxies[0].front.as_mut().expect("a listen section").binds.remove(0)
     }
 
-    fn model(text: &str) -> config::Model {
+    pub(super) fn model(text: &str) -> config::Model {
         let setup = config::Setup::default();
         let loaded = config::load(&[config::Source::new("a.cfg", text)], setup);
         loaded.model.unwrap_or_else(|| panic!("{text}"))

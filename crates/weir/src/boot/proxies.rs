@@ -1,10 +1,12 @@
 //! Proxies with their listeners opened, and servers that are added at run time.
 
-use super::listeners::{Asked, Open, Opener, failure};
+use super::listeners::quic::QuicOpen;
+use super::listeners::{self, Asked, Open, Opener, failure};
 use config::data_plane::{Builder, ServerBase};
 use config::model::{self, Address};
 use engine::state::os_handles::{ListenSockets, OsHandles};
 use rules::check::{Kind, StepPorts};
+use std::sync::Arc;
 
 /// The proxies of the model, their listeners open; every address that cannot be opened is reported.
 pub(super) fn all(
@@ -34,14 +36,9 @@ fn open(
     let owner = format!("{} {}", from.kind.word(), from.name);
     for (bind, settings) in front.binds.iter().zip(&mut settings.binds) {
         let asked = Asked::of(&bind.options, front, from.mode, global);
-        let opened = opener.open(bind, &asked).and_then(|open| {
-            let shards = shards(opener, &open, bind, &asked, (&settings.threads, global))?;
-            Ok((open, shards))
-        });
-        match opened {
-            Ok((open, shards)) => {
+        match open_line(opener, bind, &asked, (&settings.threads, global)) {
+            Ok((open, sockets)) => {
                 open.warn(&owner, bind);
-                let sockets = ListenSockets { first: open.handle, shards };
                 handles.add_listener(&from.name, bind.id, sockets);
                 (settings.address, settings.backlog) = (open.address, asked.backlog);
             }
@@ -60,23 +57,51 @@ fn namespaces(proxy: &settings::Proxy, opener: &mut Opener, errors: &mut Vec<Str
     }
 }
 
+/// Opens the sockets of a line.
+fn open_line(
+    opener: &mut Opener,
+    bind: &model::Bind,
+    asked: &Asked,
+    (threads, global): (&[u16], &model::Global),
+) -> std::io::Result<(Open, ListenSockets)> {
+    let all: Vec<u16> = (0..global.process.threads.count() as u16).collect();
+    let threads = if threads.is_empty() { &all[..] } else { threads };
+    if let (true, model::BindAddress::At(Address::Inet(address))) = (bind.is_quic, &bind.address) {
+        // Threads that share a socket would have to pass on most of what they receive.
+        let wanted = if asked.exclusive { 1 } else { shard_count(bind, threads, threads.len()) };
+        let QuicOpen { open, others, mut links } =
+            opener.open_quic(bind, *address, asked, wanted)?;
+        let handles: Vec<_> = std::iter::once(open.handle).chain(others).collect();
+        links.sockets = listeners::quic::distribute(&handles, threads);
+        let shards = links.sockets[1..].to_vec();
+        let sockets = ListenSockets { first: open.handle, shards, quic: Some(Arc::new(links)) };
+        return Ok((open, sockets));
+    }
+    let open = opener.open(bind, asked)?;
+    let shards = shards(opener, &open, bind, asked, threads)?;
+    let sockets = ListenSockets { first: open.handle, shards, quic: None };
+    Ok((open, sockets))
+}
+
+/// The number of sockets that a line has for these threads.
+fn shard_count(bind: &model::Bind, threads: &[u16], usual: usize) -> usize {
+    bind.options.shards.map_or(usual, |shards| match shards {
+        0 => threads.len(),
+        shards => usize::from(shards).min(threads.len()),
+    })
+}
+
 /// The sockets of a line beside its first one, each with its threads (`shards`).
 fn shards(
     opener: &mut Opener,
     open: &Open,
     bind: &model::Bind,
     asked: &Asked,
-    (threads, global): (&[u16], &model::Global),
+    threads: &[u16],
 ) -> std::io::Result<Vec<(reactor::Handle, Vec<u16>)>> {
-    let count = global.process.threads.count() as u16;
-    let all: Vec<u16> = (0..count).collect();
-    let threads = if threads.is_empty() { &all[..] } else { threads };
-    let wanted = bind.options.shards.map_or(1, |shards| match shards {
-        0 => threads.len(),
-        shards => usize::from(shards).min(threads.len()),
-    });
+    let wanted = shard_count(bind, threads, 1);
     let own = matches!(bind.address, model::BindAddress::At(Address::Inet(_)));
-    if wanted < 2 || !own || asked.exclusive || bind.is_quic {
+    if wanted < 2 || !own || asked.exclusive {
         return Ok(Vec::new());
     }
     let share = threads.len().div_ceil(wanted);
@@ -118,8 +143,12 @@ fn checks(proxy: &engine::state::runtime::Proxy) -> (bool, StepPorts) {
 
 /// Number of listeners in the model.
 pub(super) fn listeners(model: &config::Model) -> usize {
-    let binds = |proxy: &model::Proxy| proxy.front.as_ref().map_or(0, |front| front.binds.len());
-    model.proxies.iter().map(binds).sum::<usize>() + model.global.stats.sockets.len()
+    let threads = model.global.process.threads.count();
+    // A line of QUIC has a socket per thread, and a pair for the next process.
+    let sockets = |bind: &model::Bind| if bind.is_quic { threads + 2 } else { 1 };
+    let fronts = model.proxies.iter().filter_map(|proxy| proxy.front.as_ref());
+    let binds = fronts.flat_map(|front| &front.binds);
+    binds.map(sockets).sum::<usize>() + model.global.stats.sockets.len()
 }
 
 #[cfg(test)]

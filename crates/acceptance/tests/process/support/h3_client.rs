@@ -1,0 +1,318 @@
+//! A client of HTTP/3 with one connection, and programs that have a listener for it.
+
+use super::{Identity, PATIENCE, Running, Setup};
+use bytes::BytesMut;
+use openssl::x509::X509;
+use quinn_proto::crypto::rustls::QuicClientConfig;
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Endpoint,
+    EndpointConfig, Event, ReadError, StreamId,
+};
+use rustls::pki_types::CertificateDer;
+use std::collections::HashMap;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wire::h3::qpack::{self, QpackDecoder};
+use wire::h3::{H3FrameHeader, H3FrameType, H3Settings, StreamType, encode};
+
+/// A client with one connection over a socket.
+pub(crate) struct H3Client {
+    pub(crate) socket: UdpSocket,
+    endpoint: Endpoint,
+    handle: ConnectionHandle,
+    pub(crate) conn: Connection,
+    /// How the connection has ended.
+    pub(crate) lost: Option<ConnectionError>,
+    /// Bytes of the server's unidirectional streams.
+    own: HashMap<StreamId, Vec<u8>>,
+}
+
+/// A client sends no stateless resets that matter.
+struct NoResets;
+
+impl quinn_proto::crypto::HmacKey for NoResets {
+    fn sign(&self, _: &[u8], signature_out: &mut [u8]) {
+        signature_out.fill(1);
+    }
+
+    fn signature_len(&self) -> usize {
+        32
+    }
+
+    fn verify(&self, _: &[u8], _: &[u8]) -> Result<(), quinn_proto::crypto::CryptoError> {
+        Err(quinn_proto::crypto::CryptoError)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the transport of the client takes the time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+impl H3Client {
+    /// A client whose handshake has not begun.
+    pub(crate) fn new(server: SocketAddr, authority: &[u8]) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        socket.connect(server).expect("a route");
+        socket.set_read_timeout(Some(Duration::from_millis(10))).expect("an open socket");
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(CertificateDer::from(authority.to_vec())).expect("a certificate");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .expect("a version")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h3".to_vec()];
+        let crypto = QuicClientConfig::try_from(config).expect("the initial suite");
+        let config = EndpointConfig::new(Arc::new(NoResets));
+        let mut endpoint = Endpoint::new(Arc::new(config), None, true, None);
+        let config = ClientConfig::new(Arc::new(crypto));
+        let (handle, conn) = endpoint.connect(now(), config, server, "a.test").expect("a name");
+        Self { socket, endpoint, handle, conn, lost: None, own: HashMap::new() }
+    }
+
+    pub(crate) fn connect(server: SocketAddr, authority: &[u8]) -> Self {
+        let mut client = Self::new(server, authority);
+        client.run(|client| {
+            assert!(client.lost.is_none(), "{:?}", client.lost);
+            !client.conn.is_handshaking()
+        });
+        let mut hello = Vec::new();
+        encode::stream_type(StreamType::CONTROL, &mut hello);
+        encode::settings(&H3Settings::default(), &mut hello);
+        client.send(Dir::Uni, &hello);
+        client
+    }
+
+    /// Sends and receives until something holds.
+    pub(crate) fn run(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
+        let end = now() + PATIENCE;
+        let mut buffer = [0; 2_048];
+        while !done(self) {
+            assert!(now() < end, "in time");
+            while let Some(event) = self.conn.poll_endpoint_events() {
+                if let Some(reply) = self.endpoint.handle_event(self.handle, event) {
+                    self.conn.handle_event(reply);
+                }
+            }
+            while let Some(event) = self.conn.poll() {
+                if let Event::ConnectionLost { reason } = event {
+                    self.lost = Some(reason);
+                }
+            }
+            let mut out = Vec::new();
+            while let Some(transmit) = self.conn.poll_transmit(now(), 1, &mut out) {
+                self.socket.send(&out[..transmit.size]).expect("an open socket");
+                out.clear();
+            }
+            if let Ok(count) = self.socket.recv(&mut buffer) {
+                let (from, bytes) = (self.conn.remote_address(), BytesMut::from(&buffer[..count]));
+                let event = self.endpoint.handle(now(), from, None, None, bytes, &mut out);
+                if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
+                    self.conn.handle_event(event);
+                }
+            }
+            if self.conn.poll_timeout().is_some_and(|at| at <= now()) {
+                self.conn.handle_timeout(now());
+            }
+        }
+    }
+
+    /// Whether the server has announced that it takes no more requests on this connection.
+    pub(crate) fn is_going_away(&mut self) -> bool {
+        while let Some(id) = self.conn.streams().accept(Dir::Uni) {
+            self.own.insert(id, Vec::new());
+        }
+        for (id, bytes) in &mut self.own {
+            let mut stream = self.conn.recv_stream(*id);
+            let Ok(mut chunks) = stream.read(true) else { continue };
+            while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
+                bytes.extend_from_slice(&chunk.bytes);
+            }
+            let _ = chunks.finalize();
+        }
+        self.own.values().any(|bytes| has_goaway(bytes))
+    }
+
+    /// Waits for the end of the connection: the code with which the server has closed it.
+    pub(crate) fn end(&mut self) -> u64 {
+        self.run(|client| client.lost.is_some());
+        match &self.lost {
+            Some(ConnectionError::ApplicationClosed(close)) => close.error_code.into_inner(),
+            Some(ConnectionError::ConnectionClosed(close)) => close.error_code.into(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Sends bytes on a new stream; a bidirectional one ends with them.
+    pub(crate) fn send(&mut self, dir: Dir, mut bytes: &[u8]) -> StreamId {
+        let mut id = None;
+        self.run(|client| {
+            id = id.or_else(|| client.conn.streams().open(dir));
+            let Some(id) = id else { return false };
+            bytes = &bytes[client.conn.send_stream(id).write(bytes).unwrap_or(0)..];
+            bytes.is_empty()
+        });
+        let id = id.expect("the stream is open");
+        if dir == Dir::Bi {
+            self.conn.send_stream(id).finish().expect("an open stream");
+        }
+        id
+    }
+
+    /// The status and the body of the answer to a request.
+    pub(crate) fn ask(&mut self, method: &str, path: &str, body: &[u8]) -> (String, Vec<u8>) {
+        let id = self.request(method, path, body);
+        self.answer(id)
+    }
+
+    /// Sends a request.
+    pub(crate) fn request(&mut self, method: &str, path: &str, body: &[u8]) -> StreamId {
+        let mut bytes = head(method, path);
+        encode::header(H3FrameType::DATA, body.len(), &mut bytes);
+        bytes.extend_from_slice(body);
+        self.send(Dir::Bi, &bytes)
+    }
+
+    /// Begins a request whose body has `len` bytes, to be sent with [`H3Client::append`].
+    pub(crate) fn begin(&mut self, method: &str, path: &str, len: usize) -> StreamId {
+        let mut bytes = head(method, path);
+        encode::header(H3FrameType::DATA, len, &mut bytes);
+        let id = self.conn.streams().open(Dir::Bi).expect("the server allows a stream");
+        self.append(id, &bytes);
+        id
+    }
+
+    /// Sends bytes on an open stream.
+    pub(crate) fn append(&mut self, id: StreamId, mut bytes: &[u8]) {
+        self.run(|client| {
+            assert!(client.lost.is_none(), "{:?}", client.lost);
+            bytes = &bytes[client.conn.send_stream(id).write(bytes).unwrap_or(0)..];
+            bytes.is_empty()
+        });
+    }
+
+    /// Ends a request.
+    pub(crate) fn finish(&mut self, id: StreamId) {
+        self.conn.send_stream(id).finish().expect("an open stream");
+    }
+
+    /// Runs the connection for a while.
+    pub(crate) fn rest(&mut self) {
+        let mut turns = 0;
+        self.run(|_| {
+            turns += 1;
+            turns > 2
+        });
+    }
+
+    /// The status and the body of an answer.
+    pub(crate) fn answer(&mut self, id: StreamId) -> (String, Vec<u8>) {
+        let mut got = Vec::new();
+        self.run(|client| {
+            assert!(client.lost.is_none(), "{:?}", client.lost);
+            let mut stream = client.conn.recv_stream(id);
+            let Ok(mut chunks) = stream.read(true) else { return false };
+            let ended = loop {
+                match chunks.next(usize::MAX) {
+                    Ok(Some(chunk)) => got.extend_from_slice(&chunk.bytes),
+                    Ok(None) => break true,
+                    Err(ReadError::Blocked) => break false,
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            let _ = chunks.finalize();
+            ended
+        });
+        message(&got)
+    }
+}
+
+/// The frame with the head of a request.
+fn head(method: &str, path: &str) -> Vec<u8> {
+    let mut section = Vec::new();
+    qpack::prefix(&mut section);
+    let fields =
+        [(":method", method), (":scheme", "https"), (":authority", "a.test"), (":path", path)];
+    for (name, value) in fields {
+        let id = htx::HeaderId::from_lower(name.as_bytes());
+        qpack::field(id, name.as_bytes(), value.as_bytes(), &mut section);
+    }
+    let mut bytes = Vec::new();
+    encode::header(H3FrameType::HEADERS, section.len(), &mut bytes);
+    bytes.extend_from_slice(&section);
+    bytes
+}
+
+/// Whether a stream of the server is its control stream and has a GOAWAY frame.
+fn has_goaway(bytes: &[u8]) -> bool {
+    let Some((0, mut rest)) = bytes.split_first() else { return false };
+    while let Some((header, size)) = H3FrameHeader::decode(rest) {
+        if header.kind == H3FrameType::GOAWAY {
+            return true;
+        }
+        let Some(next) = rest.get(size + header.len as usize..) else { return false };
+        rest = next;
+    }
+    false
+}
+
+fn message(mut rest: &[u8]) -> (String, Vec<u8>) {
+    let (mut status, mut body) = (String::new(), Vec::new());
+    while let Some((header, size)) = H3FrameHeader::decode(rest) {
+        let payload = &rest[size..size + header.len as usize];
+        match header.kind {
+            H3FrameType::HEADERS => {
+                let note = |name: &[u8], value: &[u8]| {
+                    if name == b":status" {
+                        status = String::from_utf8_lossy(value).into_owned();
+                    }
+                };
+                QpackDecoder::new(0).decode_within(payload, usize::MAX, note).expect("a section");
+            }
+            H3FrameType::DATA => body.extend_from_slice(payload),
+            _ => {}
+        }
+        rest = &rest[size + header.len as usize..];
+    }
+    (status, body)
+}
+
+/// An address for the listener, which the system has given and nothing else uses.
+pub(crate) fn free_address() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    socket.local_addr().expect("a bound socket")
+}
+
+/// A program with a frontend of HTTP/3, and a client's trust in it.
+pub(crate) fn started(global: &str, front: &str) -> (Running, SocketAddr, Vec<u8>) {
+    started_with("", global, front)
+}
+
+/// The same, with further words on the `bind` line.
+pub(crate) fn started_with(
+    words: &str,
+    global: &str,
+    front: &str,
+) -> (Running, SocketAddr, Vec<u8>) {
+    let address = free_address();
+    let authority = Identity::new("authority", None);
+    let identity = Identity::new("a.test", Some(&authority));
+    let weir = Setup::new(&format!(
+        "global\n    stats socket <dir>/cli level admin\n{global}defaults\n    mode http\n    \
+         timeout connect 5s\n    timeout client 20s\n    timeout server 20s\nfrontend web\n    \
+         bind quic4@<quic> ssl crt <dir>/a.pem alpn h3{words}\n{front}"
+    ))
+    .file("a.pem", &identity.pem())
+    .with("quic", address)
+    .start();
+    weir.cli("show info");
+    let certificate = X509::from_pem(authority.certificate().as_bytes()).expect("a certificate");
+    (weir, address, certificate.to_der().expect("a certificate"))
+}
+
+/// A rule that answers each request.
+pub(crate) const RETURN: &str =
+    "    http-request return status 200 content-type text/plain string hello\n";
