@@ -13,7 +13,7 @@ use sys::socket::{ConnectOptions, TcpInfo};
 pub use stdx::socket::Address;
 pub use sys::child::{ExitStatus, Program};
 pub use sys::epoll::{Event, Watch};
-pub use sys::udp::{UdpBatch, UdpTrain};
+pub use sys::udp::{Arrived, UdpBatch, UdpTrain};
 
 /// A descriptor as the kernel numbers it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]

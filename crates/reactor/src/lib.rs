@@ -19,7 +19,9 @@ pub mod watchdog;
 pub use child::ChildProgram;
 pub use clock_correction::ClockCorrection;
 pub use heartbeat::Heartbeat;
-pub use kernel::{Address, Event, ExitStatus, Handle, Kernel, Program, UdpBatch, UdpTrain, Watch};
+pub use kernel::{
+    Address, Arrived, Event, ExitStatus, Handle, Kernel, Program, UdpBatch, UdpTrain, Watch,
+};
 pub use pacer::Pacer;
 pub use pipe::Pipe;
 pub use probe_connection::ProbeConnection;

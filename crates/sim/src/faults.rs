@@ -38,8 +38,18 @@ pub struct Faults {
     pub loss: u16,
     /// Chance that a datagram arrives twice.
     pub duplicate: u16,
-    /// Largest datagram that the path carries, in bytes; larger ones are refused.
+    /// Chance that a datagram takes up to nine times as long, so that others overtake it.
+    pub reorder: u16,
+    /// Largest datagram that the sender's link carries, in bytes; larger ones are refused.
     pub mtu: usize,
+    /// Largest datagram that arrives, in bytes; larger ones are lost on the way.
+    pub path_mtu: usize,
+    /// Chance that the ECN bits of a datagram are cleared on the way.
+    pub bleach: u16,
+    /// Chance that a datagram with ECN bits is marked as having met congestion.
+    pub congested: u16,
+    /// Chance that an actor's socket gets a new port before it sends a datagram, as behind a NAT.
+    pub rebind: u16,
     /// Chance that a closed or released handle is reported once more, with its old token.
     pub stale: u16,
     /// Chance that a wait reports readiness that does not exist. Used from the default plan only.
@@ -65,7 +75,12 @@ impl Faults {
         abort: 0,
         loss: 0,
         duplicate: 0,
+        reorder: 0,
         mtu: 65_507,
+        path_mtu: 65_507,
+        bleach: 0,
+        congested: 0,
+        rebind: 0,
         stale: 0,
         spurious: 0,
         oversleep: 0,
@@ -81,6 +96,9 @@ impl Faults {
         short_read: 300,
         short_write: 300,
         duplicate: 50,
+        reorder: 50,
+        bleach: 50,
+        congested: 20,
         stale: 300,
         spurious: 20,
         ..Self::NONE

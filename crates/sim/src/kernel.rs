@@ -1,7 +1,7 @@
 //! The reactor's `Kernel` over the virtual network; time passes between turns.
 
 use crate::world::World;
-use reactor::kernel::{Address, Event, Handle, Kernel, Watch};
+use reactor::kernel::{Address, Event, Handle, Kernel, UdpBatch, UdpTrain, Watch};
 use sched::Alarm;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -107,7 +107,7 @@ impl Kernel for VirtualKernel {
         let mut net = self.world.net();
         if let Some(socket) = net.datagram_socket(handle.0) {
             let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
-            return net.send_from(socket, None, &bytes).map(|()| bytes.len());
+            return net.send_from(socket, None, 0, &bytes).map(|()| bytes.len());
         }
         let end = net.stream(handle.0)?;
         net.send_parts(end, parts)
@@ -139,6 +139,22 @@ impl Kernel for VirtualKernel {
 
     fn datagrams(&self, with: SocketAddr) -> io::Result<Handle> {
         self.world.net().connect_datagrams(with).map(Handle)
+    }
+
+    fn prepare_udp(&self, socket: Handle) -> io::Result<()> {
+        self.world.net().expect_datagram_socket(socket.0).map(drop)
+    }
+
+    fn receive_udp(&self, socket: Handle, batch: &mut UdpBatch) -> io::Result<usize> {
+        let mut net = self.world.net();
+        let key = net.expect_datagram_socket(socket.0)?;
+        net.recv_batch(key, batch)
+    }
+
+    fn send_udp(&self, socket: Handle, train: &UdpTrain<'_>) -> io::Result<()> {
+        let mut net = self.world.net();
+        let key = net.expect_datagram_socket(socket.0)?;
+        net.send_train(key, train)
     }
 
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()> {

@@ -17,7 +17,7 @@ pub mod world;
 pub use faults::Faults;
 pub use machine::{Machine, Stop};
 pub use net::actor::{Actor, ActorId, Signal};
-pub use net::datagram::DatagramId;
+pub use net::datagram::{DatagramId, UdpDatagram};
 pub use net::{Datagram, EndId, Net};
 pub use trace::{Record, Trace, What};
 pub use world::World;

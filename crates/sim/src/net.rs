@@ -8,6 +8,7 @@ mod conn;
 pub mod datagram;
 mod dial;
 mod handles;
+mod path;
 mod poll;
 mod stream;
 
@@ -16,7 +17,7 @@ use crate::net::actor::{Actor, ActorId, Signal};
 use crate::trace::{Record, Trace, What};
 use conn::Conn;
 pub use conn::EndId;
-use datagram::{DatagramSocket, Flight};
+use datagram::{DatagramSocket, UdpDatagram};
 use dial::Listening;
 use handles::Handles;
 use poll::Poller;
@@ -129,8 +130,9 @@ pub struct Net {
     roused: VecDeque<(ActorId, Signal)>,
     datagrams: Vec<Datagram>,
     datagram_sockets: Slab<DatagramSocket>,
-    datagram_addresses: HashMap<SocketAddr, Key>,
-    flights: Slab<Flight>,
+    /// The sockets of each address; several if they share it.
+    datagram_addresses: HashMap<SocketAddr, Vec<Key>>,
+    flights: Slab<UdpDatagram>,
     written: BTreeMap<i32, Vec<u8>>,
     misuses: u64,
 }

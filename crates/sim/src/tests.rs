@@ -4,6 +4,7 @@ mod datagrams;
 mod echo;
 mod http;
 mod machine;
+mod udp;
 
 use crate::{Faults, Machine};
 use reactor::{Address, Class, Handle, Listener, Socket, Thread};

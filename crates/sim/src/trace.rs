@@ -30,6 +30,7 @@ pub enum What {
     Turn,
     Timer,
     Datagram,
+    Rebind,
     Write,
     Misuse,
 }

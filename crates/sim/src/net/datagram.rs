@@ -1,45 +1,55 @@
-//! Datagram sockets: delivery with delay, reordering, loss, duplication and a size limit.
+//! Datagram sockets of the machine and of actors: opening, reading, closing, a client's new address.
 //!
-//! Each datagram travels by itself, so those with jitter overtake each other.
+//! The way of a datagram from one to another is in [`super::path`].
 
 use super::actor::{ActorId, Signal};
 use super::conn::Owner;
 use super::dial::os;
 use super::handles::Object;
-use super::{DueEvent, Net, errno};
-use crate::faults::Faults;
-use crate::trace::{What, digest};
-use reactor::Address;
+use super::{Net, errno};
+use crate::trace::What;
+use reactor::{Arrived, Handle, UdpBatch};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use stdx::Key;
 
 /// Datagrams that a socket holds unread; later ones are dropped.
-const MAX_UNREAD: usize = 256;
+pub(super) const MAX_UNREAD: usize = 256;
 
 /// Identifies the datagram socket of an actor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-pub struct DatagramId(Key);
+pub struct DatagramId(pub(super) Key);
+
+/// A datagram in flight, or received.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UdpDatagram {
+    /// The sender's address, as the receiver sees it.
+    pub from: SocketAddr,
+    /// The address that it was sent to.
+    pub to: SocketAddr,
+    /// Its two bits of explicit congestion notification (RFC 3168).
+    pub ecn: u8,
+    /// The payload.
+    pub bytes: Vec<u8>,
+}
 
 /// A datagram socket.
 #[derive(Debug)]
 pub(super) struct DatagramSocket {
-    owner: Owner,
-    local: SocketAddr,
+    pub(super) owner: Owner,
+    pub(super) local: SocketAddr,
     /// The only address that it exchanges datagrams with, if it is connected.
-    peer: Option<SocketAddr>,
-    unread: VecDeque<(SocketAddr, Vec<u8>)>,
+    pub(super) peer: Option<SocketAddr>,
+    pub(super) unread: VecDeque<UdpDatagram>,
     /// The pending error.
-    error: Option<i32>,
+    pub(super) error: Option<i32>,
 }
 
-/// A datagram in flight.
-#[derive(Debug)]
-pub(super) struct Flight {
-    from: SocketAddr,
-    to: SocketAddr,
-    bytes: Vec<u8>,
+impl DatagramSocket {
+    fn new(owner: Owner, local: SocketAddr, peer: Option<SocketAddr>) -> Self {
+        Self { owner, local, peer, unread: VecDeque::new(), error: None }
+    }
 }
 
 impl Net {
@@ -48,33 +58,34 @@ impl Net {
     /// # Errors
     /// The address is in use.
     pub fn bind_datagrams(&mut self, actor: ActorId, at: SocketAddr) -> io::Result<DatagramId> {
-        self.open_datagrams(Owner::Actor(actor), at, None).map(DatagramId)
+        self.open_datagrams(DatagramSocket::new(Owner::Actor(actor), at, None)).map(DatagramId)
     }
 
-    fn open_datagrams(
-        &mut self,
-        owner: Owner,
-        local: SocketAddr,
-        peer: Option<SocketAddr>,
-    ) -> io::Result<Key> {
-        if self.datagram_addresses.contains_key(&local) {
-            return Err(os(errno::ADDRINUSE));
-        }
-        let (unread, error) = (VecDeque::new(), None);
-        let socket = DatagramSocket { owner, local, peer, unread, error };
-        let key = self.datagram_sockets.insert(socket);
-        self.datagram_addresses.insert(local, key);
-        Ok(key)
+    /// Opens a datagram socket of the machine, as if inherited. Sockets of the machine may share an
+    /// address (`SO_REUSEPORT`): the addresses of a datagram select one of them.
+    ///
+    /// # Errors
+    /// An actor has the address, or no handle is left.
+    pub fn listen_datagrams(&mut self, at: SocketAddr) -> io::Result<Handle> {
+        self.open_datagrams_of_machine(at, None).map(Handle)
     }
 
     /// Opens a datagram socket of the machine that is connected to one address.
     pub(crate) fn connect_datagrams(&mut self, with: SocketAddr) -> io::Result<i32> {
+        let local = self.local_for(self.here, with);
+        self.open_datagrams_of_machine(local, Some(with))
+    }
+
+    fn open_datagrams_of_machine(
+        &mut self,
+        local: SocketAddr,
+        peer: Option<SocketAddr>,
+    ) -> io::Result<i32> {
         if self.handles.is_full() {
             self.note(What::Exhausted, 0, 0);
             return Err(os(errno::MFILE));
         }
-        let local = self.local_for(self.here, with);
-        let key = self.open_datagrams(Owner::Nobody, local, Some(with))?;
+        let key = self.open_datagrams(DatagramSocket::new(Owner::Nobody, local, peer))?;
         let handle = self.handles.insert(Object::Datagrams(key));
         if let Some(socket) = self.datagram_sockets.get_mut(key) {
             socket.owner = Owner::Handle(handle);
@@ -82,75 +93,35 @@ impl Net {
         Ok(handle)
     }
 
-    /// Sends one datagram of an actor.
-    ///
-    /// # Errors
-    /// It is larger than the path allows.
-    pub fn send_datagram(
-        &mut self,
-        id: DatagramId,
-        to: SocketAddr,
-        bytes: &[u8],
-    ) -> io::Result<()> {
-        self.send_from(id.0, Some(to), bytes)
-    }
-
-    pub(crate) fn send_from(
-        &mut self,
-        key: Key,
-        to: Option<SocketAddr>,
-        bytes: &[u8],
-    ) -> io::Result<()> {
-        let socket = self.datagram_sockets.get(key).ok_or_else(|| os(errno::BADF))?;
-        let (from, peer) = (socket.local, socket.peer);
-        let to = to.or(peer).ok_or_else(|| os(errno::DESTADDRREQ))?;
-        let plan = self.datagram_plan(from, to);
-        if bytes.len() > plan.mtu {
-            return Err(os(errno::MSGSIZE));
-        }
-        self.note(What::Datagram, bytes.len() as u64, digest(bytes));
-        let copies = match self.chance(plan.loss) {
-            true => 0,
-            false => 1 + u32::from(self.chance(plan.duplicate)),
+    fn open_datagrams(&mut self, socket: DatagramSocket) -> io::Result<Key> {
+        let shares = |key: &Key| {
+            let other = self.datagram_sockets.get(*key);
+            other.is_some_and(|it| !matches!(it.owner, Owner::Actor(_)) && it.peer.is_none())
         };
-        for _ in 0..copies {
-            let at = self.now + self.travel(&plan);
-            let flight = self.flights.insert(Flight { from, to, bytes: bytes.to_vec() });
-            self.schedule(at, DueEvent::Datagram(flight));
+        let group = self.datagram_addresses.get(&socket.local).map_or(&[][..], Vec::as_slice);
+        let alone = matches!(socket.owner, Owner::Actor(_)) || socket.peer.is_some();
+        if !group.is_empty() && (alone || !group.iter().all(shares)) {
+            return Err(os(errno::ADDRINUSE));
         }
-        Ok(())
+        let local = socket.local;
+        let key = self.datagram_sockets.insert(socket);
+        self.datagram_addresses.entry(local).or_default().push(key);
+        Ok(key)
     }
 
-    /// The plan of either address, for both directions of a path.
-    fn datagram_plan(&self, from: SocketAddr, to: SocketAddr) -> Faults {
-        let of = |address| self.faults.get(&Address::Inet(address)).copied();
-        of(to).or_else(|| of(from)).unwrap_or(self.default_faults)
+    /// Moves an actor's socket to another port, as a NAT does that has forgotten its client:
+    /// datagrams to the old address are lost. Returns the new address.
+    pub fn rebind_datagrams(&mut self, id: DatagramId) -> Option<SocketAddr> {
+        let before = self.datagram_address(id.0)?;
+        let local = self.local_for(before.ip(), before);
+        self.leave_address(before, id.0);
+        self.datagram_sockets.get_mut(id.0)?.local = local;
+        self.datagram_addresses.entry(local).or_default().push(id.0);
+        self.note(What::Rebind, id.0.to_bits(), local.port().into());
+        Some(local)
     }
 
-    pub(super) fn datagram_arrives(&mut self, flight: Key) {
-        let Some(Flight { from, to, bytes }) = self.flights.remove(flight) else { return };
-        let Some(key) = self.datagram_addresses.get(&to).copied() else {
-            return self.port_unreachable(from, to);
-        };
-        let Some(socket) = self.datagram_sockets.get_mut(key) else { return };
-        let foreign = socket.peer.is_some_and(|peer| peer != from);
-        if !foreign && socket.unread.len() < MAX_UNREAD {
-            socket.unread.push_back((from, bytes));
-            self.note(What::Arrive, key.to_bits(), 1);
-            self.datagrams_changed(key);
-        }
-    }
-
-    /// No socket has the address: a connected sender gets an error, as by ICMP.
-    fn port_unreachable(&mut self, from: SocketAddr, to: SocketAddr) {
-        let Some(key) = self.datagram_addresses.get(&from).copied() else { return };
-        if let Some(socket) = self.datagram_sockets.get_mut(key).filter(|it| it.peer == Some(to)) {
-            socket.error = Some(errno::CONNREFUSED);
-            self.datagrams_changed(key);
-        }
-    }
-
-    fn datagrams_changed(&mut self, key: Key) {
+    pub(super) fn datagrams_changed(&mut self, key: Key) {
         match self.datagram_sockets.get(key).map(|socket| socket.owner) {
             Some(Owner::Handle(handle)) => self.handle_changed(handle),
             Some(Owner::Actor(id)) => {
@@ -160,11 +131,11 @@ impl Net {
         }
     }
 
-    /// Takes the next datagram of an actor's socket, with its sender.
+    /// Takes the next datagram of an actor's socket.
     ///
     /// # Errors
     /// `WouldBlock` when there is none.
-    pub fn recv_datagram(&mut self, id: DatagramId) -> io::Result<(SocketAddr, Vec<u8>)> {
+    pub fn recv_datagram(&mut self, id: DatagramId) -> io::Result<UdpDatagram> {
         let socket = self.datagram_sockets.get_mut(id.0).ok_or_else(|| os(errno::BADF))?;
         if let Some(error) = socket.error.take() {
             return Err(os(error));
@@ -174,11 +145,31 @@ impl Net {
 
     /// Reads one datagram; bytes that do not fit into `buffer` are lost.
     pub(crate) fn recv_into(&mut self, key: Key, buffer: &mut [u8]) -> io::Result<usize> {
-        let (_, bytes) = self.recv_datagram(DatagramId(key))?;
+        let bytes = self.recv_datagram(DatagramId(key))?.bytes;
         let count = bytes.len().min(buffer.len());
         buffer[..count].copy_from_slice(&bytes[..count]);
         self.note(What::Recv, key.to_bits(), count as u64);
         Ok(count)
+    }
+
+    /// Reads up to a batch of datagrams; a short batch says nothing about what is left.
+    pub(crate) fn recv_batch(&mut self, key: Key, batch: &mut UdpBatch) -> io::Result<usize> {
+        batch.fill(std::iter::empty());
+        let first = self.recv_datagram(DatagramId(key))?;
+        let plan = self.datagram_plan(first.to, first.from);
+        let short = self.chance(plan.short_read);
+        let most = if short { self.up_to(3) as usize } else { UdpBatch::CAPACITY - 1 };
+        let Some(socket) = self.datagram_sockets.get_mut(key) else { return Ok(0) };
+        let most = most.min(socket.unread.len());
+        let all: Vec<_> = std::iter::once(first).chain(socket.unread.drain(..most)).collect();
+        batch.fill(all.iter().map(|it| Arrived {
+            from: it.from,
+            to: Some(it.to.ip()),
+            ecn: it.ecn,
+            bytes: &it.bytes,
+        }));
+        self.note(What::Recv, key.to_bits(), all.len() as u64);
+        Ok(all.len())
     }
 
     /// The datagram socket of a handle of the machine, if it is one.
@@ -187,6 +178,14 @@ impl Net {
             Object::Datagrams(key) => Some(key),
             _ => None,
         }
+    }
+
+    /// As [`Net::datagram_socket`], for calls that need one.
+    pub(crate) fn expect_datagram_socket(&mut self, handle: i32) -> io::Result<Key> {
+        self.datagram_socket(handle).ok_or_else(|| {
+            self.misuse(handle as u64);
+            os(errno::BADF)
+        })
     }
 
     /// Whether a datagram or an error can be read.
@@ -199,9 +198,25 @@ impl Net {
         self.datagram_sockets.get(key).map(|socket| socket.local)
     }
 
+    /// Closes an actor's datagram socket.
+    pub fn close_datagram_socket(&mut self, id: DatagramId) {
+        self.close_datagrams(id.0);
+    }
+
     pub(super) fn close_datagrams(&mut self, key: Key) {
         if let Some(socket) = self.datagram_sockets.remove(key) {
-            self.datagram_addresses.remove(&socket.local);
+            self.leave_address(socket.local, key);
+        }
+    }
+
+    /// Takes a socket out of the group of its address. As in Linux, the last one gets its place.
+    fn leave_address(&mut self, address: SocketAddr, key: Key) {
+        let Some(group) = self.datagram_addresses.get_mut(&address) else { return };
+        if let Some(place) = group.iter().position(|one| *one == key) {
+            group.swap_remove(place);
+        }
+        if group.is_empty() {
+            self.datagram_addresses.remove(&address);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::address;
 use crate::faults::{Faults, MS};
 use crate::net::actor::{Actor, ActorId, Signal};
-use crate::{Machine, Net};
+use crate::{Machine, Net, UdpDatagram};
 use reactor::kernel::Kernel;
 use reactor::{Address, Handle};
 use std::io::{self, IoSlice};
@@ -21,8 +21,8 @@ impl Actor for Echo {
         match signal {
             Signal::Start => _ = net.bind_datagrams(me, self.0).expect("the address is free"),
             Signal::Datagram(id) => {
-                while let Ok((from, bytes)) = net.recv_datagram(id) {
-                    net.send_datagram(id, from, &bytes).expect("it was small enough before");
+                while let Ok(UdpDatagram { from, ecn, bytes, .. }) = net.recv_datagram(id) {
+                    net.send_marked(id, from, ecn, &bytes).expect("it was small enough before");
                 }
             }
             _ => {}
