@@ -21,6 +21,7 @@ mod rooms;
 mod runtimes;
 mod scan;
 mod siblings;
+mod sizes;
 mod strictness;
 mod tree;
 mod type_names;
@@ -47,7 +48,7 @@ is wrong and what to do instead. Exit status 1 if there is any. Changes nothing 
 
   --root DIRECTORY  another tree than the one this program was built from
   --list            print the rules
-  --cycles          print for every crate the largest circle of imports between its rooms
+  --cycles          print for every crate its lines and the largest circle of imports between its rooms
   --ratchet         first lower the counts in tidy.list (cycle, prose, names) to what they are now
   --wrap [PATH ...] first break comments that are too wide, in files whose path begins so
 ";
@@ -67,6 +68,7 @@ const RULES: &[Rule] = &[
     names::RULE,
     siblings::RULE,
     rooms::RULE,
+    sizes::RULE,
     type_names::RULE,
     unsafe_code::RULE,
     runtimes::RULE,
@@ -132,13 +134,17 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     check_tree(&root)
 }
 
-/// Prints the largest circle of imports between rooms, crate by crate.
+/// Prints the lines of every crate, and its largest circle of imports between rooms.
 fn print_cycles(root: &Path) -> Outcome {
     let tree = tree::load(root)?;
     for name in tree.crates() {
         let cycle = rooms::largest_cycle(&tree, name);
         let rooms = rooms::rooms_of(&cycle);
-        println!("{name:10} {rooms:3} rooms {:3} files  {}", cycle.len(), cycle.join(" "));
+        let (lines, files) = (sizes::lines_of(&tree, name), cycle.len());
+        println!(
+            "{name:18} {lines:6} lines; circle: {rooms} rooms {files} files {}",
+            cycle.join(" ")
+        );
     }
     Ok(())
 }

@@ -60,6 +60,12 @@ fn long_function(lines: usize) -> String {
     format!("fn long() {{\n{}}}\n", "    step();\n".repeat(lines - 2))
 }
 
+/// As many files of so many lines.
+fn in_folder(tree: &mut Tree, folder: &str, files: usize, lines: usize) {
+    let text = format!("//! One.\n{}", "const X: u8 = 0;\n".repeat(lines - 1));
+    (0..files).for_each(|number| tree.put(&format!("{folder}/f{number}.rs"), &text));
+}
+
 /// A code map with one row, and a file that rows may name.
 fn code_map(tree: &mut Tree, row: &str) {
     let map = format!("the map of crates/\n\n### Where it happens\n\n{row}\n");
@@ -91,6 +97,8 @@ const PLANTS: &[Plant] = &[
         tree.put("crates/htx/src/b.rs", "//! Two.\nuse crate::a as other;\n");
     }),
     ("rooms", |tree| tree.put("crates/xtask/tidy.list", "cycle htx 2\n")),
+    ("crate-size", |tree| in_folder(tree, "crates/engine/src/state", 13, 924)),
+    ("crate-size", |tree| in_folder(tree, "crates/mux/src/h2", 21, 1)),
     ("type-names", |tree| {
         tree.put("crates/htx/src/a.rs", "//! One.\npub(crate) struct Place;\n");
         tree.put("crates/htx/src/b.rs", "//! Two.\nenum Place {}\n");
@@ -222,6 +230,17 @@ fn imports_within_a_room_may_run_in_a_circle() {
     tree.put("crates/htx/src/a.rs", "//! One.\nmod b;\nuse b::B;\n");
     tree.put("crates/htx/src/a/b.rs", "//! Two.\nuse super::A;\nuse crate::c;\n");
     tree.put("crates/htx/src/c.rs", "//! Three.\n#[cfg(test)]\nuse crate::a::A;\n");
+    assert_eq!(violations(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn a_crate_of_the_data_plane_has_its_limits() {
+    let mut tree = clean();
+    in_folder(&mut tree, "crates/engine/src/state", 15, 800);
+    in_folder(&mut tree, "crates/mux/src/h2", 20, 1);
+    in_folder(&mut tree, "crates/mux/src/h3", 20, 1);
+    in_folder(&mut tree, "crates/mux/src/h2/tests", 21, 900);
+    in_folder(&mut tree, "crates/config/src", 21, 900);
     assert_eq!(violations(&tree), Vec::<String>::new());
 }
 
