@@ -40,7 +40,11 @@ const DATA_PLANE: &[&str] = &[
     "crates/health/src/",
     "crates/observability/src/",
     "crates/proxy/src/",
+    "crates/transaction/src/",
+    "crates/transaction/src/",
     "crates/transport/src/",
+    "crates/upstream/src/",
+    "crates/upstream/src/",
     "crates/weir/src/",
 ];
 
