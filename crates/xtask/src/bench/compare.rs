@@ -120,12 +120,16 @@ fn measure(
     let counted = load::run(&scenario.load(port, seconds))?;
     let used = proxy.cpu()? - before;
     let requests = counted.requests.max(1) as f64;
+    let mut note = counted.note();
+    if scenario.compresses() {
+        let _ = write!(note, "{:.0} bytes/response", counted.bytes / requests);
+    }
     Ok(Measured {
         cpu: used * 1e6 / requests,
         rate: requests / start.elapsed().as_secs_f64(),
         p99: counted.p99.clone(),
         resident: proxy.resident()? as f64 / 1024.0,
-        note: counted.note(),
+        note,
     })
 }
 

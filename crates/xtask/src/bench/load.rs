@@ -7,9 +7,11 @@ use super::process;
 use crate::failure::{self, Outcome};
 
 /// The counts of a load generator.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Counted {
     pub(super) requests: u64,
+    /// Bytes that wrk has received, with heads; 0 for h2load.
+    pub(super) bytes: f64,
     /// The 99th percentile of latency as wrk prints it, `-` for h2load.
     pub(super) p99: String,
     /// Answers whose status is neither 2xx nor 3xx; for h2load, failed requests.
@@ -81,8 +83,8 @@ fn read_wrk(text: &str) -> Option<Counted> {
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
-            [count, "requests", "in", ..] => {
-                counted.requests = count.parse().ok()?;
+            [count, "requests", "in", _, size, "read"] => {
+                (counted.requests, counted.bytes) = (count.parse().ok()?, bytes(size)?);
                 seen = true;
             }
             ["99%", value] => counted.p99 = (*value).to_owned(),
@@ -100,6 +102,15 @@ fn read_wrk(text: &str) -> Option<Counted> {
         }
     }
     seen.then_some(counted)
+}
+
+/// A size as wrk prints it: `1.23MB`.
+fn bytes(text: &str) -> Option<f64> {
+    let units = [("KB", 1024.0), ("MB", 1048576.0), ("GB", 1073741824.0), ("B", 1.0)];
+    let read = |(unit, factor): &(&str, f64)| {
+        text.strip_suffix(unit)?.parse().ok().map(|value: f64| value * factor)
+    };
+    units.iter().find_map(read)
 }
 
 /// `requests: 100 total, 100 started, 100 done, 99 succeeded, 1 failed, 0 errored, 0 timeout`.

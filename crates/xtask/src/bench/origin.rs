@@ -16,10 +16,14 @@ pub(super) const PORTS: [u16; 2] = [19001, 19002];
 /// The answer to every small request: 64 bytes.
 const BODY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// Starts one nginx that listens on all `ports`: 64 bytes at any path, 1 MiB at `/1m`.
+/// Starts one nginx that listens on all `ports`: 64 bytes at any path, random bytes at `/1m`,
+/// `/100k` and `/1k`, and text that compresses as pages do at `/64k`.
 pub(super) fn start(files: &Files, name: &str, ports: &[u16]) -> Outcome<Process> {
     if !files.path().join("1m").exists() {
         files.write_random("1m", 1 << 20)?;
+        files.write_random("100k", 100 << 10)?;
+        files.write_random("1k", 1 << 10)?;
+        files.write("64k", page(64 << 10))?;
     }
     let configuration = files.write(&format!("{name}.conf"), nginx(files.path(), name, ports))?;
     let mut command = process::pinned(1, &program());
@@ -28,6 +32,50 @@ pub(super) fn start(files: &Files, name: &str, ports: &[u16]) -> Outcome<Process
         None => Ok(origin),
         Some(port) => Err(failure::machine(format!("nginx does not listen on port {port}"))),
     }
+}
+
+/// Text of so many bytes: HTML, JSON and JavaScript by turns, with words in an order that does not
+/// repeat.
+fn page(length: usize) -> String {
+    const WORDS: [&str; 16] = [
+        "server",
+        "latency",
+        "buffer",
+        "request",
+        "a",
+        "of",
+        "the",
+        "stream",
+        "connection",
+        "for",
+        "queue",
+        "weight",
+        "in",
+        "balance",
+        "health",
+        "is",
+    ];
+    let (mut text, mut state) = (String::with_capacity(length + 256), 1u64);
+    let mut draw = move || {
+        // A linear congruential generator (Knuth, MMIX).
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    while text.len() < length {
+        let words: Vec<&str> = (0..12).map(|_| WORDS[draw() % WORDS.len()]).collect();
+        let (number, sentence) = (draw() % 100_000, words.join(" "));
+        text += &match number % 3 {
+            0 => format!("<div class=\"row\" id=\"r{number}\"><p>{sentence}</p></div>\n"),
+            1 => format!(
+                "{{\"id\": {number}, \"name\": \"{}\", \"text\": \"{sentence}\"}},\n",
+                words[0]
+            ),
+            _ => format!("function f{number}(x) {{ return \"{sentence}\" + x[{number}]; }}\n"),
+        };
+    }
+    text.truncate(length);
+    text
 }
 
 /// Starts an nginx on any processor that counts what it answers.
@@ -82,14 +130,17 @@ fn nginx(directory: &Path, name: &str, ports: &[u16]) -> String {
         .map(|port| {
             format!(
                 " server {{ listen 127.0.0.1:{port} backlog=4096; \
-                 location / {{ return 200 \"{BODY}\"; }} location /1m {{ alias {directory}/1m; }} }}\n"
+                 location / {{ return 200 \"{BODY}\"; }} location /1m {{ alias {directory}/1m; }} \
+                 location /64k {{ alias {directory}/64k; }} \
+                 location /100k {{ alias {directory}/100k; expires 1h; }} \
+                 location /1k {{ alias {directory}/1k; expires 1h; }} }}\n"
             )
         })
         .collect();
     format!(
         "master_process off; daemon off; pid {directory}/{name}.pid; error_log /dev/null crit;\n\
          events {{ worker_connections 16384; }}\n\
-         http {{ access_log off; keepalive_requests 100000000; keepalive_timeout 300; sendfile on;\n\
+         http {{ access_log off; default_type text/html; keepalive_requests 100000000; keepalive_timeout 300; sendfile on;\n\
          {servers}}}\n"
     )
 }
@@ -98,6 +149,13 @@ fn nginx(directory: &Path, name: &str, ports: &[u16]) -> String {
 mod tests {
     //! Reading the status page.
     use super::*;
+
+    #[test]
+    fn a_page_has_its_length_and_three_kinds_of_text() {
+        let text = page(10_000);
+        assert_eq!(text.len(), 10_000);
+        assert!(["<div", "\"id\":", "function"].iter().all(|part| text.contains(part)));
+    }
 
     #[test]
     fn reads_the_count() {

@@ -14,11 +14,20 @@ pub(super) struct Scenario {
     bind: &'static str,
     /// Writes the rules of the frontend.
     frontend: fn() -> String,
+    /// Lines of the backend.
+    backend: &'static str,
+    /// Further sections.
+    sections: &'static str,
     /// The load generator's command; `{d}` stands for the seconds, `{p}` for the port.
     load: &'static [&'static str],
 }
 
 impl Scenario {
+    /// Whether bytes per response are of interest: the proxy compresses.
+    pub(super) fn compresses(&self) -> bool {
+        self.backend.contains("compression")
+    }
+
     /// Whether the workload needs a certificate.
     pub(super) fn is_tls(&self) -> bool {
         self.bind.contains("ssl")
@@ -47,21 +56,37 @@ impl Scenario {
             "global\n    nbthread 1\n    maxconn 4000\n    stats socket {files}/{name}.sock level admin\n    {}\n\
              defaults\n    mode http\n    timeout client 60s\n    timeout server 60s\n    timeout connect 5s\n    {}\n\
              frontend fe\n    bind 127.0.0.1:{port} {}\n    {}\n    default_backend be\n\
-             backend be\n    balance leastconn\n    http-reuse always\n    \
-             server s1 127.0.0.1:{one}\n    server s2 127.0.0.1:{two}\n",
+             backend be\n    balance leastconn\n    http-reuse always\n    {}\n    \
+             server s1 127.0.0.1:{one}\n    server s2 127.0.0.1:{two}\n{}",
             self.global,
             self.defaults,
             self.bind.replace("{w}", &files),
             (self.frontend)(),
+            self.backend,
+            self.sections,
         )
     }
 }
 
-const PLAIN: Scenario =
-    Scenario { name: "", global: "", defaults: "", bind: "", frontend: String::new, load: &[] };
+const PLAIN: Scenario = Scenario {
+    name: "",
+    global: "",
+    defaults: "",
+    bind: "",
+    frontend: String::new,
+    backend: "",
+    sections: "",
+    load: &[],
+};
 
 const TLS: &str = "ssl crt {w}/ec.pem";
 const CLOSE: &str = "Connection: close";
+const GZIP: &str = "Accept-Encoding: gzip";
+const COMPRESSION: &str = "compression algo gzip\n    \
+                           compression type text/html application/json application/javascript";
+const CACHE: &str = "http-request cache-use c\n    http-response cache-store c";
+const CACHE_SECTION: &str =
+    "cache c\n    total-max-size 16\n    max-object-size 1000000\n    max-age 3600\n";
 
 /// Every workload, the five of the default first.
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -104,6 +129,41 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "tls-handshake",
         bind: TLS,
         load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "-H", CLOSE, "https://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "tls-1m",
+        bind: TLS,
+        load: &["wrk", "-t1", "-c16", "-d{d}s", "--latency", "https://127.0.0.1:{p}/1m"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "comp-64k",
+        backend: COMPRESSION,
+        load: &[
+            "wrk",
+            "-t1",
+            "-c64",
+            "-d{d}s",
+            "--latency",
+            "-H",
+            GZIP,
+            "http://127.0.0.1:{p}/64k",
+        ],
+        ..PLAIN
+    },
+    Scenario {
+        name: "cache-1k",
+        backend: CACHE,
+        sections: CACHE_SECTION,
+        load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "http://127.0.0.1:{p}/1k"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "cache-100k",
+        backend: CACHE,
+        sections: CACHE_SECTION,
+        load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "http://127.0.0.1:{p}/100k"],
         ..PLAIN
     },
     Scenario {
