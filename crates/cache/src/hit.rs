@@ -5,6 +5,7 @@ use crate::object::ObjectRecord;
 use crate::request::FreshnessDemand;
 use htx::{Fields, Head, Version};
 use std::io::{IoSlice, Write};
+use std::ops::Range;
 use stdx::SharedBlocks;
 use stdx::block_area::{BlockReader, Pieces};
 
@@ -115,13 +116,15 @@ impl Hit {
         self.record.trailer_len > 0
     }
 
-    /// Serves only this part of the content, from its first byte on.
-    pub fn select(&mut self, first: u64, last: u64) {
+    /// Serves only this part of the content, as far as there is one. Its length is known, so it is
+    /// not sent in chunks.
+    pub fn select(&mut self, part: Range<u64>) {
         let len = self.content_len();
-        let (from, end) = (first.min(len), last.saturating_add(1).min(len));
+        let (from, end) = (part.start.min(len), part.end.min(len));
         let blocks = self.reader.blocks().clone();
         let at = self.record.body_at() + from as usize;
         self.reader = BlockReader::new(blocks, at, end.saturating_sub(from) as usize);
+        self.record.is_chunked = false;
     }
 
     /// Lends the next pieces of content to a vectored write; returns how many were set.
@@ -135,7 +138,7 @@ impl Hit {
     }
 
     /// All content, whatever was consumed.
-    pub(crate) fn all_pieces(&self) -> Pieces<'_> {
+    pub fn all_pieces(&self) -> Pieces<'_> {
         let content = self.record.body_len as usize;
         self.reader.blocks().pieces(self.record.body_at(), content)
     }

@@ -3,14 +3,15 @@
 //! Reading order: [`request`] (may a request be answered or its response be stored), [`key`] and
 //! [`vary`] (what a response is found by), [`response`] (may it be stored, and for how long),
 //! [`store`] (objects in blocks, the index, eviction), [`storing`] (an object on its way in),
-//! [`hit`] (an object on its way out), [`conditional`] (304), [`range`] (206), [`validation`] (with
-//! the server), [`fetches`] (one fetch per missing key). `docs/cache.md` has the RFC's requirements
-//! with the tests that show them.
+//! [`hit`] (an object on its way out), [`answer`] (of it all, 304 of [`conditional`], 206 of
+//! [`range`]), [`validation`] (with the server), [`fetches`] (one fetch per missing key).
+//! `docs/cache.md` has the RFC's requirements with the tests that show them.
 //!
 //! Invariant: no I/O and no clock (`cargo xtask tidy`). Times are milliseconds on one monotonic
 //! clock; dates are seconds since the epoch.
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod conditional;
 pub mod directives;
 pub mod fetches;
@@ -27,6 +28,8 @@ pub mod storing;
 pub mod validation;
 pub mod vary;
 
+pub use answer::StoredAnswer;
+pub use fetches::{FetchOutcome, FetchTicket, FetchTurn, WaitTicket};
 pub use hit::Hit;
 pub use key::CacheKey;
 pub use shard::CacheCounters;

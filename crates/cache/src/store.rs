@@ -1,5 +1,6 @@
 //! The store: blocks, an index in shards, and what is done with objects: find, store, evict, forget.
 
+use crate::fetches::Fetches;
 use crate::hit::Hit;
 use crate::key::CacheKey;
 use crate::object::starts_with;
@@ -24,6 +25,12 @@ const MAX_SHARDS: usize = 256;
 /// Times that one search for room asks a shard whose oldest objects are being served.
 const MAX_REFUSALS: u8 = 8;
 
+/// Most fetches of a cache that requests can wait for; further ones are fetched by each request.
+const MAX_FETCHES: usize = 1024;
+
+/// Most requests that wait for one fetch; further ones go to the server.
+const MAX_WAITERS: usize = 10_000;
+
 /// Slots that [`Cache::list`] and the removals look at under one lock.
 pub const STEP: usize = 256;
 
@@ -36,6 +43,11 @@ pub struct CacheSettings {
     pub total_max_size: u64,
     /// Most entries with the same primary key (`max-secondary-entries`).
     pub max_secondary_entries: usize,
+    /// Whether ranges are answered from whole objects (`ranges`).
+    pub ranges: bool,
+    /// Longest time in milliseconds that a request waits for the same object, which another request
+    /// fetches (`coalesce`); `None`: requests do not wait.
+    pub coalesce: Option<u32>,
     /// Rules for responses.
     pub rules: StoreRules,
 }
@@ -62,6 +74,7 @@ pub struct Cache {
     /// lock.
     oldest: Box<[AtomicU32]>,
     key: SipKey,
+    fetches: Arc<Fetches>,
 }
 
 impl Cache {
@@ -76,12 +89,18 @@ impl Cache {
         let capacity = blocks as usize / count;
         let shards = (0..count).map(|_| Mutex::new(Shard::new(capacity))).collect();
         let oldest = (0..count).map(|_| AtomicU32::new(u32::MAX)).collect();
-        Some(Arc::new(Self { settings, area, shards, oldest, key }))
+        let fetches = Fetches::new(MAX_FETCHES, MAX_WAITERS);
+        Some(Arc::new(Self { settings, area, shards, oldest, key, fetches }))
     }
 
     /// Its section.
     pub fn settings(&self) -> &CacheSettings {
         &self.settings
+    }
+
+    /// Fetches of missing or stale objects that other requests wait for.
+    pub fn fetches(&self) -> &Arc<Fetches> {
+        &self.fetches
     }
 
     /// Blocks that hold no object.

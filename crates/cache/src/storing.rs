@@ -165,6 +165,16 @@ impl Storing {
         self.record.received_ms
     }
 
+    /// The cache.
+    pub fn cache(&self) -> &Arc<Cache> {
+        &self.cache
+    }
+
+    /// Takes over how a stored response was sent, whose content follows.
+    pub fn frame_as(&mut self, stored: &Hit) {
+        self.record.is_chunked = stored.is_chunked();
+    }
+
     /// Bytes of content so far.
     pub fn len(&self) -> usize {
         self.record.body_len as usize
@@ -178,7 +188,7 @@ impl Storing {
     /// Appends the content of a stored response, and takes over how it was sent: for a head that a
     /// validation has updated.
     pub fn copy_content(&mut self, stored: &Hit) -> Result<(), StoreFault> {
-        self.record.is_chunked = stored.is_chunked();
+        self.frame_as(stored);
         stored.all_pieces().try_for_each(|piece| self.payload(piece))
     }
 

@@ -111,6 +111,11 @@ mod tests {
     /// Keywords that HAProxy has not, or not before its third version (`tune.notsent-lowat`,
     /// `accept-unsafe-violations`).
     const OWN: &[(&str, &str)] = &[
+        ("cache", "coalesce"),
+        ("cache", "ranges"),
+        ("cache", "revalidate"),
+        ("cache", "stale-if-error"),
+        ("cache", "stale-while-revalidate"),
         ("global", "tune.histograms"),
         ("global", "tune.history"),
         ("global", "tune.memory.limit"),

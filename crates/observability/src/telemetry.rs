@@ -4,6 +4,7 @@ pub mod accounting;
 pub mod bandwidth;
 mod cache_use;
 pub mod contstats;
+mod fetch_signal;
 pub mod flight_recorder;
 pub mod h2_byte_count;
 pub mod history;

@@ -23,7 +23,14 @@ const ANY: FreshnessDemand = FreshnessDemand { max_age: None, min_fresh: 0 };
 
 fn store_of(total_max_size: u64) -> Arc<Cache> {
     let name = "c".to_owned();
-    let settings = CacheSettings { name, total_max_size, max_secondary_entries: 3, rules: RULES };
+    let settings = CacheSettings {
+        name,
+        total_max_size,
+        max_secondary_entries: 3,
+        ranges: false,
+        coalesce: None,
+        rules: RULES,
+    };
     Cache::new(settings, 1, [1, 2]).expect("memory for a small cache")
 }
 

@@ -98,7 +98,8 @@ pub trait Context: Facts {
         false
     }
 
-    /// `cache-use`: whether the cache of this name answers the request.
+    /// `cache-use`: whether the cache of this name answers the request. With an answer that is
+    /// awaited afterwards, the rule is evaluated again when it is there.
     fn use_cache(&mut self, _name: &Arc<str>) -> bool {
         false
     }

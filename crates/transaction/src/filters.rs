@@ -14,6 +14,7 @@ use engine::state::session::transaction::Transaction;
 use mux::BodyKind;
 use sample::Side;
 use settings::Filter;
+use std::sync::Arc;
 use trace::Checkpoint;
 use transport::filters::{FilterChain, PayloadFilter};
 use transport::stats::transaction_log::{Cause, Failure, Phase};
@@ -103,7 +104,7 @@ pub(crate) fn response_is_replaced(tx: &mut Transaction) {
     tx.notes.compressed = None;
     tx.space.down.filters = None;
     if let Some(cache) = &mut tx.notes.cache {
-        cache.storing.clear();
+        (cache.storing, cache.fetch) = (Vec::new(), None);
     }
 }
 
@@ -125,11 +126,14 @@ pub(crate) fn response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
     }
     let (body, encoder) = compression::response_head(tx, body);
     report(tx, Checkpoint::Head(Side::Response));
-    let storing = tx.notes.cache.as_mut().map(|it| std::mem::take(&mut it.storing));
+    let caches = tx.notes.cache.as_mut();
+    let caches = caches.map(|it| (std::mem::take(&mut it.storing), it.fetch.take()));
+    let (storing, mut fetch) = caches.unwrap_or_default();
     let mut chain = payload_filters(tx, Side::Response, Limits::Enabled, encoder);
-    for storing in storing.unwrap_or_default() {
+    for storing in storing {
         // A cache stores what the server has sent, before other filters change it.
-        let first = Box::new(cache_store::CacheStore::new(storing, &tx.worker));
+        let fetch = fetch.take_if(|(cache, _)| Arc::ptr_eq(cache, storing.cache()));
+        let first = Box::new(cache_store::CacheStore::new(storing, fetch, &tx.worker));
         chain.get_or_insert_default().push_front(first);
     }
     tx.space.down.filters = chain;

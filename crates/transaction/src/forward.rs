@@ -52,6 +52,8 @@ pub(crate) enum End {
     Done,
     /// The request has to be sent again; see [`retry`].
     Again(Reason),
+    /// A stored response takes the place of that of the server.
+    FromCache,
 }
 
 struct Exchange {
@@ -119,6 +121,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
         Err(failure) => match failure.ending {
             Ending::RetryFailed => Ok(End::Again(Reason::Failed)),
             Ending::RetryStale => Ok(End::Again(Reason::Stale)),
+            Ending::FromCache => Ok(End::FromCache),
             _ => Err(failure),
         },
     }

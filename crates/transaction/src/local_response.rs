@@ -140,7 +140,7 @@ pub(crate) fn answered(tx: &mut Transaction, phase: Phase) {
 pub(crate) fn body_kind(tx: &Transaction) -> BodyKind {
     match &tx.local_body {
         None => BodyKind::Length(tx.space.body.len() as u64),
-        Some(LocalBody::Stored(hit)) if !hit.is_chunked() => BodyKind::Length(hit.content_len()),
+        Some(LocalBody::Stored(hit)) if !hit.is_chunked() => BodyKind::Length(hit.left() as u64),
         Some(_) => BodyKind::Chunked,
     }
 }

@@ -1,6 +1,7 @@
 //! The stages of a transaction: their table, the drivers, and features of one stage each.
 
 pub(crate) mod body_for_balance;
+pub(crate) mod cache_validation;
 pub(crate) mod checkcache;
 pub(crate) mod cookie;
 pub(crate) mod fcgi;

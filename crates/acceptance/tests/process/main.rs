@@ -10,6 +10,7 @@ mod bandwidth;
 mod bodies;
 mod bytes;
 mod cache_limits;
+mod cache_stale;
 mod caches;
 mod certificates;
 mod checks;

@@ -5,6 +5,8 @@ use crate::diag::{Diagnostic, Severity};
 use crate::draft::Draft;
 use crate::keyword::Keyword;
 use crate::line::{Args, Parsed};
+use crate::parse::values::time_at;
+use crate::value::Unit;
 use cache::CacheSettings;
 use cache::response::StoreRules;
 
@@ -31,6 +33,9 @@ const OBJECT_PART: u64 = 256;
 const MAX_NAME: usize = 32;
 
 const KEYWORDS: &[Keyword<ReadLine>] = &[
+    own("coalesce", "<time>", "Longest wait for what another request fetches.", |d, at, _, a| {
+        coalesce(&mut d.caches[at], a)
+    }),
     own("max-age", "<seconds>", "Longest time that a response is fresh.", |d, at, cx, a| {
         max_age(&mut d.caches[at], cx, a)
     }),
@@ -43,6 +48,22 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
     }),
     own("process-vary", "{ on | off }", "Whether responses with Vary are kept.", |d, at, cx, a| {
         process_vary(&mut d.caches[at], cx, a)
+    }),
+    own("ranges", "{ on | off }", "Whether ranges are answered.", |d, at, _, a| {
+        d.caches[at].ranges = switch(a)?;
+        Ok(())
+    }),
+    own("revalidate", "<seconds>", "How long stale responses are validated.", |d, at, _, a| {
+        d.caches[at].rules.keep_for_validation = seconds(a)?;
+        Ok(())
+    }),
+    own("stale-if-error", "<seconds>", "How long they replace errors.", |d, at, _, a| {
+        d.caches[at].rules.stale_if_error = seconds(a)?;
+        Ok(())
+    }),
+    own("stale-while-revalidate", "<seconds>", "And serve meanwhile.", |d, at, _, a| {
+        d.caches[at].rules.stale_while_revalidate = seconds(a)?;
+        Ok(())
     }),
     own("total-max-size", "<megabytes>", "The memory of the cache.", |d, at, _, a| {
         total_max_size(&mut d.caches[at], a)
@@ -73,6 +94,8 @@ fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
         name: name.to_owned(),
         total_max_size: 0,
         max_secondary_entries: MAX_SECONDARY,
+        ranges: false,
+        coalesce: None,
         rules,
     });
     draft.caches.len() - 1
@@ -139,6 +162,29 @@ fn max_age(cache: &mut CacheSettings, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed
             cache.rules.max_age = u32::try_from(seconds).unwrap_or(u32::MAX);
         }
     }
+    Ok(())
+}
+
+/// A number of seconds, for words that HAProxy lacks: nothing but digits is accepted.
+fn seconds(args: Args<'_>) -> Parsed<u32> {
+    args.no_more_than(1)?;
+    let (word, given) = (args.text(0), args.text(1));
+    given.parse().map_err(|_| args.fault(1, format!("'{word}' expects a number of seconds")))
+}
+
+fn switch(args: Args<'_>) -> Parsed<bool> {
+    args.no_more_than(1)?;
+    match args.text(1) {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(args.fault(1, format!("'{}' expects \"on\" or \"off\"", args.text(0)))),
+    }
+}
+
+fn coalesce(cache: &mut CacheSettings, args: Args<'_>) -> Parsed {
+    args.no_more_than(1)?;
+    let time = time_at(args, 1, Unit::Milliseconds, "'coalesce'")?;
+    cache.coalesce = (time > 0).then(|| u32::try_from(time).unwrap_or(u32::MAX));
     Ok(())
 }
 

@@ -179,3 +179,32 @@ fn rules_of_defaults_name_caches_of_the_sections_that_inherit_them() {
     let explicit = "backend 'b': require an explicit filter declaration to use the cache 'c'.";
     assert_eq!(messages(&text("filter trace"), Severity::Alert), [explicit]);
 }
+
+#[test]
+fn words_beyond_haproxys_are_off_until_they_are_given() {
+    let caches = model(
+        "cache a\n total-max-size 4\ncache b\n total-max-size 4\n coalesce 5s\n ranges on\n \
+         revalidate 60\n stale-if-error 600\n stale-while-revalidate 30\n",
+    )
+    .caches;
+    let found: Vec<_> = caches
+        .iter()
+        .map(|it| {
+            let rules = &it.rules;
+            let stale = (rules.stale_if_error, rules.stale_while_revalidate);
+            (it.coalesce, it.ranges, rules.keep_for_validation, stale)
+        })
+        .collect();
+    assert_eq!(found, [(None, false, 0, (0, 0)), (Some(5000), true, 60, (600, 30))]);
+    for (line, expected) in [
+        ("ranges maybe", "'ranges' expects \"on\" or \"off\""),
+        ("revalidate 5s", "'revalidate' expects a number of seconds"),
+        ("stale-if-error -1", "'stale-if-error' expects a number of seconds"),
+        ("stale-while-revalidate", "'stale-while-revalidate' expects a number of seconds"),
+        ("coalesce soon", "'coalesce'"),
+    ] {
+        let text = format!("cache c\n total-max-size 4\n {line}\n");
+        let alerts = messages(&text, Severity::Alert);
+        assert!(alerts.iter().any(|said| said.contains(expected)), "{line}: {alerts:?}");
+    }
+}

@@ -26,6 +26,8 @@ impl CacheAction {
     pub(crate) fn run<'r>(&'r self, cx: &mut dyn Context) -> Outcome<'r> {
         match self {
             Self::Use(name) if cx.use_cache(name) => Outcome::Final(Verdict::Cached),
+            // Another request fetches the object: the rule is evaluated again behind that.
+            Self::Use(_) if cx.is_asked() => Outcome::Suspend,
             Self::Use(_) => Outcome::Next,
             Self::Store(name) => {
                 cx.store_in_cache(name);

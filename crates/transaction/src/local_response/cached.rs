@@ -1,32 +1,79 @@
-//! Answers from a cache: the head of the stored response.
+//! Answers from a cache: the head of a stored response, fresh, validated, or in place of an error.
 
 use crate::local_response;
+use cache::{Hit, StoredAnswer};
+use engine::state::session::cache_use::StaleObject;
 use engine::state::session::transaction::{LocalBody, Transaction};
+use htx::Head;
 use observability::telemetry::accounting;
-use transport::stats::transaction_log::Phase;
+use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// The name of a cache in logs, in place of a server's.
 const NAME: &str = "<CACHE>";
 
-/// Prepares the answer that the cache has for the request: its head, or 304 for a client that has
-/// the same object.
+/// Prepares the answer that the cache has for the request: its head, 304 for a client that has the
+/// same object, or a part.
 pub(crate) fn prepare(tx: &mut Transaction) {
-    let Some(hit) = tx.notes.cache.as_mut().and_then(|it| it.hit.take()) else { return };
+    let Some(caches) = tx.notes.cache.as_mut() else { return };
+    let (Some(hit), Some(cache)) = (caches.hit.take(), caches.served_by.as_ref()) else { return };
+    let ranges = cache.settings().ranges;
     let date = (tx.worker.thread.wall() / 1_000_000_000) as i64;
     let mut scratch = tx.worker.take_scratch();
-    tx.space.response.clear();
-    tx.space.body.clear();
-    hit.write_head(&mut tx.space.response, &mut scratch);
-    scratch.clear();
-    let same = {
+    let answer = {
         let validators = hit.validators(&mut scratch);
-        cache::conditional::is_not_modified(&tx.space.request, &validators, date)
+        let request = &tx.space.request;
+        StoredAnswer::to(request, hit.content_len(), &validators, ranges, date)
     };
+    scratch.clear();
+    tx.space.response.clear();
+    hit.write_head(&mut tx.space.response, &mut scratch);
     tx.worker.give_scratch(scratch);
     local_response::answered(tx, Phase::Request);
-    if same {
-        tx.space.response.set_status(304);
-    }
-    tx.local_body = Some(LocalBody::Stored(hit));
+    put(tx, hit, answer);
     accounting::by_applet(tx, NAME, true);
+}
+
+/// The head of a stored response, which is not fresh.
+pub(crate) fn stored_head(tx: &Transaction, hit: &Hit) -> Head {
+    let (mut head, mut scratch) = (Head::default(), tx.worker.take_scratch());
+    hit.write_head(&mut head, &mut scratch);
+    tx.worker.give_scratch(scratch);
+    head
+}
+
+/// Prepares a stored response, which the request has had no use for before, in place of what its
+/// server has answered.
+pub(crate) fn prepare_stale(tx: &mut Transaction, stale: StaleObject, head: Head) {
+    tx.space.body.clear();
+    tx.space.response = head;
+    if let Some(caches) = tx.notes.cache.as_mut() {
+        caches.served_by = Some(stale.cache);
+    }
+    put(tx, stale.hit, stale.answer);
+    tx.notes.journal.applet = Some(NAME);
+}
+
+/// Prepares the stored response that takes the place of an error of the server, if there is one
+/// (RFC 5861 section 4).
+pub(crate) fn stands_in(tx: &mut Transaction, failure: Failure) -> bool {
+    // The proxy is the one that refuses a response that it cannot read.
+    let causes = [Cause::ServerAbort, Cause::ServerTimeout, Cause::Proxy];
+    let of_server = causes.contains(&failure.cause);
+    if !of_server || !matches!(failure.ending.error(), Some(502..=504)) {
+        return false;
+    }
+    let caches = tx.notes.cache.as_mut();
+    let Some(stale) = caches.and_then(|it| it.stale.take_if(|it| it.hit.may_serve_on_error()))
+    else {
+        return false;
+    };
+    let head = stored_head(tx, &stale.hit);
+    prepare_stale(tx, stale, head);
+    true
+}
+
+fn put(tx: &mut Transaction, mut hit: Box<Hit>, answer: StoredAnswer) {
+    tx.space.body.clear();
+    answer.apply(&mut tx.space.response, &mut hit);
+    tx.local_body = Some(LocalBody::Stored(hit));
 }

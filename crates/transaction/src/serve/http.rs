@@ -4,9 +4,11 @@ use crate::connect;
 use crate::filters;
 use crate::forward;
 use crate::local_response;
+use crate::local_response::cached;
 use crate::message::read_request;
 use crate::serve::send_response;
 use crate::serve::service;
+use crate::stages::cache_validation;
 use crate::stages::spoe_events;
 use crate::stages::stage;
 use crate::stages::stage::{Respond, StageOutcome};
@@ -14,7 +16,9 @@ use crate::stages::table::{Pass, RECEIVED, STICK_STORE};
 use engine::state::runtime::ProxyRef;
 use engine::state::session::client::Last;
 use engine::state::session::stream_list::Listed;
-use engine::state::session::transaction::{Arrival, Outcome, Parts, Pause, Progress, Transaction};
+use engine::state::session::transaction::{
+    Arrival, LocalBody, Outcome, Parts, Pause, Progress, Transaction,
+};
 use observability::telemetry::accounting;
 use observability::telemetry::flight_recorder;
 use observability::telemetry::trace::points as trace;
@@ -69,11 +73,27 @@ pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<(),
     if spoe_events::wants(tx, SpoeEvent::ServerSession) {
         Box::pin(spoe_events::pass(tx, SpoeEvent::ServerSession)).await?;
     }
-    while let forward::End::Again(reason) = forward::run(tx).await? {
-        connect::again(tx, reason).await?;
+    loop {
+        match forward::run(tx).await? {
+            forward::End::Done => return Ok(()),
+            forward::End::FromCache => return Box::pin(send_stored(tx)).await,
+            forward::End::Again(reason) => connect::again(tx, reason).await?,
+        }
         trace::at(tx, &trace::CONNECTED);
     }
-    Ok(())
+}
+
+/// Sends a stored response in place of that of the server, whose connection is free then.
+async fn send_stored(tx: &mut Transaction) -> Result<(), Failure> {
+    keep_server(tx);
+    tx.space.up.disown(&mut tx.client.input);
+    if let Some(LocalBody::Stored(hit)) = tx.local_body.take() {
+        let stored = cache_validation::store(tx, &hit).await;
+        tx.local_body = Some(LocalBody::Stored(hit));
+        stored?;
+    }
+    pass_stored(tx).await?;
+    send_response::send(tx).await
 }
 
 /// Sends the response that is in the workspace.
@@ -134,6 +154,12 @@ pub(crate) async fn fail(tx: &mut Transaction, failure: Failure) {
         tx.client.mux.close_after_message();
     }
     filters::response_is_replaced(tx);
+    if untold && cached::stands_in(tx, failure) {
+        if let Err(failure) = Box::pin(send_stored(tx)).await {
+            Box::pin(fail(tx, failure)).await;
+        }
+        return;
+    }
     if failure.ending != Ending::Close && untold {
         if let Some(status) = failure.ending.error() {
             local_response::prepare_error(tx, status);

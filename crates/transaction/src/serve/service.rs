@@ -20,6 +20,10 @@ use transport::streams;
 /// A rule or filter refuses the response, a peer takes too long or has gone, or the service fails.
 pub(crate) async fn run(tx: &mut Transaction, service: Service) -> Result<(), Failure> {
     filters::request_head(tx);
+    if let Some(caches) = &mut tx.notes.cache {
+        // A service does not validate the responses of servers.
+        caches.stale = None;
+    }
     let (stream, exchange) = streams::exchange(&tx.worker.thread);
     accounting::by_applet(tx, service.log_name(), false);
     send_head(tx, Box::new(ServerConn::of_service(stream)));
@@ -30,7 +34,9 @@ pub(crate) async fn run(tx: &mut Transaction, service: Service) -> Result<(), Fa
     match forward::run(tx).await? {
         forward::End::Done => Ok(()),
         // A service is not tried again: it has no other server.
-        forward::End::Again(_) => Err(Failure::error(502, Cause::Internal, Phase::Headers)),
+        forward::End::Again(_) | forward::End::FromCache => {
+            Err(Failure::error(502, Cause::Internal, Phase::Headers))
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use observability::telemetry::trace::points as trace;
 use rules::{Need, Spoken};
 use sample::Side;
 use std::pin::Pin;
-use transport::stats::transaction_log::{Cause, Failure, Phase};
+use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
 /// The outcome of a stage.
 #[derive(Debug)]
@@ -220,14 +220,20 @@ pub(crate) fn response(
         };
         match step {
             StageOutcome::Wait(need) => return Ok(Some(need)),
-            StageOutcome::Respond(_) => {
-                return Err(Failure::prepared(Cause::Proxy, Phase::Headers));
-            }
+            StageOutcome::Respond(respond) => return Err(replaced(respond)),
             _ => report(tx, stage, Side::Response),
         }
     }
     at.stage = end;
     Ok(None)
+}
+
+/// The end of the response of a server that another one replaces.
+fn replaced(respond: Respond) -> Failure {
+    match respond {
+        Respond::Stored => Failure::new(Ending::FromCache, Cause::Normal, Phase::Headers),
+        _ => Failure::prepared(Cause::Proxy, Phase::Headers),
+    }
 }
 
 /// As [`response`], for a response that waits at `pause`: waits, and goes on.
@@ -246,9 +252,7 @@ pub(crate) async fn resume(
         if let Run::Waits(_, heed) = RESPONSE[at.stage].run {
             match heed(tx, &front, &mut at, answer)? {
                 None => {}
-                Some(StageOutcome::Respond(_)) => {
-                    return Err(Failure::prepared(Cause::Proxy, Phase::Headers));
-                }
+                Some(StageOutcome::Respond(respond)) => return Err(replaced(respond)),
                 Some(_) => at = Progress::at(at.stage + 1, at.body),
             }
         }

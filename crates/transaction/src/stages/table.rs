@@ -7,6 +7,7 @@
 use crate::filters;
 use crate::message::body_buffer;
 use crate::stages::body_for_balance::{await_body, wants_body};
+use crate::stages::cache_validation;
 use crate::stages::fcgi;
 use crate::stages::http_rules;
 use crate::stages::http_rules::{heed_request, heed_response};
@@ -74,6 +75,7 @@ pub(crate) const REQUEST: &[Stage] = &[
     stage(Server, "filters: request head", has_filter, Now(request_head)),
     both_modes(stage(Server, "use-server", selects, Waits(http_rules::select, heed_condition))),
     stage(Server, "headers for the server", always, Now(rewrite::request)),
+    stage(Server, "cache validation", |it| it.rules.request, Now(cache_validation::request)),
     both_modes(stage(Server, "persist rdp-cookie", has_rdp_cookie, Now(rdp_cookie::request))),
     both_modes(stage(Server, "stick match", |it| it.rules.sticking, Waits(sticking::request, heed_condition))),
     both_modes(stage(Server, "balance", checks_post, Later(wants_body, await_body))),
@@ -83,6 +85,7 @@ pub(crate) const REQUEST: &[Stage] = &[
 /// The stages of a response.
 #[rustfmt::skip]
 pub(crate) const RESPONSE: &[Stage] = &[
+    stage(Response, "cache validation", |it| it.rules.request, Now(cache_validation::response)),
     stage(Response, "on-tcp-response", has_agent, Waits(events::tcp_response, heed_condition)),
     traced(stage(Response, "response", always, Now(response::received)), &trace::RESPONSE),
     stage(Response, "tcp-response content", |it| it.rules.answer, Waits(response::tcp_content, heed_whole)),
@@ -158,8 +161,10 @@ const FRONTEND: u32 = rows(&[Frontend, Both]);
 const BACKEND: u32 = rows(&[Backend]);
 const BOTH: u32 = rows(&[Both]);
 const SERVER: u32 = rows(&[Server]);
-/// Stages of filters: they run for a backend if the frontend has filters, too.
-const EITHER: u32 = BACKEND | (1 << number(REQUEST, "filters: request head"));
+/// Stages that run for a backend because of the filters and rules of its frontend, too.
+const EITHER: u32 = BACKEND
+    | (1 << number(REQUEST, "filters: request head"))
+    | (1 << number(REQUEST, "cache validation"));
 const CONTENT: u32 = 1 << number(REQUEST, "tcp-request content");
 /// The events that a session has had before its content was inspected.
 const BEFORE_CONTENT: u32 =

@@ -194,6 +194,8 @@ pub enum Ending {
     Error(u16),
     /// The response in the workspace, which a rule has made, on the same condition.
     Prepared,
+    /// None: the stored response in the workspace passes the rules about responses, and is sent.
+    FromCache,
     /// 425: the server has refused the early data, and the client can repeat its request.
     TooEarly,
     /// 502: the server does not speak the protocol that its line says, and another attempt would
@@ -212,7 +214,11 @@ impl Ending {
             Self::Error(status) => Some(status),
             Self::TooEarly => Some(425),
             Self::WrongProtocol => Some(502),
-            Self::Close | Self::Prepared | Self::RetryFailed | Self::RetryStale => None,
+            Self::Close
+            | Self::Prepared
+            | Self::FromCache
+            | Self::RetryFailed
+            | Self::RetryStale => None,
         }
     }
 }

@@ -14,7 +14,14 @@ fn settings(name: &str) -> CacheSettings {
         stale_if_error: 0,
         keep_for_validation: 0,
     };
-    CacheSettings { name: name.into(), total_max_size: 16 << 20, max_secondary_entries: 2, rules }
+    CacheSettings {
+        name: name.into(),
+        total_max_size: 16 << 20,
+        max_secondary_entries: 2,
+        ranges: false,
+        coalesce: None,
+        rules,
+    }
 }
 
 fn bench() -> Bench {

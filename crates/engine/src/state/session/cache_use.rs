@@ -2,7 +2,7 @@
 //! stored.
 
 use cache::request::RequestVerdict;
-use cache::{Cache, CacheKey, Hit, Selecting, Storing};
+use cache::{Cache, CacheKey, FetchTicket, Hit, Selecting, StoredAnswer, Storing};
 use htx::Head;
 use std::sync::Arc;
 
@@ -32,9 +32,31 @@ impl CachedRequest {
     }
 }
 
+/// A stored response that is not fresh enough for the request: it is validated with the server, or
+/// takes the place of an error.
+#[derive(Debug)]
+pub struct StaleObject {
+    /// The stored response.
+    pub hit: Box<Hit>,
+    /// Its cache.
+    pub cache: Arc<Cache>,
+    /// Its answer to the request, whose conditions may be replaced by those of the validation.
+    pub answer: StoredAnswer,
+    /// Whether it has a validator, and the request goes out with conditions.
+    pub validates: bool,
+    /// The request without the conditions of the validation, once it has them.
+    pub request: Head,
+}
+
 /// The use that a transaction makes of caches.
 #[derive(Debug, Default)]
 pub struct CacheUse {
+    /// An object that the server may freshen.
+    pub stale: Option<StaleObject>,
+    /// The fetch that other requests wait for, and its cache.
+    pub fetch: Option<(Arc<Cache>, FetchTicket)>,
+    /// Whether the request has waited for the fetch of another one: it does so once.
+    pub has_waited: bool,
     /// The request, as the first cache has seen it.
     first: Option<CachedRequest>,
     /// The same for other caches, one of the frontend and one of the backend as a rule.
