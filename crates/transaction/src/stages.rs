@@ -14,6 +14,6 @@ pub mod rule_sections;
 pub(crate) mod spoe_events;
 pub(crate) mod stage;
 pub(crate) mod sticking;
-pub(crate) mod table;
+pub mod table;
 pub(crate) mod tcp_content_rules;
 pub(crate) mod wait;

@@ -1,6 +1,7 @@
 //! Threads, their settings, and what the runtime socket tells of them.
 
-use crate::support::{Origin, Running, Setup, eventually, program};
+use crate::support::{Client, Origin, Running, Setup, eventually, pass, program};
+use std::time::Duration;
 
 /// A process with these lines in `global`, these words on its bind line, and one server.
 fn start(global: &str, bind: &str) -> (Origin, Running) {
@@ -168,6 +169,25 @@ fn a_busy_poller_never_sleeps() {
     assert_eq!(calm.web().get("/").text(), "a");
     let loops = first(&calm, "loops");
     assert!(loops < 1_000, "{loops} turns with nothing to do");
+}
+
+#[test]
+fn a_silent_server_behind_the_inspection_delay_wakes_no_thread() {
+    let origin = Origin::new(|mut peer| while peer.request().is_some() {});
+    let text = "global\n    stats socket <dir>/cli level admin\n\
+                defaults\n    timeout client 20s\n    timeout server 20s\n    timeout connect 5s\n\
+                listen web\n    mode tcp\n    bind <web>\n    stick-table type string len 8 size 10\n    \
+                stick store-response res.payload(0,3)\n    tcp-response inspect-delay 10ms\n    \
+                tcp-response content accept if { res.payload(0,3) -m str abc }\n    server a <a>\n";
+    let weir = Setup::new(text).with("a", origin.address()).start();
+    let mut client = Client::connect(weir.address("web"));
+    client.send("hello");
+    eventually("the server is reached", || (origin.connections() == 1).then_some(()));
+    pass(Duration::from_millis(50));
+    let before = first(&weir, "loops");
+    pass(Duration::from_millis(500));
+    let loops = first(&weir, "loops") - before;
+    assert!(loops < 100, "{loops} turns with nothing to do");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! outside are continued by a task of the connection.
 
 use crate::frontend::listener;
+use engine::state::runtime::Proxy;
 use engine::state::session::client::Client;
 use engine::state::session::pending::{OutsideAnswer, RuleScope};
 use engine::state::session::request_buffers::{Notes, Workspace};
@@ -18,9 +19,11 @@ use std::task::Poll;
 use table::DataType;
 use transaction::stages::rule_sections;
 use transaction::stages::rule_sections::SetOf;
+use transaction::stages::table::is_same;
 use transport::stats::counters::Metric;
 
 /// How a connection is refused.
+#[derive(Clone, Copy)]
 struct Refusal {
     metric: Metric,
     reset: bool,
@@ -37,17 +40,86 @@ pub(crate) enum Admission {
     Waits(Box<Evaluation>),
 }
 
+/// A stage of a connection that has no transaction yet; the same skeleton as that of a request
+/// (`transaction::stages`).
+struct SessionStage {
+    /// The keyword whose rules it runs.
+    name: &'static str,
+    /// Whether it applies to a frontend.
+    applies: fn(&Proxy) -> bool,
+    set: SetOf,
+    /// The end of a connection that the rules refuse.
+    refusal: Refusal,
+    /// What follows for a connection that passes.
+    passed: fn(&mut Client),
+    /// The trace point that is reported behind it.
+    trace: Option<&'static trace::OfClient>,
+}
+
+/// The stages of a connection. No byte has been sent on one that is refused before its session: a
+/// reset costs least on both sides.
+const STAGES: &[SessionStage] = &[
+    SessionStage {
+        name: "tcp-request connection",
+        applies: |front| front.rules.admission,
+        set: |rules| &rules.tcp_connection,
+        refusal: Refusal { metric: Metric::DeniedConnections, reset: true, vanishes: false },
+        passed: admitted,
+        trace: None,
+    },
+    SessionStage {
+        name: "tcp-request session",
+        applies: |front| front.rules.admission,
+        set: |rules| &rules.tcp_session,
+        refusal: Refusal { metric: Metric::DeniedSessions, reset: false, vanishes: false },
+        passed: opened,
+        trace: Some(&trace::SESSION_NEW),
+    },
+];
+
+const CONNECTION: &SessionStage = named("tcp-request connection");
+const SESSION: &SessionStage = named("tcp-request session");
+
+/// The row with this name, which there is: it is looked up at compile time.
+const fn named(name: &str) -> &'static SessionStage {
+    let mut number = 0;
+    while !is_same(STAGES[number].name, name) {
+        number += 1;
+    }
+    &STAGES[number]
+}
+
+impl SessionStage {
+    /// Runs the rules, if there are any.
+    fn run(&'static self, client: &mut Client) -> Admission {
+        if !(self.applies)(&client.proxy) {
+            self.pass(client);
+            return Admission::Granted;
+        }
+        let admission = Evaluation::begin(client, self).run(client);
+        if let Admission::Granted = admission {
+            self.pass(client);
+        }
+        admission
+    }
+
+    /// The connection passes.
+    fn pass(&self, client: &mut Client) {
+        (self.passed)(client);
+        if let Some(point) = self.trace {
+            trace::client(client, point);
+        }
+    }
+}
+
 /// Whether the rules admit a connection.
 pub(crate) fn admits(client: &mut Client) -> Admission {
-    if !client.proxy.rules.admission {
-        admitted(client);
-        return Admission::Granted;
-    }
-    let admission = Evaluation::begin(client, Stage::Connection).run(client);
-    if let Admission::Granted = admission {
-        admitted(client);
-    }
-    admission
+    CONNECTION.run(client)
+}
+
+/// Whether the session of a connection may begin, after its preamble; then it is counted.
+pub(crate) fn opens_session(client: &mut Client) -> Admission {
+    SESSION.run(client)
 }
 
 /// The addresses that rules have set count from now on.
@@ -59,23 +131,9 @@ fn admitted(client: &mut Client) {
     client.rare.set_ends(None, None);
 }
 
-/// Whether the session of a connection may begin, after its preamble; then it is counted.
-pub(crate) fn opens_session(client: &mut Client) -> Admission {
-    if !client.proxy.rules.admission {
-        opened(client);
-        return Admission::Granted;
-    }
-    let admission = Evaluation::begin(client, Stage::Session).run(client);
-    if let Admission::Granted = admission {
-        opened(client);
-    }
-    admission
-}
-
 fn opened(client: &mut Client) {
     client.count(DataType::SESSION);
     listener::count_session(client);
-    trace::client(client, &trace::SESSION_NEW);
 }
 
 /// Continues an evaluation that waits, in the task that owns the client's socket. `false`: the
@@ -86,10 +144,7 @@ pub(crate) async fn resume(client: &mut Client, mut waiting: Box<Evaluation>) ->
         let admission = match waiting.answer(client).await {
             Some(OutsideAnswer::Continue) => waiting.run(client),
             Some(OutsideAnswer::Allow) => waiting.conclude(client, None),
-            Some(_) => {
-                let refusal = stage.refusal();
-                waiting.conclude(client, Some(refusal))
-            }
+            Some(_) => waiting.conclude(client, Some(stage.refusal)),
             // As after a read that finds the end.
             None => {
                 waiting.give_back(client);
@@ -100,40 +155,8 @@ pub(crate) async fn resume(client: &mut Client, mut waiting: Box<Evaluation>) ->
             Admission::Refused => return false,
             Admission::Waits(next) => waiting = next,
             Admission::Granted => {
-                match stage {
-                    Stage::Connection => admitted(client),
-                    Stage::Session => opened(client),
-                }
+                stage.pass(client);
                 return true;
-            }
-        }
-    }
-}
-
-/// The rule set that is evaluated.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Connection,
-    Session,
-}
-
-impl Stage {
-    fn set(self) -> SetOf {
-        match self {
-            Self::Connection => |rules| &rules.tcp_connection,
-            Self::Session => |rules| &rules.tcp_session,
-        }
-    }
-
-    /// No byte has been sent on a connection that is refused before its session: a reset costs
-    /// least on both sides.
-    fn refusal(self) -> Refusal {
-        match self {
-            Self::Connection => {
-                Refusal { metric: Metric::DeniedConnections, reset: true, vanishes: false }
-            }
-            Self::Session => {
-                Refusal { metric: Metric::DeniedSessions, reset: false, vanishes: false }
             }
         }
     }
@@ -141,7 +164,7 @@ impl Stage {
 
 /// An evaluation of rules, with the memory that it uses.
 pub(crate) struct Evaluation {
-    stage: Stage,
+    stage: &'static SessionStage,
     /// The next rule.
     place: RulePlace,
     space: Box<Workspace>,
@@ -149,7 +172,7 @@ pub(crate) struct Evaluation {
 }
 
 impl Evaluation {
-    fn begin(client: &mut Client, stage: Stage) -> Self {
+    fn begin(client: &mut Client, stage: &'static SessionStage) -> Self {
         let (space, mut notes) = (client.worker.take_workspace(), client.worker.take_notes());
         notes.used = true;
         std::mem::swap(&mut notes.variables.session, &mut client.variables);
@@ -167,7 +190,7 @@ impl Evaluation {
 
     /// Evaluates the rules that are left.
     fn run(mut self, client: &mut Client) -> Admission {
-        let (set, proxy, mut place) = (self.stage.set(), client.proxy.clone(), self.place);
+        let (set, proxy, mut place) = (self.stage.set, client.proxy.clone(), self.place);
         let verdict = rule_sections::evaluate(&proxy.settings, set, &mut place, |rules, cursor| {
             match rules.evaluate(cursor, &mut View::at(self.scope(client))) {
                 // No bytes are there before the session.
@@ -175,7 +198,7 @@ impl Evaluation {
                 verdict => verdict,
             }
         });
-        let refusal = self.stage.refusal();
+        let refusal = self.stage.refusal;
         match verdict {
             Verdict::Reject | Verdict::OutOfSteps => self.conclude(client, Some(refusal)),
             Verdict::SilentDrop => {
@@ -232,5 +255,20 @@ impl Evaluation {
         client.rare.set_expected(std::mem::take(&mut notes.expects));
         client.worker.give_workspace(space);
         client.worker.give_notes(notes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_architecture_names_the_stages_of_a_connection_in_their_order() {
+        const PAGE: &str = include_str!("../../../../ARCHITECTURE.md");
+        let (_, page) = PAGE.split_once("### Stages of a connection\n").unwrap();
+        let (page, _) = page.split_once("\n### ").unwrap();
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
+        let names = STAGES.iter().map(|stage| stage.name);
+        assert!(rows.skip(1).eq(names));
     }
 }

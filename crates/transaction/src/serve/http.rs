@@ -9,7 +9,6 @@ use crate::message::read_request;
 use crate::serve::send_response;
 use crate::serve::service;
 use crate::stages::cache_validation;
-use crate::stages::spoe_events;
 use crate::stages::stage;
 use crate::stages::stage::{Respond, StageOutcome};
 use crate::stages::table::{Pass, RECEIVED, STICK_STORE};
@@ -22,7 +21,6 @@ use engine::state::session::transaction::{
 use observability::telemetry::accounting;
 use observability::telemetry::flight_recorder;
 use observability::telemetry::trace::points as trace;
-use rules::SpoeEvent;
 use settings::Mode;
 use table::DataType;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
@@ -70,8 +68,8 @@ pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<(),
     }
     connect::run(tx).await?;
     trace::at(tx, &trace::CONNECTED);
-    if spoe_events::wants(tx, SpoeEvent::ServerSession) {
-        Box::pin(spoe_events::pass(tx, SpoeEvent::ServerSession)).await?;
+    if stage::applies(tx, &backend, Pass::Connected) {
+        Box::pin(stage::request(tx, &backend, Pass::Connected)).await?;
     }
     loop {
         match forward::run(tx).await? {

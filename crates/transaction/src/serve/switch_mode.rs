@@ -7,13 +7,12 @@
 use crate::message::first_bytes;
 use crate::message::read_request;
 use crate::serve::http;
+use crate::stages::stage;
 use crate::stages::table::Pass;
 use engine::state::runtime::ProxyRef;
 use engine::state::session::client::Client;
 use engine::state::session::transaction::{Arrival, Outcome, Transaction};
 use mux::{Side, h1};
-use observability::telemetry::accounting;
-use observability::telemetry::trace::points as trace;
 use rules::Spoken;
 use settings::{Mode, Protocol};
 use transport::codec::Machine;
@@ -74,8 +73,8 @@ async fn serve(tx: &mut Transaction, upgrade: Upgrade) -> Result<(), Failure> {
     match upgrade {
         Upgrade::ByRule(_) => http::follow(tx, Pass::Switched).await,
         Upgrade::ByBackend(backend) => {
-            accounting::request_received(tx);
-            trace::at(tx, &trace::REQUEST);
+            let front = tx.client.proxy.clone();
+            stage::request(tx, &front, Pass::Received).await?;
             http::enter(tx, backend).await
         }
     }

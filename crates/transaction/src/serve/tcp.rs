@@ -14,23 +14,19 @@ use crate::forward::splicing;
 use crate::serve::http;
 use crate::serve::switch_mode;
 use crate::serve::switch_mode::Upgrade;
-use crate::stages::spoe_events;
 use crate::stages::stage;
 use crate::stages::stage::StageOutcome;
-use crate::stages::sticking;
-use crate::stages::table::Pass;
-use crate::stages::tcp_content_rules::Inspection;
-use crate::stages::wait;
+use crate::stages::table::{END, Pass, response_rows};
 use buf::Buf;
 use engine::state::session::client::Client;
-use engine::state::session::transaction::{Arrival, Outcome, Parts, Transaction};
+use engine::state::session::transaction::{Arrival, Outcome, Parts, Progress, Transaction};
 use engine::state::worker::Worker;
 use observability::telemetry::accounting;
 use observability::telemetry::contstats::Meter;
 use observability::telemetry::trace::points as trace;
 use pipe::{Fault, Pipe, Step};
 use reactor::{Class, Tick, Urgency};
-use rules::{Need, SpoeEvent};
+use rules::Need;
 use sample::Side;
 use settings::Mode;
 use transport::channel::Link;
@@ -91,18 +87,14 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     trace::at(tx, &trace::CONNECTED);
     tx.notes.journal.response = tx.worker.thread.nanos();
     accounting::log_asap(tx);
-    if filters::has_any(tx) {
-        Box::pin(spoe_events::pass(tx, SpoeEvent::ServerSession)).await?;
-        Box::pin(spoe_events::pass(tx, SpoeEvent::TcpResponse)).await?;
+    if stage::applies(tx, &backend, Pass::Connected) {
+        Box::pin(stage::request(tx, &backend, Pass::Connected)).await?;
     }
-    // Keys of the response are taken when there is one.
-    if backend.rules.sticking && !backend.rules.sticking_response {
-        let mut number = 0;
-        while !sticking::store(tx, &backend, &mut number) {
-            wait::for_condition(tx).await?;
-        }
-    }
-    let mut relay = Relay::new(tx);
+    let inspection = match response_rows(tx) {
+        0 => None,
+        _ => Box::pin(stage::begin_session(tx)).await?,
+    };
+    let mut relay = Relay::new(tx, inspection);
     let result = relay.run(tx).await;
     relay.close(tx);
     result.map(|()| Course::Over)
@@ -118,17 +110,17 @@ struct Relay {
     /// When each peer has last sent bytes.
     client_heard: Tick,
     server_heard: Tick,
-    /// The inspection by rules that holds the server's bytes back.
-    inspection: Option<Inspection>,
-    /// A rule of the inspection waits for an answer from outside.
-    asks: bool,
+    /// The stage of the response that holds the server's bytes back.
+    inspection: Option<Progress>,
+    /// The need of that stage, where it is another one than bytes.
+    asks: Option<Need>,
     /// The place in the line for buffers, while there are none.
     claim: Claim,
     meter: Meter,
 }
 
 impl Relay {
-    fn new(tx: &mut Transaction) -> Self {
+    fn new(tx: &mut Transaction, inspection: Option<Progress>) -> Self {
         let now = tx.worker.thread.tick();
         let input = std::mem::replace(&mut tx.client.input, Buf::empty());
         let splicing = splicing::of(tx);
@@ -136,7 +128,6 @@ impl Relay {
         let [up, down] = filters;
         let up = Pipe::new(input, tx.space.up.sent, Urgency::Ordinary, splicing[0], up);
         let down = Pipe::new(Buf::empty(), 0, Urgency::Urgent, splicing[1], down);
-        let inspection = Inspection::begin(tx);
         let (claim, meter) = (Claim::default(), Meter::begin(tx));
         Self {
             up,
@@ -146,7 +137,7 @@ impl Relay {
             client_heard: now,
             server_heard: now,
             inspection,
-            asks: false,
+            asks: None,
             claim,
             meter,
         }
@@ -157,8 +148,8 @@ impl Relay {
         loop {
             tx.go_on(Ending::Close, Phase::End)?;
             let steps = self.step(tx)?;
-            if self.asks {
-                Box::pin(self.answer(tx)).await?;
+            if let Some(need) = self.asks.take() {
+                Box::pin(self.answer(tx, need)).await?;
                 continue;
             }
             if steps == (Step::Done, Step::Done) {
@@ -166,7 +157,7 @@ impl Relay {
             }
             let thread = tx.worker.thread.clone();
             let deadline = Tick::earlier(self.client_deadline(tx), self.server_deadline(tx));
-            let inspection = self.inspection.as_ref().and_then(|inspection| inspection.until);
+            let inspection = self.inspection.and_then(|inspection| inspection.until);
             if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
                 self.timed_out(tx)?;
                 continue;
@@ -194,11 +185,11 @@ impl Relay {
         Tick::earlier(of(up, &self.up), of(down, &self.down))
     }
 
-    /// Waits for the answer that a rule of the inspection has asked for. Both directions rest;
-    /// their time-outs begin anew behind the wait.
-    async fn answer(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
-        if let Some(inspection) = &mut self.inspection {
-            inspection.answer(tx).await?;
+    /// Meets the need of the stage of the response. Both directions rest; their time-outs begin
+    /// anew behind the wait.
+    async fn answer(&mut self, tx: &mut Transaction, need: Need) -> Result<(), Failure> {
+        if let Some(at) = &mut self.inspection {
+            stage::answer(tx, at, need).await?;
         }
         let now = tx.worker.thread.tick();
         (self.client_seen, self.server_seen) = (now, now);
@@ -219,17 +210,18 @@ impl Relay {
 
     /// Looks at what the server has said, and lets it pass once the rules do.
     fn inspect(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
-        let Some(inspection) = &mut self.inspection else { return Ok(()) };
+        let Some(at) = &mut self.inspection else { return Ok(()) };
         let before = received(tx);
-        let decision = inspection.step(tx)?;
-        self.asks = matches!(decision, StageOutcome::Wait(Need::Answer));
-        if let StageOutcome::Wait(_) = decision {
+        let need = stage::response(tx, at, END)?;
+        self.asks = need.filter(|need| *need != Need::Bytes);
+        if need.is_some() {
             if received(tx) > before {
                 self.server_seen = tx.worker.thread.tick();
                 self.server_heard = self.server_seen;
             }
             return Ok(());
         }
+        let closes = at.closes;
         self.inspection = None;
         let input = tx.server.as_mut().map(|server| server.take_input());
         let filters = filters::of_session(tx, Side::Response);
@@ -240,7 +232,7 @@ impl Relay {
             splicing::of(tx)[1],
             filters,
         );
-        if let StageOutcome::Close = decision {
+        if closes {
             self.up.end();
             self.down.end();
         }

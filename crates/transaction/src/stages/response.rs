@@ -6,7 +6,6 @@
 use crate::filters;
 use crate::stages::http_rules;
 use crate::stages::stage::StageOutcome;
-use crate::stages::tcp_content_rules;
 use crate::stages::{checkcache, cookie};
 use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::{Progress, Transaction};
@@ -20,21 +19,6 @@ use transport::stats::transaction_log::{Failure, Phase};
 pub(crate) fn received(tx: &mut Transaction, _: &ProxyRef) -> Result<StageOutcome, Failure> {
     accounting::response_received(tx);
     Ok(StageOutcome::Next)
-}
-
-/// The `tcp-response content` rules of the backend.
-///
-/// # Errors
-/// The rules refuse the response.
-pub(crate) fn tcp_content(
-    tx: &mut Transaction,
-    _: &ProxyRef,
-    at: &mut Progress,
-) -> Result<StageOutcome, Failure> {
-    match tx.backend.clone().filter(|backend| backend.rules.answer) {
-        Some(backend) => tcp_content_rules::whole_response(tx, &backend, at),
-        None => Ok(StageOutcome::Next),
-    }
 }
 
 /// Filters see that a response begins.

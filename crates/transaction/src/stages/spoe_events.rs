@@ -2,36 +2,14 @@
 
 use crate::filters;
 use crate::stages::stage::StageOutcome;
-use crate::stages::wait;
 use engine::state::runtime::ProxyRef;
-use engine::state::session::pending::OutsideAnswer;
 use engine::state::session::transaction::{Progress, Transaction};
 use observability::telemetry::spoe;
 use rules::{Need, SpoeEvent};
-use transport::stats::transaction_log::{Failure, Phase};
-
-/// Whether an event sends messages.
-#[inline]
-pub(crate) fn wants(tx: &Transaction, event: SpoeEvent) -> bool {
-    filters::has_any(tx) && spoe::wants(tx, event)
-}
-
-/// Sends the messages of an event, and waits for the answers.
-///
-/// # Errors
-/// The client has left, or an operator ends the stream.
-pub(crate) async fn pass(tx: &mut Transaction, event: SpoeEvent) -> Result<(), Failure> {
-    if !ask(tx, event) {
-        return Ok(());
-    }
-    match wait::answer(tx, phase(event)).await? {
-        OutsideAnswer::Fail(failure) => Err(failure),
-        _ => Ok(()),
-    }
-}
+use transport::stats::transaction_log::Failure;
 
 /// Begins to ask about an event; `false`: it sends no messages.
-pub(crate) fn ask(tx: &mut Transaction, event: SpoeEvent) -> bool {
+fn ask(tx: &mut Transaction, event: SpoeEvent) -> bool {
     if !filters::has_any(tx) {
         return false;
     }
@@ -39,15 +17,6 @@ pub(crate) fn ask(tx: &mut Transaction, event: SpoeEvent) -> bool {
     tx.notes.used = true;
     tx.notes.asked.begin(pending);
     true
-}
-
-fn phase(event: SpoeEvent) -> Phase {
-    match event {
-        SpoeEvent::ServerSession | SpoeEvent::TcpResponse | SpoeEvent::HttpResponse => {
-            Phase::Headers
-        }
-        _ => Phase::Request,
-    }
 }
 
 /// A stage that has agents asked about an event, once.
@@ -86,6 +55,7 @@ stages! {
     frontend_http: FrontendHttpRequest;
     backend_tcp: BackendTcpRequest;
     backend_http: BackendHttpRequest;
+    server_session: ServerSession;
     tcp_response: TcpResponse;
     http_response: HttpResponse;
 }

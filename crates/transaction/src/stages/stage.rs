@@ -4,7 +4,7 @@
 //! is continued in a future that is made then.
 
 use crate::filters;
-use crate::stages::table::{Pass, REQUEST, RESPONSE, plan};
+use crate::stages::table::{END, Pass, REQUEST, RESPONSE, response_rows};
 use crate::stages::wait;
 use crate::stages::wait::WaitingMessage;
 use engine::state::runtime::{Proxy, ProxyRef};
@@ -102,8 +102,16 @@ pub(crate) enum StageScope {
     Backend,
     /// The backend, before a server is chosen.
     Server,
+    /// The backend, once a server is connected.
+    Connected,
     /// A response: its row says for itself.
     Response,
+}
+
+/// Whether a pass of a request over one proxy has stages that apply.
+#[inline]
+pub(crate) fn applies(tx: &Transaction, proxy: &ProxyRef, pass: Pass) -> bool {
+    pass.rows(tx, proxy) != 0
 }
 
 /// Runs the stages of a request in a pass over one proxy, until one decides.
@@ -177,9 +185,15 @@ async fn later(
     mut at: Progress,
     mut need: Need,
 ) -> Result<StageOutcome, Failure> {
-    let Run::Waits(run, heed) = REQUEST[at.stage].run else { return Ok(StageOutcome::Next) };
+    let Stage { run: Run::Waits(run, heed), scope, .. } = REQUEST[at.stage] else {
+        return Ok(StageOutcome::Next);
+    };
+    let waiting = match scope {
+        StageScope::Connected => WaitingMessage::Response(at.body),
+        _ => WaitingMessage::Request,
+    };
     loop {
-        let answer = wait::satisfy(tx, WaitingMessage::Request, need).await?;
+        let answer = wait::satisfy(tx, waiting, need).await?;
         let step = match heed(tx, proxy, &mut at, answer)? {
             Some(step) => step,
             None => run(tx, proxy, &mut at)?,
@@ -204,13 +218,12 @@ pub(crate) fn response(
     end: usize,
 ) -> Result<Option<Need>, Failure> {
     let front = tx.client.proxy.clone();
-    let plans = plan(&front).response | tx.backend.as_ref().map_or(0, |back| plan(back).response);
-    let mut left = plans & ((1 << end) - (1 << at.stage));
+    let mut left = response_rows(tx) & ((1 << end) - (1 << at.stage));
     while left != 0 {
         let number = left.trailing_zeros() as usize;
         left &= left - 1;
         if number != at.stage {
-            *at = Progress::at(number, at.body);
+            *at = at.next(number);
         }
         let stage = &RESPONSE[number];
         let step = match stage.run {
@@ -246,19 +259,49 @@ pub(crate) async fn resume(
     end: usize,
 ) -> Result<Progress, Failure> {
     let Pause { mut at, need } = pause;
-    let (mut next, front) = (Some(need), tx.client.proxy.clone());
+    let mut next = Some(need);
     while let Some(need) = next {
-        let answer = wait::satisfy(tx, WaitingMessage::Response(at.body), need).await?;
-        if let Run::Waits(_, heed) = RESPONSE[at.stage].run {
-            match heed(tx, &front, &mut at, answer)? {
-                None => {}
-                Some(StageOutcome::Respond(respond)) => return Err(replaced(respond)),
-                Some(_) => at = Progress::at(at.stage + 1, at.body),
-            }
-        }
+        answer(tx, &mut at, need).await?;
         next = response(tx, &mut at, end)?;
     }
     Ok(at)
+}
+
+/// Meets the need of the stage of a response at `at`, and applies the answer to it.
+///
+/// # Errors
+/// The response is refused or replaced, or what is waited for does not come in time.
+pub(crate) async fn answer(
+    tx: &mut Transaction,
+    at: &mut Progress,
+    need: Need,
+) -> Result<(), Failure> {
+    let (front, waiting) = (tx.client.proxy.clone(), WaitingMessage::Response(at.body));
+    let answer = wait::satisfy(tx, waiting, need).await?;
+    if let Run::Waits(_, heed) = RESPONSE[at.stage].run {
+        match heed(tx, &front, at, answer)? {
+            None => {}
+            Some(StageOutcome::Respond(respond)) => return Err(replaced(respond)),
+            Some(_) => *at = at.next(at.stage + 1),
+        }
+    }
+    Ok(())
+}
+
+/// Runs the stages of the response of a session in TCP mode up to one that needs bytes of the
+/// server; the result is where they go on then, if one does.
+///
+/// # Errors
+/// As [`response`] and [`answer`].
+pub(crate) async fn begin_session(tx: &mut Transaction) -> Result<Option<Progress>, Failure> {
+    let mut at = Progress::at(0, BodyKind::None);
+    loop {
+        match response(tx, &mut at, END)? {
+            None => return Ok(None),
+            Some(Need::Bytes) => return Ok(Some(at)),
+            Some(need) => answer(tx, &mut at, need).await?,
+        }
+    }
 }
 
 /// For stages whose conditions wait: the answer is found when they are evaluated again.

@@ -4,6 +4,7 @@
 //! there. They are stored once it is known which server answered (manual section 4.2, `stick`).
 
 use crate::stages::stage::StageOutcome;
+use crate::stages::tcp_content_rules;
 use crate::stages::wait;
 use engine::state::backend::reservation::Claim;
 use engine::state::runtime::{Back, Proxy, ProxyRef, Server};
@@ -12,6 +13,7 @@ use engine::state::session::transaction::{Progress, Transaction};
 use observability::telemetry::sample_context::View;
 use reactor::Address;
 use rules::{Need, StickRule};
+use settings::Mode;
 use std::sync::Arc;
 use table::{DataType, Entry, Key, ServerKey};
 use transport::stats::transaction_log::Failure;
@@ -56,6 +58,13 @@ pub(crate) fn response(
     let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.sticking) else {
         return Ok(StageOutcome::Next);
     };
+    if tx.client.mode == Mode::Tcp && backend.rules.sticking_response {
+        // A rule that takes keys from the response needs some bytes of it.
+        let complete = tcp_content_rules::read_server(tx)?;
+        if !complete && tx.server.as_ref().is_some_and(|server| server.received().is_empty()) {
+            return Ok(StageOutcome::Wait(Need::Bytes));
+        }
+    }
     let stored = store(tx, &backend, &mut at.place.section);
     Ok(if stored { StageOutcome::Next } else { StageOutcome::Wait(Need::Answer) })
 }
@@ -88,7 +97,7 @@ fn take_request_keys(tx: &mut Transaction, backend: &ProxyRef, at: &mut usize) -
 
 /// Stores the server with the keys taken from the request, and with those of the response, which
 /// rules from the one of number `at` on take. `false`: that rule waits for an answer.
-pub(crate) fn store(tx: &mut Transaction, backend: &ProxyRef, at: &mut usize) -> bool {
+fn store(tx: &mut Transaction, backend: &ProxyRef, at: &mut usize) -> bool {
     for (number, rule) in rules(backend).enumerate().skip(*at) {
         *at = number;
         if !rule.stores_response || !may_store(tx, rule, true) {

@@ -18,7 +18,7 @@ use crate::stages::spoe_events as events;
 use crate::stages::stage::Run::{Later, Now, Waits};
 use crate::stages::stage::{Run, Stage, StageFuture, StageOutcome, StageScope, heed_condition};
 use crate::stages::tcp_content_rules;
-use crate::stages::tcp_content_rules::heed_whole;
+use crate::stages::tcp_content_rules::heed_response as heed_content;
 use crate::stages::{rdp_cookie, rewrite, sticking};
 use engine::state::backend::application::application;
 use engine::state::runtime::{Proxy, ProxyRef, StagePlan};
@@ -50,7 +50,7 @@ fn always(_: &Proxy) -> bool {
     true
 }
 
-use StageScope::{Backend, Both, Enter, Frontend, Response, Server};
+use StageScope::{Backend, Both, Connected, Enter, Frontend, Response, Server};
 
 /// The stages of a request.
 // One stage per line, for reading as a table.
@@ -77,22 +77,23 @@ pub(crate) const REQUEST: &[Stage] = &[
     stage(Server, "headers for the server", always, Now(rewrite::request)),
     stage(Server, "cache validation", |it| it.rules.request, Now(cache_validation::request)),
     both_modes(stage(Server, "persist rdp-cookie", has_rdp_cookie, Now(rdp_cookie::request))),
-    both_modes(stage(Server, "stick match", |it| it.rules.sticking, Waits(sticking::request, heed_condition))),
+    both_modes(stage(Server, "stick match", sticks, Waits(sticking::request, heed_condition))),
     both_modes(stage(Server, "balance", checks_post, Later(wants_body, await_body))),
     stage(Server, "use-fcgi-app", has_application, Later(wanted, parameters)),
+    both_modes(stage(Connected, "on-server-session", has_agent, Waits(events::server_session, heed_condition))),
 ];
 
 /// The stages of a response.
 #[rustfmt::skip]
 pub(crate) const RESPONSE: &[Stage] = &[
     stage(Response, "cache validation", |it| it.rules.request, Now(cache_validation::response)),
-    stage(Response, "on-tcp-response", has_agent, Waits(events::tcp_response, heed_condition)),
+    both_modes(stage(Response, "on-tcp-response", has_agent, Waits(events::tcp_response, heed_condition))),
     traced(stage(Response, "response", always, Now(response::received)), &trace::RESPONSE),
-    stage(Response, "tcp-response content", |it| it.rules.answer, Waits(response::tcp_content, heed_whole)),
+    both_modes(stage(Response, "tcp-response content", inspects, Waits(tcp_content_rules::response, heed_content))),
     stage(Response, "on-http-response", has_agent, Waits(events::http_response, heed_condition)),
     stage(Response, "filters: response begins", has_filter, Waits(response::begins, heed_condition)),
     stage(Response, "http-response", |it| it.rules.response, Waits(http_rules::response, heed_response)),
-    stage(Response, "stick store", |it| it.rules.sticking, Waits(sticking::response, heed_condition)),
+    both_modes(stage(Response, "stick store", sticks, Waits(sticking::response, heed_condition))),
     stage(Response, "cookie", always, Now(response::cookies)),
     stage(Response, "filters: response head", may_change_payload, Waits(response::head, heed_condition)),
     stage(Response, "http-after-response", edits_all, Waits(http_rules::after_response, heed_response)),
@@ -123,6 +124,14 @@ pub(crate) fn plan(proxy: &Proxy) -> StagePlan {
     })
 }
 
+/// The stages of a response that apply, of the frontend or the backend.
+#[inline]
+pub(crate) fn response_rows(tx: &Transaction) -> u32 {
+    let of_backend = tx.backend.as_ref().map_or(0, |back| plan(back).response);
+    let rows = plan(&tx.client.proxy).response | of_backend;
+    if tx.client.mode == Mode::Tcp { rows & TCP_RESPONSE } else { rows }
+}
+
 /// A pass of a request over the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pass {
@@ -133,8 +142,12 @@ pub(crate) enum Pass {
     Switched,
     /// The stages of the backend that was chosen.
     Backend,
+    /// The frontend's stage `request`, of a session that its backend has switched to HTTP mode.
+    Received,
     /// Stages that prepare the choice of a server.
     Server,
+    /// Stages behind the connection to a server.
+    Connected,
 }
 
 impl Pass {
@@ -150,7 +163,9 @@ impl Pass {
                 (own & (ENTER | BACKEND | BOTH)) | (of_front & BACKEND)
             }
             Pass::Backend => own & ENTER,
+            Pass::Received => own & REQUEST_RECEIVED,
             Pass::Server => (own | of_front) & SERVER,
+            Pass::Connected => (own | of_front) & CONNECTED,
         };
         if tx.client.mode == Mode::Tcp { rows & TCP } else { rows }
     }
@@ -161,15 +176,19 @@ const FRONTEND: u32 = rows(&[Frontend, Both]);
 const BACKEND: u32 = rows(&[Backend]);
 const BOTH: u32 = rows(&[Both]);
 const SERVER: u32 = rows(&[Server]);
+const CONNECTED: u32 = rows(&[Connected]);
 /// Stages that run for a backend because of the filters and rules of its frontend, too.
 const EITHER: u32 = BACKEND
+    | CONNECTED
     | (1 << number(REQUEST, "filters: request head"))
     | (1 << number(REQUEST, "cache validation"));
+const REQUEST_RECEIVED: u32 = 1 << number(REQUEST, "request");
 const CONTENT: u32 = 1 << number(REQUEST, "tcp-request content");
 /// The events that a session has had before its content was inspected.
 const BEFORE_CONTENT: u32 =
     (1 << number(REQUEST, "on-client-session")) | (1 << number(REQUEST, "on-frontend-tcp-request"));
-const TCP: u32 = tcp_rows();
+const TCP: u32 = tcp_rows(REQUEST);
+const TCP_RESPONSE: u32 = tcp_rows(RESPONSE);
 
 /// The rows of a request with one of these scopes.
 const fn rows(scopes: &[StageScope]) -> u32 {
@@ -187,11 +206,11 @@ const fn rows(scopes: &[StageScope]) -> u32 {
     found
 }
 
-/// The rows of a request that run in TCP mode as well.
-const fn tcp_rows() -> u32 {
+/// The rows of a table that run in TCP mode as well.
+const fn tcp_rows(table: &[Stage]) -> u32 {
     let (mut found, mut number) = (0, 0);
-    while number < REQUEST.len() {
-        if REQUEST[number].tcp {
+    while number < table.len() {
+        if table[number].tcp {
             found |= 1 << number;
         }
         number += 1;
@@ -202,14 +221,15 @@ const fn tcp_rows() -> u32 {
 /// The number of the row with this name, which there is: it is looked up at compile time.
 const fn number(table: &[Stage], name: &str) -> usize {
     let mut number = 0;
-    while !is_same(table[number].name.as_bytes(), name.as_bytes()) {
+    while !is_same(table[number].name, name) {
         number += 1;
     }
     number
 }
 
-const fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let mut at = 0;
+/// Whether two names are the same, at compile time.
+pub const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other, mut at) = (one.as_bytes(), other.as_bytes(), 0);
     while at < one.len() && at < other.len() && one[at] == other[at] {
         at += 1;
     }
@@ -231,6 +251,14 @@ fn may_change_payload(proxy: &Proxy) -> bool {
 
 fn edits_all(proxy: &Proxy) -> bool {
     proxy.rules.after_response
+}
+
+fn inspects(proxy: &Proxy) -> bool {
+    proxy.rules.answer
+}
+
+fn sticks(proxy: &Proxy) -> bool {
+    proxy.rules.sticking
 }
 
 fn selects(proxy: &Proxy) -> bool {
@@ -308,10 +336,14 @@ mod tests {
         const PAGE: &str = include_str!("../../../../ARCHITECTURE.md");
         let (_, page) = PAGE.split_once("### Stages\n").unwrap();
         let (page, _) = page.split_once("\n### ").unwrap();
-        let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next());
-        let rows: Vec<_> = rows.filter(|row| !row.starts_with("stage of a ")).collect();
-        let names: Vec<_> = REQUEST.iter().chain(RESPONSE).map(|stage| stage.name).collect();
-        assert_eq!(rows, names);
+        let rows = page.lines().filter_map(|line| {
+            let mut cells = line.strip_prefix("| ")?.split(" | ").collect::<Vec<_>>();
+            let tcp = *cells.get(cells.len().checked_sub(2)?)?;
+            let name = cells.swap_remove(0);
+            (!name.starts_with("stage of a ")).then_some((name, tcp == "yes"))
+        });
+        let stages = REQUEST.iter().chain(RESPONSE).map(|stage| (stage.name, stage.tcp));
+        assert_eq!(rows.collect::<Vec<_>>(), stages.collect::<Vec<_>>());
     }
 
     /// Rows without rules of their own.

@@ -11,7 +11,6 @@ use crate::stages::http_rules;
 use crate::stages::rule_sections;
 use crate::stages::rule_sections::SetOf;
 use crate::stages::stage::StageOutcome;
-use crate::stages::sticking;
 use crate::stages::wait;
 use buf::Buf;
 use engine::state::runtime::{Proxy, ProxyRef};
@@ -181,12 +180,26 @@ fn refuse(tx: &mut Transaction, kind: RuleSetKind, drops: bool) -> Failure {
     Failure::close(Cause::Proxy, phase)
 }
 
-/// The `tcp-response content` rules of the backend for a response whose head is there, from `at`
-/// on.
+/// The `tcp-response content` rules of the backend, from `at` on.
 ///
 /// # Errors
-/// The rules refuse it.
-pub(crate) fn whole_response(
+/// The rules refuse the response, or the server's connection is broken.
+pub(crate) fn response(
+    tx: &mut Transaction,
+    _: &ProxyRef,
+    at: &mut Progress,
+) -> Result<StageOutcome, Failure> {
+    let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) else {
+        return Ok(StageOutcome::Next);
+    };
+    match tx.client.mode {
+        Mode::Tcp => bytes_of_response(tx, &backend, at),
+        Mode::Http => whole_response(tx, &backend, at),
+    }
+}
+
+/// The rules for a response whose head is there.
+fn whole_response(
     tx: &mut Transaction,
     proxy: &Proxy,
     at: &mut Progress,
@@ -208,11 +221,35 @@ pub(crate) fn whole_response(
     }
 }
 
-/// Applies an answer that the rules for a whole response have waited for.
+/// The rules for the bytes of a server in TCP mode, which are held back until the rules have
+/// decided.
+fn bytes_of_response(
+    tx: &mut Transaction,
+    proxy: &Proxy,
+    at: &mut Progress,
+) -> Result<StageOutcome, Failure> {
+    let (complete, now) = (read_server(tx)?, tx.worker.thread.tick());
+    let span = proxy.settings.timeouts.response_inspection;
+    at.until = at.until.or_else(|| span.map(|span| now.plus_ms(span)));
+    tx.notes.partial = !complete && at.until.is_some_and(|until| !until.is_due(now));
+    let step = look(tx, proxy, |rules| &rules.tcp_response, &mut at.place);
+    tx.notes.partial = false;
+    match step? {
+        StageOutcome::Close => {
+            at.closes = true;
+            Ok(StageOutcome::Next)
+        }
+        // Rules about responses switch nothing.
+        StageOutcome::SwitchMode(_) => Ok(StageOutcome::Next),
+        step => Ok(step),
+    }
+}
+
+/// Applies an answer that the rules of a response have waited for.
 ///
 /// # Errors
 /// The response is refused.
-pub(crate) fn heed_whole(
+pub(crate) fn heed_response(
     tx: &mut Transaction,
     _: &ProxyRef,
     _: &mut Progress,
@@ -234,79 +271,8 @@ fn closes_before(tx: &mut Transaction, proxy: &Proxy) -> bool {
     matches!(ending, Some(Action::Control(Control::Close)))
 }
 
-/// The inspection of a server's bytes in TCP mode: they are held back.
-#[derive(Debug)]
-pub(crate) struct Inspection {
-    /// The end of the wait for more bytes.
-    pub(crate) until: Option<Tick>,
-    at: RulePlace,
-    /// The rules have decided; `stick` rules follow. Whether the server's connection closes.
-    closes: Option<bool>,
-    /// The next `stick` rule.
-    stick: usize,
-}
-
-impl Inspection {
-    /// Begins an inspection, if the backend has rules.
-    pub(crate) fn begin(tx: &Transaction) -> Option<Self> {
-        let backend = tx.backend.as_ref();
-        let wanted = |it: &&ProxyRef| it.rules.answer || it.rules.sticking_response;
-        let backend = backend.filter(wanted)?;
-        let span = backend.settings.timeouts.response_inspection;
-        let until = span.map(|span| tx.worker.thread.tick().plus_ms(span));
-        Some(Self { until, at: RulePlace::default(), closes: None, stick: 0 })
-    }
-
-    /// Reads from the server, and evaluates the rules.
-    ///
-    /// # Errors
-    /// The rules refuse it, or the server's connection is broken.
-    pub(crate) fn step(&mut self, tx: &mut Transaction) -> Result<StageOutcome, Failure> {
-        let Some(backend) = tx.backend.clone() else { return Ok(StageOutcome::Next) };
-        if self.closes.is_none() {
-            match self.look(tx, &backend)? {
-                StageOutcome::Wait(need) => return Ok(StageOutcome::Wait(need)),
-                // Rules about responses switch nothing.
-                step => self.closes = Some(matches!(step, StageOutcome::Close)),
-            }
-        }
-        if backend.rules.sticking_response && !sticking::store(tx, &backend, &mut self.stick) {
-            return Ok(StageOutcome::Wait(Need::Answer));
-        }
-        Ok(if self.closes == Some(true) { StageOutcome::Close } else { StageOutcome::Next })
-    }
-
-    fn look(&mut self, tx: &mut Transaction, backend: &ProxyRef) -> Result<StageOutcome, Failure> {
-        let complete = hear(tx)?;
-        let due = self.until.is_none_or(|until| until.is_due(tx.worker.thread.tick()));
-        tx.notes.partial = !complete && !due;
-        let step = look(tx, backend, |rules| &rules.tcp_response, &mut self.at);
-        tx.notes.partial = false;
-        // A rule that takes keys from the response needs some bytes of it.
-        let received = tx.server.as_ref().map_or(0, |server| server.received().len());
-        let lacks = backend.rules.sticking_response && received == 0 && !complete;
-        match step? {
-            StageOutcome::Next | StageOutcome::Allow if lacks => {
-                Ok(StageOutcome::Wait(Need::Bytes))
-            }
-            step => Ok(step),
-        }
-    }
-
-    /// Waits for the answer that a rule has asked for.
-    ///
-    /// # Errors
-    /// The answer does not come, or it refuses the session.
-    pub(crate) async fn answer(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
-        let answer = wait::answer(tx, Phase::Data).await?;
-        let decided = heed(tx, RuleSetKind::TcpResponse, answer)?;
-        self.closes = self.closes.or(decided.map(|_| false));
-        Ok(())
-    }
-}
-
 /// Reads from the server; `true` when no more bytes will come, or the buffer is full.
-fn hear(tx: &mut Transaction) -> Result<bool, Failure> {
+pub(crate) fn read_server(tx: &mut Transaction) -> Result<bool, Failure> {
     let Some(server) = &mut tx.server else { return Ok(true) };
     loop {
         if !server.socket().is_readable() || !server.has_buffer(&tx.worker) {

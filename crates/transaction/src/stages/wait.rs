@@ -9,6 +9,7 @@ use mux::BodyKind;
 use observability::telemetry::sample_context::View;
 use reactor::Class;
 use rules::Need;
+use settings::Mode;
 use std::future::poll_fn;
 use std::task::Poll;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
@@ -40,8 +41,11 @@ pub(crate) async fn satisfy(
         (Need::Handshake, _) => tls_wait::end(tx).await?,
         (Need::Turn, _) => tx.worker.thread.next_turn(Class::Bulk).await,
         (Need::Answer, WaitingMessage::Request) => return answer(tx, Phase::Request).await,
-        (Need::Answer, WaitingMessage::Response(_)) => return answer(tx, Phase::Headers).await,
-        // Bytes are awaited by the inspection of TCP content.
+        (Need::Answer, WaitingMessage::Response(_)) => {
+            let phase = if tx.client.mode == Mode::Tcp { Phase::Data } else { Phase::Headers };
+            return answer(tx, phase).await;
+        }
+        // Bytes are awaited by the rules of requests and by the relay of a session.
         (Need::Bytes, _) => {}
     }
     Ok(OutsideAnswer::Continue)

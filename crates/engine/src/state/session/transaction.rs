@@ -16,7 +16,7 @@ use htx::{Fields, Head};
 use mux::BodyKind;
 use rules::{Cursor, Need};
 use std::rc::Rc;
-use stdx::prefetch;
+use stdx::{Tick, prefetch};
 use transport::socket::Transport;
 use transport::stats::transaction_log::{Ending, Failure, Journal, Phase};
 use transport::thread::future_pool::SeatPool;
@@ -139,12 +139,23 @@ pub struct Progress {
     pub place: RulePlace,
     /// How the body of a response is delimited.
     pub body: BodyKind,
+    /// The end of the stage's wait for more bytes.
+    pub until: Option<Tick>,
+    /// A rule closes the connection to the server behind the bytes that have arrived.
+    pub closes: bool,
 }
 
 impl Progress {
     /// The start of a stage.
     pub fn at(stage: usize, body: BodyKind) -> Self {
-        Self { stage, proxy: 0, place: RulePlace::default(), body }
+        let place = RulePlace::default();
+        Self { stage, proxy: 0, place, body, until: None, closes: false }
+    }
+
+    /// The start of a later stage of the same message.
+    #[must_use]
+    pub fn next(self, stage: usize) -> Self {
+        Self { closes: self.closes, ..Self::at(stage, self.body) }
     }
 }
 
