@@ -30,7 +30,7 @@ mod store_model;
 mod stream;
 
 use crate::servers::slow_start;
-pub use check_run::tell;
+pub use check_run::report_change;
 use checker::Checker;
 pub use engine::state::backend::check_inbox::Activity;
 use engine::state::backend::check_inbox::Desk;

@@ -45,7 +45,7 @@ use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 pub(crate) use upstream::client_presence::stay;
 use upstream::connect_plan::Way;
 use upstream::reservation;
-use upstream::reservation::{Found, refused};
+use upstream::reservation::{Reservation, refused};
 use upstream::takeover;
 use upstream::traffic_health;
 
@@ -70,8 +70,11 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
         // request.
         return Err(Failure::close(Cause::ClientAbort, Phase::Request));
     }
-    let found = reservation::look(tx, &backend, None);
-    if tx.client.mode == Mode::Http && matches!(found, Ok(Found::Place)) && at_once(tx, &backend) {
+    let found = reservation::reserve(tx, &backend, None);
+    if tx.client.mode == Mode::Http
+        && matches!(found, Ok(Reservation::Slot))
+        && at_once(tx, &backend)
+    {
         return Ok(());
     }
     Box::pin(attempt(tx, &backend, found, None)).await
@@ -114,7 +117,7 @@ pub(crate) async fn again(tx: &mut Transaction, reason: Reason) -> Result<(), Fa
     tx.notes.journal.retries += 1;
     tx.notes.journal.stale += u32::from(reason == Reason::Stale);
     let avoid = turn(tx, &backend, reason).await?;
-    let found = reservation::look_again(tx, &backend, avoid);
+    let found = reservation::reserve_again(tx, &backend, avoid);
     Box::pin(attempt(tx, &backend, found, avoid)).await
 }
 
@@ -123,7 +126,7 @@ pub(crate) async fn again(tx: &mut Transaction, reason: Reason) -> Result<(), Fa
 async fn attempt(
     tx: &mut Transaction,
     backend: &ProxyRef,
-    mut found: Result<Found, Failure>,
+    mut found: Result<Reservation, Failure>,
     mut avoid: Option<usize>,
 ) -> Result<(), Failure> {
     let mut refuses = false;
@@ -134,7 +137,7 @@ async fn attempt(
     let retries = if plain || retry_on.has(RetryOn::CONNECTION) { retries } else { 0 };
     loop {
         let claimed = match found {
-            Ok(Found::Place) => Ok(()),
+            Ok(Reservation::Slot) => Ok(()),
             Ok(found) => reservation::wait(tx, backend, avoid, found).await,
             Err(failure) => Err(failure),
         };
@@ -145,7 +148,7 @@ async fn attempt(
             turn_around(tx, backend).await?;
             if server_is_gone(tx) {
                 (tx.claim, avoid) = (None, None);
-                found = reservation::look(tx, backend, None);
+                found = reservation::reserve(tx, backend, None);
                 continue;
             }
         }
@@ -179,7 +182,7 @@ async fn attempt(
         refuses = failure.cause == Cause::ServerAbort;
         let reason = if refuses { Reason::Refused } else { Reason::Failed };
         avoid = turn(tx, backend, reason).await?;
-        found = reservation::look_again(tx, backend, avoid);
+        found = reservation::reserve_again(tx, backend, avoid);
     }
 }
 

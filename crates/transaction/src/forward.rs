@@ -300,10 +300,7 @@ impl Exchange {
             }
             Err(Fault::Write(_)) => Err(Failure::close(Cause::ClientAbort, Phase::Data)),
             Err(Fault::Filter) => Err(filters::failed()),
-            Err(fault) => {
-                tx.notes.journal.garbled = matches!(fault, Fault::Protocol(_));
-                Err(Failure::close(Cause::ServerAbort, Phase::Data))
-            }
+            Err(fault) => Err(server_broke_off(tx, &fault)),
         }
     }
 
@@ -695,6 +692,13 @@ fn spares(tx: &mut Transaction) -> bool {
         tx.client.mux.close_after_message();
     }
     spared
+}
+
+/// The server has reset or ended its connection, or broken the protocol, in the middle of a body.
+/// The client's connection closes (a stream is reset), because the head of the response has left.
+fn server_broke_off(tx: &mut Transaction, fault: &Fault) -> Failure {
+    tx.notes.journal.garbled = matches!(fault, Fault::Protocol(_));
+    Failure::close(Cause::ServerAbort, Phase::Data)
 }
 
 /// The response is malformed.

@@ -17,25 +17,26 @@ use stdx::Tick;
 use transport::stats::counters::{Block, Event, Metric};
 use transport::stats::transaction_log::{Cause, Chooser, Failure, Phase};
 
-/// The result of a first look for a server.
-pub enum Found {
-    /// A slot on a server, which the request now holds.
-    Place,
-    /// A server in whose queue the request has to wait.
-    Server(Claim),
-    /// No server with room.
-    Nothing,
+/// The result of the choice of a server.
+pub enum Reservation {
+    /// The request holds a slot on a server.
+    Slot,
+    /// The request has to wait in the queue of this server.
+    ServerQueue(Claim),
+    /// No server has room: the request has to wait in the queue of the backend.
+    BackendQueue,
 }
 
-/// Claims a server, and a place on it if there is one.
+/// Chooses a server (persistence, the algorithm of `balance`), and takes a slot on it if one is
+/// free.
 ///
 /// # Errors
 /// 503: no server is usable.
-pub fn look(
+pub fn reserve(
     tx: &mut Transaction,
     backend: &ProxyRef,
     avoid: Option<usize>,
-) -> Result<Found, Failure> {
+) -> Result<Reservation, Failure> {
     let all = back(backend);
     if all.limits_move.load(Relaxed) {
         dynamic_maxconn::adjust(all);
@@ -43,8 +44,8 @@ pub fn look(
     if let Some(mut claim) = Claim::direct(tx, backend) {
         // It has no limit.
         claim.try_serve();
-        settle(tx, claim);
-        return Ok(Found::Place);
+        take(tx, claim);
+        return Ok(Reservation::Slot);
     }
     // Requests in the backend's queue go first, unless the cookie or a hash names a server.
     let hashes = matches!(all.balancer.algorithm(), Algorithm::Hash { .. });
@@ -52,41 +53,41 @@ pub fn look(
     let usable = all.balancer.usable();
     let waits = !all.queue.is_empty() && usable.active + usable.backup > 0;
     if tx.wanted.is_none() && !hashes && waits {
-        return Ok(Found::Nothing);
+        return Ok(Reservation::BackendQueue);
     }
     let mut claim = match choose(tx, backend, avoid) {
         Ok(claim) => claim,
-        Err(NoServer::Full) => return Ok(Found::Nothing),
+        Err(NoServer::Full) => return Ok(Reservation::BackendQueue),
         Err(NoServer::Unusable) => return Err(refused()),
     };
     if !claim.server.queue.is_empty() || !claim.try_serve() {
-        return Ok(Found::Server(claim));
+        return Ok(Reservation::ServerQueue(claim));
     }
-    settle(tx, claim);
-    Ok(Found::Place)
+    take(tx, claim);
+    Ok(Reservation::Slot)
 }
 
 /// The server for another attempt: the claim that the request still holds, or another one.
 ///
 /// # Errors
-/// As [`look`].
-pub fn look_again(
+/// As [`reserve`].
+pub fn reserve_again(
     tx: &mut Transaction,
     backend: &ProxyRef,
     avoid: Option<usize>,
-) -> Result<Found, Failure> {
-    let Some(mut claim) = tx.claim.take() else { return look(tx, backend, avoid) };
+) -> Result<Reservation, Failure> {
+    let Some(mut claim) = tx.claim.take() else { return reserve(tx, backend, avoid) };
     claim.ticket.get_or_insert_with(|| Ticket::claim(&claim.server.state));
     if !claim.is_served() && (!claim.server.queue.is_empty() || !claim.try_serve()) {
-        return Ok(Found::Server(claim));
+        return Ok(Reservation::ServerQueue(claim));
     }
     // As measured, every attempt is a session of the server.
     count_session(tx, &claim);
     tx.claim = Some(claim);
-    Ok(Found::Place)
+    Ok(Reservation::Slot)
 }
 
-/// Waits in queues, from what was found, until the request has a place on a server.
+/// Waits in queues until the request has a slot on a server.
 ///
 /// # Errors
 /// 503: the wait took too long, or no server is usable after a wait for one server in particular.
@@ -94,18 +95,18 @@ pub async fn wait(
     tx: &mut Transaction,
     backend: &ProxyRef,
     avoid: Option<usize>,
-    mut found: Found,
+    mut found: Reservation,
 ) -> Result<(), Failure> {
     let span = backend.settings.timeouts.queue.or(backend.settings.timeouts.connect);
     let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
     loop {
         let claim = match found {
-            Found::Place => return Ok(()),
-            Found::Nothing => Some(called(tx, backend, avoid, deadline).await?),
-            Found::Server(mut claim) => {
+            Reservation::Slot => return Ok(()),
+            Reservation::BackendQueue => Some(claim_any(tx, backend, avoid, deadline).await?),
+            Reservation::ServerQueue(mut claim) => {
                 let forced = tx.persistence == Persistence::Forced;
                 if !has_full_queue(claim.server()) || forced {
-                    wait_for_server(tx, &mut claim, deadline).await?.then_some(claim)
+                    wait_in_server_queue(tx, &mut claim, deadline).await?.then_some(claim)
                 } else {
                     // A request bound to the server by persistence is redispatched; others wait for
                     // any server.
@@ -117,28 +118,28 @@ pub async fn wait(
                     drop(claim);
                     match bound {
                         true => None,
-                        false => Some(called(tx, backend, avoid, deadline).await?),
+                        false => Some(claim_any(tx, backend, avoid, deadline).await?),
                     }
                 }
             }
         };
         if let Some(claim) = claim {
-            settle(tx, claim);
+            take(tx, claim);
             return Ok(());
         }
-        found = look(tx, backend, avoid)?;
+        found = reserve(tx, backend, avoid)?;
     }
 }
 
-/// Waits for any server. As in HAProxy, no algorithm has chosen it: the request is a session of the
-/// server whose slot was released.
-async fn called(
+/// Waits for a slot on any server. As in HAProxy, no algorithm has chosen it: the request is a
+/// session of the server whose slot was released.
+async fn claim_any(
     tx: &mut Transaction,
     backend: &ProxyRef,
     avoid: Option<usize>,
     deadline: Option<Tick>,
 ) -> Result<Claim, Failure> {
-    let mut claim = wait_for_any(tx, backend, avoid, deadline).await?;
+    let mut claim = wait_in_backend_queue(tx, backend, avoid, deadline).await?;
     claim.counted = true;
     count_session(tx, &claim);
     Ok(claim)
@@ -150,7 +151,8 @@ fn has_full_queue(server: &LocalServer) -> bool {
     limit != 0 && server.queue.len() >= limit
 }
 
-fn settle(tx: &mut Transaction, mut claim: Claim) {
+/// The slot is the request's from now on.
+fn take(tx: &mut Transaction, mut claim: Claim) {
     if !std::mem::replace(&mut claim.counted, true) {
         count(tx, &claim);
     }
@@ -247,7 +249,7 @@ pub fn insists(tx: &Transaction, slot: usize) -> bool {
 }
 
 /// Waits in a server's queue. `false`: the server is gone, choose again.
-async fn wait_for_server(
+async fn wait_in_server_queue(
     tx: &mut Transaction,
     claim: &mut Claim,
     deadline: Option<Tick>,
@@ -277,7 +279,7 @@ async fn wait_for_server(
 
 /// Waits in the backend's queue until a server has room, and takes the slot. The loss of the last
 /// server ends no wait, as in HAProxy: it may return before the deadline.
-async fn wait_for_any(
+async fn wait_in_backend_queue(
     tx: &mut Transaction,
     backend: &ProxyRef,
     avoid: Option<usize>,
@@ -287,7 +289,7 @@ async fn wait_for_any(
     let result = loop {
         let turn = waiting.turn();
         if turn != Turn::No
-            && let Some(claim) = any_place(tx, backend, avoid, turn)
+            && let Some(claim) = any_slot(tx, backend, avoid, turn)
         {
             waiting.took(claim.slot());
             break Ok(claim);
@@ -304,7 +306,7 @@ async fn wait_for_any(
 /// A slot on any server that has one. A request that waits for any server takes every slot: one
 /// that it left would stay empty while others wait behind it. The slot that was released for this
 /// request is its own even if others wait for that server in particular.
-fn any_place(
+fn any_slot(
     tx: &Transaction,
     backend: &ProxyRef,
     avoid: Option<usize>,

@@ -46,7 +46,7 @@ fn heed(tx: &Transaction, sign: Sign) {
     let Some(alarm) = balancer.on_sign(claim.slot(), sign, tx.worker.millis()) else { return };
     let Some(backend) = &tx.backend else { return };
     if let Some((result, checked)) = alarm.result {
-        checks::tell(&tx.worker, backend, claim.slot(), &result, checked);
+        checks::report_change(&tx.worker, backend, claim.slot(), &result, checked);
     }
     checks::hasten(&tx.worker.shared, backend, claim.slot());
 }

@@ -71,7 +71,7 @@ impl Flight {
 
 impl Check {
     fn connect(&mut self) -> Result<(), Over> {
-        let subject = self.turn.wanted().ok_or(Over(None))?;
+        let subject = self.turn.due_subject().ok_or(Over(None))?;
         let worker = &self.turn.checker.worker;
         self.probe = Some(Probe::begin(worker, subject.proxy, subject.server)?);
         self.turn.began = worker.millis();

@@ -41,8 +41,9 @@ impl Turn {
         subject(&self.checker, self.record)
     }
 
-    /// The server of the check, if the check has to run now.
-    pub(super) fn wanted(&self) -> Option<Subject<'_>> {
+    /// The server of the check, if the check has to run now: what commands (`set server`, `disable
+    /// health`) have changed is read here.
+    pub(super) fn due_subject(&self) -> Option<Subject<'_>> {
         let subject = self.subject()?;
         let server = subject.server;
         if server.state.state().1.in_maint() || server.checks_off.load(Relaxed) {
@@ -90,12 +91,18 @@ impl Turn {
             discovery::hurry(&worker.shared, proxy.index, slot);
         }
         let checked = back.balancer.on_check(slot, result.clone(), worker.millis());
-        tell(worker, proxy, slot, &result, checked);
+        report_change(worker, proxy, slot, &result, checked);
     }
 }
 
 /// Reports the change that a result has made to operators, and carries out its effects.
-pub fn tell(worker: &Worker, proxy: &Proxy, slot: usize, result: &CheckResult, checked: Checked) {
+pub fn report_change(
+    worker: &Worker,
+    proxy: &Proxy,
+    slot: usize,
+    result: &CheckResult,
+    checked: Checked,
+) {
     let (Some(back), Some(settings)) = (&proxy.back, &proxy.settings.back) else { return };
     let Some(server) = back.servers.get(slot) else { return };
     if settings.log_checks && checked.progressed {

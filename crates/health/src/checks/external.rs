@@ -22,7 +22,7 @@ const GRACE_MS: u32 = 1_000;
 pub(super) async fn run(checker: Rc<Checker>, record: Record, external: Arc<External>) {
     let underway = Underway::new(&checker, 1);
     let turn = Turn::new(&checker, record);
-    let Some(subject) = turn.wanted() else { return };
+    let Some(subject) = turn.due_subject() else { return };
     let thread = &checker.worker.thread;
     let span = subject.server.settings.balance.intervals.inter;
     let started = match external.permitted {

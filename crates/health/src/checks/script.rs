@@ -34,7 +34,7 @@ use transport::proxy_v2_tls;
 pub(super) async fn run(checker: Rc<Checker>, record: Record, script: Arc<Script>) {
     let _underway = Underway::new(&checker, 1);
     let turn = Turn::new(&checker, record);
-    let Some(subject) = turn.wanted() else { return };
+    let Some(subject) = turn.due_subject() else { return };
     let result = Play::new(&checker.worker, subject, &script).run().await;
     turn.report(result);
 }
