@@ -1,5 +1,6 @@
 //! Kinds of sections (sections 3 and 4): one row each, in one table, which the reader, the model and the references use.
 use crate::context::Cx;
+use crate::diag::Place;
 use crate::draft::Draft;
 use crate::keyword::{Keyword, Places};
 use crate::line::{Args, Fault, Parsed};
@@ -212,6 +213,29 @@ fn only_name<'l>(cx: &mut Cx<'_>, args: Args<'l>, missing: &str) -> &'l str {
     let name = reported(cx, args, args.need(1, missing)).unwrap_or("");
     reported(cx, args, args.no_more_than(1));
     name
+}
+
+/// Reports a character of a section's name that may not be in one.
+fn check_chars(cx: &mut Cx<'_>, args: Args<'_>, kind: &str, name: &str) {
+    if let Some((at, c)) = odd_char(name) {
+        let message = format!("character '{c}' is not permitted in '{kind}' name '{name}'.");
+        cx.alert(args, args.fault_at(1, at, message));
+    }
+}
+
+/// Reports a section with the name of another one of its kind, which was declared at `first`.
+fn check_unique(
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    (kind, name): (&str, &str),
+    first: Option<&Place>,
+) {
+    if let Some(place) = first {
+        let message = format!(
+            "{kind} section '{name}' has the same name as another {kind} section declared at {place}."
+        );
+        cx.alert(args, args.fault(1, message));
+    }
 }
 
 /// The first character of a name that may not be in one, and where it is.

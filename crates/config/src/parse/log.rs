@@ -34,30 +34,37 @@ pub(super) fn proxy(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> 
         logs.clear();
         return args.no_more_than(0);
     }
+    section(logs, cx, args)?;
+    let added = args.get(1).filter(|word| *word != "global").and(logs.last());
+    if let Some(DraftLog::Target(LogTarget { address: LogAddress::Ring(_), .. })) = added {
+        let named = cx.rings.borrow_mut().pop();
+        cx.proxy_rings.extend(named);
+    }
+    Ok(())
+}
+
+/// `log` and `log global` in a section, or a line of the same arguments.
+pub(crate) fn section(logs: &mut Vec<DraftLog>, cx: &Cx<'_>, args: Args<'_>) -> Parsed {
     if args.get(1) == Some("global") {
         args.from(1).no_more_than(0)?;
         add_global(logs);
         return Ok(());
     }
-    let expected = "log : expects <address> and <facility> or global as arguments";
-    let target = target(cx, args, expected)?;
-    if matches!(target.address, LogAddress::Ring(_)) {
-        let named = cx.rings.borrow_mut().pop();
-        cx.proxy_rings.extend(named);
-    }
-    logs.push(DraftLog::Target(target));
+    let keyword = args.text(0);
+    let expected = format!("{keyword} : expects <address> and <facility> or global as arguments");
+    logs.push(DraftLog::Target(target(cx, args, &expected)?));
     Ok(())
 }
 
 /// `log global`: the targets of `global`, by reference. A list has them once, as in HAProxy, also
 /// when `defaults` has named them already.
-pub(crate) fn add_global(logs: &mut Vec<DraftLog>) {
+fn add_global(logs: &mut Vec<DraftLog>) {
     if !logs.iter().any(|log| matches!(log, DraftLog::Global)) {
         logs.push(DraftLog::Global);
     }
 }
 
-pub(crate) fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogTarget> {
+fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogTarget> {
     let text = args.need(1, expected)?;
     let address = address(cx, args, text)?;
     let mut target = LogTarget {

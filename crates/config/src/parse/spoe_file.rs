@@ -393,14 +393,7 @@ fn log_line(agent: &mut AgentDraft, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
         agent.logs.clear();
         return args.no_more_than(0);
     }
-    if args.get(1) == Some("global") {
-        args.from(1).no_more_than(0)?;
-        log::add_global(&mut agent.logs);
-        return Ok(());
-    }
-    let expected = "log : expects <address> and <facility> or global as arguments";
-    agent.logs.push(DraftLog::Target(log::target(cx, args, expected)?));
-    Ok(())
+    log::section(&mut agent.logs, cx, args)
 }
 
 fn rate(args: Args<'_>) -> Parsed<u32> {

@@ -2,7 +2,7 @@
 use super::{Lines, PLAIN, ReadLine, SectionKind, only_name, own};
 use crate::context::{Cx, Prefix};
 use crate::diag::{Diagnostic, Severity};
-use crate::draft::{Draft, DraftFcgiApp, DraftKind, DraftLog, DraftProxy, Settings};
+use crate::draft::{Draft, DraftFcgiApp, DraftKind, DraftProxy, Settings};
 use crate::keyword::Keyword;
 use crate::line::{Args, Parsed};
 use crate::model::{BackendApp, Mode};
@@ -45,7 +45,7 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
         "log-stderr",
         "global | <address> [len <length>] [format <format>] [sample <ranges>:<size>] <facility> [<level> [<minlevel>]]",
         "Where lines of the application's error output are logged.",
-        |d, at, cx, a| log_stderr(&mut d.fcgi_apps[at], cx, a),
+        |d, at, cx, a| log::section(&mut d.fcgi_apps[at].logs, cx, a),
     ),
     own(
         "option",
@@ -105,17 +105,6 @@ fn only_word(args: Args<'_>, missing: &str) -> Parsed<Vec<u8>> {
     let word = args.need(1, missing)?;
     args.no_more_than(1)?;
     Ok(to_bytes(word).into_owned())
-}
-
-fn log_stderr(app: &mut DraftFcgiApp, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let expected = "log-stderr : expects <address> and <facility> or global as arguments";
-    if args.get(1) == Some("global") {
-        args.from(1).no_more_than(0)?;
-        log::add_global(&mut app.logs);
-    } else {
-        app.logs.push(DraftLog::Target(log::target(cx, args, expected)?));
-    }
-    Ok(())
 }
 
 fn option(app: &mut FcgiApp, cx: &Cx<'_>, args: Args<'_>) -> Parsed {

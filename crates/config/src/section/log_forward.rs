@@ -1,7 +1,9 @@
 //! `log-forward` sections (section 3.10).
-use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, odd_char, only_name, own};
+use super::{
+    Finished, Lines, PLAIN, ReadLine, SectionKind, check_chars, check_unique, only_name, own,
+};
 use crate::context::Cx;
-use crate::draft::{Draft, DraftLog, DraftLogForward};
+use crate::draft::{Draft, DraftLogForward};
 use crate::keyword::Keyword;
 use crate::line::{Args, Parsed};
 use crate::model::{Address, Bind, BindAddress, LogForward};
@@ -42,7 +44,7 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
         datagrams(&mut d.log_forwards[at].section, cx, a)
     }),
     own("log", "global | <address> ...", "Where messages are forwarded to.", |d, at, cx, a| {
-        target(&mut d.log_forwards[at], cx, a)
+        log::section(&mut d.log_forwards[at].logs, cx, a)
     }),
     own("maxconn", "<conns>", "Connections at the same time.", |d, at, _, a| {
         d.log_forwards[at].section.maxconn = number_at(a, 1, 0..=i32::MAX as u32)?;
@@ -58,18 +60,10 @@ const MAX_CONNECTIONS: u32 = 10;
 
 fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
     let name = only_name(cx, args, "missing name for log-forward section.");
-    if let Some((at, c)) = odd_char(name) {
-        let message = format!("character '{c}' is not permitted in 'log-forward' name '{name}'.");
-        cx.alert(args, args.fault_at(1, at, message));
-    }
+    check_chars(cx, args, "log-forward", name);
     let mut known = draft.log_forwards.iter().map(|first| &first.section);
-    if let Some(first) = known.find(|first| *first.name == *name) {
-        let message = format!(
-            "log-forward section '{name}' has the same name as another log-forward section declared at {}.",
-            first.place
-        );
-        cx.alert(args, args.fault(1, message));
-    }
+    let first = known.find(|first| *first.name == *name).map(|first| &first.place);
+    check_unique(cx, args, ("log-forward", name), first);
     let section = LogForward {
         name: name.into(),
         place: args.place().clone(),
@@ -91,17 +85,6 @@ fn datagrams(section: &mut LogForward, cx: &mut Cx<'_>, args: Args<'_>) -> Parse
         true => Err(args.fault(1, "'dgram-bind' : a pair takes no datagrams.")),
         false => Ok(()),
     }
-}
-
-fn target(draft: &mut DraftLogForward, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    if args.get(1) == Some("global") {
-        args.from(1).no_more_than(0)?;
-        log::add_global(&mut draft.logs);
-        return Ok(());
-    }
-    let expected = "log : expects <address> and <facility> or global as arguments";
-    draft.logs.push(DraftLog::Target(log::target(cx, args, expected)?));
-    Ok(())
 }
 
 /// `timeout client <time>`

@@ -1,5 +1,5 @@
 //! `mailers` sections (section 3.6).
-use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, only_name, own};
+use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, check_unique, only_name, own};
 use crate::addr;
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Severity};
@@ -32,13 +32,8 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
 
 fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
     let name = only_name(cx, args, "missing name for mailers section.");
-    if let Some(first) = draft.mailers.iter().find(|first| *first.name == *name) {
-        let message = format!(
-            "mailers section '{name}' has the same name as another mailers section declared at {}.",
-            first.place
-        );
-        cx.alert(args, args.fault(1, message));
-    }
+    let first = draft.mailers.iter().find(|first| *first.name == *name);
+    check_unique(cx, args, ("mailers", name), first.map(|first| &first.place));
     let place = args.place().clone();
     let section = Mailers { name: name.into(), place, timeout: 10_000, mailers: Vec::new() };
     draft.mailers.push(Arc::new(section));

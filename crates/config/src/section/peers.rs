@@ -1,9 +1,12 @@
 //! `peers` sections (section 3.5).
-use super::{Finished, Lines, PLAIN, ReadLine, SectionKind, odd_char, only_name, own};
+use super::{
+    Finished, Lines, PLAIN, ReadLine, SectionKind, check_chars, check_unique, odd_char, only_name,
+    own,
+};
 use crate::addr;
 use crate::context::Cx;
 use crate::diag::Severity;
-use crate::draft::{Draft, DraftLog, DraftPeers};
+use crate::draft::{Draft, DraftPeers};
 use crate::keyword::Keyword;
 use crate::known;
 use crate::line::{Args, Parsed};
@@ -55,7 +58,7 @@ const KEYWORDS: &[Keyword<ReadLine>] = &[
         Ok(())
     }),
     own("log", "global | <address> ...", "Where log lines go.", |d, at, cx, a| {
-        target(&mut d.peers[at], cx, a)
+        log::section(&mut d.peers[at].logs, cx, a)
     }),
     own("peer", "<name> [<addr>:<port>] [param*]", "A process of the group.", |d, at, cx, a| {
         peer(&mut d.peers[at], cx, a)
@@ -84,18 +87,10 @@ const PROXY_PROTOCOL: &[&str] = &[
 fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
     cx.has_peers = true;
     let name = only_name(cx, args, "missing name for peers section.");
-    if let Some((at, c)) = odd_char(name) {
-        let message = format!("character '{c}' is not permitted in 'peers' name '{name}'.");
-        cx.alert(args, args.fault_at(1, at, message));
-    }
+    check_chars(cx, args, "peers", name);
     let mut known = draft.peers.iter().map(|first| &first.section);
-    if let Some(first) = known.find(|first| *first.name == *name) {
-        let message = format!(
-            "peers section '{name}' has the same name as another peers section declared at {}.",
-            first.place
-        );
-        cx.alert(args, args.fault(1, message));
-    }
+    let first = known.find(|first| *first.name == *name).map(|first| &first.place);
+    check_unique(cx, args, ("peers", name), first);
     let section = Peers {
         name: name.into(),
         place: args.place().clone(),
@@ -263,17 +258,6 @@ fn options(
         n += 1 + keyword.takes();
     }
     Ok(filling.options)
-}
-
-fn target(draft: &mut DraftPeers, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    if args.get(1) == Some("global") {
-        args.from(1).no_more_than(0)?;
-        log::add_global(&mut draft.logs);
-        return Ok(());
-    }
-    let expected = "log : expects <address> and <facility> or global as arguments";
-    draft.logs.push(DraftLog::Target(log::target(cx, args, expected)?));
-    Ok(())
 }
 
 /// `table <name> type <type> size <size> ...`; rules name it with the section before it.

@@ -1,5 +1,5 @@
 //! `resolvers` sections (section 5.3.2).
-use super::{Lines, PLAIN, ReadLine, SectionKind, odd_char, only_name, own};
+use super::{Lines, PLAIN, ReadLine, SectionKind, check_chars, only_name, own};
 use crate::addr;
 use crate::context::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
@@ -64,10 +64,7 @@ const SYSTEM: &str = "/etc/resolv.conf";
 
 fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> usize {
     let name = only_name(cx, args, "missing name for resolvers section.");
-    if let Some((at, c)) = odd_char(name) {
-        let message = format!("character '{c}' is not permitted in 'resolvers' name '{name}'.");
-        cx.alert(args, args.fault_at(1, at, message));
-    }
+    check_chars(cx, args, "resolvers", name);
     if let Some(first) = draft.resolvers.iter().find(|first| *first.name == *name) {
         let message = format!(
             "resolvers '{name}' has same name as another resolvers (declared at {}).",
