@@ -17,6 +17,9 @@ mod length;
 pub mod local;
 mod ready;
 mod step;
+mod stream_response;
+mod stream_table;
+mod websocket_upgrade;
 
 pub use body::BodyKind;
 pub use error::{Fault, MessageError};

@@ -4,6 +4,7 @@ use super::conn::{Block, ConnectionError, H2Conn};
 use super::flood::cost;
 use super::stream::{PendingUpgrade, ReceivedHead, RecvPhase};
 use crate::Ready;
+use crate::websocket_upgrade::{expected_accept, websocket_key};
 use crate::{BodyKind, Fault, HeadStep, MessageError, Side};
 use htx::{Fields, Head, HeaderId, Method};
 use stdx::Key;
@@ -11,7 +12,6 @@ use wire::h2::frame::{self, END_HEADERS, END_STREAM};
 use wire::h2::hpack;
 use wire::h2::{ErrorCode, FrameHeader, MalformedMessage, response, trailers};
 use wire::trailer_rules;
-use wire::websocket;
 
 impl H2Conn {
     pub(super) fn headers_frame(
@@ -374,21 +374,4 @@ fn accept_upgrade(head: &mut Head, upgrade: &PendingUpgrade) {
     if let Some(accept) = &upgrade.accept {
         head.set(b"sec-websocket-accept", accept);
     }
-}
-
-/// The `Sec-WebSocket-Accept` that a server has to return for the key that was added here.
-fn expected_accept(head: &Head, extended: bool) -> Option<Box<websocket::Accept>> {
-    let key = extended.then(|| head.first(HeaderId::SecWebSocketKey))?;
-    key.map(|key| Box::new(websocket::accept(key.value)))
-}
-
-/// A key for a websocket request, unique per connection.
-fn websocket_key(seed: &mut u64) -> websocket::Key {
-    let mut next = || {
-        *seed ^= *seed << 13;
-        *seed ^= *seed >> 7;
-        *seed ^= *seed << 17;
-        u128::from(*seed)
-    };
-    websocket::key(next() << 64 | next())
 }

@@ -4,6 +4,7 @@ use super::conn::H2Conn;
 use super::flood::cost;
 use super::flow::TINY;
 use super::stream::{PendingUpgrade, Reset, SendPhase};
+use crate::stream_response::{self, ResponsePart, StreamResponse};
 use crate::{BodyKind, Ready, Side, StreamGone, length};
 use htx::{Fields, Head, HeaderId, Method};
 use std::io::IoSlice;
@@ -78,31 +79,15 @@ impl H2Conn {
     fn encode_response(&mut self, key: Key, head: &mut Head, body: BodyKind) -> BodyKind {
         let Some(stream) = self.streams.get_mut(key) else { return BodyKind::None };
         let (id, gone) = (stream.id, stream.reset.is_some());
-        let mut status = head.status();
-        let interim = (100..200).contains(&status) && status != 101;
-        let (mut body, mut end) = (body, false);
-        if interim {
-            head.remove_id(HeaderId::ContentLength);
-            body = BodyKind::None;
-        } else if status == 101 && stream.connect
-            || (200..300).contains(&status) && stream.connect && !stream.extended
-        {
-            // An upgrade is accepted with 200 (RFC 8441 section 5); a server that answers an
-            // upgrade request with 200 has not upgraded, so that is an ordinary response.
-            status = if status == 101 { 200 } else { status };
-            head.remove_id(HeaderId::ContentLength);
-            head.remove_id(HeaderId::SecWebSocketAccept);
-            stream.is_tunnel = true;
-            stream.send = SendPhase::Body;
-            body = BodyKind::Tunnel;
-        } else {
-            // The dropped body of a HEAD response still belongs to the exchange, which ends with
-            // it.
-            let drops = stream.head_only && !body.is_empty();
-            body = response_body(head, body, stream.head_only);
-            end = body.is_empty() && !drops;
-            stream.send = if end { SendPhase::Ended } else { SendPhase::Body };
+        let StreamResponse { status, body, part } =
+            stream_response::prepare(head, body, stream.response_to());
+        match part {
+            ResponsePart::Interim => {}
+            ResponsePart::Tunnel => (stream.is_tunnel, stream.send) = (true, SendPhase::Body),
+            ResponsePart::Final { ends: true } => stream.send = SendPhase::Ended,
+            ResponsePart::Final { ends: false } => stream.send = SendPhase::Body,
         }
+        let end = part == ResponsePart::Final { ends: true };
         if !gone && self.broken.is_none() {
             let at = self.begin_block();
             response::encode(head, status, &mut self.out);
@@ -302,32 +287,5 @@ fn announce_length(head: &mut Head, body: BodyKind) {
         BodyKind::Length(n) => length::announce(head, n),
         BodyKind::Chunked => _ = head.remove_id(HeaderId::ContentLength),
         _ => length::allow_only_zero(head),
-    }
-}
-
-/// The framing of a response body, with its head adapted.
-fn response_body(head: &mut Head, body: BodyKind, head_only: bool) -> BodyKind {
-    match head.status() {
-        101 | 204 => {
-            head.remove_id(HeaderId::ContentLength);
-            return BodyKind::None;
-        }
-        304 => return BodyKind::None,
-        _ if head_only => return BodyKind::None,
-        _ => {}
-    }
-    match body {
-        BodyKind::None | BodyKind::Length(0) => {
-            length::announce(head, 0);
-            BodyKind::None
-        }
-        BodyKind::Length(_) => {
-            announce_length(head, body);
-            body
-        }
-        BodyKind::Chunked | BodyKind::UntilClose | BodyKind::Tunnel => {
-            head.remove_id(HeaderId::ContentLength);
-            BodyKind::Chunked
-        }
     }
 }

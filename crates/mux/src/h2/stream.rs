@@ -1,10 +1,11 @@
 //! State of one stream, and the table of a connection's streams.
 
+use crate::stream_response::ResponseTo;
+use crate::stream_table::{Identified, StreamTable};
 use crate::{BodyKind, MessageError};
 use htx::{Fields, Head};
 use std::collections::VecDeque;
 use stdx::Key;
-use stdx::slab::Slab;
 use wire::h2::ErrorCode;
 use wire::websocket;
 
@@ -164,6 +165,12 @@ impl Stream {
         }
     }
 
+    /// The request, for the response to it.
+    pub(super) fn response_to(&self) -> ResponseTo {
+        let Self { head_only, connect, extended, .. } = *self;
+        ResponseTo { head_only, connect, extended }
+    }
+
     /// Received payload that was not read.
     pub(super) fn unread(&self) -> &[u8] {
         &self.inbox[self.taken..]
@@ -184,15 +191,21 @@ impl Stream {
     }
 }
 
+impl Identified for Stream {
+    type Id = u32;
+
+    fn id(&self) -> u32 {
+        self.id
+    }
+}
+
 /// Closed streams that are remembered, to distinguish late frames from errors.
 const REMEMBERED: usize = 128;
 
 /// The streams of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    slab: Slab<Stream>,
-    /// Keys by identifier, in ascending order.
-    index: Vec<(u32, Key)>,
+    table: StreamTable<Stream>,
     /// Number of streams that count against the limit.
     pub(super) open: u32,
     /// The last closed streams, and whether we have reset them.
@@ -203,39 +216,34 @@ pub(super) struct Streams {
 
 impl Streams {
     pub(super) fn len(&self) -> usize {
-        self.index.len()
+        self.table.len()
     }
 
+    #[inline]
     pub(super) fn get(&self, key: Key) -> Option<&Stream> {
-        self.slab.get(key)
+        self.table.get(key)
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut Stream> {
-        self.slab.get_mut(key)
+        self.table.get_mut(key)
     }
 
     /// The stream with an identifier.
+    #[inline]
     pub(super) fn find(&self, id: u32) -> Option<Key> {
-        let at = self.index.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(self.index[at].1)
+        self.table.find(id)
     }
 
-    /// Adds a stream, usually at the end, because identifiers grow.
+    /// Adds a stream, which counts against the limit.
     pub(super) fn insert(&mut self, stream: Stream) -> Key {
-        let id = stream.id;
-        let key = self.slab.insert(stream);
-        let at = self.index.partition_point(|(other, _)| *other < id);
-        self.index.insert(at, (id, key));
         self.open += 1;
-        key
+        self.table.insert(stream)
     }
 
     pub(super) fn remove(&mut self, key: Key) -> Option<Stream> {
         self.uncount(key);
-        let stream = self.slab.remove(key)?;
-        if let Ok(at) = self.index.binary_search_by_key(&stream.id, |(id, _)| *id) {
-            self.index.remove(at);
-        }
+        let stream = self.table.remove(key)?;
         let ours = stream.reset.is_some_and(|reset| !reset.by_peer);
         self.remember(stream.id, ours);
         Some(stream)
@@ -260,7 +268,7 @@ impl Streams {
 
     /// Takes a closed stream off the count.
     pub(super) fn uncount(&mut self, key: Key) {
-        if let Some(stream) = self.slab.get_mut(key)
+        if let Some(stream) = self.table.get_mut(key)
             && std::mem::take(&mut stream.counted)
         {
             self.open -= 1;
@@ -269,12 +277,11 @@ impl Streams {
 
     /// Calls `see` for each stream, in the order of identifiers.
     pub(super) fn each(&self, see: impl FnMut(&Stream)) {
-        self.index.iter().filter_map(|(_, key)| self.slab.get(*key)).for_each(see);
+        self.table.each(see);
     }
 
     /// Keys of the streams for which `holds` is true, in the order of identifiers.
     pub(super) fn keys_where(&self, holds: impl Fn(&Stream) -> bool) -> Vec<Key> {
-        let keys = self.index.iter().map(|(_, key)| *key);
-        keys.filter(|key| self.slab.get(*key).is_some_and(&holds)).collect()
+        self.table.keys_where(holds)
     }
 }

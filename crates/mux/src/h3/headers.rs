@@ -3,8 +3,9 @@
 use super::conn::{H3Conn, H3Error};
 use super::send::Target;
 use super::stream::{FramePhase, H3RecvPhase};
+use crate::websocket_upgrade::{expected_accept, websocket_key};
 use crate::{BodyKind, Fault, HeadStep, MessageError, Ready};
-use htx::{Fields, Head, HeaderId, Method};
+use htx::{Fields, Head, Method};
 use stdx::Key;
 use wire::h2::MalformedMessage;
 use wire::h2::request::RequestInfo;
@@ -12,7 +13,6 @@ use wire::h2::trailers::TrailersReader;
 use wire::h3::H3ErrorCode;
 use wire::h3::qpack::{SectionError, SectionPrefix};
 use wire::trailer_rules;
-use wire::websocket;
 
 /// Header lists of the largest size that a section may decode to. A list slightly too large is
 /// refused with its request; no honest client needs more.
@@ -219,21 +219,4 @@ impl H3Conn {
 /// Whether a scheme has no mandatory authority (RFC 9114 section 4.3.1).
 fn needs_no_host(scheme: &[u8]) -> bool {
     !(scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https"))
-}
-
-/// The `Sec-WebSocket-Accept` that a server has to return for the key that was added here.
-fn expected_accept(head: &Head, extended: bool) -> Option<Box<websocket::Accept>> {
-    let key = extended.then(|| head.first(HeaderId::SecWebSocketKey))?;
-    key.map(|key| Box::new(websocket::accept(key.value)))
-}
-
-/// A key for a websocket request, unique per connection.
-fn websocket_key(seed: &mut u64) -> websocket::Key {
-    let mut next = || {
-        *seed ^= *seed << 13;
-        *seed ^= *seed >> 7;
-        *seed ^= *seed << 17;
-        u128::from(*seed)
-    };
-    websocket::key(next() << 64 | next())
 }

@@ -2,8 +2,9 @@
 
 use super::conn::H3Conn;
 use super::stream::H3SendPhase;
-use crate::{BodyKind, Ready, StreamGone, length};
-use htx::{Fields, Head, HeaderId};
+use crate::stream_response::{self, ResponsePart, StreamResponse};
+use crate::{BodyKind, Ready, StreamGone};
+use htx::{Fields, Head};
 use std::io::IoSlice;
 use stdx::Key;
 use wire::h3::{H3ErrorCode, H3FrameType, encode};
@@ -194,32 +195,15 @@ impl H3Conn {
     /// the caller waits for [`Ready::ROOM`].
     pub fn encode_head(&mut self, key: Key, head: &mut Head, body: BodyKind) -> BodyKind {
         let Some(stream) = self.requests.get_mut(key) else { return BodyKind::None };
-        let mut status = head.status();
-        let interim = (100..200).contains(&status) && status != 101;
-        let mut body = body;
-        if interim {
-            head.remove_id(HeaderId::ContentLength);
-            body = BodyKind::None;
-        } else if status == 101 && stream.connect
-            || (200..300).contains(&status) && stream.connect && !stream.extended
-        {
-            // An upgrade is accepted with 200 (RFC 9220); a server that answers an upgrade request
-            // with 200 has not upgraded, so that is an ordinary response.
-            status = if status == 101 { 200 } else { status };
-            head.remove_id(HeaderId::ContentLength);
-            head.remove_id(HeaderId::SecWebSocketAccept);
-            stream.is_tunnel = true;
-            stream.send = H3SendPhase::Body;
-            body = BodyKind::Tunnel;
-        } else {
-            // The dropped body of a HEAD response still belongs to the exchange, which ends with
-            // it.
-            let drops = stream.head_only && !body.is_empty();
-            body = response_body(head, body, stream.head_only);
-            let end = body.is_empty() && !drops;
-            stream.send = if end { H3SendPhase::Ended } else { H3SendPhase::Body };
-            stream.ends = end;
+        let StreamResponse { status, body, part } =
+            stream_response::prepare(head, body, stream.response_to());
+        match part {
+            ResponsePart::Interim => {}
+            ResponsePart::Tunnel => (stream.is_tunnel, stream.send) = (true, H3SendPhase::Body),
+            ResponsePart::Final { ends: true } => stream.send = H3SendPhase::Ended,
+            ResponsePart::Final { ends: false } => stream.send = H3SendPhase::Body,
         }
+        stream.ends |= part == ResponsePart::Final { ends: true };
         self.write(key, |scratch, out| encode::response(head, status, scratch, out));
         body
     }
@@ -291,32 +275,5 @@ impl H3Conn {
     /// Ends the outgoing direction of a tunnel.
     pub fn shutdown(&mut self, key: Key) {
         self.encode_end(key, None);
-    }
-}
-
-/// The framing of a response body, with its head adapted.
-fn response_body(head: &mut Head, body: BodyKind, head_only: bool) -> BodyKind {
-    match head.status() {
-        101 | 204 => {
-            head.remove_id(HeaderId::ContentLength);
-            return BodyKind::None;
-        }
-        304 => return BodyKind::None,
-        _ if head_only => return BodyKind::None,
-        _ => {}
-    }
-    match body {
-        BodyKind::None | BodyKind::Length(0) => {
-            length::announce(head, 0);
-            BodyKind::None
-        }
-        BodyKind::Length(n) => {
-            length::announce(head, n);
-            body
-        }
-        BodyKind::Chunked | BodyKind::UntilClose | BodyKind::Tunnel => {
-            head.remove_id(HeaderId::ContentLength);
-            BodyKind::Chunked
-        }
     }
 }

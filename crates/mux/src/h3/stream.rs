@@ -1,9 +1,10 @@
 //! State of one request, and the table of a connection's requests.
 
+use crate::stream_response::ResponseTo;
+use crate::stream_table::{Identified, StreamTable};
 use crate::{BodyKind, MessageError};
 use htx::{Fields, Head};
 use stdx::Key;
-use stdx::slab::Slab;
 use wire::h3::H3ErrorCode;
 use wire::websocket;
 
@@ -147,6 +148,12 @@ impl RequestStream {
         }
     }
 
+    /// The request, for the response to it.
+    pub(super) fn response_to(&self) -> ResponseTo {
+        let Self { head_only, connect, extended, .. } = *self;
+        ResponseTo { head_only, connect, extended }
+    }
+
     /// Received payload that was not read.
     pub(super) fn unread(&self) -> &[u8] {
         &self.inbox[self.taken..]
@@ -167,57 +174,54 @@ impl RequestStream {
     }
 }
 
+impl Identified for RequestStream {
+    type Id = u64;
+
+    fn id(&self) -> u64 {
+        self.id
+    }
+}
+
 /// The requests of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    slab: Slab<RequestStream>,
-    /// Keys by identifier, in ascending order.
-    index: Vec<(u64, Key)>,
+    table: StreamTable<RequestStream>,
     /// Requests that were not released.
     pub(super) in_use: usize,
 }
 
 impl Requests {
     pub(super) fn is_empty(&self) -> bool {
-        self.index.is_empty()
+        self.table.len() == 0
     }
 
     pub(super) fn get(&self, key: Key) -> Option<&RequestStream> {
-        self.slab.get(key)
+        self.table.get(key)
     }
 
     pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut RequestStream> {
-        self.slab.get_mut(key)
+        self.table.get_mut(key)
     }
 
     /// The request with an identifier.
     pub(super) fn find(&self, id: u64) -> Option<Key> {
-        let at = self.index.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(self.index[at].1)
+        self.table.find(id)
     }
 
-    /// Adds a request, usually at the end, because identifiers grow.
+    /// Adds a request.
     pub(super) fn insert(&mut self, stream: RequestStream) -> Key {
-        let id = stream.id;
-        let key = self.slab.insert(stream);
-        let at = self.index.partition_point(|(other, _)| *other < id);
-        self.index.insert(at, (id, key));
         self.in_use += 1;
-        key
+        self.table.insert(stream)
     }
 
     pub(super) fn remove(&mut self, key: Key) -> Option<RequestStream> {
-        let stream = self.slab.remove(key)?;
-        if let Ok(at) = self.index.binary_search_by_key(&stream.id, |(id, _)| *id) {
-            self.index.remove(at);
-        }
+        let stream = self.table.remove(key)?;
         self.in_use -= usize::from(!stream.is_released);
         Some(stream)
     }
 
     /// Keys of the requests for which `holds` is true, in the order of identifiers.
     pub(super) fn keys_where(&self, holds: impl Fn(&RequestStream) -> bool) -> Vec<Key> {
-        let keys = self.index.iter().map(|(_, key)| *key);
-        keys.filter(|key| self.slab.get(*key).is_some_and(&holds)).collect()
+        self.table.keys_where(holds)
     }
 }
