@@ -156,9 +156,10 @@ impl RuleSet {
     /// Once regular expressions have used up the steps of a message, nothing that follows from them
     /// holds. That is noticed here unless it has been before: then this is about a reply that says
     /// so.
-    pub fn evaluate<'r>(&'r self, cursor: Cursor, cx: &mut dyn Context) -> Verdict<'r> {
-        let known = effort::is_exhausted();
-        let (verdict, rule) = self.walk(cursor, cx);
+    pub fn evaluate<'r>(&'r self, mut cursor: Cursor, cx: &mut dyn Context) -> Verdict<'r> {
+        // What a rule waits for may use steps too, so the state is that of the beginning.
+        let known = *cursor.exhausted.get_or_insert_with(effort::is_exhausted);
+        let (verdict, rule) = self.walk((cursor, known), cx);
         if !known && effort::is_exhausted() {
             if let Some(rule) = rule {
                 cx.set_last_rule(&rule.file, rule.line);
@@ -169,11 +170,14 @@ impl RuleSet {
     }
 
     /// The verdict of the rules, and the rule at which the evaluation ends.
-    fn walk<'r>(&'r self, cursor: Cursor, cx: &mut dyn Context) -> (Verdict<'r>, Option<&'r Rule>) {
-        let Cursor { next, mut strict, yields } = cursor;
-        let known = effort::is_exhausted();
+    fn walk<'r>(
+        &'r self,
+        (cursor, known): (Cursor, bool),
+        cx: &mut dyn Context,
+    ) -> (Verdict<'r>, Option<&'r Rule>) {
+        let Cursor { next, mut strict, yields, exhausted } = cursor;
         let suspend = |next, strict, need| Verdict::Suspend {
-            cursor: Cursor { next, strict, yields: false },
+            cursor: Cursor { next, strict, yields: false, exhausted },
             need,
         };
         let (guards, mut lookout) = (self.guards(), ConditionHits::default());

@@ -19,11 +19,13 @@ pub struct Cursor {
     pub(crate) next: usize,
     pub(crate) strict: bool,
     pub(crate) yields: bool,
+    /// Whether the steps of the message were used up when the evaluation began; `None` before.
+    pub(crate) exhausted: Option<bool>,
 }
 
 impl Default for Cursor {
     fn default() -> Self {
-        Cursor { next: 0, strict: true, yields: false }
+        Cursor { next: 0, strict: true, yields: false, exhausted: None }
     }
 }
 

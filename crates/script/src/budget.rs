@@ -3,6 +3,23 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use stdx::Mutex;
 
+/// Milliseconds that a script may hold its thread where it cannot be cut: in fetches, converters,
+/// coroutines of its own, and functions that the interpreter's library calls. The watchdog ends a
+/// process that is held for 2 s. HAProxy 2.9 has the same as `tune.lua.burst-timeout`.
+pub(crate) const BURST: u64 = 1_000;
+
+/// The progress of a script.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    pub(crate) run: i64,
+    /// Milliseconds that it may run in total, and in one turn; 0 without end.
+    pub(crate) limit: u64,
+    pub(crate) burst: u64,
+    /// Milliseconds that it has run.
+    pub(crate) used: u64,
+    pub(crate) waits: bool,
+}
+
 /// Shared by a state and its hook. All fields belong to the script that runs, of which there is one
 /// at a time.
 #[derive(Debug, Default)]
@@ -13,6 +30,8 @@ pub(crate) struct Budget {
     used: AtomicU64,
     /// The start of this turn.
     since: AtomicU64,
+    /// Milliseconds that this turn may last; 0 without end.
+    burst: AtomicU64,
     /// The address of the script's own coroutine: coroutines below it cannot be cut.
     main: AtomicUsize,
     expired: AtomicBool,
@@ -33,9 +52,10 @@ pub(crate) enum Slice {
 
 impl Budget {
     /// A script begins a turn.
-    pub(crate) fn begin(&self, limit: u64, used: u64, now: u64, main: usize) {
-        self.limit.store(limit, Relaxed);
-        self.used.store(used, Relaxed);
+    pub(crate) fn begin(&self, pace: &Pace, now: u64, main: usize) {
+        self.limit.store(pace.limit, Relaxed);
+        self.used.store(pace.used, Relaxed);
+        self.burst.store(pace.burst, Relaxed);
         self.since.store(now, Relaxed);
         self.main.store(main, Relaxed);
         self.expired.store(false, Relaxed);
@@ -48,8 +68,11 @@ impl Budget {
 
     /// A slice has ended in this coroutine.
     pub(crate) fn slice(&self, now: u64, coroutine: usize) -> Slice {
-        let limit = self.limit.load(Relaxed);
-        if limit > 0 && self.used(now) >= limit {
+        let is_over = |limit: u64, used| limit > 0 && used >= limit;
+        let turn = now.saturating_sub(self.since.load(Relaxed));
+        if is_over(self.limit.load(Relaxed), self.used(now))
+            || is_over(self.burst.load(Relaxed), turn)
+        {
             self.expired.store(true, Relaxed);
             return Slice::Expired;
         }

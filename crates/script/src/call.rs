@@ -1,5 +1,6 @@
 //! A call of a registered function: function, arguments, requests, outcome.
 
+use crate::budget::Pace;
 use crate::convert;
 use crate::fault::{self, Fault};
 use crate::registry::Registry;
@@ -115,15 +116,6 @@ pub struct Script {
 pub(crate) struct Loading<'l> {
     pub(crate) registry: Option<&'l mut Registry>,
     pub(crate) maps: Option<&'l ParseContext<'l>>,
-}
-
-/// The progress of a script.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
-    pub(crate) run: i64,
-    pub(crate) limit: u64,
-    pub(crate) used: u64,
-    pub(crate) waits: bool,
 }
 
 /// The request of a name; the inner option is empty where the script has ended itself.

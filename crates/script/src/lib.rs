@@ -6,6 +6,7 @@
 //! of the process goes through [`Host`].
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod budget;
 mod call;
 mod convert;
@@ -18,10 +19,12 @@ mod loader;
 mod members;
 mod native;
 mod operations;
+mod pattern;
 mod registry;
 mod run;
 mod runtime;
 mod state;
+mod string_library;
 mod surroundings;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! The functions of the built-in tables that need nothing of the process: addresses, dates, regular
 //! expressions, stack traces.
 
-use crate::{dates, fault};
+use crate::{dates, fault, surroundings};
 use mlua::{AnyUserData, Function, Lua, LuaString, Result, Table, Value, Variadic};
 use sample::regex::Regex;
 use std::net::IpAddr;
@@ -46,6 +46,11 @@ pub(crate) fn add(lua: &Lua, native: &Table) -> Result<()> {
     addresses(lua, native)?;
     expressions(lua, native)?;
     traces(lua, native)?;
+    let write = |_: &Lua, (number, text): (i32, LuaString)| {
+        surroundings::write(number, &text.as_bytes());
+        Ok(())
+    };
+    native.set("write", lua.create_function(write)?)?;
     let date = |read: fn(&str) -> Option<i64>| -> Result<Function> {
         lua.create_function(move |_, text: LuaString| Ok(read(&text.to_string_lossy())))
     };

@@ -1,8 +1,8 @@
 //! Runs scripts: bodies of files, functions of `core.register_init`, tasks, registered functions.
 
+use crate::budget::{BURST, Pace};
 use crate::call::{
-    Answer, Call, HttpRequest, Loading, Pace, Request, Script, Step, Subject, failure, request,
-    returned,
+    Answer, Call, HttpRequest, Loading, Request, Script, Step, Subject, failure, request, returned,
 };
 use crate::convert;
 use crate::fault::{self, Fault};
@@ -49,7 +49,7 @@ impl State {
         };
         let first = [LuaValue::Function(function), LuaValue::Function(self.handler.clone())];
         let values = MultiValue::from_iter(first.into_iter().chain(values));
-        let mut pace = Pace { run, limit, used: 0, waits };
+        let mut pace = Pace { run, limit, burst: BURST, used: 0, waits };
         let step = self.turn(&thread, values, &mut pace, host, Loading::default());
         if !matches!(step, Step::Waits(_)) {
             return (step, None);
@@ -119,12 +119,7 @@ impl State {
         host: &mut dyn Host,
         loading: Loading<'_>,
     ) -> Step {
-        self.budget.begin(
-            pace.limit,
-            pace.used,
-            (self.limits.clock)(),
-            thread.to_pointer() as usize,
-        );
+        self.budget.begin(pace, (self.limits.clock)(), thread.to_pointer() as usize);
         let (lua, members) = (&self.lua, &mut self.members);
         let mut turn = Bindings {
             host,
@@ -230,7 +225,7 @@ impl State {
         let first = [LuaValue::Function(function), LuaValue::Function(self.handler.clone())];
         let mut values = MultiValue::from_iter(first.into_iter().chain(values));
         let run = self.next_run();
-        let mut pace = Pace { run, limit: 0, used: 0, waits: pause.is_some() };
+        let mut pace = Pace { run, limit: 0, burst: 0, used: 0, waits: pause.is_some() };
         loop {
             let again = Loading { registry: loading.registry.as_deref_mut(), maps: loading.maps };
             let step = self.turn(&thread, std::mem::take(&mut values), &mut pace, host, again);

@@ -1,5 +1,6 @@
 //! The states of the process, and fetches and converters as functions of expressions.
 
+use crate::budget::BURST;
 use crate::call::{Call, Step, Subject};
 use crate::host::{Host, NoHost};
 use crate::state::State;
@@ -119,6 +120,10 @@ impl Surroundings for Recorded {
         self.inner.alert(text);
     }
 
+    fn write(&self, descriptor: i32, text: &[u8]) {
+        self.inner.write(descriptor, text);
+    }
+
     fn wall(&self) -> (i64, u32) {
         self.inner.wall()
     }
@@ -203,8 +208,11 @@ impl ScriptFunction for Function {
         };
         let subject = input.map_or(Subject::Transaction, Subject::Value);
         let mut host = FactsHost { facts };
-        let (mut step, mut script) =
-            state.start(call, subject, &args, runtime.timeouts.session, &mut host);
+        let limit = match runtime.timeouts.session {
+            0 => BURST,
+            limit => limit.min(BURST),
+        };
+        let (mut step, mut script) = state.start(call, subject, &args, limit, &mut host);
         // An expression cannot be suspended: its slices follow one another.
         while let (Step::Waits(crate::Request::Slice), Some(script)) = (&step, &mut script) {
             step = state.resume(script, crate::Answer::Done, &mut host);

@@ -5,6 +5,7 @@ use crate::fault::{self, BUILT_IN};
 use crate::members::{self, Members};
 use crate::native;
 use crate::registry::{Registered, Registry};
+use crate::string_library;
 use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmState};
 use std::sync::Arc;
 
@@ -71,6 +72,7 @@ impl State {
         native.set("marker", &marker)?;
         native.set("thread", limits.number)?;
         native::add(&lua, &native)?;
+        string_library::add(&lua, &native)?;
         members::add_names(&lua, &native)?;
         lua.load(PRELUDE).set_name(BUILT_IN).call::<()>(&native)?;
         hook(&lua, limits, &budget)?;

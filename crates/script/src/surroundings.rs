@@ -11,6 +11,9 @@ pub trait Surroundings {
     /// Reports the failure of a script.
     fn alert(&self, text: &str);
 
+    /// Writes to the standard output (1) or the standard error output (2) without waiting.
+    fn write(&self, descriptor: i32, text: &[u8]);
+
     /// Seconds since 1970 and microseconds.
     fn wall(&self) -> (i64, u32);
 }
@@ -33,5 +36,12 @@ pub(crate) fn here() -> Option<Rc<dyn Surroundings>> {
 pub fn alert(text: &str) {
     if let Some(here) = here() {
         here.alert(text);
+    }
+}
+
+/// Writes to a standard stream.
+pub(crate) fn write(descriptor: i32, text: &[u8]) {
+    if let Some(here) = here() {
+        here.write(descriptor, text);
     }
 }

@@ -6,6 +6,8 @@ use sample::{Facts, Value, VarName};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+mod strings;
+
 /// A clock that goes forward by a millisecond at each look.
 fn clock() -> u64 {
     static NOW: AtomicU64 = AtomicU64::new(0);

@@ -174,6 +174,60 @@ fn a_fetch_without_end_is_ended_after_its_time() {
     weir.expect_error("Lua sample-fetch 'loop': [state-id 0] runtime error: execution timeout");
 }
 
+/// The watchdog ends a process whose thread is held for two seconds.
+#[test]
+fn no_script_holds_its_thread_for_longer_than_a_second_with_the_default_limits() {
+    let weir = setup(
+        "core.register_fetches('loop', function(txn) while true do pcall(string.rep, 'x') end end)
+        core.register_action('inner', {'http-req'}, function(txn)
+            coroutine.wrap(function() while true do end end)()
+        end)",
+        "    http-request lua.inner if { path /inner }\n    \
+         http-request return status 200 hdr x-e [%[lua.loop]]",
+    )
+    .start();
+    assert_eq!(weir.web().get("/").header("x-e"), Some("[]"));
+    assert_eq!(weir.web().get("/inner").header("x-e"), Some("[]"));
+    weir.expect_error("Lua function 'inner': [state-id 0] runtime error: execution timeout");
+}
+
+#[test]
+fn a_request_that_patterns_of_scripts_take_too_long_for_is_refused_with_500() {
+    let log = LogReceiver::new();
+    let weir = setup(
+        "local function search(v) return tostring(pcall(string.find, v, 'a-a-a-b')) end
+        core.register_fetches('f', function(txn) return search(txn.sf:req_hdr('x')) end)
+        core.register_converters('c', search)
+        core.register_action('a', {'http-req'}, function(txn)
+            core.yield()
+            search(txn.sf:req_hdr('x'))
+        end)
+        core.register_service('s', 'http', function(applet)
+            applet:set_status(200)
+            applet:add_header('found', search(applet.headers['x'][0]))
+            applet:start_response()
+        end)",
+        "    http-request deny if { path /fetch } { lua.f none }\n    \
+         http-request deny if { path /converter } { req.hdr(x),lua.c none }\n    \
+         http-request lua.a if { path /action }\n    \
+         http-request use-service lua.s if { path /service }\n    \
+         http-request return status 204",
+    )
+    .global("log <log> format raw local0")
+    .with("log", log.address())
+    .start();
+    let ask = |path: &str, value: &str| {
+        weir.web().ask(format!("GET {path} HTTP/1.1\r\nHost: a\r\nX: {value}\r\n\r\n")).status()
+    };
+    let long = "a".repeat(10_000);
+    for path in ["/fetch", "/converter", "/action"] {
+        assert_eq!(ask(path, "aaa"), 204, "{path}");
+        assert_eq!(ask(path, &long), 500, "{path}");
+    }
+    assert_eq!(ask("/service", &long), 200, "it has caught the error itself");
+    assert_eq!(ask("/other", &long), 204);
+}
+
 #[test]
 fn memory_of_scripts_is_limited() {
     let weir = setup(

@@ -3,6 +3,7 @@
 use crate::state::backend::queue::Waiter;
 use crate::state::worker::Worker;
 use reactor::Wake;
+use sample::regex::effort;
 use script::{Cell, Turn};
 use stdx::Tick;
 
@@ -14,6 +15,8 @@ pub async fn enter<'c>(worker: &Worker, cell: &'c Cell) -> Turn<'c> {
             task: worker.thread.scheduler().current(),
         };
         if let Some(turn) = cell.enter(move || waiter.mailbox.wake(waiter.task, Wake::RESOURCE)) {
+            // The steps of patterns are those of no message.
+            effort::open(0);
             return turn;
         }
         worker.thread.scheduler().wait(None).await;

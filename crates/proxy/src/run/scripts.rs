@@ -7,6 +7,7 @@ use reactor::Class;
 use script::{Answer, Cell, NoHost, Request, Script, Step, Surroundings};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Names of the severities, by their numbers.
 const LEVELS: [&str; 8] = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"];
@@ -27,6 +28,13 @@ impl Surroundings for ThreadSurroundings {
         let Some(worker) = self.0.upgrade() else { return };
         log::send(&worker, &worker.shared.settings.logs, log::level::ERR, text.as_bytes());
         log::complain(&worker, "[ALERT]", text);
+    }
+
+    fn write(&self, descriptor: i32, text: &[u8]) {
+        let Some(worker) = self.0.upgrade() else { return };
+        if worker.thread.kernel().write(descriptor, text).is_err() {
+            worker.shared.dropped_logs.fetch_add(1, Relaxed);
+        }
     }
 
     fn wall(&self) -> (i64, u32) {

@@ -83,12 +83,12 @@ pub fn is_turn_over() -> bool {
 }
 
 /// Steps that the current message has left.
-pub(super) fn left() -> u64 {
+pub fn left() -> u64 {
     STEPS.saturating_sub(CURRENT.get().used)
 }
 
 /// Takes steps off; `gives_up`: they were not enough.
-pub(super) fn charge(steps: u64, gives_up: bool) {
+pub fn charge(steps: u64, gives_up: bool) {
     let mut current = CURRENT.get();
     current.used += steps;
     current.since_turn += steps;

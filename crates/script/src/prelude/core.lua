@@ -37,6 +37,76 @@ local function number(name, position, value)
   return math_tointeger(found) or found
 end
 
+-- The matchers of the library cannot be interrupted: these count their steps. The tail calls keep the
+-- caller's place at level 2.
+local function results(ok, ...)
+  if ok then return ... end
+  raise((...), 2)
+end
+local string_find, string_match, string_gsub = native.string_find, native.string_match, native.string_gsub
+function string.find(...) return results(string_find(...)) end
+function string.match(...) return results(string_match(...)) end
+function string.gsub(...) return results(string_gsub(...)) end
+local string_gmatch = native.string_gmatch
+function string.gmatch(...)
+  local ok, following = string_gmatch(...)
+  if not ok then raise(following, 2) end
+  return function() return results(following()) end
+end
+
+-- A loop that the library does not interrupt either.
+local table_move, most_moves = table.move, 10000000
+function table.move(from, first, last, ...)
+  if (tonumber(last) or 0) + 0.0 - ((tonumber(first) or 0) + 0.0) >= most_moves then
+    raise("too many elements to move", 2)
+  end
+  return table_move(from, first, last, ...)
+end
+
+-- The standard streams: nothing waits for their readers.
+local write, table_pack = native.write, table.pack
+local function text_of(...)
+  local parts = table_pack(...)
+  for at = 1, parts.n do
+    local kind = type(parts[at])
+    if kind ~= "string" and kind ~= "number" then
+      raise("bad argument #" .. at .. " to 'write' (string expected, got " .. kind .. ")", 3)
+    end
+  end
+  return table_concat(parts, "", 1, parts.n)
+end
+local function standard(number)
+  local stream = {}
+  function stream:write(...)
+    write(number, text_of(...))
+    return self
+  end
+  function stream:flush() return self end
+  function stream:setvbuf() return true end
+  function stream:seek() return nil, "Illegal seek", 29 end
+  function stream:close() return nil, "cannot close standard file" end
+  return setmetatable(stream, { __name = "FILE*", __tostring = function() return "file (standard)" end })
+end
+local stdout, io_output, io_type = standard(1), io.output, io.type
+io.stdout, io.stderr = stdout, standard(2)
+local default = stdout
+function io.output(...)
+  if select("#", ...) > 0 and (...) ~= nil then
+    if (...) == stdout or (...) == io.stderr then default = (...) else default = io_output(...) end
+  end
+  return default
+end
+function io.write(...) return default:write(...) end
+function io.type(value)
+  if value == stdout or value == io.stderr then return "file" end
+  return io_type(value)
+end
+function print(...)
+  local parts = table_pack(...)
+  for at = 1, parts.n do parts[at] = tostring(parts[at]) end
+  write(1, table_concat(parts, "\t", 1, parts.n) .. "\n")
+end
+
 -- Functions that are there so that calling them says what is missing.
 local stubs = {}
 native.stubs = stubs

@@ -1,6 +1,6 @@
 //! Scripts: loaded while the configuration is read, handed to the process when it is built.
 
-use crate::complain;
+use crate::{PATIENCE, complain};
 use config::Scripts;
 use sample::{ParseContext, ScriptAction, ScriptFunction, ScriptNames};
 use script::{Loader, Runtime, Settings, Surroundings, Timeouts};
@@ -109,6 +109,11 @@ impl Surroundings for Loading {
 
     fn alert(&self, text: &str) {
         complain(&format!("[ALERT]    ({}) : {text}\n", std::process::id()));
+    }
+
+    fn write(&self, descriptor: i32, text: &[u8]) {
+        // The process before this one may still serve and must not wait for long.
+        let _ = sys::output::write_within(descriptor, text, PATIENCE);
     }
 
     fn wall(&self) -> (i64, u32) {
