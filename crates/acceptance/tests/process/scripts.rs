@@ -174,6 +174,27 @@ fn a_fetch_without_end_is_ended_after_its_time() {
     weir.expect_error("Lua sample-fetch 'loop': [state-id 0] runtime error: execution timeout");
 }
 
+#[test]
+fn texts_of_scripts_stay_on_one_line() {
+    let log = LogReceiver::new();
+    let weir = setup(
+        "core.register_action('a', {'http-req'}, function(txn)
+            local value = txn.sc:url_dec(txn.sf:req_hdr('x'))
+            core.Warning('[' .. value .. ']')
+            error('(' .. value .. ')')
+        end)",
+        "    http-request lua.a\n    http-request return status 200",
+    )
+    .global("log <log> format raw local0")
+    .with("log", log.address())
+    .start();
+    weir.web().ask("GET / HTTP/1.1\r\nHost: a\r\nX: a%0d%0ab%1b%00%7f\u{e9}\r\n\r\n");
+    assert_eq!(log.find("["), "[a..b...\u{e9}]");
+    assert!(log.find("(").contains(": (a..b...\u{e9}) from "));
+    weir.expect_error(" : [a..b...\u{e9}]\n");
+    weir.expect_error(": (a..b...\u{e9}) from ");
+}
+
 /// The watchdog ends a process whose thread is held for two seconds.
 #[test]
 fn no_script_holds_its_thread_for_longer_than_a_second_with_the_default_limits() {

@@ -7,6 +7,7 @@ use engine::state::worker::Worker;
 use reactor::Address;
 use sample::write_int;
 use settings::{LogAddress, LogTarget, LogTransport, Logs};
+use std::borrow::Cow;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Syslog severities, by their numbers.
@@ -67,6 +68,16 @@ fn on_one_line(message: &[u8]) -> Vec<u8> {
         }
     }
     text
+}
+
+/// A text of a script with dots in place of control characters, as in HAProxy: values of clients are
+/// in it, and must not forge lines or control a terminal.
+pub fn without_controls(text: &[u8]) -> Cow<'_, [u8]> {
+    if !text.iter().any(u8::is_ascii_control) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |byte: &u8| if byte.is_ascii_control() { b'.' } else { *byte };
+    Cow::Owned(text.iter().map(shown).collect())
 }
 
 /// The syslog header of a target that is a ring.

@@ -18,16 +18,17 @@ struct ThreadSurroundings(Weak<Worker>);
 impl Surroundings for ThreadSurroundings {
     fn log(&self, level: Option<u8>, text: &[u8]) {
         let Some(worker) = self.0.upgrade() else { return };
-        let level = level.unwrap_or(log::level::EMERG);
-        log::send(&worker, &worker.shared.settings.logs, level, text);
+        let (level, text) = (level.unwrap_or(log::level::EMERG), log::without_controls(text));
+        log::send(&worker, &worker.shared.settings.logs, level, &text);
         let label = format!("[{}]", LEVELS[usize::from(level) & 7]);
-        log::complain(&worker, &label, &String::from_utf8_lossy(text));
+        log::complain(&worker, &label, &String::from_utf8_lossy(&text));
     }
 
     fn alert(&self, text: &str) {
         let Some(worker) = self.0.upgrade() else { return };
-        log::send(&worker, &worker.shared.settings.logs, log::level::ERR, text.as_bytes());
-        log::complain(&worker, "[ALERT]", text);
+        let text = log::without_controls(text.as_bytes());
+        log::send(&worker, &worker.shared.settings.logs, log::level::ERR, &text);
+        log::complain(&worker, "[ALERT]", &String::from_utf8_lossy(&text));
     }
 
     fn write(&self, descriptor: i32, text: &[u8]) {
@@ -52,7 +53,7 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     let thread = worker.thread.index;
     for (level, text) in scripts.early_lines() {
         let level = level.unwrap_or(log::level::EMERG);
-        log::send(worker, &worker.shared.settings.logs, level, &text);
+        log::send(worker, &worker.shared.settings.logs, level, &log::without_controls(&text));
     }
     for per_thread in [false, true] {
         if !per_thread && thread > 0 {
