@@ -1,6 +1,6 @@
 //! The settings that the boot gives to runtime sockets and pages.
 
-use engine::state::runtime::Proxy;
+use engine::state::runtime::Backend;
 use sample::pattern::Dictionaries;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -112,7 +112,7 @@ pub struct Settings {
 pub struct MakeServer(pub Arc<MakesServer>);
 
 type MakesServer =
-    dyn Fn(&Proxy, &str, &[String]) -> Result<settings::Server, String> + Send + Sync;
+    dyn Fn(&Backend, &str, &[String]) -> Result<settings::Server, String> + Send + Sync;
 
 impl std::fmt::Debug for MakeServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -19,7 +19,7 @@ pub mod typed;
 
 use balance::OpState;
 use engine::state::runtime::Shared;
-use engine::state::runtime::{Back, Proxy, Server};
+use engine::state::runtime::{Backend, Proxy, ProxySection, Server};
 use field::{COLUMNS, COUNT, Column, Field};
 pub(crate) use listing::{Listing, Look};
 use modules::Subject;
@@ -417,35 +417,40 @@ impl Walk {
         }
         let ended = slots.end;
         if filter.wants(Kind::Server) {
-            servers(proxy, back, slots, (clock, filter), &mut rows);
+            servers((proxy, back), slots, (clock, filter), &mut rows);
         }
         if ended < back.servers.slots() {
             (self.proxy, self.slot) = (index, ended);
         } else if filter.wants(Kind::Backend) {
             let (counters, servers) = (&back.counters, Some(&self.times));
             let subject = Subject { proxy, kind: Kind::Backend, server: None, counters, servers };
-            rows.push(back::row(proxy, back, clock, filter).with_modules(filter, &subject));
+            rows.push(back::row(back, clock, filter).with_modules(filter, &subject));
         }
         Some(rows)
     }
 }
 
-fn client_side(shared: &Shared, proxy: &Proxy, clock: Clock, filter: &Filter, rows: &mut Vec<Row>) {
+fn client_side(
+    shared: &Shared,
+    proxy: &ProxySection,
+    clock: Clock,
+    filter: &Filter,
+    rows: &mut Vec<Row>,
+) {
     let Some(front) = &proxy.front else { return };
     let subject = |kind, counters| Subject { proxy, kind, server: None, counters, servers: None };
     if filter.wants(Kind::Frontend) {
-        let row = front::row(shared, proxy, front, clock);
+        let row = front::row(shared, front, clock);
         rows.push(row.with_modules(filter, &subject(Kind::Frontend, &front.counters)));
     }
-    for it in listener::all(proxy, front).filter(|it| filter.wants_listener(it.bind.id)) {
-        let row = listener::row(shared, proxy, &it, clock, filter.legends);
+    for it in listener::all(front).filter(|it| filter.wants_listener(it.bind.id)) {
+        let row = listener::row(shared, front, &it, clock, filter.legends);
         rows.push(row.with_modules(filter, &subject(Kind::Listener, it.counters)));
     }
 }
 
 fn servers(
-    proxy: &Proxy,
-    back: &Back,
+    (proxy, back): (&ProxySection, &Backend),
     slots: Range<usize>,
     (clock, filter): (Clock, &Filter),
     rows: &mut Vec<Row>,
@@ -455,7 +460,7 @@ fn servers(
         let Some(server) = server else { continue };
         let (counters, kind) = (&server.counters, Kind::Server);
         let subject = Subject { proxy, kind, server: Some(server), counters, servers: None };
-        let mut row = server::row(proxy, server, clock, filter.legends);
+        let mut row = server::row(back, server, clock, filter.legends);
         row.slot = slot;
         rows.push(row.with_modules(filter, &subject));
     }

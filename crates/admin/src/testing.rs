@@ -7,7 +7,7 @@ use engine::state::services::NoServices;
 use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::{Address, Thread};
-use settings::{Back, Cookie, Front, Logs, Mode, Process, Proxy, Server, StatsPage};
+use settings::{Backend, Cookie, Frontend, Mode, Process, Proxy, ProxySection, Server, StatsPage};
 use std::rc::Rc;
 use std::sync::Arc;
 use transport::stats::counters::{Event, Metric};
@@ -24,41 +24,9 @@ pub(crate) fn process() -> Process {
     }
 }
 
-pub(crate) fn proxy(name: &str, id: u32) -> Proxy {
-    Proxy {
-        forced_id: false,
-        name: name.into(),
-        id,
-        mode: Mode::Http,
-        disabled: false,
-        description: None,
-        timeouts: Default::default(),
-        connection_mode: Default::default(),
-        forward_for: None,
-        original_to: None,
-        header_names: Default::default(),
-        buffer_request: false,
-        splice: Default::default(),
-        error_replies: Default::default(),
-        filters: Vec::new(),
-        compression: None,
-        stats: None,
-        logs: Arc::new(Logs::default()),
-        mail: None,
-        log_format: None,
-        error_log_format: None,
-        logs_requests_only: false,
-        logs_at_start: false,
-        log_format_sd: None,
-        captures: Default::default(),
-        captured_cookie: None,
-        unique_id: None,
-        unique_id_header: None,
-        rules: Default::default(),
-        inherited_rules: None,
-        front: None,
-        back: None,
-    }
+pub(crate) fn proxy(name: &str, id: u32) -> ProxySection {
+    let proxy = Proxy { name: name.into(), id, mode: Mode::Http, ..Proxy::default() };
+    ProxySection { proxy, ..ProxySection::default() }
 }
 
 fn server(id: u32, name: &str, change: impl FnOnce(&mut Server)) -> Server {
@@ -69,9 +37,9 @@ fn server(id: u32, name: &str, change: impl FnOnce(&mut Server)) -> Server {
 }
 
 /// A frontend `fe` before a backend `be` of four servers, a `tcp` proxy, and a page on `stats`.
-pub(crate) fn proxies() -> Vec<Proxy> {
-    let front = Front { default_backend: Some(1), maxconn: Some(50), ..Front::default() };
-    let fe = Proxy { front: Some(front), ..proxy("fe", 2) };
+pub(crate) fn proxies() -> Vec<ProxySection> {
+    let front = Frontend { default_backend: Some(1), maxconn: Some(50), ..Frontend::default() };
+    let fe = ProxySection { front: Some(front), ..proxy("fe", 2) };
     let cookie = Cookie {
         name: "SRV".into(),
         mode: settings::CookieMode::Insert,
@@ -97,22 +65,16 @@ pub(crate) fn proxies() -> Vec<Proxy> {
         server(4, "s4", |it| it.balance.disabled = true),
     ];
     let algorithm_name = "roundrobin".to_owned();
-    let back = Back { servers, cookie: Some(cookie), algorithm_name, ..Back::default() };
-    let be = Proxy { back: Some(back), ..proxy("be", 3) };
+    let back = Backend { servers, cookie: Some(cookie), algorithm_name, ..Backend::default() };
+    let be = ProxySection { back: Some(back), ..proxy("be", 3) };
     let plain = server(1, "t1", |_| {});
-    let back = Back { servers: vec![plain], ..Back::default() };
-    let tcp = Proxy {
-        mode: Mode::Tcp,
-        front: Some(Front::default()),
-        back: Some(back),
-        ..proxy("tcp", 4)
-    };
-    let stats = Proxy {
-        front: Some(Front::default()),
-        back: Some(Back::default()),
-        stats: Some(StatsPage { uri: "/".into(), refresh: 5, ..StatsPage::default() }),
-        ..proxy("stats", 5)
-    };
+    let back = Backend { servers: vec![plain], ..Backend::default() };
+    let front = Some(Frontend::default());
+    let mut tcp = ProxySection { front, back: Some(back), ..proxy("tcp", 4) };
+    tcp.mode = Mode::Tcp;
+    let (front, back) = (Some(Frontend::default()), Some(Backend::default()));
+    let mut stats = ProxySection { front, back, ..proxy("stats", 5) };
+    stats.stats = Some(StatsPage { uri: "/".into(), refresh: 5, ..StatsPage::default() });
     vec![fe, be, tcp, stats]
 }
 
@@ -120,7 +82,7 @@ pub(crate) fn proxies() -> Vec<Proxy> {
 pub(crate) fn crowded(count: u32) -> Arc<Shared> {
     let mut proxies = proxies();
     let servers = (1..=count).map(|id| server(id, &format!("s{id}"), |_| {})).collect();
-    proxies[1].back = Some(Back { servers, ..Back::default() });
+    proxies[1].back = Some(Backend { servers, ..Backend::default() });
     proxy::build(process(), proxies, OsHandles::default(), 0)
 }
 

@@ -34,7 +34,7 @@ pub use check_run::report_change;
 use checker::Checker;
 pub use engine::state::backend::check_inbox::Activity;
 use engine::state::backend::check_inbox::Desk;
-use engine::state::runtime::{Proxy, Shared};
+use engine::state::runtime::{Backend, Shared};
 use engine::state::worker::Worker;
 use reactor::Class;
 use std::rc::Rc;
@@ -68,11 +68,11 @@ pub fn add(shared: &Shared, backend: usize, slot: usize, agent: bool) {
 
 /// Has a server checked within `fastinter` from now, wherever its check sleeps: traffic has shown
 /// that something is wrong with it.
-pub fn hasten(shared: &Shared, proxy: &Proxy, slot: usize) {
-    let Some(server) = proxy.back.as_ref().and_then(|back| back.servers.get(slot)) else { return };
+pub fn hasten(shared: &Shared, back: &Backend, slot: usize) {
+    let Some(server) = back.servers.get(slot) else { return };
     let intervals = &server.settings.balance.intervals;
     let haste = Haste {
-        backend: proxy.index as u32,
+        backend: back.proxy.index as u32,
         slot: slot as u32,
         within: intervals.fast.unwrap_or(intervals.inter),
     };
@@ -83,9 +83,9 @@ pub fn hasten(shared: &Shared, proxy: &Proxy, slot: usize) {
 fn all(shared: &Shared, now: u64) -> Vec<Record> {
     let mut records = Vec::new();
     let mut shortest = u32::MAX;
-    for proxy in shared.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
-        for server in proxy.back.iter().flat_map(|back| &back.servers) {
-            let (backend, slot) = (proxy.index as u32, server.state.slot() as u32);
+    for back in shared.backends().filter(|back| !back.proxy.settings.disabled) {
+        for server in &back.servers {
+            let (backend, slot) = (back.proxy.index as u32, server.state.slot() as u32);
             let mut push = |interval: u32, agent| {
                 shortest = shortest.min(interval);
                 records.push(Record { backend, slot, due: now, interval, moved: false, agent });

@@ -30,7 +30,7 @@ pub fn start(worker: &Rc<Worker>) {
 
 /// The section that resolves the server in this slot, if any does.
 fn of(shared: &Shared, backend: usize, slot: usize) -> Option<&Resolver> {
-    let back = shared.proxies.get(backend)?.back.as_ref()?;
+    let back = shared.backend_at(backend)?;
     let resolve = back.servers.get(slot)?.settings.resolve.as_ref()?;
     shared.resolvers.get(resolve.resolvers)
 }

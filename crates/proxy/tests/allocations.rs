@@ -4,7 +4,9 @@ use engine::state::os_handles::{ListenSockets, OsHandles};
 use engine::state::services::NoServices;
 use reactor::os::Os;
 use reactor::{Address, Handle, Thread};
-use settings::{Back, Bind, Front, Mode, Process, Protocol, Proxy, Reuse, Server};
+use settings::{
+    Backend, Bind, Frontend, Mode, Process, Protocol, Proxy, ProxySection, Reuse, Server,
+};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::{Read, Write};
@@ -123,18 +125,16 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
     let server = |id: u32| {
         Server::new(balance::ServerSettings::new(id, format!("s{id}")), Address::Inet(server))
     };
-    let settings = Proxy {
-        name: "both".into(),
-        id: 1,
-        mode: Mode::Http,
-        front: Some(Front { binds: vec![bind], ..Front::default() }),
-        back: Some(Back {
+    let proxy = Proxy { name: "both".into(), id: 1, mode: Mode::Http, ..Proxy::default() };
+    let settings = ProxySection {
+        proxy,
+        front: Some(Frontend { binds: vec![bind], ..Frontend::default() }),
+        back: Some(Backend {
             servers: vec![server(1), server(2)],
             algorithm: balance::Algorithm::LeastConn,
             reuse: Reuse::Always,
-            ..Back::default()
+            ..Backend::default()
         }),
-        ..Proxy::default()
     };
     let kernel = Box::new(Os::new(64).expect("descriptors are left"));
     let thread = Thread::new(0, kernel, reactor::thread::Settings::default());

@@ -24,6 +24,7 @@ use sample::vars::SharedVars;
 use sample::{CaptureSlot, LogFormat};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::Arc;
 use stdx::socket::Address;
@@ -346,7 +347,7 @@ pub struct Mail {
 
 /// Settings of the client side of a proxy.
 #[derive(Clone, Debug, Default)]
-pub struct Front {
+pub struct Frontend {
     /// Listening addresses.
     pub binds: Vec<Bind>,
     /// Concurrent connections; `None` for the process's limit.
@@ -468,7 +469,7 @@ impl Default for Quic {
 
 /// Settings of the server side of a proxy.
 #[derive(Clone, Debug, Default)]
-pub struct Back {
+pub struct Backend {
     /// The servers, in order.
     pub servers: Vec<Server>,
     /// The application of servers that speak FastCGI.
@@ -530,7 +531,7 @@ pub struct Back {
     pub adjusts_case: bool,
 }
 
-/// Settings of one proxy.
+/// Settings that both sides of a proxy share.
 #[derive(Debug, Default)]
 pub struct Proxy {
     /// Name.
@@ -595,15 +596,36 @@ pub struct Proxy {
     pub rules: Rules,
     /// Rules of its `defaults` section, which run first.
     pub inherited_rules: Option<Arc<Rules>>,
-    /// The client side, if it has one.
-    pub front: Option<Front>,
-    /// The server side, if it has one.
-    pub back: Option<Back>,
 }
 
 impl Proxy {
     /// The rules of its `defaults` section and its own, in the order in which they run.
     pub fn rule_sections(&self) -> impl Iterator<Item = &Rules> {
         self.inherited_rules.as_deref().into_iter().chain([&self.rules])
+    }
+}
+
+/// A `frontend`, `backend` or `listen` section: a proxy, and the sides that it has.
+#[derive(Debug, Default)]
+pub struct ProxySection {
+    /// What both sides share.
+    pub proxy: Proxy,
+    /// The client side.
+    pub front: Option<Frontend>,
+    /// The server side.
+    pub back: Option<Backend>,
+}
+
+impl Deref for ProxySection {
+    type Target = Proxy;
+
+    fn deref(&self) -> &Proxy {
+        &self.proxy
+    }
+}
+
+impl DerefMut for ProxySection {
+    fn deref_mut(&mut self) -> &mut Proxy {
+        &mut self.proxy
     }
 }

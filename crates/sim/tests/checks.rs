@@ -8,7 +8,7 @@ use health::checks;
 use health::checks::Activity;
 use proxy::{Shared, Worker};
 use reactor::Address;
-use settings::{Back, Check, HttpCheck, Mode, Process, Proxy, Server, Timeouts};
+use settings::{Backend, Check, HttpCheck, Mode, Process, Proxy, ProxySection, Server, Timeouts};
 use sim::faults::MS;
 use sim::{Actor, ActorId, EndId, Faults, Machine, Net, Signal, Stop};
 use std::rc::Rc;
@@ -112,7 +112,7 @@ fn process(threads: usize, check_slack: u32) -> Process {
     Process { check_slack, ..support::process(threads) }
 }
 
-fn farm(checked: bool) -> Proxy {
+fn farm(checked: bool) -> ProxySection {
     let server = |slot: usize| {
         let mut balance = balance::ServerSettings::new(slot as u32 + 1, format!("s{slot}"));
         balance.checked = checked;
@@ -126,14 +126,15 @@ fn farm(checked: bool) -> Proxy {
         negated: false,
     });
     let servers = (0..SERVERS).map(server).collect();
-    Proxy {
+    let proxy = Proxy {
         name: "be".into(),
         id: 1,
         mode: Mode::Http,
         timeouts: Timeouts { check: Some(1_000), ..Timeouts::default() },
-        back: Some(Back { servers, check, ..Back::default() }),
         ..Proxy::default()
-    }
+    };
+    let back = Some(Backend { servers, check, ..Backend::default() });
+    ProxySection { proxy, front: None, back }
 }
 
 #[test]

@@ -42,12 +42,12 @@ pub struct World {
 
 impl World {
     /// One worker that runs these proxies; their log lines go to the world.
-    pub fn new(proxies: Vec<Proxy>) -> Self {
+    pub fn new(proxies: Vec<ProxySection>) -> Self {
         Self::with(process(1), proxies)
     }
 
     /// A world with the settings `process` and as many workers as they have threads.
-    pub fn with(process: Process, mut proxies: Vec<Proxy>) -> Self {
+    pub fn with(process: Process, mut proxies: Vec<ProxySection>) -> Self {
         let log = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
         log.set_nonblocking(true).expect("it is a socket");
         let target = log.local_addr().expect("it is bound");
@@ -121,13 +121,13 @@ impl World {
     }
 
     /// The running backend of this name.
-    pub fn backend(&self, name: &str) -> &engine::state::runtime::Back {
-        self.shared.backend(name).and_then(|it| it.back.as_ref()).expect("there is one")
+    pub fn backend(&self, name: &str) -> &engine::state::runtime::Backend {
+        self.shared.backend(name).expect("there is one")
     }
 
     /// The running frontend of this name.
-    pub fn frontend(&self, name: &str) -> &engine::state::runtime::Front {
-        self.shared.frontend(name).and_then(|it| it.front.as_ref()).expect("there is one")
+    pub fn frontend(&self, name: &str) -> &engine::state::runtime::Frontend {
+        self.shared.frontend(name).expect("there is one")
     }
 }
 
@@ -175,10 +175,11 @@ fn logs(target: SocketAddr) -> Arc<Logs> {
 }
 
 /// A proxy with neither side, with the built-in log format of its mode.
-pub fn proxy(name: &str, mode: Mode) -> Proxy {
+pub fn proxy(name: &str, mode: Mode) -> ProxySection {
     let format = if mode == Mode::Tcp { logformat::TCP } else { logformat::HTTP };
     let log_format = Some(log_format(format, mode));
-    Proxy { name: name.into(), id: 1, mode, log_format, ..Proxy::default() }
+    let proxy = Proxy { name: name.into(), id: 1, mode, log_format, ..Proxy::default() };
+    ProxySection { proxy, ..ProxySection::default() }
 }
 
 /// A compiled log format.
@@ -221,8 +222,8 @@ pub fn rules(mode: Mode, lines: &[&str]) -> rules::Rules {
 }
 
 /// A server side with these servers.
-pub fn back(servers: Vec<Server>) -> Back {
-    Back { servers, algorithm: Algorithm::RoundRobin, retries: 3, ..Back::default() }
+pub fn back(servers: Vec<Server>) -> Backend {
+    Backend { servers, algorithm: Algorithm::RoundRobin, retries: 3, ..Backend::default() }
 }
 
 /// A server that is not checked.
@@ -231,12 +232,12 @@ pub fn server(id: u32, address: SocketAddr) -> Server {
 }
 
 /// A backend.
-pub fn backend(name: &str, mode: Mode, servers: Vec<Server>) -> Proxy {
-    Proxy { back: Some(back(servers)), ..proxy(name, mode) }
+pub fn backend(name: &str, mode: Mode, servers: Vec<Server>) -> ProxySection {
+    ProxySection { back: Some(back(servers)), ..proxy(name, mode) }
 }
 
 /// A listener with servers, and its address.
-pub fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, SocketAddr) {
+pub fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (ProxySection, SocketAddr) {
     let address = bound();
     let bind = Bind {
         namespace: None,
@@ -252,12 +253,12 @@ pub fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, SocketAdd
         mss_reduction: 0,
         backlog: 128,
     };
-    let front = Front { binds: vec![bind], ..Front::default() };
-    (Proxy { front: Some(front), ..backend(name, mode, servers) }, address)
+    let front = Frontend { binds: vec![bind], ..Frontend::default() };
+    (ProxySection { front: Some(front), ..backend(name, mode, servers) }, address)
 }
 
 /// A proxy with a listener for each of two threads, in front of one server.
-pub fn listen_twice(name: &str, server: Server) -> (Proxy, [SocketAddr; 2]) {
+pub fn listen_twice(name: &str, server: Server) -> (ProxySection, [SocketAddr; 2]) {
     let (mut proxy, first) = listen(name, Mode::Http, vec![server]);
     let (other, second) = listen("other", Mode::Http, vec![]);
     let binds = &mut proxy.front.as_mut().expect("it listens").binds;
@@ -272,7 +273,7 @@ thread_local! {
 }
 
 /// The sockets of all `bind` lines.
-pub fn handles(proxies: &[Proxy]) -> OsHandles {
+pub fn handles(proxies: &[ProxySection]) -> OsHandles {
     let mut handles = OsHandles::default();
     for proxy in proxies {
         for bind in proxy.front.iter().flat_map(|front| &front.binds) {

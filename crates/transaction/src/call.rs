@@ -9,7 +9,7 @@ use crate::connect;
 use crate::serve::http;
 use crate::stages::tcp_content_rules;
 use buf::Buf;
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::BackendRef;
 use engine::state::session::client::Client;
 use engine::state::session::transaction::{Arrival, Parts, Transaction};
 use engine::state::worker::Worker;
@@ -28,7 +28,7 @@ pub struct Call {
 
 impl Call {
     /// A call to this backend, which counts as one of its sessions.
-    pub fn new(worker: &Rc<Worker>, backend: &ProxyRef) -> Self {
+    pub fn new(worker: &Rc<Worker>, backend: &BackendRef) -> Self {
         let client = Box::new(Client::internal(worker, backend));
         let mut tx = Box::new(Transaction::new(Parts { client, arrival: Arrival::Data }));
         tx.client.mux.close_after_message();
@@ -65,9 +65,9 @@ impl Call {
         input.filled(count);
         tx.client.input = input;
         if backend.rules.content {
-            tcp_content_rules::request(tx, &backend).await?;
+            tcp_content_rules::request(tx, &backend.common).await?;
         }
-        connect::run(tx).await?;
+        connect::run(tx, &backend).await?;
         tx.notes.journal.response = tx.worker.thread.nanos();
         self.release_greeting();
         Ok(count)

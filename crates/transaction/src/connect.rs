@@ -16,20 +16,19 @@ use crate::stages::cookie;
 use crate::stages::fcgi;
 use crate::stages::http_rules;
 use crate::stages::stage;
-use crate::stages::table::Pass;
+use crate::stages::table::ServerPass;
 use balance::{Algorithm, Sign};
 use engine::state::backend::pool::Wanted;
 use engine::state::backend::reservation::Claim;
-use engine::state::backend::reservation::back;
 pub(crate) use engine::state::backend::reservation::count_both;
 use engine::state::backend::server_address::Place;
 use engine::state::backend::server_connection::ServerConn;
 use engine::state::backend::trunk::Making;
 use engine::state::backend::trunk::reuse_policy;
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::BackendRef;
 use engine::state::session::client_h2;
 use engine::state::session::transaction::Transaction;
-use engine::state::thread_handle::{LocalProxy, ServerRef};
+use engine::state::thread_handle::{LocalBackend, ServerRef};
 use engine::state::worker::connection_mode;
 use health::servers::events;
 use mux::{Side, h1};
@@ -56,11 +55,8 @@ const TURN_AROUND_MS: u32 = 1_000;
 ///
 /// # Errors
 /// 503 without a server, when all attempts failed, or after too long in a queue.
-pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
-    let Some(backend) = tx.backend.clone() else {
-        return Err(Failure::error(503, Cause::ServerAbort, Phase::Connect));
-    };
-    stage::request(tx, &backend, Pass::Server).await?;
+pub(crate) async fn run(tx: &mut Transaction, backend: &BackendRef) -> Result<(), Failure> {
+    stage::server(tx, backend, ServerPass::Choose).await?;
     http_rules::afford(tx, Phase::Request)?;
     if tx.left {
         return Err(Failure::close(Cause::ClientAbort, Phase::Request));
@@ -70,19 +66,19 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
         // request.
         return Err(Failure::close(Cause::ClientAbort, Phase::Request));
     }
-    let found = reservation::reserve(tx, &backend, None);
+    let found = reservation::reserve(tx, backend, None);
     if tx.client.mode == Mode::Http
         && matches!(found, Ok(Reservation::Slot))
-        && at_once(tx, &backend)
+        && at_once(tx, backend)
     {
         return Ok(());
     }
-    Box::pin(attempt(tx, &backend, found, None)).await
+    Box::pin(attempt(tx, backend, found, None)).await
 }
 
 /// Sends the request's head over an idle connection to the claimed server. `false`: there is none,
 /// or the request needs the full path.
-fn at_once(tx: &mut Transaction, backend: &ProxyRef) -> bool {
+fn at_once(tx: &mut Transaction, backend: &BackendRef) -> bool {
     let Some(server) = tx.claim.as_ref().map(|claim| claim.server().clone()) else { return false };
     let settings = &server.settings;
     let usual = settings.link.is_plain() && settings.speech.are_old();
@@ -111,28 +107,30 @@ pub(crate) enum Reason {
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) async fn again(tx: &mut Transaction, reason: Reason) -> Result<(), Failure> {
-    let Some(backend) = tx.backend.clone() else { return Err(refused()) };
+pub(crate) async fn again(
+    tx: &mut Transaction,
+    backend: &BackendRef,
+    reason: Reason,
+) -> Result<(), Failure> {
     early_data::settle(tx).await?;
     tx.notes.journal.retries += 1;
     tx.notes.journal.stale += u32::from(reason == Reason::Stale);
-    let avoid = turn(tx, &backend, reason).await?;
-    let found = reservation::reserve_again(tx, &backend, avoid);
-    Box::pin(attempt(tx, &backend, found, avoid)).await
+    let avoid = turn(tx, backend, reason).await?;
+    let found = reservation::reserve_again(tx, backend, avoid);
+    Box::pin(attempt(tx, backend, found, avoid)).await
 }
 
 /// Tries servers, beginning with the claimed one, until one has taken the request, or the attempts
 /// are used up.
 async fn attempt(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     mut found: Result<Reservation, Failure>,
     mut avoid: Option<usize>,
 ) -> Result<(), Failure> {
     let mut refuses = false;
-    let settings = backend.settings.back.as_ref();
-    let (retries, retry_on) =
-        settings.map_or((0, RetryOn::NEVER), |back| (back.retries, back.retry_on));
+    let settings = &backend.back.settings;
+    let (retries, retry_on) = (settings.retries, settings.retry_on);
     let plain = tx.client.mode == Mode::Tcp;
     let retries = if plain || retry_on.has(RetryOn::CONNECTION) { retries } else { 0 };
     loop {
@@ -143,7 +141,7 @@ async fn attempt(
         };
         let comes_back = avoid.is_some_and(|from| count_move(tx, backend, from));
         claimed
-            .inspect_err(|failure| reservation::count_unserved(backend.back_block(), *failure))?;
+            .inspect_err(|failure| reservation::count_unserved(Some(backend.block()), *failure))?;
         if comes_back && refuses {
             turn_around(tx, backend).await?;
             if server_is_gone(tx) {
@@ -186,7 +184,7 @@ async fn attempt(
     }
 }
 
-fn give_up(tx: &mut Transaction, backend: &ProxyRef, failure: Failure) -> Failure {
+fn give_up(tx: &mut Transaction, backend: &BackendRef, failure: Failure) -> Failure {
     count_both(tx.claim.as_ref(), backend, Metric::FailedConnections);
     failure
 }
@@ -195,12 +193,12 @@ fn give_up(tx: &mut Transaction, backend: &ProxyRef, failure: Failure) -> Failur
 /// same one, after a pause if it refuses connections. Returns the server to avoid.
 async fn turn(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     reason: Reason,
 ) -> Result<Option<usize>, Failure> {
     let slot = tx.claim.as_ref().map(Claim::slot);
-    let settings = backend.settings.back.as_ref();
-    let (redispatch, retries) = settings.map_or((0, 0), |back| (back.redispatch, back.retries));
+    let settings = &backend.back.settings;
+    let (redispatch, retries) = (settings.redispatch, settings.retries);
     let attempt = tx.notes.journal.failed_attempts();
     let direct = tx.claim.as_ref().is_some_and(|claim| claim.server().is_direct());
     let redispatch = if direct { 0 } else { redispatch };
@@ -222,7 +220,7 @@ async fn turn(
 
 /// Counts a redispatch, which is one only if another server was found. `true`: the request returns
 /// to the same server.
-fn count_move(tx: &mut Transaction, backend: &ProxyRef, from: usize) -> bool {
+fn count_move(tx: &mut Transaction, backend: &BackendRef, from: usize) -> bool {
     let comes_back = tx.claim.as_ref().is_some_and(|claim| claim.slot() == from);
     tx.notes.journal.redispatched |= !comes_back;
     if !comes_back {
@@ -230,21 +228,21 @@ fn count_move(tx: &mut Transaction, backend: &ProxyRef, from: usize) -> bool {
     }
     let metric = if comes_back { Metric::Retries } else { Metric::Redispatches };
     let left = backend.server(from);
-    let blocks = [left.as_ref().map(|server| server.block()), backend.back_block()];
+    let blocks = [left.as_ref().map(|server| server.block()), Some(backend.block())];
     blocks.into_iter().flatten().for_each(|block| block.count(metric));
     comes_back
 }
 
 /// A server that refuses connections may be restarting (manual section 4.2, `retries`).
-async fn turn_around(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failure> {
+async fn turn_around(tx: &mut Transaction, backend: &BackendRef) -> Result<(), Failure> {
     let pause = backend.settings.timeouts.connect.unwrap_or(TURN_AROUND_MS);
     sleep(tx, pause.min(TURN_AROUND_MS)).await
 }
 
 /// Whether the algorithm has another server for the same request, so that a pause for the failed
 /// one gains nothing.
-fn goes_elsewhere(backend: &LocalProxy) -> bool {
-    let balancer = &back(backend).balancer;
+fn goes_elsewhere(backend: &LocalBackend) -> bool {
+    let balancer = &backend.back.balancer;
     let usable = balancer.usable();
     let hashes = matches!(balancer.algorithm(), Algorithm::Hash { .. });
     !hashes && usable.active.max(usable.backup) > 1
@@ -276,7 +274,7 @@ async fn sleep(tx: &mut Transaction, ms: u32) -> Result<(), Failure> {
 }
 
 /// Gets a connection to the claimed server and sends the head of the request on it.
-async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failure> {
+async fn establish(tx: &mut Transaction, backend: &BackendRef) -> Result<(), Failure> {
     let Some(claim) = &tx.claim else { return Err(refused()) };
     let to = claim.server().clone();
     tx.drop_server();
@@ -311,7 +309,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
 /// Makes a connection to the claimed server and sends the head of the request on it.
 async fn connect(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     (to, place): (&ServerRef, &Place),
     way: &Way,
     making: Option<Making>,
@@ -339,7 +337,7 @@ async fn connect(
 /// An idle HTTP/1 connection to a server, of this thread or another one.
 async fn kept(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     to: &ServerRef,
     key: u64,
 ) -> Option<Box<ServerConn>> {
@@ -356,7 +354,7 @@ async fn kept(
 /// As [`lay_out`].
 pub(crate) fn take(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     mut server: Box<ServerConn>,
     fresh: bool,
 ) -> Result<(), Failure> {
@@ -367,7 +365,7 @@ pub(crate) fn take(
 }
 
 /// Counts a request whose head is encoded for its connection.
-pub(crate) fn count(tx: &Transaction, backend: &LocalProxy) {
+pub(crate) fn count(tx: &Transaction, backend: &LocalBackend) {
     let journal = &tx.notes.journal;
     let metric = if journal.fresh { Metric::Connects } else { Metric::Reuses };
     count_both(tx.claim.as_ref(), backend, metric);
@@ -382,7 +380,7 @@ pub(crate) fn count(tx: &Transaction, backend: &LocalProxy) {
 /// It has no valid form in the protocol of the connection.
 pub(crate) fn lay_out(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     server: &mut ServerConn,
     fresh: bool,
 ) -> Result<(), Failure> {
@@ -406,13 +404,13 @@ pub(crate) fn lay_out(
     if server.is_worn_out() {
         server.mux.close_after_message();
     }
-    if backend.settings.back.as_ref().is_some_and(|back| back.pretend_keep_alive) {
+    if backend.back.settings.pretend_keep_alive {
         server.mux.pretend_keep_alive();
     }
-    let body = tx.request_body;
+    let (body, adjusts) = (tx.request_body, backend.back.settings.adjusts_case);
     let out = &mut space.up.outbox.bytes;
     if !server.mux.takes_params() {
-        header_case::request(&tx.worker, backend, &mut server.mux, (&mut space.request, body), out);
+        header_case::request(&tx.worker, adjusts, &mut server.mux, (&mut space.request, body), out);
     }
     if let Some(kept) = tx.kept.as_mut().filter(|_| again) {
         retry::replay(kept, &mut space.up, &mut server.mux);
@@ -439,8 +437,8 @@ pub(crate) fn use_connection(tx: &mut Transaction, server: Box<ServerConn>) {
 
 /// `http-send-name-header`: the field names the current server, whichever servers were tried
 /// before.
-fn name_server(tx: &mut Transaction, backend: &LocalProxy, connection: &ServerConn) {
-    let header = backend.settings.back.as_ref().and_then(|back| back.name_header.as_ref());
+fn name_server(tx: &mut Transaction, backend: &LocalBackend, connection: &ServerConn) {
+    let header = backend.back.settings.name_header.as_ref();
     let named = connection.server().filter(|server| !server.is_direct());
     if let (Some(header), Some(server)) = (header, named) {
         let name = server.state.name();
@@ -451,7 +449,7 @@ fn name_server(tx: &mut Transaction, backend: &LocalProxy, connection: &ServerCo
 /// A connection that carries bytes: the first ones are those that the client has sent already.
 async fn establish_plain(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     to: &ServerRef,
 ) -> Result<(), Failure> {
     let place = to.location.now();
@@ -521,7 +519,7 @@ pub(crate) fn is_first(tx: &Transaction) -> bool {
 }
 
 /// Looks for an idle connection of this kind that this request may use.
-fn reuse(tx: &mut Transaction, backend: &ProxyRef, server: &ServerRef, key: u64) -> Reused {
+fn reuse(tx: &mut Transaction, backend: &BackendRef, server: &ServerRef, key: u64) -> Reused {
     if tx.failed_at.is_some() {
         return Reused::No;
     }
@@ -581,13 +579,13 @@ async fn elsewhere(
 
 fn open(
     tx: &Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     (to, place): (&ServerRef, &Place),
     way: &Way,
 ) -> Result<Box<ServerConn>, Failure> {
     let socket = way.open(&tx.worker.thread, to, &place.address).map_err(|error| {
         if way.has_no_source(&error) {
-            events::has_no_source(&tx.worker, backend);
+            events::has_no_source(&tx.worker, &backend.back);
         }
         refused()
     })?;

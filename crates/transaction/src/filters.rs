@@ -180,8 +180,9 @@ fn payload_filters(
     limits: Limits,
     mut encoder: Option<Box<dyn PayloadFilter>>,
 ) -> Option<Box<FilterChain>> {
-    let front = tx.client.proxy.clone();
-    let back = tx.backend.clone().filter(|back| back.index != front.index);
+    let front = tx.client.proxy.common.clone();
+    let back = tx.backend.as_ref().filter(|back| back.index != front.index);
+    let back = back.map(|back| back.common.clone());
     let mut chain = FilterChain::default();
     for proxy in std::iter::once(front).chain(back) {
         for filter in &proxy.settings.filters {

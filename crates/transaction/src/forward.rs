@@ -523,8 +523,7 @@ impl Exchange {
             }
             false => own.client,
         };
-        let alone =
-            tx.client.proxy.settings.front.as_ref().is_some_and(|it| it.independent_streams);
+        let alone = tx.client.proxy.front.settings.independent_streams;
         let since = if reading && alone { self.client_heard } else { self.client_seen };
         span.map(|span| since.plus_ms(span))
     }
@@ -544,7 +543,7 @@ impl Exchange {
             }
             false => tx.server_timeout(),
         };
-        let alone = tx.side().settings.back.as_ref().is_some_and(|it| it.independent_streams);
+        let alone = tx.back_settings().is_some_and(|it| it.independent_streams);
         let since = if reading && alone { self.server_heard } else { self.server_seen };
         span.map(|span| since.plus_ms(span))
     }
@@ -660,9 +659,8 @@ impl Exchange {
 
 /// Whether both sides have `option abortonclose`.
 fn minds_close(tx: &Transaction) -> bool {
-    let front = tx.client.proxy.settings.front.as_ref();
-    let back = tx.side().settings.back.as_ref();
-    front.is_some_and(|it| it.abort_on_close) && back.is_some_and(|it| it.abort_on_close)
+    let back = tx.back_settings();
+    tx.client.proxy.front.settings.abort_on_close && back.is_some_and(|it| it.abort_on_close)
 }
 
 /// Gives a buffer that was waited for to the side that needs it.

@@ -54,7 +54,7 @@ fn configured(tx: &Transaction, status: u16) -> Option<ErrorReply> {
     let of = |proxy: &Proxy| proxy.error_reply(status).cloned();
     // One that is out of service has no say, as measured.
     let side = Some(tx.side()).filter(|side| !side.settings.disabled);
-    side.and_then(|side| of(side)).or_else(|| of(&tx.client.proxy))
+    side.and_then(of).or_else(|| of(&tx.client.proxy))
 }
 
 /// The error files in effect, for replies of rules.
@@ -81,7 +81,10 @@ pub(crate) fn prepare_rendered(
 ) -> bool {
     let files = Files {
         process: tx.worker.shared.clone(),
-        proxies: [tx.backend.clone(), Some(tx.client.proxy.clone())],
+        proxies: [
+            tx.backend.as_ref().map(|backend| backend.common.clone()),
+            Some(tx.client.proxy.common.clone()),
+        ],
     };
     let mut body = std::mem::take(&mut tx.space.body);
     body.clear();

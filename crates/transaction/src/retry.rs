@@ -263,13 +263,13 @@ fn may_reconnect(tx: &Transaction) -> bool {
 }
 
 fn may_again(tx: &Transaction) -> bool {
-    let back = tx.side().settings.back.as_ref();
+    let back = tx.back_settings();
     let tries = back.is_some_and(|back| tx.notes.journal.retries < back.retries);
     tries && tx.interim != Interim::Begun
 }
 
 fn policy(tx: &Transaction) -> RetryOn {
-    tx.side().settings.back.as_ref().map_or(RetryOn::NEVER, |back| back.retry_on)
+    tx.back_settings().map_or(RetryOn::NEVER, |back| back.retry_on)
 }
 
 #[cfg(test)]

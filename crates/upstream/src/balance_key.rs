@@ -1,7 +1,7 @@
 //! The key that a hashing algorithm balances by, taken from a request (configuration manual,
 //! `balance`).
 
-use engine::state::runtime::Proxy;
+use engine::state::runtime::Backend;
 use engine::state::session::transaction::Transaction;
 use htx::{Head, Method, list};
 use observability::telemetry::sample_context::View;
@@ -10,8 +10,8 @@ use settings::{HashKey, Hashing, UriKey};
 
 /// The hash for this request; `None` if the algorithm hashes nothing or the request has no key, so
 /// that servers take turns.
-pub(crate) fn key(tx: &mut Transaction, backend: &Proxy) -> Option<u32> {
-    let hashing = backend.settings.back.as_ref()?.hashing.as_ref()?;
+pub(crate) fn key(tx: &mut Transaction, backend: &Backend) -> Option<u32> {
+    let hashing = backend.settings.hashing.as_ref()?;
     let hash = match &hashing.key {
         HashKey::Source => {
             let source = tx.notes.source.or(tx.client.rare.source).or(tx.client.peer)?;

@@ -15,8 +15,7 @@ pub fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
     let left = match tx.client.mode {
         Mode::Tcp => has_left(tx),
         Mode::Http => {
-            let settings = tx.side().settings.back.as_ref();
-            let matters = settings.is_some_and(|settings| settings.abort_on_close);
+            let matters = tx.back_settings().is_some_and(|settings| settings.abort_on_close);
             if matters {
                 tx.client.socket.want_close();
             }

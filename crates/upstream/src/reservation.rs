@@ -5,12 +5,11 @@ use balance::{Algorithm, NoServer, PickRequest, Ticket};
 use engine::state::backend::dynamic_maxconn;
 use engine::state::backend::queue::{Order, Place, Queue, Turn, Waiter};
 use engine::state::backend::reservation::Claim;
-use engine::state::backend::reservation::back;
 use engine::state::backend::reservation::count_both;
-use engine::state::runtime::{Back, Proxy, Server};
+use engine::state::runtime::{Backend, Server};
 use engine::state::session::client::Last;
 use engine::state::session::transaction::{Persistence, Transaction};
-use engine::state::thread_handle::{LocalServer, ProxyRef};
+use engine::state::thread_handle::{BackendRef, LocalServer};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use stdx::Tick;
@@ -34,10 +33,10 @@ pub enum Reservation {
 /// 503: no server is usable.
 pub fn reserve(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     avoid: Option<usize>,
 ) -> Result<Reservation, Failure> {
-    let all = back(backend);
+    let all = &backend.back;
     if all.limits_move.load(Relaxed) {
         dynamic_maxconn::adjust(all);
     }
@@ -73,7 +72,7 @@ pub fn reserve(
 /// As [`reserve`].
 pub fn reserve_again(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     avoid: Option<usize>,
 ) -> Result<Reservation, Failure> {
     let Some(mut claim) = tx.claim.take() else { return reserve(tx, backend, avoid) };
@@ -93,7 +92,7 @@ pub fn reserve_again(
 /// 503: the wait took too long, or no server is usable after a wait for one server in particular.
 pub async fn wait(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     avoid: Option<usize>,
     mut found: Reservation,
 ) -> Result<(), Failure> {
@@ -135,7 +134,7 @@ pub async fn wait(
 /// session of the server whose slot was released.
 async fn claim_any(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     avoid: Option<usize>,
     deadline: Option<Tick>,
 ) -> Result<Claim, Failure> {
@@ -175,9 +174,7 @@ fn count(tx: &Transaction, claim: &Claim) {
     count_session(tx, claim);
     if tx.wanted.is_none() {
         server.block().count(Metric::Balanced);
-        if let Some(block) = claim.backend.back_block() {
-            block.count(Metric::Balanced);
-        }
+        claim.backend.block().count(Metric::Balanced);
     }
 }
 
@@ -195,7 +192,7 @@ fn chooser(tx: &Transaction, server: &LocalServer) -> Chooser {
 /// The server that the request's cookie names, or the algorithm's choice.
 fn choose(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     avoid: Option<usize>,
 ) -> Result<Claim, NoServer> {
     let ticket = pick(tx, backend, avoid)?;
@@ -204,19 +201,18 @@ fn choose(
 
 fn pick(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     avoid: Option<usize>,
 ) -> Result<Ticket, NoServer> {
-    let back = back(backend);
+    let back = &backend.back;
     if let Some(server) = tx.wanted.and_then(|slot| back.servers.get(slot)) {
         return Ok(Ticket::claim(&server.state));
     }
-    let key = balance_key::key(tx, backend);
+    let key = balance_key::key(tx, back);
     let thread = &tx.worker.thread;
-    if let Some(server) = tx.client.last.filter(|_| avoid.is_none()).and_then(|last| {
-        let settings = backend.settings.back.as_ref()?;
-        stays(last, backend.index, back, settings)
-    }) {
+    if let Some(server) =
+        tx.client.last.filter(|_| avoid.is_none()).and_then(|last| stays(last, back))
+    {
         return Ok(Ticket::claim(&server.state));
     }
     let wish = PickRequest { key, avoid, random: thread.prng(), now_ns: thread.nanos() };
@@ -225,17 +221,13 @@ fn pick(
 
 /// The server of the client's last request, if this one should go there too: it holds a connection,
 /// and the algorithm leaves a choice (`option prefer-last-server`, `max-keep-alive-queue`).
-fn stays<'a>(
-    last: Last,
-    backend: usize,
-    back: &'a Back,
-    settings: &settings::Back,
-) -> Option<&'a Server> {
-    let server = back.servers.get(last.slot()).filter(|_| last.backend as usize == backend)?;
+fn stays(last: Last, back: &Backend) -> Option<&Server> {
+    let here = last.backend as usize == back.proxy.index;
+    let server = back.servers.get(last.slot()).filter(|_| here)?;
     let hashes = matches!(back.balancer.algorithm(), Algorithm::Hash { .. });
     let patient = last.was_challenged()
         || server.state.load().has_room()
-        || settings.keep_alive_queue.is_none_or(|limit| server.queue.len() < limit);
+        || back.settings.keep_alive_queue.is_none_or(|limit| server.queue.len() < limit);
     let connected = last.was_challenged() || server.used.current() > 0;
     (!hashes && patient && connected && server.state.is_usable()).then_some(server)
 }
@@ -243,7 +235,7 @@ fn stays<'a>(
 /// Whether a request is for this server and no other, even if it is down (`option persist`,
 /// `force-persist`).
 pub fn insists(tx: &Transaction, slot: usize) -> bool {
-    let settings = tx.side().settings.back.as_ref();
+    let settings = tx.back_settings();
     let forced = tx.persistence == Persistence::Forced;
     tx.wanted == Some(slot) && (forced || settings.is_some_and(|back| back.persists))
 }
@@ -258,7 +250,7 @@ async fn wait_in_server_queue(
     if let Some(ticket) = &mut claim.ticket {
         ticket.enqueue();
     }
-    let waiting = Waiting::join(tx, &backend, Some(server.slot()));
+    let waiting = Waiting::join(tx, &backend.back, Some(server.slot()));
     let result = loop {
         if !server.state.accepts_persistent() && !insists(tx, server.slot()) {
             tx.wanted = None;
@@ -281,11 +273,11 @@ async fn wait_in_server_queue(
 /// server ends no wait, as in HAProxy: it may return before the deadline.
 async fn wait_in_backend_queue(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     avoid: Option<usize>,
     deadline: Option<Tick>,
 ) -> Result<Claim, Failure> {
-    let waiting = Waiting::join(tx, backend, None);
+    let waiting = Waiting::join(tx, &backend.back, None);
     let result = loop {
         let turn = waiting.turn();
         if turn != Turn::No
@@ -308,11 +300,11 @@ async fn wait_in_backend_queue(
 /// request is its own even if others wait for that server in particular.
 fn any_slot(
     tx: &Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     avoid: Option<usize>,
     turn: Turn,
 ) -> Option<Claim> {
-    let (thread, all) = (&tx.worker.thread, back(backend));
+    let (thread, all) = (&tx.worker.thread, &backend.back);
     let wish = PickRequest { key: None, avoid, random: thread.prng(), now_ns: thread.nanos() };
     let served = |mut claim: Claim| claim.try_serve().then_some(claim);
     let chosen = match all.balancer.pick(&wish) {
@@ -333,7 +325,7 @@ fn any_slot(
 /// to the request and not taken is offered to others then, and so is one that was offered to no
 /// request.
 struct Waiting<'a> {
-    backend: &'a Proxy,
+    back: &'a Backend,
     slot: Option<usize>,
     place: Place,
     /// The number of requests served from the queue when the stay began.
@@ -345,22 +337,22 @@ struct Waiting<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    fn join(tx: &Transaction, backend: &'a Proxy, slot: Option<usize>) -> Self {
+    fn join(tx: &Transaction, back: &'a Backend, slot: Option<usize>) -> Self {
         let thread = &tx.worker.thread;
         let waiter =
             Waiter { mailbox: thread.mailbox().clone(), task: thread.scheduler().current() };
         let (class, offset) = tx.notes.priority;
         let now = (thread.nanos() / 1_000) as i64;
         let order = Order { class, moment: now + 1_000 * i64::from(offset) };
-        let queue = queue(backend, slot);
+        let queue = queue(back, slot);
         let (before, place) = (queue.passed(), queue.join(waiter, order));
-        Self { backend, slot, place, before, offered: Cell::default(), paused: Cell::default() }
+        Self { back, slot, place, before, offered: Cell::default(), paused: Cell::default() }
     }
 
     /// Notes how many requests were served since the stay began, this one included; the positions
     /// in several queues of a kind add up (manual section 8.2.3).
     fn note(&self, tx: &mut Transaction, served: bool) {
-        let queue = queue(self.backend, self.slot);
+        let queue = queue(self.back, self.slot);
         let passed = queue.passed().wrapping_sub(self.before).saturating_add(1);
         if served {
             queue.pass();
@@ -389,7 +381,7 @@ impl<'a> Waiting<'a> {
     }
 
     fn turn(&self) -> Turn {
-        let turn = queue(self.backend, self.slot).turn(self.place);
+        let turn = queue(self.back, self.slot).turn(self.place);
         if let (Turn::Called(slot), None) = (turn, self.slot) {
             self.offered.set(Some(slot));
         }
@@ -405,7 +397,7 @@ impl<'a> Waiting<'a> {
     /// which settles it, or is out of service, which leaves the slot to the requests in its own
     /// queue.
     fn pass_on(&self) {
-        let back = back(self.backend);
+        let back = self.back;
         if let Some(slot) = self.offered.take()
             && !back.balancer.takes_part(slot)
         {
@@ -416,8 +408,8 @@ impl<'a> Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let left = queue(self.backend, self.slot).leave(self.place);
-        let back = back(self.backend);
+        let left = queue(self.back, self.slot).leave(self.place);
+        let back = self.back;
         [self.offered.get(), left.called].into_iter().flatten().for_each(|slot| {
             back.offer(slot);
         });
@@ -433,8 +425,7 @@ impl Drop for Waiting<'_> {
 }
 
 /// The queue of a server, or of the backend.
-fn queue(backend: &Proxy, slot: Option<usize>) -> &Queue {
-    let back = back(backend);
+fn queue(back: &Backend, slot: Option<usize>) -> &Queue {
     slot.map_or(&back.queue, |slot| &back.servers[slot].queue)
 }
 

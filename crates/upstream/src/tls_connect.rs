@@ -38,7 +38,7 @@ pub(crate) async fn connect(
         worker.shared.tls.count_back(worker.millis(), resumed);
     }
     let server = tx.claim.as_ref().map(|claim| claim.server().block());
-    let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
+    let back = tx.backend.as_ref().map(|backend| backend.block());
     let blocks = [server, back].into_iter().flatten();
     blocks.for_each(|block| block.count_handshake(result.is_ok(), resumed));
     tx.notes.used = true;

@@ -29,7 +29,8 @@ fn took(tx: &Transaction, since: u64, at_least: u64) {
 }
 
 fn balancer(tx: &Transaction) -> Option<(&Balancer, &Claim)> {
-    Some((&tx.backend.as_ref()?.back.as_ref()?.balancer, tx.claim.as_ref()?))
+    let claim = tx.claim.as_ref()?;
+    Some((&claim.backend.back.balancer, claim))
 }
 
 /// Notes a sign of the server's health.
@@ -44,7 +45,7 @@ pub fn sign(tx: &Transaction, sign: Sign) {
 fn heed(tx: &Transaction, sign: Sign) {
     let Some((balancer, claim)) = balancer(tx) else { return };
     let Some(alarm) = balancer.on_sign(claim.slot(), sign, tx.worker.millis()) else { return };
-    let Some(backend) = &tx.backend else { return };
+    let backend = &claim.backend.back;
     if let Some((result, checked)) = alarm.result {
         checks::report_change(&tx.worker, backend, claim.slot(), &result, checked);
     }

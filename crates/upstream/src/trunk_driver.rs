@@ -85,7 +85,7 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
 
 /// Logs the error output of an application (`log-stderr`).
 fn log_error_lines(worker: &Worker, trunk: &Trunk) {
-    let application = trunk.backend.settings.back.as_ref().and_then(|back| back.fcgi.as_ref());
+    let application = trunk.backend.back.settings.fcgi.as_ref();
     let Some(application) = application.filter(|_| trunk.session.look(StreamMux::is_fcgi)) else {
         return;
     };

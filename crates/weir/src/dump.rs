@@ -1,6 +1,6 @@
 //! The reports on proxies and servers that a signal asks for, in HAProxy's words.
 
-use engine::state::runtime::{Back, Proxy};
+use engine::state::runtime::{Backend, Proxy, ProxySection};
 use engine::state::worker::Worker;
 use observability::logging::log;
 use observability::logging::log::level;
@@ -35,7 +35,7 @@ pub(crate) fn stopped(worker: &Worker) {
     }
 }
 
-fn servers<'a>(proxy: &'a str, back: &'a Back) -> impl Iterator<Item = String> + 'a {
+fn servers<'a>(proxy: &'a str, back: &'a Backend) -> impl Iterator<Item = String> + 'a {
     back.servers.iter().map(move |server| {
         let state = if server.state.accepts_persistent() { "UP" } else { "DOWN" };
         format!(
@@ -48,7 +48,7 @@ fn servers<'a>(proxy: &'a str, back: &'a Back) -> impl Iterator<Item = String> +
     })
 }
 
-fn proxy_state(proxy: &Proxy) -> String {
+fn proxy_state(proxy: &ProxySection) -> String {
     let usable = proxy.back.as_ref().map(|back| (back.balancer.usable(), back.servers.len()));
     let state = match usable {
         None | Some((_, 0)) => "has no servers.".to_owned(),
@@ -73,7 +73,7 @@ fn proxy_state(proxy: &Proxy) -> String {
 }
 
 /// Connections of clients, and sessions of the server side, since the start.
-fn totals(proxy: &Proxy) -> [u64; 2] {
+fn totals(proxy: &ProxySection) -> [u64; 2] {
     let front = proxy.front.as_ref().map_or(0, |front| front.counters.sum(Metric::Connections));
     let back = proxy.back.as_ref().map_or(0, |back| back.counters.sum(Metric::Sessions));
     [front, back]

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use engine::state::records::anon::Anon;
-use engine::state::runtime::{Back, Front, Proxy, Server};
+use engine::state::runtime::{Backend, Frontend, Server};
 use engine::state::services::Pieces;
 use engine::state::session::stream_list::Which;
 use proxy::{Shared, Worker};
@@ -127,7 +127,7 @@ pub(super) enum Later {
     /// `show why`.
     Why(why::Asked, Anon),
     /// `show servers conn` about these.
-    ServersConn(Vec<Arc<Proxy>>, Anon),
+    ServersConn(Vec<Arc<Backend>>, Anon),
     /// Nothing, after so many milliseconds.
     Pause(u32),
     /// `show fd` about this one.
@@ -237,17 +237,13 @@ impl Reply {
 
 /// A server that a command names.
 pub(super) struct Target {
-    pub(super) proxy: Arc<Proxy>,
+    pub(super) back: Arc<Backend>,
     pub(super) slot: usize,
 }
 
 impl Target {
-    pub(super) fn back(&self) -> &Back {
-        self.proxy.back.as_ref().expect("found among the servers of its backend")
-    }
-
     pub(super) fn server(&self) -> &Server {
-        &self.back().servers[self.slot]
+        &self.back.servers[self.slot]
     }
 }
 
@@ -262,11 +258,11 @@ impl Call<'_> {
     }
 
     /// The backend of this name, or of this number after a `#`.
-    pub(super) fn backend(&self, name: &str) -> Option<Arc<Proxy>> {
+    pub(super) fn backend(&self, name: &str) -> Option<Arc<Backend>> {
         let by_id = name.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
-        let mut backends = self.shared().proxies.iter().filter(|proxy| proxy.back.is_some());
-        let is = |it: &&Arc<Proxy>| it.name() == name || Some(it.settings.id) == by_id;
-        backends.find(is).cloned()
+        let is =
+            |it: &&Arc<Backend>| it.proxy.name() == name || Some(it.proxy.settings.id) == by_id;
+        self.shared().backends().find(is).cloned()
     }
 
     /// The server that the word at this position names as `backend/server`.
@@ -274,32 +270,26 @@ impl Call<'_> {
         let Some((backend, server)) = self.word(at).split_once('/') else {
             return Err(Reply::error("Require 'backend/server'."));
         };
-        let Some(proxy) = self.backend(backend) else {
+        let Some(back) = self.backend(backend) else {
             return Err(Reply::error("No such backend."));
         };
         let by_id = server.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
         let is = |it: &Server| Some(it.state.id()) == by_id;
-        let named = |back| proxy::run::server_add_delete::named(back, server);
-        let slot = |back| named(back).or_else(|| by_id.and(back.servers.slot_of(is)));
-        match proxy.back.as_ref().and_then(slot) {
-            Some(slot) => Ok(Target { proxy, slot }),
+        let named = proxy::run::server_add_delete::named(&back, server);
+        match named.or_else(|| by_id.and(back.servers.slot_of(is))) {
+            Some(slot) => Ok(Target { back, slot }),
             None => Err(Reply::error("No such server.")),
         }
     }
 
-    /// The proxy whose client side the word at this position names.
-    pub(super) fn frontend(&self, at: usize) -> Result<Arc<Proxy>, Reply> {
+    /// The frontend that the word at this position names.
+    pub(super) fn frontend(&self, at: usize) -> Result<Arc<Frontend>, Reply> {
         match self.word(at) {
             "" => Err(Reply::error("A frontend name is expected.")),
             name => match self.shared().frontend(name) {
-                Some(proxy) => Ok(proxy.clone()),
+                Some(front) => Ok(front.clone()),
                 None => Err(Reply::error("No such frontend.")),
             },
         }
     }
-}
-
-/// The client side of a proxy that [`Call::frontend`] has found.
-pub(super) fn front(proxy: &Proxy) -> &Front {
-    proxy.front.as_ref().expect("found by its client side")
 }

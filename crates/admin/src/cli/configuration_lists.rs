@@ -2,7 +2,7 @@
 
 use super::call::{Call, Later, Reply};
 use engine::state::records::anon::Anon;
-use engine::state::runtime::{Proxy, Server};
+use engine::state::runtime::{Backend, Proxy, Server};
 use reactor::Address;
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -21,8 +21,8 @@ const STEP: usize = 32;
 
 pub(super) fn backends(call: &mut Call<'_>) -> Reply {
     let mut out = "# name\n".to_owned();
-    for proxy in call.shared().proxies.iter().filter(|proxy| proxy.back.is_some()) {
-        out.push_str(&call.state.anon.word(proxy.name()));
+    for back in call.shared().backends() {
+        out.push_str(&call.state.anon.word(back.proxy.name()));
         out.push('\n');
     }
     Reply::Dump(out)
@@ -51,33 +51,29 @@ pub(super) fn environment(call: &mut Call<'_>) -> Reply {
 }
 
 /// The backends that a command is about: the one named at this position, or all.
-fn wanted(call: &Call<'_>, at: usize) -> Result<Vec<Arc<Proxy>>, Reply> {
+fn wanted(call: &Call<'_>, at: usize) -> Result<Vec<Arc<Backend>>, Reply> {
     match call.word(at) {
-        "" => Ok(call.shared().proxies.clone()),
+        "" => Ok(call.shared().backends().cloned().collect()),
         name => match call.backend(name) {
-            Some(proxy) => Ok(vec![proxy]),
+            Some(back) => Ok(vec![back]),
             None => Err(Reply::error("Can't find backend.")),
         },
     }
 }
 
 pub(super) fn servers_state(call: &mut Call<'_>) -> Reply {
-    let proxies = match wanted(call, 3) {
-        Ok(proxies) => proxies,
+    let backends = match wanted(call, 3) {
+        Ok(backends) => backends,
         Err(reply) => return reply,
     };
     let (anon, mut header) = (call.state.anon, Some(STATE_HEADER));
     let (mut at, mut slot) = (0, 0);
     Reply::Pieces(Box::new(move |worker, out| {
         out.extend(header.take());
-        let Some(proxy) = proxies.get(at) else { return false };
-        let Some(back) = &proxy.back else {
-            at += 1;
-            return true;
-        };
+        let Some(back) = backends.get(at) else { return false };
         let end = (slot + STEP).min(back.servers.slots());
         for server in (slot..end).filter_map(|slot| back.servers.get(slot)) {
-            state_line(proxy, server, (worker.millis(), anon), out);
+            state_line(&back.proxy, server, (worker.millis(), anon), out);
         }
         (at, slot) = if end < back.servers.slots() { (at, end) } else { (at + 1, 0) };
         true
@@ -169,14 +165,15 @@ pub(super) fn servers_conn(call: &mut Call<'_>) -> Reply {
 pub(super) type Idle = Vec<Vec<usize>>;
 
 /// The whole answer, from the idle connections of all threads.
-pub(super) fn connections(proxies: &[Arc<Proxy>], idle: &[Idle], anon: Anon) -> String {
+pub(super) fn connections(backends: &[Arc<Backend>], idle: &[Idle], anon: Anon) -> String {
     let mut out = format!(
         "# bkname/svname bkid/svid addr port - purge_delay used_cur used_max need_est unsafe_nb \
          safe_nb idle_lim idle_cur idle_per_thr[{}]\n",
         idle.len()
     );
-    for proxy in proxies {
-        for server in proxy.back.iter().flat_map(|back| &back.servers) {
+    for back in backends {
+        let proxy = &back.proxy;
+        for server in &back.servers {
             connections_line(proxy, server, anon, &mut out);
             for thread in idle {
                 let own = thread.get(proxy.index).and_then(|it| it.get(server.state.slot()));

@@ -2,23 +2,21 @@
 //! `dynamic-cookie-key`).
 
 use super::call::{Call, Reply};
-use engine::state::runtime::{Back, Proxy};
+use engine::state::runtime::Backend;
 use std::sync::Arc;
 
 /// The backend named at this position.
-fn target(call: &Call<'_>, at: usize) -> Result<Arc<Proxy>, Reply> {
+fn target(call: &Call<'_>, at: usize) -> Result<Arc<Backend>, Reply> {
     match call.word(at) {
         "" => Err(Reply::error("A backend name is expected.")),
         name => call.backend(name).ok_or_else(|| Reply::error("No such backend.")),
     }
 }
 
-fn change(call: &Call<'_>, at: usize, how: impl FnOnce(&Back)) -> Reply {
+fn change(call: &Call<'_>, at: usize, how: impl FnOnce(&Backend)) -> Reply {
     match target(call, at) {
-        Ok(proxy) => {
-            if let Some(back) = &proxy.back {
-                how(back);
-            }
+        Ok(back) => {
+            how(&back);
             Reply::Done
         }
         Err(reply) => reply,

@@ -2,7 +2,7 @@
 
 use super::call::{Call, Reply, Severity};
 use engine::state::backend::server_register::Refusal;
-use engine::state::runtime::Proxy;
+use engine::state::runtime::Backend;
 use proxy::run::server_add_delete;
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,16 +16,15 @@ pub(super) fn add(call: &mut Call<'_>) -> Reply {
         return Reply::error("Require 'backend/server'.").bare();
     };
     let unknown = || Reply::error("No such backend.").bare();
-    let Some(proxy) = call.backend(backend) else { return unknown() };
-    let Some(back) = &proxy.back else { return unknown() };
+    let Some(back) = call.backend(backend) else { return unknown() };
     if !server_add_delete::takes_servers(back.balancer.algorithm()) {
-        return refused(&proxy, Refusal::Static);
+        return refused(&back, Refusal::Static);
     }
-    let made = (call.settings.server.0)(&proxy, name, &call.words[3..]);
+    let made = (call.settings.server.0)(&back, name, &call.words[3..]);
     let made = made.map(|server| settings::Server { words: Some(words(call)), ..server });
     let added = made.and_then(|server| {
         let server = leads(call, server)?;
-        server_add_delete::add(call.worker, &proxy, server).map_err(|refusal| text(&proxy, refusal))
+        server_add_delete::add(call.worker, &back, server).map_err(|refusal| text(&back, refusal))
     });
     // A server in the place of a deleted one has its side of TLS, too.
     let settings = |slot: usize| Some(&back.servers.get(slot)?.settings);
@@ -75,11 +74,11 @@ fn is_host(name: &str) -> bool {
 /// The server that a new one tracks must be there, from the start, and be watched.
 fn leads(call: &Call<'_>, server: settings::Server) -> Result<settings::Server, String> {
     let Some(track) = &server.balance.track else { return Ok(server) };
-    let proxy = call.shared().backend(&track.backend).filter(|proxy| proxy.back.is_some());
-    let proxy = proxy.ok_or_else(|| {
+    let back = call.shared().backend(&track.backend);
+    let back = back.ok_or_else(|| {
         format!("unable to find required proxy '{}' for tracking.", track.backend)
     })?;
-    let servers = &proxy.back.as_ref().expect("looked at above").servers;
+    let servers = &back.servers;
     let leader = servers.iter().find(|it| it.state.name() == track.server).ok_or_else(|| {
         format!("unable to find required server '{}' for tracking.", track.server)
     })?;
@@ -103,27 +102,25 @@ pub(super) fn del(call: &mut Call<'_>) -> Reply {
         Err(reply) => return reply.bare(),
     };
     let connector = target.server().settings.connector.clone();
-    match server_add_delete::delete(call.worker, &target.proxy, target.slot) {
+    match server_add_delete::delete(call.worker, &target.back, target.slot) {
         Ok(()) => {
             connector.iter().for_each(|connector| call.settings.tls.forget(connector));
             Reply::Bare(Severity::Info, "Server deleted.".to_owned())
         }
-        Err(refusal) => refused(&target.proxy, refusal),
+        Err(refusal) => refused(&target.back, refusal),
     }
 }
 
-fn refused(proxy: &Proxy, refusal: Refusal) -> Reply {
-    Reply::error(text(proxy, refusal)).bare()
+fn refused(back: &Backend, refusal: Refusal) -> Reply {
+    Reply::error(text(back, refusal)).bare()
 }
 
-fn text(proxy: &Proxy, refusal: Refusal) -> String {
+fn text(back: &Backend, refusal: Refusal) -> String {
     match refusal {
         Refusal::NameTaken => "Already exists a server with the same name in backend.".to_owned(),
         Refusal::NumberTaken(slot) => {
-            let server = proxy.back.as_ref().map(|back| &back.servers[slot]);
-            let id = server.map_or(0, |server| server.state.id());
-            let name = server.map(|server| server.state.name());
-            let name = name.as_deref().unwrap_or_default();
+            let state = &back.servers[slot].state;
+            let (id, name) = (state.id(), state.name());
             format!("'id' : custom id {id} already used ('server {name}').")
         }
         Refusal::Static => {

@@ -3,10 +3,9 @@
 
 use super::call::{Call, Reply};
 use engine::state::records::last_invalid::Invalid;
-use engine::state::runtime::Proxy;
+use engine::state::runtime::ProxySection;
 use sample::calendar::Date;
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Most columns of the text of a line.
@@ -45,7 +44,7 @@ fn id(call: &Call<'_>, name: &str) -> Option<u32> {
     named.map(|proxy| proxy.settings.id).or_else(|| name.parse().ok())
 }
 
-fn concerns(proxies: &[Arc<Proxy>], invalid: &Invalid, id: u32) -> bool {
+fn concerns(proxies: &[ProxySection], invalid: &Invalid, id: u32) -> bool {
     let is = |index: usize| proxies.get(index).is_some_and(|proxy| proxy.settings.id == id);
     is(invalid.frontend) || invalid.backend.is_some_and(is)
 }
@@ -57,7 +56,7 @@ fn date(wall: u64, offset: i32) -> String {
 }
 
 fn event(
-    proxies: &[Arc<Proxy>],
+    proxies: &[ProxySection],
     invalid: &Invalid,
     (date, is_request): (String, bool),
     out: &mut String,

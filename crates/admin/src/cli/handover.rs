@@ -7,8 +7,10 @@
 use super::call::{Call, Reply};
 use crate::channel::Channel;
 use crate::settings::{Handed, Settings};
+use engine::state::runtime::Frontend;
 use engine::state::worker::Worker;
 use std::io;
+use std::sync::Arc;
 
 /// Sockets in one message.
 const TOGETHER: usize = 32;
@@ -35,13 +37,10 @@ pub(super) async fn run(worker: &Worker, settings: &Settings, channel: &Channel)
 
 /// Whether the socket has been closed: all of them in a soft stop, those of a frontend with it.
 fn is_shut(worker: &Worker, handed: &Handed) -> bool {
-    let belongs = |proxy: &&std::sync::Arc<engine::state::runtime::Proxy>| {
-        let listeners = proxy.front.iter().flat_map(|front| &front.listeners);
-        let mut sockets = listeners.filter_map(|listener| listener.sockets.as_ref());
+    let belongs = |front: &&Arc<Frontend>| {
+        let mut sockets = front.listeners.iter().filter_map(|listener| listener.sockets.as_ref());
         sockets.any(|sockets| sockets.all().any(|handle| handle == handed.handle))
     };
-    let shut = |proxy: &std::sync::Arc<engine::state::runtime::Proxy>| {
-        proxy.front.as_ref().is_some_and(engine::state::runtime::Front::is_shut)
-    };
-    worker.shared.is_stopping() || worker.shared.proxies.iter().find(belongs).is_some_and(shut)
+    let front = || worker.shared.frontends().find(belongs);
+    worker.shared.is_stopping() || front().is_some_and(|front| front.is_shut())
 }

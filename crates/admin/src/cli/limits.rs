@@ -1,8 +1,8 @@
 //! Commands about frontends, limits and counters.
 
-use super::call::{Call, Reply, front};
+use super::call::{Call, Reply};
 use crate::settings::Level;
-use engine::state::runtime::{Back, Server};
+use engine::state::runtime::{Backend, Server};
 use engine::state::worker::Worker;
 use proxy::frontend::listener::pausing;
 use proxy::frontend::listener::pausing::Switched;
@@ -19,13 +19,13 @@ pub(super) fn enable_frontend(call: &mut Call<'_>) -> Reply {
 
 fn switch_frontend(call: &Call<'_>, disabled: bool, already: &str) -> Reply {
     match call.frontend(2) {
-        Ok(proxy) if front(&proxy).is_shut() => {
+        Ok(front) if front.is_shut() => {
             let verb = if disabled { "disable" } else { "enable" };
             Reply::error(format!("Frontend was previously shut down, cannot {verb}."))
         }
-        Ok(proxy) => {
+        Ok(front) => {
             let switch = if disabled { pausing::pause } else { pausing::resume };
-            match switch(call.worker, &proxy) {
+            match switch(call.worker, &front) {
                 Switched::Done => Reply::Done,
                 Switched::Already => Reply::error(already),
                 Switched::Busy(_) => Reply::error(
@@ -40,20 +40,20 @@ fn switch_frontend(call: &Call<'_>, disabled: bool, already: &str) -> Reply {
 /// `shutdown frontend <frontend>`: its addresses are given up for good.
 pub(super) fn shutdown_frontend(call: &mut Call<'_>) -> Reply {
     match call.frontend(2) {
-        Ok(proxy) if proxy::shut_frontend(call.shared(), &proxy) => Reply::Done,
+        Ok(front) if proxy::shut_frontend(call.shared(), &front) => Reply::Done,
         Ok(_) => Reply::error("Frontend was already shut down."),
         Err(reply) => reply,
     }
 }
 
 pub(super) fn maxconn_frontend(call: &mut Call<'_>) -> Reply {
-    let proxy = match call.frontend(3) {
-        Ok(proxy) => proxy,
+    let front = match call.frontend(3) {
+        Ok(front) => front,
         Err(reply) => return reply,
     };
     match call.word(4).parse::<u32>() {
         Ok(limit) => {
-            front(&proxy).maxconn.store(limit, Relaxed);
+            front.maxconn.store(limit, Relaxed);
             Reply::Done
         }
         Err(_) => Reply::error("Integer value expected."),
@@ -130,7 +130,7 @@ pub(super) fn clear_counters(call: &mut Call<'_>) -> Reply {
     Reply::Done
 }
 
-fn clear_back(back: &Back, all: bool) {
+fn clear_back(back: &Backend, all: bool) {
     clear(&back.counters, &back.sessions, all);
     back.queue.length.clear_peak();
     for server in &back.servers {

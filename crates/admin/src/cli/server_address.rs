@@ -70,21 +70,21 @@ fn wanted_port(target: &Target, given: &str, now: u16, said: &mut String) -> u16
 }
 
 fn move_to(call: &Call<'_>, target: &Target, now: SocketAddr, next: SocketAddr) {
-    events::relocate(call.worker, &target.proxy, target.slot, |place| {
+    events::relocate(call.worker, &target.back, target.slot, |place| {
         place.address = Address::Inet(next);
         place.known = !next.ip().is_unspecified();
     });
     if target.server().location.now().known {
-        events::resolves(call.worker, &target.proxy, target.slot, false);
+        events::resolves(call.worker, &target.back, target.slot, false);
     }
     if now.ip() != next.ip() {
-        let name = format!("{}/{}", target.proxy.name(), target.server().state.name());
+        let name = format!("{}/{}", target.back.proxy.name(), target.server().state.name());
         let text = format!(
             "{name} changed its IP from {} to {} by stats socket command",
             now.ip(),
             next.ip()
         );
-        events::tell(call.worker, &target.proxy, &text);
+        events::tell(call.worker, &target.back, &text);
     }
 }
 
@@ -109,8 +109,8 @@ pub(super) fn name(call: &Call<'_>, target: &Target) -> Reply {
     if now.eq_ignore_ascii_case(given) {
         return tell(&format!("no need to change the FDQN {BY}"));
     }
-    let name = format!("{}/{}", target.proxy.name(), target.server().state.name());
-    match health::discovery::rename(call.shared(), target.proxy.index, target.slot, given) {
+    let name = format!("{}/{}", target.back.proxy.name(), target.server().state.name());
+    match health::discovery::rename(call.shared(), target.back.proxy.index, target.slot, given) {
         true => tell(&format!("{name} changed its FQDN from {now} to {given} {BY}")),
         false => tell(&format!("could not update {name} FQDN {BY}")),
     }
@@ -134,7 +134,7 @@ pub(super) fn check_address(call: &Call<'_>, target: &Target) -> Reply {
         ("port", Err(reply)) => return reply,
         _ => None,
     };
-    events::relocate(call.worker, &target.proxy, target.slot, |place| {
+    events::relocate(call.worker, &target.back, target.slot, |place| {
         place.check_ip = Some(ip);
         place.check_port = port.or(place.check_port);
     });
@@ -154,7 +154,7 @@ pub(super) fn check_port(call: &Call<'_>, target: &Target) -> Reply {
             let change = |place: &mut engine::state::backend::server_address::Place| {
                 place.check_port = Some(port)
             };
-            events::relocate(call.worker, &target.proxy, target.slot, change);
+            events::relocate(call.worker, &target.back, target.slot, change);
             Reply::Done
         }
         Err(reply) => reply,

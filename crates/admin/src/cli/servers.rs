@@ -121,8 +121,8 @@ fn change_agent(call: &Call<'_>, target: &Target) -> Reply {
     };
     match what {
         "agent" => match given {
-            "up" => events::force_agent(call.worker, &target.proxy, target.slot, true),
-            "down" => events::force_agent(call.worker, &target.proxy, target.slot, false),
+            "up" => events::force_agent(call.worker, &target.back, target.slot, true),
+            "down" => events::force_agent(call.worker, &target.back, target.slot, false),
             _ => return Reply::error("'set server <srv> agent' expects 'up' or 'down'."),
         },
         "agent-send" => agent.change(|asked| asked.send = given.as_bytes().to_vec()),
@@ -171,7 +171,7 @@ pub(super) fn maxconn(call: &mut Call<'_>) -> Reply {
             None => Reply::error("maxconn string empty or preceded by garbage").bare(),
             Some((limit, "")) => match u32::try_from(limit) {
                 Ok(limit) => {
-                    target.back().set_maxconn(target.slot, limit);
+                    target.back.set_maxconn(target.slot, limit);
                     Reply::Done
                 }
                 Err(_) => Reply::error("Invalid maxconn, an integer of 0 or more is expected."),
@@ -246,7 +246,7 @@ fn change_state(call: &Call<'_>, target: &Target) -> Reply {
 }
 
 fn change_admin(call: &Call<'_>, target: &Target, set: Admin, clear: Admin) -> Reply {
-    events::set_admin(call.worker, &target.proxy, target.slot, set, clear, Cause::Silent);
+    events::set_admin(call.worker, &target.back, target.slot, set, clear, Cause::Silent);
     Reply::Done
 }
 
@@ -263,7 +263,7 @@ fn change_health(call: &Call<'_>, target: &Target) -> Reply {
     if target.server().settings.balance.track.is_some() {
         return Reply::error("cannot change health on a tracking server.");
     }
-    events::force_health(call.worker, &target.proxy, target.slot, change);
+    events::force_health(call.worker, &target.back, target.slot, change);
     Reply::Done
 }
 
@@ -271,12 +271,12 @@ fn change_weight(call: &Call<'_>, target: &Target, at: usize) -> Reply {
     let initial = target.server().state.settings().weight.min(MAX_WEIGHT);
     match weight(call.word(at), initial) {
         Ok(weight) => {
-            if !target.back().balancer.allows_weight(target.slot, weight) {
+            if !target.back.balancer.allows_weight(target.slot, weight) {
                 let text = "Backend is using a static LB algorithm and only accepts weights \
                             '0%' and '100%'.";
                 return Reply::Message(Severity::Error, text.to_owned());
             }
-            events::set_weight(call.worker, &target.proxy, target.slot, weight);
+            events::set_weight(call.worker, &target.back, target.slot, weight);
             Reply::Done
         }
         Err(text) if text.contains("weight string") => Reply::error(text).bare(),

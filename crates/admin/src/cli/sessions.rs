@@ -7,7 +7,7 @@
 
 use super::call::{Call, Reply};
 use engine::state::records::anon::Anon;
-use engine::state::runtime::{Proxy, Server};
+use engine::state::runtime::{ProxySection, Server};
 use engine::state::session::stream_list::{Listing, Part};
 use proxy::{Shared, Worker};
 use reactor::{Address, Handle};
@@ -217,8 +217,8 @@ impl Page {
         }
     }
 
-    fn named(&self, index: Option<usize>) -> Option<&Proxy> {
-        self.shared.proxies.get(index?).map(|proxy| &**proxy)
+    fn named(&self, index: Option<usize>) -> Option<&ProxySection> {
+        self.shared.proxies.get(index?)
     }
 
     fn server<'s>(&'s self, stream: &Listing) -> Option<&'s Server> {
@@ -227,8 +227,8 @@ impl Page {
 
     /// `listener=web (id=1) addr=127.0.0.1:80`; the address is the one that the client knows.
     fn listener(&self, stream: &Listing, own: Option<SocketAddr>) -> String {
-        let front = self.named(Some(stream.frontend)).and_then(|it| it.settings.front.as_ref());
-        let bind = front.and_then(|front| front.binds.get(stream.bind as usize));
+        let front = self.named(Some(stream.frontend)).and_then(|it| it.front.as_ref());
+        let bind = front.and_then(|front| front.settings.binds.get(stream.bind as usize));
         let name = bind.and_then(|bind| bind.name.as_deref()).unwrap_or("?");
         let id = bind.map_or(stream.bind + 1, |bind| bind.id);
         let address = match bind.map(|bind| &bind.address) {

@@ -24,7 +24,7 @@ pub(super) fn told(which: Which, ended: usize) -> String {
 pub(super) fn of_server(call: &mut Call<'_>) -> Reply {
     match call.target(3) {
         Ok(target) => {
-            let which = Which::Server(target.proxy.index, target.slot);
+            let which = Which::Server(target.back.proxy.index, target.slot);
             Reply::Later(Later::End(which))
         }
         Err(reply) => reply,

@@ -619,7 +619,7 @@ fn lists() {
     let conn = bench.ask(address, "show servers conn be\n");
     assert!(conn.contains(" idle_cur idle_per_thr[1]\nbe/s1 3/1 "), "{conn}");
     assert!(conn.contains("\nbe/s1 3/1 127.0.0.1 8001 - 5000 0 0 0 0 0 -1 0 0\n"), "{conn}");
-    let be = &bench.shared.proxies[1];
+    let be = bench.shared.backend("be").unwrap();
     health::servers::events::relocate(&bench.worker, be, 0, |place| place.known = false);
     let conn = bench.ask(address, "show servers conn be\n");
     assert!(conn.contains("\nbe/s1 3/1 - 8001 - "), "its name has no address: {conn}");

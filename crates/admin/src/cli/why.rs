@@ -195,9 +195,8 @@ impl Page<'_> {
     fn chosen(&self, flight: &Flight, backend: usize) -> String {
         let by = match flight.chooser {
             Chooser::Algorithm => {
-                let settings = self.shared.proxies.get(backend);
-                let back = settings.and_then(|proxy| proxy.settings.back.as_ref());
-                let name = back.map_or("", |back| back.algorithm_name.as_str());
+                let back = self.shared.backend_at(backend);
+                let name = back.map_or("", |back| back.settings.algorithm_name.as_str());
                 return match (flight.redispatched, name) {
                     (true, _) => "after another one had failed".to_owned(),
                     (false, "") => "chosen by load balancing".to_owned(),
@@ -239,7 +238,7 @@ impl Page<'_> {
     }
 
     fn server(&self, flight: &Flight) -> Option<String> {
-        let back = self.shared.proxies.get(flight.backend?)?.back.as_ref()?;
+        let back = self.shared.backend_at(flight.backend?)?;
         Some(self.anon.word(&back.servers.get(flight.server?)?.state.name()).into_owned())
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::web::decode;
 use balance::{Admin, Change};
-use engine::state::runtime::{Back, Proxy};
+use engine::state::runtime::Backend;
 use engine::state::services::Visit;
 use engine::state::session::stream_list;
 use engine::state::session::stream_list::Which;
@@ -90,46 +90,38 @@ impl Outcome {
 }
 
 /// The actions on a server.
-type Deed = fn(&Worker, &Arc<Proxy>, &Back, usize) -> bool;
+type Deed = fn(&Worker, &Backend, usize) -> bool;
 
 /// All actions: their name in a form, what the page calls them, and what they do. An action tells
 /// whether it applies to the server.
 pub(super) const ACTIONS: &[(&str, &str, Deed)] = &[
-    ("ready", "Set state to READY", |worker, proxy, _, slot| {
+    ("ready", "Set state to READY", |worker, back, slot| {
         let both = Admin::FORCED_MAINT.with(Admin::FORCED_DRAIN);
-        administer(worker, proxy, slot, Admin::default(), both)
+        administer(worker, back, slot, Admin::default(), both)
     }),
-    ("drain", "Set state to DRAIN", |worker, proxy, _, slot| {
-        administer(worker, proxy, slot, Admin::FORCED_DRAIN, Admin::FORCED_MAINT)
+    ("drain", "Set state to DRAIN", |worker, back, slot| {
+        administer(worker, back, slot, Admin::FORCED_DRAIN, Admin::FORCED_MAINT)
     }),
-    ("maint", "Set state to MAINT", |worker, proxy, _, slot| {
-        administer(worker, proxy, slot, Admin::FORCED_MAINT, Admin::FORCED_DRAIN)
+    ("maint", "Set state to MAINT", |worker, back, slot| {
+        administer(worker, back, slot, Admin::FORCED_MAINT, Admin::FORCED_DRAIN)
     }),
-    ("dhlth", "Health: disable checks", |_, _, back, slot| checks(back, slot, true)),
-    ("ehlth", "Health: enable checks", |_, _, back, slot| checks(back, slot, false)),
-    ("hrunn", "Health: force UP", |worker, proxy, back, slot| {
-        force(worker, proxy, back, slot, Change::Up)
+    ("dhlth", "Health: disable checks", |_, back, slot| checks(back, slot, true)),
+    ("ehlth", "Health: enable checks", |_, back, slot| checks(back, slot, false)),
+    ("hrunn", "Health: force UP", |worker, back, slot| force(worker, back, slot, Change::Up)),
+    ("hnolb", "Health: force NOLB", |worker, back, slot| {
+        force(worker, back, slot, Change::Stopping)
     }),
-    ("hnolb", "Health: force NOLB", |worker, proxy, back, slot| {
-        force(worker, proxy, back, slot, Change::Stopping)
-    }),
-    ("hdown", "Health: force DOWN", |worker, proxy, back, slot| {
-        force(worker, proxy, back, slot, Change::Down)
-    }),
-    ("dagent", "Agent: disable checks", |_, _, back, slot| {
+    ("hdown", "Health: force DOWN", |worker, back, slot| force(worker, back, slot, Change::Down)),
+    ("dagent", "Agent: disable checks", |_, back, slot| {
         agent(back, slot).is_some_and(|off| !off.swap(true, Relaxed))
     }),
-    ("eagent", "Agent: enable checks", |_, _, back, slot| {
+    ("eagent", "Agent: enable checks", |_, back, slot| {
         agent(back, slot).is_some_and(|off| off.swap(false, Relaxed))
     }),
-    ("arunn", "Agent: force UP", |worker, proxy, back, slot| {
-        force_agent(worker, proxy, back, slot, true)
-    }),
-    ("adown", "Agent: force DOWN", |worker, proxy, back, slot| {
-        force_agent(worker, proxy, back, slot, false)
-    }),
-    ("shutdown", "Kill Sessions", |worker, proxy, _, slot| {
-        let which = Which::Server(proxy.index, slot);
+    ("arunn", "Agent: force UP", |worker, back, slot| force_agent(worker, back, slot, true)),
+    ("adown", "Agent: force DOWN", |worker, back, slot| force_agent(worker, back, slot, false)),
+    ("shutdown", "Kill Sessions", |worker, back, slot| {
+        let which = Which::Server(back.proxy.index, slot);
         stream_list::end_all(
             &worker.shared,
             which,
@@ -141,17 +133,15 @@ pub(super) const ACTIONS: &[(&str, &str, Deed)] = &[
 
 /// Actions that the page has no longer and scripts may still ask for, in one state alone each.
 const OLD_ACTIONS: &[(&str, Deed)] = &[
-    ("disable", |worker, proxy, _, slot| {
-        alter(worker, proxy, slot, Admin::FORCED_MAINT, Admin::default())
+    ("disable", |worker, back, slot| {
+        alter(worker, back, slot, Admin::FORCED_MAINT, Admin::default())
     }),
-    ("enable", |worker, proxy, _, slot| {
-        alter(worker, proxy, slot, Admin::default(), Admin::FORCED_MAINT)
+    ("enable", |worker, back, slot| {
+        alter(worker, back, slot, Admin::default(), Admin::FORCED_MAINT)
     }),
-    ("stop", |worker, proxy, _, slot| {
-        alter(worker, proxy, slot, Admin::FORCED_DRAIN, Admin::default())
-    }),
-    ("start", |worker, proxy, _, slot| {
-        alter(worker, proxy, slot, Admin::default(), Admin::FORCED_DRAIN)
+    ("stop", |worker, back, slot| alter(worker, back, slot, Admin::FORCED_DRAIN, Admin::default())),
+    ("start", |worker, back, slot| {
+        alter(worker, back, slot, Admin::default(), Admin::FORCED_DRAIN)
     }),
 ];
 
@@ -162,37 +152,37 @@ fn deed(name: &str) -> Option<Deed> {
     all.find(|(known, _)| **known == name).map(|(_, deed)| *deed)
 }
 
-fn administer(worker: &Worker, proxy: &Proxy, slot: usize, set: Admin, clear: Admin) -> bool {
-    events::set_admin(worker, proxy, slot, set, clear, Cause::Silent).is_some()
+fn administer(worker: &Worker, back: &Backend, slot: usize, set: Admin, clear: Admin) -> bool {
+    events::set_admin(worker, back, slot, set, clear, Cause::Silent).is_some()
 }
 
 /// As [`administer`]; tells whether it made a difference.
-fn alter(worker: &Worker, proxy: &Proxy, slot: usize, set: Admin, clear: Admin) -> bool {
-    let before = events::set_admin(worker, proxy, slot, set, clear, Cause::Silent);
+fn alter(worker: &Worker, back: &Backend, slot: usize, set: Admin, clear: Admin) -> bool {
+    let before = events::set_admin(worker, back, slot, set, clear, Cause::Silent);
     before.is_some_and(|before| before.any(clear) || before.with(set) != before)
 }
 
-fn checks(back: &Back, slot: usize, off: bool) -> bool {
+fn checks(back: &Backend, slot: usize, off: bool) -> bool {
     let server = back.servers.get(slot).filter(|server| server.settings.balance.checked);
     server.is_some_and(|server| server.checks_off.swap(off, Relaxed) != off)
 }
 
-fn force(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize, change: Change) -> bool {
+fn force(worker: &Worker, back: &Backend, slot: usize, change: Change) -> bool {
     let tracks = back.servers.get(slot).is_none_or(|it| it.settings.balance.track.is_some());
     if !tracks {
-        events::force_health(worker, proxy, slot, change);
+        events::force_health(worker, back, slot, change);
     }
     !tracks
 }
 
-fn agent(back: &Back, slot: usize) -> Option<&AtomicBool> {
+fn agent(back: &Backend, slot: usize) -> Option<&AtomicBool> {
     Some(&back.servers.get(slot)?.agent.as_ref()?.off)
 }
 
-fn force_agent(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize, up: bool) -> bool {
+fn force_agent(worker: &Worker, back: &Backend, slot: usize, up: bool) -> bool {
     let listened_to = agent(back, slot).is_some_and(|off| !off.load(Relaxed));
     if listened_to {
-        events::force_agent(worker, proxy, slot, up);
+        events::force_agent(worker, back, slot, up);
     }
     listened_to
 }
@@ -251,15 +241,15 @@ fn act(worker: &Worker, form: &Form) -> Outcome {
         return Outcome::Nothing;
     }
     let by_id = form.backend.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
-    let is = |it: &&Arc<Proxy>| it.name() == form.backend || Some(it.settings.id) == by_id;
-    let mut backends = worker.shared.proxies.iter().filter(|proxy| proxy.back.is_some());
-    let Some(proxy) = backends.find(is) else { return Outcome::Error };
+    let is =
+        |it: &&Arc<Backend>| it.proxy.name() == form.backend || Some(it.proxy.settings.id) == by_id;
+    let Some(back) = worker.shared.backends().find(is) else { return Outcome::Error };
     let Some(action) = &form.action else { return Outcome::Nothing };
-    let (Some(deed), Some(back)) = (deed(action), &proxy.back) else { return Outcome::Error };
+    let Some(deed) = deed(action) else { return Outcome::Error };
     let (mut changed, mut missing) = (0, 0);
     for name in &form.servers {
         match back.servers.slot_of(|server| server.state.name() == *name) {
-            Some(slot) => changed += u32::from(deed(worker, proxy, back, slot)),
+            Some(slot) => changed += u32::from(deed(worker, back, slot)),
             None => missing += 1,
         }
     }

@@ -24,7 +24,7 @@ impl Bench {
     fn visit(&self, (method, uri): (&str, &str), admin: bool, form: Option<&str>) -> Answer {
         let mut request = Head::default();
         request.set_request(method.as_bytes(), uri.as_bytes(), Version::Http11);
-        let proxy = self.shared.frontend("stats").unwrap();
+        let proxy = &*self.shared.frontend("stats").unwrap().proxy;
         let form = form.map(str::as_bytes);
         let visit = Visit { worker: &self.worker, proxy, request: &request, admin, form };
         self.pages.statistics(&visit).unwrap()
@@ -282,7 +282,7 @@ fn a_proxy_without_a_page_has_none() {
     let bench = Bench::new();
     let mut request = Head::default();
     request.set_request(b"GET", b"/", Version::Http11);
-    let (proxy, worker) = (bench.shared.frontend("fe").unwrap(), &bench.worker);
+    let (proxy, worker) = (&*bench.shared.frontend("fe").unwrap().proxy, &bench.worker);
     let visit = Visit { worker, proxy, request: &request, admin: false, form: None };
     assert!(bench.pages.statistics(&visit).is_none());
 }

@@ -7,7 +7,7 @@
 use super::{begin_as, labelled};
 use crate::stats::Kind;
 use balance::ServerName;
-use engine::state::runtime::Back;
+use engine::state::runtime::Backend;
 use engine::state::runtime::Shared;
 use stdx::Summary;
 use transport::stats::counters::Counters;
@@ -115,7 +115,7 @@ struct Object<'a> {
 enum Times<'a> {
     Own(&'a Counters),
     /// They are those of all servers together.
-    Servers(&'a Back),
+    Servers(&'a Backend),
 }
 
 impl Times<'_> {

@@ -4,10 +4,11 @@ use super::field::Field;
 use super::front::{CACHE, COMPRESSION, RESPONSES, sums};
 use super::server::{SHARED, times};
 use super::{Clock, Filter, Kind, Row, States, is_http, mode};
-use engine::state::runtime::{Back, Proxy, Server};
+use engine::state::runtime::{Backend, Server};
 use transport::stats::counters::{Event, Metric};
 
-pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, filter: &Filter) -> Row {
+pub(super) fn row(back: &Backend, clock: Clock, filter: &Filter) -> Row {
+    let proxy = &back.proxy;
     let mut row = Row::new(Kind::Backend, proxy, 0, "BACKEND");
     let counters = &back.counters;
     row.set(Field::Qcur, back.queue.len());
@@ -29,7 +30,8 @@ pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, filter: &Filter) -> 
         sums(&mut row, counters, CACHE);
     }
     state(&mut row, back, clock, filter.states);
-    if let Some(settings) = proxy.settings.back.as_ref().filter(|_| filter.legends) {
+    if filter.legends {
+        let settings = &back.settings;
         let cookie = settings.cookie.as_ref();
         row.set(Field::Cookie, cookie.map(|it| String::from_utf8_lossy(&it.name).into_owned()));
         let name = settings.algorithm_name.split_whitespace().next().unwrap_or("roundrobin");
@@ -38,7 +40,7 @@ pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, filter: &Filter) -> 
     row
 }
 
-fn state(row: &mut Row, back: &Back, clock: Clock, shown: States) {
+fn state(row: &mut Row, back: &Backend, clock: Clock, shown: States) {
     let usable = back.balancer.usable();
     let up = back.servers.is_empty() || usable.active + usable.backup > 0;
     let status = if up { "UP" } else { "DOWN" };
@@ -69,7 +71,7 @@ fn state(row: &mut Row, back: &Back, clock: Clock, shown: States) {
 }
 
 /// The sum over the servers that requests go to: the active ones, else the backup ones.
-fn total(back: &Back, weight: impl Fn(&Server) -> u32) -> u32 {
+fn total(back: &Backend, weight: impl Fn(&Server) -> u32) -> u32 {
     let backup = back.balancer.usable().on_backup();
     let takes_part = |it: &&Server| it.state.is_usable() && it.settings.balance.backup == backup;
     back.servers.iter().filter(takes_part).map(weight).sum()

@@ -2,8 +2,8 @@
 
 use super::field::Field;
 use super::{Clock, Kind, Row, is_http, mode};
+use engine::state::runtime::Frontend;
 use engine::state::runtime::Shared;
-use engine::state::runtime::{Front, Proxy};
 use std::sync::atomic::Ordering::Relaxed;
 use transport::stats::counters::{Counters, Event, Metric};
 
@@ -51,15 +51,15 @@ pub(super) fn sums(row: &mut Row, counters: &Counters, fields: &[(Field, Metric)
     }
 }
 
-pub(super) fn row(shared: &Shared, proxy: &Proxy, front: &Front, clock: Clock) -> Row {
+pub(super) fn row(shared: &Shared, front: &Frontend, clock: Clock) -> Row {
+    let proxy = &front.proxy;
     let mut row = Row::new(Kind::Frontend, proxy, 0, "FRONTEND");
     let counters = &front.counters;
     row.set(Field::Scur, front.connections.current());
     row.set(Field::Smax, front.connections.peak());
     let limit = Some(front.maxconn.load(Relaxed)).filter(|limit| *limit != 0);
     row.set(Field::Slim, limit.unwrap_or_else(|| shared.maxconn.load(Relaxed)));
-    let settings = proxy.settings.front.as_ref();
-    row.set(Field::RateLim, settings.map_or(0, |front| front.session_rate));
+    row.set(Field::RateLim, front.settings.session_rate);
     row.set(Field::Status, status(shared, front));
     row.set(Field::Mode, mode(proxy));
     sums(&mut row, counters, ALWAYS);
@@ -73,7 +73,7 @@ pub(super) fn row(shared: &Shared, proxy: &Proxy, front: &Front, clock: Clock) -
     row
 }
 
-fn status(shared: &Shared, front: &Front) -> &'static str {
+fn status(shared: &Shared, front: &Frontend) -> &'static str {
     if shared.is_stopping() || front.is_shut() {
         "STOP"
     } else if front.disabled.load(Relaxed) {

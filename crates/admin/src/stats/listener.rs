@@ -4,7 +4,7 @@ use super::field::Field;
 use super::front::sums;
 use super::{Clock, Kind, Row, mode, server};
 use engine::state::runtime::Shared;
-use engine::state::runtime::{Front, Listener, Proxy};
+use engine::state::runtime::{Frontend, Listener};
 use proxy::frontend::listener::{Standing, standing};
 use settings::Bind;
 use transport::stats::counters::{Counters, Metric};
@@ -32,38 +32,39 @@ pub(super) struct Counted<'a> {
 }
 
 /// The listeners of a proxy that count for themselves.
-pub(super) fn all<'a>(proxy: &'a Proxy, front: &'a Front) -> impl Iterator<Item = Counted<'a>> {
-    let binds = proxy.settings.front.iter().flat_map(|front| &front.binds);
-    binds.zip(&front.listeners).enumerate().filter_map(|(place, (bind, listener))| {
-        let counters = listener.counters.as_ref()?;
-        Some(Counted { place, bind, listener, counters })
-    })
+pub(super) fn all(front: &Frontend) -> impl Iterator<Item = Counted<'_>> {
+    front.settings.binds.iter().zip(&front.listeners).enumerate().filter_map(
+        |(place, (bind, listener))| {
+            let counters = listener.counters.as_ref()?;
+            Some(Counted { place, bind, listener, counters })
+        },
+    )
 }
 
 pub(super) fn row(
     shared: &Shared,
-    proxy: &Proxy,
+    front: &Frontend,
     it: &Counted<'_>,
     clock: Clock,
     legends: bool,
 ) -> Row {
     let unnamed = || format!("sock-{}", it.bind.id);
     let name = it.bind.name.clone().unwrap_or_else(unnamed);
-    let mut row = Row::new(Kind::Listener, proxy, it.bind.id, &name);
+    let mut row = Row::new(Kind::Listener, &front.proxy, it.bind.id, &name);
     row.set(Field::Scur, it.listener.connections.current());
     row.set(Field::Smax, it.listener.connections.peak());
     row.set(Field::Slim, it.bind.maxconn);
     sums(&mut row, it.counters, COUNTERS);
-    row.set(Field::Status, status(shared, proxy, it.place, clock));
-    row.set(Field::Mode, mode(proxy));
+    row.set(Field::Status, status(shared, front, it.place, clock));
+    row.set(Field::Mode, mode(&front.proxy));
     if legends {
         row.set(Field::Addr, server::address(&it.bind.address));
     }
     row
 }
 
-fn status(shared: &Shared, proxy: &Proxy, place: usize, clock: Clock) -> &'static str {
-    match standing(shared, proxy, place, clock.moment()) {
+fn status(shared: &Shared, front: &Frontend, place: usize, clock: Clock) -> &'static str {
+    match standing(shared, front, place, clock.moment()) {
         Standing::Open => "OPEN",
         Standing::Full => "FULL",
         Standing::Waiting => "WAITING",

@@ -6,7 +6,7 @@
 use super::field::{Column, column};
 use super::times::Times;
 use super::{Kind, Value, is_http};
-use engine::state::runtime::{Back, Front, Proxy, Server};
+use engine::state::runtime::{Backend, Frontend, ProxySection, Server};
 use transport::h2::stats::{FIELDS, Field};
 use transport::stats::counters::{Counters, Metric};
 use transport::stats::latency::Span;
@@ -25,7 +25,7 @@ pub struct Module {
 /// The subject of a row.
 #[derive(Debug)]
 pub(crate) struct Subject<'a> {
-    pub(crate) proxy: &'a Proxy,
+    pub(crate) proxy: &'a ProxySection,
     pub(crate) kind: Kind,
     pub(crate) server: Option<&'a Server>,
     pub(crate) counters: &'a Counters,
@@ -114,16 +114,16 @@ fn h1(it: &Subject<'_>, values: &mut Vec<Value>) {
     let numbers = match (it.kind, front, back) {
         (Kind::Server | Kind::Listener, ..) => return,
         _ if !is_http(it.proxy) => [0; 8],
-        (Kind::Frontend, Some(front), _) => h1_front(it.proxy, front),
-        (Kind::Backend, _, Some(back)) => h1_back(it.proxy, back),
+        (Kind::Frontend, Some(front), _) => h1_front(front),
+        (Kind::Backend, _, Some(back)) => h1_back(back),
         _ => return,
     };
     values.extend(numbers.map(Value::U64));
 }
 
 /// The counters of clients, less the share of HTTP/2.
-fn h1_front(proxy: &Proxy, front: &Front) -> [u64; 8] {
-    let (counters, h2) = (&front.counters, &proxy.h2.front);
+fn h1_front(front: &Frontend) -> [u64; 8] {
+    let (counters, h2) = (&front.counters, &front.proxy.h2.front);
     let sum = |metric| counters.sum(metric);
     let connections = u64::from(front.connections.current());
     let requests = counters.since_start(Metric::Requests);
@@ -142,7 +142,7 @@ fn h1_front(proxy: &Proxy, front: &Front) -> [u64; 8] {
 }
 
 /// The counters of servers, deleted ones included, less the share of HTTP/2.
-fn h1_back(proxy: &Proxy, back: &Back) -> [u64; 8] {
+fn h1_back(back: &Backend) -> [u64; 8] {
     let mut all = [0; 6];
     let servers = (0..back.servers.slots()).map(|slot| &back.servers[slot]);
     for server in servers {
@@ -159,7 +159,7 @@ fn h1_back(proxy: &Proxy, back: &Back) -> [u64; 8] {
         ];
         all.iter_mut().zip(own).for_each(|(number, own)| *number += own);
     }
-    let h2 = |field| proxy.h2.back.get(field);
+    let h2 = |field| back.proxy.h2.back.get(field);
     let [connections, streams, made, total, bytes_in, bytes_out] = all;
     [
         // A stream counts as a connection of its server.

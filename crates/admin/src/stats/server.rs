@@ -5,7 +5,7 @@ use super::front::{RESPONSES, sums};
 use super::{Clock, Kind, Row, Value, is_http, mode};
 use balance::{CheckStatus, notice};
 use engine::state::backend::server_cookie;
-use engine::state::runtime::{Proxy, Server};
+use engine::state::runtime::{Backend, Server};
 use reactor::Address;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use transport::stats::counters::{Counters, Event, Metric, Timing};
@@ -42,8 +42,8 @@ pub(super) fn times(row: &mut Row, counters: &Counters) {
     }
 }
 
-pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -> Row {
-    let settings = &server.settings;
+pub(super) fn row(back: &Backend, server: &Server, clock: Clock, legends: bool) -> Row {
+    let (proxy, settings) = (&back.proxy, &server.settings);
     let mut row = Row::new(Kind::Server, proxy, server.state.id(), &server.state.name());
     let counters = &server.counters;
     row.set(Field::Qcur, server.queue.len());
@@ -69,8 +69,7 @@ pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -
     if legends {
         let place = server.location.now();
         row.set(Field::Addr, place.known.then(|| own_address(server, &place.address)));
-        let back = proxy.back.as_ref();
-        let cookie = back.and_then(|back| server_cookie::value(back, server));
+        let cookie = server_cookie::value(back, server);
         row.set(Field::Cookie, cookie.map(|it| String::from_utf8_lossy(&it).into_owned()));
     }
     row

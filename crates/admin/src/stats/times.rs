@@ -2,7 +2,7 @@
 
 use super::Kind;
 use super::modules::Subject;
-use engine::state::runtime::Back;
+use engine::state::runtime::Backend;
 use std::borrow::Cow;
 use std::ops::Range;
 use stdx::Summary;
@@ -15,7 +15,7 @@ pub(crate) struct Times([Summary; SPANS.len()]);
 
 impl Times {
     /// Adds those of the servers in these slots.
-    pub(super) fn add(&mut self, back: &Back, slots: &Range<usize>) {
+    pub(super) fn add(&mut self, back: &Backend, slots: &Range<usize>) {
         for (span, summary) in SPANS.into_iter().zip(&mut self.0) {
             back.add_latencies(slots.clone(), span, summary);
         }

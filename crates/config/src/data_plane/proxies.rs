@@ -3,19 +3,19 @@
 use super::link::{self, ServerBase, preamble};
 use super::{Builder, balancing, content, millis, servers};
 use crate::model::{Back, BackendApp, Bind, BindAddress, EmailAlert, Front, HealthCheck, Proxy};
-use settings::{Mail, Protocol, QuicBind};
+use settings::{Mail, Protocol, ProxySection, QuicBind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use stdx::socket::Address;
 
 impl Builder<'_> {
     /// A proxy; rules, formats and captures move. Its listeners have the configured addresses.
-    pub fn proxy(&mut self, from: &mut Proxy) -> settings::Proxy {
+    pub fn proxy(&mut self, from: &mut Proxy) -> ProxySection {
         let front = from.front.as_ref().map(|front| self.front(from, front));
         let back = from.back.as_ref().map(|back| self.back(back));
         let id_header = from.front.as_ref().and_then(|front| front.unique_id_header.as_ref());
         let (common, formats) = (&from.common, std::mem::take(&mut from.formats));
-        settings::Proxy {
+        let proxy = settings::Proxy {
             name: from.name.clone(),
             id: from.id,
             forced_id: from.forced_id,
@@ -36,8 +36,6 @@ impl Builder<'_> {
             mail: common.email_alert.as_ref().map(|mail| self.mail(mail)),
             logs: self.logs(&common.logs, common.log_tag.as_deref()),
             unique_id_header: id_header.map(|name| name.to_ascii_lowercase()),
-            front,
-            back,
             log_format: formats.log,
             error_log_format: formats.error,
             logs_requests_only: formats.requests_only,
@@ -55,12 +53,13 @@ impl Builder<'_> {
                 .map(|(begin, most)| (content(&begin), most)),
             rules: std::mem::take(&mut from.rules),
             inherited_rules: from.inherited_rules.take(),
-        }
+        };
+        ProxySection { proxy, front, back }
     }
 
-    fn front(&self, proxy: &Proxy, from: &Front) -> settings::Front {
+    fn front(&self, proxy: &Proxy, from: &Front) -> settings::Frontend {
         let binds = from.binds.iter().filter(|_| !proxy.disabled);
-        settings::Front {
+        settings::Frontend {
             binds: binds.map(|bind| self.bind(bind)).collect(),
             accept_invalid: from.accept_invalid_request || from.accept_unsafe_request,
             ..from.settings.clone()
@@ -92,10 +91,10 @@ impl Builder<'_> {
         }
     }
 
-    fn back(&mut self, from: &Back) -> settings::Back {
+    fn back(&mut self, from: &Back) -> settings::Backend {
         let base = ServerBase::of(from, self.global);
         let server = |server| servers::server(server, link::links(server, &base));
-        settings::Back {
+        settings::Backend {
             servers: from.servers.iter().map(server).collect(),
             check: servers::check(&from.check, self.global),
             check_script: match &from.check {

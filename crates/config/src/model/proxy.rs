@@ -128,7 +128,7 @@ const RETRIES: u32 = 3;
 #[derive(Clone, Debug)]
 pub struct Front {
     /// Settings that the data plane takes unchanged. Its listeners are opened from `binds`.
-    pub settings: settings::Front,
+    pub settings: settings::Frontend,
     /// Listening addresses.
     pub binds: Vec<Bind>,
     /// `backlog`; `None` follows `maxconn`.
@@ -152,7 +152,7 @@ pub struct Front {
 impl Default for Front {
     fn default() -> Self {
         Self {
-            settings: settings::Front { own_connections: OWN_CONNECTIONS, ..Default::default() },
+            settings: settings::Frontend { own_connections: OWN_CONNECTIONS, ..Default::default() },
             binds: Vec::new(),
             backlog: None,
             log_style: LogStyle::default(),
@@ -170,7 +170,7 @@ impl Default for Front {
 #[derive(Clone, Debug)]
 pub struct Back {
     /// Settings that the data plane takes unchanged. Its servers come from `servers` and `direct`.
-    pub settings: settings::Back,
+    pub settings: settings::Backend,
     /// Servers in order of declaration.
     pub servers: Vec<Server>,
     /// The name that `use-fcgi-app` gives.
@@ -210,7 +210,7 @@ impl Default for Back {
         Self {
             fcgi_app: None,
             fcgi: None,
-            settings: settings::Back { retries: RETRIES, ..Default::default() },
+            settings: settings::Backend { retries: RETRIES, ..Default::default() },
             servers: Default::default(),
             direct: Default::default(),
             balance: Default::default(),

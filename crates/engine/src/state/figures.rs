@@ -1,45 +1,46 @@
 //! Counts of proxies and servers as samples and health checks read them.
 
-use crate::state::runtime::Proxy;
+use crate::state::runtime::{Backend, ProxySection};
 use crate::state::worker::Worker;
 use sample::{Count, ServerCount, WallTime};
 use table::DataType;
-use transport::stats::counters::Event;
+use transport::stats::counters::{Counters, Event};
 
-fn rate(worker: &Worker, proxy: &Proxy, event: Event, back: bool) -> Option<i64> {
+fn rate(worker: &Worker, counters: &Counters, event: Event) -> Option<i64> {
     let (second, ms) = (worker.second(), (worker.thread.wall() / 1_000_000) % 1000);
-    let counters =
-        if back { &proxy.back.as_ref()?.counters } else { &proxy.front.as_ref()?.counters };
     Some(counters.rate(event, second, ms as u32).into())
 }
 
 /// A counter of a proxy.
-pub fn count(worker: &Worker, proxy: &Proxy, count: Count) -> Option<i64> {
-    let back = proxy.back.as_ref();
+pub fn count(worker: &Worker, proxy: &ProxySection, count: Count) -> Option<i64> {
+    let (front, back) = (proxy.front.as_ref(), proxy.back.as_ref());
     match count {
         Count::BackendConnections => Some(back?.sessions.current().into()),
-        Count::BackendFree => free_places(proxy),
-        Count::BackendSessionRate => rate(worker, proxy, Event::Session, true),
+        Count::BackendFree | Count::ConnectionSlots => Some(free_places(back?)),
+        Count::BackendSessionRate => rate(worker, &back?.counters, Event::Session),
         Count::UsableServers => {
             let usable = back?.balancer.usable();
             let standing = if usable.active > 0 { usable.active } else { usable.backup };
             Some(standing.into())
         }
-        Count::Queue => Some(queued(proxy)?),
+        Count::Queue => Some(queued(back?)),
         Count::AverageQueue => {
             let usable = i64::from(back?.balancer.usable().active).max(1);
-            Some((queued(proxy)? + usable - 1) / usable)
+            Some((queued(back?) + usable - 1) / usable)
         }
-        Count::ConnectionSlots => free_places(proxy),
-        Count::FrontendConnections => Some(proxy.front.as_ref()?.connections.current().into()),
-        Count::FrontendRequestRate => rate(worker, proxy, Event::Request, false),
-        Count::FrontendSessionRate => rate(worker, proxy, Event::Session, false),
+        Count::FrontendConnections => Some(front?.connections.current().into()),
+        Count::FrontendRequestRate => rate(worker, &front?.counters, Event::Request),
+        Count::FrontendSessionRate => rate(worker, &front?.counters, Event::Session),
     }
 }
 
-/// A counter of a server of a proxy.
-pub fn server_count(worker: &Worker, proxy: &Proxy, count: ServerCount, name: &str) -> Option<i64> {
-    let back = proxy.back.as_ref()?;
+/// A counter of a server of a backend.
+pub fn server_count(
+    worker: &Worker,
+    back: &Backend,
+    count: ServerCount,
+    name: &str,
+) -> Option<i64> {
     let server = back.servers.iter().find(|server| server.state.name() == name)?;
     let load = server.state.load();
     Some(match count {
@@ -61,22 +62,20 @@ pub fn server_count(worker: &Worker, proxy: &Proxy, count: ServerCount, name: &s
 }
 
 /// Free places over the usable servers of a backend; -1 when one has no limit.
-fn free_places(proxy: &Proxy) -> Option<i64> {
-    let back = proxy.back.as_ref()?;
+fn free_places(back: &Backend) -> i64 {
     let mut free = 0;
     for server in back.servers.iter().filter(|server| server.state.is_usable()) {
         match server.state.load().maxconn() {
-            0 => return Some(-1),
+            0 => return -1,
             limit => free += i64::from(limit.saturating_sub(server.state.load().served())),
         }
     }
-    Some(free)
+    free
 }
 
-fn queued(proxy: &Proxy) -> Option<i64> {
-    let back = proxy.back.as_ref()?;
+fn queued(back: &Backend) -> i64 {
     let servers: i64 = back.servers.iter().map(|server| i64::from(server.queue.len())).sum();
-    Some(servers + i64::from(back.queue.len()))
+    servers + i64::from(back.queue.len())
 }
 
 /// A date in nanoseconds since 1970 as logs split it.

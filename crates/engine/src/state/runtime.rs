@@ -28,7 +28,7 @@ use crate::state::ring::Ring;
 use crate::state::session::quic_line::QuicLine;
 use crate::state::soft_stop::Stopping;
 use crate::state::spoe::figures::SpoeFigures;
-pub use crate::state::thread_handle::ProxyRef;
+pub use crate::state::thread_handle::{BackendRef, FrontendRef, ProxyRef};
 use crate::state::worker::Worker;
 use balance::Balancer;
 use buf::Levels;
@@ -39,7 +39,7 @@ use sched::SharedWork;
 use settings::{Filter, SpoeFilter};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use stdx::{AppendList, Mutex, Summary};
@@ -82,7 +82,7 @@ pub struct Shared {
     /// Its sockets, namespaces and files.
     pub handles: OsHandles,
     /// All proxies, by index.
-    pub proxies: Vec<Arc<Proxy>>,
+    pub proxies: Vec<ProxySection>,
     /// Client connections of all frontends.
     pub connections: Gauge,
     /// Connections accepted, requests made, and the rates and peaks of both.
@@ -178,7 +178,7 @@ fn caches(settings: &settings::Process) -> Vec<Arc<Cache>> {
 }
 
 /// The agents of all proxies, by the number of their lines.
-fn agents(proxies: &[Arc<Proxy>], threads: usize) -> Vec<(Arc<SpoeFilter>, Arc<SpoeFigures>)> {
+fn agents(proxies: &[ProxySection], threads: usize) -> Vec<(Arc<SpoeFilter>, Arc<SpoeFigures>)> {
     let filters = proxies.iter().flat_map(|proxy| &proxy.settings.filters);
     let filters = filters.filter_map(|filter| match filter {
         Filter::Spoe(filter) => Some(filter.clone()),
@@ -206,12 +206,12 @@ impl Shared {
     /// nanoseconds.
     pub fn new(
         settings: settings::Process,
-        proxies: Vec<settings::Proxy>,
+        proxies: Vec<settings::ProxySection>,
         handles: OsHandles,
         now: u64,
     ) -> Arc<Self> {
         let threads = settings.threads;
-        let build = |(index, proxy)| Arc::new(Proxy::new(index, proxy, &handles, threads, now));
+        let build = |(index, proxy)| ProxySection::new(index, proxy, &handles, threads, now);
         let proxies: Vec<_> = proxies.into_iter().enumerate().map(build).collect();
         let tables = tables(&settings.tables);
         let peers = |it| PeerGroup::new(&settings, it, &tables, now / 1_000_000);
@@ -338,14 +338,35 @@ impl Shared {
         (sent().map(|it| it.sent()).sum(), sent().map(|it| it.rate(now)).sum())
     }
 
-    /// The proxy with a server side that has this name.
-    pub fn backend(&self, name: &str) -> Option<&Arc<Proxy>> {
-        self.proxies.iter().find(|proxy| proxy.back.is_some() && *proxy.settings.name == *name)
+    /// All backends.
+    pub fn backends(&self) -> impl Iterator<Item = &Arc<Backend>> {
+        self.proxies.iter().filter_map(|section| section.back.as_ref())
     }
 
-    /// The proxy with a client side that has this name.
-    pub fn frontend(&self, name: &str) -> Option<&Arc<Proxy>> {
-        self.proxies.iter().find(|proxy| proxy.front.is_some() && *proxy.settings.name == *name)
+    /// All frontends.
+    pub fn frontends(&self) -> impl Iterator<Item = &Arc<Frontend>> {
+        self.proxies.iter().filter_map(|section| section.front.as_ref())
+    }
+
+    /// The backend of the proxy with this number.
+    pub fn backend_at(&self, index: usize) -> Option<&Arc<Backend>> {
+        self.proxies.get(index)?.back.as_ref()
+    }
+
+    /// The backend of this name.
+    pub fn backend(&self, name: &str) -> Option<&Arc<Backend>> {
+        self.backends().find(|back| back.proxy.name() == name)
+    }
+
+    /// The section of this name: one with a backend goes first.
+    pub fn section(&self, name: &str) -> Option<&ProxySection> {
+        let named = || self.proxies.iter().filter(|section| section.name() == name);
+        named().find(|section| section.back.is_some()).or_else(|| named().next())
+    }
+
+    /// The frontend of this name.
+    pub fn frontend(&self, name: &str) -> Option<&Arc<Frontend>> {
+        self.frontends().find(|front| front.proxy.name() == name)
     }
 }
 
@@ -356,7 +377,26 @@ fn tables(settings: &[table::Settings]) -> Vec<Arc<Table>> {
     settings.iter().enumerate().map(table).collect()
 }
 
-/// A running proxy.
+/// A running `frontend`, `backend` or `listen` section: a proxy, and the sides that it has.
+#[derive(Clone, Debug)]
+pub struct ProxySection {
+    /// What both sides share.
+    pub proxy: Arc<Proxy>,
+    /// The client side.
+    pub front: Option<Arc<Frontend>>,
+    /// The server side.
+    pub back: Option<Arc<Backend>>,
+}
+
+impl Deref for ProxySection {
+    type Target = Proxy;
+
+    fn deref(&self) -> &Proxy {
+        &self.proxy
+    }
+}
+
+/// What the sides of a running proxy share.
 #[derive(Debug)]
 pub struct Proxy {
     /// Position in [`Shared::proxies`].
@@ -365,12 +405,10 @@ pub struct Proxy {
     pub settings: settings::Proxy,
     /// The kinds of rules that there are, so that the usual request checks once.
     pub rules: RulesAtHand,
+    /// Whether faulty messages are accepted: of clients, of servers.
+    pub(crate) accept_invalid: [bool; 2],
     /// The stages of a message that apply to it, computed at its first message.
     pub stages: OnceLock<StagePlan>,
-    /// The client side.
-    pub front: Option<Front>,
-    /// The server side.
-    pub back: Option<Back>,
     /// The last messages refused.
     pub invalid: Captures,
     /// Counters of its HTTP/2 connections.
@@ -386,11 +424,15 @@ pub struct StagePlan {
     pub request: u32,
     /// Of responses.
     pub response: u32,
+    /// Of those around the choice of a server, because of what the frontend has.
+    pub server: u32,
 }
 
 /// The kinds of rules that a proxy has, inherited ones included.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RulesAtHand {
+    /// `monitor-uri`.
+    pub monitor: bool,
     /// `http-request`.
     pub request: bool,
     /// `redirect`.
@@ -426,9 +468,10 @@ impl RulesAtHand {
         http || self.switching || self.content || self.answer || self.sticking || self.selection
     }
 
-    fn of(settings: &settings::Proxy) -> Self {
+    fn of(settings: &settings::Proxy, front: Option<&settings::Frontend>) -> Self {
         let any = |has: fn(&rules::Rules) -> bool| settings.rule_sections().any(has);
         Self {
+            monitor: front.is_some_and(|front| front.monitor_uri.is_some()),
             request: any(|rules| !rules.http_request.is_empty()),
             redirect: any(|rules| !rules.redirect.is_empty()),
             response: any(|rules| !rules.http_response.is_empty()),
@@ -458,7 +501,7 @@ pub struct DynamicCookie {
 }
 
 impl DynamicCookie {
-    fn new(settings: &settings::Back) -> Self {
+    fn new(settings: &settings::Backend) -> Self {
         Self {
             off: AtomicBool::new(!settings.dynamic_cookie),
             key: Mutex::new(settings.cookie_key.clone()),
@@ -486,7 +529,11 @@ impl DynamicCookie {
 
 /// The client side of a running proxy.
 #[derive(Debug)]
-pub struct Front {
+pub struct Frontend {
+    /// The proxy.
+    pub proxy: Arc<Proxy>,
+    /// Its settings.
+    pub settings: settings::Frontend,
     /// Its counters.
     pub counters: Counters,
     /// Client connections.
@@ -503,7 +550,7 @@ pub struct Front {
     pub listeners: Vec<Listener>,
 }
 
-impl Front {
+impl Frontend {
     /// The blocks that a thread counts in for clients of a listener: the frontend's block and, with
     /// `option socket-stats`, the listener's.
     pub fn blocks(&self, bind: u32, thread: usize) -> impl Iterator<Item = &Block> {
@@ -528,7 +575,7 @@ pub struct Listener {
 
 impl Listener {
     fn new(
-        settings: &settings::Front,
+        settings: &settings::Frontend,
         bind: &settings::Bind,
         sockets: Option<ListenSockets>,
         threads: usize,
@@ -542,7 +589,14 @@ impl Listener {
 
 /// The server side of a running proxy.
 #[derive(Debug)]
-pub struct Back {
+pub struct Backend {
+    /// The proxy.
+    pub proxy: Arc<Proxy>,
+    /// Its settings.
+    pub settings: settings::Backend,
+    /// The stages that prepare the choice of a server and apply: a bit for each row of their table,
+    /// computed at the first request.
+    pub stages: OnceLock<u32>,
     /// Its counters.
     pub counters: Counters,
     /// Streams.
@@ -767,7 +821,7 @@ impl Agent {
     }
 }
 
-impl Front {
+impl Frontend {
     /// Whether it has given its addresses up (`shutdown frontend`).
     pub fn is_shut(&self) -> bool {
         self.shut.load(Relaxed)
@@ -780,34 +834,76 @@ impl AsRef<Gauge> for Server {
     }
 }
 
-impl Proxy {
+impl ProxySection {
     fn new(
         index: usize,
-        settings: settings::Proxy,
+        section: settings::ProxySection,
         handles: &OsHandles,
         threads: usize,
         now: u64,
     ) -> Self {
-        let listener = |front, bind: &settings::Bind| {
-            Listener::new(front, bind, handles.listener(&settings.name, bind.id).cloned(), threads)
+        let settings::ProxySection { proxy: settings, front, back } = section;
+        let proxy = Arc::new(Proxy::new(index, settings, front.as_ref(), back.as_ref()));
+        let front = front.map(|front| Frontend::new(&proxy, front, handles, threads));
+        let back = back.map(|back| Backend::new(&proxy, back, threads, now));
+        Self { proxy, front: front.map(Arc::new), back: back.map(Arc::new) }
+    }
+}
+
+impl Frontend {
+    fn new(
+        proxy: &Arc<Proxy>,
+        settings: settings::Frontend,
+        handles: &OsHandles,
+        threads: usize,
+    ) -> Self {
+        let name = &proxy.settings.name;
+        let listener = |bind: &settings::Bind| {
+            Listener::new(&settings, bind, handles.listener(name, bind.id).cloned(), threads)
         };
-        let front = settings.front.as_ref().map(|front| Front {
+        Self {
+            proxy: proxy.clone(),
             counters: Counters::new(threads),
             connections: Gauge::default(),
-            maxconn: AtomicU32::new(front.maxconn.unwrap_or(0)),
+            maxconn: AtomicU32::new(settings.maxconn.unwrap_or(0)),
             disabled: AtomicBool::new(false),
             shut: AtomicBool::new(false),
             lines: AtomicU64::new(0),
-            listeners: front.binds.iter().map(|bind| listener(front, bind)).collect(),
-        });
-        let back = settings.back.as_ref().map(|back| Back::new(back, threads, now));
+            listeners: settings.binds.iter().map(listener).collect(),
+            settings,
+        }
+    }
+}
+
+impl Frontend {
+    /// The frontend of transactions that begin inside the process, for a backend of this proxy.
+    pub(crate) fn internal(proxy: &Arc<Proxy>) -> Self {
+        Self::new(proxy, settings::Frontend::default(), &OsHandles::default(), 1)
+    }
+}
+
+impl Proxy {
+    fn new(
+        index: usize,
+        settings: settings::Proxy,
+        front: Option<&settings::Frontend>,
+        back: Option<&settings::Backend>,
+    ) -> Self {
         settings.rule_sections().for_each(rules::Rules::prepare);
-        let rules = RulesAtHand::of(&settings);
         let mailers = settings.mail.iter().flat_map(|mail| &mail.mailers);
-        let outboxes = mailers.map(|_| Outbox::default()).collect();
-        let (invalid, h2) = (Captures::default(), transport::h2::stats::Sides::default());
-        let stages = OnceLock::new();
-        Self { index, settings, rules, stages, front, back, outboxes, invalid, h2 }
+        Self {
+            index,
+            rules: RulesAtHand::of(&settings, front),
+            accept_invalid: [
+                front.is_some_and(|front| front.accept_invalid),
+                back.is_some_and(|back| back.accept_invalid),
+            ],
+            stages: OnceLock::new(),
+            outboxes: mailers.map(|_| Outbox::default()).collect(),
+            invalid: Captures::default(),
+            h2: transport::h2::stats::Sides::default(),
+            settings,
+        }
     }
 
     /// The name.
@@ -821,7 +917,7 @@ impl Proxy {
     }
 }
 
-impl Back {
+impl Backend {
     /// Adds the times of requests to the servers in these slots, in microseconds, deleted servers
     /// included; the direct target comes with the last slot.
     pub fn add_latencies(&self, slots: Range<usize>, span: Span, summary: &mut Summary) {
@@ -833,7 +929,7 @@ impl Back {
         }
     }
 
-    fn new(settings: &settings::Back, threads: usize, now: u64) -> Self {
+    fn new(proxy: &Arc<Proxy>, settings: settings::Backend, threads: usize, now: u64) -> Self {
         let servers = settings.servers.iter().map(|server| server.balance.clone()).collect();
         let now_ms = now / 1_000_000;
         let balancer = Balancer::new(settings.algorithm, settings.all_backups, servers, now_ms);
@@ -853,22 +949,25 @@ impl Back {
         let register = Mutex::new(register);
         let usable = balancer.usable();
         Self {
+            proxy: proxy.clone(),
+            stages: OnceLock::new(),
             counters: Counters::new(threads),
             sessions: Gauge::default(),
             availability: Availability::new(usable.active + usable.backup > 0),
             balancer,
             servers,
             queue: Queue::default(),
-            dynamic_cookie: DynamicCookie::new(settings),
+            dynamic_cookie: DynamicCookie::new(&settings),
             changed_ms: AtomicU64::new(now_ms),
             full: AtomicU32::new(0),
             limits_move: AtomicBool::new(limits_move),
             register,
+            settings,
         }
     }
 }
 
-impl Back {
+impl Backend {
     /// Milliseconds without a usable server, up to `now_ms` (`downtime` of a backend).
     pub fn downtime_ms(&self, now_ms: u64) -> u64 {
         let before = self.availability.downtime_ms.load(Relaxed);

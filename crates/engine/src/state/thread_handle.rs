@@ -1,31 +1,51 @@
-//! A thread's own handles on proxies and servers, with its counters at hand.
+//! A thread's own handles on proxies, their sides and servers, with its counters at hand.
 
 use crate::state::backend::server_list::Servers;
-use crate::state::runtime::{Proxy, Server};
+use crate::state::runtime::{Backend, Frontend, Proxy, ProxySection, Server};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 use transport::stats::counters::{Block, Event};
 
-/// A worker's own handle on a proxy.
+/// A thread's own handle on what the sides of a proxy share, for code that works for either side.
 pub type ProxyRef = Rc<LocalProxy>;
+
+/// A thread's own handle on a frontend.
+pub type FrontendRef = Rc<LocalFrontend>;
+
+/// A thread's own handle on a backend.
+pub type BackendRef = Rc<LocalBackend>;
 
 /// A worker's own handle on a server.
 pub type ServerRef = Rc<LocalServer>;
 
-/// A proxy, as one thread has it.
+/// A section, as one thread has it.
+#[derive(Debug)]
+pub struct LocalSection {
+    /// The client side.
+    pub front: Option<FrontendRef>,
+    /// The server side.
+    pub back: Option<BackendRef>,
+}
+
+impl LocalSection {
+    pub(crate) fn new(section: &ProxySection, thread: usize) -> Self {
+        let common = Rc::new(LocalProxy { proxy: section.proxy.clone() });
+        let back = section.back.as_ref().map(|back| LocalBackend::new(back, &common, thread));
+        let front = section.front.as_ref().map(|front| {
+            let itself = back.clone();
+            let (proxy, common, block) = (common.proxy.clone(), common.clone(), OnceCell::new());
+            Rc::new(LocalFrontend { proxy, common, front: front.clone(), thread, block, itself })
+        });
+        Self { front, back }
+    }
+}
+
+/// What the sides of a proxy share, as one thread has it.
 #[derive(Debug)]
 pub struct LocalProxy {
     proxy: Arc<Proxy>,
-    thread: usize,
-    /// The thread's counters of either side, once used.
-    front: OnceCell<Arc<Block>>,
-    back: OnceCell<Arc<Block>>,
-    /// Its servers by slot, as far as they have been used.
-    servers: RefCell<Vec<Option<ServerRef>>>,
-    /// The direct target.
-    direct: OnceCell<ServerRef>,
 }
 
 impl Deref for LocalProxy {
@@ -36,24 +56,87 @@ impl Deref for LocalProxy {
     }
 }
 
-impl LocalProxy {
-    pub(crate) fn new(proxy: Arc<Proxy>, thread: usize) -> ProxyRef {
-        let (front, back, servers, direct) = Default::default();
-        Rc::new(Self { proxy, thread, front, back, servers, direct })
+/// A frontend, as one thread has it. What it shares with a backend of the same section is at hand
+/// without a step in between.
+#[derive(Debug)]
+pub struct LocalFrontend {
+    proxy: Arc<Proxy>,
+    /// The same for code that works for either side.
+    pub common: ProxyRef,
+    /// The client side.
+    pub front: Arc<Frontend>,
+    thread: usize,
+    /// The thread's counters, once used.
+    block: OnceCell<Arc<Block>>,
+    /// The backend of a `listen` section.
+    pub itself: Option<BackendRef>,
+}
+
+impl Deref for LocalFrontend {
+    type Target = Proxy;
+
+    fn deref(&self) -> &Proxy {
+        &self.proxy
+    }
+}
+
+impl LocalFrontend {
+    /// The thread's counters.
+    #[inline]
+    pub fn block(&self) -> &Block {
+        self.block.get_or_init(|| self.front.counters.share(self.thread))
+    }
+}
+
+/// A backend, as one thread has it; like [`LocalFrontend`].
+#[derive(Debug)]
+pub struct LocalBackend {
+    proxy: Arc<Proxy>,
+    /// The same for code that works for either side.
+    pub common: ProxyRef,
+    /// The server side.
+    pub back: Arc<Backend>,
+    thread: usize,
+    /// The thread's counters, once used.
+    block: OnceCell<Arc<Block>>,
+    /// Its servers by slot, as far as they have been used.
+    servers: RefCell<Vec<Option<ServerRef>>>,
+    /// The direct target.
+    direct: OnceCell<ServerRef>,
+    /// The frontend of transactions that begin inside the process.
+    internal: OnceCell<FrontendRef>,
+}
+
+impl Deref for LocalBackend {
+    type Target = Proxy;
+
+    fn deref(&self) -> &Proxy {
+        &self.proxy
+    }
+}
+
+impl LocalBackend {
+    fn new(back: &Arc<Backend>, common: &ProxyRef, thread: usize) -> BackendRef {
+        let (block, servers, direct, internal) = Default::default();
+        let (proxy, common, back) = (common.proxy.clone(), common.clone(), back.clone());
+        Rc::new(Self { proxy, common, back, thread, block, servers, direct, internal })
     }
 
-    /// The thread's counters of the client side.
+    /// The thread's counters.
     #[inline]
-    pub fn front_block(&self) -> Option<&Block> {
-        let front = self.proxy.front.as_ref()?;
-        Some(self.front.get_or_init(|| front.counters.share(self.thread)))
+    pub fn block(&self) -> &Block {
+        self.block.get_or_init(|| self.back.counters.share(self.thread))
     }
 
-    /// The thread's counters of the server side.
-    #[inline]
-    pub fn back_block(&self) -> Option<&Block> {
-        let back = self.proxy.back.as_ref()?;
-        Some(self.back.get_or_init(|| back.counters.share(self.thread)))
+    /// The frontend of transactions that begin inside the process, where the section has none. It
+    /// shares the settings of the backend's proxy, listens nowhere, and no page shows its counters.
+    pub(crate) fn internal_frontend(&self) -> &FrontendRef {
+        self.internal.get_or_init(|| {
+            let front = Arc::new(Frontend::internal(&self.proxy));
+            let (proxy, common, block) = (self.proxy.clone(), self.common.clone(), OnceCell::new());
+            let itself = None;
+            Rc::new(LocalFrontend { proxy, common, front, thread: 0, block, itself })
+        })
     }
 
     /// The server in a slot, deleted or not.
@@ -64,7 +147,7 @@ impl LocalProxy {
 
     /// The direct target, if the backend has one (`dispatch`, `option transparent`).
     pub(crate) fn direct(&self) -> Option<ServerRef> {
-        self.proxy.back.as_ref()?.servers.direct()?;
+        self.back.servers.direct()?;
         if self.direct.get().is_none() {
             let _ = self.direct.set(self.handle(Servers::DIRECT)?);
         }
@@ -72,7 +155,7 @@ impl LocalProxy {
     }
 
     fn handle(&self, slot: usize) -> Option<ServerRef> {
-        let server = self.proxy.back.as_ref()?.servers.share(slot)?;
+        let server = self.back.servers.share(slot)?;
         let (backend, block) = (self.proxy.index, server.counters.share(self.thread));
         Some(Rc::new(LocalServer { server, block, backend, slot, open: Cell::default() }))
     }

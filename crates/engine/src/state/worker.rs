@@ -3,7 +3,7 @@
 use crate::state::backend::pool::IdlePool;
 use crate::state::backend::trunk::Trunks;
 use crate::state::records::flight_recorder::Recorder;
-use crate::state::runtime::{Proxy, ProxyRef, Shared};
+use crate::state::runtime::{BackendRef, Proxy, ProxySection, Shared};
 use crate::state::services::Services;
 use crate::state::session::client::Client;
 use crate::state::session::credentials::Verifier;
@@ -13,7 +13,7 @@ use crate::state::session::request_buffers::{Notes, Workspace};
 use crate::state::session::stream_list::Streams;
 use crate::state::session::transaction::Seats;
 use crate::state::spoe::SpoeAgentPool;
-use crate::state::thread_handle::LocalProxy;
+use crate::state::thread_handle::LocalSection;
 use mux::h2::flood::TurnLimits;
 use mux::h3::{H3Conn, H3ConnSettings};
 use mux::{Side, h1, h2};
@@ -55,7 +55,7 @@ pub struct Worker {
     /// The process.
     pub shared: Arc<Shared>,
     /// All proxies, by index.
-    pub proxies: Vec<ProxyRef>,
+    pub proxies: Vec<LocalSection>,
     /// Its buffers.
     pub buffers: Buffers,
     /// The services that answer requests in the proxy's own name.
@@ -133,7 +133,7 @@ impl Worker {
         hooks: Hooks,
     ) -> Rc<Self> {
         let settings = &shared.settings;
-        let handle = |proxy: &Arc<Proxy>| LocalProxy::new(proxy.clone(), thread.index);
+        let handle = |section: &ProxySection| LocalSection::new(section, thread.index);
         Rc::new_cyclic(|own| Self {
             own: own.clone(),
             hooks,
@@ -302,9 +302,16 @@ impl Worker {
         &self.totals
     }
 
-    /// The proxy with a server side that has this name.
-    pub fn backend(&self, name: &str) -> Option<&ProxyRef> {
-        self.proxies.iter().find(|proxy| proxy.back.is_some() && proxy.name() == name)
+    /// The backend of this name.
+    pub fn backend(&self, name: &str) -> Option<&BackendRef> {
+        let mut backends = self.proxies.iter().filter_map(|section| section.back.as_ref());
+        backends.find(|back| back.name() == name)
+    }
+
+    /// The backend of the proxy with this number.
+    #[inline]
+    pub fn backend_at(&self, index: usize) -> Option<&BackendRef> {
+        self.proxies.get(index)?.back.as_ref()
     }
 
     /// Memory of the thread that forwarding uses.
@@ -323,8 +330,8 @@ impl Worker {
         let settings = &self.shared.settings;
         // Of a response, the status line counts as well.
         let (lenient, others) = match side {
-            Side::Client => (proxy.settings.front.as_ref().is_some_and(|it| it.accept_invalid), 0),
-            Side::Server => (proxy.settings.back.as_ref().is_some_and(|it| it.accept_invalid), 1),
+            Side::Client => (proxy.accept_invalid[0], 0),
+            Side::Server => (proxy.accept_invalid[1], 1),
         };
         let limits = Limits {
             head_bytes: settings.buffer_size.saturating_sub(settings.max_rewrite) as u32,

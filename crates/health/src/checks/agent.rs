@@ -160,7 +160,7 @@ impl Orders {
 /// Carries out the orders of an agent, but for the state, which is in the result. An agent that was
 /// disabled during the check does not change the weight (management manual, `disable agent`).
 fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> CheckResult {
-    let Subject { proxy, server, .. } = *subject;
+    let Subject { back, server, .. } = *subject;
     let mut orders = Orders::parse(line);
     if server.agent.as_ref().is_some_and(|agent| agent.off.load(Relaxed)) {
         orders.keep_weight();
@@ -169,16 +169,16 @@ fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> Che
         let initial = u64::from(server.state.settings().weight);
         let weight = (initial * u64::from(percent) / 100).min(u64::from(MAX_WEIGHT)) as u32;
         if weight != server.state.user_weight() {
-            events::set_weight(worker, proxy, slot, weight);
+            events::set_weight(worker, back, slot, weight);
         }
     }
-    if let (Some(limit), Some(back)) = (orders.maxconn, &proxy.back) {
+    if let Some(limit) = orders.maxconn {
         back.set_maxconn(slot, limit);
     }
     if let Some((set, clear)) = orders.admin {
         let now = server.state.state().1;
         if now.without(clear).with(set) != now {
-            events::set_admin(worker, proxy, slot, set, clear, Cause::Silent);
+            events::set_admin(worker, back, slot, set, clear, Cause::Silent);
         }
     }
     let Some((up, word, about)) = orders.state else {
@@ -194,20 +194,21 @@ fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> Che
 /// Applies a result to the server, and reports the change to operators.
 fn report(turn: &Turn, subject: &Subject<'_>, result: CheckResult) {
     let worker = &turn.checker.worker;
-    let Subject { proxy, back, settings, server } = *subject;
+    let Subject { proxy, back, server } = *subject;
+    let logs_all = back.settings.log_checks;
     let duration_ms = worker.millis() - turn.began;
     let result = CheckResult { duration_ms, ..result }.fit_to_show();
     turn.trace(Some(&result));
     let slot = turn.record.slot as usize;
     let checked = back.balancer.on_agent(slot, result.clone(), worker.millis());
-    if settings.log_checks && checked.progressed {
+    if logs_all && checked.progressed {
         let health = server.state.agent_record().health;
         let text = balance::notice::agent_checked(proxy.name(), &server.state, &result, &health);
-        events::announce(worker, proxy, log::level::NOTICE, &text);
+        events::announce(worker, back, log::level::NOTICE, &text);
         mail::tell(worker, proxy, log::level::INFO, &text);
     }
     if checked.change != Change::None {
-        let cause = if settings.log_checks { Cause::Silent } else { Cause::Check(&result) };
-        events::server_changed(worker, proxy, slot, checked.change, cause);
+        let cause = if logs_all { Cause::Silent } else { Cause::Check(&result) };
+        events::server_changed(worker, back, slot, checked.change, cause);
     }
 }

@@ -79,13 +79,13 @@ impl Check {
     }
 
     fn send(&mut self) -> Result<(), Over> {
-        let check = &self.turn.subject().ok_or(Over(None))?.settings.check;
+        let check = &self.turn.subject().ok_or(Over(None))?.back.settings.check;
         self.probe.as_mut().map_or(Ok(()), |probe| probe.send(check))
     }
 
     /// Runs as far as possible, and asks for a wake-up; returns its latest time.
     fn go_on(&mut self, buffer: &mut [u8]) -> Result<Tick, Over> {
-        let check = &self.turn.subject().ok_or(Over(None))?.settings.check;
+        let check = &self.turn.subject().ok_or(Over(None))?.back.settings.check;
         let probe = self.probe.as_mut().ok_or(Over(None))?;
         probe.send(check)?;
         probe.look(check, buffer, &mut self.turn.checker.head.borrow_mut())?;

@@ -6,7 +6,7 @@ use crate::servers::events;
 use crate::servers::events::Cause;
 use balance::{Change, CheckResult, CheckStatus, Checked};
 use engine::state::backend::check_record::Record;
-use engine::state::runtime::{Back, Proxy, Server};
+use engine::state::runtime::{Backend, Proxy, Server};
 use engine::state::worker::Worker;
 use observability::logging::log;
 use observability::logging::mail;
@@ -26,8 +26,7 @@ pub(super) struct Turn {
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) proxy: &'a Proxy,
-    pub(super) back: &'a Back,
-    pub(super) settings: &'a settings::Back,
+    pub(super) back: &'a Backend,
     pub(super) server: &'a Server,
 }
 
@@ -91,29 +90,29 @@ impl Turn {
             discovery::hurry(&worker.shared, proxy.index, slot);
         }
         let checked = back.balancer.on_check(slot, result.clone(), worker.millis());
-        report_change(worker, proxy, slot, &result, checked);
+        report_change(worker, back, slot, &result, checked);
     }
 }
 
 /// Reports the change that a result has made to operators, and carries out its effects.
 pub fn report_change(
     worker: &Worker,
-    proxy: &Proxy,
+    back: &Backend,
     slot: usize,
     result: &CheckResult,
     checked: Checked,
 ) {
-    let (Some(back), Some(settings)) = (&proxy.back, &proxy.settings.back) else { return };
+    let (proxy, settings) = (&back.proxy, &back.settings);
     let Some(server) = back.servers.get(slot) else { return };
     if settings.log_checks && checked.progressed {
         let health = server.state.check_record().health;
         let text = balance::notice::checked(proxy.name(), &server.state, result, &health);
-        events::announce(worker, proxy, log::level::NOTICE, &text);
+        events::announce(worker, back, log::level::NOTICE, &text);
         mail::tell(worker, proxy, log::level::INFO, &text);
     }
     if checked.change != Change::None {
         let cause = if settings.log_checks { Cause::Silent } else { Cause::Check(result) };
-        events::server_changed(worker, proxy, slot, checked.change, cause);
+        events::server_changed(worker, back, slot, checked.change, cause);
     }
 }
 
@@ -135,8 +134,7 @@ impl Turn {
     /// Drops the record of a deleted server, unless another server has got the slot meanwhile: the
     /// record is that server's then.
     fn forget(&self) {
-        let proxy = self.checker.worker.shared.proxies.get(self.record.backend as usize);
-        let back = proxy.and_then(|proxy| proxy.back.as_ref());
+        let back = self.checker.worker.shared.backend_at(self.record.backend as usize);
         let slot = self.record.slot as usize;
         let Some(server) = back.and_then(|back| back.servers.share(slot)) else { return };
         let recorded = &server.recorded[usize::from(self.record.agent)];
@@ -149,10 +147,9 @@ impl Turn {
 
 /// The server of a record; `None` if it was deleted.
 pub(super) fn subject(checker: &Checker, record: Record) -> Option<Subject<'_>> {
-    let proxy = checker.worker.shared.proxies.get(record.backend as usize)?;
-    let (back, settings) = (proxy.back.as_ref()?, proxy.settings.back.as_ref()?);
+    let back = checker.worker.shared.backend_at(record.backend as usize)?;
     let server = back.servers.get(record.slot as usize)?;
-    Some(Subject { proxy, back, settings, server })
+    Some(Subject { proxy: &back.proxy, back, server })
 }
 
 /// Something under way that counts in the thread's load.

@@ -133,13 +133,13 @@ impl Checker {
             return Some(Alone::Agent);
         }
         let subject = check_run::subject(self, record)?;
-        match &subject.settings.check {
+        match &subject.back.settings.check {
             Check::Script(script) => Some(Alone::Script(script.clone())),
             Check::External(program) => Some(Alone::External(program.clone())),
             Check::Connect if subject.server.settings.check_link.is_plain() => None,
             Check::Http(_) if is_plain(&subject.server.settings) => None,
             Check::Connect | Check::Http(_) => {
-                Some(Alone::Script(subject.settings.check_script.clone()))
+                Some(Alone::Script(subject.back.settings.check_script.clone()))
             }
         }
     }

@@ -6,6 +6,7 @@ use crate::checks::check_run::{Subject, Turn, Underway};
 use crate::checks::result;
 use balance::{CheckResult, CheckStatus};
 use engine::state::backend::check_record::Record;
+use engine::state::worker::Worker;
 use reactor::{Address, ChildProgram, ExitStatus, Program};
 use settings::{External, Mode};
 use std::rc::Rc;
@@ -26,7 +27,7 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record, external: Arc<Exte
     let thread = &checker.worker.thread;
     let span = subject.server.settings.balance.intervals.inter;
     let started = match external.permitted {
-        true => ChildProgram::start(thread, &program(&external, &subject)),
+        true => ChildProgram::start(thread, &program(&checker.worker, &external, &subject)),
         false => Err(std::io::ErrorKind::PermissionDenied.into()),
     };
     let mut child = match started {
@@ -71,9 +72,11 @@ fn result(status: CheckStatus, code: i32, info: &str) -> CheckResult {
 }
 
 /// The command with the arguments and environment of the manual (`external-check command`).
-fn program(external: &External, subject: &Subject<'_>) -> Program {
+fn program(worker: &Worker, external: &External, subject: &Subject<'_>) -> Program {
     let Subject { proxy, server, .. } = *subject;
-    let binds = proxy.settings.front.iter().flat_map(|front| &front.binds);
+    let section = worker.shared.proxies.get(proxy.index);
+    let front = section.and_then(|section| section.front.as_ref());
+    let binds = front.into_iter().flat_map(|front| &front.settings.binds);
     let ours = binds.map(|bind| split(&bind.address)).next().unwrap_or_default();
     let theirs = split(&server.location.now().address);
     let tcp = proxy.settings.mode == Mode::Tcp;

@@ -1,7 +1,7 @@
 //! A scripted check as expressions and formats see it.
 
 use balance::ServerName;
-use engine::state::runtime::{Proxy, Server};
+use engine::state::runtime::{Proxy, ProxySection, Server};
 use engine::state::worker::Worker;
 use htx::Head;
 use observability::telemetry::sample_context;
@@ -104,7 +104,8 @@ impl Facts for Scene<'_> {
     }
 
     fn server_count(&self, count: ServerCount, backend: Option<&str>, name: &str) -> Option<i64> {
-        sample_context::server_count(self.worker, self.named(backend)?, count, name)
+        let back = self.named(backend)?.back.as_ref()?;
+        sample_context::server_count(self.worker, back, count, name)
     }
 
     fn var(&self, name: &VarName) -> Option<Value<'static>> {
@@ -145,11 +146,11 @@ impl Facts for Scene<'_> {
 }
 
 impl Scene<'_> {
-    fn named(&self, name: Option<&str>) -> Option<&Proxy> {
+    fn named(&self, name: Option<&str>) -> Option<&ProxySection> {
         let shared = &self.worker.shared;
         match name {
-            None => Some(self.proxy),
-            Some(name) => shared.backend(name).or_else(|| shared.frontend(name)).map(|it| &**it),
+            None => shared.proxies.get(self.proxy.index),
+            Some(name) => shared.section(name),
         }
     }
 }

@@ -240,10 +240,10 @@ impl<'a> Play<'a> {
                 Some(Talk::new(machine.into(), self.encrypted, None))
             }
             Protocol::Fcgi => {
-                let fcgi = proxy.settings.back.as_ref()?.fcgi.clone()?;
+                let fcgi = self.subject.back.settings.fcgi.clone()?;
                 let max_params = application::max_params(worker);
                 let application = CheckedApp { fcgi, server: address.inet(), max_params };
-                let machine = application::connection(worker, proxy)?;
+                let machine = application::connection(worker, self.subject.back)?;
                 Some(Talk::new(machine.into(), self.encrypted, Some(application)))
             }
         }
@@ -431,7 +431,7 @@ impl<'a> Play<'a> {
         index: Option<usize>,
         comment: Option<&str>,
     ) -> CheckResult {
-        let told = matches!(self.subject.settings.check, settings::Check::Script(_));
+        let told = matches!(self.subject.back.settings.check, settings::Check::Script(_));
         if self.script.kind != Kind::Tcp || !told {
             return result;
         }

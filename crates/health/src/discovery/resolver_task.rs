@@ -69,13 +69,13 @@ impl Keeper {
     /// Takes in the servers that the configuration names.
     fn welcome(&mut self) {
         let shared = self.worker.shared.clone();
-        for proxy in shared.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
-            for (slot, server) in proxy.back.iter().flat_map(|back| &back.servers).enumerate() {
+        for back in shared.backends().filter(|back| !back.proxy.settings.disabled) {
+            for (slot, server) in back.servers.iter().enumerate() {
                 let own = server.settings.resolve.as_ref();
                 if let Some(resolve) =
                     own.filter(|it| it.resolvers == self.resolver && !it.name.is_empty())
                 {
-                    let guest = Guest { backend: proxy.index, slot };
+                    let guest = Guest { backend: back.proxy.index, slot };
                     let now = self.now();
                     self.searches.take_in(guest, &resolve.name, resolve.kind(), now);
                 }

@@ -5,7 +5,7 @@ use balance::Admin;
 use dns::srv_assignment::{self, AssignedRecord};
 use dns::{Candidates, ResolveError, ResolveSettings, SrvRecord};
 use engine::state::backend::server_address::Place;
-use engine::state::runtime::{Back, Proxy, Server};
+use engine::state::runtime::{Backend, Server};
 use engine::state::worker::Worker;
 use observability::logging::log;
 use reactor::Address;
@@ -23,23 +23,19 @@ pub(super) struct Guest {
 /// A server with all that belongs to it.
 #[derive(Clone)]
 pub(super) struct Room {
-    pub(super) proxy: Arc<Proxy>,
+    pub(super) back: Arc<Backend>,
     pub(super) slot: usize,
 }
 
 impl Room {
     pub(super) fn of(worker: &Worker, guest: Guest) -> Option<Self> {
-        let proxy = worker.shared.proxies.get(guest.backend)?.clone();
-        let room = Self { proxy, slot: guest.slot };
+        let back = worker.shared.backend_at(guest.backend)?.clone();
+        let room = Self { back, slot: guest.slot };
         room.resolve().is_some().then_some(room)
     }
 
-    fn back(&self) -> Option<&Back> {
-        self.proxy.back.as_ref()
-    }
-
     pub(super) fn server(&self) -> Option<&Server> {
-        self.back()?.servers.get(self.slot)
+        self.back.servers.get(self.slot)
     }
 
     pub(super) fn resolve(&self) -> Option<&ResolveSettings> {
@@ -55,7 +51,7 @@ impl Room {
     /// Its backend and its address, unless it has to do without one.
     fn place(&self) -> Option<(usize, IpAddr)> {
         let resting = self.server()?.state.state().1.any(Admin::RESOLUTION_MAINT);
-        self.address().filter(|_| !resting).map(|address| (self.proxy.index, address))
+        self.address().filter(|_| !resting).map(|address| (self.back.proxy.index, address))
     }
 }
 
@@ -83,7 +79,7 @@ impl Taken {
     }
 
     fn contains(&self, room: &Room, address: IpAddr) -> bool {
-        self.0.get(&(room.proxy.index, address)).is_some_and(|count| *count > 0)
+        self.0.get(&(room.back.proxy.index, address)).is_some_and(|count| *count > 0)
     }
 }
 
@@ -118,30 +114,30 @@ fn move_in(worker: &Worker, room: &Room, ip: IpAddr, by: &str) -> bool {
                 address.set_ip(ip);
             }
         };
-        events::relocate(worker, &room.proxy, room.slot, change);
+        events::relocate(worker, &room.back, room.slot, change);
         let name = room.server().map(|server| server.state.name());
         let name = name.as_deref().unwrap_or_default();
         let from = before.map_or_else(|| "(none)".to_owned(), |ip| ip.to_string());
-        let proxy = room.proxy.name();
+        let proxy = room.back.proxy.name();
         let text = format!("{proxy}/{name} changed its IP from {from} to {ip} by {by}.");
-        events::announce(worker, &room.proxy, log::level::NOTICE, &text);
+        events::announce(worker, &room.back, log::level::NOTICE, &text);
     }
     let service = room.resolve().is_some_and(|resolve| resolve.service);
     let told = by == ADDITIONAL && service;
-    events::resolves(worker, &room.proxy, room.slot, !told);
+    events::resolves(worker, &room.back, room.slot, !told);
     moved
 }
 
 /// Takes a server's address away, and lets it rest until there is one again.
 pub(super) fn move_out(worker: &Worker, room: &Room, why: &str) {
-    events::resolves_not(worker, &room.proxy, room.slot, why);
+    events::resolves_not(worker, &room.back, room.slot, why);
     let change = |place: &mut Place| {
         place.known = false;
         if let Address::Inet(address) = &mut place.address {
             address.set_ip(Ipv4Addr::UNSPECIFIED.into());
         }
     };
-    events::relocate(worker, &room.proxy, room.slot, change);
+    events::relocate(worker, &room.back, room.slot, change);
 }
 
 /// The manual's words for a failure (management manual, `srv_admin_state`, and the log).
@@ -214,7 +210,7 @@ fn settle_in(worker: &Worker, guest: Guest, room: &Room, service: &SrvRecord) ->
 /// Takes address and port from a server whose record is gone.
 fn vacate(worker: &Worker, room: &Room) {
     move_out(worker, room, "entry removed from SRV record");
-    events::relocate(worker, &room.proxy, room.slot, |place| {
+    events::relocate(worker, &room.back, room.slot, |place| {
         place.host = None;
         if let Address::Inet(address) = &mut place.address {
             address.set_port(0);
@@ -224,16 +220,14 @@ fn vacate(worker: &Worker, room: &Room) {
 
 /// Gives a server a record: its host, port and weight.
 fn occupy(worker: &Worker, room: &Room, service: &SrvRecord) {
-    events::relocate(worker, &room.proxy, room.slot, |place| {
+    events::relocate(worker, &room.back, room.slot, |place| {
         place.host = Some((&*service.target).into());
         if let Address::Inet(address) = &mut place.address {
             address.set_port(service.port);
         }
     });
     let set = Admin::FQDN_CHANGED;
-    if let Some(back) = room.back() {
-        back.balancer.set_admin(room.slot, set, Admin::default(), worker.millis());
-    }
+    room.back.balancer.set_admin(room.slot, set, Admin::default(), worker.millis());
     weigh(worker, room, service);
 }
 
@@ -241,10 +235,10 @@ fn occupy(worker: &Worker, room: &Room, service: &SrvRecord) {
 /// no change that a state file reports, as with HAProxy.
 pub(super) fn rename(worker: &Worker, room: &Room, name: &str) {
     let first = room.server().is_some_and(|server| server.location.now().host.is_none());
-    events::relocate(worker, &room.proxy, room.slot, |place| place.host = Some(name.into()));
-    if let Some(back) = room.back().filter(|_| !first) {
+    events::relocate(worker, &room.back, room.slot, |place| place.host = Some(name.into()));
+    if !first {
         let set = Admin::FQDN_CHANGED;
-        back.balancer.set_admin(room.slot, set, Admin::default(), worker.millis());
+        room.back.balancer.set_admin(room.slot, set, Admin::default(), worker.millis());
     }
 }
 
@@ -253,6 +247,6 @@ fn weigh(worker: &Worker, room: &Room, service: &SrvRecord) {
     let weight = srv_assignment::weight(service.weight);
     let now = room.server().map(|server| server.state.user_weight());
     if !keeps && now != Some(weight) {
-        events::set_weight(worker, &room.proxy, room.slot, weight);
+        events::set_weight(worker, &room.back, room.slot, weight);
     }
 }

@@ -10,7 +10,7 @@ use crate::servers::track;
 use balance::notice::{self, Sessions};
 use balance::{Admin, Change, OpState};
 use engine::state::backend::server_address::Place;
-use engine::state::runtime::{Back, Proxy, Server, Shared};
+use engine::state::runtime::{Backend, Server, Shared};
 use engine::state::session::stream_list;
 use engine::state::session::stream_list::Which;
 use engine::state::worker::Worker;
@@ -24,11 +24,10 @@ pub use balance::notice::Cause;
 /// Puts servers into the states that a process before has left, before anything runs.
 pub fn restore_all(shared: &Shared) {
     let mut told = Vec::new();
-    for proxy in shared.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
-        let Some(back) = &proxy.back else { continue };
+    for back in shared.backends().filter(|back| !back.proxy.settings.disabled) {
         for server in &back.servers {
             if let Some(from) = &server.settings.restored {
-                told.extend(restore(proxy, back, server, from, shared.started / 1_000_000));
+                told.extend(restore(back, server, from, shared.started / 1_000_000));
             }
         }
         back.balancer.refresh();
@@ -38,14 +37,8 @@ pub fn restore_all(shared: &Shared) {
     let _ = shared.restored.set(told);
 }
 
-fn restore(
-    proxy: &Proxy,
-    back: &Back,
-    server: &Server,
-    from: &balance::Restored,
-    now_ms: u64,
-) -> Vec<String> {
-    let (name, state, none) = (proxy.name(), &server.state, Sessions::default());
+fn restore(back: &Backend, server: &Server, from: &balance::Restored, now_ms: u64) -> Vec<String> {
+    let (name, state, none) = (back.proxy.name(), &server.state, Sessions::default());
     let before = state.state().1;
     let change = back.balancer.restore(state.slot(), from, now_ms);
     server.paused.store(state.state().1.in_maint(), Relaxed);
@@ -64,44 +57,43 @@ fn restore(
 /// Returns the bits before; `None` if there is no such server.
 pub fn set_admin(
     worker: &Worker,
-    backend: &Proxy,
+    back: &Backend,
     slot: usize,
     set: Admin,
     clear: Admin,
     cause: Cause<'_>,
 ) -> Option<Admin> {
-    let back = backend.back.as_ref()?;
     let server = &back.servers.get(slot)?.state;
     let was = server.state().0;
-    let before = change_bits(worker, backend, back, slot, (set, clear));
+    let before = change_bits(worker, back, slot, (set, clear));
     let now = server.state().1;
-    let (name, left) = (backend.name(), back.balancer.usable());
+    let (name, left) = (back.proxy.name(), back.balancer.usable());
     if !before.in_maint() && now.in_maint() {
         let text = if was == OpState::Stopped {
             notice::down_to_maint(name, server, cause)
         } else {
-            let sessions = leave(worker, backend, back, slot);
+            let sessions = leave(worker, back, slot);
             notice::going_maint(name, server, cause, left, sessions)
         };
         // One that took no new requests is not missed, unless it has no weight for once.
         let served = matches!(was, OpState::Running | OpState::Starting) && !before.in_drain();
         let level = if served { log::level::ALERT } else { log::level::NOTICE };
-        announce(worker, backend, level, &text);
+        announce(worker, back, level, &text);
         if was != OpState::Stopped {
-            went_down(worker, backend, slot);
+            went_down(worker, back, slot);
         }
     } else if !before.in_drain() && now.in_drain() && !before.in_maint() && !now.in_maint() {
-        let sessions = leave(worker, backend, back, slot);
+        let sessions = leave(worker, back, slot);
         let text = notice::entering_drain(name, server, cause, left, sessions);
-        announce(worker, backend, log::level::NOTICE, &text);
-        mail::tell(worker, backend, log::level::NOTICE, &text);
+        announce(worker, back, log::level::NOTICE, &text);
+        mail::tell(worker, &back.proxy, log::level::NOTICE, &text);
     } else {
         for text in notice::leaving_admin(name, server, before) {
-            announce(worker, backend, log::level::NOTICE, &text);
+            announce(worker, back, log::level::NOTICE, &text);
         }
-        come_back(worker, backend, back, slot, before);
+        come_back(worker, back, slot, before);
     }
-    review(worker, backend, back);
+    review(worker, back);
     track::administered(worker, &back.servers[slot], before);
     Some(before)
 }
@@ -110,8 +102,7 @@ pub fn set_admin(
 /// it follows, if it does. Returns the bits before.
 fn change_bits(
     worker: &Worker,
-    backend: &Proxy,
-    back: &Back,
+    back: &Backend,
     slot: usize,
     (set, clear): (Admin, Admin),
 ) -> Admin {
@@ -119,7 +110,7 @@ fn change_bits(
     let before = back.balancer.set_admin(slot, set, clear, worker.millis());
     let now = server.state.state().1;
     if before.in_maint() && !now.in_maint() {
-        track::resume(worker, backend, server);
+        track::resume(worker, back, server);
     }
     if now.in_maint() != before.in_maint() {
         server.paused.store(now.in_maint(), Relaxed);
@@ -129,147 +120,141 @@ fn change_bits(
 
 /// Nothing was set that keeps a server from serving: carries out what follows where something else
 /// did `before`, and does no more.
-fn come_back(worker: &Worker, backend: &Proxy, back: &Back, slot: usize, before: Admin) {
+fn come_back(worker: &Worker, back: &Backend, slot: usize, before: Admin) {
     let server = &back.servers[slot].state;
     if server.is_usable() {
         join(back, slot);
     }
     if before.in_maint() && server.state().0 != OpState::Stopped {
-        slow_start::begin(worker, backend, slot);
-        came_up(worker, backend, slot);
+        slow_start::begin(worker, back, slot);
+        came_up(worker, back, slot);
     }
 }
 
 /// `set server <s> health`: forces what checks would have found, and tells what changed.
-pub fn force_health(worker: &Worker, backend: &Proxy, slot: usize, change: Change) {
-    let Some(back) = &backend.back else { return };
+pub fn force_health(worker: &Worker, back: &Backend, slot: usize, change: Change) {
     let Some(server) = back.servers.get(slot) else { return };
     let before = server.state.state().0;
     back.balancer.force_health(slot, change, worker.millis());
     if server.state.state().0 != before {
-        server_changed(worker, backend, slot, change, Cause::Cli);
+        server_changed(worker, back, slot, change, Cause::Cli);
     }
 }
 
 /// `set server <s> agent`: has the effect of an answer of the agent, and reports the change.
-pub fn force_agent(worker: &Worker, backend: &Proxy, slot: usize, up: bool) {
-    let Some(back) = &backend.back else { return };
+pub fn force_agent(worker: &Worker, back: &Backend, slot: usize, up: bool) {
     let change = back.balancer.force_agent(slot, up, worker.millis());
-    server_changed(worker, backend, slot, change, Cause::Cli);
+    server_changed(worker, back, slot, change, Cause::Cli);
 }
 
 /// Sets a server's weight, 0 to 256, unless the algorithm does not allow it; 0 lets nothing new in.
-pub fn set_weight(worker: &Worker, backend: &Proxy, slot: usize, weight: u32) {
-    let Some(back) = &backend.back else { return };
+pub fn set_weight(worker: &Worker, back: &Backend, slot: usize, weight: u32) {
     if !back.balancer.allows_weight(slot, weight) {
         return;
     }
     back.balancer.set_weight(slot, weight, worker.millis());
     let server = back.servers.get(slot);
     // An operator who sets a weight may expect requests to come.
-    if let Some(text) = server.and_then(|it| notice::still_draining(backend.name(), &it.state)) {
-        announce(worker, backend, log::level::NOTICE, &text);
+    if let Some(text) = server.and_then(|it| notice::still_draining(back.proxy.name(), &it.state)) {
+        announce(worker, back, log::level::NOTICE, &text);
     }
     if server.is_some_and(|server| server.state.is_usable()) {
         join(back, slot);
     }
-    review(worker, backend, back);
+    review(worker, back);
 }
 
 /// A server's operational state has changed: carries out what follows and tells it, once per
 /// change.
 pub fn server_changed(
     worker: &Worker,
-    backend: &Proxy,
+    back: &Backend,
     slot: usize,
     change: Change,
     cause: Cause<'_>,
 ) {
-    let Some(back) = &backend.back else { return };
     let Some(server) = back.servers.get(slot) else { return };
-    let (name, state, usable) = (backend.name(), &server.state, back.balancer.usable());
+    let (name, state, usable) = (back.proxy.name(), &server.state, back.balancer.usable());
     let (level, text) = match change {
         Change::None => return,
         Change::Down => {
-            let sessions = leave(worker, backend, back, slot);
+            let sessions = leave(worker, back, slot);
             (log::level::ALERT, notice::down(name, state, cause, usable, sessions))
         }
         Change::Up => {
             (log::level::NOTICE, notice::up(name, state, cause, usable, join(back, slot)))
         }
         Change::Stopping => {
-            let sessions = leave(worker, backend, back, slot);
+            let sessions = leave(worker, back, slot);
             (log::level::NOTICE, notice::stopping(name, state, cause, usable, sessions))
         }
     };
-    announce(worker, backend, level, &text);
+    announce(worker, back, level, &text);
     // As measured, a server that only takes no new sessions causes no mail.
     if change != Change::Stopping {
-        mail::tell(worker, backend, level, &text);
+        mail::tell(worker, &back.proxy, level, &text);
     }
     match change {
-        Change::Down => went_down(worker, backend, slot),
+        Change::Down => went_down(worker, back, slot),
         Change::Up => {
-            slow_start::begin(worker, backend, slot);
-            came_up(worker, backend, slot);
+            slow_start::begin(worker, back, slot);
+            came_up(worker, back, slot);
         }
         Change::None | Change::Stopping => {}
     }
-    review(worker, backend, back);
+    review(worker, back);
     track::changed(worker, server);
 }
 
 /// `on-marked-down shutdown-sessions`
-fn went_down(worker: &Worker, backend: &Proxy, slot: usize) {
-    let server = backend.back.as_ref().and_then(|back| back.servers.get(slot));
+fn went_down(worker: &Worker, back: &Backend, slot: usize) {
+    let server = back.servers.get(slot);
     if server.is_some_and(|server| server.settings.ends_streams) {
-        stream_list::end_all(&worker.shared, Which::Server(backend.index, slot), End::Down);
+        stream_list::end_all(&worker.shared, Which::Server(back.proxy.index, slot), End::Down);
     }
 }
 
 /// `on-marked-up shutdown-backup-sessions`: an active server that takes requests relieves the
 /// backup servers.
-fn came_up(worker: &Worker, backend: &Proxy, slot: usize) {
-    let Some(back) = &backend.back else { return };
+fn came_up(worker: &Worker, back: &Backend, slot: usize) {
     let Some(server) = back.servers.get(slot) else { return };
     let active = !server.settings.balance.backup && server.state.load().weight() > 0;
     if !server.settings.relieves_backups || !active {
         return;
     }
     for other in back.servers.iter().filter(|other| other.settings.balance.backup) {
-        let which = Which::Server(backend.index, other.state.slot());
+        let which = Which::Server(back.proxy.index, other.state.slot());
         stream_list::end_all(&worker.shared, which, End::Up);
     }
 }
 
 /// The name of a server resolves: it serves if nothing else keeps it from that. `told`: a name
 /// server has answered for this name, rather than sent its address along with another answer.
-pub fn resolves(worker: &Worker, backend: &Proxy, slot: usize, told: bool) {
-    let Some(back) = &backend.back else { return };
+pub fn resolves(worker: &Worker, back: &Backend, slot: usize, told: bool) {
     let Some(server) = back.servers.get(slot) else { return };
     if !server.state.state().1.any(Admin::RESOLUTION_MAINT) {
         return;
     }
     let bits = (Admin::default(), Admin::RESOLUTION_MAINT);
-    let before = change_bits(worker, backend, back, slot, bits);
+    let before = change_bits(worker, back, slot, bits);
     let place = server.location.now();
     let host = place.host.as_deref().unwrap_or_default();
-    let text = notice::resolves_again(backend.name(), &server.state, host);
-    announce(worker, backend, log::level::NOTICE, &text);
+    let text = notice::resolves_again(back.proxy.name(), &server.state, host);
+    announce(worker, back, log::level::NOTICE, &text);
     if told {
-        let text = notice::ready_by_dns(backend.name(), &server.state);
-        announce(worker, backend, log::level::NOTICE, &text);
+        let text = notice::ready_by_dns(back.proxy.name(), &server.state);
+        announce(worker, back, log::level::NOTICE, &text);
     }
-    come_back(worker, backend, back, slot, before);
-    review(worker, backend, back);
+    come_back(worker, back, slot, before);
+    review(worker, back);
     track::administered(worker, server, before);
 }
 
 /// The name of a server does not resolve any more, for the reason given: it rests until it does.
-pub(crate) fn resolves_not(worker: &Worker, backend: &Proxy, slot: usize, why: &str) {
+pub(crate) fn resolves_not(worker: &Worker, back: &Backend, slot: usize, why: &str) {
     set_admin(
         worker,
-        backend,
+        back,
         slot,
         Admin::RESOLUTION_MAINT,
         Admin::default(),
@@ -279,50 +264,43 @@ pub(crate) fn resolves_not(worker: &Worker, backend: &Proxy, slot: usize, why: &
 
 /// Changes the address of a server or of its checks: idle connections to the old address are
 /// dropped now, those in use after their requests. Tells whether anything changed.
-pub fn relocate(
-    worker: &Worker,
-    backend: &Proxy,
-    slot: usize,
-    change: impl Fn(&mut Place),
-) -> bool {
-    let Some(server) = backend.back.as_ref().and_then(|back| back.servers.get(slot)) else {
-        return false;
-    };
+pub fn relocate(worker: &Worker, back: &Backend, slot: usize, change: impl Fn(&mut Place)) -> bool {
+    let Some(server) = back.servers.get(slot) else { return false };
     let before = server.location.now().address.clone();
     let changed = server.location.change(change);
     if before != server.location.now().address {
-        drop_idle(worker, backend, slot);
+        drop_idle(worker, back, slot);
     }
     changed
 }
 
 /// Tells operators what a command has done, at the level of a notice.
-pub fn tell(worker: &Worker, backend: &Proxy, text: &str) {
-    announce(worker, backend, log::level::NOTICE, text);
+pub fn tell(worker: &Worker, back: &Backend, text: &str) {
+    announce(worker, back, log::level::NOTICE, text);
 }
 
 /// Tells operators: the backend's log targets at `level`, and the standard error output.
-pub fn announce(worker: &Worker, backend: &Proxy, level: u8, text: &str) {
-    log::send(worker, &backend.settings.logs, level, text.as_bytes());
+pub fn announce(worker: &Worker, back: &Backend, level: u8, text: &str) {
+    log::send(worker, &back.proxy.settings.logs, level, text.as_bytes());
     log::complain(worker, "[WARNING]", text);
 }
 
 /// Reports to operators that connections to a server cannot use their source address: no other log
 /// shows why the server is not reached.
 #[cold]
-pub fn has_no_source(worker: &Worker, backend: &Proxy) {
-    let name = backend.name();
+pub fn has_no_source(worker: &Worker, back: &Backend) {
+    let name = back.proxy.name();
     let text = format!("Cannot bind to source address before connect() for backend {name}.");
-    log::send(worker, &backend.settings.logs, log::level::EMERG, text.as_bytes());
+    log::send(worker, &back.proxy.settings.logs, log::level::EMERG, text.as_bytes());
     log::complain(worker, "[ALERT]", &format!("{text} Aborting."));
 }
 
 /// A server takes nothing new: its queue looks for another one, and nothing idle is kept if it is
 /// gone.
-fn leave(worker: &Worker, backend: &Proxy, back: &Back, slot: usize) -> Sessions {
+fn leave(worker: &Worker, back: &Backend, slot: usize) -> Sessions {
     let server = &back.servers[slot];
     if !server.state.accepts_persistent() {
-        drop_idle(worker, backend, slot);
+        drop_idle(worker, back, slot);
     }
     let mut requeued = 0;
     while server.queue.call(slot) {
@@ -333,16 +311,16 @@ fn leave(worker: &Worker, backend: &Proxy, back: &Back, slot: usize) -> Sessions
 }
 
 /// A server takes requests again: as many as it has room for are called.
-fn join(back: &Back, slot: usize) -> Sessions {
+fn join(back: &Backend, slot: usize) -> Sessions {
     let server = &back.servers[slot];
     let requeued = back.let_in(slot);
     Sessions { active: server.sessions.current(), requeued, queued: server.queue.len() }
 }
 
 /// Closes the idle connections to a server on this thread.
-pub fn drop_idle(worker: &Worker, backend: &Proxy, slot: usize) {
-    let index = backend.index;
-    if let Some(server) = backend.back.as_ref().and_then(|back| back.servers.get(slot)) {
+pub fn drop_idle(worker: &Worker, back: &Backend, slot: usize) {
+    let index = back.proxy.index;
+    if let Some(server) = back.servers.get(slot) {
         server.parked.clear(worker);
     }
     worker.idle.clear(index, slot);
@@ -360,7 +338,7 @@ pub fn drop_idle(worker: &Worker, backend: &Proxy, slot: usize) {
 
 /// Notices that a backend has lost its last server, or has one again. Other servers may take part
 /// now, such as backup servers: they have room for requests that wait for any server.
-fn review(worker: &Worker, backend: &Proxy, back: &Back) {
+fn review(worker: &Worker, back: &Backend) {
     back.let_all_in();
     let usable = back.balancer.usable();
     let down = usable.active == 0 && usable.backup == 0;
@@ -375,8 +353,10 @@ fn review(worker: &Worker, backend: &Proxy, back: &Back) {
         return;
     }
     back.availability.went_down.fetch_add(1, Relaxed);
-    let (name, kind) = (backend.name(), if backend.front.is_some() { "proxy" } else { "backend" });
+    let section = worker.shared.proxies.get(back.proxy.index);
+    let listens = section.is_some_and(|section| section.front.is_some());
+    let (name, kind) = (back.proxy.name(), if listens { "proxy" } else { "backend" });
     let text = format!("{kind} {name} has no server available!");
-    log::send(worker, &backend.settings.logs, log::level::EMERG, text.as_bytes());
+    log::send(worker, &back.proxy.settings.logs, log::level::EMERG, text.as_bytes());
     log::complain(worker, "[ALERT]", &format!("{kind} '{name}' has no server available!"));
 }

@@ -1,7 +1,7 @@
 //! Slow starts of servers move on by themselves, whether the servers are checked or not.
 
 use balance::OpState;
-use engine::state::runtime::{Proxy, Shared};
+use engine::state::runtime::{Backend, Shared};
 use engine::state::worker::Worker;
 use reactor::{Class, Tick};
 use std::rc::Rc;
@@ -11,36 +11,33 @@ use std::sync::atomic::Ordering::SeqCst;
 const STEPS: u64 = 20;
 
 /// Starts the task that raises the weight of a server in a slow start, unless there is one.
-pub(crate) fn begin(worker: &Worker, backend: &Proxy, slot: usize) {
+pub(crate) fn begin(worker: &Worker, back: &Backend, slot: usize) {
+    let backend = back.proxy.index;
     if let Some(worker) = worker.handle()
-        && claims(&worker.shared, backend.index, slot)
+        && claims(&worker.shared, backend, slot)
     {
-        let run = run(worker.clone(), backend.index, slot);
+        let run = run(worker.clone(), backend, slot);
         worker.thread.scheduler().spawn(Class::Normal, run);
     }
 }
 
 /// The same for all servers that a process before has left in the middle of it.
 pub(crate) fn resume_all(worker: &Worker) {
-    for backend in &worker.shared.proxies {
-        let servers = backend.back.iter().flat_map(|back| &back.servers);
-        servers.for_each(|server| begin(worker, backend, server.state.slot()));
+    for back in worker.shared.backends() {
+        back.servers.iter().for_each(|server| begin(worker, back, server.state.slot()));
     }
 }
 
 /// Claims a server in a slow start, unless another task has claimed it.
 fn claims(shared: &Shared, backend: usize, slot: usize) -> bool {
-    let back = shared.proxies.get(backend).and_then(|backend| backend.back.as_ref());
-    let server = back.and_then(|back| back.servers.get(slot));
+    let server = shared.backend_at(backend).and_then(|back| back.servers.get(slot));
     server.is_some_and(|server| {
         server.state.state().0 == OpState::Starting && !server.warming.swap(true, SeqCst)
     })
 }
 
 async fn run(worker: Rc<Worker>, backend: usize, slot: usize) {
-    let Some(back) = worker.shared.proxies.get(backend).and_then(|it| it.back.as_ref()) else {
-        return;
-    };
+    let Some(back) = worker.shared.backend_at(backend) else { return };
     let Some(server) = back.servers.get(slot) else { return };
     let step = (server.settings.balance.slowstart_ms / STEPS).clamp(1, Tick::MAX_SPAN_MS.into());
     loop {

@@ -7,7 +7,7 @@ use crate::servers::events;
 use crate::servers::events::Cause;
 use balance::{Admin, Change};
 pub(crate) use engine::state::backend::tracking::At;
-use engine::state::runtime::{Proxy, Server, Shared};
+use engine::state::runtime::{Backend, Server, Shared};
 use engine::state::worker::Worker;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,30 +16,29 @@ use std::sync::atomic::Ordering::Relaxed;
 /// order of the file, so that a state goes down a whole chain.
 pub fn introduce_all(shared: &Shared) {
     let mut all = Vec::new();
-    for proxy in &shared.proxies {
-        let servers = proxy.back.iter().flat_map(|back| &back.servers);
-        all.extend(servers.map(|server| (leaders(shared, server), proxy, server)));
+    for back in shared.backends() {
+        all.extend(back.servers.iter().map(|server| (leaders(shared, server), back, server)));
     }
     all.sort_by_key(|(leaders, ..)| *leaders);
-    all.into_iter().for_each(|(_, proxy, server)| introduce(shared, proxy, server));
+    all.into_iter().for_each(|(_, back, server)| introduce(shared, back, server));
 }
 
 /// The number of servers above one in its chain.
 fn leaders(shared: &Shared, server: &Server) -> usize {
-    let next = |server: &&Server| leader(shared, server).map(|(_, leader)| leader);
+    let next = |server: &&Server| leader(shared, server);
     std::iter::successors(next(&server), next).count()
 }
 
 /// Adds a server to the followers of the one that it tracks, and gives it that one's state.
-pub fn introduce(shared: &Shared, proxy: &Proxy, server: &Server) {
-    let Some((_, leader)) = leader(shared, server) else { return };
-    leader.followers.push(At { backend: proxy.index, slot: server.state.slot() });
-    inherit(shared, proxy, server);
+pub fn introduce(shared: &Shared, back: &Backend, server: &Server) {
+    let Some(leader) = leader(shared, server) else { return };
+    leader.followers.push(At { backend: back.proxy.index, slot: server.state.slot() });
+    inherit(shared, back, server);
 }
 
 /// Gives a server the state of the one that it tracks.
-pub fn inherit(shared: &Shared, proxy: &Proxy, server: &Server) {
-    let (Some((_, leader)), Some(back)) = (leader(shared, server), &proxy.back) else { return };
+pub fn inherit(shared: &Shared, back: &Backend, server: &Server) {
+    let Some(leader) = leader(shared, server) else { return };
     let slot = server.state.slot();
     server.checks_off.store(leader.checks_off.load(Relaxed), Relaxed);
     let admin = leader.state.state().1;
@@ -51,12 +50,11 @@ pub fn inherit(shared: &Shared, proxy: &Proxy, server: &Server) {
 }
 
 /// The server that one follows.
-fn leader<'s>(shared: &'s Shared, server: &Server) -> Option<(&'s Arc<Proxy>, &'s Server)> {
+fn leader<'s>(shared: &'s Shared, server: &Server) -> Option<&'s Server> {
     let track = server.settings.balance.track.as_ref()?;
-    let proxy = shared.backend(&track.backend)?;
-    let back = proxy.back.as_ref()?;
+    let back = shared.backend(&track.backend)?;
     let slot = back.servers.slot_of(|server| server.state.name() == track.server)?;
-    Some((proxy, &back.servers[slot]))
+    Some(&back.servers[slot])
 }
 
 /// The checks of a server are suspended, or run again: those that follow it are shown so.
@@ -73,10 +71,10 @@ pub fn is_followed(shared: &Shared, server: &Server) -> bool {
 fn followers<'s>(
     shared: &'s Shared,
     server: &'s Server,
-) -> impl Iterator<Item = (&'s Arc<Proxy>, &'s Server)> {
+) -> impl Iterator<Item = (&'s Arc<Backend>, &'s Server)> {
     server.followers.iter().rev().filter_map(|at| {
-        let proxy = shared.proxies.get(at.backend)?;
-        Some((proxy, proxy.back.as_ref()?.servers.get(at.slot)?))
+        let back = shared.backend_at(at.backend)?;
+        Some((back, back.servers.get(at.slot)?))
     })
 }
 
@@ -85,17 +83,16 @@ pub(crate) fn changed(worker: &Worker, server: &Server) {
     if server.followers.is_empty() {
         return;
     }
-    for (proxy, follower) in followers(&worker.shared, server) {
-        follow(worker, proxy, follower, server);
+    for (back, follower) in followers(&worker.shared, server) {
+        follow(worker, back, follower, server);
     }
 }
 
-fn follow(worker: &Worker, proxy: &Proxy, follower: &Server, leader: &Server) {
-    let Some(back) = &proxy.back else { return };
+fn follow(worker: &Worker, back: &Backend, follower: &Server, leader: &Server) {
     let slot = follower.state.slot();
     let change = back.balancer.follow_state(slot, &leader.state, worker.millis());
     if let (Some(track), true) = (&follower.settings.balance.track, change != Change::None) {
-        events::server_changed(worker, proxy, slot, change, Cause::Tracked(track));
+        events::server_changed(worker, back, slot, change, Cause::Tracked(track));
     }
 }
 
@@ -121,17 +118,17 @@ pub(crate) fn administered(worker: &Worker, server: &Server, before: Admin) {
     if set == clear {
         return;
     }
-    for (proxy, follower) in followers(&worker.shared, server) {
+    for (back, follower) in followers(&worker.shared, server) {
         let slot = follower.state.slot();
         if let Some(track) = &follower.settings.balance.track {
-            events::set_admin(worker, proxy, slot, set, clear, Cause::Tracked(track));
+            events::set_admin(worker, back, slot, set, clear, Cause::Tracked(track));
         }
     }
 }
 
 /// A follower that leaves maintenance is in the state of the one that it follows.
-pub(crate) fn resume(worker: &Worker, proxy: &Proxy, follower: &Server) {
-    if let (Some((_, leader)), Some(back)) = (leader(&worker.shared, follower), &proxy.back) {
+pub(crate) fn resume(worker: &Worker, back: &Backend, follower: &Server) {
+    if let Some(leader) = leader(&worker.shared, follower) {
         back.balancer.follow_state(follower.state.slot(), &leader.state, worker.millis());
     }
 }

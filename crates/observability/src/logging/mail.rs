@@ -26,7 +26,8 @@ pub fn tell(worker: &Worker, proxy: &Proxy, level: u8, text: &str) {
     for (outbox, to) in proxy.outboxes.iter().zip(&mail.mailers) {
         if outbox.put(&text)
             && let Some(worker) = worker.handle()
-            && let Some(proxy) = worker.shared.proxies.get(proxy.index).cloned()
+            && let Some(proxy) =
+                worker.shared.proxies.get(proxy.index).map(|section| section.proxy.clone())
         {
             let run = empty(worker.clone(), proxy, *to);
             worker.thread.scheduler().spawn(Class::Bulk, run);

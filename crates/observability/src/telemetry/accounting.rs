@@ -6,12 +6,11 @@ use crate::telemetry::sample_context::View;
 use engine::state::backend::reservation::Claim;
 pub(crate) use engine::state::figures::blamed;
 use engine::state::figures::wall;
-use engine::state::runtime::{Proxy, ProxyRef};
+use engine::state::runtime::{BackendRef, Proxy};
 use engine::state::session::client::Client;
 use engine::state::session::request_buffers::Notes;
 pub(crate) use engine::state::session::transaction::Entered;
 use engine::state::session::transaction::Transaction;
-use engine::state::thread_handle::LocalProxy;
 use htx::HeaderId;
 use reactor::Address;
 use rules::RuleSet;
@@ -59,13 +58,12 @@ fn count_request(tx: &mut Transaction) {
     let (totals, block) = (&worker.shared.totals, worker.totals());
     block.count(Metric::Requests);
     totals.tick_in(block, Event::Request, second);
-    if let (Some(front), Some(block)) = (&proxy.front, proxy.front_block()) {
-        block.count(Metric::Requests);
-        if tx.client.socket.is_stream() {
-            block.count(Metric::StreamRequests);
-        }
-        front.counters.tick_in(block, Event::Request, second);
+    let block = proxy.block();
+    block.count(Metric::Requests);
+    if tx.client.socket.is_stream() {
+        block.count(Metric::StreamRequests);
     }
+    proxy.front.counters.tick_in(block, Event::Request, second);
     tx.notes.journal.counted = true;
 }
 
@@ -110,22 +108,20 @@ fn capture_cookie(tx: &mut Transaction, side: Side) {
 }
 
 /// Assigns the transaction to a backend.
-pub fn enter_backend(tx: &mut Transaction, proxy: ProxyRef) {
-    let second = tx.worker.second();
-    if let (Some(back), Some(block)) = (&proxy.back, proxy.back_block()) {
-        block.count(Metric::Sessions);
-        back.counters.tick_in(block, Event::Session, second);
-        if tx.client.mode == Mode::Http {
-            block.count(Metric::Requests);
-            back.counters.tick_in(block, Event::Request, second);
-        }
-        back.sessions.enter();
-        tx.entered = Some(Entered(proxy.clone()));
+pub fn enter_backend(tx: &mut Transaction, backend: BackendRef) {
+    let (second, block) = (tx.worker.second(), backend.block());
+    block.count(Metric::Sessions);
+    backend.back.counters.tick_in(block, Event::Session, second);
+    if tx.client.mode == Mode::Http {
+        block.count(Metric::Requests);
+        backend.back.counters.tick_in(block, Event::Request, second);
     }
+    backend.back.sessions.enter();
+    tx.entered = Some(Entered(backend.clone()));
     if let Some(listed) = &tx.listed {
-        listed.set_backend(proxy.index);
+        listed.set_backend(backend.index);
     }
-    tx.backend = Some(proxy);
+    tx.backend = Some(backend);
 }
 
 /// An interim response passes. As measured with HAProxy, it counts as a response of the server
@@ -180,13 +176,13 @@ pub fn denied_response(tx: &mut Transaction) {
 }
 
 /// Counts a request refused by a rule of this proxy.
-pub fn denied(tx: &Transaction, proxy: &LocalProxy) {
+pub fn denied(tx: &Transaction, proxy: &Proxy) {
     let metric = Metric::DeniedRequests;
     if proxy.index == tx.client.proxy.index {
         tx.client.counted().for_each(|block| block.count(metric));
     }
-    if let Some(block) = proxy.back_block().filter(|_| tx.backend.is_some()) {
-        block.count(metric);
+    if let Some(backend) = tx.backend.as_ref().filter(|backend| backend.index == proxy.index) {
+        backend.block().count(metric);
     }
 }
 
@@ -202,7 +198,7 @@ pub fn add_both(tx: &Transaction, metric: Metric, amount: u64) {
 
 /// The counters of the frontend and its listener, and those of the backend if there is one.
 fn both(tx: &Transaction) -> impl Iterator<Item = &Block> {
-    let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
+    let back = tx.backend.as_ref().map(|backend| backend.block());
     tx.client.counted().chain(back)
 }
 
@@ -223,7 +219,8 @@ pub(crate) fn count_bytes(tx: &mut Transaction, bytes: (u64, u64)) {
         block.add(Metric::BytesIn, bytes_in);
         block.add(Metric::BytesOut, bytes_out);
     }
-    if let Some(block) = tx.client.proxy.front_block().filter(|_| tx.client.socket.is_stream()) {
+    if tx.client.socket.is_stream() {
+        let block = tx.client.proxy.block();
         block.add(Metric::StreamBytesIn, bytes_in);
         block.add(Metric::StreamBytesOut, bytes_out);
     }
@@ -266,9 +263,9 @@ pub fn finished(tx: &mut Transaction) {
     if status != 0 || (tx.notes.journal.counted && tx.client.mode == Mode::Http) {
         both(tx).for_each(|block| block.count(Metric::of_status(status)));
     }
-    if let Some(block) = tx.client.proxy.front_block().filter(|_| tx.notes.journal.counted) {
+    if tx.notes.journal.counted {
         let streams = tx.client.socket.is_stream();
-        block.count(if streams { Metric::StreamsEnded } else { Metric::Ended });
+        tx.client.proxy.block().count(if streams { Metric::StreamsEnded } else { Metric::Ended });
     }
     count_ending(tx);
     count_times(tx);
@@ -308,7 +305,7 @@ fn count_ending(tx: &Transaction) {
         return;
     }
     let server = tx.claim.as_ref().map(|claim| claim.server().block());
-    let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
+    let back = tx.backend.as_ref().map(|backend| backend.block());
     if metric == Metric::ServerAborts && journal.cause == Cause::ServerAbort {
         // As measured: what is cut short has failed, too, and what is broken has not aborted.
         let blocks = [server, back].into_iter().flatten();
@@ -318,7 +315,7 @@ fn count_ending(tx: &Transaction) {
         }
     }
     let both_sides = matches!(metric, Metric::ClientAborts | Metric::ServerAborts);
-    let front = tx.client.proxy.front_block().filter(|_| both_sides);
+    let front = both_sides.then(|| tx.client.proxy.block());
     [server, back, front].into_iter().flatten().for_each(|block| block.count(metric));
 }
 
@@ -333,8 +330,8 @@ fn count_times(tx: &Transaction) {
         ms(journal.first_byte, journal.ended),
     ];
     claim.server().block().time(times);
-    if let Some(block) = tx.backend.as_ref().and_then(|backend| backend.back_block()) {
-        block.time(times);
+    if let Some(backend) = &tx.backend {
+        backend.block().time(times);
     }
     if !tx.worker.histograms {
         return;
@@ -351,11 +348,11 @@ fn count_times(tx: &Transaction) {
 
 /// The whole of a request in the histograms of its frontend, and its connection's beginning once.
 fn record_front(tx: &Transaction) {
-    let Some(front) = tx.client.proxy.front.as_ref().filter(|_| tx.worker.histograms) else {
+    if !tx.worker.histograms {
         return;
-    };
+    }
     let (thread, journal) = (tx.worker.thread.index, &tx.notes.journal);
-    let latencies = &front.counters.latencies;
+    let latencies = &tx.client.proxy.front.counters.latencies;
     if !journal.bad_request {
         latencies.record(thread, Span::Total, journal.first_byte, journal.ended);
     }
@@ -368,9 +365,9 @@ fn record_front(tx: &Transaction) {
 /// `option logasap`: the line is written as soon as the response's head is known, or the server's
 /// connection stands in TCP mode.
 pub fn log_asap(tx: &mut Transaction) {
-    let front = tx.client.proxy.settings.front.as_ref();
-    let wanted = !tx.client.proxy.settings.logs_at_start;
-    if wanted && front.is_some_and(|front| front.log_asap) && !tx.notes.journal.silent {
+    let proxy = &tx.client.proxy;
+    let wanted = !proxy.settings.logs_at_start && proxy.front.settings.log_asap;
+    if wanted && !tx.notes.journal.silent {
         write_line(tx, true);
     }
 }
@@ -397,16 +394,14 @@ fn write_start(tx: &mut Transaction) {
 
 /// Writes the transaction's log line, if the frontend logs it.
 pub(crate) fn write_line(tx: &mut Transaction, early: bool) {
-    let Some(level) = level(tx, &tx.client.proxy) else { return };
+    let Some(level) = level(tx) else { return };
     fill_record(tx, early);
     emit(tx, level);
 }
 
 fn emit(tx: &mut Transaction, level: u8) {
     let proxy = tx.client.proxy.clone();
-    if let Some(front) = &proxy.front {
-        front.lines.fetch_add(1, Relaxed);
-    }
+    proxy.front.lines.fetch_add(1, Relaxed);
     let mut line = tx.worker.take_scratch();
     let mut data = tx.worker.take_scratch();
     let settings = &proxy.settings;
@@ -427,9 +422,9 @@ fn emit(tx: &mut Transaction, level: u8) {
 }
 
 /// The severity of the log line; `None` for no line.
-fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
-    let journal = &tx.notes.journal;
-    let front = proxy.settings.front.as_ref()?;
+fn level(tx: &Transaction) -> Option<u8> {
+    let (journal, proxy) = (&tx.notes.journal, &tx.client.proxy);
+    let front = &proxy.front.settings;
     if proxy.settings.logs.targets.is_empty() || proxy.settings.log_format.is_none() {
         return None;
     }
@@ -602,7 +597,7 @@ fn fill_unborn(client: &Client, record: &mut TransactionRecord) {
     let (worker, shared) = (&client.worker, &client.worker.shared);
     let elapsed = worker.thread.nanos().saturating_sub(client.since);
     let accepted = wall(worker.thread.wall().saturating_sub(elapsed));
-    let front = client.proxy.front.as_ref();
+    let front = &client.proxy.front;
     let elapsed = (elapsed / 1_000_000) as i64;
     *record = TransactionRecord {
         client: client.rare.source.or(client.peer),
@@ -623,8 +618,8 @@ fn fill_unborn(client: &Client, record: &mut TransactionRecord) {
         termination: [Cause::Proxy.letter(), Phase::Request.letter()],
         cookie_state: *b"--",
         process_connections: shared.connections.current(),
-        frontend_connections: front.map_or(0, |front| front.connections.current()),
-        log_count: front.map_or(0, |front| front.lines.load(Relaxed)),
+        frontend_connections: front.connections.current(),
+        log_count: front.lines.load(Relaxed),
         request_count: client.worker.next_number(),
         pid: shared.settings.pid,
         ..TransactionRecord::default()
@@ -633,21 +628,20 @@ fn fill_unborn(client: &Client, record: &mut TransactionRecord) {
 
 /// Whether the bind line of the client has TLS.
 fn is_encrypted(client: &Client) -> bool {
-    let front = client.proxy.settings.front.as_ref();
-    let bind = front.and_then(|front| front.binds.get(client.bind as usize));
+    let bind = client.proxy.front.settings.binds.get(client.bind as usize);
     bind.is_some_and(|bind| bind.preamble.tls.is_some())
 }
 
 /// Fills the counts of connections into the log record; a transaction that is over is not counted.
 fn fill_counts(tx: &mut Transaction, over: bool) {
     let shared = tx.worker.shared.clone();
-    let front = tx.client.proxy.front.as_ref();
+    let front = &tx.client.proxy.front;
     let record = &mut tx.notes.record;
     record.pid = shared.settings.pid;
     record.process_connections = shared.connections.current();
-    record.frontend_connections = front.map_or(0, |front| front.connections.current());
-    record.log_count = front.map_or(0, |front| front.lines.load(Relaxed));
-    let back = tx.backend.as_ref().and_then(|backend| backend.back.as_ref());
+    record.frontend_connections = front.connections.current();
+    record.log_count = front.lines.load(Relaxed);
+    let back = tx.backend.as_ref().map(|backend| &backend.back);
     let own = u32::from(tx.entered.is_some() && over);
     record.backend_connections = back.map_or(0, |back| back.sessions.current().saturating_sub(own));
     let claim = tx.claim.as_ref();

@@ -162,8 +162,7 @@ fn of_request(view: &View<'_>, cache: &Arc<Cache>) -> Option<CachedRequest> {
 
 /// Lookups are those of the backend, or of a frontend that answers by itself.
 fn count(view: &View<'_>, metric: Metric) {
-    let proxy = view.backend.unwrap_or(&view.client.proxy);
-    if let Some(block) = proxy.back_block().or_else(|| proxy.front_block()) {
-        block.count(metric);
-    }
+    let front = &view.client.proxy;
+    let backend = view.backend.or(front.itself.as_ref());
+    backend.map_or_else(|| front.block(), |backend| backend.block()).count(metric);
 }

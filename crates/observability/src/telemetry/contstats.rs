@@ -14,8 +14,7 @@ pub struct Meter(Option<Tick>);
 impl Meter {
     /// The first time, for a transfer that begins.
     pub fn begin(tx: &Transaction) -> Self {
-        let front = tx.client.proxy.settings.front.as_ref();
-        let continuous = front.is_some_and(|front| front.continuous_stats);
+        let continuous = tx.client.proxy.front.settings.continuous_stats;
         Self(continuous.then(|| tx.worker.thread.tick().plus_ms(EVERY_MS)))
     }
 

@@ -10,7 +10,7 @@ use engine::state::backend::server_connection::ServerConn;
 pub use engine::state::figures::count;
 pub use engine::state::figures::server_count;
 pub use engine::state::figures::wall;
-use engine::state::runtime::{Proxy, ProxyRef};
+use engine::state::runtime::{BackendRef, Proxy, ProxySection};
 pub(crate) use engine::state::session::client::Client;
 use engine::state::session::credentials::{PasswordCheck, PasswordClaim};
 use engine::state::session::lookup::AddressLookup;
@@ -48,7 +48,7 @@ pub struct View<'a> {
     /// Variables, captures and times.
     pub notes: &'a mut Notes,
     /// The backend, once chosen.
-    pub backend: Option<&'a ProxyRef>,
+    pub backend: Option<&'a BackendRef>,
     /// The server in use, by slot.
     pub slot: Option<usize>,
     /// The connection to it.
@@ -89,13 +89,17 @@ impl View<'_> {
         }
     }
 
-    fn proxy(&self, name: Option<&str>) -> Option<&Proxy> {
+    /// The backend's proxy, else that of the frontend.
+    fn side(&self) -> &Proxy {
+        self.backend.map_or(&**self.client.proxy, |backend| backend)
+    }
+
+    /// The section of this name; without one, that of the transaction.
+    fn section(&self, name: Option<&str>) -> Option<&ProxySection> {
+        let shared = &self.worker.shared;
         match name {
-            None => Some(self.backend.unwrap_or(&self.client.proxy)),
-            Some(name) => {
-                let shared = &self.worker.shared;
-                shared.backend(name).or_else(|| shared.frontend(name)).map(|proxy| &**proxy)
-            }
+            None => shared.proxies.get(self.side().index),
+            Some(name) => shared.section(name),
         }
     }
 
@@ -116,21 +120,20 @@ impl View<'_> {
 
     /// The FastCGI application of the backend.
     fn application(&self) -> Option<&rules::FcgiApp> {
-        let back = self.backend?.settings.back.as_ref()?;
-        back.fcgi.as_ref().map(|fcgi| &*fcgi.app)
+        self.backend?.back.settings.fcgi.as_ref().map(|fcgi| &*fcgi.app)
     }
 
     fn server_name(&self) -> Option<&[u8]> {
         if let Some(applet) = self.notes.journal.applet {
             return Some(applet.as_bytes());
         }
-        let server = self.backend?.back.as_ref()?.servers.get(self.slot?)?;
+        let server = self.backend?.back.servers.get(self.slot?)?;
         Some(self.server_name.get_or_init(|| server.state.name()).as_bytes())
     }
 
     fn bind_name(&self) -> Option<&[u8]> {
-        let front = self.client.proxy.settings.front.as_ref()?;
-        Some(front.binds.get(self.client.bind as usize)?.name.as_ref()?.as_bytes())
+        let binds = &self.client.proxy.front.settings.binds;
+        Some(binds.get(self.client.bind as usize)?.name.as_ref()?.as_bytes())
     }
 }
 
@@ -283,12 +286,11 @@ impl Facts for View<'_> {
     fn name(&self, name: Name) -> Option<&[u8]> {
         match name {
             Name::Frontend => Some(self.client.proxy.name().as_bytes()),
-            Name::Backend => Some(self.backend.unwrap_or(&self.client.proxy).name().as_bytes()),
+            Name::Backend => Some(self.side().name().as_bytes()),
             Name::Server => self.server_name(),
             Name::Listener => self.bind_name(),
             Name::DefaultBackend => {
-                let front = self.client.proxy.settings.front.as_ref()?;
-                let index = front.default_backend?;
+                let index = self.client.proxy.front.settings.default_backend?;
                 Some(self.worker.shared.proxies.get(index)?.name().as_bytes())
             }
             Name::Hostname => Some(self.worker.shared.settings.hostname.as_bytes()),
@@ -313,20 +315,17 @@ impl Facts for View<'_> {
 
     fn number(&self, number: Number) -> Option<i64> {
         let timeouts = &self.client.proxy.settings.timeouts;
-        let server_side = &self.backend.unwrap_or(&self.client.proxy).settings.timeouts;
+        let server_side = &self.side().settings.timeouts;
         match number {
             Number::FrontendId => Some(self.client.proxy.settings.id.into()),
-            Number::BackendId => {
-                Some(self.backend.unwrap_or(&self.client.proxy).settings.id.into())
-            }
+            Number::BackendId => Some(self.side().settings.id.into()),
             Number::ServerId => {
-                let back = self.backend?.back.as_ref()?;
+                let back = &self.backend?.back;
                 Some(back.servers.get(self.slot?)?.state.id().into())
             }
             Number::ListenerId => {
-                let front = self.client.proxy.settings.front.as_ref();
-                let bind = front.and_then(|front| front.binds.get(self.client.bind as usize));
-                bind.map(|bind| i64::from(bind.id))
+                let binds = &self.client.proxy.front.settings.binds;
+                binds.get(self.client.bind as usize).map(|bind| i64::from(bind.id))
             }
             Number::Thread => Some(self.worker.thread.index as i64),
             Number::ClientHttpMajor => {
@@ -346,8 +345,7 @@ impl Facts for View<'_> {
             Number::PriorityOffset => self.stream.then(|| self.notes.priority.1.into()),
             Number::Stopping => Some(self.worker.shared.will_stop().into()),
             Number::ListenerConnections => {
-                let front = self.client.proxy.front.as_ref()?;
-                let listener = front.listeners.get(self.client.bind as usize)?;
+                let listener = self.client.proxy.front.listeners.get(self.client.bind as usize)?;
                 Some(listener.connections.current().into())
             }
             Number::ReceivedProxy => Some(self.client.rare.told.is_some().into()),
@@ -370,14 +368,14 @@ impl Facts for View<'_> {
             Count::FrontendConnections | Count::FrontendRequestRate | Count::FrontendSessionRate
         );
         let proxy = match (proxy, front_view) {
-            (None, true) => &*self.client.proxy,
-            _ => self.proxy(proxy)?,
+            (None, true) => self.worker.shared.proxies.get(self.client.proxy.index)?,
+            _ => self.section(proxy)?,
         };
         self::count(self.worker, proxy, count)
     }
 
     fn server_count(&self, count: ServerCount, backend: Option<&str>, name: &str) -> Option<i64> {
-        server_count(self.worker, self.proxy(backend)?, count, name)
+        server_count(self.worker, self.section(backend)?.back.as_ref()?, count, name)
     }
 
     fn var(&self, name: &VarName) -> Option<Value<'static>> {
@@ -430,9 +428,8 @@ impl Facts for View<'_> {
     }
 
     fn is_proxied(&self) -> bool {
-        let front = self.client.proxy.settings.front.as_ref();
         let whole = |head: &Head| !matches!(head.uri().first(), Some(b'/' | b'*'));
-        front.is_some_and(|front| front.proxy_header) && self.request().is_some_and(whole)
+        self.client.proxy.front.settings.proxy_header && self.request().is_some_and(whole)
     }
 
     fn is_first_request(&self) -> bool {
@@ -554,10 +551,9 @@ impl Context for View<'_> {
     }
 
     fn count_failed_rewrite(&mut self) {
-        let thread = self.worker.thread.index;
         self.client.counted().for_each(|block| block.count(Metric::FailedRewrites));
-        if let Some(back) = self.backend.and_then(|backend| backend.back.as_ref()) {
-            back.counters.of(thread).count(Metric::FailedRewrites);
+        if let Some(backend) = self.backend {
+            backend.block().count(Metric::FailedRewrites);
         }
     }
 

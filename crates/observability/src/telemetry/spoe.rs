@@ -54,7 +54,8 @@ fn filters(tx: &Transaction, event: SpoeEvent) -> impl Iterator<Item = &Arc<Spoe
     let front = &tx.client.proxy;
     let early = matches!(event, ClientSession | FrontendTcpRequest | FrontendHttpRequest);
     let back = tx.backend.as_ref().filter(|back| !early && back.index != front.index);
-    let all = std::iter::once(front).chain(back).flat_map(|proxy| &proxy.settings.filters);
+    let back = back.into_iter().flat_map(|back| &back.settings.filters);
+    let all = front.settings.filters.iter().chain(back);
     all.filter_map(move |filter| match filter {
         Filter::Spoe(filter) if !filter.engine.messages(event).is_empty() => Some(filter),
         _ => None,

@@ -71,7 +71,7 @@ pub(crate) async fn run(mut client: Box<Client>) {
 
 /// Whether a connection that ends without any byte is ignored (`option http-ignore-probes`).
 fn ignores_probes(client: &Client) -> bool {
-    client.proxy.settings.front.as_ref().is_some_and(|front| front.ignore_probes)
+    client.proxy.front.settings.ignore_probes
 }
 
 /// Shuts our side of the stream down, and discards input until the client ends its side.

@@ -198,8 +198,7 @@ fn earlier(one: Option<(Tick, Expiry)>, other: Option<(Tick, Expiry)>) -> Option
 pub(crate) fn start(worker: &Rc<Worker>, front: &Rc<Front>, key: Key, number: u32) {
     let class = if front.is_crowded() { Class::Bulk } else { Class::Urgent };
     let client = Box::new(Client::of_stream(front, key, number));
-    let settings = client.proxy.settings.front.as_ref();
-    let bind = settings.and_then(|front| front.binds.get(client.bind as usize));
+    let bind = client.proxy.front.settings.binds.get(client.bind as usize);
     let nice = bind.map_or(0, |bind| bind.nice);
     let scheduler = worker.thread.scheduler();
     let task = scheduler.spawn(class, serve(worker.clone(), front.clone(), client));

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 #[cold]
 pub(crate) fn report(client: &Client, counters: &Counters) {
     let settings = &client.proxy.settings;
-    let Some(front) = &settings.front else { return };
+    let front = &client.proxy.front.settings;
     if settings.logs.targets.is_empty() || settings.log_format.is_none() {
         return;
     }
@@ -47,9 +47,7 @@ fn write_line(client: &Client, level: u8) {
             None => data.push(b'-'),
         }
     });
-    if let Some(front) = &client.proxy.front {
-        front.lines.fetch_add(1, Relaxed);
-    }
+    client.proxy.front.lines.fetch_add(1, Relaxed);
     log::send_structured(worker, &settings.logs, level, &data, &line);
     worker.give_scratch(line);
     worker.give_scratch(data);

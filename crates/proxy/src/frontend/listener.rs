@@ -14,7 +14,7 @@ use crate::frontend::preamble;
 use crate::frontend::quic_listener;
 use crate::frontend::session_rules;
 use crate::frontend::session_rules::Admission;
-use engine::state::runtime::{Front, Proxy, ProxyRef, Shared};
+use engine::state::runtime::{Frontend, FrontendRef, Proxy, Shared};
 use engine::state::session::client::Client;
 use engine::state::worker::Worker;
 use reactor::{Class, Handle, Socket, Wake};
@@ -28,12 +28,12 @@ use transport::thread::memory;
 
 /// Starts a task per listener that this thread serves.
 pub(crate) fn start_all(worker: &Rc<Worker>) {
-    for proxy in &worker.proxies {
-        let Some(front) = proxy.settings.front.as_ref().filter(|_| !proxy.settings.disabled) else {
-            continue;
-        };
-        let listeners = proxy.front.iter().flat_map(|front| &front.listeners);
-        for (place, (bind, listener)) in front.binds.iter().zip(listeners).enumerate() {
+    let frontends = worker.proxies.iter().filter_map(|section| section.front.as_ref());
+    for proxy in frontends.filter(|proxy| !proxy.settings.disabled) {
+        let front = &proxy.front;
+        for (place, (bind, listener)) in
+            front.settings.binds.iter().zip(&front.listeners).enumerate()
+        {
             let own = |thread: &u16| usize::from(*thread) == worker.thread.index;
             let Some(sockets) = &listener.sockets else { continue };
             if bind.quic.is_some() {
@@ -50,7 +50,7 @@ pub(crate) fn start_all(worker: &Rc<Worker>) {
     }
 }
 
-async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, part: Part) {
+async fn run(worker: Rc<Worker>, proxy: FrontendRef, place: usize, part: Part) {
     let host = BindHost { worker: worker.clone(), proxy, place };
     acceptor::run(&worker.thread, part.handle, &host).await;
 }
@@ -58,24 +58,24 @@ async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, part: Part) {
 /// A `bind` line of a frontend, on one thread.
 struct BindHost {
     worker: Rc<Worker>,
-    proxy: ProxyRef,
+    proxy: FrontendRef,
     place: usize,
 }
 
 impl BindHost {
     fn bind(&self) -> Option<&settings::Bind> {
-        self.proxy.settings.front.as_ref().and_then(|front| front.binds.get(self.place))
+        self.proxy.front.settings.binds.get(self.place)
     }
 }
 
 impl acceptor::Host for BindHost {
     fn is_over(&self) -> bool {
-        self.worker.shared.is_stopping() || self.proxy.front.as_ref().is_some_and(Front::is_shut)
+        self.worker.shared.is_stopping() || self.proxy.front.is_shut()
     }
 
     fn limit_ms(&self) -> Option<u32> {
         let (shared, now) = (&self.worker.shared, Moment::of(&self.worker));
-        if standing(shared, &self.proxy, self.place, now) != Standing::Open {
+        if standing(shared, &self.proxy.front, self.place, now) != Standing::Open {
             self.worker.paused_listeners.add(&self.worker);
             return Some(acceptor::RETRY_MS);
         }
@@ -85,9 +85,9 @@ impl acceptor::Host for BindHost {
     fn serve(&self, handle: Handle, peer: Option<SocketAddr>) {
         let (worker, proxy, place) = (&self.worker, &self.proxy, self.place);
         let Some(bind) = self.bind() else { return };
-        count_connection(worker, proxy, place);
+        count_connection(worker, &proxy.front, place);
         worker.share.add_client(bind.preamble.tls.is_some());
-        let sharded = is_sharded(proxy, place);
+        let sharded = is_sharded(&proxy.front, place);
         match if sharded { None } else { listener_balance::choose(worker, bind) } {
             Some(thread) => {
                 listener_balance::send(worker, thread, (proxy.index, place), (handle, peer))
@@ -110,7 +110,7 @@ impl acceptor::Host for BindHost {
 
     /// The socket of a paused frontend does not listen, which is no fault.
     fn on_error(&self, error: &io::Error) {
-        if !pausing::is_paused(&self.proxy) {
+        if !pausing::is_paused(&self.proxy.front) {
             complain(&self.worker, &self.proxy, error);
         }
     }
@@ -144,8 +144,7 @@ impl Drop for Part {
 
 /// Closes the listeners of a frontend for good; its connections go on. `false`: they are closed
 /// already.
-pub fn shut_frontend(shared: &Shared, proxy: &Proxy) -> bool {
-    let Some(front) = &proxy.front else { return false };
+pub fn shut_frontend(shared: &Shared, front: &Frontend) -> bool {
     if front.shut.swap(true, Relaxed) {
         return false;
     }
@@ -157,18 +156,16 @@ pub fn shut_frontend(shared: &Shared, proxy: &Proxy) -> bool {
 }
 
 /// Whether the threads of a listener have sockets of their own.
-fn is_sharded(proxy: &Proxy, place: usize) -> bool {
-    let listener = proxy.front.as_ref().and_then(|front| front.listeners.get(place));
+fn is_sharded(front: &Frontend, place: usize) -> bool {
+    let listener = front.listeners.get(place);
     let sockets = listener.and_then(|listener| listener.sockets.as_ref());
     sockets.is_some_and(|sockets| !sockets.shards.is_empty())
 }
 
 /// Starts serving a client, unless a rule refuses its connection.
 pub(crate) fn begin(worker: &Rc<Worker>, mut client: Client) {
-    let settings = client.proxy.settings.front.as_ref();
-    let Some(bind) = settings.and_then(|front| front.binds.get(client.bind as usize)) else {
-        return;
-    };
+    let binds = &client.proxy.front.settings.binds;
+    let Some(bind) = binds.get(client.bind as usize) else { return };
     let (nice, reduction) = (bind.nice, bind.mss_reduction);
     client.rare.set_expected(bind.preamble.expects);
     client.protocol = bind.protocol;
@@ -212,8 +209,7 @@ async fn open_later(mut client: Box<Client>, rules: Box<session_rules::Evaluatio
 /// Spawns the task of a client.
 fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
     let scheduler = worker.thread.scheduler();
-    let bind =
-        client.proxy.settings.front.as_ref().and_then(|it| it.binds.get(client.bind as usize));
+    let bind = client.proxy.front.settings.binds.get(client.bind as usize);
     let encrypted = bind.is_some_and(|bind| bind.preamble.tls.is_some());
     let task = if client.rare.expects.any() || encrypted {
         let place = encrypted.then(|| HandshakePlace::enter(worker));
@@ -261,10 +257,8 @@ impl Moment {
 }
 
 /// Whether the listener at `place` accepts clients at a moment.
-pub fn standing(shared: &Shared, proxy: &Proxy, place: usize, at: Moment) -> Standing {
-    let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else {
-        return Standing::Waiting;
-    };
+pub fn standing(shared: &Shared, front: &Frontend, place: usize, at: Moment) -> Standing {
+    let settings = &front.settings;
     let bind_limit = settings.binds.get(place).map_or(0, |bind| bind.maxconn);
     let on_bind = front.listeners.get(place).map_or(0, |it| it.connections.current());
     let limit = |limit: u32, current: u32| limit != 0 && current >= limit;
@@ -284,7 +278,7 @@ pub fn standing(shared: &Shared, proxy: &Proxy, place: usize, at: Moment) -> Sta
 
 /// Whether the number of connections or sessions in the last second is at its limit (`rate-limit
 /// sessions`, `maxconnrate`, `maxsessrate`).
-fn is_too_fast(shared: &Shared, front: &Front, sessions: u32, at: Moment) -> bool {
+fn is_too_fast(shared: &Shared, front: &Frontend, sessions: u32, at: Moment) -> bool {
     let reached = |limit: u32, counters: &Counters, event| {
         limit != 0 && counters.rate(event, at.second, at.of_second) >= limit
     };
@@ -300,34 +294,30 @@ fn is_too_fast_for_tls(shared: &Shared, at: Moment) -> bool {
     most != 0 && shared.tls.front.get(at.ms) >= most
 }
 
-fn is_encrypted(settings: &settings::Front, place: usize) -> bool {
+fn is_encrypted(settings: &settings::Frontend, place: usize) -> bool {
     settings.binds.get(place).is_some_and(|bind| bind.preamble.tls.is_some())
 }
 
-pub(crate) fn count_connection(worker: &Worker, proxy: &Proxy, place: usize) {
+pub(crate) fn count_connection(worker: &Worker, front: &Frontend, place: usize) {
     let thread = worker.thread.index;
-    count(worker, proxy, Event::Connection);
+    count(worker, front, Event::Connection);
     // Counted before the handshake, so that the limit holds whether the handshake succeeds or not.
-    if proxy.settings.front.as_ref().is_some_and(|front| is_encrypted(front, place)) {
+    if is_encrypted(&front.settings, place) {
         worker.shared.tls.front.tick(worker.millis());
     }
     worker.shared.totals.of(thread).count(Metric::Connections);
-    let blocks = proxy.front.iter().flat_map(|front| front.blocks(place as u32, thread));
-    blocks.for_each(|block| block.count(Metric::Connections));
+    front.blocks(place as u32, thread).for_each(|block| block.count(Metric::Connections));
 }
 
 pub(crate) fn count_session(client: &Client) {
-    let (worker, proxy) = (&client.worker, &client.proxy);
-    count(worker, proxy, Event::Session);
+    count(&client.worker, &client.proxy.front, Event::Session);
     client.counted().for_each(|block| block.count(Metric::Sessions));
 }
 
-fn count(worker: &Worker, proxy: &Proxy, event: Event) {
+fn count(worker: &Worker, front: &Frontend, event: Event) {
     let (thread, second) = (worker.thread.index, worker.second());
     worker.shared.totals.tick(thread, event, second);
-    if let Some(front) = &proxy.front {
-        front.counters.tick(thread, event, second);
-    }
+    front.counters.tick(thread, event, second);
 }
 
 fn complain(worker: &Worker, proxy: &Proxy, error: &io::Error) {

@@ -39,10 +39,12 @@ pub(crate) fn send(
     (proxy, bind): (usize, usize),
     (handle, peer): (Handle, Option<SocketAddr>),
 ) {
-    client::enter(worker, &worker.proxies[proxy], bind, thread);
+    let front = move |worker: &Worker| worker.proxies.get(proxy).and_then(|it| it.front.clone());
+    let Some(own) = front(worker) else { return };
+    client::enter(worker, &own.front, bind, thread);
     let receive = move |worker: &Worker| {
         let Some(worker) = worker.handle() else { return };
-        let proxy = worker.proxies[proxy].clone();
+        let Some(proxy) = front(&worker) else { return };
         let socket = Socket::adopt(&worker.thread, handle);
         listener::begin(&worker, Client::entered(&worker, &proxy, bind, socket, peer));
     };

@@ -198,8 +198,7 @@ pub(crate) async fn run(mut client: Box<Client>, place: Option<HandshakePlace>) 
 
 async fn pass(client: &mut Client, _place: Option<HandshakePlace>) -> Result<(), Trouble> {
     let (worker, proxy, since) = (client.worker.clone(), client.proxy.clone(), client.since);
-    let front = proxy.settings.front.as_ref();
-    let bind = front.and_then(|front| front.binds.get(client.bind as usize));
+    let bind = proxy.front.settings.binds.get(client.bind as usize);
     let acceptor = bind.and_then(|bind| bind.preamble.tls.as_deref());
     // Rules may expect more headers than the bind line does.
     let (expected, streams) = (client.rare.expects, client.protocol == Protocol::H2);

@@ -3,7 +3,7 @@
 
 use crate::frontend::listener::{self, Moment, Standing};
 use crate::frontend::{quic_connection, quic_relay};
-use engine::state::runtime::{Front, ProxyRef};
+use engine::state::runtime::FrontendRef;
 use engine::state::session::quic_line::{QuicIdentity, QuicLine, StrayDatagram};
 use engine::state::worker::Worker;
 use quic::{
@@ -36,7 +36,7 @@ impl Inbox {
 /// A listener on one of its threads.
 pub(crate) struct QuicHost {
     pub(crate) worker: Rc<Worker>,
-    pub(crate) proxy: ProxyRef,
+    pub(crate) proxy: FrontendRef,
     pub(crate) place: usize,
     pub(crate) line: Arc<QuicLine>,
     pub(crate) endpoint: RefCell<QuicEndpoint>,
@@ -51,7 +51,7 @@ impl QuicHost {
     /// The listener on the worker's thread; `None` for a line without certificates.
     pub(crate) fn new(
         worker: &Rc<Worker>,
-        proxy: &ProxyRef,
+        proxy: &FrontendRef,
         (place, bind): (usize, &settings::Bind),
         line: Arc<QuicLine>,
         socket: Handle,
@@ -128,8 +128,8 @@ impl QuicHost {
 
     /// Whether the line has a thread.
     fn serves(&self, thread: u16) -> bool {
-        let front = self.proxy.settings.front.as_ref();
-        let threads = front.and_then(|front| front.binds.get(self.place)).map(|it| &it.threads[..]);
+        let binds = &self.proxy.front.settings.binds;
+        let threads = binds.get(self.place).map(|it| &it.threads[..]);
         match threads {
             Some([]) => usize::from(thread) < self.worker.shared.settings.threads,
             threads => threads.is_some_and(|threads| threads.contains(&thread)),
@@ -157,7 +157,7 @@ impl QuicHost {
             Arrival::New(key, conn) => {
                 let inbox = Rc::new(Inbox::default());
                 self.inboxes.borrow_mut().insert(key, inbox.clone());
-                listener::count_connection(&self.worker, &self.proxy, self.place);
+                listener::count_connection(&self.worker, &self.proxy.front, self.place);
                 self.worker.share.add_client(true);
                 let task = quic_connection::run(self.clone(), conn, inbox.clone());
                 let task = self.worker.thread.scheduler().spawn(Class::Urgent, task);
@@ -170,8 +170,8 @@ impl QuicHost {
     fn admits(&self) -> bool {
         let (shared, now) = (&self.worker.shared, Moment::of(&self.worker));
         !shared.is_stopping()
-            && !self.proxy.front.as_ref().is_some_and(Front::is_shut)
-            && listener::standing(shared, &self.proxy, self.place, now) == Standing::Open
+            && !self.proxy.front.is_shut()
+            && listener::standing(shared, &self.proxy.front, self.place, now) == Standing::Open
             && shared.memory.admits_client(&self.worker.share)
     }
 

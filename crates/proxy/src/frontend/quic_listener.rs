@@ -3,7 +3,7 @@
 
 use crate::frontend::quic_host::QuicHost;
 use crate::frontend::quic_relay;
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::FrontendRef;
 use engine::state::worker::Worker;
 use quic::Datagram;
 use reactor::{Class, Handle, Socket, UdpBatch};
@@ -18,10 +18,9 @@ const STRAYS: usize = 64;
 
 /// Starts the tasks of a listener on this thread, if the line has it. `first` is the socket of a
 /// line that names no others.
-pub(crate) fn start(worker: &Rc<Worker>, proxy: &ProxyRef, place: usize, first: Handle) {
-    let front = proxy.settings.front.as_ref();
-    let Some(bind) = front.and_then(|front| front.binds.get(place)) else { return };
-    let listener = proxy.front.as_ref().and_then(|front| front.listeners.get(place));
+pub(crate) fn start(worker: &Rc<Worker>, proxy: &FrontendRef, place: usize, first: Handle) {
+    let Some(bind) = proxy.front.settings.binds.get(place) else { return };
+    let listener = proxy.front.listeners.get(place);
     let Some(line) = listener.and_then(|listener| listener.quic.clone()) else { return };
     let own = worker.thread.index;
     let threads: Vec<u16> = match bind.threads.as_slice() {

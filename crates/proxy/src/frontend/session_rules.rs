@@ -219,8 +219,7 @@ impl Evaluation {
         let Some(mut pending) = self.notes.asked.take() else {
             return Some(OutsideAnswer::Continue);
         };
-        let front = client.proxy.settings.front.as_ref();
-        let matters = front.is_some_and(|front| front.abort_on_close);
+        let matters = client.proxy.front.settings.abort_on_close;
         poll_fn(|context| {
             if let Poll::Ready(answer) = pending.poll(context, &mut self.scope(client)) {
                 return Poll::Ready(Some(answer));

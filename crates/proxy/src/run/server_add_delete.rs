@@ -4,14 +4,14 @@
 use balance::{Algorithm, HashMethod};
 use engine::state::backend::server_register::Refusal;
 use engine::state::backend::server_register::is_busy;
-use engine::state::runtime::{Back, Proxy, Server};
+use engine::state::runtime::{Backend, Server};
 use engine::state::worker::Worker;
 use health::checks;
 use health::servers::track;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 /// The slot of the server with a name; deleted servers are left out.
-pub fn named(back: &Back, name: &str) -> Option<usize> {
+pub fn named(back: &Backend, name: &str) -> Option<usize> {
     back.register.lock().named(name)
 }
 
@@ -32,10 +32,9 @@ pub fn takes_servers(algorithm: Algorithm) -> bool {
 /// Its name or number is in use, or the algorithm accepts no servers.
 pub fn add(
     worker: &Worker,
-    proxy: &Proxy,
+    back: &Backend,
     mut settings: settings::Server,
 ) -> Result<usize, Refusal> {
-    let Some(back) = &proxy.back else { return Err(Refusal::Static) };
     if !takes_servers(back.balancer.algorithm()) {
         return Err(Refusal::Static);
     }
@@ -46,8 +45,8 @@ pub fn add(
         back.balancer.renew(slot, &settings.balance.name, settings.balance.id, worker.millis());
         server.renew(&settings);
         register.enter(server);
-        track::inherit(&worker.shared, proxy, server);
-        begin(worker, proxy, back, slot);
+        track::inherit(&worker.shared, back, server);
+        begin(worker, back, slot);
         return Ok(slot);
     }
     let state_slot = back.balancer.add(settings.balance.clone(), worker.millis());
@@ -59,13 +58,13 @@ pub fn add(
     }
     let slot = back.servers.push(server);
     register.enter(&back.servers[slot]);
-    track::introduce(&worker.shared, proxy, &back.servers[slot]);
-    begin(worker, proxy, back, slot);
+    track::introduce(&worker.shared, back, &back.servers[slot]);
+    begin(worker, back, slot);
     Ok(slot)
 }
 
 /// Starts the health check and the agent check of a new server.
-fn begin(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize) {
+fn begin(worker: &Worker, back: &Backend, slot: usize) {
     let server = &back.servers[slot];
     if let Some(agent) = &server.agent {
         agent.off.store(true, Relaxed);
@@ -74,7 +73,7 @@ fn begin(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize) {
     for (wanted, agent) in [(checked, false), (asked, true)] {
         // The check record of a server that was deleted in this slot may still exist.
         if wanted && !server.recorded[usize::from(agent)].swap(true, AcqRel) {
-            checks::add(&worker.shared, proxy.index, slot, agent);
+            checks::add(&worker.shared, back.proxy.index, slot, agent);
         }
     }
 }
@@ -83,8 +82,7 @@ fn begin(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize) {
 ///
 /// # Errors
 /// It is named by the configuration, not in maintenance, or busy.
-pub fn delete(worker: &Worker, proxy: &Proxy, slot: usize) -> Result<(), Refusal> {
-    let Some(back) = &proxy.back else { return Err(Refusal::Referenced) };
+pub fn delete(worker: &Worker, back: &Backend, slot: usize) -> Result<(), Refusal> {
     let Some(server) = back.servers.get(slot) else { return Err(Refusal::Busy) };
     if server.settings.referenced || track::is_followed(&worker.shared, server) {
         return Err(Refusal::Referenced);
@@ -96,7 +94,7 @@ pub fn delete(worker: &Worker, proxy: &Proxy, slot: usize) -> Result<(), Refusal
     if is_busy(server) {
         // Other threads were asked to close their idle connections; the next attempt finds them
         // closed.
-        health::servers::events::drop_idle(worker, proxy, slot);
+        health::servers::events::drop_idle(worker, back, slot);
         return Err(Refusal::Busy);
     }
     server.delete();

@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Builds the running objects without listening. `now` is monotonic, in nanoseconds.
 pub fn build(
     settings: settings::Process,
-    proxies: Vec<settings::Proxy>,
+    proxies: Vec<settings::ProxySection>,
     handles: OsHandles,
     now: u64,
 ) -> Arc<Shared> {

@@ -8,7 +8,7 @@ mod resting;
 use htx::{Fields, Head, Version};
 use mux::h2::{H2Conn, H2ConnSettings, Key};
 use mux::{BodyKind, HeadStep, Side};
-use settings::{Mode, Protocol, Proxy, Reuse, Server, Speeches};
+use settings::{Mode, Protocol, ProxySection, Reuse, Server, Speeches};
 use std::io::{IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use testing::{Origin, World, client, listen, read_head};
@@ -85,7 +85,7 @@ impl Peer {
     }
 }
 
-fn proxy(origin: &Origin) -> (Proxy, SocketAddr) {
+fn proxy(origin: &Origin) -> (ProxySection, SocketAddr) {
     listen("h2", Mode::Http, vec![testing::server(1, origin.address)])
 }
 

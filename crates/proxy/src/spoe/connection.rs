@@ -20,7 +20,7 @@ const FAREWELL_MS: u32 = 1_000;
 
 /// Opens a connection and serves it to its end.
 pub(super) async fn run(worker: Rc<Worker>, agent: Rc<SpoeAgentPool>, mut opening: Opening) {
-    let Some(backend) = worker.proxies.get(agent.filter.backend).cloned() else { return };
+    let Some(backend) = worker.backend_at(agent.filter.backend).cloned() else { return };
     let call = Call::new(&worker, &backend);
     let mut session =
         Session { worker, agent, call, input: Buf::empty(), seen: Tick::from_nanos(0) };

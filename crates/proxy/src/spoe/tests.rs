@@ -2,7 +2,7 @@
 
 use rules::{SpoeAgent, SpoeEngine, SpoeEvent, SpoeMessage, SpoeVariables};
 use sample::vars::VarName;
-use settings::{Filter, Mode, Proxy, SpoeFilter};
+use settings::{Filter, Mode, ProxySection, SpoeFilter};
 use spop::frame::{ABORT, FIN};
 use spop::{Data, Frame, FrameId, FrameKind};
 use std::collections::HashMap;
@@ -53,13 +53,17 @@ fn agent() -> SpoeAgent {
 }
 
 /// A frontend that answers with what the agent has set, and the backend of the agent.
-fn proxies(agent: SpoeAgent, argument: &str, server: SocketAddr) -> (Vec<Proxy>, SocketAddr) {
+fn proxies(
+    agent: SpoeAgent,
+    argument: &str,
+    server: SocketAddr,
+) -> (Vec<ProxySection>, SocketAddr) {
     let (mut front, address) = listen("fe", Mode::Http, vec![]);
     front.back = None;
     let mut engine =
         SpoeEngine { name: "e".into(), agent, events: Default::default(), groups: Vec::new() };
     engine.events[SpoeEvent::FrontendHttpRequest as usize].push(message("m", argument));
-    let logs = backend("x", Mode::Tcp, vec![]).logs;
+    let logs = backend("x", Mode::Tcp, vec![]).logs.clone();
     let filter = SpoeFilter { number: 0, engine: Arc::new(engine), backend: 1, logs };
     front.filters = vec![Filter::Spoe(Arc::new(filter))];
     let format = "score=%[var(txn.p.score)] err=%[var(txn.p.err)] tt=%[var(txn.p.tt)] $";

@@ -4,7 +4,7 @@
 use rules::{Action, BandwidthLimit, BandwidthScope};
 use sample::Side;
 use settings::splice::{PipeLimits, SpliceOptions};
-use settings::{Filter, Mode, Proxy};
+use settings::{Filter, Mode, ProxySection};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn limited(
     limit: BandwidthLimit,
     lines: &[&str],
     server: SocketAddr,
-) -> (Proxy, SocketAddr) {
+) -> (ProxySection, SocketAddr) {
     let (mut proxy, address) = listen("px", mode, vec![testing::server(1, server)]);
     let limit = Arc::new(limit);
     proxy.rules = rules(mode, lines);

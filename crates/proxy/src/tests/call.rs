@@ -1,7 +1,7 @@
 //! Tests of calls: connections that the process makes through a backend, without a client.
 
 use reactor::Class;
-use settings::{Mode, Proxy};
+use settings::{Mode, ProxySection};
 use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::rc::Rc;
@@ -14,7 +14,7 @@ use transport::stats::transaction_log::{Ending, Failure};
 type Shared<T> = Rc<RefCell<T>>;
 
 /// A backend in TCP mode whose servers take one session at a time.
-fn narrow(servers: &[std::net::SocketAddr]) -> Proxy {
+fn narrow(servers: &[std::net::SocketAddr]) -> ProxySection {
     let one = |(index, address): (usize, &_)| {
         let mut server = server(index as u32 + 1, *address);
         server.balance.maxconn = 1;

@@ -7,7 +7,7 @@ use balance::{CheckStatus, OpState};
 use engine::state::backend::check_record::Record;
 use health::checks::rule;
 use health::checks::store::Store;
-use settings::{Check, HttpCheck, Mode, Process, Proxy, Server};
+use settings::{Check, HttpCheck, Mode, Process, ProxySection, Server};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,14 +28,14 @@ fn http() -> Check {
     Check::Http(HttpCheck { request, statuses: vec![(200, 399)], negated: false })
 }
 
-fn farm(check: Check, servers: Vec<Server>) -> Proxy {
+fn farm(check: Check, servers: Vec<Server>) -> ProxySection {
     let mut proxy = testing::backend("be", Mode::Http, servers);
     proxy.back.as_mut().unwrap().check = check;
     proxy
 }
 
 /// As [`farm`], with frequent checks and long timeouts.
-fn patient_farm(check: Check, servers: Vec<Server>) -> Proxy {
+fn patient_farm(check: Check, servers: Vec<Server>) -> ProxySection {
     let mut proxy = farm(check, servers);
     (proxy.timeouts.check, proxy.timeouts.connect) = (Some(20_000), Some(20_000));
     proxy

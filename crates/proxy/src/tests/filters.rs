@@ -1,7 +1,7 @@
 //! Tests of filters: payload passes through them, over real sockets.
 
 use compression::Algorithm;
-use settings::{Compression, Filter, Mode, Proxy, TraceFilter};
+use settings::{Compression, Filter, Mode, ProxySection, TraceFilter};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use testing::*;
@@ -17,7 +17,7 @@ fn trace() -> Filter {
 }
 
 /// A proxy with compression between two filters that forward in pieces of random size.
-fn filtered(mode: Mode, server: SocketAddr) -> (Proxy, SocketAddr) {
+fn filtered(mode: Mode, server: SocketAddr) -> (ProxySection, SocketAddr) {
     let (mut proxy, address) = listen("px", mode, vec![testing::server(1, server)]);
     proxy.filters = vec![trace(), Filter::Compression, trace()];
     let algorithms = vec![Algorithm::Gzip];

@@ -5,21 +5,21 @@ use engine::state::records::history::PROXIES;
 use engine::state::runtime::Shared;
 use observability::telemetry::history::sampler::*;
 use settings::Mode;
-use settings::{Front, StatsPage};
+use settings::{Frontend, StatsPage};
 use std::sync::Arc;
 use testing::*;
 use transport::stats::counters::Metric;
 use transport::stats::latency::Span;
 
 /// A process whose first proxy has the page; it keeps three points.
-fn shared(mut proxies: Vec<settings::Proxy>) -> Arc<Shared> {
+fn shared(mut proxies: Vec<settings::ProxySection>) -> Arc<Shared> {
     proxies[0].stats = Some(StatsPage::default());
     let process = settings::Process { history: 3, ..process(2) };
     crate::run::start::build(process, proxies, OsHandles::default(), 5_000_000_000)
 }
 
-fn front(name: &str) -> settings::Proxy {
-    settings::Proxy { front: Some(Front::default()), ..proxy(name, Mode::Http) }
+fn front(name: &str) -> settings::ProxySection {
+    settings::ProxySection { front: Some(Frontend::default()), ..proxy(name, Mode::Http) }
 }
 
 fn servers(count: u32) -> Vec<settings::Server> {

@@ -5,7 +5,7 @@ use engine::state::mail_queue::{CAPACITY, Outbox};
 use observability::logging::mail::*;
 use proptest::prelude::*;
 use settings::Mail;
-use settings::{Mode, Proxy as Settings};
+use settings::{Mode, ProxySection as Settings};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::net::TcpListener;

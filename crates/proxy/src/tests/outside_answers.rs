@@ -5,7 +5,7 @@ use engine::state::session::pending::{
     self, OutsideAnswer, OutsideAsker, PendingAnswer, RuleScope,
 };
 use rules::{Action, Rule, RuleSetKind};
-use settings::{Mode, Proxy};
+use settings::{Mode, ProxySection};
 use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -82,7 +82,7 @@ impl OutsideAsker for Oracle {
 }
 
 /// A proxy in which the rules of this kind ask, behind an effect that can be counted.
-fn asking(kind: RuleSetKind, mode: Mode, origin: &Origin) -> (Proxy, SocketAddr) {
+fn asking(kind: RuleSetKind, mode: Mode, origin: &Origin) -> (ProxySection, SocketAddr) {
     let (mut proxy, address) = listen("px", mode, vec![server(1, origin.address)]);
     proxy.rules = rules(mode, &[]);
     proxy.front.as_mut().unwrap().abort_on_close = true;

@@ -66,7 +66,7 @@ impl Listen {
     }
 
     /// The proxy as the boot code would make it.
-    pub(super) fn proxy(self, index: usize) -> Proxy {
+    pub(super) fn proxy(self, index: usize) -> ProxySection {
         let bind = Bind {
             namespace: None,
             address: Address::Inet(front(index)),
@@ -82,7 +82,7 @@ impl Listen {
             backlog: 128,
         };
         let next = self.h2_back.then(|| front(index + 1));
-        let back = Back {
+        let back = Backend {
             servers: (0..self.servers).map(|slot| self.server(slot, next)).collect(),
             algorithm: self.algorithm,
             retries: 3,
@@ -90,10 +90,10 @@ impl Listen {
             reuse: self.reuse,
             persists: self.persists,
             cookie: self.cookies.then(|| Cookie { name: "C".into(), ..Cookie::default() }),
-            ..Back::default()
+            ..Backend::default()
         };
         let (rules, filters) = self.bandwidth.map(limited).unwrap_or_default();
-        Proxy {
+        let proxy = Proxy {
             rules,
             filters,
             name: format!("listen{index}").into(),
@@ -102,14 +102,11 @@ impl Listen {
             timeouts: self.timeouts,
             logs: Arc::new(logs()),
             log_format: Some(format(super::lines::FORMAT)),
-            front: Some(Front {
-                binds: vec![bind],
-                default_backend: Some(index),
-                ..Front::default()
-            }),
-            back: Some(back),
             ..Proxy::default()
-        }
+        };
+        let default_backend = Some(index);
+        let front = Frontend { binds: vec![bind], default_backend, ..Frontend::default() };
+        ProxySection { proxy, front: Some(front), back: Some(back) }
     }
 
     /// An origin, or the next listener.

@@ -6,7 +6,7 @@ use crate::retry;
 use crate::retry::early_data::came_early;
 use balance::Sign;
 use engine::state::backend::server_connection::ServerConn;
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::BackendRef;
 use engine::state::session::transaction::{Transaction, Words};
 use settings::RetryOn;
 use stdx::Tick;
@@ -23,7 +23,7 @@ use upstream::traffic_health;
 /// As [`Way::encrypt`]; 425 if the server rejected the early data, and no retry is allowed.
 pub(crate) async fn send(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     (way, mut connection): (&Way, Box<ServerConn>),
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {

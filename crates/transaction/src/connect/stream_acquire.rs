@@ -6,7 +6,7 @@ use engine::state::backend::application;
 use engine::state::backend::server_connection::{ServerConn, Target};
 use engine::state::backend::trunk::reuse_policy;
 use engine::state::backend::trunk::{Asker, Making, Trunk};
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::BackendRef;
 use engine::state::session::transaction::Transaction;
 use engine::state::thread_handle::ServerRef;
 use mux::Side;
@@ -31,7 +31,7 @@ use wire::h2::request;
 /// As [`upgrades`]; the connection is not made in time.
 pub(crate) async fn reuse(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     to: &ServerRef,
     way: &Way,
     deadline: Option<Tick>,
@@ -73,7 +73,7 @@ pub(crate) async fn reuse(
 /// The connection fails, or as [`upgrades`].
 pub(crate) async fn begin(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     to: &ServerRef,
     (target, link, protocol): (Target, Link, Protocol),
     making: Option<Making>,
@@ -110,17 +110,17 @@ pub(crate) async fn begin(
 }
 
 /// The protocol machine of a new connection; `None` if the backend has none for it.
-fn machine(tx: &Transaction, backend: &ProxyRef, protocol: Protocol) -> Option<StreamMux> {
+fn machine(tx: &Transaction, backend: &BackendRef, protocol: Protocol) -> Option<StreamMux> {
     if protocol != Protocol::Fcgi {
         return Some(tx.worker.h2_conn(backend, Side::Server).into());
     }
-    application::connection(&tx.worker, backend).map(StreamMux::from)
+    application::connection(&tx.worker, &backend.back).map(StreamMux::from)
 }
 
 /// Takes a stream for the request; `false` if the connection has none.
 fn board(
     tx: &mut Transaction,
-    backend: &ProxyRef,
+    backend: &BackendRef,
     trunk: &Rc<Trunk>,
     fresh: bool,
 ) -> Result<bool, Failure> {

@@ -5,7 +5,7 @@ use compression::{
     Algorithm, Body, EncodeError, Encoder, Flush, HeadEdit, LevelControl, Limits, Load, Refusal,
     RequestFacts, ResponseFacts, Scratch,
 };
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::{BackendRef, FrontendRef, Proxy};
 use engine::state::session::transaction::Transaction;
 use engine::state::worker::Worker;
 use htx::{Head, Method};
@@ -26,8 +26,8 @@ struct Effective<'a> {
 }
 
 fn effective(tx: &Transaction) -> Option<Effective<'_>> {
-    let filters = |proxy: &ProxyRef| proxy.settings.filters.contains(&Filter::Compression);
-    let (front, side) = (&tx.client.proxy, tx.side());
+    let filters = |proxy: &Proxy| proxy.settings.filters.contains(&Filter::Compression);
+    let (front, side): (&Proxy, &Proxy) = (&tx.client.proxy, tx.side());
     if !filters(front) && !filters(side) {
         return None;
     }
@@ -183,8 +183,8 @@ struct Compressor {
     memory: usize,
     level: LevelControl,
     worker: Rc<Worker>,
-    front: ProxyRef,
-    back: Option<ProxyRef>,
+    front: FrontendRef,
+    back: Option<BackendRef>,
 }
 
 impl Debug for Compressor {
@@ -225,8 +225,8 @@ impl Compressor {
     fn count(&mut self, consumed: usize, produced: usize) {
         let worker = &self.worker;
         worker.shared.compression.count(worker.millis(), consumed, produced);
-        let back = self.back.as_ref().and_then(|it| it.back_block());
-        for block in [self.front.front_block(), back].into_iter().flatten() {
+        let back = self.back.as_ref().map(|it| it.block());
+        for block in [Some(self.front.block()), back].into_iter().flatten() {
             block.add(Metric::CompressedIn, consumed as u64);
             block.add(Metric::CompressedOut, produced as u64);
         }

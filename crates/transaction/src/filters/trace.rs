@@ -4,7 +4,7 @@
 //! The lines have HAProxy's names and order; the analyzers are the rows of
 //! [`crate::stages::table`].
 
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::Proxy;
 use engine::state::session::transaction::Transaction;
 use htx::Head;
 use sample::Side;
@@ -36,10 +36,11 @@ pub(super) enum Checkpoint {
 /// Prints a checkpoint for each `filter trace` of the frontend and of the backend.
 #[cold]
 pub(super) fn checkpoint(tx: &Transaction, at: Checkpoint) {
-    let front = &tx.client.proxy;
-    let back = tx.backend.as_ref().filter(|back| back.index != front.index);
+    let front: &Proxy = &tx.client.proxy;
+    let back: Option<&Proxy> = tx.backend.as_ref().map(|back| &***back);
+    let back = back.filter(|back| back.index != front.index);
     let mut out = String::new();
-    let mut print = |proxies: &[Option<&ProxyRef>], function: &str, rest: &str| {
+    let mut print = |proxies: &[Option<&Proxy>], function: &str, rest: &str| {
         for proxy in proxies.iter().flatten() {
             for filter in &proxy.settings.filters {
                 if let Filter::Trace(settings) = filter
@@ -133,7 +134,7 @@ struct Source {
 }
 
 impl Source {
-    fn new(tx: &Transaction, settings: &TraceFilter, proxy: &ProxyRef) -> Self {
+    fn new(tx: &Transaction, settings: &TraceFilter, proxy: &Proxy) -> Self {
         let name = format!("{}/{}", settings.name, proxy.settings.name);
         let stream = format!("{}({})", tx.client.id, tx.client.requests);
         Self { name, stream, thread: tx.worker.thread.clone() }
@@ -163,12 +164,7 @@ pub(super) struct PayloadTrace {
 }
 
 impl PayloadTrace {
-    pub(super) fn new(
-        tx: &Transaction,
-        settings: &TraceFilter,
-        proxy: &ProxyRef,
-        side: Side,
-    ) -> Self {
+    pub(super) fn new(tx: &Transaction, settings: &TraceFilter, proxy: &Proxy, side: Side) -> Self {
         let seed = tx.worker.thread.nanos() ^ (side as u64);
         let (source, channel) = (Source::new(tx, settings, proxy), channel(tx, side));
         let (http, random) = (tx.client.mode == Mode::Http, stdx::Prng::new(seed));

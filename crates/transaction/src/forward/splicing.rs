@@ -1,6 +1,5 @@
 //! Whether the payload of a transaction goes through pipes.
 
-use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::Transaction;
 use settings::splice::SpliceOptions;
 use transport::splice::Splicing;
@@ -10,8 +9,7 @@ pub(crate) fn of(tx: &Transaction) -> [Splicing; 2] {
     if tx.worker.shared.settings.splice.pipes == 0 {
         return [Splicing::Never; 2];
     }
-    let (front, side): (&ProxyRef, &ProxyRef) = (&tx.client.proxy, tx.side());
-    let (front, back) = (front.settings.splice, side.settings.splice);
+    let (front, back) = (tx.client.proxy.settings.splice, tx.side().settings.splice);
     let either = |wish: fn(SpliceOptions) -> bool| wish(front) || wish(back);
     let auto = either(|it| it.auto);
     let decide = |always| match (always, auto) {

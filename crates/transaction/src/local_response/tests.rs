@@ -2,7 +2,7 @@
 
 use engine::state::services::{BATCH, batch};
 use rules::{ErrorFile, Reply};
-use settings::{ErrorReply, Mode, Proxy};
+use settings::{ErrorReply, Mode};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -35,9 +35,9 @@ fn a_monitored_path_is_found_in_absolute_uris() {
 
 /// What `lines` of rules answer a request for each path with, in a proxy with these replies.
 fn answers(lines: &[&str], paths: &[&str], replies: BTreeMap<u16, ErrorReply>) -> Vec<String> {
-    let (proxy, address) = testing::listen("px", Mode::Http, Vec::new());
-    let rules = testing::rules(Mode::Http, lines);
-    let proxy = Proxy { rules, error_replies: replies, back: None, ..proxy };
+    let (mut proxy, address) = testing::listen("px", Mode::Http, Vec::new());
+    proxy.rules = testing::rules(Mode::Http, lines);
+    (proxy.error_replies, proxy.back) = (replies, None);
     let section = BTreeMap::from([(404, file("HTTP/1.1 404 Gone\r\nx: section\r\n\r\n"))]);
     let mut process = testing::process(1);
     process.http_errors.insert("e".into(), section);

@@ -112,9 +112,8 @@ fn read_first(client: &mut Client, mut input: Buf) -> Option<Arrival> {
 
 /// Whether the received bytes may be the beginning of HTTP/2.
 pub fn may_begin(client: &Client) -> bool {
-    let settings = client.proxy.settings.front.as_ref();
     let clear = client.session().is_none();
-    let upgrades = clear && settings.is_some_and(|front| !front.disable_h2_upgrade);
+    let upgrades = clear && !client.proxy.front.settings.disable_h2_upgrade;
     upgrades && begins(client.input.data())
 }
 

@@ -1,6 +1,6 @@
 //! Heads for peers that wrongly tell upper from lower case in header names (`h1-case-adjust`).
 
-use engine::state::runtime::Proxy;
+use engine::state::thread_handle::LocalFrontend;
 use engine::state::worker::Worker;
 use htx::Head;
 use mux::BodyKind;
@@ -9,24 +9,22 @@ use transport::codec::Machine;
 /// Writes the head of a response as the clients of `proxy` want it; see [`Machine::encode_head`].
 pub(crate) fn response(
     worker: &Worker,
-    proxy: &Proxy,
+    front: &LocalFrontend,
     mux: &mut Machine,
     head: (&mut Head, BodyKind),
     out: &mut Vec<u8>,
 ) -> BodyKind {
-    let adjusts = proxy.settings.front.as_ref().is_some_and(|front| front.adjusts_case);
-    encode(adjusts, worker, mux, head, out)
+    encode(front.front.settings.adjusts_case, worker, mux, head, out)
 }
 
 /// The same of a request, as the servers of `proxy` want it.
 pub(crate) fn request(
     worker: &Worker,
-    proxy: &Proxy,
+    adjusts: bool,
     mux: &mut Machine,
     head: (&mut Head, BodyKind),
     out: &mut Vec<u8>,
 ) -> BodyKind {
-    let adjusts = proxy.settings.back.as_ref().is_some_and(|back| back.adjusts_case);
     encode(adjusts, worker, mux, head, out)
 }
 

@@ -11,8 +11,8 @@ use crate::serve::service;
 use crate::stages::cache_validation;
 use crate::stages::stage;
 use crate::stages::stage::{Respond, StageOutcome};
-use crate::stages::table::{Pass, RECEIVED, STICK_STORE};
-use engine::state::runtime::ProxyRef;
+use crate::stages::table::{Pass, RECEIVED, STICK_STORE, ServerPass};
+use engine::state::runtime::BackendRef;
 use engine::state::session::client::Last;
 use engine::state::session::stream_list::Listed;
 use engine::state::session::transaction::{
@@ -50,7 +50,7 @@ async fn serve(tx: &mut Transaction, arrival: Arrival) -> Result<(), Failure> {
 
 /// Runs the stages of the frontend, then as [`enter`].
 pub(crate) async fn follow(tx: &mut Transaction, pass: Pass) -> Result<(), Failure> {
-    let front = tx.client.proxy.clone();
+    let front = tx.client.proxy.common.clone();
     match stage::request(tx, &front, pass).await? {
         StageOutcome::Forward(backend) => enter(tx, backend).await,
         StageOutcome::Respond(respond) => answer(tx, respond).await,
@@ -59,23 +59,25 @@ pub(crate) async fn follow(tx: &mut Transaction, pass: Pass) -> Result<(), Failu
 }
 
 /// Runs the stages of a backend, and forwards the request.
-pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<(), Failure> {
-    if let StageOutcome::Respond(respond) = stage::request(tx, &backend, Pass::Backend).await? {
+pub(crate) async fn enter(tx: &mut Transaction, backend: BackendRef) -> Result<(), Failure> {
+    accounting::enter_backend(tx, backend.clone());
+    let entered = stage::request(tx, &backend.common, Pass::Backend).await?;
+    if let StageOutcome::Respond(respond) = entered {
         return answer(tx, respond).await;
     }
     if let Some(listed) = &tx.listed {
         listed.change_http(|http| http.forward(tx.request_body));
     }
-    connect::run(tx).await?;
+    connect::run(tx, &backend).await?;
     trace::at(tx, &trace::CONNECTED);
-    if stage::applies(tx, &backend, Pass::Connected) {
-        Box::pin(stage::request(tx, &backend, Pass::Connected)).await?;
+    if ServerPass::Connected.rows(tx, &backend) != 0 {
+        Box::pin(stage::server(tx, &backend, ServerPass::Connected)).await?;
     }
     loop {
         match forward::run(tx).await? {
             forward::End::Done => return Ok(()),
             forward::End::FromCache => return Box::pin(send_stored(tx)).await,
-            forward::End::Again(reason) => connect::again(tx, reason).await?,
+            forward::End::Again(reason) => connect::again(tx, &backend, reason).await?,
         }
         trace::at(tx, &trace::CONNECTED);
     }
@@ -274,8 +276,7 @@ fn keep_server(tx: &mut Transaction) {
     if !clean || !server.mux.can_reuse() || tx.worker.shared.is_stopping() {
         return;
     }
-    let settings = tx.side().settings.back.as_ref();
-    let prefers = tx.challenged || settings.is_some_and(|back| back.prefer_last);
+    let prefers = tx.challenged || tx.back_settings().is_some_and(|back| back.prefer_last);
     let place = server.server().filter(|_| prefers);
     tx.client.last = place.and_then(|it| Last::new(it.backend(), it.slot(), tx.challenged));
     server.mux.reset_for_next();
@@ -285,8 +286,7 @@ fn keep_server(tx: &mut Transaction) {
         socket.recheck_readable();
     }
     if server.is_private() {
-        let front = tx.client.proxy.settings.front.as_ref();
-        let limit = front.map_or(0, |front| front.own_connections);
+        let limit = tx.client.proxy.front.settings.own_connections;
         tx.client.put_own(server, limit);
     } else {
         tx.worker.idle.put(server);

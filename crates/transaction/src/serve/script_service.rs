@@ -33,7 +33,7 @@ pub(crate) fn start(tx: &Transaction, service: &'static ScriptService, exchange:
         response: VarStore::default(),
         check: VarStore::default(),
     };
-    let backend = tx.backend.as_ref().unwrap_or(&tx.client.proxy);
+    let backend = tx.side();
     let facts = ServiceFacts {
         worker: tx.worker.clone(),
         request: Head::default(),

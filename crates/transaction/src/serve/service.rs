@@ -42,10 +42,10 @@ pub(crate) async fn run(tx: &mut Transaction, service: Service) -> Result<(), Fa
 
 fn send_head(tx: &mut Transaction, mut server: Box<ServerConn>) {
     body_buffer::pass_on(tx, sample::Side::Request);
-    let proxy = tx.backend.clone().unwrap_or_else(|| tx.client.proxy.clone());
+    let adjusts = tx.back_settings().is_some_and(|back| back.adjusts_case);
     let (space, body) = (&mut *tx.space, tx.request_body);
     space.up.clear();
     let out = &mut space.up.outbox.bytes;
-    header_case::request(&tx.worker, &proxy, &mut server.mux, (&mut space.request, body), out);
+    header_case::request(&tx.worker, adjusts, &mut server.mux, (&mut space.request, body), out);
     connect::use_connection(tx, server);
 }

@@ -9,7 +9,7 @@ use crate::message::read_request;
 use crate::serve::http;
 use crate::stages::stage;
 use crate::stages::table::Pass;
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::BackendRef;
 use engine::state::session::client::Client;
 use engine::state::session::transaction::{Arrival, Outcome, Transaction};
 use mux::{Side, h1};
@@ -23,7 +23,7 @@ pub(crate) enum Upgrade {
     /// A rule of the frontend (`switch-mode`), which may say what is spoken.
     ByRule(Option<Spoken>),
     /// The mode of the backend that was chosen.
-    ByBackend(ProxyRef),
+    ByBackend(BackendRef),
 }
 
 /// Continues a session in HTTP mode with the bytes received so far.
@@ -73,7 +73,7 @@ async fn serve(tx: &mut Transaction, upgrade: Upgrade) -> Result<(), Failure> {
     match upgrade {
         Upgrade::ByRule(_) => http::follow(tx, Pass::Switched).await,
         Upgrade::ByBackend(backend) => {
-            let front = tx.client.proxy.clone();
+            let front = tx.client.proxy.common.clone();
             stage::request(tx, &front, Pass::Received).await?;
             http::enter(tx, backend).await
         }

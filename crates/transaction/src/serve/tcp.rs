@@ -16,7 +16,7 @@ use crate::serve::switch_mode;
 use crate::serve::switch_mode::Upgrade;
 use crate::stages::stage;
 use crate::stages::stage::StageOutcome;
-use crate::stages::table::{END, Pass, response_rows};
+use crate::stages::table::{END, Pass, ServerPass, response_rows};
 use buf::Buf;
 use engine::state::session::client::Client;
 use engine::state::session::transaction::{Arrival, Outcome, Parts, Progress, Transaction};
@@ -72,7 +72,7 @@ pub async fn run(client: Box<Client>) -> Outcome {
 }
 
 async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
-    let front = tx.client.proxy.clone();
+    let front = tx.client.proxy.common.clone();
     accounting::log_at_start(tx);
     let backend = match stage::request(tx, &front, Pass::Frontend).await? {
         StageOutcome::Forward(backend) if backend.settings.mode == Mode::Http => {
@@ -82,13 +82,14 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
         StageOutcome::SwitchMode(spoken) => return Ok(Course::Http(Upgrade::ByRule(spoken))),
         _ => return Ok(Course::Over),
     };
-    stage::request(tx, &backend, Pass::Backend).await?;
-    connect::run(tx).await?;
+    accounting::enter_backend(tx, backend.clone());
+    stage::request(tx, &backend.common, Pass::Backend).await?;
+    connect::run(tx, &backend).await?;
     trace::at(tx, &trace::CONNECTED);
     tx.notes.journal.response = tx.worker.thread.nanos();
     accounting::log_asap(tx);
-    if stage::applies(tx, &backend, Pass::Connected) {
-        Box::pin(stage::request(tx, &backend, Pass::Connected)).await?;
+    if ServerPass::Connected.rows(tx, &backend) != 0 {
+        Box::pin(stage::server(tx, &backend, ServerPass::Connected)).await?;
     }
     let inspection = match response_rows(tx) {
         0 => None,
@@ -296,8 +297,7 @@ impl Relay {
         let fin = own.client_fin.filter(|_| self.down.is_shut());
         let span = fin.or(tx.side().settings.timeouts.tunnel).or(own.client)?;
         let reading = !self.up.has_ended();
-        let alone =
-            tx.client.proxy.settings.front.as_ref().is_some_and(|it| it.independent_streams);
+        let alone = tx.client.proxy.front.settings.independent_streams;
         let since = if reading && alone { self.client_heard } else { self.client_seen };
         (reading || self.down.holds_data()).then(|| since.plus_ms(span))
     }
@@ -308,7 +308,7 @@ impl Relay {
         let fin = own.server_fin.filter(|_| self.up.is_shut());
         let span = fin.or(own.tunnel).or(own.server)?;
         let reading = !self.down.has_ended();
-        let alone = tx.side().settings.back.as_ref().is_some_and(|it| it.independent_streams);
+        let alone = tx.back_settings().is_some_and(|it| it.independent_streams);
         let since = if reading && alone { self.server_heard } else { self.server_seen };
         (reading || self.up.holds_data()).then(|| since.plus_ms(span))
     }

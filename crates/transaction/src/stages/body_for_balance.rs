@@ -2,15 +2,15 @@
 
 use crate::message::body_buffer;
 use crate::stages::stage::{StageFuture, StageOutcome};
-use engine::state::runtime::{Proxy, ProxyRef};
+use engine::state::runtime::BackendRef;
 use engine::state::session::transaction::Transaction;
 use htx::Method;
 use settings::HashKey;
 use upstream::balance_key::of_query;
 
 /// Whether the body is needed: that of a POST whose query lacks the parameter (`check_post`).
-pub(crate) fn wants_body(tx: &Transaction, backend: &Proxy) -> bool {
-    let hashing = backend.settings.back.as_ref().and_then(|back| back.hashing.as_ref());
+pub(crate) fn wants_body(tx: &Transaction, backend: &BackendRef) -> bool {
+    let hashing = backend.back.settings.hashing.as_ref();
     let Some(HashKey::UrlParam { name, check_post: true }) = hashing.map(|it| &it.key) else {
         return false;
     };
@@ -21,6 +21,6 @@ pub(crate) fn wants_body(tx: &Transaction, backend: &Proxy) -> bool {
 
 /// Waits for that body, as far as it fits into a buffer. Fails when the client leaves, or takes
 /// longer than `timeout http-request`.
-pub(crate) fn await_body<'a>(tx: &'a mut Transaction, backend: &'a ProxyRef) -> StageFuture<'a> {
+pub(crate) fn await_body<'a>(tx: &'a mut Transaction, backend: &'a BackendRef) -> StageFuture<'a> {
     Box::pin(async { body_buffer::wait_for_all(tx, backend).await.map(|()| StageOutcome::Next) })
 }

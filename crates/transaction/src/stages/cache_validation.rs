@@ -6,7 +6,7 @@ use crate::retry;
 use crate::stages::stage::{Respond, StageOutcome};
 use cache::validation::{self, Validation};
 use cache::{Hit, Storing};
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::{BackendRef, ProxyRef};
 use engine::state::session::cache_use::StaleObject;
 use engine::state::session::transaction::{Kept, Transaction};
 use htx::{Fields, Head};
@@ -21,7 +21,7 @@ const BLOCKS: usize = 128;
 ///
 /// # Errors
 /// None: the table wants a result.
-pub(crate) fn request(tx: &mut Transaction, _: &ProxyRef) -> Result<StageOutcome, Failure> {
+pub(crate) fn request(tx: &mut Transaction, _: &BackendRef) -> Result<StageOutcome, Failure> {
     let Some(mut caches) = tx.notes.cache.take() else { return Ok(StageOutcome::Next) };
     if let Some(stale) = caches.stale.as_mut().filter(|stale| stale.validates) {
         let stored = cached::stored_head(tx, &stale.hit);

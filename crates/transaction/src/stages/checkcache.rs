@@ -1,6 +1,7 @@
 //! Whether a shared cache may keep a response, for `option checkcache` and `cookie ... nocache`: with a cookie it
 //! would hand one client's session to another.
 
+use engine::state::runtime::Backend;
 use engine::state::session::transaction::Transaction;
 use health::servers::events;
 use htx::{Head, HeaderId, Method, list};
@@ -10,8 +11,8 @@ use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// Remembers of a request on its way to a server whether caches keep what answers it.
-pub(crate) fn note(tx: &mut Transaction) {
-    if tx.backend.as_ref().is_some_and(|backend| checks(backend) || marks(backend)) {
+pub(crate) fn note(tx: &mut Transaction, back: &Backend) {
+    if checks(back) || marks(back) {
         let method = tx.space.request.method_id();
         tx.asks = matches!(method, Method::Get | Method::Head | Method::Options | Method::Trace);
     }
@@ -22,7 +23,9 @@ pub(crate) fn note(tx: &mut Transaction) {
 /// # Errors
 /// 502: the response must not be cached and does not say so.
 pub(crate) fn check(tx: &mut Transaction) -> Result<(), Failure> {
-    let Some(backend) = tx.backend.clone().filter(|backend| checks(backend)) else { return Ok(()) };
+    let Some(backend) = tx.backend.clone().filter(|backend| checks(&backend.back)) else {
+        return Ok(());
+    };
     if !shares_cookie(tx.asks, &tx.space.response) {
         return Ok(());
     }
@@ -37,18 +40,17 @@ pub(crate) fn check(tx: &mut Transaction) -> Result<(), Failure> {
         "Blocking cacheable cookie in response from instance {}, server {name}.",
         backend.name()
     );
-    events::announce(&tx.worker, &backend, level::ALERT, &text);
+    events::announce(&tx.worker, &backend.back, level::ALERT, &text);
     Err(Failure::error(502, Cause::Proxy, Phase::Headers))
 }
 
-fn checks(proxy: &engine::state::runtime::Proxy) -> bool {
-    proxy.back.is_some() && proxy.settings.back.as_ref().is_some_and(|back| back.check_cache)
+fn checks(back: &Backend) -> bool {
+    back.settings.check_cache
 }
 
 /// Whether a cookie that is inserted makes a response private (`nocache`).
-fn marks(proxy: &engine::state::runtime::Proxy) -> bool {
-    let back = proxy.settings.back.as_ref();
-    back.and_then(|back| back.cookie.as_ref()).is_some_and(|cookie| cookie.nocache)
+fn marks(back: &Backend) -> bool {
+    back.settings.cookie.as_ref().is_some_and(|cookie| cookie.nocache)
 }
 
 /// Statuses whose responses may be kept without leave (RFC 9110 section 15.1, as HAProxy has them).

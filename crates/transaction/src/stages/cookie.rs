@@ -5,7 +5,7 @@ mod field;
 
 use crate::stages::checkcache;
 use engine::state::backend::server_cookie;
-use engine::state::runtime::Back;
+use engine::state::runtime::Backend;
 pub(crate) use engine::state::session::cookie_dates;
 pub(crate) use engine::state::session::cookie_dates::Dates;
 use engine::state::session::transaction::{Persistence, Transaction};
@@ -15,12 +15,8 @@ use settings::{Cookie, CookieMode};
 use std::borrow::Cow;
 
 /// Looks for the cookie in a request: the server that it names, and its validity.
-pub(crate) fn request(tx: &mut Transaction) {
-    let Some(backend) = tx.backend.clone() else { return };
-    let (Some(settings), Some(back)) = (backend.settings.back.as_ref(), backend.back.as_ref())
-    else {
-        return;
-    };
+pub(crate) fn request(tx: &mut Transaction, back: &Backend) {
+    let settings = &back.settings;
     let Some(cookie) = &settings.cookie else { return };
     tx.posts = tx.space.request.method_id() == Method::Post;
     let unheeded = is_unheeded(tx);
@@ -66,7 +62,7 @@ struct Found {
 /// The facts that decide the state of a cookie.
 struct Judge<'a> {
     cookie: &'a Cookie,
-    back: &'a Back,
+    back: &'a Backend,
     forced: bool,
     now: u32,
 }
@@ -156,7 +152,7 @@ fn split<'a>(cookie: &Cookie, value: &'a [u8]) -> (&'a [u8], Dates) {
 }
 
 /// The server that has this value.
-fn find(back: &Back, value: &[u8]) -> Option<usize> {
+fn find(back: &Backend, value: &[u8]) -> Option<usize> {
     let key = back.dynamic_cookie.key();
     back.servers.slot_of(|server| {
         let own = server_cookie::value_of(server, key.as_deref());
@@ -167,9 +163,7 @@ fn find(back: &Back, value: &[u8]) -> Option<usize> {
 /// Makes a server's response ready for the client: tells it which server to ask for next time.
 pub(crate) fn response(tx: &mut Transaction) {
     let Some(backend) = tx.backend.clone() else { return };
-    let Some(cookie) = backend.settings.back.as_ref().and_then(|back| back.cookie.as_ref()) else {
-        return;
-    };
+    let Some(cookie) = &backend.back.settings.cookie else { return };
     if cookie.is_passive() {
         return;
     }
@@ -178,7 +172,7 @@ pub(crate) fn response(tx: &mut Transaction) {
     let valid = matches!(tx.notes.journal.cookie.0, b'V' | b'D');
     let known = tx.wanted == Some(claim.slot()) && valid;
     let (unheeded, direct) = (is_unheeded(tx), claim.server().is_direct());
-    let key = backend.back.as_ref().and_then(|back| back.dynamic_cookie.key());
+    let key = backend.back.dynamic_cookie.key();
     let value = server_cookie::value_of(claim.server(), key.as_deref()).map(Cow::into_owned);
     let provided = from_server(tx, cookie, value.as_deref(), known);
     let allowed = !cookie.post_only || tx.posts;

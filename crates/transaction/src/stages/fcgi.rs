@@ -5,9 +5,9 @@
 
 use crate::message::body_buffer;
 use engine::state::backend::application::{application, max_params, script};
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::BackendRef;
 use engine::state::session::transaction::Transaction;
-use engine::state::thread_handle::LocalProxy;
+use engine::state::thread_handle::LocalBackend;
 use engine::state::worker::Worker;
 use htx::{Head, HeaderId};
 use mux::BodyKind;
@@ -30,7 +30,7 @@ use wire::fcgi::pairs;
 /// # Errors
 /// 400 for a body of unknown length that is larger than a buffer, 403 for a path that leaves the
 /// document root, 500 for other requests without valid parameters. As [`body_buffer::wait`].
-pub(crate) async fn prepare(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failure> {
+pub(crate) async fn prepare(tx: &mut Transaction, backend: &BackendRef) -> Result<(), Failure> {
     body_buffer::encourage(tx);
     if tx.request_body == BodyKind::Chunked {
         body_buffer::wait_for_all(tx, backend).await?;
@@ -43,8 +43,8 @@ pub(crate) async fn prepare(tx: &mut Transaction, backend: &ProxyRef) -> Result<
 }
 
 /// Encodes the parameters of the request as it is now.
-fn encode_params(tx: &mut Transaction, backend: &LocalProxy) -> Result<(), Failure> {
-    let Some(fcgi) = application(backend) else { return Ok(()) };
+fn encode_params(tx: &mut Transaction, backend: &LocalBackend) -> Result<(), Failure> {
+    let Some(fcgi) = application(&backend.back) else { return Ok(()) };
     let worker = tx.worker.clone();
     let mut scratch = [(); 3].map(|()| worker.take_scratch());
     let mut params = std::mem::take(&mut tx.notes.params);
@@ -139,10 +139,10 @@ fn set_params(app: &FcgiApp, facts: &dyn Facts, value: &mut Vec<u8>, out: &mut V
 /// They exceed the limit of the connection.
 pub(crate) fn send_params(
     tx: &mut Transaction,
-    backend: &LocalProxy,
+    backend: &LocalBackend,
     mux: &Machine,
 ) -> Result<(), Failure> {
-    if backend.settings.back.as_ref().is_some_and(|back| back.name_header.is_some()) {
+    if backend.back.settings.name_header.is_some() {
         // The request has a field for this server.
         encode_params(tx, backend)?;
     }

@@ -13,7 +13,7 @@ use crate::stages::stage::{Respond, StageOutcome};
 use crate::stages::wait;
 use crate::stages::wait::WaitingMessage;
 use buf::Buf;
-use engine::state::runtime::{ProxyRef, RulesAtHand};
+use engine::state::runtime::{BackendRef, ProxyRef, RulesAtHand};
 use engine::state::session::pending::OutsideAnswer;
 use engine::state::session::transaction::Transaction;
 use engine::state::session::transaction::{Persistence, Progress, RulePlace};
@@ -145,7 +145,7 @@ pub(crate) fn heed_response(
     at: &mut Progress,
     answer: OutsideAnswer,
 ) -> Result<Option<StageOutcome>, Failure> {
-    let proxy = tx.side().clone();
+    let proxy = tx.side_ref().clone();
     match heed(tx, &proxy, RuleSetKind::HttpResponse, answer)? {
         Some(StageOutcome::Allow) => {
             (at.proxy, at.place) = (at.proxy + 1, RulePlace::default());
@@ -187,7 +187,8 @@ fn both(tx: &Transaction, has: impl Fn(&RulesAtHand) -> bool) -> [Option<ProxyRe
         return [None, None];
     }
     let back = tx.backend.as_ref().filter(|back| back.index != front.index && has(&back.rules));
-    [back.cloned(), Some(front).filter(|front| has(&front.rules)).cloned()]
+    let front = has(&front.rules).then(|| front.common.clone());
+    [back.map(|back| back.common.clone()), front]
 }
 
 /// Whether all verdicts so far are reliable: regular expressions have not exceeded the steps of a
@@ -361,7 +362,7 @@ pub(crate) enum SwitchingResult {
     /// No rule matches: the default counts.
     Default,
     /// A rule matches; its backend may not exist.
-    Chosen(Option<ProxyRef>),
+    Chosen(Option<BackendRef>),
     /// The rule at the place waits for an answer.
     Waits,
 }
@@ -407,7 +408,7 @@ fn switch_in(tx: &mut Transaction, section: &Rules, at: &mut Lines) -> Switching
             Some(true) => {}
         }
         if let Some(index) = line.backend {
-            return SwitchingResult::Chosen(tx.worker.proxies.get(index).cloned());
+            return SwitchingResult::Chosen(tx.worker.backend_at(index).cloned());
         }
         let name = built_name(tx, &line.rule);
         if tx.notes.asked.is_asked() {
@@ -434,7 +435,7 @@ fn built_name(tx: &mut Transaction, rule: &rules::UseBackend) -> Vec<u8> {
 /// None: the table wants a result.
 pub(crate) fn select(
     tx: &mut Transaction,
-    proxy: &ProxyRef,
+    proxy: &BackendRef,
     at: &mut Progress,
 ) -> Result<StageOutcome, Failure> {
     accounting::fill_record(tx, false);
@@ -468,7 +469,7 @@ fn persist(tx: &mut Transaction, section: &Rules, at: &mut Lines) -> bool {
 }
 
 /// The `use-server` lines are numbered behind those about persistence.
-fn select_in(tx: &mut Transaction, proxy: &ProxyRef, section: &Rules, at: &mut Lines) -> bool {
+fn select_in(tx: &mut Transaction, proxy: &BackendRef, section: &Rules, at: &mut Lines) -> bool {
     let before = section.persistence.len();
     let first = at.1.saturating_sub(before);
     for (index, line) in section.selection.iter().enumerate().skip(first) {
@@ -482,8 +483,7 @@ fn select_in(tx: &mut Transaction, proxy: &ProxyRef, section: &Rules, at: &mut L
             Some(true) => {}
         }
         let slot = line.server.or_else(|| named_server(tx, proxy, line));
-        let back = proxy.back.as_ref();
-        let server = slot.and_then(|slot| back?.servers.get(slot));
+        let server = slot.and_then(|slot| proxy.back.servers.get(slot));
         let forced = tx.persistence == Persistence::Forced;
         if server.is_some_and(|server| forced || server.state.accepts_persistent()) {
             (tx.wanted, tx.selected) = (slot, true);
@@ -493,10 +493,13 @@ fn select_in(tx: &mut Transaction, proxy: &ProxyRef, section: &Rules, at: &mut L
 }
 
 /// The server that a rule names for this request.
-fn named_server(tx: &mut Transaction, proxy: &ProxyRef, line: &rules::Selection) -> Option<usize> {
+fn named_server(
+    tx: &mut Transaction,
+    proxy: &BackendRef,
+    line: &rules::Selection,
+) -> Option<usize> {
     let name = built_name(tx, &line.rule);
-    let servers = &proxy.back.as_ref()?.servers;
-    servers.slot_of(|server| server.state.name().as_bytes() == name)
+    proxy.back.servers.slot_of(|server| server.state.name().as_bytes() == name)
 }
 
 fn is_met(condition: &sample::Condition, view: &View<'_>) -> bool {

@@ -1,7 +1,7 @@
 //! `persist rdp-cookie`: the server that a terminal server's cookie names by its address.
 
 use crate::stages::stage::StageOutcome;
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::BackendRef;
 use engine::state::session::transaction::{Persistence, Transaction};
 use observability::telemetry::sample_context::View;
 use reactor::Address;
@@ -13,18 +13,18 @@ use transport::stats::transaction_log::Failure;
 ///
 /// # Errors
 /// None: the table wants a result.
-pub(crate) fn request(tx: &mut Transaction, backend: &ProxyRef) -> Result<StageOutcome, Failure> {
+pub(crate) fn request(tx: &mut Transaction, backend: &BackendRef) -> Result<StageOutcome, Failure> {
     look(tx, backend);
     Ok(StageOutcome::Next)
 }
 
-fn look(tx: &mut Transaction, backend: &ProxyRef) {
-    let (Some(settings), Some(back)) = (&backend.settings.back, &backend.back) else { return };
-    let Some(expr) = &settings.rdp_cookie else { return };
+fn look(tx: &mut Transaction, backend: &BackendRef) {
+    let back = &backend.back;
+    let Some(expr) = &back.settings.rdp_cookie else { return };
     if tx.wanted.is_some() || tx.persistence == Persistence::Ignored {
         return;
     }
-    let forced = tx.persistence == Persistence::Forced || settings.persists;
+    let forced = tx.persistence == Persistence::Forced || back.settings.persists;
     let address = match expr.eval_as(Type::Bin, &View::of(tx)) {
         Ok(Value::Bin(value)) => parse(&value),
         _ => None,

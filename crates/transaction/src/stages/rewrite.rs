@@ -4,7 +4,7 @@ use crate::retry::early_data;
 use crate::stages::checkcache;
 use crate::stages::cookie;
 use crate::stages::stage::StageOutcome;
-use engine::state::runtime::ProxyRef;
+use engine::state::runtime::{BackendRef, ProxyRef};
 use engine::state::session::transaction::Transaction;
 use htx::Head;
 use observability::telemetry::sample_context::View;
@@ -21,9 +21,9 @@ type Pick = fn(&Proxy) -> &Option<ForwardFor>;
 ///
 /// # Errors
 /// None: the table wants a result.
-pub(crate) fn request(tx: &mut Transaction, back: &ProxyRef) -> Result<StageOutcome, Failure> {
-    checkcache::note(tx);
-    cookie::request(tx);
+pub(crate) fn request(tx: &mut Transaction, back: &BackendRef) -> Result<StageOutcome, Failure> {
+    checkcache::note(tx, &back.back);
+    cookie::request(tx, &back.back);
     tell_name(tx);
     early_data::tell(tx);
     let tells = |proxy: &Proxy| proxy.forward_for.is_some() || proxy.original_to.is_some();

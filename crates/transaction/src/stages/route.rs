@@ -44,7 +44,6 @@ fn unserved(tx: &mut Transaction) -> Failure {
 /// # Errors
 /// It is out of service, or does not take messages.
 pub(crate) fn enter(tx: &mut Transaction, backend: &ProxyRef) -> Result<StageOutcome, Failure> {
-    accounting::enter_backend(tx, backend.clone());
     filters::backend_chosen(tx);
     if backend.settings.disabled {
         return Err(unserved(tx));
@@ -73,12 +72,12 @@ pub(crate) fn choose(
     if tx.client.mode == Mode::Http {
         http_rules::afford(tx, Phase::Request)?;
     }
+    let front = &tx.client.proxy;
     let default = || {
-        let settings = front.settings.front.as_ref();
-        let default = settings.and_then(|settings| settings.default_backend);
-        default.and_then(|index| tx.worker.proxies.get(index)).cloned()
+        let index = front.front.settings.default_backend?;
+        tx.worker.backend_at(index).cloned()
     };
-    let itself = || front.back.is_some().then(|| front.clone());
+    let itself = || front.itself.clone();
     match chosen.or_else(default).or_else(itself) {
         Some(backend) => Ok(StageOutcome::Forward(backend)),
         None => Err(unserved(tx)),
@@ -94,7 +93,7 @@ pub(crate) fn monitor(
     front: &ProxyRef,
     at: &mut Progress,
 ) -> Result<StageOutcome, Failure> {
-    if !is_monitored(tx, front) {
+    if !is_monitored(tx) {
         return Ok(StageOutcome::Next);
     }
     tx.notes.journal.silent = true;
@@ -107,9 +106,9 @@ pub(crate) fn monitor(
 }
 
 /// Whether the request is for `monitor-uri`.
-fn is_monitored(tx: &Transaction, front: &ProxyRef) -> bool {
-    let uri = front.settings.front.as_ref().and_then(|settings| settings.monitor_uri.as_ref());
-    let Some(uri) = uri.map(Vec::as_slice) else { return false };
+fn is_monitored(tx: &Transaction) -> bool {
+    let uri = tx.client.proxy.front.settings.monitor_uri.as_deref();
+    let Some(uri) = uri else { return false };
     let request = &tx.space.request;
     // A path is looked for in URIs in absolute form too.
     request.uri() == uri || request.target().path_and_query() == Some(uri)
@@ -117,7 +116,7 @@ fn is_monitored(tx: &Transaction, front: &ProxyRef) -> bool {
 
 /// Whether the request is for the statistics page of this proxy. Other methods than those of the
 /// page have no meaning there: they are requests like any other, as in HAProxy.
-pub(crate) fn asks_for_statistics(tx: &Transaction, proxy: &Proxy) -> bool {
+pub(crate) fn asks_for_statistics(tx: &Transaction, proxy: &ProxyRef) -> bool {
     let Some(page) = proxy.settings.stats.as_ref() else { return false };
     let request = &tx.space.request;
     request.path_and_query().starts_with(page.uri.as_bytes())

@@ -2,7 +2,6 @@
 
 use crate::filters;
 use crate::stages::stage::StageOutcome;
-use engine::state::runtime::ProxyRef;
 use engine::state::session::transaction::{Progress, Transaction};
 use observability::telemetry::spoe;
 use rules::{Need, SpoeEvent};
@@ -38,9 +37,9 @@ macro_rules! stages {
             ///
             /// # Errors
             /// None: the table wants a result.
-            pub(crate) fn $name(
+            pub(crate) fn $name<P>(
                 tx: &mut Transaction,
-                _: &ProxyRef,
+                _: &P,
                 at: &mut Progress,
             ) -> Result<StageOutcome, Failure> {
                 stage(tx, at, SpoeEvent::$event)

@@ -4,10 +4,10 @@
 //! is continued in a future that is made then.
 
 use crate::filters;
-use crate::stages::table::{END, Pass, REQUEST, RESPONSE, response_rows};
+use crate::stages::table::{END, Pass, REQUEST, RESPONSE, SERVER, ServerPass, response_rows};
 use crate::stages::wait;
 use crate::stages::wait::WaitingMessage;
-use engine::state::runtime::{Proxy, ProxyRef};
+use engine::state::runtime::{Backend, BackendRef, Proxy, ProxyRef};
 use engine::state::services::Service;
 use engine::state::session::pending::OutsideAnswer;
 use engine::state::session::transaction::{Pause, Progress, Transaction};
@@ -30,7 +30,7 @@ pub(crate) enum StageOutcome {
     /// The response in the workspace is for the client.
     Respond(Respond),
     /// The request goes to this backend.
-    Forward(ProxyRef),
+    Forward(BackendRef),
     /// The session goes on in HTTP mode, in the protocol that the rule names, if it does.
     SwitchMode(Option<Spoken>),
     /// The bytes of the server that have arrived pass, then its connection ends.
@@ -54,37 +54,51 @@ pub(crate) enum Respond {
 pub(crate) type StageFuture<'a> = Pin<Box<dyn Future<Output = Result<StageOutcome, Failure>> + 'a>>;
 
 /// Applies an answer from outside to a stage that has waited for it; `None`: the stage goes on.
-pub(crate) type Heed = fn(
-    &mut Transaction,
-    &ProxyRef,
-    &mut Progress,
-    OutsideAnswer,
-) -> Result<Option<StageOutcome>, Failure>;
+pub(crate) type Heed<P> =
+    fn(&mut Transaction, &P, &mut Progress, OutsideAnswer) -> Result<Option<StageOutcome>, Failure>;
+
+/// A handle on what stages of a request run for: a proxy as either side, or a backend.
+pub(crate) trait StageSubject: Sized + 'static {
+    /// The object that says which stages apply.
+    type Side;
+    /// The stages.
+    const STAGES: &'static [Stage<Self>];
+}
+
+impl StageSubject for ProxyRef {
+    type Side = Proxy;
+    const STAGES: &'static [Stage<Self>] = REQUEST;
+}
+
+impl StageSubject for BackendRef {
+    type Side = Backend;
+    const STAGES: &'static [Stage<Self>] = SERVER;
+}
+
+/// A stage that runs in a future.
+type LaterStage<P> = for<'a> fn(&'a mut Transaction, &'a P) -> StageFuture<'a>;
 
 /// The function of a stage, and whether it may wait.
-pub(crate) enum Run {
+pub(crate) enum Run<P> {
     /// It does not wait.
-    Now(fn(&mut Transaction, &ProxyRef) -> Result<StageOutcome, Failure>),
+    Now(fn(&mut Transaction, &P) -> Result<StageOutcome, Failure>),
     /// It may return [`StageOutcome::Wait`].
-    Waits(fn(&mut Transaction, &ProxyRef, &mut Progress) -> Result<StageOutcome, Failure>, Heed),
+    Waits(fn(&mut Transaction, &P, &mut Progress) -> Result<StageOutcome, Failure>, Heed<P>),
     /// A future of a request's stage, where the first function wants it.
-    Later(
-        fn(&Transaction, &Proxy) -> bool,
-        for<'a> fn(&'a mut Transaction, &'a ProxyRef) -> StageFuture<'a>,
-    ),
+    Later(fn(&Transaction, &P) -> bool, LaterStage<P>),
 }
 
 /// A row of the table of stages.
-pub(crate) struct Stage {
+pub(crate) struct Stage<P: StageSubject> {
     /// The keyword whose rules it runs, or a description.
     pub(crate) name: &'static str,
     /// The passes of a request in which it runs.
     pub(crate) scope: StageScope,
     /// Whether it runs in TCP mode as well.
     pub(crate) tcp: bool,
-    /// Whether it applies to a proxy; asked once per proxy.
-    pub(crate) applies: fn(&Proxy) -> bool,
-    pub(crate) run: Run,
+    /// Whether it applies; asked once per proxy or backend.
+    pub(crate) applies: fn(&P::Side) -> bool,
+    pub(crate) run: Run<P>,
     /// The trace point that is reported behind it.
     pub(crate) trace: Option<&'static trace::Point>,
 }
@@ -99,7 +113,7 @@ pub(crate) enum StageScope {
     /// The backend, when it is entered.
     Enter,
     /// The backend, if it is another proxy than the frontend.
-    Backend,
+    OtherBackend,
     /// The backend, before a server is chosen.
     Server,
     /// The backend, once a server is connected.
@@ -108,29 +122,45 @@ pub(crate) enum StageScope {
     Response,
 }
 
-/// Whether a pass of a request over one proxy has stages that apply.
-#[inline]
-pub(crate) fn applies(tx: &Transaction, proxy: &ProxyRef, pass: Pass) -> bool {
-    pass.rows(tx, proxy) != 0
-}
-
 /// Runs the stages of a request in a pass over one proxy, until one decides.
 ///
 /// # Errors
 /// A stage ends the transaction.
-pub(crate) async fn request(
-    tx: &mut Transaction,
-    proxy: &ProxyRef,
+pub(crate) fn request<'a>(
+    tx: &'a mut Transaction,
+    proxy: &'a ProxyRef,
     pass: Pass,
+) -> impl Future<Output = Result<StageOutcome, Failure>> + 'a {
+    let left = pass.rows(tx, proxy);
+    run(tx, proxy, left)
+}
+
+/// Runs the stages around the choice of a server, until one decides.
+///
+/// # Errors
+/// A stage ends the transaction.
+pub(crate) fn server<'a>(
+    tx: &'a mut Transaction,
+    backend: &'a BackendRef,
+    pass: ServerPass,
+) -> impl Future<Output = Result<StageOutcome, Failure>> + 'a {
+    let left = pass.rows(tx, backend);
+    run(tx, backend, left)
+}
+
+/// Runs the stages of the rows that are left, until one decides.
+async fn run<P: StageSubject>(
+    tx: &mut Transaction,
+    proxy: &P,
+    mut left: u32,
 ) -> Result<StageOutcome, Failure> {
-    let mut left = pass.rows(tx, proxy);
     loop {
         let step = match at_once(tx, proxy, &mut left)? {
             AtOnce::Decided(step) => return Ok(step),
             AtOnce::Waits(at, need) => Box::pin(later(tx, proxy, at, need)).await?,
             AtOnce::Runs(number, run) => {
                 let step = run(tx, proxy).await?;
-                report(tx, &REQUEST[number], Side::Request);
+                report(tx, &P::STAGES[number], Side::Request);
                 step
             }
         };
@@ -141,22 +171,26 @@ pub(crate) async fn request(
 }
 
 /// The end of a part of a pass that needs no future.
-enum AtOnce {
+enum AtOnce<P> {
     /// A stage has decided, or all have run.
     Decided(StageOutcome),
     /// A stage waits.
     Waits(Progress, Need),
     /// The stage of this number runs in a future.
-    Runs(usize, for<'a> fn(&'a mut Transaction, &'a ProxyRef) -> StageFuture<'a>),
+    Runs(usize, LaterStage<P>),
 }
 
 /// Runs the stages that are left up to one that needs a future. It is a plain function, so that the
 /// usual request keeps its state in registers.
-fn at_once(tx: &mut Transaction, proxy: &ProxyRef, left: &mut u32) -> Result<AtOnce, Failure> {
+fn at_once<P: StageSubject>(
+    tx: &mut Transaction,
+    proxy: &P,
+    left: &mut u32,
+) -> Result<AtOnce<P>, Failure> {
     while *left != 0 {
         let number = left.trailing_zeros() as usize;
         *left &= *left - 1;
-        let stage = &REQUEST[number];
+        let stage = &P::STAGES[number];
         let step = match stage.run {
             Run::Now(run) => run(tx, proxy)?,
             Run::Waits(run, _) => {
@@ -179,13 +213,13 @@ fn at_once(tx: &mut Transaction, proxy: &ProxyRef, left: &mut u32) -> Result<AtO
 }
 
 /// Continues a stage of a request that waits.
-async fn later(
+async fn later<P: StageSubject>(
     tx: &mut Transaction,
-    proxy: &ProxyRef,
+    proxy: &P,
     mut at: Progress,
     mut need: Need,
 ) -> Result<StageOutcome, Failure> {
-    let Stage { run: Run::Waits(run, heed), scope, .. } = REQUEST[at.stage] else {
+    let Stage { run: Run::Waits(run, heed), scope, .. } = P::STAGES[at.stage] else {
         return Ok(StageOutcome::Next);
     };
     let waiting = match scope {
@@ -202,7 +236,7 @@ async fn later(
             need = next;
             continue;
         }
-        report(tx, &REQUEST[at.stage], Side::Request);
+        report(tx, &P::STAGES[at.stage], Side::Request);
         return Ok(step);
     }
 }
@@ -217,7 +251,7 @@ pub(crate) fn response(
     at: &mut Progress,
     end: usize,
 ) -> Result<Option<Need>, Failure> {
-    let front = tx.client.proxy.clone();
+    let front = tx.client.proxy.common.clone();
     let mut left = response_rows(tx) & ((1 << end) - (1 << at.stage));
     while left != 0 {
         let number = left.trailing_zeros() as usize;
@@ -276,7 +310,8 @@ pub(crate) async fn answer(
     at: &mut Progress,
     need: Need,
 ) -> Result<(), Failure> {
-    let (front, waiting) = (tx.client.proxy.clone(), WaitingMessage::Response(at.body));
+    let front = tx.client.proxy.common.clone();
+    let waiting = WaitingMessage::Response(at.body);
     let answer = wait::satisfy(tx, waiting, need).await?;
     if let Run::Waits(_, heed) = RESPONSE[at.stage].run {
         match heed(tx, &front, at, answer)? {
@@ -308,9 +343,9 @@ pub(crate) async fn begin_session(tx: &mut Transaction) -> Result<Option<Progres
 ///
 /// # Errors
 /// The asker fails the transaction.
-pub(crate) fn heed_condition(
+pub(crate) fn heed_condition<P>(
     _: &mut Transaction,
-    _: &ProxyRef,
+    _: &P,
     _: &mut Progress,
     answer: OutsideAnswer,
 ) -> Result<Option<StageOutcome>, Failure> {
@@ -322,7 +357,7 @@ pub(crate) fn heed_condition(
 
 /// Reports a stage that has run to traces and filters.
 #[inline]
-fn report(tx: &mut Transaction, stage: &'static Stage, side: Side) {
+fn report<P: StageSubject>(tx: &mut Transaction, stage: &'static Stage<P>, side: Side) {
     if let Some(point) = stage.trace {
         trace::at(tx, point);
     }

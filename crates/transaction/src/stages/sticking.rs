@@ -7,7 +7,7 @@ use crate::stages::stage::StageOutcome;
 use crate::stages::tcp_content_rules;
 use crate::stages::wait;
 use engine::state::backend::reservation::Claim;
-use engine::state::runtime::{Back, Proxy, ProxyRef, Server};
+use engine::state::runtime::{Backend, BackendRef, Proxy, ProxyRef, Server};
 use engine::state::session::sticking::Pending;
 use engine::state::session::transaction::{Progress, Transaction};
 use observability::telemetry::sample_context::View;
@@ -39,7 +39,7 @@ fn key_of(server: &Server, kind: ServerKey) -> Arc<str> {
 /// None: the table wants a result.
 pub(crate) fn request(
     tx: &mut Transaction,
-    proxy: &ProxyRef,
+    proxy: &BackendRef,
     at: &mut Progress,
 ) -> Result<StageOutcome, Failure> {
     let done = take_request_keys(tx, proxy, &mut at.place.section);
@@ -71,7 +71,7 @@ pub(crate) fn response(
 
 /// Looks for the server that a table remembers, unless a cookie has named one, and takes the keys
 /// that are to be stored, from the rule of number `at` on. `false`: that rule waits for an answer.
-fn take_request_keys(tx: &mut Transaction, backend: &ProxyRef, at: &mut usize) -> bool {
+fn take_request_keys(tx: &mut Transaction, backend: &BackendRef, at: &mut usize) -> bool {
     for (number, rule) in rules(backend).enumerate().skip(*at) {
         *at = number;
         if rule.stores_response {
@@ -85,7 +85,7 @@ fn take_request_keys(tx: &mut Transaction, backend: &ProxyRef, at: &mut usize) -
         let Some(applies) = applies(tx, rule) else { return false };
         if applies {
             if matches {
-                tx.wanted = remembered(tx, backend, rule);
+                tx.wanted = remembered(tx, &backend.back, rule);
             }
             if stores {
                 take_key(tx, rule, false);
@@ -97,7 +97,7 @@ fn take_request_keys(tx: &mut Transaction, backend: &ProxyRef, at: &mut usize) -
 
 /// Stores the server with the keys taken from the request, and with those of the response, which
 /// rules from the one of number `at` on take. `false`: that rule waits for an answer.
-fn store(tx: &mut Transaction, backend: &ProxyRef, at: &mut usize) -> bool {
+fn store(tx: &mut Transaction, backend: &BackendRef, at: &mut usize) -> bool {
     for (number, rule) in rules(backend).enumerate().skip(*at) {
         *at = number;
         if !rule.stores_response || !may_store(tx, rule, true) {
@@ -143,8 +143,8 @@ fn take_key(tx: &mut Transaction, rule: &StickRule, response: bool) {
 }
 
 /// The server that the table of a rule remembers for this request, if it takes requests.
-fn remembered(tx: &mut Transaction, backend: &Proxy, rule: &StickRule) -> Option<usize> {
-    let (now, back) = (tx.worker.millis(), backend.back.as_ref()?);
+fn remembered(tx: &mut Transaction, back: &Backend, rule: &StickRule) -> Option<usize> {
+    let now = tx.worker.millis();
     let find = |table: &table::Table, key: &Key<'_>| {
         let kind = table.settings().server_key;
         table.touch(key, now, |entry| server_of(back, entry, kind, now))
@@ -154,7 +154,7 @@ fn remembered(tx: &mut Transaction, backend: &Proxy, rule: &StickRule) -> Option
 }
 
 /// The server that an entry names, by its key or else by its number.
-fn server_of(back: &Back, entry: &Entry, kind: ServerKey, now: u64) -> Option<usize> {
+fn server_of(back: &Backend, entry: &Entry, kind: ServerKey, now: u64) -> Option<usize> {
     let id = entry.get(DataType::ServerId, 0, now).filter(|id| *id != 0);
     let by_id = |server: &Server| Some(u64::from(server.state.id())) == id;
     let Some(key) = entry.server_key() else { return back.servers.slot_of(by_id) };

@@ -16,55 +16,58 @@ use crate::stages::route;
 use crate::stages::route::{asks_for_statistics, statistics};
 use crate::stages::spoe_events as events;
 use crate::stages::stage::Run::{Later, Now, Waits};
-use crate::stages::stage::{Run, Stage, StageFuture, StageOutcome, StageScope, heed_condition};
+use crate::stages::stage::{
+    Run, Stage, StageFuture, StageOutcome, StageScope, StageSubject, heed_condition,
+};
 use crate::stages::tcp_content_rules;
 use crate::stages::tcp_content_rules::heed_response as heed_content;
 use crate::stages::{rdp_cookie, rewrite, sticking};
 use engine::state::backend::application::application;
-use engine::state::runtime::{Proxy, ProxyRef, StagePlan};
+use engine::state::runtime::{Backend, BackendRef, Proxy, ProxyRef, StagePlan};
 use engine::state::session::transaction::Transaction;
+use engine::state::thread_handle::LocalBackend;
 use observability::telemetry::trace::points as trace;
 use settings::{Filter, HashKey, HeaderNames, Mode};
 use transport::stats::transaction_log::Failure;
 
-const fn stage(
+const fn stage<P: StageSubject>(
     scope: StageScope,
     name: &'static str,
-    applies: fn(&Proxy) -> bool,
-    run: Run,
-) -> Stage {
+    applies: fn(&P::Side) -> bool,
+    run: Run<P>,
+) -> Stage<P> {
     Stage { name, scope, tcp: false, applies, run, trace: None }
 }
 
 /// A stage of both modes.
-const fn both_modes(stage: Stage) -> Stage {
+const fn both_modes<P: StageSubject>(stage: Stage<P>) -> Stage<P> {
     Stage { tcp: true, ..stage }
 }
 
 /// A stage behind which a trace point is reported.
-const fn traced(stage: Stage, point: &'static trace::Point) -> Stage {
+const fn traced<P: StageSubject>(stage: Stage<P>, point: &'static trace::Point) -> Stage<P> {
     Stage { trace: Some(point), ..stage }
 }
 
-fn always(_: &Proxy) -> bool {
+fn always<T>(_: &T) -> bool {
     true
 }
 
-use StageScope::{Backend, Both, Connected, Enter, Frontend, Response, Server};
+use StageScope::{Both, Connected, Enter, Frontend, OtherBackend, Response, Server};
 
 /// The stages of a request.
 // One stage per line, for reading as a table.
 #[rustfmt::skip]
-pub(crate) const REQUEST: &[Stage] = &[
+pub(crate) const REQUEST: &[Stage<ProxyRef>] = &[
     traced(both_modes(stage(Enter, "backend", always, Now(route::enter))), &trace::ROUTED),
     both_modes(stage(Frontend, "on-client-session", has_agent, Waits(events::client_session, heed_condition))),
     both_modes(stage(Frontend, "on-frontend-tcp-request", has_agent, Waits(events::frontend_tcp, heed_condition))),
-    both_modes(stage(Backend, "on-backend-tcp-request", has_agent, Waits(events::backend_tcp, heed_condition))),
+    both_modes(stage(OtherBackend, "on-backend-tcp-request", has_agent, Waits(events::backend_tcp, heed_condition))),
     both_modes(stage(Both, "tcp-request content", |it| it.rules.content, Later(wanted, content))),
     traced(stage(Frontend, "request", always, Now(route::received)), &trace::REQUEST),
     stage(Frontend, "monitor-uri", has_monitor, Waits(route::monitor, heed_condition)),
     stage(Frontend, "on-frontend-http-request", has_agent, Waits(events::frontend_http, heed_condition)),
-    stage(Backend, "on-backend-http-request", has_agent, Waits(events::backend_http, heed_condition)),
+    stage(OtherBackend, "on-backend-http-request", has_agent, Waits(events::backend_http, heed_condition)),
     stage(Both, "option http-buffer-request", |it| it.settings.buffer_request, Later(lacks_body, buffer)),
     stage(Both, "http-request", |it| it.rules.request, Waits(http_rules::request, heed_request)),
     stage(Both, "stats", |it| it.settings.stats.is_some(), Later(asks_for_statistics, statistics)),
@@ -72,20 +75,25 @@ pub(crate) const REQUEST: &[Stage] = &[
     stage(Frontend, "unique-id-format", |it| it.settings.unique_id.is_some(), Now(rewrite::name)),
     stage(Both, "option http-restrict-req-hdr-names", restricts, Now(rewrite::restrict_names)),
     both_modes(stage(Frontend, "use_backend", always, Waits(route::choose, heed_condition))),
-    stage(Server, "filters: request head", has_filter, Now(request_head)),
+];
+
+/// The stages that prepare the choice of a server, and those behind the connection to it.
+#[rustfmt::skip]
+pub(crate) const SERVER: &[Stage<BackendRef>] = &[
+    stage(Server, "filters: request head", |it| has_filter(&it.proxy), Now(request_head)),
     both_modes(stage(Server, "use-server", selects, Waits(http_rules::select, heed_condition))),
     stage(Server, "headers for the server", always, Now(rewrite::request)),
-    stage(Server, "cache validation", |it| it.rules.request, Now(cache_validation::request)),
+    stage(Server, "cache validation", |it| it.proxy.rules.request, Now(cache_validation::request)),
     both_modes(stage(Server, "persist rdp-cookie", has_rdp_cookie, Now(rdp_cookie::request))),
     both_modes(stage(Server, "stick match", sticks, Waits(sticking::request, heed_condition))),
     both_modes(stage(Server, "balance", checks_post, Later(wants_body, await_body))),
     stage(Server, "use-fcgi-app", has_application, Later(wanted, parameters)),
-    both_modes(stage(Connected, "on-server-session", has_agent, Waits(events::server_session, heed_condition))),
+    both_modes(stage(Connected, "on-server-session", asks, Waits(events::server_session, heed_condition))),
 ];
 
 /// The stages of a response.
 #[rustfmt::skip]
-pub(crate) const RESPONSE: &[Stage] = &[
+pub(crate) const RESPONSE: &[Stage<ProxyRef>] = &[
     stage(Response, "cache validation", |it| it.rules.request, Now(cache_validation::response)),
     both_modes(stage(Response, "on-tcp-response", has_agent, Waits(events::tcp_response, heed_condition))),
     traced(stage(Response, "response", always, Now(response::received)), &trace::RESPONSE),
@@ -93,7 +101,7 @@ pub(crate) const RESPONSE: &[Stage] = &[
     stage(Response, "on-http-response", has_agent, Waits(events::http_response, heed_condition)),
     stage(Response, "filters: response begins", has_filter, Waits(response::begins, heed_condition)),
     stage(Response, "http-response", |it| it.rules.response, Waits(http_rules::response, heed_response)),
-    both_modes(stage(Response, "stick store", sticks, Waits(sticking::response, heed_condition))),
+    both_modes(stage(Response, "stick store", stores, Waits(sticking::response, heed_condition))),
     stage(Response, "cookie", always, Now(response::cookies)),
     stage(Response, "filters: response head", may_change_payload, Waits(response::head, heed_condition)),
     stage(Response, "http-after-response", edits_all, Waits(http_rules::after_response, heed_response)),
@@ -114,13 +122,10 @@ pub(crate) const END: usize = RESPONSE.len();
 /// The stages that apply to a proxy, computed once.
 #[inline]
 pub(crate) fn plan(proxy: &Proxy) -> StagePlan {
-    *proxy.stages.get_or_init(|| {
-        let rows = |table: &[Stage]| {
-            let bit =
-                |(number, stage): (usize, &Stage)| u32::from((stage.applies)(proxy)) << number;
-            table.iter().enumerate().map(bit).sum()
-        };
-        StagePlan { request: rows(REQUEST), response: rows(RESPONSE) }
+    *proxy.stages.get_or_init(|| StagePlan {
+        request: applying(REQUEST, proxy),
+        response: applying(RESPONSE, proxy),
+        server: server_rows_of_frontend(proxy),
     })
 }
 
@@ -130,6 +135,19 @@ pub(crate) fn response_rows(tx: &Transaction) -> u32 {
     let of_backend = tx.backend.as_ref().map_or(0, |back| plan(back).response);
     let rows = plan(&tx.client.proxy).response | of_backend;
     if tx.client.mode == Mode::Tcp { rows & TCP_RESPONSE } else { rows }
+}
+
+/// The rows that apply to a proxy or a backend.
+fn applying<P: StageSubject>(table: &[Stage<P>], side: &P::Side) -> u32 {
+    let bit = |(number, stage): (usize, &Stage<P>)| u32::from((stage.applies)(side)) << number;
+    table.iter().enumerate().map(bit).sum()
+}
+
+/// The rows of [`SERVER`] that apply because of the filters and rules of the frontend.
+fn server_rows_of_frontend(front: &Proxy) -> u32 {
+    u32::from(has_filter(front)) * REQUEST_HEAD
+        | u32::from(front.rules.request) * CACHE_VALIDATION
+        | u32::from(has_agent(front)) * CONNECTED
 }
 
 /// A pass of a request over the table.
@@ -144,10 +162,6 @@ pub(crate) enum Pass {
     Backend,
     /// The frontend's stage `request`, of a session that its backend has switched to HTTP mode.
     Received,
-    /// Stages that prepare the choice of a server.
-    Server,
-    /// Stages behind the connection to a server.
-    Connected,
 }
 
 impl Pass {
@@ -155,7 +169,7 @@ impl Pass {
     #[inline]
     pub(crate) fn rows(self, tx: &Transaction, proxy: &Proxy) -> u32 {
         let front = &tx.client.proxy;
-        let (own, of_front) = (plan(proxy).request, plan(front).request & EITHER);
+        let (own, of_front) = (plan(proxy).request, plan(front).request);
         let rows = match self {
             Pass::Frontend => own & FRONTEND,
             Pass::Switched => own & FRONTEND & !(CONTENT | BEFORE_CONTENT),
@@ -164,24 +178,42 @@ impl Pass {
             }
             Pass::Backend => own & ENTER,
             Pass::Received => own & REQUEST_RECEIVED,
-            Pass::Server => (own | of_front) & SERVER,
-            Pass::Connected => (own | of_front) & CONNECTED,
         };
         if tx.client.mode == Mode::Tcp { rows & TCP } else { rows }
     }
 }
 
-const ENTER: u32 = rows(&[Enter]);
-const FRONTEND: u32 = rows(&[Frontend, Both]);
-const BACKEND: u32 = rows(&[Backend]);
-const BOTH: u32 = rows(&[Both]);
-const SERVER: u32 = rows(&[Server]);
-const CONNECTED: u32 = rows(&[Connected]);
-/// Stages that run for a backend because of the filters and rules of its frontend, too.
-const EITHER: u32 = BACKEND
-    | CONNECTED
-    | (1 << number(REQUEST, "filters: request head"))
-    | (1 << number(REQUEST, "cache validation"));
+/// A pass of a request over the stages around the choice of a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ServerPass {
+    /// Stages that prepare the choice of a server.
+    Choose,
+    /// Stages behind the connection to it.
+    Connected,
+}
+
+impl ServerPass {
+    /// The rows of the pass that apply.
+    #[inline]
+    pub(crate) fn rows(self, tx: &Transaction, backend: &LocalBackend) -> u32 {
+        let own = *backend.back.stages.get_or_init(|| applying(SERVER, &backend.back));
+        let all = own | plan(&tx.client.proxy).server;
+        let rows = match self {
+            ServerPass::Choose => all & !CONNECTED,
+            ServerPass::Connected => all & CONNECTED,
+        };
+        if tx.client.mode == Mode::Tcp { rows & TCP_SERVER } else { rows }
+    }
+}
+
+const ENTER: u32 = rows(REQUEST, &[Enter]);
+const FRONTEND: u32 = rows(REQUEST, &[Frontend, Both]);
+/// Stages of agents: they run for a backend if the frontend has one, too.
+const BACKEND: u32 = rows(REQUEST, &[OtherBackend]);
+const BOTH: u32 = rows(REQUEST, &[Both]);
+const CONNECTED: u32 = rows(SERVER, &[Connected]);
+const REQUEST_HEAD: u32 = 1 << number(SERVER, "filters: request head");
+const CACHE_VALIDATION: u32 = 1 << number(SERVER, "cache validation");
 const REQUEST_RECEIVED: u32 = 1 << number(REQUEST, "request");
 const CONTENT: u32 = 1 << number(REQUEST, "tcp-request content");
 /// The events that a session has had before its content was inspected.
@@ -189,14 +221,15 @@ const BEFORE_CONTENT: u32 =
     (1 << number(REQUEST, "on-client-session")) | (1 << number(REQUEST, "on-frontend-tcp-request"));
 const TCP: u32 = tcp_rows(REQUEST);
 const TCP_RESPONSE: u32 = tcp_rows(RESPONSE);
+const TCP_SERVER: u32 = tcp_rows(SERVER);
 
-/// The rows of a request with one of these scopes.
-const fn rows(scopes: &[StageScope]) -> u32 {
+/// The rows of a table with one of these scopes.
+const fn rows<P: StageSubject>(table: &[Stage<P>], scopes: &[StageScope]) -> u32 {
     let (mut found, mut number) = (0, 0);
-    while number < REQUEST.len() {
+    while number < table.len() {
         let mut scope = 0;
         while scope < scopes.len() {
-            if scopes[scope] as u8 == REQUEST[number].scope as u8 {
+            if scopes[scope] as u8 == table[number].scope as u8 {
                 found |= 1 << number;
             }
             scope += 1;
@@ -207,7 +240,7 @@ const fn rows(scopes: &[StageScope]) -> u32 {
 }
 
 /// The rows of a table that run in TCP mode as well.
-const fn tcp_rows(table: &[Stage]) -> u32 {
+const fn tcp_rows<P: StageSubject>(table: &[Stage<P>]) -> u32 {
     let (mut found, mut number) = (0, 0);
     while number < table.len() {
         if table[number].tcp {
@@ -219,7 +252,7 @@ const fn tcp_rows(table: &[Stage]) -> u32 {
 }
 
 /// The number of the row with this name, which there is: it is looked up at compile time.
-const fn number(table: &[Stage], name: &str) -> usize {
+const fn number<P: StageSubject>(table: &[Stage<P>], name: &str) -> usize {
     let mut number = 0;
     while !is_same(table[number].name, name) {
         number += 1;
@@ -240,6 +273,10 @@ fn has_agent(proxy: &Proxy) -> bool {
     proxy.settings.filters.iter().any(|filter| matches!(filter, Filter::Spoe(_)))
 }
 
+fn asks(backend: &Backend) -> bool {
+    has_agent(&backend.proxy)
+}
+
 fn has_filter(proxy: &Proxy) -> bool {
     !proxy.settings.filters.is_empty()
 }
@@ -257,40 +294,47 @@ fn inspects(proxy: &Proxy) -> bool {
     proxy.rules.answer
 }
 
-fn sticks(proxy: &Proxy) -> bool {
+fn stores(proxy: &Proxy) -> bool {
     proxy.rules.sticking
 }
 
-fn selects(proxy: &Proxy) -> bool {
-    proxy.rules.selection
+fn selects(backend: &Backend) -> bool {
+    backend.proxy.rules.selection
 }
 
-fn has_application(proxy: &Proxy) -> bool {
-    application(proxy).is_some()
+fn sticks(backend: &Backend) -> bool {
+    backend.proxy.rules.sticking
+}
+
+fn has_application(backend: &Backend) -> bool {
+    application(backend).is_some()
 }
 
 fn has_monitor(proxy: &Proxy) -> bool {
-    proxy.settings.front.as_ref().is_some_and(|front| front.monitor_uri.is_some())
+    proxy.rules.monitor
 }
 
 fn restricts(proxy: &Proxy) -> bool {
     proxy.settings.header_names != HeaderNames::Preserve
 }
 
-fn has_rdp_cookie(proxy: &Proxy) -> bool {
-    proxy.settings.back.as_ref().is_some_and(|back| back.rdp_cookie.is_some())
+fn has_rdp_cookie(backend: &Backend) -> bool {
+    backend.settings.rdp_cookie.is_some()
 }
 
-fn checks_post(proxy: &Proxy) -> bool {
-    let hashing = proxy.settings.back.as_ref().and_then(|back| back.hashing.as_ref());
-    hashing.is_some_and(|it| matches!(it.key, HashKey::UrlParam { check_post: true, .. }))
+fn checks_post(backend: &Backend) -> bool {
+    backend
+        .settings
+        .hashing
+        .as_ref()
+        .is_some_and(|it| matches!(it.key, HashKey::UrlParam { check_post: true, .. }))
 }
 
-fn wanted(_: &Transaction, _: &Proxy) -> bool {
+fn wanted<P>(_: &Transaction, _: &P) -> bool {
     true
 }
 
-fn lacks_body(tx: &Transaction, _: &Proxy) -> bool {
+fn lacks_body(tx: &Transaction, _: &ProxyRef) -> bool {
     tx.notes.bodies[0].is_none()
 }
 
@@ -298,11 +342,11 @@ fn content<'a>(tx: &'a mut Transaction, proxy: &'a ProxyRef) -> StageFuture<'a> 
     Box::pin(tcp_content_rules::request(tx, proxy))
 }
 
-fn parameters<'a>(tx: &'a mut Transaction, proxy: &'a ProxyRef) -> StageFuture<'a> {
-    Box::pin(async { fcgi::prepare(tx, proxy).await.map(|()| StageOutcome::Next) })
+fn parameters<'a>(tx: &'a mut Transaction, backend: &'a BackendRef) -> StageFuture<'a> {
+    Box::pin(async { fcgi::prepare(tx, backend).await.map(|()| StageOutcome::Next) })
 }
 
-fn request_head(tx: &mut Transaction, _: &ProxyRef) -> Result<StageOutcome, Failure> {
+fn request_head(tx: &mut Transaction, _: &BackendRef) -> Result<StageOutcome, Failure> {
     filters::request_head(tx);
     Ok(StageOutcome::Next)
 }
@@ -317,12 +361,15 @@ mod tests {
 
     #[test]
     fn every_stage_has_a_name_of_its_own_and_a_bit() {
-        for table in [REQUEST, RESPONSE] {
+        fn check<P: StageSubject>(table: &[Stage<P>]) {
             assert!(table.len() < 32, "a plan has a bit for each stage");
             for (number, stage) in table.iter().enumerate() {
                 assert_eq!(super::number(table, stage.name), number, "{}", stage.name);
             }
         }
+        check(REQUEST);
+        check(SERVER);
+        check(RESPONSE);
     }
 
     #[test]
@@ -342,22 +389,26 @@ mod tests {
             let name = cells.swap_remove(0);
             (!name.starts_with("stage of a ")).then_some((name, tcp == "yes"))
         });
-        let stages = REQUEST.iter().chain(RESPONSE).map(|stage| (stage.name, stage.tcp));
+        let server = SERVER.iter().map(|stage| (stage.name, stage.tcp));
+        let request = REQUEST.iter().map(|stage| (stage.name, stage.tcp)).chain(server);
+        let stages = request.chain(RESPONSE.iter().map(|stage| (stage.name, stage.tcp)));
         assert_eq!(rows.collect::<Vec<_>>(), stages.collect::<Vec<_>>());
     }
 
     /// Rows without rules of their own.
     #[test]
     fn a_plain_proxy_visits_few_stages() {
-        let proxy = testing::proxy("px", Mode::Http);
+        let proxy = testing::backend("px", Mode::Http, Vec::new());
         let world = testing::World::new(vec![proxy]);
+        let backend = world.backend("px");
+        assert_eq!(names(SERVER, applying(SERVER, backend)), ["headers for the server"]);
         let plan = plan(&world.shared.proxies[0]);
-        let names = |table: &[Stage], rows: u32| {
-            let applies = |(number, _): &(usize, &Stage)| rows & (1 << number) != 0;
+        fn names<P: StageSubject>(table: &[Stage<P>], rows: u32) -> Vec<&'static str> {
+            let applies = |(number, _): &(usize, &Stage<P>)| rows & (1 << number) != 0;
             let all = table.iter().enumerate().filter(applies);
-            all.map(|(_, stage)| stage.name).collect::<Vec<_>>()
-        };
-        let request = ["backend", "request", "use_backend", "headers for the server"];
+            all.map(|(_, stage)| stage.name).collect()
+        }
+        let request = ["backend", "request", "use_backend"];
         assert_eq!(names(REQUEST, plan.request), request);
         let response = ["response", "cookie"];
         assert_eq!(names(RESPONSE, plan.response), response);

@@ -90,10 +90,10 @@ pub(crate) fn decide(tx: &mut Transaction, look: impl FnOnce(&View<'_>) -> bool)
 
 /// Has the task woken when the client leaves, as far as that ends the wait.
 fn stay(tx: &Transaction, phase: Phase) -> Result<(), Failure> {
-    let (client, front) = (&tx.client.socket, tx.client.proxy.settings.front.as_ref());
+    let client = &tx.client.socket;
     let matters = match &tx.backend {
-        Some(backend) => backend.settings.back.as_ref().is_some_and(|back| back.abort_on_close),
-        None => front.is_some_and(|front| front.abort_on_close),
+        Some(backend) => backend.back.settings.abort_on_close,
+        None => tx.client.proxy.front.settings.abort_on_close,
     };
     client.want_reset();
     if matters {

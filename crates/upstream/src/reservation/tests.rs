@@ -12,12 +12,12 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: clos
 
 /// A place in the backend's queue before all others, of a task that never runs: as a request on
 /// another thread that is about to leave when its turn comes.
-fn first_in_line<'a>(world: &World, backend: &'a Proxy) -> Waiting<'a> {
+fn first_in_line<'a>(world: &World, back: &'a Backend) -> Waiting<'a> {
     let mailbox = world.workers[0].thread.mailbox().clone();
     let waiter = Waiter { mailbox, task: TaskId::NONE };
-    let place = queue(backend, None).join(waiter, Order::default());
+    let place = queue(back, None).join(waiter, Order::default());
     let paused = Cell::new(true);
-    Waiting { backend, slot: None, place, before: 0, offered: Cell::default(), paused }
+    Waiting { back, slot: None, place, before: 0, offered: Cell::default(), paused }
 }
 
 #[test]

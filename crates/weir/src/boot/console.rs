@@ -73,7 +73,7 @@ pub(super) fn open(
         streams: Worker::streams,
         raise: crate::signals::raise,
         server: MakeServer(Arc::new(move |backend, name, words| {
-            let base = bases.get(backend.name()).ok_or("No such backend.")?;
+            let base = bases.get(backend.proxy.name()).ok_or("No such backend.")?;
             let tls = (&process, &*store);
             super::proxies::dynamic_server(backend, name, words, tls, base)
         })),

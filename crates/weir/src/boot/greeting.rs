@@ -2,20 +2,19 @@
 //! to try. Absent in quiet mode and in the background.
 
 use admin::CliSocket;
-use engine::state::runtime::Proxy;
+use engine::state::runtime::{Proxy, ProxySection};
 use reactor::Address;
 use settings::{Bind, Mode};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 
 /// The most listeners named; the others are counted.
 const NAMED: usize = 20;
 
 /// One line per listener.
-pub(super) fn text(proxies: &[Arc<Proxy>], runtime: &admin::Settings, pid: u32) -> String {
+pub(super) fn text(proxies: &[ProxySection], runtime: &admin::Settings, pid: u32) -> String {
     let mut lines: Vec<String> = Vec::new();
     for proxy in proxies.iter().filter(|proxy| !proxy.settings.disabled) {
-        let binds = proxy.settings.front.iter().flat_map(|front| &front.binds);
+        let binds = proxy.front.iter().flat_map(|front| &front.settings.binds);
         lines.extend(binds.map(|bind| listener(proxy, bind)));
     }
     let more = lines.len().saturating_sub(NAMED);

@@ -5,7 +5,9 @@ use super::listeners::{self, Asked, Open, Opener, failure};
 use config::data_plane::{Builder, ServerBase};
 use config::model::{self, Address};
 use engine::state::os_handles::{ListenSockets, OsHandles};
+use engine::state::runtime::Backend;
 use rules::check::{Kind, StepPorts};
+use settings::Check;
 use std::sync::Arc;
 
 /// The proxies of the model, their listeners open; every address that cannot be opened is reported.
@@ -15,7 +17,7 @@ pub(super) fn all(
     global: &model::Global,
     (opener, handles): (&mut Opener, &mut OsHandles),
     errors: &mut Vec<String>,
-) -> Vec<settings::Proxy> {
+) -> Vec<settings::ProxySection> {
     let mut proxies: Vec<_> = from.iter_mut().map(|proxy| builder.proxy(proxy)).collect();
     for (from, proxy) in from.iter().zip(&mut proxies) {
         open(from, proxy, global, (opener, handles), errors);
@@ -27,7 +29,7 @@ pub(super) fn all(
 /// Opens the listeners of a proxy.
 fn open(
     from: &model::Proxy,
-    proxy: &mut settings::Proxy,
+    proxy: &mut settings::ProxySection,
     global: &model::Global,
     (opener, handles): (&mut Opener, &mut OsHandles),
     errors: &mut Vec<String>,
@@ -48,7 +50,7 @@ fn open(
 }
 
 /// Opens the namespaces of a proxy's servers.
-fn namespaces(proxy: &settings::Proxy, opener: &mut Opener, errors: &mut Vec<String>) {
+fn namespaces(proxy: &settings::ProxySection, opener: &mut Opener, errors: &mut Vec<String>) {
     for server in proxy.back.iter().flat_map(|back| &back.servers) {
         let namespace = server.link.dial.namespace.as_deref();
         if let Some(Err(error)) = namespace.map(|name| opener.namespace(name)) {
@@ -112,32 +114,29 @@ fn shards(
 /// The settings of a server that `add server` adds; `base` holds the settings of its backend's
 /// section.
 pub(super) fn dynamic_server(
-    proxy: &engine::state::runtime::Proxy,
+    backend: &Backend,
     name: &str,
     words: &[String],
     tls: (&model::TlsProcess, &tls::Store),
     base: &ServerBase,
 ) -> Result<settings::Server, String> {
-    let http = proxy.settings.mode == settings::Mode::Http;
-    let fcgi = proxy.settings.back.as_ref().is_some_and(|back| back.fcgi.is_some());
-    let encrypts = match proxy.settings.back.as_ref().map(|back| &back.check) {
-        Some(settings::Check::Script(script)) => script.encrypts(),
-        _ => false,
+    let check = &backend.settings.check;
+    let host = config::Host {
+        name: backend.proxy.name(),
+        http: backend.proxy.settings.mode == settings::Mode::Http,
+        fcgi: backend.settings.fcgi.is_some(),
+        checks: checks(check),
+        encrypts: matches!(check, Check::Script(script) if script.encrypts()),
     };
-    let host = config::Host { name: proxy.name(), http, fcgi, checks: checks(proxy), encrypts };
     config::dynamic_server(&host, name, words, tls, base)
 }
 
-/// Whether the checks of a backend are HTTP requests, and whether servers must give a port.
-fn checks(proxy: &engine::state::runtime::Proxy) -> (bool, StepPorts) {
-    match proxy.settings.back.as_ref().map(|back| &back.check) {
-        Some(settings::Check::Http(_)) => (true, StepPorts::Implied),
-        Some(settings::Check::Script(script)) => {
-            (script.kind == Kind::Http, StepPorts::of(&script.steps))
-        }
-        Some(settings::Check::Connect | settings::Check::External(_)) | None => {
-            (false, StepPorts::Implied)
-        }
+/// Whether checks are HTTP requests, and whether servers must give a port.
+fn checks(check: &Check) -> (bool, StepPorts) {
+    match check {
+        Check::Http(_) => (true, StepPorts::Implied),
+        Check::Script(script) => (script.kind == Kind::Http, StepPorts::of(&script.steps)),
+        Check::Connect | Check::External(_) => (false, StepPorts::Implied),
     }
 }
 

@@ -77,7 +77,7 @@ pub(super) struct Prepared {
     maxconn: u32,
     memory: Option<Budget>,
     settings: Process,
-    proxies: Vec<settings::Proxy>,
+    proxies: Vec<settings::ProxySection>,
     pub(super) runtime: admin::Settings,
     console: Vec<Console>,
     opener: Opener,

@@ -1,6 +1,6 @@
 //! FastCGI applications of backends: connections to them, and the scripts of paths.
 
-use crate::state::runtime::Proxy;
+use crate::state::runtime::Backend;
 use crate::state::worker::Worker;
 use mux::Side;
 use mux::fcgi::{FcgiConn, FcgiSettings, ScriptPath};
@@ -11,15 +11,15 @@ use settings::BackendApp;
 const AROUND: usize = 16;
 
 /// The application of a backend.
-pub fn application(backend: &Proxy) -> Option<&BackendApp> {
-    backend.settings.back.as_ref()?.fcgi.as_deref()
+pub fn application(backend: &Backend) -> Option<&BackendApp> {
+    backend.settings.fcgi.as_deref()
 }
 
 /// A connection to the application of a backend, before its first byte.
-pub fn connection(worker: &Worker, backend: &Proxy) -> Option<FcgiConn> {
+pub fn connection(worker: &Worker, backend: &Backend) -> Option<FcgiConn> {
     let app = &application(backend)?.app;
     Some(FcgiConn::new(FcgiSettings {
-        limits: worker.mux_settings(backend, Side::Server).limits,
+        limits: worker.mux_settings(&backend.proxy, Side::Server).limits,
         keep_conn: app.keep_conn,
         get_values: app.get_values,
         max_reqs: app.requests_per_connection(),

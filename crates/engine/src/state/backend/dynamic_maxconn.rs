@@ -1,6 +1,6 @@
 //! Dynamic connection limits of servers: between `minconn` and `maxconn` with the load of the
 //! backend, and upwards during a slow start (manual section 5.2).
-use crate::state::runtime::{Back, Proxy, Server};
+use crate::state::runtime::{Backend, Frontend, ProxySection, Server};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -47,7 +47,7 @@ impl Limit {
     }
 }
 
-impl Back {
+impl Backend {
     /// Sets the highest connection limit of a server, 0 for none.
     pub fn set_maxconn(&self, slot: usize, limit: u32) {
         let Some(server) = self.servers.get(slot) else { return };
@@ -67,7 +67,7 @@ impl Back {
 }
 
 /// Adjusts the limits of a backend's servers to its load.
-pub fn adjust(back: &Back) {
+pub fn adjust(back: &Backend) {
     let (streams, full) = (back.sessions.current(), back.full.load(Relaxed));
     for server in back.servers.iter().filter(|server| server.limit.moves()) {
         back.limit_to(server, server.limit.at(streams, full, server.state.throttle_percent()));
@@ -76,27 +76,24 @@ pub fn adjust(back: &Back) {
 
 /// Gives each backend its `fullconn`: a tenth of the limits of all frontends that route to it,
 /// rounded up, unless it is configured.
-pub(crate) fn settle(proxies: &[Arc<Proxy>], process: u32) {
-    for proxy in proxies {
-        let (Some(settings), Some(back)) = (&proxy.settings.back, &proxy.back) else { continue };
-        let leads = |from: &&Arc<Proxy>| leads_to(from, proxy);
-        let limit = |from: &Arc<Proxy>| {
-            let own = from.settings.front.as_ref().and_then(|front| front.maxconn);
-            u64::from(own.unwrap_or(process))
-        };
-        let sum: u64 = proxies.iter().filter(leads).map(limit).sum();
+pub(crate) fn settle(proxies: &[ProxySection], process: u32) {
+    let frontends = || proxies.iter().filter_map(|proxy| proxy.front.as_ref());
+    for back in proxies.iter().filter_map(|proxy| proxy.back.as_ref()) {
+        let leads = |from: &&Arc<Frontend>| leads_to(from, back);
+        let limit = |from: &Arc<Frontend>| u64::from(from.settings.maxconn.unwrap_or(process));
+        let sum: u64 = frontends().filter(leads).map(limit).sum();
         let tenth = u32::try_from(sum.div_ceil(10)).unwrap_or(u32::MAX);
-        back.full.store(settings.full_connections.unwrap_or(tenth), Relaxed);
+        back.full.store(back.settings.full_connections.unwrap_or(tenth), Relaxed);
     }
 }
 
 /// Whether a frontend may send requests to a backend.
-fn leads_to(from: &Proxy, backend: &Proxy) -> bool {
-    let Some(front) = &from.settings.front else { return false };
-    let mut rules = from.settings.rule_sections().flat_map(|rules| &rules.switching);
-    front.default_backend == Some(backend.index)
-        || from.index == backend.index
-        || rules.any(|line| line.backend == Some(backend.index))
+fn leads_to(from: &Frontend, backend: &Backend) -> bool {
+    let (own, index) = (&from.proxy, backend.proxy.index);
+    let mut rules = own.settings.rule_sections().flat_map(|rules| &rules.switching);
+    from.settings.default_backend == Some(index)
+        || own.index == index
+        || rules.any(|line| line.backend == Some(index))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod demand;
 pub mod parking;
 
 use crate::state::backend::server_connection::ServerConn;
+use crate::state::runtime::ProxySection;
 use crate::state::runtime::Shared;
 use crate::state::thread_handle::{LocalServer, ServerRef};
 use crate::state::worker::Worker;
@@ -112,7 +113,7 @@ pub struct IdlePool {
 
 impl IdlePool {
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        let per_proxy = |proxy: &Arc<crate::state::runtime::Proxy>| {
+        let per_proxy = |proxy: &ProxySection| {
             let slots = proxy.back.as_ref().map_or(0, |back| back.servers.slots());
             (0..slots).map(|_| RefCell::default()).collect()
         };
@@ -273,7 +274,7 @@ impl IdlePool {
     /// Parks the newest open connection for a thread that has none. `false`: no connection here
     /// fits.
     pub fn give(&self, worker: &Worker, backend: usize, slot: usize, wanted: Wanted) -> bool {
-        let server = worker.proxies.get(backend).and_then(|backend| backend.server(slot));
+        let server = worker.backend_at(backend).and_then(|backend| backend.server(slot));
         let idle = server.and_then(|server| self.take(&server, wanted));
         idle.is_some_and(|connection| parking::park(worker, *connection))
     }

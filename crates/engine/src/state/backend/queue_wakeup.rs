@@ -1,9 +1,9 @@
 //! Wakes a queued request when a server has a free slot.
 //!
-//! A request that frees a connection slot calls a waiter ([`Back::offer`]). A called waiter without
-//! use for the slot passes the call on. The queue remembers a slot for which no waiter was left to
-//! call; it is offered again when a called waiter leaves the queue ([`Back::let_in`],
-//! [`Back::let_all_in`]), so that waiters that have joined behind get it.
+//! A request that frees a connection slot calls a waiter ([`Backend::offer`]). A called waiter
+//! without use for the slot passes the call on. The queue remembers a slot for which no waiter was
+//! left to call; it is offered again when a called waiter leaves the queue ([`Backend::let_in`],
+//! [`Backend::let_all_in`]), so that waiters that have joined behind get it.
 //!
 //! A freed slot and a joining request must not miss each other. The request that frees the slot
 //! changes the served requests, then reads the length of the queue, both in sequentially consistent
@@ -11,10 +11,10 @@
 //! slot. Limits and states change rarely: there, a fence separates the two steps.
 
 use crate::state::backend::queue::{Queue, call_either};
-use crate::state::runtime::Back;
+use crate::state::runtime::Backend;
 use std::sync::atomic::{Ordering::SeqCst, fence};
 
-impl Back {
+impl Backend {
     /// Calls the first request that waits for this server or, if the server takes part in
     /// balancing, for any server. `false` when no waiter is left to call.
     pub fn offer(&self, slot: usize) -> bool {

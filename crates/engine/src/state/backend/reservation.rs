@@ -1,8 +1,7 @@
 //! A connection slot of a server that a stream holds.
 
-use crate::state::runtime::{Back, Proxy};
 use crate::state::session::transaction::Transaction;
-use crate::state::thread_handle::{LocalProxy, ProxyRef, ServerRef};
+use crate::state::thread_handle::{BackendRef, LocalBackend, ServerRef};
 use balance::Ticket;
 use transport::stats::counters::{Block, Metric};
 
@@ -11,7 +10,7 @@ pub struct Claim {
     /// The ticket of the balancer, given back when the claim is dropped.
     pub ticket: Option<Ticket>,
     /// The backend.
-    pub backend: ProxyRef,
+    pub backend: BackendRef,
     /// The server.
     pub server: ServerRef,
     /// The claim counts in the server's current sessions.
@@ -25,19 +24,19 @@ pub struct Claim {
 
 impl Claim {
     /// `None` when the server of the ticket has been deleted.
-    pub fn new(ticket: Ticket, backend: &ProxyRef) -> Option<Self> {
+    pub fn new(ticket: Ticket, backend: &BackendRef) -> Option<Self> {
         let server = backend.server(ticket.server().slot())?;
         Some(Self::pending(ticket, backend, server))
     }
 
     /// A claim on the direct target (`dispatch`, `option transparent`), if the backend has one and
     /// the request names no server.
-    pub fn direct(tx: &Transaction, backend: &ProxyRef) -> Option<Self> {
+    pub fn direct(tx: &Transaction, backend: &BackendRef) -> Option<Self> {
         let server = backend.direct().filter(|_| tx.wanted.is_none())?;
         Some(Self::pending(Ticket::claim(&server.state), backend, server))
     }
 
-    fn pending(ticket: Ticket, backend: &ProxyRef, server: ServerRef) -> Self {
+    fn pending(ticket: Ticket, backend: &BackendRef, server: ServerRef) -> Self {
         let (ticket, backend) = (Some(ticket), backend.clone());
         Self { ticket, backend, server, entered: false, counted: false, absent: false }
     }
@@ -96,7 +95,7 @@ impl Claim {
             if !std::mem::take(&mut self.absent) {
                 self.server.sessions.leave();
             }
-            back(&self.backend).offer(self.slot());
+            self.backend.back.offer(self.slot());
         }
     }
 }
@@ -108,13 +107,8 @@ impl Drop for Claim {
     }
 }
 
-/// The server side of a proxy that has one.
-pub fn back(proxy: &Proxy) -> &Back {
-    proxy.back.as_ref().expect("only proxies with a server side are routed to")
-}
-
 /// Counts an event for the claimed server, if there is one, and for its backend.
-pub fn count_both(claim: Option<&Claim>, backend: &LocalProxy, metric: Metric) {
-    let blocks = [claim.map(|claim| claim.server().block()), backend.back_block()];
+pub fn count_both(claim: Option<&Claim>, backend: &LocalBackend, metric: Metric) {
+    let blocks = [claim.map(|claim| claim.server().block()), Some(backend.block())];
     blocks.into_iter().flatten().for_each(|block: &Block| block.count(metric));
 }

@@ -1,12 +1,12 @@
 //! The values by which the persistence cookie names servers.
 
-use crate::state::runtime::{Back, Server};
+use crate::state::runtime::{Backend, Server};
 use reactor::Address;
 use std::borrow::Cow;
 use std::net::IpAddr;
 
 /// The value of the persistence cookie that names a server, if there is one (manual, `cookie`).
-pub fn value(back: &Back, server: &Server) -> Option<Vec<u8>> {
+pub fn value(back: &Backend, server: &Server) -> Option<Vec<u8>> {
     value_of(server, back.dynamic_cookie.key().as_deref()).map(Cow::into_owned)
 }
 

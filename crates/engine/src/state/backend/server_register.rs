@@ -1,5 +1,5 @@
 //! Names and numbers of a backend's servers, held while servers are added or deleted.
-use crate::state::runtime::{Back, Server};
+use crate::state::runtime::{Backend, Server};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Register {
     /// Takes a deleted server with the same settings that is not in use any more.
     pub fn take_deleted<'b>(
         &mut self,
-        back: &'b Back,
+        back: &'b Backend,
         to: &settings::Server,
     ) -> Option<&'b Server> {
         let slots = self.deleted.get_mut(to.words.as_ref()?)?;

@@ -1,7 +1,7 @@
 //! Connections to servers that carry many streams, and those that are being made.
 
 use crate::state::backend::server_connection::Target;
-use crate::state::thread_handle::{LocalProxy, LocalServer, ProxyRef, ServerRef};
+use crate::state::thread_handle::{BackendRef, LocalBackend, LocalServer, ServerRef};
 use crate::state::worker::Worker;
 use mux::h2::Key;
 use reactor::{TaskId, Tick, Wake};
@@ -25,7 +25,7 @@ pub struct Trunk {
     /// Whether it counts in the statistics of HTTP/2.
     is_h2: bool,
     /// The backend.
-    pub backend: ProxyRef,
+    pub backend: BackendRef,
     /// The server.
     pub server: ServerRef,
     pub(crate) target: Target,
@@ -143,7 +143,7 @@ impl Trunk {
     /// A connection that is being made.
     pub fn new(
         worker: &Worker,
-        backend: &ProxyRef,
+        backend: &BackendRef,
         server: &ServerRef,
         target: Target,
         client: u64,
@@ -333,9 +333,8 @@ impl Trunks {
 
 /// The `http-reuse` policy of connections to a server. A direct connection, without a chosen
 /// server, belongs to its client alone.
-pub fn reuse_policy(backend: &LocalProxy, server: &ServerRef) -> Reuse {
-    let settings = backend.settings.back.as_ref().filter(|_| !server.is_direct());
-    settings.map_or(Reuse::Never, |back| back.reuse)
+pub fn reuse_policy(backend: &LocalBackend, server: &ServerRef) -> Reuse {
+    if server.is_direct() { Reuse::Never } else { backend.back.settings.reuse }
 }
 
 impl StreamCarrier for Trunk {

@@ -1,7 +1,6 @@
 //! Figures of the last minutes for the charts of the dashboard.
-use crate::state::runtime::Proxy;
+use crate::state::runtime::ProxySection;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use stdx::Mutex;
 
 /// Proxies whose history is kept.
@@ -74,12 +73,12 @@ pub struct History {
 
 impl History {
     /// Room for the history, if a proxy has a page to show it on.
-    pub(crate) fn new(settings: &settings::Process, proxies: &[Arc<Proxy>]) -> Self {
+    pub(crate) fn new(settings: &settings::Process, proxies: &[ProxySection]) -> Self {
         let shown = proxies.iter().any(|proxy| proxy.settings.stats.is_some());
         let seconds = if shown { settings.history as usize } else { 0 };
         let sampled = proxies.iter().filter(|proxy| seconds > 0 && is_drawn(proxy));
         let mut servers = 0;
-        let track = |proxy: &Arc<Proxy>| {
+        let track = |proxy: &ProxySection| {
             servers += proxy.back.as_ref().map_or(0, |back| back.servers.slots());
             let timed = settings.histograms && servers <= SERVERS;
             Track { proxy: proxy.index, timed, series: Series::new(seconds) }
@@ -90,7 +89,7 @@ impl History {
 }
 
 /// Whether the proxy has something to draw: one that only holds a stick table has nothing.
-fn is_drawn(proxy: &Proxy) -> bool {
+fn is_drawn(proxy: &ProxySection) -> bool {
     let serves = proxy.back.as_ref().is_some_and(|back| back.servers.slots() > 0);
     !proxy.settings.disabled && (proxy.front.is_some() || serves)
 }

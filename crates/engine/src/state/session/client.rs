@@ -2,7 +2,7 @@
 
 use crate::state::backend::private_pool::Own;
 use crate::state::backend::server_connection::ServerConn;
-use crate::state::runtime::{Proxy, ProxyRef};
+use crate::state::runtime::{BackendRef, Frontend, FrontendRef};
 use crate::state::session::client_cold_state::Rare;
 use crate::state::session::client_h2;
 use crate::state::session::client_h2::Front;
@@ -37,7 +37,7 @@ pub struct Client {
     /// The thread that serves the client.
     pub worker: Rc<Worker>,
     /// The frontend.
-    pub proxy: ProxyRef,
+    pub proxy: FrontendRef,
     /// The mode of its proxy, unless a TCP session was switched to HTTP.
     pub mode: Mode,
     /// Tells it from the other clients of the thread; the same for all streams of a connection.
@@ -84,19 +84,19 @@ impl Client {
     /// A client whose connection was accepted just now.
     pub fn new(
         worker: &Rc<Worker>,
-        proxy: &ProxyRef,
+        proxy: &FrontendRef,
         bind: usize,
         socket: Socket,
         peer: Option<SocketAddr>,
     ) -> Self {
-        enter(worker, proxy, bind, worker.thread.index);
+        enter(worker, &proxy.front, bind, worker.thread.index);
         Self::entered(worker, proxy, bind, socket, peer)
     }
 
     /// As [`Client::new`], of one that has been counted already ([`enter`]).
     pub fn entered(
         worker: &Rc<Worker>,
-        proxy: &ProxyRef,
+        proxy: &FrontendRef,
         bind: usize,
         socket: Socket,
         peer: Option<SocketAddr>,
@@ -108,12 +108,12 @@ impl Client {
     /// A client whose QUIC connection begins.
     pub fn of_quic(
         worker: &Rc<Worker>,
-        proxy: &ProxyRef,
+        proxy: &FrontendRef,
         bind: usize,
         carrier: &Rc<QuicCarrier>,
         peer: SocketAddr,
     ) -> Self {
-        enter(worker, proxy, bind, worker.thread.index);
+        enter(worker, &proxy.front, bind, worker.thread.index);
         worker.clients.set(worker.clients.get() + 1);
         let mut client = Self::over(worker, proxy, bind, carrier.link(), Some(peer));
         client.protocol = Protocol::H3;
@@ -123,7 +123,7 @@ impl Client {
     /// A client that is not counted yet.
     fn over(
         worker: &Rc<Worker>,
-        proxy: &ProxyRef,
+        proxy: &FrontendRef,
         bind: usize,
         socket: Link,
         peer: Option<SocketAddr>,
@@ -191,8 +191,10 @@ impl Client {
 impl Client {
     /// The client side of a transaction that begins inside the process, for a backend. It is no
     /// connection, and is not counted as one.
-    pub fn internal(worker: &Rc<Worker>, backend: &ProxyRef) -> Self {
-        Self::over(worker, backend, 0, Link::internal(&worker.thread), None)
+    pub fn internal(worker: &Rc<Worker>, backend: &BackendRef) -> Self {
+        let own = worker.proxies.get(backend.index).and_then(|section| section.front.as_ref());
+        let front = own.unwrap_or_else(|| backend.internal_frontend());
+        Self::over(worker, front, 0, Link::internal(&worker.thread), None)
     }
 }
 
@@ -249,9 +251,7 @@ impl Client {
 
     /// When the soft stop ends the connection while it waits for a request.
     pub fn last_idle_moment(&self) -> Option<Tick> {
-        let front = self.proxy.settings.front.as_ref();
-        let stays = front.is_some_and(|front| front.idle_close_on_response);
-        self.last_moment().filter(|_| !stays)
+        self.last_moment().filter(|_| !self.proxy.front.settings.idle_close_on_response)
     }
 
     /// Whether the soft stop ends it now, or an operator has shut its frontend down.
@@ -263,7 +263,7 @@ impl Client {
     /// Whether an operator has shut its frontend down (`shutdown frontend`): its connections end
     /// with the next request, as with HAProxy.
     pub fn is_frontend_shut(&self) -> bool {
-        self.proxy.front.as_ref().is_some_and(crate::state::runtime::Front::is_shut)
+        self.proxy.front.is_shut()
     }
 
     /// The TLS session, if the connection is encrypted.
@@ -305,11 +305,10 @@ impl Client {
 
     /// The counters of its frontend and, with `option socket-stats`, of its listener.
     pub fn counted(&self) -> impl Iterator<Item = &Block> {
-        let front = self.proxy.front.as_ref();
-        let listener = front.and_then(|front| front.listeners.get(self.bind as usize));
+        let listener = self.proxy.front.listeners.get(self.bind as usize);
         let own = listener.and_then(|listener| listener.counters.as_ref());
         let own = own.map(|counters| counters.of(self.worker.thread.index));
-        self.proxy.front_block().into_iter().chain(own)
+        std::iter::once(self.proxy.block()).chain(own)
     }
 
     /// Takes a connection to a server that only this client may use, on whichever stream.
@@ -342,34 +341,32 @@ impl Client {
 }
 
 /// Counts a client of a thread.
-pub fn enter(worker: &Worker, proxy: &Proxy, bind: usize, thread: usize) {
+pub fn enter(worker: &Worker, front: &Frontend, bind: usize, thread: usize) {
     worker.shared.loads.enter(thread);
-    gauges(worker, proxy, bind).for_each(|gauge| {
+    gauges(worker, front, bind).for_each(|gauge| {
         gauge.enter();
     });
-    if is_encrypted(proxy, bind) {
+    if is_encrypted(front, bind) {
         worker.shared.tls.total.fetch_add(1, Relaxed);
     }
 }
 
 /// Whether clients of this line speak TLS.
-fn is_encrypted(proxy: &Proxy, bind: usize) -> bool {
-    let bind = proxy.settings.front.as_ref().and_then(|front| front.binds.get(bind));
-    bind.is_some_and(|bind| bind.preamble.tls.is_some())
+fn is_encrypted(front: &Frontend, bind: usize) -> bool {
+    front.settings.binds.get(bind).is_some_and(|bind| bind.preamble.tls.is_some())
 }
 
 fn gauges<'a>(
     worker: &'a Worker,
-    proxy: &'a Proxy,
+    front: &'a Frontend,
     bind: usize,
 ) -> impl Iterator<Item = &'a Gauge> {
-    let front = proxy.front.as_ref();
-    let listener = front.and_then(|front| front.listeners.get(bind));
+    let listener = front.listeners.get(bind);
     [
         Some(&worker.shared.connections),
-        front.map(|front| &front.connections),
+        Some(&front.connections),
         listener.map(|listener| &listener.connections),
-        is_encrypted(proxy, bind).then_some(&worker.shared.tls.current),
+        is_encrypted(front, bind).then_some(&worker.shared.tls.current),
     ]
     .into_iter()
     .flatten()
@@ -388,7 +385,7 @@ impl Drop for Client {
         let worker = &self.worker;
         worker.clients.set(worker.clients.get() - 1);
         worker.shared.loads.leave(worker.thread.index);
-        gauges(worker, &self.proxy, self.bind as usize).for_each(Gauge::leave);
+        gauges(worker, &self.proxy.front, self.bind as usize).for_each(Gauge::leave);
         let millis = worker.millis();
         if let Some(trackers) = self.trackers.get_mut().and_then(Rc::get_mut) {
             trackers.release(millis);

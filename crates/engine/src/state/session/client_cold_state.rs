@@ -93,8 +93,8 @@ pub struct Told {
 pub fn namespace(client: &Client) -> Option<&Arc<Namespace>> {
     let told = client.rare.told.as_ref().and_then(|told| told.namespace.as_ref());
     told.or_else(|| {
-        let front = client.proxy.settings.front.as_ref()?;
-        let name = front.binds.get(client.bind as usize)?.namespace.as_ref()?;
+        let name =
+            client.proxy.front.settings.binds.get(client.bind as usize)?.namespace.as_ref()?;
         client.worker.shared.handles.namespace(name.as_bytes())
     })
 }

@@ -45,7 +45,7 @@
 
 use crate::state::backend::reservation::Claim;
 use crate::state::backend::server_connection::ServerConn;
-use crate::state::runtime::ProxyRef;
+use crate::state::runtime::BackendRef;
 use crate::state::session::client::Client;
 use crate::state::session::request_buffers::{Notes, Workspace};
 use crate::state::session::transaction::Transaction;
@@ -66,7 +66,7 @@ pub struct RuleScope<'a> {
     /// Variables, captures and times.
     pub notes: &'a mut Notes,
     /// The backend, once chosen.
-    pub backend: Option<&'a ProxyRef>,
+    pub backend: Option<&'a BackendRef>,
     /// The server in use, by slot.
     pub slot: Option<usize>,
     /// The connection to it.

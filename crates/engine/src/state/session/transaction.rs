@@ -3,7 +3,7 @@
 use crate::state::backend::reservation::Claim;
 use crate::state::backend::server_connection::ServerConn;
 use crate::state::records::flight_recorder::Text;
-use crate::state::runtime::ProxyRef;
+use crate::state::runtime::{BackendRef, Proxy, ProxyRef};
 use crate::state::services::Pieces;
 use crate::state::session::client::Client;
 use crate::state::session::cookie_dates::Dates;
@@ -61,8 +61,8 @@ pub struct Transaction {
     pub space: Lease,
     /// Variables, captures, times and what rules have changed.
     pub notes: Box<Notes>,
-    /// The proxy whose server side is in use.
-    pub backend: Option<ProxyRef>,
+    /// The backend, once it is chosen.
+    pub backend: Option<BackendRef>,
     /// The claim on the server in use or last tried.
     pub claim: Option<Claim>,
     /// The connection to the server.
@@ -181,13 +181,11 @@ pub enum Persistence {
 }
 
 /// A request counted in a backend's sessions, until dropped.
-pub struct Entered(pub ProxyRef);
+pub struct Entered(pub BackendRef);
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        if let Some(back) = &self.0.back {
-            back.sessions.leave();
-        }
+        self.0.back.sessions.leave();
     }
 }
 
@@ -359,7 +357,18 @@ impl Transaction {
     }
 
     /// The proxy whose settings hold for the server side, else the frontend.
-    pub fn side(&self) -> &ProxyRef {
-        self.backend.as_ref().unwrap_or(&self.client.proxy)
+    pub fn side(&self) -> &Proxy {
+        self.backend.as_ref().map_or(&**self.client.proxy, |backend| backend)
+    }
+
+    /// A handle on the same proxy.
+    pub fn side_ref(&self) -> &ProxyRef {
+        self.backend.as_ref().map_or(&self.client.proxy.common, |backend| &backend.common)
+    }
+
+    /// Settings of the backend: the chosen one, else that of a `listen` section.
+    pub fn back_settings(&self) -> Option<&settings::Backend> {
+        let backend = self.backend.as_ref().or(self.client.proxy.itself.as_ref());
+        backend.map(|backend| &backend.back.settings)
     }
 }

@@ -2,7 +2,7 @@
 //! servers do not occupy a thread.
 
 use engine::state::records::history::{History, Track};
-use engine::state::runtime::{Proxy, Shared};
+use engine::state::runtime::{Backend, Frontend, Proxy, ProxySection, Shared};
 use settings::Mode;
 use std::collections::VecDeque;
 use stdx::Summary;
@@ -127,7 +127,7 @@ impl Sampler {
     fn sample(
         &mut self,
         history: &History,
-        proxy: &Proxy,
+        proxy: &ProxySection,
         (now, missed): (u64, usize),
         budget: &mut usize,
     ) -> bool {
@@ -165,15 +165,15 @@ impl Memory {
 
 /// The side of a proxy that the charts show: that of its servers if it has any.
 enum Side<'a> {
-    Front(&'a engine::state::runtime::Front),
-    Back(&'a engine::state::runtime::Back),
+    Front(&'a Frontend),
+    Back(&'a Backend),
 }
 
 impl<'a> Side<'a> {
-    fn of(proxy: &'a Proxy) -> Option<Self> {
-        let back = proxy.back.as_ref();
+    fn of(proxy: &'a ProxySection) -> Option<Self> {
+        let back = proxy.back.as_deref();
         let serves = back.filter(|back| back.servers.slots() > 0 || proxy.front.is_none());
-        serves.map(Self::Back).or_else(|| proxy.front.as_ref().map(Self::Front))
+        serves.map(Self::Back).or_else(|| proxy.front.as_deref().map(Self::Front))
     }
 
     /// Adds up the total times, from a server on; `false`: some servers are left.

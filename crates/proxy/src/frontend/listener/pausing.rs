@@ -5,7 +5,7 @@
 //! meanwhile another process can listen at their ports. Clients of unix sockets wait.
 
 use engine::state::os_handles::ListenSockets;
-use engine::state::runtime::{Front, Proxy};
+use engine::state::runtime::Frontend;
 use engine::state::worker::Worker;
 use observability::logging::log;
 use observability::logging::log::level;
@@ -27,45 +27,39 @@ pub enum Switched {
 }
 
 /// Pauses a frontend: releases its ports. Connections go on.
-pub fn pause(worker: &Worker, proxy: &Proxy) -> Switched {
-    let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else {
-        return Switched::Already;
-    };
+pub fn pause(worker: &Worker, front: &Frontend) -> Switched {
     if front.disabled.swap(true, Relaxed) {
         return Switched::Already;
     }
     // The flag is set first: a thread that finds its socket not listening then knows the reason.
-    lines(front, settings).for_each(|line| suspend(worker, line));
-    tell(worker, proxy, &format!("Paused {} {}.", word(proxy), proxy.name()));
+    lines(front).for_each(|line| suspend(worker, line));
+    tell(worker, front, &format!("Paused {} {}.", word(worker, front), front.proxy.name()));
     Switched::Done
 }
 
 /// Resumes a frontend: it listens again.
-pub fn resume(worker: &Worker, proxy: &Proxy) -> Switched {
-    let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else {
-        return Switched::Already;
-    };
+pub fn resume(worker: &Worker, front: &Frontend) -> Switched {
     if !front.disabled.load(Relaxed) {
         return Switched::Already;
     }
     let busy = |line: BindSockets<'_>| listen(worker, line).err().and(inet(line.0));
-    if let Some(address) = lines(front, settings).find_map(busy) {
-        lines(front, settings).for_each(|line| suspend(worker, line));
-        let (port, word, name) = (address.port(), word(proxy), proxy.name());
-        tell(worker, proxy, &format!("Port {port} busy while trying to enable {word} {name}."));
+    if let Some(address) = lines(front).find_map(busy) {
+        lines(front).for_each(|line| suspend(worker, line));
+        let (port, word, name) = (address.port(), word(worker, front), front.proxy.name());
+        tell(worker, front, &format!("Port {port} busy while trying to enable {word} {name}."));
         return Switched::Busy(address);
     }
     front.disabled.store(false, Relaxed);
     worker.shared.rouse();
-    tell(worker, proxy, &format!("Resumed {} {}.", word(proxy), proxy.name()));
+    tell(worker, front, &format!("Resumed {} {}.", word(worker, front), front.proxy.name()));
     Switched::Done
 }
 
 /// Pauses all frontends (SIGTTOU).
 pub fn pause_all(worker: &Worker) {
     if !worker.shared.is_stopping() {
-        switchable(worker).for_each(|proxy| {
-            pause(worker, proxy);
+        switchable(worker).for_each(|front| {
+            pause(worker, front);
         });
     }
 }
@@ -76,7 +70,7 @@ pub fn resume_all(worker: &Worker) {
         return;
     }
     let refused =
-        switchable(worker).filter(|proxy| matches!(resume(worker, proxy), Switched::Busy(_)));
+        switchable(worker).filter(|front| matches!(resume(worker, front), Switched::Busy(_)));
     if refused.count() > 0 {
         log::complain(worker, "[WARNING]", REFUSED);
     }
@@ -87,15 +81,13 @@ const REFUSED: &str = "Some proxies refused to resume, probably due to a conflic
     restart might be needed to resume safe operations.";
 
 /// Frontends that are in service.
-fn switchable(worker: &Worker) -> impl Iterator<Item = &Proxy> {
-    let proxies = worker.shared.proxies.iter().map(|proxy| &**proxy);
-    let serves = |front: &Front| !front.is_shut();
-    proxies
-        .filter(move |proxy| !proxy.settings.disabled && proxy.front.as_ref().is_some_and(serves))
+fn switchable(worker: &Worker) -> impl Iterator<Item = &Frontend> {
+    let frontends = worker.shared.frontends().map(|front| &**front);
+    frontends.filter(|front| !front.proxy.settings.disabled && !front.is_shut())
 }
 
-pub(super) fn is_paused(proxy: &Proxy) -> bool {
-    proxy.front.as_ref().is_some_and(|front| front.disabled.load(Relaxed))
+pub(super) fn is_paused(front: &Frontend) -> bool {
+    front.disabled.load(Relaxed)
 }
 
 fn inet(bind: &Bind) -> Option<SocketAddr> {
@@ -109,11 +101,8 @@ fn inet(bind: &Bind) -> Option<SocketAddr> {
 type BindSockets<'a> = (&'a Bind, &'a ListenSockets);
 
 /// The bind lines of a frontend.
-fn lines<'a>(
-    front: &'a Front,
-    settings: &'a settings::Front,
-) -> impl Iterator<Item = BindSockets<'a>> {
-    let lines = settings.binds.iter().zip(&front.listeners);
+fn lines(front: &Frontend) -> impl Iterator<Item = BindSockets<'_>> {
+    let lines = front.settings.binds.iter().zip(&front.listeners);
     lines.filter_map(|(bind, listener)| Some((bind, listener.sockets.as_ref()?)))
 }
 
@@ -135,11 +124,12 @@ fn listen(worker: &Worker, line: BindSockets<'_>) -> io::Result<()> {
 }
 
 /// HAProxy's word for the section: one with both sides is a proxy.
-fn word(proxy: &Proxy) -> &'static str {
-    if proxy.back.is_some() { "proxy" } else { "frontend" }
+fn word(worker: &Worker, front: &Frontend) -> &'static str {
+    let section = worker.shared.proxies.get(front.proxy.index);
+    if section.is_some_and(|section| section.back.is_some()) { "proxy" } else { "frontend" }
 }
 
-fn tell(worker: &Worker, proxy: &Proxy, text: &str) {
+fn tell(worker: &Worker, front: &Frontend, text: &str) {
     log::complain(worker, "[WARNING]", text);
-    log::send(worker, &proxy.settings.logs, level::WARNING, text.as_bytes());
+    log::send(worker, &front.proxy.settings.logs, level::WARNING, text.as_bytes());
 }

@@ -6,7 +6,7 @@ use engine::state::session::client::Client;
 use observability::logging::log;
 use observability::telemetry::accounting;
 use sample::calendar::Date;
-use settings::Front;
+use settings::Frontend;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// format is the default one, whose line is for sessions (as in HAProxy).
 pub(super) fn unborn(client: &Client, silent: bool) {
     let (worker, settings) = (&client.worker, &client.proxy.settings);
-    let Some(front) = &settings.front else { return };
+    let front = &client.proxy.front.settings;
     let default_format = settings.logs_at_start && settings.error_log_format.is_none();
     if default_format || front.dont_log_null && silent {
         return;
@@ -35,13 +35,11 @@ pub(super) fn unborn(client: &Client, silent: bool) {
 
 /// Counts the line (`%lc`).
 fn front_lines(client: &Client) {
-    if let Some(front) = &client.proxy.front {
-        front.lines.fetch_add(1, Relaxed);
-    }
+    client.proxy.front.lines.fetch_add(1, Relaxed);
 }
 
 /// The short default line.
-fn plain(client: &Client, front: &Front) -> String {
+fn plain(client: &Client, front: &Frontend) -> String {
     let mut line = String::with_capacity(128);
     let bind = front.binds.get(client.bind as usize);
     // The source address is that of the header if there was one, as HAProxy does it: a failed

@@ -1,12 +1,12 @@
 //! Tests of TCP sessions over real sockets: data, ends, retries, queues, limits, and what is logged.
 
-use settings::{Mode, Proxy, Server, Timeouts};
+use settings::{Mode, ProxySection, Server, Timeouts};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use testing::{Origin, PATIENCE, World};
 use transport::stats::counters::Metric;
 
-fn listen(servers: Vec<Server>) -> (Proxy, SocketAddr) {
+fn listen(servers: Vec<Server>) -> (ProxySection, SocketAddr) {
     testing::listen("px", Mode::Tcp, servers)
 }
 
@@ -14,7 +14,7 @@ fn listen(servers: Vec<Server>) -> (Proxy, SocketAddr) {
 /// received, and the log line from the server's name on, without times.
 fn session(
     servers: Vec<Server>,
-    change: impl FnOnce(&mut Proxy),
+    change: impl FnOnce(&mut ProxySection),
     script: impl FnOnce(&mut TcpStream) + Send + 'static,
 ) -> (Vec<u8>, String) {
     let (mut proxy, address) = listen(servers);
@@ -50,7 +50,7 @@ fn say(bytes: &'static [u8]) -> impl FnOnce(&mut TcpStream) + Send {
     }
 }
 
-fn limits(client: u32, server: u32) -> impl FnOnce(&mut Proxy) {
+fn limits(client: u32, server: u32) -> impl FnOnce(&mut ProxySection) {
     move |proxy| {
         let (client, server) = (Some(client), Some(server));
         proxy.timeouts = Timeouts { client, server, ..Timeouts::default() };
@@ -135,7 +135,7 @@ fn an_idle_session_holds_no_buffer() {
 #[test]
 fn a_refused_connection_is_tried_again_after_a_pause() {
     let server = testing::server(1, testing::nobody());
-    let change = |proxy: &mut Proxy| {
+    let change = |proxy: &mut ProxySection| {
         proxy.timeouts.connect = Some(20);
         proxy.back.as_mut().unwrap().retries = 2;
     };
@@ -147,7 +147,7 @@ fn a_refused_connection_is_tried_again_after_a_pause() {
 fn redispatch_goes_to_another_server_at_once_with_what_the_client_said() {
     let origin = Origin::echo();
     let servers = vec![testing::server(1, testing::nobody()), testing::server(2, origin.address)];
-    let change = |proxy: &mut Proxy| {
+    let change = |proxy: &mut ProxySection| {
         // A pause before the second attempt would end the test.
         proxy.timeouts.connect = Some(10 * PATIENCE.as_millis() as u32);
         proxy.back.as_mut().unwrap().redispatch = -1;
@@ -190,7 +190,7 @@ fn silence_ends_a_session_and_names_the_side() {
     assert_eq!(line, "s1 0 cD 1/1/0/0/0 0/0");
     let (_, line) = session(server(), limits(60_000, 20), |_| {});
     assert_eq!(line, "s1 0 sD 1/1/0/0/0 0/0");
-    let tunnel = |proxy: &mut Proxy| {
+    let tunnel = |proxy: &mut ProxySection| {
         limits(60_000, 60_000)(proxy);
         proxy.timeouts.tunnel = Some(20);
     };
@@ -200,7 +200,7 @@ fn silence_ends_a_session_and_names_the_side() {
 
 #[test]
 fn after_a_half_close_the_other_limits_hold() {
-    let fin = |proxy: &mut Proxy| {
+    let fin = |proxy: &mut ProxySection| {
         limits(60_000, 60_000)(proxy);
         (proxy.timeouts.client_fin, proxy.timeouts.server_fin) = (Some(20), Some(20));
     };

@@ -1,7 +1,7 @@
 //! Tests of `tcp-request` and `tcp-response` rules over real sockets: what passes, what is refused, what
 //! is counted and logged.
 
-use settings::{Mode, Proxy};
+use settings::{Mode, ProxySection};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use transport::stats::counters::Metric;
 const LONG: u32 = 10 * PATIENCE.as_millis() as u32;
 
 /// A listener with these rules in front of `origin`.
-fn listen(mode: Mode, lines: &[&str], origin: &Origin) -> (Proxy, SocketAddr) {
+fn listen(mode: Mode, lines: &[&str], origin: &Origin) -> (ProxySection, SocketAddr) {
     let (mut proxy, address) =
         testing::listen("px", mode, vec![testing::server(1, origin.address)]);
     proxy.rules = testing::rules(mode, lines);

@@ -156,6 +156,6 @@ pub fn tend_again(worker: &Worker, now: u64) -> Option<u64> {
 }
 
 fn all(worker: &Worker) -> impl Iterator<Item = &Parking> {
-    let servers = worker.proxies.iter().flat_map(|it| &it.back).flat_map(|it| &it.servers);
+    let servers = worker.shared.proxies.iter().flat_map(|it| &it.back).flat_map(|it| &it.servers);
     servers.map(|server| &server.parked)
 }
