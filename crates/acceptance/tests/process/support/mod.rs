@@ -15,6 +15,7 @@ mod message;
 mod origin;
 mod program;
 mod responder;
+mod scripted_server;
 mod secure;
 mod talker;
 

@@ -1,36 +1,26 @@
 //! Origins by script: each connection is handed to the test's own function.
 
-use super::{Client, Message, eventually};
+use super::scripted_server::{ScriptedServer, Seen};
+use super::{Client, Message};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-
-/// The requests that an origin has received.
-#[derive(Default)]
-struct Seen {
-    connections: AtomicUsize,
-    requests: Mutex<Vec<Message>>,
-    closing: AtomicBool,
-}
+use std::sync::Arc;
 
 /// An origin that listens on a port given by the system until it is dropped.
 pub(crate) struct Origin {
-    address: SocketAddr,
-    seen: Arc<Seen>,
-    thread: Option<std::thread::JoinHandle<()>>,
+    server: ScriptedServer<Message>,
 }
 
 /// A connection as the script has it.
 pub(crate) struct Peer {
     pub(crate) client: Client,
-    seen: Arc<Seen>,
+    seen: Arc<Seen<Message>>,
 }
 
 impl Peer {
     /// Takes a request and remembers it; nothing when the proxy closed.
     pub(crate) fn request(&mut self) -> Option<Message> {
         let request = self.client.request()?;
-        self.seen.requests.lock().expect("no test thread panicked").push(request.clone());
+        self.seen.push(request.clone());
         Some(request)
     }
 
@@ -48,21 +38,8 @@ impl Origin {
 
     /// As [`Origin::new`] on a socket that listens already.
     pub(crate) fn on(listener: TcpListener, script: impl Fn(Peer) + Send + Sync + 'static) -> Self {
-        let address = listener.local_addr().expect("a listening socket");
-        let seen = Arc::new(Seen::default());
-        let (script, shared) = (Arc::new(script), seen.clone());
-        let thread = std::thread::spawn(move || {
-            while let Ok((stream, _)) = listener.accept() {
-                if shared.closing.load(Ordering::Relaxed) {
-                    return;
-                }
-                shared.connections.fetch_add(1, Ordering::Relaxed);
-                let peer = Peer { client: Client::of(stream), seen: shared.clone() };
-                let script = script.clone();
-                std::thread::spawn(move || script(peer));
-            }
-        });
-        Self { address, seen, thread: Some(thread) }
+        let serve = move |stream, seen| script(Peer { client: Client::of(stream), seen });
+        Self { server: ScriptedServer::on(listener, serve) }
     }
 
     /// One that gives every request the same answer, and keeps connections open.
@@ -77,32 +54,22 @@ impl Origin {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+        self.server.address()
     }
 
     /// Connections so far.
     pub(crate) fn connections(&self) -> usize {
-        self.seen.connections.load(Ordering::Relaxed)
+        self.server.connections()
     }
 
     /// Requests so far.
     pub(crate) fn requests(&self) -> Vec<Message> {
-        self.seen.requests.lock().expect("no test thread panicked").clone()
+        self.server.requests()
     }
 
     /// Waits for the request with this number, from 0.
     pub(crate) fn request(&self, number: usize) -> Message {
-        eventually("a request at the origin", || self.requests().get(number).cloned())
-    }
-}
-
-impl Drop for Origin {
-    fn drop(&mut self) {
-        self.seen.closing.store(true, Ordering::Relaxed);
-        let _ = std::net::TcpStream::connect(self.address);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.server.request(number)
     }
 }
 

@@ -2,12 +2,12 @@
 //!
 //! Records are read and written here, by the specification alone.
 
-use super::eventually;
+use super::scripted_server::{ScriptedServer, Seen};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const BEGIN_REQUEST: u8 = 1;
 const ABORT_REQUEST: u8 = 2;
@@ -19,15 +19,12 @@ pub(crate) const STDERR: u8 = 7;
 const GET_VALUES: u8 = 9;
 const GET_VALUES_RESULT: u8 = 10;
 
-/// Requests, aborted requests and connections that a responder has seen.
+/// Aborted requests, queries, and connections that have ended.
 #[derive(Default)]
-struct Seen {
-    connections: AtomicUsize,
+struct Counts {
     ended: AtomicUsize,
     aborts: AtomicUsize,
     queries: AtomicUsize,
-    closing: AtomicBool,
-    requests: Mutex<Vec<AppRequest>>,
 }
 
 /// A request as an application sees it.
@@ -57,42 +54,31 @@ impl AppRequest {
 
 /// An application that listens on a port given by the system until it is dropped.
 pub(crate) struct Responder {
-    address: SocketAddr,
-    seen: Arc<Seen>,
-    thread: Option<std::thread::JoinHandle<()>>,
+    server: ScriptedServer<AppRequest>,
+    counts: Arc<Counts>,
 }
 
 /// A connection as the script has it.
 pub(crate) struct AppConn {
     pub(crate) stream: TcpStream,
-    seen: Arc<Seen>,
+    seen: Arc<Seen<AppRequest>>,
+    counts: Arc<Counts>,
     begun: BTreeMap<u16, AppRequest>,
 }
 
 impl Responder {
     /// Starts one whose connections are each served by `script` on a thread of their own.
     pub(crate) fn new(script: impl Fn(&mut AppConn) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("a listening socket");
-        let seen = Arc::new(Seen::default());
-        let (script, shared) = (Arc::new(script), seen.clone());
-        let thread = std::thread::spawn(move || {
-            while let Ok((stream, _)) = listener.accept() {
-                if shared.closing.load(Ordering::Relaxed) {
-                    return;
-                }
-                stream.set_nodelay(true).expect("a TCP socket");
-                shared.connections.fetch_add(1, Ordering::Relaxed);
-                let begun = BTreeMap::new();
-                let mut conn = AppConn { stream, seen: shared.clone(), begun };
-                let script = script.clone();
-                std::thread::spawn(move || {
-                    script(&mut conn);
-                    conn.seen.ended.fetch_add(1, Ordering::Relaxed);
-                });
-            }
+        let counts = Arc::new(Counts::default());
+        let shared = counts.clone();
+        let server = ScriptedServer::new(move |stream: TcpStream, seen| {
+            stream.set_nodelay(true).expect("a TCP socket");
+            let (counts, begun) = (shared.clone(), BTreeMap::new());
+            let mut conn = AppConn { stream, seen, counts, begun };
+            script(&mut conn);
+            conn.counts.ended.fetch_add(1, Ordering::Relaxed);
         });
-        Self { address, seen, thread: Some(thread) }
+        Self { server, counts }
     }
 
     /// One that gives every request the same output, and keeps connections open.
@@ -106,47 +92,37 @@ impl Responder {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+        self.server.address()
     }
 
     /// Connections so far.
     pub(crate) fn connections(&self) -> usize {
-        self.seen.connections.load(Ordering::Relaxed)
+        self.server.connections()
     }
 
     /// Connections that have ended.
     pub(crate) fn ended(&self) -> usize {
-        self.seen.ended.load(Ordering::Relaxed)
+        self.counts.ended.load(Ordering::Relaxed)
     }
 
     /// Requests that were aborted.
     pub(crate) fn aborts(&self) -> usize {
-        self.seen.aborts.load(Ordering::Relaxed)
+        self.counts.aborts.load(Ordering::Relaxed)
     }
 
     /// Queries of the application's capacity.
     pub(crate) fn queries(&self) -> usize {
-        self.seen.queries.load(Ordering::Relaxed)
+        self.counts.queries.load(Ordering::Relaxed)
     }
 
     /// Complete requests so far.
     pub(crate) fn requests(&self) -> Vec<AppRequest> {
-        self.seen.requests.lock().expect("no test thread panicked").clone()
+        self.server.requests()
     }
 
     /// Waits for the request with this number, from 0.
     pub(crate) fn request(&self, number: usize) -> AppRequest {
-        eventually("a request at the application", || self.requests().get(number).cloned())
-    }
-}
-
-impl Drop for Responder {
-    fn drop(&mut self) {
-        self.seen.closing.store(true, Ordering::Relaxed);
-        let _ = TcpStream::connect(self.address);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.server.request(number)
     }
 }
 
@@ -158,8 +134,7 @@ impl AppConn {
             if kind == STDIN && content.is_empty() {
                 let mut request = self.begun.remove(&id)?;
                 request.params = pairs(&request.encoded);
-                let mut requests = self.seen.requests.lock().expect("no test thread panicked");
-                requests.push(request.clone());
+                self.seen.push(request.clone());
                 return Some(request);
             }
             self.note(kind, id, content);
@@ -190,9 +165,9 @@ impl AppConn {
             }
             PARAMS => self.begun.entry(id).or_default().encoded.extend(content),
             STDIN => self.begun.entry(id).or_default().stdin.extend(content),
-            ABORT_REQUEST => _ = self.seen.aborts.fetch_add(1, Ordering::Relaxed),
+            ABORT_REQUEST => _ = self.counts.aborts.fetch_add(1, Ordering::Relaxed),
             GET_VALUES => {
-                self.seen.queries.fetch_add(1, Ordering::Relaxed);
+                self.counts.queries.fetch_add(1, Ordering::Relaxed);
                 assert_eq!(id, 0, "queries belong to no request");
                 let names: Vec<String> =
                     pairs(&content).into_iter().map(|(name, _)| name).collect();
