@@ -6,7 +6,7 @@ use reactor::{Class, Wake};
 use settings::memory::Budget;
 use std::rc::Rc;
 use stdx::Tick;
-use transport::thread::memory::{Level, PERIOD_MS, QUIET_MS};
+use transport::thread::memory::Level;
 
 /// How long the process waits after its last client for servers of rings to receive their messages,
 /// and how often it checks them; in milliseconds.
@@ -131,8 +131,8 @@ async fn measure(worker: Rc<Worker>, budget: Budget) {
         if level == Level::Short {
             shared.tables.iter().for_each(|table| table.give_way(worker.millis()));
         }
-        let quiet = shared.connections.current() == 0;
-        let pause = thread.tick().plus_ms(if quiet { QUIET_MS } else { PERIOD_MS });
+        let period = shared.memory.period(shared.connections.current() > 0);
+        let pause = thread.tick().plus_ms(period);
         thread.scheduler().wait(Some(pause)).await;
     }
 }

@@ -16,8 +16,8 @@ use std::sync::atomic::{
 
 /// How often memory is measured, in milliseconds.
 pub const PERIOD_MS: u32 = 20;
-/// Period of measurements while there is no client, in milliseconds.
-pub const QUIET_MS: u32 = 200;
+/// Period of measurements while there is no client and memory is plentiful, in milliseconds.
+const QUIET_MS: u32 = 200;
 
 /// Measurements after which threads return the memory that they keep, while memory is short.
 const GIVE_BACK: u32 = 16;
@@ -158,6 +158,12 @@ impl Memory {
         }
     }
 
+    /// Milliseconds until the next measurement. While memory is short and no client is left, clients
+    /// may wait at listeners that admit none before it.
+    pub fn period(&self, clients: bool) -> u32 {
+        if clients || self.level() > Level::Plenty { PERIOD_MS } else { QUIET_MS }
+    }
+
     /// Applies a measurement; whether the level has changed. `buffers`: bytes of existing buffers;
     /// those still allowed are set aside.
     pub fn look(&self, budget: Budget, (used, buffers): (u64, u64), threads: u64) -> bool {
@@ -240,6 +246,17 @@ mod tests {
         let levels = [59, 60, 55, 74, 75, 70, 64, 50, 49].map(&mut step);
         assert_eq!(levels, [Plenty, Tight, Tight, Tight, Short, Short, Tight, Tight, Plenty]);
         assert_eq!(level(Plenty, 1_000), Short);
+    }
+
+    #[test]
+    fn short_memory_is_measured_often_without_clients_too() {
+        let budget = Budget { limit: 2_000, base: 1_000, measure: || 0 };
+        let memory = Memory::new(Some(budget));
+        assert_eq!((memory.period(true), memory.period(false)), (PERIOD_MS, QUIET_MS));
+        memory.look(budget, (1_950, 0), 1);
+        assert_eq!(memory.period(false), PERIOD_MS);
+        memory.look(budget, (1_100, 0), 1);
+        assert_eq!(memory.period(false), QUIET_MS);
     }
 
     #[test]
