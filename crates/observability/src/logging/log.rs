@@ -70,8 +70,8 @@ fn on_one_line(message: &[u8]) -> Vec<u8> {
     text
 }
 
-/// A text of a script with dots in place of control characters, as in HAProxy: values of clients are
-/// in it, and must not forge lines or control a terminal.
+/// A text of a script with dots in place of control characters, as in HAProxy: values of clients
+/// are in it, and must not forge lines or control a terminal.
 pub fn without_controls(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.iter().any(u8::is_ascii_control) {
         return Cow::Borrowed(text);

@@ -158,7 +158,7 @@ impl Memory {
         }
     }
 
-    /// Milliseconds until the next measurement. While memory is short and no client is left, clients
+    /// Milliseconds until the next measurement. While memory is short and no client is left, others
     /// may wait at listeners that admit none before it.
     pub fn period(&self, clients: bool) -> u32 {
         if clients || self.level() > Level::Plenty { PERIOD_MS } else { QUIET_MS }
