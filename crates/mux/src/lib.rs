@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod body;
+pub mod call;
 mod error;
 pub mod fcgi;
 pub mod h1;
@@ -15,6 +16,7 @@ pub mod h2;
 pub mod h3;
 mod length;
 pub mod local;
+mod pipe;
 mod ready;
 mod step;
 mod stream_response;

@@ -45,6 +45,11 @@ impl Link {
         matches!(self, Self::Stream(stream) if stream.is_internal())
     }
 
+    /// Whether the transaction begins inside the process, with a peer or without one.
+    pub fn begins_inside(&self) -> bool {
+        matches!(self, Self::Stream(stream) if stream.is_internal() || stream.is_call())
+    }
+
     /// The socket, for a connection of its own.
     pub fn socket(&self) -> Option<&Socket> {
         match self {

@@ -1,34 +1,12 @@
 //! The state of an exchange inside the process, and the wake-ups of its two ends.
 
-use super::pipe::Pipe;
-use crate::{BodyKind, Ready};
+use crate::BodyKind;
+use crate::pipe::{Pipe, Wish};
 use htx::{Fields, Head};
 use stdx::Key;
 
 /// The key of the only stream.
 pub(super) const STREAM: Key = Key { index: 0, generation: 0 };
-
-/// The wish of one end to be woken.
-#[derive(Debug, Default)]
-pub(super) struct Wish {
-    token: u64,
-    events: u8,
-}
-
-impl Wish {
-    pub(super) fn set(&mut self, ready: Ready, token: u64) {
-        self.token = token;
-        self.events |= ready.0;
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.events = 0;
-    }
-
-    fn take(&mut self) -> Option<u64> {
-        (std::mem::take(&mut self.events) != 0).then_some(self.token)
-    }
-}
 
 /// The end of the response as the transaction sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

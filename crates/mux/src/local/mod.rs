@@ -8,11 +8,10 @@
 
 mod channel;
 mod conn;
-mod pipe;
 mod service;
 
+pub use crate::pipe::WINDOW;
 pub use conn::LocalConn;
-pub use pipe::WINDOW;
 
 #[cfg(test)]
 mod tests;

@@ -107,6 +107,14 @@ impl LocalConn {
         is_ready
     }
 
+    /// Registers `token` to be woken once the transaction has ended. `true`: it has.
+    pub fn service_want_end(&mut self, token: u64) -> bool {
+        if !self.is_gone {
+            self.service.set(Ready::RESET, token);
+        }
+        self.is_gone
+    }
+
     /// Whether the transaction has ended, so that nobody reads the response.
     pub fn is_abandoned(&self) -> bool {
         self.is_gone

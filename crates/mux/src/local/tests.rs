@@ -139,8 +139,10 @@ fn the_response_to_head_has_no_body() {
 fn a_service_hears_that_its_transaction_has_ended() {
     let mut conn = begun(b"POST", BodyKind::Chunked);
     assert!(!conn.service_want(Ready::READ, 9));
+    assert!(!conn.service_want_end(9));
     conn.release();
     assert_eq!(conn.take_woken(), Some(9));
+    assert!(conn.service_want_end(9));
     assert_eq!(conn.receive(&mut [0; 10]), Err(StreamGone));
     assert_eq!(conn.write(b"x"), Err(StreamGone));
     assert!(conn.respond(response(None)).is_err() && conn.is_abandoned());

@@ -1,16 +1,16 @@
 //! Exchanges with services inside the process: the stream of the transaction, and the end that the
 //! service's task holds.
 
-use super::{Session, Stream, StreamCarrier};
-use crate::socket::Transport;
+use super::{Session, Stream, inside};
 use htx::{Fields, Head};
 use mux::local::LocalConn;
 use mux::{BodyKind, Ready, StreamGone};
 use reactor::Thread;
-use std::any::Any;
-use std::net::SocketAddr;
+use std::future::poll_fn;
 use std::num::NonZero;
+use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 /// An exchange on a thread: what the transaction uses as a stream of a server, and the service's
 /// end.
@@ -24,36 +24,7 @@ pub(super) fn open(thread: &Rc<Thread>) -> (Stream, Rc<Session>) {
     let conn = LocalConn::default();
     let key = conn.stream();
     let session = Session::new(thread, conn, b"http");
-    let carrier = Rc::new(LocalCarrier { session: session.clone() });
-    (Stream::new(carrier, key), session)
-}
-
-/// The carrier of the only stream of an exchange: it has no socket.
-#[derive(Debug)]
-struct LocalCarrier {
-    session: Rc<Session>,
-}
-
-impl StreamCarrier for LocalCarrier {
-    fn session(&self) -> &Rc<Session> {
-        &self.session
-    }
-
-    fn transport(&self) -> Option<&Transport> {
-        None
-    }
-
-    fn local_address(&self) -> Option<SocketAddr> {
-        None
-    }
-
-    fn stream_opened(&self) {}
-
-    fn stream_closed(&self) {}
-
-    fn into_any(self: Rc<Self>) -> Rc<dyn Any> {
-        self
-    }
+    (inside::stream(&session, key), session)
 }
 
 /// The service's end of an exchange. Its calls wait on the running task. A drop ends the response,
@@ -110,6 +81,26 @@ impl LocalExchange {
     /// Ends the response. One that is shorter than announced reaches the client truncated.
     pub fn finish(self, trailers: Option<Fields>) {
         self.act(|conn| conn.finish(trailers));
+    }
+
+    /// Waits for other work of the service.
+    ///
+    /// # Errors
+    /// The transaction has ended before.
+    pub async fn alongside<T>(&self, work: impl Future<Output = T>) -> Result<T, StreamGone> {
+        let scheduler = self.session.thread().scheduler();
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            if let Poll::Ready(result) = work.as_mut().poll(context) {
+                return Poll::Ready(Ok(result));
+            }
+            let token = scheduler.current().to_bits();
+            match self.act(|conn| conn.service_want_end(token)) {
+                Some(false) => Poll::Pending,
+                Some(true) | None => Poll::Ready(Err(StreamGone)),
+            }
+        })
+        .await
     }
 
     /// Whether the transaction has ended, so that nothing reads the response.

@@ -4,6 +4,7 @@
 //! windows, a graceful shutdown, counters of abuse), the answer is the one without effect.
 
 use htx::{Fields, Head, Method};
+use mux::call::CallConn;
 use mux::fcgi::{FcgiConn, ParamsError};
 use mux::h2::{Counters, H2Conn, Key};
 use mux::h3::H3Conn;
@@ -25,6 +26,8 @@ pub enum StreamMux {
     Fcgi(FcgiConn),
     /// One exchange with a service inside the process.
     Local(LocalConn),
+    /// One request of the process itself.
+    Call(CallConn),
 }
 
 impl From<H2Conn> for StreamMux {
@@ -51,6 +54,12 @@ impl From<LocalConn> for StreamMux {
     }
 }
 
+impl From<CallConn> for StreamMux {
+    fn from(conn: CallConn) -> Self {
+        Self::Call(conn)
+    }
+}
+
 impl StreamMux {
     // ---- the connection
 
@@ -62,6 +71,7 @@ impl StreamMux {
             Self::H3(conn) => conn.streams(),
             Self::Fcgi(conn) => conn.in_use(),
             Self::Local(conn) => conn.in_use(),
+            Self::Call(conn) => conn.in_use(),
         }
     }
 
@@ -73,6 +83,7 @@ impl StreamMux {
             Self::H3(conn) => conn.poll_opened(),
             Self::Fcgi(_) => None,
             Self::Local(_) => None,
+            Self::Call(_) => None,
         }
     }
 
@@ -84,6 +95,7 @@ impl StreamMux {
             Self::H3(_) => false,
             Self::Fcgi(conn) => conn.can_open(),
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -95,6 +107,7 @@ impl StreamMux {
             Self::H3(_) => None,
             Self::Fcgi(conn) => conn.open(),
             Self::Local(_) => None,
+            Self::Call(_) => None,
         }
     }
 
@@ -106,6 +119,7 @@ impl StreamMux {
             Self::H3(conn) => conn.is_open(),
             Self::Fcgi(conn) => conn.is_open(),
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -117,6 +131,7 @@ impl StreamMux {
             Self::H3(conn) => conn.is_over(),
             Self::Fcgi(conn) => conn.is_over(),
             Self::Local(conn) => conn.in_use() == 0,
+            Self::Call(conn) => conn.in_use() == 0,
         }
     }
 
@@ -128,6 +143,7 @@ impl StreamMux {
             Self::H3(conn) => conn.broken().is_some(),
             Self::Fcgi(conn) => conn.has_input_ended(),
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -139,6 +155,7 @@ impl StreamMux {
             Self::H3(_) => true,
             Self::Fcgi(_) => true,
             Self::Local(_) => true,
+            Self::Call(_) => true,
         }
     }
 
@@ -150,6 +167,7 @@ impl StreamMux {
             Self::H3(_) => false,
             Self::Fcgi(_) => false,
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -161,6 +179,7 @@ impl StreamMux {
             Self::H3(conn) => conn.begin_shutdown(),
             Self::Fcgi(conn) => conn.begin_shutdown(),
             Self::Local(_) => {}
+            Self::Call(_) => {}
         }
     }
 
@@ -172,6 +191,7 @@ impl StreamMux {
             Self::H3(conn) => conn.finish_shutdown(),
             Self::Fcgi(_) => {}
             Self::Local(_) => {}
+            Self::Call(_) => {}
         }
     }
 
@@ -183,6 +203,7 @@ impl StreamMux {
             Self::H3(conn) => conn.announces_shutdown(),
             Self::Fcgi(_) => false,
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -194,6 +215,7 @@ impl StreamMux {
             Self::H3(conn) => conn.begin_shutdown(),
             Self::Fcgi(conn) => conn.begin_shutdown(),
             Self::Local(conn) => conn.fail(),
+            Self::Call(conn) => conn.reset(),
         }
     }
 
@@ -205,6 +227,7 @@ impl StreamMux {
             Self::H3(conn) => conn.handle_eof(),
             Self::Fcgi(conn) => conn.handle_eof(),
             Self::Local(_) => {}
+            Self::Call(_) => {}
         }
     }
 
@@ -216,6 +239,7 @@ impl StreamMux {
             Self::H3(conn) => conn.handle_eof(),
             Self::Fcgi(conn) => conn.handle_eof(),
             Self::Local(conn) => conn.fail(),
+            Self::Call(conn) => conn.reset(),
         }
     }
 
@@ -227,6 +251,7 @@ impl StreamMux {
             Self::H3(conn) => conn.has_input_ended(),
             Self::Fcgi(conn) => conn.has_input_ended(),
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -239,6 +264,7 @@ impl StreamMux {
             Self::H3(_) => None,
             Self::Fcgi(conn) => conn.handle_input(input).ok(),
             Self::Local(_) => None,
+            Self::Call(_) => None,
         }
     }
 
@@ -250,6 +276,7 @@ impl StreamMux {
             Self::H3(_) => false,
             Self::Fcgi(conn) => conn.takes_input(),
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -261,6 +288,7 @@ impl StreamMux {
             Self::H3(_) => {}
             Self::Fcgi(_) => {}
             Self::Local(_) => {}
+            Self::Call(_) => {}
         }
     }
 
@@ -272,6 +300,7 @@ impl StreamMux {
             Self::H3(_) => false,
             Self::Fcgi(_) => false,
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -283,6 +312,7 @@ impl StreamMux {
             Self::H3(_) => {}
             Self::Fcgi(_) => {}
             Self::Local(_) => {}
+            Self::Call(_) => {}
         }
     }
 
@@ -294,6 +324,7 @@ impl StreamMux {
             Self::H3(_) => Counters::default(),
             Self::Fcgi(_) => Counters::default(),
             Self::Local(_) => Counters::default(),
+            Self::Call(_) => Counters::default(),
         }
     }
 
@@ -305,6 +336,7 @@ impl StreamMux {
             Self::H3(conn) => conn.glitches(),
             Self::Fcgi(_) => 0,
             Self::Local(_) => 0,
+            Self::Call(_) => 0,
         }
     }
 
@@ -316,6 +348,7 @@ impl StreamMux {
             Self::H3(_) => &[],
             Self::Fcgi(conn) => conn.output(),
             Self::Local(_) => &[],
+            Self::Call(_) => &[],
         }
     }
 
@@ -324,7 +357,7 @@ impl StreamMux {
     pub fn pending_work(&self) -> usize {
         match self {
             Self::H3(conn) => usize::from(conn.has_news()),
-            Self::H2(_) | Self::Fcgi(_) | Self::Local(_) => self.output().len(),
+            Self::H2(_) | Self::Fcgi(_) | Self::Local(_) | Self::Call(_) => self.output().len(),
         }
     }
 
@@ -336,6 +369,7 @@ impl StreamMux {
             Self::H3(_) => {}
             Self::Fcgi(conn) => conn.advance_output(count),
             Self::Local(_) => {}
+            Self::Call(_) => {}
         }
     }
 
@@ -347,6 +381,7 @@ impl StreamMux {
             Self::H3(_) => {}
             Self::Fcgi(conn) => conn.note_offered(),
             Self::Local(_) => {}
+            Self::Call(_) => {}
         }
     }
 
@@ -358,6 +393,7 @@ impl StreamMux {
             Self::H3(_) => {}
             Self::Fcgi(conn) => conn.take_back(count),
             Self::Local(_) => {}
+            Self::Call(_) => {}
         }
     }
 
@@ -369,6 +405,7 @@ impl StreamMux {
             Self::H3(conn) => conn.take_woken(),
             Self::Fcgi(conn) => conn.take_woken_token(),
             Self::Local(conn) => conn.take_woken(),
+            Self::Call(conn) => conn.take_woken(),
         }
     }
 
@@ -380,6 +417,7 @@ impl StreamMux {
             Self::H3(conn) => conn.has_room(),
             Self::Fcgi(conn) => conn.has_room(),
             Self::Local(_) => true,
+            Self::Call(_) => true,
         }
     }
 
@@ -391,6 +429,7 @@ impl StreamMux {
             Self::H3(_) => false,
             Self::Fcgi(_) => false,
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -402,6 +441,7 @@ impl StreamMux {
             Self::H3(_) => false,
             Self::Fcgi(conn) => conn.has_answered(),
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -409,7 +449,7 @@ impl StreamMux {
     #[inline]
     pub fn take_error_line(&mut self, line: &mut Vec<u8>) -> bool {
         match self {
-            Self::H2(_) | Self::H3(_) | Self::Local(_) => {
+            Self::H2(_) | Self::H3(_) | Self::Local(_) | Self::Call(_) => {
                 line.clear();
                 false
             }
@@ -427,6 +467,7 @@ impl StreamMux {
             Self::H3(conn) => conn.want(key, ready, token),
             Self::Fcgi(conn) => conn.want(key, ready, token),
             Self::Local(conn) => conn.want(ready, token),
+            Self::Call(conn) => conn.want(ready, token),
         }
     }
 
@@ -438,6 +479,7 @@ impl StreamMux {
             Self::H3(conn) => conn.want_nothing(key),
             Self::Fcgi(conn) => conn.want_nothing(key),
             Self::Local(conn) => conn.want_nothing(),
+            Self::Call(conn) => conn.want_nothing(),
         }
     }
 
@@ -449,6 +491,7 @@ impl StreamMux {
             Self::H3(conn) => conn.is_readable(key),
             Self::Fcgi(conn) => conn.is_readable(key),
             Self::Local(conn) => conn.is_readable(),
+            Self::Call(conn) => conn.is_readable(),
         }
     }
 
@@ -460,6 +503,7 @@ impl StreamMux {
             Self::H3(conn) => conn.is_reset(key),
             Self::Fcgi(conn) => conn.is_reset(key),
             Self::Local(conn) => conn.is_reset(),
+            Self::Call(conn) => conn.is_reset(),
         }
     }
 
@@ -471,6 +515,7 @@ impl StreamMux {
             Self::H3(_) => false,
             Self::Fcgi(conn) => conn.is_unprocessed(key),
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -482,6 +527,7 @@ impl StreamMux {
             Self::H3(conn) => conn.is_malformed(key),
             Self::Fcgi(_) => false,
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -493,6 +539,7 @@ impl StreamMux {
             Self::H3(conn) => conn.is_lost(key),
             Self::Fcgi(conn) => conn.is_lost(key),
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -504,6 +551,7 @@ impl StreamMux {
             Self::H3(conn) => conn.has_received_all(key),
             Self::Fcgi(conn) => conn.has_received_all(key),
             Self::Local(conn) => conn.has_received_all(),
+            Self::Call(conn) => conn.has_received_all(),
         }
     }
 
@@ -515,6 +563,7 @@ impl StreamMux {
             Self::H3(conn) => conn.has_sent_all(key),
             Self::Fcgi(conn) => conn.has_sent_all(key),
             Self::Local(conn) => conn.has_sent_all(),
+            Self::Call(conn) => conn.has_sent_all(),
         }
     }
 
@@ -526,6 +575,7 @@ impl StreamMux {
             Self::H3(conn) => conn.has_sent_head(key),
             Self::Fcgi(conn) => conn.has_sent_head(key),
             Self::Local(conn) => conn.has_sent_head(),
+            Self::Call(conn) => conn.has_sent_head(),
         }
     }
 
@@ -537,6 +587,7 @@ impl StreamMux {
             Self::H3(conn) => conn.is_accepted_by(key, head),
             Self::Fcgi(_) => true,
             Self::Local(_) => true,
+            Self::Call(_) => true,
         }
     }
 
@@ -548,6 +599,7 @@ impl StreamMux {
             Self::H3(conn) => conn.is_tunnel(key),
             Self::Fcgi(_) => false,
             Self::Local(_) => false,
+            Self::Call(_) => false,
         }
     }
 
@@ -559,6 +611,7 @@ impl StreamMux {
             Self::H3(conn) => conn.payload_received(key),
             Self::Fcgi(conn) => conn.payload_received(key),
             Self::Local(conn) => conn.payload_received(),
+            Self::Call(conn) => conn.payload_received(),
         }
     }
 
@@ -570,6 +623,7 @@ impl StreamMux {
             Self::H3(conn) => conn.payload_left(key),
             Self::Fcgi(conn) => conn.payload_left(key),
             Self::Local(conn) => conn.payload_left(),
+            Self::Call(conn) => conn.payload_left(),
         }
     }
 
@@ -584,6 +638,7 @@ impl StreamMux {
             Self::H3(conn) => conn.handle_head(key, head),
             Self::Fcgi(conn) => conn.read_head(key, head),
             Self::Local(conn) => conn.handle_head(head),
+            Self::Call(conn) => Ok(conn.handle_head(head)),
         }
     }
 
@@ -599,6 +654,7 @@ impl StreamMux {
             Self::H3(conn) => conn.read(key, buffer),
             Self::Fcgi(conn) => conn.receive(key, buffer),
             Self::Local(conn) => conn.read(buffer),
+            Self::Call(conn) => conn.read(buffer),
         }
     }
 
@@ -610,6 +666,7 @@ impl StreamMux {
             Self::H3(conn) => conn.handle_body(key, input, trailers),
             Self::Fcgi(conn) => conn.handle_body(key, input, trailers),
             Self::Local(conn) => conn.handle_body(input, trailers),
+            Self::Call(conn) => conn.handle_body(input),
         }
     }
 
@@ -621,6 +678,7 @@ impl StreamMux {
             Self::H3(conn) => conn.end_of(key),
             Self::Fcgi(conn) => conn.end_of(key),
             Self::Local(conn) => conn.end_of(),
+            Self::Call(conn) => conn.end_of(),
         }
     }
 
@@ -642,6 +700,7 @@ impl StreamMux {
                 body
             }
             Self::Local(conn) => conn.encode_head(head, body),
+            Self::Call(conn) => conn.encode_head(head, body),
         }
     }
 
@@ -661,6 +720,7 @@ impl StreamMux {
             Self::H3(_) => Ok(()),
             Self::Fcgi(conn) => conn.send_params(key, method, params),
             Self::Local(_) => Ok(()),
+            Self::Call(_) => Ok(()),
         }
     }
 
@@ -672,6 +732,7 @@ impl StreamMux {
             Self::H3(conn) => conn.encode_data(key, len),
             Self::Fcgi(conn) => conn.encode_data(key, len),
             Self::Local(conn) => conn.encode_data(len),
+            Self::Call(conn) => conn.encode_data(len),
         }
     }
 
@@ -683,6 +744,7 @@ impl StreamMux {
             Self::H3(conn) => conn.encode_end(key, trailers),
             Self::Fcgi(conn) => conn.encode_end(key),
             Self::Local(conn) => conn.encode_end(),
+            Self::Call(conn) => conn.encode_end(),
         }
     }
 
@@ -697,6 +759,7 @@ impl StreamMux {
             Self::H3(conn) => conn.send(key, parts),
             Self::Fcgi(conn) => conn.send_parts(key, parts),
             Self::Local(conn) => conn.send(parts),
+            Self::Call(conn) => conn.send(parts),
         }
     }
 
@@ -708,6 +771,7 @@ impl StreamMux {
             Self::H3(conn) => conn.shutdown(key),
             Self::Fcgi(_) => {}
             Self::Local(_) => {}
+            Self::Call(_) => {}
         }
     }
 
@@ -719,6 +783,7 @@ impl StreamMux {
             Self::H3(conn) => conn.reset(key, h3_code(code)),
             Self::Fcgi(_) => {}
             Self::Local(conn) => conn.reset(),
+            Self::Call(conn) => conn.reset(),
         }
     }
 
@@ -730,6 +795,7 @@ impl StreamMux {
             Self::H3(conn) => conn.reject_connection(key),
             Self::Fcgi(conn) => conn.begin_shutdown(),
             Self::Local(conn) => conn.reset(),
+            Self::Call(conn) => conn.reset(),
         }
     }
 
@@ -741,6 +807,7 @@ impl StreamMux {
             Self::H3(conn) => conn.release(key),
             Self::Fcgi(conn) => conn.release(key),
             Self::Local(conn) => conn.release(),
+            Self::Call(conn) => conn.release(),
         }
     }
 
@@ -748,15 +815,28 @@ impl StreamMux {
     pub fn local(&mut self) -> Option<&mut LocalConn> {
         match self {
             Self::Local(conn) => Some(conn),
-            Self::H2(_) | Self::H3(_) | Self::Fcgi(_) => None,
+            Self::H2(_) | Self::H3(_) | Self::Fcgi(_) | Self::Call(_) => None,
         }
+    }
+
+    /// The call of the process itself, if it is one.
+    pub fn call(&mut self) -> Option<&mut CallConn> {
+        match self {
+            Self::Call(conn) => Some(conn),
+            Self::H2(_) | Self::H3(_) | Self::Fcgi(_) | Self::Local(_) => None,
+        }
+    }
+
+    /// Whether it is a call of the process itself.
+    pub fn is_call(&self) -> bool {
+        matches!(self, Self::Call(_))
     }
 
     /// The HTTP/3 machine, if it is one.
     pub fn h3(&mut self) -> Option<&mut H3Conn> {
         match self {
             Self::H3(conn) => Some(conn),
-            Self::H2(_) | Self::Fcgi(_) | Self::Local(_) => None,
+            Self::H2(_) | Self::Fcgi(_) | Self::Local(_) | Self::Call(_) => None,
         }
     }
 

@@ -71,6 +71,11 @@ impl Stream {
         self.half.key == Key::NONE
     }
 
+    /// Whether the process itself sends the request.
+    pub(crate) fn is_call(&self) -> bool {
+        self.half.session.look(StreamMux::is_call)
+    }
+
     /// The connection that carries the stream.
     pub(crate) fn carrier(&self) -> &Rc<dyn StreamCarrier> {
         &self.carrier
@@ -227,7 +232,7 @@ impl Half {
     pub(crate) fn major(&self) -> u8 {
         self.session.look(|mux| match mux {
             StreamMux::H3(_) => 3,
-            StreamMux::Fcgi(_) => 1,
+            StreamMux::Fcgi(_) | StreamMux::Call(_) => 1,
             StreamMux::H2(_) | StreamMux::Local(_) => 2,
         })
     }

@@ -196,6 +196,15 @@ impl Client {
         let front = own.unwrap_or_else(|| backend.internal_frontend());
         Self::over(worker, front, 0, Link::internal(&worker.thread), None)
     }
+
+    /// The client side of a request of the process itself, to a proxy. It is no connection, and is
+    /// not counted as one.
+    pub fn of_call(worker: &Rc<Worker>, proxy: &ProxyRef, stream: Stream) -> Self {
+        let mux = Machine::Stream(stream.half());
+        let mut client = Self::over(worker, proxy, 0, Link::Stream(stream), None);
+        (client.mux, client.protocol) = (mux, Protocol::H1);
+        client
+    }
 }
 
 /// The server of a client's last request. Two words of 32 bits, since every idle client has it.
@@ -378,7 +387,7 @@ impl Drop for Client {
             front.take_back(self);
             return self.end_link();
         }
-        if self.socket.is_internal() {
+        if self.socket.begins_inside() {
             return self.end_link();
         }
         (self.worker.hooks.session_ended)(self);

@@ -1,31 +1,33 @@
-//! Payload of one direction between its writer and its reader, with a bound.
+//! Exchanges inside the process: payload of one direction, with a bound, and the wake-ups of an end.
+
+use crate::Ready;
 
 /// Bytes of payload that wait for their reader.
 pub const WINDOW: usize = 16 * 1024;
 
 /// One direction.
 #[derive(Debug, Default)]
-pub(super) struct Pipe {
+pub(crate) struct Pipe {
     bytes: Vec<u8>,
     /// Bytes of `bytes` that were read.
     at: usize,
     /// Whether the writer has finished.
-    pub(super) ended: bool,
+    pub(crate) ended: bool,
 }
 
 impl Pipe {
     /// Bytes that the reader has not taken.
-    pub(super) fn waiting(&self) -> &[u8] {
+    pub(crate) fn waiting(&self) -> &[u8] {
         &self.bytes[self.at..]
     }
 
     /// Bytes that the writer may add.
-    pub(super) fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         WINDOW - self.waiting().len()
     }
 
     /// Adds the bytes that fit; returns how many.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> usize {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.room());
         if self.at > 0 && self.bytes.len() + count > WINDOW {
             self.bytes.drain(..self.at);
@@ -36,7 +38,7 @@ impl Pipe {
     }
 
     /// Moves bytes into `buffer`; returns how many.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> usize {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> usize {
         let count = buffer.len().min(self.waiting().len());
         buffer[..count].copy_from_slice(&self.waiting()[..count]);
         self.at += count;
@@ -48,13 +50,38 @@ impl Pipe {
     }
 
     /// Whether the reader has got everything.
-    pub(super) fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.ended && self.waiting().is_empty()
     }
 
     /// Drops everything that waits.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.at = 0;
+    }
+}
+
+/// The wish of one end to be woken.
+#[derive(Debug, Default)]
+pub(crate) struct Wish {
+    token: u64,
+    events: u8,
+}
+
+impl Wish {
+    /// Registers `token` to be woken.
+    pub(crate) fn set(&mut self, ready: Ready, token: u64) {
+        self.token = token;
+        self.events |= ready.0;
+    }
+
+    /// Cancels the wake-up.
+    pub(crate) fn clear(&mut self) {
+        self.events = 0;
+    }
+
+    /// Takes the token, if the end waits.
+    pub(crate) fn take(&mut self) -> Option<u64> {
+        (std::mem::take(&mut self.events) != 0).then_some(self.token)
     }
 }
