@@ -20,6 +20,7 @@ mod errors;
 mod events;
 mod handover;
 pub(crate) mod help;
+mod http_client;
 mod limits;
 pub(crate) mod line;
 mod not_implemented;

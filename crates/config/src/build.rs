@@ -12,8 +12,9 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     SECTIONS.iter().for_each(|kind| (kind.tls)(&mut draft, &tls, cx));
     SECTIONS.iter().for_each(|kind| (kind.complete)(&mut draft, cx));
     let advise = !cx.diagnostics.failed();
+    validate::http_client::add(&mut draft, &tls, cx);
     let stick_tables = StickTables::take(&mut draft);
-    let mut proxies = validate::proxies(&mut draft, advise, cx);
+    let (mut proxies, hidden) = validate::proxies(&mut draft, advise, cx);
     let finished = Finished { proxies: &proxies, advise };
     SECTIONS.iter().for_each(|kind| (kind.finish)(&mut draft, &finished, cx));
     let tables = validate::references(&mut draft, &mut proxies, stick_tables, cx);
@@ -23,6 +24,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     let mut model = Model {
         variables: Arc::new(std::mem::take(&mut cx.variables)),
         proxies,
+        hidden,
         dictionaries: Arc::new(cx.patterns.finish()),
         tables,
         env: std::mem::take(&mut cx.env),

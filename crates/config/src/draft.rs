@@ -38,6 +38,8 @@ pub(crate) struct Draft {
     pub(crate) programs: Vec<At<Program>>,
     pub(crate) defaults: Vec<DraftProxy>,
     pub(crate) proxies: Vec<DraftProxy>,
+    /// Proxies without a section.
+    pub(crate) hidden: Vec<DraftProxy>,
     /// First declaration of each name, per side.
     pub(crate) fronts: HashMap<Arc<str>, usize>,
     pub(crate) backs: HashMap<Arc<str>, usize>,

@@ -13,6 +13,7 @@ mod fcgi;
 mod filters;
 mod global;
 mod http;
+mod http_client;
 mod link;
 mod listener;
 mod log;
@@ -39,6 +40,7 @@ pub use global::{
     CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune,
 };
 pub use http::{HttpErrors, Network};
+pub use http_client::HttpClient;
 pub use link::{Announce, ConnectSource, KeepAlive, Link};
 pub use listener::{Bind, BindOptions, Level, Protocol, SeverityOutput, UnixAccess};
 pub(crate) use log::{FACILITIES, LEVELS};
@@ -86,6 +88,8 @@ pub struct Model {
     /// Frontends, backends and listens in order of declaration; references between them are indices
     /// here.
     pub proxies: Vec<Proxy>,
+    /// Proxies without a section: requests of the process itself go through them.
+    pub hidden: Vec<Proxy>,
     /// Stick tables in order of declaration; rules name them by their index.
     pub tables: Vec<table::Settings>,
     /// The environment after `setenv` and its family, for operators and child processes.

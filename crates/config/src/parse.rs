@@ -12,6 +12,7 @@ mod environment;
 pub(crate) mod filter;
 pub(crate) mod global;
 pub(crate) mod http;
+mod http_client;
 pub(crate) mod language;
 pub(crate) mod link;
 pub(crate) mod log;

@@ -13,6 +13,7 @@ mod error_replies;
 mod fcgi;
 mod filters;
 mod formats;
+pub(crate) mod http_client;
 mod lints;
 mod logs;
 mod mode;
@@ -58,16 +59,25 @@ pub(crate) fn prepare(draft: &mut Draft, cx: &mut Cx<'_>) -> TlsContext {
     context
 }
 
-/// Completes the proxies, whose references to other sections are resolved.
-pub(crate) fn proxies(draft: &mut Draft, advise: bool, cx: &mut Cx<'_>) -> Vec<Proxy> {
+/// Completes the proxies, whose references to other sections are resolved, and the hidden ones.
+pub(crate) fn proxies(
+    draft: &mut Draft,
+    advise: bool,
+    cx: &mut Cx<'_>,
+) -> (Vec<Proxy>, Vec<Proxy>) {
     let inherited = std::mem::take(&mut draft.defaults);
     let names: Vec<Arc<str>> = inherited.iter().map(|draft| draft.name.clone()).collect();
     let inherited = inherited.into_iter().map(|d| shared_rules(d.rules)).collect();
     let proxies = std::mem::take(&mut draft.proxies);
-    let shared =
+    let hidden = std::mem::take(&mut draft.hidden);
+    let mut shared =
         Shared { inherited, kinds: proxies.iter().map(Summary::of).collect(), draft, advise };
     sections_of_defaults(&names, &shared, cx);
-    proxies.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect()
+    let proxies = proxies.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect();
+    // Built-in lines are not judged.
+    shared.advise = false;
+    let hidden = hidden.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect();
+    (proxies, hidden)
 }
 
 /// Stick tables, and what looks up names in all sections. The tables are in order of declaration.

@@ -20,4 +20,5 @@ pub use engine::state::runtime::Shared;
 pub use engine::state::worker::Worker;
 pub use frontend::listener::shut_frontend;
 pub use run::start::{build, start};
+pub use transaction::call::http_call::{CallError, HttpCall, HttpRequest};
 pub use transport::thread::buffers::PoolUse;

@@ -3,6 +3,7 @@
 use crate::budget::Pace;
 use crate::convert;
 use crate::fault::{self, Fault};
+use crate::http_client::{ClientRequest, ClientResponse};
 use crate::registry::Registry;
 use htx::Head;
 use mlua::{Error, MultiValue, RegistryKey, Value as LuaValue};
@@ -74,6 +75,8 @@ pub enum Request {
     Receive(Option<usize>),
     /// A line of the client.
     Line,
+    /// The response of a server.
+    Http(Box<ClientRequest>),
 }
 
 /// The outcome of what a script has waited for.
@@ -85,6 +88,8 @@ pub enum Answer {
     Bytes(Vec<u8>),
     /// A number.
     Number(i64),
+    /// The response of a server.
+    Response(Box<ClientResponse>),
     /// Nothing more comes.
     Nothing,
     /// It failed: an error of the script.
@@ -130,6 +135,7 @@ pub(crate) fn request(name: &str, values: &[LuaValue]) -> Option<Option<Request>
         "yield" => Request::Yield,
         "sleep" => Request::Sleep(number.clamp(0.0, f64::from(u32::MAX)) as u64),
         "getline" => Request::Line,
+        "http" => Request::Http(Box::new(ClientRequest::new(values))),
         "receive" if number < 0.0 => Request::Receive(None),
         "receive" => Request::Receive(Some(number as usize)),
         "send" => {

@@ -13,6 +13,7 @@ mod convert;
 mod dates;
 mod fault;
 mod host;
+mod http_client;
 #[cfg(test)]
 mod interface;
 mod loader;
@@ -32,6 +33,7 @@ mod tests;
 pub use call::{Answer, Call, HttpRequest, Request, Script, Step, Subject};
 pub use fault::Fault;
 pub use host::{HeaderLines, Host, LocalReply, NoHost, Private};
+pub use http_client::{ClientRequest, ClientResponse};
 pub use loader::{Loader, Settings};
 pub use registry::{Environment, Registered, ServiceMode};
 pub use runtime::{Cell, Runtime, Timeouts, Turn};

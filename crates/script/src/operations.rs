@@ -144,10 +144,18 @@ fn headers(turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
 
 /// A table of header lines by name in lower case; values count from 0.
 pub(crate) fn header_table(lua: &Lua, head: &Head) -> mlua::Result<Table> {
+    fields_table(lua, head.fields().map(|field| (field.name, field.value)))
+}
+
+/// The same of any fields.
+pub(crate) fn fields_table<'f>(
+    lua: &Lua,
+    fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+) -> mlua::Result<Table> {
     let all = lua.create_table()?;
-    for field in head.fields() {
-        let name = lua.create_string(field.name.to_ascii_lowercase())?;
-        let value = lua.create_string(field.value)?;
+    for (name, value) in fields {
+        let name = lua.create_string(name.to_ascii_lowercase())?;
+        let value = lua.create_string(value)?;
         match all.raw_get::<Option<Table>>(&name)? {
             Some(values) => values.raw_set(values.raw_len() + 1, value)?,
             None => {

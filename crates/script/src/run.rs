@@ -78,6 +78,9 @@ impl State {
         let values = match answer {
             Answer::Done | Answer::Nothing => [LuaValue::Boolean(true), LuaValue::Nil],
             Answer::Number(number) => [LuaValue::Boolean(true), LuaValue::Integer(number)],
+            Answer::Response(response) => {
+                [LuaValue::Boolean(true), LuaValue::Table(response.table(&self.lua)?)]
+            }
             Answer::Bytes(bytes) => [LuaValue::Boolean(true), text(&bytes)?],
             Answer::Failed(message) => [LuaValue::Boolean(false), text(message.as_bytes())?],
         };
@@ -235,6 +238,9 @@ impl State {
                 (Step::Waits(Request::Sleep(span)), Some(pause)) => {
                     pause(span);
                     Answer::Done
+                }
+                (Step::Waits(Request::Http(_)), _) => {
+                    Answer::Failed("no requests can be made before the process serves".to_owned())
                 }
                 (Step::Waits(_), _) => Answer::Failed("there is no client here".to_owned()),
                 (step, _) => return step,

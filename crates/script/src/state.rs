@@ -10,6 +10,7 @@ use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmStat
 use std::sync::Arc;
 
 const PRELUDE: &str = include_str!("prelude/core.lua");
+const HTTP_CLIENT: &str = include_str!("prelude/http_client.lua");
 
 /// The limits of a state.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +76,8 @@ impl State {
         string_library::add(&lua, &native)?;
         members::add_names(&lua, &native)?;
         lua.load(PRELUDE).set_name(BUILT_IN).call::<()>(&native)?;
+        let core: Table = lua.globals().get("core")?;
+        lua.load(HTTP_CLIENT).set_name(BUILT_IN).call::<()>((&native, core))?;
         hook(&lua, limits, &budget)?;
         if limits.memory > 0 {
             lua.set_memory_limit(limits.memory)?;

@@ -1,6 +1,9 @@
 //! Scripts as they are called: results, waits, limits, failures.
 
-use crate::{Answer, Call, Fault, Host, Limits, NoHost, Private, Request, State, Step, Subject};
+use crate::{
+    Answer, Call, ClientRequest, ClientResponse, Fault, Host, Limits, NoHost, Private, Request,
+    State, Step, Subject,
+};
 use sample::vars::{VarState, Variables};
 use sample::{Facts, Value, VarName};
 use std::borrow::Cow;
@@ -211,6 +214,48 @@ fn a_script_waits_and_goes_on_with_the_answer() {
 }
 
 #[test]
+fn a_request_of_a_script_has_its_parts_and_gets_the_response_as_a_table() {
+    let mut state = loaded(
+        "core.register_action('a', {'http-req'}, function(txn)
+           local r = core.httpclient():post{url='http://a/', body='b', dst='c', timeout=1.5,
+             headers={['X-A']={'1'}, ['x-b']='2'}}
+           return r.status .. r.reason .. r.headers['set-cookie'][1] .. r.body end)",
+    );
+    let mut host = Stream::default();
+    let (step, script) = state.start(Call::Action("a"), Subject::Transaction, &[], 0, &mut host);
+    let Step::Waits(Request::Http(mut request)) = step else { panic!("{step:?}") };
+    request.headers.sort();
+    let bytes = |text: &str| text.as_bytes().to_vec();
+    let expected = ClientRequest {
+        method: bytes("POST"),
+        url: bytes("http://a/"),
+        headers: vec![(bytes("X-A"), bytes("1")), (bytes("x-b"), bytes("2"))],
+        body: bytes("b"),
+        to: Some("c".to_owned()),
+        timeout: Some(1),
+    };
+    assert_eq!(*request, expected);
+    let cookie = |value| (bytes("Set-Cookie"), bytes(value));
+    let response = ClientResponse {
+        status: 200,
+        reason: bytes("OK"),
+        headers: vec![cookie("x"), cookie("y")],
+        body: bytes("body"),
+    };
+    let answer = Answer::Response(Box::new(response));
+    let mut script = script.expect("suspended");
+    assert_eq!(state.resume(&mut script, answer, &mut host), text("200OKybody"));
+}
+
+#[test]
+fn no_requests_are_made_while_a_file_is_loaded() {
+    let mut state = State::new(limits()).expect("memory");
+    let text = b"core.httpclient():get{url='http://a/'}";
+    let error = state.load(("a.lua", text), &[], None, &mut NoHost).expect_err("it cannot wait");
+    assert!(error.contains("no requests can be made before the process serves"), "{error}");
+}
+
+#[test]
 fn fetches_must_not_wait() {
     let mut state = loaded("core.register_fetches('f', function() core.sleep(1) end)");
     let step = state.start(Call::Fetch("f"), Subject::Transaction, &[], 0, &mut NoHost).0;
@@ -349,7 +394,7 @@ impl Step {
 
 #[test]
 fn names_that_are_not_there_yet_say_so() {
-    for call in ["core.tcp()", "txn.req:append('x')", "core.httpclient()", "act.wake_time(1)"] {
+    for call in ["core.tcp()", "txn.req:append('x')", "core.get_info()", "act.wake_time(1)"] {
         let Step::Failed(Fault::Runtime(text)) = result(call) else { panic!("{call}") };
         assert!(text.contains("is not implemented yet"), "{text}");
     }

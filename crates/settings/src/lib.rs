@@ -544,6 +544,9 @@ pub struct Proxy {
     pub mode: Mode,
     /// Whether it is disabled.
     pub disabled: bool,
+    /// Whether it has no section: requests of the process itself go through it, and statistics do
+    /// not show it.
+    pub hidden: bool,
     /// `description`.
     pub description: Option<String>,
     /// Time limits.

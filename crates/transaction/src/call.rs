@@ -5,6 +5,11 @@
 //! ([`Client::internal`]). It carries bytes, so its backend is in TCP mode. A drop closes the
 //! connection and gives the slot of the server back, also while the call waits for one.
 
+pub mod http_call;
+mod request;
+pub mod script;
+mod url;
+
 use crate::connect;
 use crate::serve::http;
 use crate::stages::tcp_content_rules;

@@ -5,7 +5,8 @@
 //! and early), `filters` (what sees payload), `local_response` (answers in place of a server's),
 //! [`stages`] (the table of stages, and the rules and features in it), `connect` (from a backend to
 //! a connection), `forward` (both directions at once), [`serve`] (a request or session, top to
-//! bottom), [`call`] (connections of the process itself).
+//! bottom), [`call`] (connections and requests of the process
+//! itself).
 #![forbid(unsafe_code)]
 
 pub mod call;

@@ -38,6 +38,8 @@ pub struct Way {
     /// The destination, if it depends on the client.
     to: Option<SocketAddr>,
     socks4: Option<SocketAddr>,
+    /// The path that the request names in place of the server's address.
+    path: Option<Address>,
     /// The bytes in front of the first byte of the request.
     preface: Vec<u8>,
     /// The TLS parameters of the connection, and the name in its SNI.
@@ -99,11 +101,13 @@ impl Way {
         let alone = source.is_none() && name.is_none() && speech.alpn.is_none();
         let alone = alone && within.is_none();
         let plain = preface.is_empty() && to.is_none() && alone;
-        let what = (&preface, source, to, name, &speech.alpn, within);
+        let path = tx.client.rare.target.clone();
+        let plain = plain && path.is_none();
+        let what = (&preface, source, (to, &path), name, &speech.alpn, within);
         let key = if plain { 0 } else { key_of(&tx.worker.shared.way_hasher, what) };
         let ports = link.ports;
         let socks4 = link.socks4;
-        Self { key, dial: Some(dial), ports, to, socks4, preface, encryption, protocol }
+        Self { key, dial: Some(dial), ports, to, socks4, path, preface, encryption, protocol }
     }
 
     /// The target of a connection of this kind, with its server in this place.
@@ -147,7 +151,7 @@ impl Way {
     ) -> io::Result<Socket> {
         let Some(dial) = &self.dial else { return Socket::connect(thread, address) };
         let own = self.socks4.or(self.to).map(Address::Inet);
-        let to = own.as_ref().unwrap_or(address);
+        let to = self.path.as_ref().or(own.as_ref()).unwrap_or(address);
         let Some(ports) = self.ports else { return Socket::dial(thread, to, dial) };
         let unspecified = match to.inet() {
             Some(SocketAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),

@@ -9,7 +9,7 @@ use engine::state::records::anon::Anon;
 use engine::state::runtime::{Backend, Frontend, Server};
 use engine::state::services::Pieces;
 use engine::state::session::stream_list::Which;
-use proxy::{Shared, Worker};
+use proxy::{HttpRequest, Shared, Worker};
 use std::rc::Rc;
 use std::sync::Arc;
 use transport::stats::transaction_log::Cause;
@@ -114,6 +114,8 @@ pub(super) enum Reply {
     Streams(sessions::Page),
     /// The messages of a ring, and perhaps those that follow.
     Follow(Follow),
+    /// The response to a request of the process itself.
+    Http(Box<HttpRequest>),
     /// The listening sockets; nothing follows.
     HandOver,
     /// Nothing at all, not even the end of an answer.
@@ -216,6 +218,7 @@ impl Reply {
             | Self::Later(_)
             | Self::Streams(_)
             | Self::Follow(_)
+            | Self::Http(_)
             | Self::HandOver => {}
             Self::Dump(text) => out.extend_from_slice(text.as_bytes()),
             Self::Message(level, text) | Self::Bare(level, text) => {

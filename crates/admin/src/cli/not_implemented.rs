@@ -8,7 +8,7 @@
 pub(super) const NOT_YET: &[&str] = &[
     "debug dev bug", "debug dev close", "debug dev deadlock", "debug dev exit",
     "debug dev hex", "debug dev panic", "debug dev sched", "debug dev stream", "debug dev sym",
-    "debug dev tkill", "httpclient",
+    "debug dev tkill",
 ];
 
 /// The command that these words call, if it is one of them.

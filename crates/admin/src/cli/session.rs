@@ -8,6 +8,8 @@ use super::ask_workers;
 use super::call::{Call, Reply, State};
 use super::events::Follow;
 use super::handover;
+use super::http_client;
+use super::http_client::ResponseStream;
 use super::line::{Command, Line, Parser};
 use super::sessions::Page;
 use super::table;
@@ -17,6 +19,7 @@ use engine::state::ring::Framing;
 use engine::state::services::Pieces;
 use engine::state::worker::Worker;
 use proxy::frontend::preamble;
+use proxy::{HttpCall, HttpRequest};
 use reactor::{Class, Handle, Pacer, Socket};
 use settings::Preamble;
 use std::io;
@@ -185,6 +188,7 @@ impl Session {
                 self.follow(follow).await?;
                 Reply::Done
             }
+            Reply::Http(request) => self.send_response(*request).await?,
             Reply::HandOver => {
                 self.flush().await?;
                 handover::run(&self.worker, &self.settings, &self.channel).await?;
@@ -232,6 +236,22 @@ impl Session {
         }
         self.channel.output.extend_from_slice(page.end().as_bytes());
         Ok(())
+    }
+
+    /// Makes a request, and sends the response as it comes. A server is waited for no longer than
+    /// a client.
+    async fn send_response(&mut self, request: HttpRequest) -> io::Result<Reply> {
+        let Ok(call) = HttpCall::start(&self.worker, request) else {
+            return Ok(http_client::failed());
+        };
+        let mut stream = ResponseStream::new(call);
+        loop {
+            let deadline = self.state.timeout_ms.map(|it| self.worker.thread.tick().plus_ms(it));
+            if !stream.next(&mut self.channel.output, deadline).await? {
+                return Ok(Reply::Done);
+            }
+            self.rest().await?;
+        }
     }
 
     /// Sends what is in a ring; if asked, also what comes, until the client says something.

@@ -218,7 +218,7 @@ impl Page {
     }
 
     fn named(&self, index: Option<usize>) -> Option<&ProxySection> {
-        self.shared.proxies.get(index?)
+        self.shared.proxy(index?)
     }
 
     fn server<'s>(&'s self, stream: &Listing) -> Option<&'s Server> {

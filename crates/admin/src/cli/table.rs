@@ -3,9 +3,9 @@
 use super::call::{Call, Reply, Severity, State};
 use super::{
     activity, anon, authorities, caches, certificates, configuration_lists, cookies, crt_lists,
-    debug, dynamic, errors, events, handover, help, limits, not_implemented, patterns, peers,
-    profiling, resolvers, servers, session_commands, sessions, show, shutdown_sessions, staples,
-    system, tables, tasks, ticket_keys, trace, variables, why,
+    debug, dynamic, errors, events, handover, help, http_client, limits, not_implemented, patterns,
+    peers, profiling, resolvers, servers, session_commands, sessions, show, shutdown_sessions,
+    staples, system, tables, tasks, ticket_keys, trace, variables, why,
 };
 use crate::settings::Level;
 use stdx::is_ignored;
@@ -36,7 +36,7 @@ const fn entry(
     Entry { words, args, level, mode: None, doc, run }
 }
 
-/// A command of `debug dev`, which needs `expert-mode on`.
+/// A command that needs `expert-mode on`.
 const fn expert(
     words: &'static str,
     args: &'static str,
@@ -120,6 +120,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     expert("debug dev loop", "[ms]", "loop this long", debug::spin),
     expert("debug dev warn", "", "log a warning", debug::warn),
     expert("debug dev write", "[size]", "write that many bytes in return", debug::write),
+    expert("httpclient", "<method> <URI>", "launch an HTTP request", http_client::request),
     entry("set anon", "<setting> [value]", User, "change the anonymized mode setting", anon::set),
     entry("set anon global-key", "<value>", Admin, "change the global anonymizing key", anon::set_global),
     entry("set dynamic-cookie-key backend", "<bk> <k>", Admin, "change a backend secret key for dynamic cookies", cookies::set_key),

@@ -233,7 +233,7 @@ impl Page<'_> {
     }
 
     fn proxy(&self, index: usize) -> String {
-        let named = self.shared.proxies.get(index);
+        let named = self.shared.proxy(index);
         named.map_or_else(String::new, |proxy| self.anon.word(proxy.name()).into_owned())
     }
 

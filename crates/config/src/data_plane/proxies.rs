@@ -21,6 +21,7 @@ impl Builder<'_> {
             forced_id: from.forced_id,
             mode: from.mode,
             disabled: from.disabled,
+            hidden: false,
             description: from.description.clone(),
             timeouts: common.timeouts,
             connection_mode: common.connection_mode,

@@ -1,5 +1,5 @@
 //! Process-wide settings (section 3); `None` means "not set".
-use super::{At, Bind, LogTarget, Ring, ThreadSet, Threads, TlsProcess};
+use super::{At, Bind, HttpClient, LogTarget, Ring, ThreadSet, Threads, TlsProcess};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
@@ -16,6 +16,8 @@ pub struct Global {
     pub tls: TlsProcess,
     /// `tune.lua.*`.
     pub lua: TuneLua,
+    /// `httpclient.*`.
+    pub http_client: HttpClient,
     /// `h1-case-adjust` and `h1-case-adjust-file`.
     pub header_case: HeaderCase,
     /// `server-state-base`
@@ -163,6 +165,8 @@ pub struct CpuMap {
 /// `tune.lua.*`, as far as it is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TuneLua {
+    /// Scripts are loaded.
+    pub loads: bool,
     /// `tune.lua.forced-yield`: instructions of a slice.
     pub forced_yield: Option<u32>,
     /// `tune.lua.maxmem`: megabytes of each state; 0 without limit.

@@ -1,8 +1,8 @@
 //! Keywords of the `global` section (section 3).
 use super::values::{digits_at, flag, integer, log_tag, on_off, text, time};
 use super::{
-    accounts, bind, case, compression, cpu_map, environment, log, lua, stats_socket, threads,
-    tls_global, variable, without_effect,
+    accounts, bind, case, compression, cpu_map, environment, http_client, log, lua, stats_socket,
+    threads, tls_global, variable, without_effect,
 };
 use crate::context::{Cx, DefaultPath, Prefix};
 use crate::keyword::{Fill, Keyword, global as entry};
@@ -107,6 +107,45 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         time(a, "argument to <hard-stop-after>.")
             .map(|t| g.hard_stop_after = Some(t).filter(|t| *t > 0))
     }),
+    entry(
+        "httpclient.resolvers.disabled",
+        "{ on | off }",
+        "Has the HTTP client resolve no names.",
+        |g, _, a| http_client::no_resolvers(g, a),
+    ),
+    entry(
+        "httpclient.resolvers.id",
+        "<resolvers id>",
+        "The resolvers section of the HTTP client.",
+        |g, _, a| http_client::resolvers(g, a),
+    ),
+    entry(
+        "httpclient.resolvers.prefer",
+        "{ ipv4 | ipv6 }",
+        "The family of addresses that the HTTP client prefers.",
+        |g, _, a| http_client::prefer(g, a),
+    ),
+    entry("httpclient.retries", "<number>", "Retries of the HTTP client.", |g, _, a| {
+        http_client::retries(g, a)
+    }),
+    entry(
+        "httpclient.ssl.ca-file",
+        "<cafile>",
+        "The authorities that the HTTP client trusts.",
+        |g, _, a| http_client::ca_file(g, a),
+    ),
+    entry(
+        "httpclient.ssl.verify",
+        "{ none | required }",
+        "Whether the HTTP client checks certificates of servers.",
+        |g, _, a| http_client::verify(g, a),
+    ),
+    entry(
+        "httpclient.timeout.connect",
+        "<time>",
+        "Bounds the time for a connection of the HTTP client.",
+        |g, _, a| http_client::timeout(g, a),
+    ),
     entry("insecure-fork-wanted", "", "Allows to start programs.", |g, cx, a| {
         a.no_more_than(0)?;
         g.process.insecure_fork = cx.prefix == Prefix::None;

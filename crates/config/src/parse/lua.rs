@@ -16,9 +16,10 @@ fn scripts<'a>(cx: &Cx<'a>, args: Args<'_>) -> Result<&'a dyn Scripts, Fault> {
 }
 
 /// `lua-load`, `lua-load-per-thread`
-pub(super) fn load(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+pub(super) fn load(g: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let per_thread = args.text(0) == "lua-load-per-thread";
     let name = args.need(1, format!("'{}' expects a file name as parameter.", args.text(0)))?;
+    g.lua.loads = true;
     if cx.listing.is_some() {
         return Ok(());
     }

@@ -81,8 +81,10 @@ pub struct Shared {
     pub settings: settings::Process,
     /// Its sockets, namespaces and files.
     pub handles: OsHandles,
-    /// All proxies, by index.
+    /// All proxies of sections, by index.
     pub proxies: Vec<ProxySection>,
+    /// Proxies without a section, whose indices follow.
+    pub hidden: Vec<ProxySection>,
     /// Client connections of all frontends.
     pub connections: Gauge,
     /// Connections accepted, requests made, and the rates and peaks of both.
@@ -212,7 +214,10 @@ impl Shared {
     ) -> Arc<Self> {
         let threads = settings.threads;
         let build = |(index, proxy)| ProxySection::new(index, proxy, &handles, threads, now);
-        let proxies: Vec<_> = proxies.into_iter().enumerate().map(build).collect();
+        let is_hidden = |it: &settings::ProxySection| it.proxy.hidden;
+        let (hidden, shown): (Vec<_>, Vec<_>) = proxies.into_iter().partition(is_hidden);
+        let mut proxies: Vec<_> = shown.into_iter().chain(hidden).enumerate().map(build).collect();
+        let hidden = proxies.split_off(proxies.partition_point(|it| !it.settings.hidden));
         let tables = tables(&settings.tables);
         let peers = |it| PeerGroup::new(&settings, it, &tables, now / 1_000_000);
         let peers = settings.peers.iter().map(peers).collect();
@@ -259,6 +264,7 @@ impl Shared {
                 .map(|_| crate::state::backend::check_inbox::Desk::default())
                 .collect(),
             proxies,
+            hidden,
             settings,
             handles,
         });
@@ -348,9 +354,25 @@ impl Shared {
         self.proxies.iter().filter_map(|section| section.front.as_ref())
     }
 
-    /// The backend of the proxy with this number.
+    /// The proxy with this index, with or without a section.
+    pub fn proxy(&self, index: usize) -> Option<&ProxySection> {
+        let hidden = index.checked_sub(self.proxies.len());
+        hidden.map_or_else(|| self.proxies.get(index), |at| self.hidden.get(at))
+    }
+
+    /// All proxies, with and without a section, by index.
+    pub fn all_proxies(&self) -> impl Iterator<Item = &ProxySection> {
+        self.proxies.iter().chain(&self.hidden)
+    }
+
+    /// All backends, with and without a section.
+    pub fn all_backends(&self) -> impl Iterator<Item = &Arc<Backend>> {
+        self.all_proxies().filter_map(|section| section.back.as_ref())
+    }
+
+    /// The backend of the proxy with this index, with or without a section.
     pub fn backend_at(&self, index: usize) -> Option<&Arc<Backend>> {
-        self.proxies.get(index)?.back.as_ref()
+        self.proxy(index)?.back.as_ref()
     }
 
     /// The backend of this name.
@@ -399,7 +421,7 @@ impl Deref for ProxySection {
 /// What the sides of a running proxy share.
 #[derive(Debug)]
 pub struct Proxy {
-    /// Position in [`Shared::proxies`].
+    /// Position among [`Shared::all_proxies`].
     pub index: usize,
     /// Its settings.
     pub settings: settings::Proxy,

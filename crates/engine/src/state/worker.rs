@@ -20,7 +20,9 @@ use mux::{Side, h1, h2};
 use reactor::Thread;
 use sample::calendar::Date;
 use sample::regex::effort;
+use script::{Answer, ClientRequest};
 use std::cell::{Cell, RefCell};
+use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use transport::forwarder::Pools;
@@ -44,7 +46,12 @@ pub struct Hooks {
     pub session_ended: fn(&Client),
     /// A client's HTTP/2 connection had streams refused or was ended by an error.
     pub h2_refused: fn(&Client, &h2::Counters),
+    /// Makes a request of a script.
+    pub script_request: fn(Rc<Worker>, ClientRequest) -> ScriptAnswer,
 }
+
+/// The answer to a script, once it is there.
+pub type ScriptAnswer = Pin<Box<dyn Future<Output = Answer>>>;
 
 /// One thread's share of the proxy.
 pub struct Worker {
@@ -54,7 +61,7 @@ pub struct Worker {
     pub thread: Rc<Thread>,
     /// The process.
     pub shared: Arc<Shared>,
-    /// All proxies, by index.
+    /// All proxies, with and without a section, by index.
     pub proxies: Vec<LocalSection>,
     /// Its buffers.
     pub buffers: Buffers,
@@ -139,7 +146,7 @@ impl Worker {
             hooks,
             thread: thread.clone(),
             shared: shared.clone(),
-            proxies: shared.proxies.iter().map(handle).collect(),
+            proxies: shared.all_proxies().map(handle).collect(),
             buffers: Buffers::new(
                 thread,
                 settings.buffer_size,
@@ -183,6 +190,14 @@ impl Worker {
     /// Itself, for tasks that outlive a call; `None` while it is built or torn down.
     pub fn handle(&self) -> Option<Rc<Self>> {
         self.own.upgrade()
+    }
+
+    /// Makes a request of a script; the future of an empty one while the worker is torn down.
+    pub fn script_request(&self, request: ClientRequest) -> ScriptAnswer {
+        match self.handle() {
+            Some(worker) => (self.hooks.script_request)(worker, request),
+            None => Box::pin(std::future::ready(Answer::Nothing)),
+        }
     }
 
     /// Adds an asker of `Action::Ask`; the number by which rules name it, from 0. Each thread has
@@ -302,9 +317,16 @@ impl Worker {
         &self.totals
     }
 
+    /// The hidden proxy that requests of the process itself go through, if there is one.
+    pub fn http_client(&self) -> Option<&BackendRef> {
+        self.backend_at(self.shared.proxies.len())
+    }
+
     /// The backend of this name.
     pub fn backend(&self, name: &str) -> Option<&BackendRef> {
-        let mut backends = self.proxies.iter().filter_map(|section| section.back.as_ref());
+        // Clients may choose names: they do not reach the hidden proxies.
+        let shown = &self.proxies[..self.shared.proxies.len()];
+        let mut backends = shown.iter().filter_map(|section| section.back.as_ref());
         backends.find(|back| back.name() == name)
     }
 

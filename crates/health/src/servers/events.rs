@@ -24,7 +24,7 @@ pub use balance::notice::Cause;
 /// Puts servers into the states that a process before has left, before anything runs.
 pub fn restore_all(shared: &Shared) {
     let mut told = Vec::new();
-    for back in shared.backends().filter(|back| !back.proxy.settings.disabled) {
+    for back in shared.all_backends().filter(|back| !back.proxy.settings.disabled) {
         for server in &back.servers {
             if let Some(from) = &server.settings.restored {
                 told.extend(restore(back, server, from, shared.started / 1_000_000));

@@ -62,8 +62,8 @@ enum Turned {
 enum Waiting {
     /// The state is free.
     State,
-    /// The future has ended.
-    Future(Pin<Box<dyn Future<Output = ()>>>),
+    /// The future has ended, with the answer to the script.
+    Future(Pin<Box<dyn Future<Output = Answer>>>),
     /// There is none: the call is over.
     For(OutsideAnswer),
 }
@@ -126,27 +126,28 @@ impl Running {
     }
 
     /// Begins what the script waits for.
-    fn meet(&mut self, worker: &Worker, request: Request) -> Waiting {
+    fn meet(&self, worker: &Worker, request: Request) -> Waiting {
         let thread = worker.thread.clone();
-        self.answer = Answer::Done;
-        match request {
-            Request::Slice | Request::Yield => {
-                Waiting::Future(Box::pin(async move { thread.next_turn(Class::Bulk).await }))
-            }
-            Request::Sleep(span) => Waiting::Future(Box::pin(sleep(thread, span))),
+        Waiting::Future(match request {
+            Request::Slice | Request::Yield => Box::pin(async move {
+                thread.next_turn(Class::Bulk).await;
+                Answer::Done
+            }),
+            Request::Sleep(span) => Box::pin(sleep(thread, span)),
+            Request::Http(request) => worker.script_request(*request),
             Request::Send(_) | Request::Receive(_) | Request::Line => {
-                self.answer = Answer::Failed("this is no service".to_owned());
-                Waiting::Future(Box::pin(std::future::ready(())))
+                Box::pin(std::future::ready(Answer::Failed("this is no service".to_owned())))
             }
-        }
+        })
     }
 }
 
-async fn sleep(thread: Rc<Thread>, span: u64) {
+async fn sleep(thread: Rc<Thread>, span: u64) -> Answer {
     let until = thread.tick().plus_ms(u32::try_from(span).unwrap_or(u32::MAX));
     while !until.is_due(thread.tick()) {
         thread.scheduler().wait(Some(until)).await;
     }
+    Answer::Done
 }
 
 /// A call that the rules wait for.
@@ -165,7 +166,9 @@ impl PendingAnswer for PendingScript {
         loop {
             match &mut self.waiting {
                 Waiting::For(answer) => return Poll::Ready(*answer),
-                Waiting::Future(future) => std::task::ready!(future.as_mut().poll(context)),
+                Waiting::Future(future) => {
+                    self.running.answer = std::task::ready!(future.as_mut().poll(context));
+                }
                 Waiting::State => {}
             }
             let mut view = View::at(scope.reborrow());

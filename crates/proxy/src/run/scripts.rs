@@ -107,6 +107,7 @@ async fn wait(worker: &Worker, request: Request) -> Answer {
     match request {
         Request::Slice | Request::Yield => worker.thread.next_turn(Class::Bulk).await,
         Request::Sleep(span) => sleep(worker, span).await,
+        Request::Http(request) => return worker.script_request(*request).await,
         Request::Send(_) | Request::Receive(_) | Request::Line => {
             return Answer::Failed("there is no client here".to_owned());
         }

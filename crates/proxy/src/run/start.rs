@@ -41,6 +41,7 @@ pub fn build(
 const HOOKS: Hooks = Hooks {
     session_ended: |client| trace::client(client, &trace::SESSION_END),
     h2_refused: h2_refusal::report,
+    script_request: transaction::call::script::answer,
 };
 
 /// Starts the tasks of a thread: maintenance, listeners, health checks, resolvers, forwarded rings,

@@ -467,7 +467,7 @@ end
 function core.now() return (ask("now", 0)) end
 core.get_info = stub("core.get_info")
 function core.concat() return setmetatable({ [0] = 0 }, concat_meta) end
-for _, name in ipairs { "add_acl", "del_acl", "del_map", "set_map", "set_nice", "tcp", "httpclient", "register_filter", "register_cli" } do
+for _, name in ipairs { "add_acl", "del_acl", "del_map", "set_map", "set_nice", "tcp", "register_filter", "register_cli" } do
   core[name] = stub("core." .. name)
 end
 function core.done() yield(marker, "end") end
@@ -526,6 +526,7 @@ function core.register_init(run) ask("register_init", 0, callable("register_init
 function core.register_task(run, ...) ask("register_task", 0, callable("register_task", 1, run), ...) end
 
 _G.Map, _G.Regex = Map, Regex
+native.wait, native.flat = wait, flat
 native.classes = {
   TXN = TXN, Reply = Reply, HTTP = HTTP, Channel = Channel, Concat = Concat, Map = Map, Regex = Regex,
   AppletHTTP = AppletHTTP, AppletTCP = AppletTCP, Proxy = Proxy, Server = Server, Listener = Listener,

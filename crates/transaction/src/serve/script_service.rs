@@ -122,7 +122,8 @@ impl ServiceRun<'_> {
                 Answer::Done
             }
             Request::Sleep(span) => {
-                sleep(self.worker, span).await;
+                let work = sleep(self.worker, span);
+                self.host.exchange.alongside(work).await.ok()?;
                 Answer::Done
             }
             Request::Send(bytes) => {
@@ -131,6 +132,10 @@ impl ServiceRun<'_> {
             }
             Request::Receive(size) => self.receive(size.unwrap_or(usize::MAX)).await?,
             Request::Line => self.line().await?,
+            Request::Http(request) => {
+                let work = self.worker.script_request(*request);
+                self.host.exchange.alongside(work).await.ok()?
+            }
         })
     }
 

@@ -185,7 +185,8 @@ pub(super) fn certificates(model: &Model) -> tls::Runtime {
         authorities: process.presets.ca_base.clone(),
     };
     let runtime = tls::Runtime::new(model.store.clone(), binds.filter_map(bound).collect(), bases);
-    let backs = model.proxies.iter().filter_map(|proxy| proxy.back.as_ref());
+    let proxies = model.proxies.iter().chain(&model.hidden);
+    let backs = proxies.filter_map(|proxy| proxy.back.as_ref());
     for server in backs.flat_map(|back| &back.servers).filter_map(|server| server.tls.as_ref()) {
         runtime.watch(server);
     }

@@ -130,7 +130,10 @@ impl Prepared {
         let mut from = std::mem::take(&mut model.proxies);
         let mut builder = Builder::new(&model.global, machine());
         let open = (&mut opener, &mut handles);
-        let proxies = proxies::all(&mut from, &mut builder, &model.global, open, &mut errors);
+        let shown = from.len();
+        from.append(&mut model.hidden);
+        let mut proxies = proxies::all(&mut from, &mut builder, &model.global, open, &mut errors);
+        proxies[shown..].iter_mut().for_each(|proxy| proxy.hidden = true);
         logs::backing_files(&model, &mut handles, &mut errors);
         logs::forwards(&model, (&mut opener, &mut handles), &mut errors);
         let open = (&mut opener, &mut handles);

@@ -98,7 +98,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "client",
-        about: "what HAProxy makes for a client of its own is not there: patterns, `@system-ca`",
+        about: "patterns of the HTTP client are not shown, and `@system-ca` is one file of the system",
         applies: |command| ["show acl", "show map", "show ssl ca-file"].contains(&command),
         level: |sides| {
             let own =

@@ -91,6 +91,12 @@ impl Setup {
         self
     }
 
+    /// Adds sections at the end.
+    pub(crate) fn append(mut self, text: &str) -> Self {
+        self.text.push_str(text);
+        self
+    }
+
     /// Gives a name its text.
     pub(crate) fn with(mut self, name: &str, value: impl ToString) -> Self {
         self.names.insert(name.to_owned(), value.to_string());

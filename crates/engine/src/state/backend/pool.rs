@@ -117,10 +117,10 @@ impl IdlePool {
             let slots = proxy.back.as_ref().map_or(0, |back| back.servers.slots());
             (0..slots).map(|_| RefCell::default()).collect()
         };
-        let servers = shared.proxies.iter().flat_map(|it| &it.back).flat_map(|it| &it.servers);
+        let servers = shared.all_proxies().flat_map(|it| &it.back).flat_map(|it| &it.servers);
         let delays = servers.map(|server| server.settings.pool_purge).filter(|delay| *delay > 0);
         Self {
-            shelves: shared.proxies.iter().map(per_proxy).collect(),
+            shelves: shared.all_proxies().map(per_proxy).collect(),
             keeper: Cell::new(TaskId::NONE),
             resting: Cell::new(false),
             bounds: shared.settings.idle_descriptors,

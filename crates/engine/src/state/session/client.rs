@@ -192,18 +192,23 @@ impl Client {
     /// The client side of a transaction that begins inside the process, for a backend. It is no
     /// connection, and is not counted as one.
     pub fn internal(worker: &Rc<Worker>, backend: &BackendRef) -> Self {
-        let own = worker.proxies.get(backend.index).and_then(|section| section.front.as_ref());
-        let front = own.unwrap_or_else(|| backend.internal_frontend());
-        Self::over(worker, front, 0, Link::internal(&worker.thread), None)
+        Self::inside(worker, backend, Link::internal(&worker.thread))
     }
 
-    /// The client side of a request of the process itself, to a proxy. It is no connection, and is
-    /// not counted as one.
-    pub fn of_call(worker: &Rc<Worker>, proxy: &ProxyRef, stream: Stream) -> Self {
+    /// The client side of a request of the process itself, for a backend. It is no connection, and
+    /// is not counted as one.
+    pub fn of_call(worker: &Rc<Worker>, backend: &BackendRef, stream: Stream) -> Self {
         let mux = Machine::Stream(stream.half());
-        let mut client = Self::over(worker, proxy, 0, Link::Stream(stream), None);
+        let mut client = Self::inside(worker, backend, Link::Stream(stream));
         (client.mux, client.protocol) = (mux, Protocol::H1);
         client
+    }
+
+    /// The frontend is that of the backend's section, or one that no page shows.
+    fn inside(worker: &Rc<Worker>, backend: &BackendRef, link: Link) -> Self {
+        let own = worker.proxies.get(backend.index).and_then(|section| section.front.as_ref());
+        let front = own.unwrap_or_else(|| backend.internal_frontend());
+        Self::over(worker, front, 0, link, None)
     }
 }
 

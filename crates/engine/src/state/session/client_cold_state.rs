@@ -1,7 +1,7 @@
 //! State that few clients need; the others spend one pointer on it.
 
 use crate::state::session::client::Client;
-use reactor::Namespace;
+use reactor::{Address, Namespace};
 use settings::Expected;
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -27,6 +27,8 @@ pub struct Rarities {
     pub trouble: Option<(u8, &'static str)>,
     /// Milliseconds to wait for its next request, if its last backend sets them.
     pub(crate) keep_alive: Option<u32>,
+    /// The path that a request of the process itself is sent to, in place of the server's address.
+    pub target: Option<Address>,
 }
 
 /// The state of clients without any.
@@ -37,6 +39,7 @@ const NOTHING: &Rarities = &Rarities {
     expects: Expected { proxy: false, netscaler: false, magic: 0 },
     trouble: None,
     keep_alive: None,
+    target: None,
 };
 
 impl Rare {

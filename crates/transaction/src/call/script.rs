@@ -1,0 +1,64 @@
+//! Requests of scripts: the response is collected for the script.
+
+use super::http_call::{CallError, HttpCall, HttpRequest};
+use engine::state::worker::{ScriptAnswer, Worker};
+use script::{Answer, ClientRequest, ClientResponse};
+use std::rc::Rc;
+
+/// The most bytes of a body that a script gets.
+const MAX_BODY: usize = 64 << 20;
+/// Bytes read at once.
+const PIECE: usize = 16 << 10;
+
+/// The answer to a script. A drop ends the request.
+pub fn answer(worker: Rc<Worker>, request: ClientRequest) -> ScriptAnswer {
+    Box::pin(async move {
+        match fetch(&worker, request).await {
+            Ok(response) => Answer::Response(Box::new(response)),
+            Err(message) => Answer::Failed(message),
+        }
+    })
+}
+
+async fn fetch(worker: &Rc<Worker>, from: ClientRequest) -> Result<ClientResponse, String> {
+    let ClientRequest { method, url, headers, body, to, timeout } = from;
+    let request = HttpRequest { method, url, headers, body, to, timeout };
+    let mut call = HttpCall::start(worker, request).map_err(told)?;
+    let head = loop {
+        match call.poll_response() {
+            Ok(Some(head)) => break head,
+            Ok(None) => call.wait(None).await,
+            Err(error) => return Err(error.to_string()),
+        }
+    };
+    let fields = head.fields().map(|field| (field.name.to_vec(), field.value.to_vec()));
+    let (status, reason) = (head.status(), head.reason().to_vec());
+    let headers = fields.collect();
+    let body = collect(&mut call).await?;
+    Ok(ClientResponse { status, reason, headers, body })
+}
+
+/// The body. As in HAProxy, one that the server has cut short ends where it does.
+async fn collect(call: &mut HttpCall) -> Result<Vec<u8>, String> {
+    let (mut body, mut piece) = (Vec::new(), [0; PIECE]);
+    loop {
+        match call.poll_receive(&mut piece) {
+            Ok(Some(0)) | Err(CallError::Truncated) => return Ok(body),
+            Ok(Some(count)) if body.len() + count > MAX_BODY => {
+                return Err("the body of the response is too large".to_owned());
+            }
+            Ok(Some(count)) => body.extend_from_slice(&piece[..count]),
+            Ok(None) => call.wait(None).await,
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}
+
+/// The message for the script, in HAProxy's words where it has some.
+fn told(error: CallError) -> String {
+    match error {
+        CallError::Address => "Can't use the 'dst' argument".to_owned(),
+        CallError::Url => "couldn't start the httpclient".to_owned(),
+        other => format!("couldn't start the httpclient: {other}"),
+    }
+}
