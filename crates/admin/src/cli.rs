@@ -27,6 +27,7 @@ mod not_implemented;
 mod patterns;
 mod peers;
 mod profiling;
+mod quic;
 mod resolvers;
 mod server_address;
 mod servers;

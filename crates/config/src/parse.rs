@@ -19,6 +19,7 @@ pub(crate) mod log;
 mod lua;
 pub(crate) mod option;
 pub(crate) mod proxy;
+pub(crate) mod quic_global;
 mod removed;
 pub(crate) mod server;
 pub(crate) mod spoe;

@@ -2,7 +2,8 @@
 use crate::keyword::{Keyword, Places};
 use crate::known;
 use crate::parse::{
-    bind, compression, filter, global, option, proxy, server, stats, timeout, tls, tls_global,
+    bind, compression, filter, global, option, proxy, quic_global, server, stats, timeout, tls,
+    tls_global,
 };
 use crate::section::{Lines, SECTIONS};
 
@@ -54,7 +55,13 @@ pub fn sections() -> Vec<SectionDoc> {
 /// All implemented keywords, table by table, alphabetical in each.
 pub fn keywords() -> Vec<KeywordDoc> {
     let mut all = Vec::new();
-    all.extend(global::KEYWORDS.iter().chain(tls_global::KEYWORDS).map(|k| doc("global", k)));
+    all.extend(
+        global::KEYWORDS
+            .iter()
+            .chain(tls_global::KEYWORDS)
+            .chain(quic_global::KEYWORDS)
+            .map(|k| doc("global", k)),
+    );
     all.extend(proxy::KEYWORDS.iter().map(|k| doc("proxy", k)));
     all.extend(option::OPTIONS.iter().map(|choice| doc("option", &choice.keyword)));
     all.extend(
@@ -111,6 +118,7 @@ mod tests {
     /// Keywords that HAProxy has not, or not before its third version (`tune.notsent-lowat`,
     /// `accept-unsafe-violations`).
     const OWN: &[(&str, &str)] = &[
+        ("bind", "quic-socket"),
         ("cache", "coalesce"),
         ("cache", "ranges"),
         ("cache", "revalidate"),
@@ -132,7 +140,8 @@ mod tests {
     ];
 
     /// Beginnings of global keywords that HAProxy has in its third version.
-    const THIRD: &[&str] = &["tune.glitches.", "tune.h2.be.", "tune.h2.fe."];
+    const THIRD: &[&str] =
+        &["tune.glitches.", "tune.h2.be.", "tune.h2.fe.", "tune.quic.fe.", "tune.quic.listen"];
 
     #[test]
     fn tables_are_alphabetical_without_doubles_and_of_known_names() {

@@ -60,6 +60,51 @@ pub struct PathFacts {
     pub lost: u64,
 }
 
+/// The code with which a side has closed a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseCode {
+    /// An error of the transport (RFC 9000 section 20.1).
+    Transport(u64),
+    /// An error of HTTP/3 (RFC 9114 section 8.1).
+    Application(u64),
+}
+
+impl CloseCode {
+    fn of(error: &ConnectionError, own: Option<u64>) -> Option<Self> {
+        match error {
+            ConnectionError::ConnectionClosed(close) => {
+                Some(Self::Transport(close.error_code.into()))
+            }
+            ConnectionError::ApplicationClosed(close) => {
+                Some(Self::Application(close.error_code.into_inner()))
+            }
+            ConnectionError::TransportError(error) => Some(Self::Transport(error.code.into())),
+            ConnectionError::LocallyClosed => own.map(Self::Application),
+            _ => None,
+        }
+    }
+}
+
+/// Counts of a connection since its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionTotals {
+    /// Packets sent.
+    pub sent: u64,
+    /// Sent packets that were lost.
+    pub lost: u64,
+    /// Changes of the client's address.
+    pub migrations: u64,
+    /// DATA_BLOCKED frames received.
+    pub data_blocked: u64,
+    /// STREAM_DATA_BLOCKED frames received.
+    pub stream_data_blocked: u64,
+    /// STREAMS_BLOCKED frames received, for bidirectional and for unidirectional streams.
+    pub streams_blocked: [u64; 2],
+}
+
+/// Errors of streams that are kept between two calls of [`QuicConnection::take_stream_errors`].
+const STREAM_ERRORS: usize = 256;
+
 /// A connection to a client.
 pub struct QuicConnection {
     key: ConnectionKey,
@@ -78,6 +123,14 @@ pub struct QuicConnection {
     closed: Option<CloseReason>,
     /// The end of the machine was reported to the transport.
     is_closing: bool,
+    /// The code with which we have closed the connection.
+    own_code: Option<u64>,
+    code: Option<CloseCode>,
+    /// The client's address at the last exchange, and how often it has changed.
+    address: SocketAddr,
+    migrations: u64,
+    /// Codes with which streams were given up by either side.
+    stream_errors: Vec<u64>,
 }
 
 impl std::fmt::Debug for QuicConnection {
@@ -88,6 +141,7 @@ impl std::fmt::Debug for QuicConnection {
 
 impl QuicConnection {
     pub(crate) fn new(key: ConnectionKey, inner: Connection, origin: Instant) -> Self {
+        let address = inner.remote_address();
         Self {
             key,
             inner,
@@ -100,6 +154,11 @@ impl QuicConnection {
             session: None,
             closed: None,
             is_closing: false,
+            own_code: None,
+            code: None,
+            address,
+            migrations: 0,
+            stream_errors: Vec::new(),
         }
     }
 
@@ -149,8 +208,17 @@ impl QuicConnection {
             }
             self.take_output(nanos, machine);
             if !news && !self.has_work(machine) {
-                return;
+                break;
             }
+        }
+        self.note_address();
+    }
+
+    fn note_address(&mut self) {
+        let address = self.inner.remote_address();
+        if address != self.address {
+            self.address = address;
+            self.migrations += 1;
         }
     }
 
@@ -183,6 +251,7 @@ impl QuicConnection {
     pub fn close(&mut self, nanos: u64, code: H3ErrorCode) {
         if !std::mem::replace(&mut self.is_closing, true) {
             let now = moment(self.origin, nanos);
+            self.own_code = Some(code.0);
             self.inner.close(now, number(code), Bytes::new());
         }
     }
@@ -195,6 +264,41 @@ impl QuicConnection {
     /// Why the connection has ended, if it has.
     pub fn closed(&self) -> Option<CloseReason> {
         self.closed
+    }
+
+    /// The code with which a side has closed the connection, if one has.
+    pub fn close_code(&self) -> Option<CloseCode> {
+        self.code.or(self.own_code.map(CloseCode::Application))
+    }
+
+    /// Whether it is being closed, or has been.
+    pub fn is_closing(&self) -> bool {
+        self.is_closing || self.closed.is_some()
+    }
+
+    /// Counts since its beginning.
+    pub fn totals(&self) -> ConnectionTotals {
+        let stats = self.inner.stats();
+        let frames = stats.frame_rx;
+        ConnectionTotals {
+            sent: stats.path.sent_packets,
+            lost: stats.path.lost_packets,
+            migrations: self.migrations,
+            data_blocked: frames.data_blocked,
+            stream_data_blocked: frames.stream_data_blocked,
+            streams_blocked: [frames.streams_blocked_bidi, frames.streams_blocked_uni],
+        }
+    }
+
+    /// Codes with which streams were given up by either side since the last call.
+    pub fn take_stream_errors(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.stream_errors)
+    }
+
+    fn note_stream_error(&mut self, code: u64) {
+        if self.stream_errors.len() < STREAM_ERRORS {
+            self.stream_errors.push(code);
+        }
     }
 
     /// Whether nothing more will be sent or received.
@@ -236,6 +340,7 @@ impl QuicConnection {
             Event::Connected => self.connected(nanos, machine),
             Event::ConnectionLost { reason } => {
                 self.closed = Some(CloseReason::of(&reason));
+                self.code = CloseCode::of(&reason, self.own_code);
                 machine.handle_eof();
             }
             Event::Stream(event) if !self.is_connected => self.early.push(event),
@@ -281,7 +386,8 @@ impl QuicConnection {
             }
             StreamEvent::Readable { id } => self.read(nanos, id, machine),
             StreamEvent::Writable { id } => machine.resume_write(self.target(id)),
-            StreamEvent::Stopped { id, .. } => {
+            StreamEvent::Stopped { id, error_code } => {
+                self.note_stream_error(error_code.into_inner());
                 if let Err(error) = machine.receive_stop(id.into()) {
                     self.break_off(nanos, error);
                 }
@@ -310,7 +416,8 @@ impl QuicConnection {
             let result = match self.read_chunk(id, room) {
                 Some(Ok(Some(chunk))) => machine.receive(id.into(), &chunk.bytes),
                 Some(Ok(None)) => return self.end(nanos, id, machine, H3Conn::finish),
-                Some(Err(ReadError::Reset(_))) => {
+                Some(Err(ReadError::Reset(code))) => {
+                    self.note_stream_error(code.into_inner());
                     return self.end(nanos, id, machine, H3Conn::receive_reset);
                 }
                 Some(Err(ReadError::Blocked)) | None => return,
@@ -398,6 +505,7 @@ impl QuicConnection {
     fn abort(&mut self, abort: Abort) {
         let dir = if abort.stream & 2 == 0 { Dir::Bi } else { Dir::Uni };
         let id = StreamId::new(Side::Client, dir, abort.stream >> 2);
+        self.note_stream_error(abort.code.0);
         // A direction that has ended needs no other end.
         if abort.sends {
             let _ = self.inner.send_stream(id).reset(number(abort.code));

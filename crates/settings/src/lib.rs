@@ -438,6 +438,8 @@ pub enum QuicCongestion {
     Cubic,
     /// NewReno.
     NewReno,
+    /// Bottleneck bandwidth and round-trip time.
+    Bbr,
 }
 
 /// Settings of all QUIC connections (`tune.quic.*`).
@@ -451,6 +453,18 @@ pub struct Quic {
     pub tx_buffers: u32,
     /// `tune.quic.retry-threshold`
     pub retry_threshold: u32,
+    /// Bytes that a client may send on a stream before they are read (`tune.quic.fe.stream.rxbuf`).
+    pub stream_window: u32,
+    /// Most bytes that may be under way (`tune.quic.fe.cc.max-win-size`).
+    pub max_window: u64,
+    /// Requests before a graceful end (`tune.quic.fe.stream.max-total`); 0: no limit.
+    pub max_total_streams: u32,
+    /// Glitches that end a connection (`tune.quic.fe.sec.glitches-threshold`); 0: none.
+    pub glitches_threshold: u32,
+    /// Many packets are sent in one call (`tune.quic.fe.tx.udp-gso`).
+    pub segments: bool,
+    /// No listener is opened (`tune.quic.listen off`).
+    pub is_off: bool,
     /// `cluster-secret`; empty for one that is made at start.
     pub secret: Vec<u8>,
 }
@@ -462,6 +476,12 @@ impl Default for Quic {
             streams: 100,
             tx_buffers: 30,
             retry_threshold: 100,
+            stream_window: 64 * 1_024,
+            max_window: u64::MAX,
+            max_total_streams: 0,
+            glitches_threshold: 0,
+            segments: true,
+            is_off: false,
             secret: Vec::new(),
         }
     }

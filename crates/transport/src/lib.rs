@@ -9,6 +9,7 @@ pub mod filters;
 pub mod forwarder;
 pub mod h2;
 pub mod proxy_v2_tls;
+pub mod quic_stats;
 pub mod socket;
 pub mod splice;
 pub mod stats;

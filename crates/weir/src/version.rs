@@ -62,7 +62,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     works("PRCTL"),
     lacks("PROCCTL"),
     works("PROMEX"),
-    lacks("QUIC"),
+    Feature { name: "QUIC", works: tls::HAS_QUIC },
     lacks("RT"),
     works("SLZ"),
     lacks("STATIC_PCRE"),
@@ -132,7 +132,8 @@ fn algorithms() -> String {
 }
 
 /// The protocols that `proto` and `alpn` can ask for, and the default.
-const PROTOCOLS: &str = "         h2 : mode=HTTP  side=FE|BE  mux=H2
+const PROTOCOLS: &str = "       quic : mode=HTTP  side=FE     mux=QUIC
+         h2 : mode=HTTP  side=FE|BE  mux=H2
        fcgi : mode=HTTP  side=BE     mux=FCGI
   <default> : mode=HTTP  side=FE|BE  mux=H1
          h1 : mode=HTTP  side=FE|BE  mux=H1
@@ -181,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn protocols_are_those_of_the_proto_keyword() {
+    fn protocols_are_those_of_the_proto_keyword_and_quic() {
         let text = long(FEATURES, &[]);
         let names: Vec<&str> = lines(&text, "mux=")
             .iter()
             .filter_map(|it| it.split(':').next())
             .map(str::trim)
             .collect();
-        assert_eq!(names, ["h2", "fcgi", "<default>", "h1", "<default>", "none"]);
+        assert_eq!(names, ["quic", "h2", "fcgi", "<default>", "h1", "<default>", "none"]);
         for name in ["NS", "TFO", "LINUX_SPLICE", "TPROXY", "PROMEX", "SYSTEMD", "SLZ", "ZLIB"] {
             assert!(words().contains(&name), "{name} works");
         }

@@ -38,6 +38,7 @@ mod hostile_servers;
 mod http2;
 mod http3;
 mod http3_reload;
+mod http3_statistics;
 mod http_client;
 mod identity;
 mod inner_protocols;

@@ -2,7 +2,8 @@
 
 use super::events::Follow;
 use super::{
-    ask_workers, configuration_lists, profiling, sessions, shutdown_sessions, system, tasks, why,
+    ask_workers, configuration_lists, profiling, quic, sessions, shutdown_sessions, system, tasks,
+    why,
 };
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use engine::state::records::anon::Anon;
@@ -134,6 +135,8 @@ pub(super) enum Later {
     Pause(u32),
     /// `show fd` about this one.
     Descriptor(i32),
+    /// `show quic`.
+    Quic(quic::QuicQuery, Anon),
     /// `show pools`.
     Pools,
     /// `show tasks`.
@@ -176,6 +179,10 @@ impl Later {
             }
             Self::Descriptor(number) => {
                 ask_workers::all(worker, move |asked| system::only(asked, number)).await.concat()
+            }
+            Self::Quic(query, anon) => {
+                let known = ask_workers::all(worker, Worker::quic_connections).await;
+                quic::render(query, anon, known.concat())
             }
             Self::Pools => system::render_pools(ask_workers::all(worker, Worker::pool_uses).await),
             Self::Tasks => {

@@ -4,8 +4,8 @@ use super::call::{Call, Reply, Severity, State};
 use super::{
     activity, anon, authorities, caches, certificates, configuration_lists, cookies, crt_lists,
     debug, dynamic, errors, events, handover, help, http_client, limits, not_implemented, patterns,
-    peers, profiling, resolvers, servers, session_commands, sessions, show, shutdown_sessions,
-    staples, system, tables, tasks, ticket_keys, trace, variables, why,
+    peers, profiling, quic, resolvers, servers, session_commands, sessions, show,
+    shutdown_sessions, staples, system, tables, tasks, ticket_keys, trace, variables, why,
 };
 use crate::settings::Level;
 use stdx::is_ignored;
@@ -159,6 +159,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show peers", "[dict|-] [section]", User, "dump some information about all the peers or this peers section", peers::show),
     entry("show pools", "", User, "report information about the memory pools usage", system::pools),
     entry("show profiling", "[<what>|<#lines>|<opts>]*", Admin, "show profiling state (all,status,tasks,memory)", profiling::show),
+    entry("show quic", "[help|<format>] [<filter>]", Operator, "list the QUIC connections of clients", quic::show),
     entry("show resolvers", "[id]", User, "dumps counters from all resolvers section and associated name servers", resolvers::show),
     entry("show schema json", "", User, "report schema used for stats", show::schema),
     entry("show servers conn", "[<backend>]", User, "dump server connections status (all or for a single backend)", configuration_lists::servers_conn),

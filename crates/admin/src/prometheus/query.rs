@@ -1,4 +1,4 @@
-//! The parameters of a request to the exporter: `?scope=<scope>&no-maint`.
+//! The parameters of a request to the exporter: `?scope=<scope>&no-maint&extra-counters`.
 
 use crate::web::decode;
 
@@ -36,6 +36,8 @@ pub(super) struct Query {
     scopes: u8,
     /// Servers in maintenance are left out.
     pub(super) no_maint: bool,
+    /// The columns of modules are told too (HAProxy 3).
+    pub(super) extra: bool,
 }
 
 impl Query {
@@ -43,7 +45,7 @@ impl Query {
     /// before it. `None`: there is no such scope.
     pub(super) fn parse(uri: &[u8]) -> Option<Self> {
         const ALL: u8 = u8::MAX;
-        let mut query = Self { scopes: ALL, no_maint: false };
+        let mut query = Self { scopes: ALL, no_maint: false, extra: false };
         let mut named = false;
         let text = uri.splitn(2, |byte| *byte == b'?').nth(1).unwrap_or_default();
         for word in text.split(|byte| *byte == b'&') {
@@ -52,7 +54,9 @@ impl Query {
                 return None;
             }
             let Some(name) = word.strip_prefix("scope=").map(decode) else {
-                query.no_maint |= word.split('=').next() == Some("no-maint");
+                let name = word.split('=').next();
+                query.no_maint |= name == Some("no-maint");
+                query.extra |= name == Some("extra-counters");
                 continue;
             };
             let before = if std::mem::replace(&mut named, true) { query.scopes } else { 0 };

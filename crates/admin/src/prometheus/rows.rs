@@ -5,8 +5,8 @@ use super::metric::{
 };
 use super::query::{Query, Scope};
 use super::{begin, sample};
-use crate::stats::field::Field;
-use crate::stats::{Clock, Filter, Kind, Row, States, Walk};
+use crate::stats::field::{Column, Field};
+use crate::stats::{Clock, Filter, Kind, Row, States, Walk, modules};
 use engine::state::worker::Worker;
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ impl Cursor {
         let scopes = SCOPES.map(|(scope, ..)| query.wants(scope));
         let states = if query.no_maint { States::NoMaint } else { States::All };
         let walk = scopes.contains(&true).then(Walk::default);
-        let filter = Filter { states, ..Filter::default() };
+        let filter = Filter { states, modules: query.extra, ..Filter::default() };
         Self { scopes, filter, walk, rows: Vec::new(), place: (0, 0, 0) }
     }
 
@@ -63,12 +63,23 @@ impl Cursor {
         let (scope, at, from) = self.place;
         let Some((_, kind, prefix, metrics)) = SCOPES.get(scope) else { return false };
         let there = self.scopes[scope] && self.rows.iter().any(|row| row.kind == *kind);
-        let Some(metric) = metrics.get(at).filter(|_| there) else {
+        let to = (from + STEP).min(self.rows.len());
+        let column = at.checked_sub(metrics.len()).filter(|_| self.filter.modules);
+        match (metrics.get(at), column.and_then(|n| Some((n, modules::columns().nth(n)?)))) {
+            _ if !there => {}
+            (Some(metric), _) => block(&self.rows, from..to, (*kind, prefix, metric), out),
+            (None, Some((number, column))) => {
+                module_block(&self.rows, from..to, (*kind, prefix), (number, column), out);
+            }
+            (None, None) => {
+                self.place = (scope + 1, 0, 0);
+                return true;
+            }
+        }
+        if !there {
             self.place = (scope + 1, 0, 0);
             return true;
-        };
-        let to = (from + STEP).min(self.rows.len());
-        block(&self.rows, from..to, (*kind, prefix, metric), out);
+        }
         self.place = if to < self.rows.len() { (scope, at, to) } else { (scope, at + 1, 0) };
         true
     }
@@ -91,6 +102,27 @@ fn block(
         if row.kind == kind && has(row, servers, metric) {
             Line { out, name: &name, row, servers }.write(metric.source);
         }
+    }
+}
+
+/// One column of the modules, of the objects of a kind in a range of rows.
+fn module_block(
+    rows: &[Row],
+    range: Range<usize>,
+    (kind, prefix): (Kind, &str),
+    (number, column): (usize, &Column),
+    out: &mut String,
+) {
+    let name = format!("{prefix}_{}", column.name);
+    let has = |row: &&Row| {
+        row.kind == kind && row.modules().get(number).is_some_and(|value| !value.is_empty())
+    };
+    if range.start == 0 && rows.iter().any(|row| has(&row)) {
+        let is_counter = column.tags.0.as_bytes().get(1) == Some(&b'C');
+        begin(out, &name, if is_counter { "counter" } else { "gauge" }, column.doc);
+    }
+    for row in rows[range].iter().filter(has) {
+        Line { out, name: &name, row, servers: &[] }.one(None, &row.modules()[number]);
     }
 }
 

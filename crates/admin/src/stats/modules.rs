@@ -8,6 +8,7 @@ use super::times::Times;
 use super::{Kind, Value, is_http};
 use engine::state::runtime::{Backend, Frontend, ProxySection, Server};
 use transport::h2::stats::{FIELDS, Field};
+use transport::quic_stats::{H3_FIELDS, QUIC_FIELDS, QuicField};
 use transport::stats::counters::{Counters, Metric};
 use transport::stats::latency::Span;
 
@@ -34,10 +35,12 @@ pub(crate) struct Subject<'a> {
 }
 
 /// All modules, in order.
-pub const MODULES: [Module; 4] = [
+pub const MODULES: [Module; 6] = [
     Module { name: "ssl", columns: &SSL, fill: ssl },
     Module { name: "h2", columns: &H2, fill: h2 },
     Module { name: "h1", columns: &H1, fill: h1 },
+    Module { name: "h3", columns: &H3, fill: h3 },
+    Module { name: "quic", columns: &QUIC, fill: quic },
     Module { name: "latency", columns: &LATENCY, fill: latency },
 ];
 
@@ -90,12 +93,45 @@ fn h2(it: &Subject<'_>, values: &mut Vec<Value>) {
     };
     values.extend(FIELDS.iter().map(|(field, ..)| {
         Value::U64(match (field, it.kind) {
-            (Field::OpenStreams, Kind::Frontend) => {
+            (Field::OpenStreams, Kind::Frontend) if it.proxy.quic.connections()[1] == 0 => {
                 open(it.counters, Metric::StreamRequests, Metric::StreamsEnded)
             }
             (field, _) => stats.get(*field),
         })
     }));
+}
+
+const H3: [Column; H3_FIELDS.len()] = {
+    let mut columns = [column("", "", ""); H3_FIELDS.len()];
+    let mut at = 0;
+    while at < H3_FIELDS.len() {
+        columns[at] = column(H3_FIELDS[at].0, "MCP", H3_FIELDS[at].1);
+        at += 1;
+    }
+    columns
+};
+
+fn h3(it: &Subject<'_>, values: &mut Vec<Value>) {
+    if it.kind == Kind::Frontend {
+        values.extend(it.proxy.quic.h3().map(Value::U64));
+    }
+}
+
+const QUIC: [Column; QUIC_FIELDS.len()] = {
+    let mut columns = [column("", "", ""); QUIC_FIELDS.len()];
+    let mut at = 0;
+    while at < QUIC_FIELDS.len() {
+        let tags = if at == QuicField::HalfOpen as usize { "MGP" } else { "MCP" };
+        columns[at] = column(QUIC_FIELDS[at].0, tags, QUIC_FIELDS[at].1);
+        at += 1;
+    }
+    columns
+};
+
+fn quic(it: &Subject<'_>, values: &mut Vec<Value>) {
+    if it.kind == Kind::Frontend {
+        values.extend(it.proxy.quic.quic().map(Value::U64));
+    }
 }
 
 const H1: [Column; 8] = [
@@ -121,7 +157,7 @@ fn h1(it: &Subject<'_>, values: &mut Vec<Value>) {
     values.extend(numbers.map(Value::U64));
 }
 
-/// The counters of clients, less the share of HTTP/2.
+/// The counters of clients, less the shares of HTTP/2 and HTTP/3.
 fn h1_front(front: &Frontend) -> [u64; 8] {
     let (counters, h2) = (&front.counters, &front.proxy.h2.front);
     let sum = |metric| counters.sum(metric);
@@ -129,10 +165,11 @@ fn h1_front(front: &Frontend) -> [u64; 8] {
     let requests = counters.since_start(Metric::Requests);
     let streams = counters.since_start(Metric::StreamRequests);
     let ended = counters.since_start(Metric::Ended);
+    let [quic_open, quic_total] = front.proxy.quic.connections();
     [
-        connections.saturating_sub(h2.get(Field::OpenConnections)),
+        connections.saturating_sub(h2.get(Field::OpenConnections) + quic_open),
         requests.saturating_sub(streams).saturating_sub(ended),
-        sum(Metric::Connections).saturating_sub(h2.get(Field::TotalConnections)),
+        sum(Metric::Connections).saturating_sub(h2.get(Field::TotalConnections) + quic_total),
         sum(Metric::Requests).saturating_sub(sum(Metric::StreamRequests)),
         sum(Metric::BytesIn).saturating_sub(sum(Metric::StreamBytesIn)),
         sum(Metric::BytesOut).saturating_sub(sum(Metric::StreamBytesOut)),

@@ -101,10 +101,11 @@ pub(crate) const OPTIONS: &[BindOption] = &[
         o.protocol = Some(known.ok_or_else(unknown)?);
         Ok(())
     }),
-    entry("quic-cc-algo", "{ cubic | newreno }", "Congestion control of QUIC.", |o, _, a| {
+    entry("quic-cc-algo", "{ cubic | newreno | bbr }", "Congestion control of QUIC.", |o, _, a| {
         o.quic_congestion = match a.need(1, "'quic-cc-algo' : missing control algorithm")? {
             "cubic" => QuicCongestion::Cubic,
             "newreno" => QuicCongestion::NewReno,
+            "bbr" => QuicCongestion::Bbr,
             other => {
                 let message = format!("'quic-cc-algo' : unknown control algorithm '{other}'");
                 return Err(a.fault(1, message));
@@ -116,6 +117,23 @@ pub(crate) const OPTIONS: &[BindOption] = &[
         o.quic_force_retry = true;
         Ok(())
     }),
+    entry(
+        "quic-socket",
+        "{ connection | listener }",
+        "Sockets of QUIC connections.",
+        |_, cx, a| {
+            match a.need(1, "'quic-socket' : missing mode")? {
+                "listener" => {}
+                "connection" => {
+                    let text = "'quic-socket connection' has no effect: connections share the \
+                            sockets of their listener";
+                    cx.warn(a, 1, text.to_owned());
+                }
+                other => return Err(a.fault(1, format!("'quic-socket' : unknown mode '{other}'"))),
+            }
+            Ok(())
+        },
+    ),
     entry("severity-output", "<format>", "How severities are shown.", |o, _, a| {
         severity_output(a).map(|output| o.severity_output = output)
     }),

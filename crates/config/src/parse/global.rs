@@ -1,8 +1,8 @@
 //! Keywords of the `global` section (section 3).
 use super::values::{digits_at, flag, integer, log_tag, on_off, text, time};
 use super::{
-    accounts, bind, case, compression, cpu_map, environment, http_client, log, lua, stats_socket,
-    threads, tls_global, variable, without_effect,
+    accounts, bind, case, compression, cpu_map, environment, http_client, log, lua, quic_global,
+    stats_socket, threads, tls_global, variable, without_effect,
 };
 use crate::context::{Cx, DefaultPath, Prefix};
 use crate::keyword::{Fill, Keyword, global as entry};
@@ -42,15 +42,6 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "Binds threads to CPUs.",
         cpu_map::parse,
     ),
-    entry("cluster-secret", "<secret>", "Secret of QUIC tokens and resets.", |g, _, a| {
-        a.no_more_than(1)?;
-        let secret = a.need(1, "'cluster-secret' expects an ASCII string argument.")?;
-        let before = std::mem::replace(&mut g.settings.quic.secret, secret.into());
-        if !before.is_empty() {
-            return Err(a.fault(0, "'cluster-secret' already specified. Continuing."));
-        }
-        Ok(())
-    }),
     entry("daemon", "", "Goes to the background.", |g, _, a| flag(a, &mut g.process.daemon)),
     entry(
         "default-path",
@@ -484,34 +475,6 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
         "Descriptors in use above which no connection is kept.",
         |g, _, a| percent(a).map(|n| g.tune.pool_low = Some(n)),
     ),
-    entry(
-        "tune.quic.frontend.conn-tx-buffers.limit",
-        "<number>",
-        "Unacknowledged data of a QUIC connection.",
-        |g, _, a| integer(a, 1..=i32::MAX as u32).map(|n| g.settings.quic.tx_buffers = n),
-    ),
-    entry(
-        "tune.quic.frontend.max-idle-timeout",
-        "<timeout>",
-        "Idle time of QUIC connections.",
-        |g, _, a| {
-            let span = time(a, "argument to <timeout>.")?;
-            g.settings.quic.idle_ms = u32::try_from(span).unwrap_or(u32::MAX);
-            Ok(())
-        },
-    ),
-    entry(
-        "tune.quic.frontend.max-streams-bidi",
-        "<number>",
-        "Requests at a time of a QUIC connection.",
-        |g, _, a| integer(a, 1..=65_535).map(|n| g.settings.quic.streams = n),
-    ),
-    entry(
-        "tune.quic.retry-threshold",
-        "<number>",
-        "QUIC handshakes from which clients retry.",
-        |g, _, a| integer(a, 0..=i32::MAX as u32).map(|n| g.settings.quic.retry_threshold = n),
-    ),
     entry("tune.rcvbuf.client", "<number>", "Sets the system's buffers of clients.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.rcvbuf_client = n)
     }),
@@ -608,7 +571,10 @@ pub(crate) fn line(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Pars
         return Ok(());
     }
     let own = Keyword::find(KEYWORDS, name);
-    if let Some(keyword) = own.or_else(|| Keyword::find(tls_global::KEYWORDS, name)) {
+    if let Some(keyword) = own
+        .or_else(|| Keyword::find(tls_global::KEYWORDS, name))
+        .or_else(|| Keyword::find(quic_global::KEYWORDS, name))
+    {
         let parsed = (keyword.parse)(global, cx, args);
         cx.tls_presets = global.tls.presets.clone();
         return parsed;

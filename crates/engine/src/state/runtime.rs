@@ -97,6 +97,8 @@ pub struct Shared {
     pub bandwidth: BandwidthShares,
     /// Counters of TLS connections.
     pub tls: TlsCounters,
+    /// Handshakes of QUIC clients that are under way.
+    pub quic_handshakes: AtomicU32,
     /// Monotonic nanoseconds at the start.
     pub started: u64,
     /// Concurrent client connections allowed now; 0 for no limit.
@@ -229,6 +231,7 @@ impl Shared {
             compression: CompressionLoad::default(),
             bandwidth: BandwidthShares::default(),
             tls: TlsCounters::default(),
+            quic_handshakes: AtomicU32::new(0),
             started: now,
             maxconn: AtomicU32::new(settings.maxconn),
             max_rates: MaxRates::new(&settings),
@@ -435,6 +438,8 @@ pub struct Proxy {
     pub invalid: Captures,
     /// Counters of its HTTP/2 connections.
     pub h2: transport::h2::stats::Sides,
+    /// Counters of its QUIC connections.
+    pub quic: transport::quic_stats::QuicStats,
     /// Mails on their way, by mailer.
     pub outboxes: Vec<Outbox>,
 }
@@ -924,6 +929,7 @@ impl Proxy {
             outboxes: mailers.map(|_| Outbox::default()).collect(),
             invalid: Captures::default(),
             h2: transport::h2::stats::Sides::default(),
+            quic: transport::quic_stats::QuicStats::default(),
             settings,
         }
     }

@@ -12,6 +12,7 @@ pub(crate) mod listening;
 pub mod lookup;
 pub mod pending;
 pub mod quic_line;
+pub mod quic_view;
 pub mod request_buffers;
 pub mod sticking;
 pub mod stream_list;

@@ -9,6 +9,7 @@ use crate::state::session::client::Client;
 use crate::state::session::credentials::Verifier;
 use crate::state::session::listening::PausedListeners;
 use crate::state::session::pending::OutsideAsker;
+use crate::state::session::quic_view::{QuicConnectionView, QuicListing};
 use crate::state::session::request_buffers::{Notes, Workspace};
 use crate::state::session::stream_list::Streams;
 use crate::state::session::transaction::Seats;
@@ -98,6 +99,8 @@ pub struct Worker {
     pub recorder: Recorder,
     /// Whether times are counted in histograms.
     pub histograms: bool,
+    /// QUIC listeners of this thread.
+    quic: RefCell<Vec<Rc<dyn QuicListing>>>,
     /// Client connections of this thread.
     pub clients: Cell<usize>,
     /// Listeners that accept nobody for the moment.
@@ -177,6 +180,7 @@ impl Worker {
                 .collect(),
             recorder: Recorder::default(),
             histograms: settings.histograms,
+            quic: RefCell::default(),
             clients: Cell::new(0),
             paused_listeners: PausedListeners::default(),
             totals: shared.totals.share(thread.index),
@@ -211,6 +215,18 @@ impl Worker {
     /// The asker of this number.
     pub fn asker(&self, number: usize) -> Option<Rc<dyn OutsideAsker>> {
         self.askers.borrow().get(number).cloned()
+    }
+
+    /// Adds a QUIC listener of this thread.
+    pub fn add_quic(&self, listener: Rc<dyn QuicListing>) {
+        self.quic.borrow_mut().push(listener);
+    }
+
+    /// The QUIC connections of this thread.
+    pub fn quic_connections(&self) -> Vec<QuicConnectionView> {
+        let mut all = Vec::new();
+        self.quic.borrow().iter().for_each(|listener| listener.list(&mut all));
+        all
     }
 
     /// Idle server connections of this thread, by backend and slot.
@@ -432,6 +448,7 @@ impl Worker {
             list: h2.list,
             tolerance: h2.tolerance,
             seed: h2.seed,
+            max_total_streams: self.shared.settings.quic.max_total_streams,
             ..usual
         })
     }

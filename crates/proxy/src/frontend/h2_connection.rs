@@ -163,13 +163,11 @@ pub(crate) fn retirement(
     if let Some(since) = announced {
         return Some((since.plus_ms(ANNOUNCEMENT_MS), Expiry::Announced));
     }
-    let client = &front.client;
     let (idle, open) = front.session.look(|mux| (mux.streams() == 0, mux.is_open()));
     if !open {
         return None;
     }
-    let stop = if idle { client.last_idle_moment() } else { client.last_moment() };
-    let stop = stop.map(|at| (at, Expiry::Retired));
+    let stop = front.last_moment(idle).map(|at| (at, Expiry::Retired));
     let silence = if idle { end_of_silence(front, streams) } else { None };
     earlier(stop, silence)
 }

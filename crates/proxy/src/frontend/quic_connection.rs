@@ -2,18 +2,21 @@
 //! and starts a transaction for each request.
 
 use crate::frontend::h2_connection::{self, Expiry};
-use crate::frontend::quic_host::{Inbox, QuicHost};
+use crate::frontend::handshake_limit::HandshakePlace;
+use crate::frontend::quic_host::{ConnectionEntry, QuicHost};
 use crate::frontend::session_rules::{self, Admission};
 use engine::state::session::client::Client;
 use engine::state::session::client_h2::Front;
 use engine::state::session::client_quic::QuicCarrier;
-use quic::QuicConnection;
+use observability::telemetry::trace::points as trace;
+use quic::{CloseCode, CloseReason, ConnectionTotals};
 use reactor::{Class, Tick};
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use transport::codec::Machine;
-use transport::streams::{Half, Session};
+use transport::quic_stats::QuicField;
+use transport::streams::{Half, Session, StreamMux};
 use wire::h3::H3ErrorCode;
 
 /// Datagrams per call.
@@ -22,57 +25,66 @@ const SEGMENTS: usize = 10;
 /// Calls in a row before other tasks run.
 const TRAINS: usize = 16;
 
+/// The longest time between an event and its count, in milliseconds.
+const COUNT_MS: u32 = 1_000;
+
 /// Serves a connection until it is over.
-pub(crate) async fn run(host: Rc<QuicHost>, conn: Box<QuicConnection>, inbox: Rc<Inbox>) {
+pub(crate) async fn run(host: Rc<QuicHost>, entry: Rc<ConnectionEntry>) {
     let worker = host.worker.clone();
-    let key = conn.key();
+    let (key, local, remote) = {
+        let conn = entry.conn.borrow();
+        let local = conn.local().map(|ip| SocketAddr::new(ip, host.local_port()));
+        (conn.key(), local, conn.remote())
+    };
+    // The session wakes the task that makes it.
     let session = Session::new(&worker.thread, worker.h3_conn(&host.proxy), b"https");
-    let local = conn.local().map(|ip| SocketAddr::new(ip, host.local_port()));
+    let _ = entry.session.set(session.clone());
     let carrier = QuicCarrier::new(&session, local);
-    let client = Client::of_quic(&worker, &host.proxy, host.place, &carrier, conn.remote());
-    let client = Some(Box::new(client));
+    let client = Client::of_quic(&worker, &host.proxy, host.place, &carrier, remote);
     let mut driver = QuicDriver {
-        host,
-        conn,
-        inbox,
         session,
         carrier,
-        client,
+        client: Some(Box::new(client)),
         front: None,
-        streams: 0,
+        handshake: Some(HandshakePlace::enter(&worker)),
         announced: None,
-        since: worker.thread.tick(),
         vanishes: false,
+        counted: (ConnectionTotals::default(), worker.thread.tick()),
+        is_counted: true,
         out: Vec::new(),
+        host,
+        entry,
     };
+    driver.trace(&trace::QUIC_OPENED);
     if !driver.admits().await {
         driver.refuse();
     }
     driver.run().await;
     driver.session.drive(|mux| mux.handle_eof());
-    driver.host.endpoint.borrow_mut().discard(&mut driver.conn);
+    driver.end();
     driver.host.forget(key);
 }
 
 /// State of a connection's task.
 struct QuicDriver {
     host: Rc<QuicHost>,
-    conn: Box<QuicConnection>,
-    inbox: Rc<Inbox>,
+    entry: Rc<ConnectionEntry>,
     session: Rc<Session>,
     carrier: Rc<QuicCarrier>,
     /// The client until its session begins.
     client: Option<Box<Client>>,
     /// The state that its streams share, from then on.
     front: Option<Rc<Front>>,
-    /// Requests so far.
-    streams: u32,
+    /// The place among the handshakes under way.
+    handshake: Option<HandshakePlace>,
     /// When GOAWAY announced the shutdown to the client.
     announced: Option<Tick>,
-    /// When the handshake began.
-    since: Tick,
     /// The connection ends without a packet to its client.
     vanishes: bool,
+    /// The counts of the connection that the frontend has, and since when.
+    counted: (ConnectionTotals, Tick),
+    /// Nothing has happened since.
+    is_counted: bool,
     /// Memory for datagrams.
     out: Vec<u8>,
 }
@@ -92,41 +104,109 @@ impl QuicDriver {
         let thread = self.host.worker.thread.clone();
         loop {
             self.exchange();
-            if self.front.is_none() && self.conn.is_connected() {
+            if self.front.is_none() && self.entry.conn.borrow().is_connected() {
                 self.begin().await;
             }
             self.start_requests();
             self.retire();
             let more = self.transmit();
-            if self.conn.is_over() || self.vanishes {
+            if self.entry.conn.borrow().is_over() || self.vanishes {
                 return;
             }
             if more {
                 thread.scheduler().yield_as(Class::Bulk).await;
                 continue;
             }
-            let next = self.conn.next_time().map(Tick::from_nanos);
-            let deadline = match (next, self.next_expiry()) {
-                (Some(one), Some((other, _))) if other.is_before(one) => Some(other),
-                (one, other) => one.or(other.map(|(at, _)| at)),
-            };
+            let deadline = self.deadline(thread.tick());
             thread.scheduler().wait(deadline).await;
         }
+    }
+
+    /// When the task has to run again without an event.
+    fn deadline(&mut self, now: Tick) -> Option<Tick> {
+        let count = self.counted.1.plus_ms(COUNT_MS);
+        if !self.is_counted && count.is_due(now) {
+            self.count(now);
+        }
+        let next = self.entry.conn.borrow_mut().next_time().map(Tick::from_nanos);
+        let expiry = self.next_expiry().map(|(at, _)| at);
+        let count = (!self.is_counted).then_some(count);
+        Tick::earlier(Tick::earlier(next, expiry), count)
     }
 
     /// Handles datagrams, timers, and the output of the streams.
     fn exchange(&mut self) {
         let nanos = self.host.worker.thread.nanos();
-        while let Some(message) = self.inbox.pop() {
-            self.conn.handle(message);
+        let mut conn = self.entry.conn.borrow_mut();
+        while let Some(message) = self.entry.pop() {
+            conn.handle(message);
+            self.is_counted = false;
         }
-        self.conn.handle_time(nanos);
-        let (conn, mut endpoint) = (&mut self.conn, self.host.endpoint.borrow_mut());
+        conn.handle_time(nanos);
+        let mut endpoint = self.host.endpoint.borrow_mut();
         self.session.drive(|mux| {
             if let Some(machine) = mux.h3() {
-                endpoint.exchange(nanos, conn, machine);
+                endpoint.exchange(nanos, &mut conn, machine);
             }
         });
+        self.host.count(&mut endpoint);
+    }
+
+    /// Adds the events since the last count to the statistics of the frontend.
+    fn count(&mut self, now: Tick) {
+        let stats = &self.host.proxy.quic;
+        let mut conn = self.entry.conn.borrow_mut();
+        let (before, all) = (self.counted.0, conn.totals());
+        stats.add(QuicField::Sent, all.sent.saturating_sub(before.sent));
+        stats.add(QuicField::Lost, all.lost.saturating_sub(before.lost));
+        stats.add(QuicField::Migrations, all.migrations - before.migrations);
+        stats.add(QuicField::DataBlocked, all.data_blocked - before.data_blocked);
+        let blocked = all.stream_data_blocked - before.stream_data_blocked;
+        stats.add(QuicField::StreamDataBlocked, blocked);
+        let [bidi, uni] = [0, 1].map(|n| all.streams_blocked[n] - before.streams_blocked[n]);
+        stats.add(QuicField::StreamsBlockedBidi, bidi);
+        stats.add(QuicField::StreamsBlockedUni, uni);
+        conn.take_stream_errors().iter().for_each(|code| stats.count_h3_error(*code));
+        (self.counted, self.is_counted) = ((all, now), true);
+        if let Some(front) = &self.front {
+            front.count();
+        }
+    }
+
+    /// Counts the end of the connection, and forgets it.
+    fn end(&mut self) {
+        self.count(self.host.worker.thread.tick());
+        let stats = &self.host.proxy.quic;
+        let mut conn = self.entry.conn.borrow_mut();
+        match conn.close_code() {
+            Some(CloseCode::Transport(code)) => stats.count_transport_error(code),
+            Some(CloseCode::Application(code)) => stats.count_h3_error(code),
+            None => {}
+        }
+        match conn.is_connected() {
+            true => stats.close(),
+            false => {
+                stats.add(QuicField::FailedHandshakes, 1);
+                // As in HAProxy, a client that has sent nothing in time is no failed handshake.
+                let failed = conn.closed() == Some(CloseReason::Transport);
+                if let Some(client) = self.client.as_ref().filter(|_| failed) {
+                    client.counted().for_each(|block| block.count_handshake(false, false));
+                }
+            }
+        }
+        self.host.endpoint.borrow_mut().discard(&mut conn);
+        self.host.count(&mut self.host.endpoint.borrow_mut());
+        let failed = !conn.is_connected();
+        drop(conn);
+        self.trace(if failed { &trace::QUIC_FAILED } else { &trace::QUIC_CLOSED });
+    }
+
+    /// Reports an event of the connection.
+    fn trace(&self, point: &'static trace::OfClient) {
+        let client = self.client.as_deref().or(self.front.as_ref().map(|front| &*front.client));
+        if let Some(client) = client {
+            trace::client(client, point);
+        }
     }
 
     /// Closes the connection of a client that rules refuse. `silent-drop` sends it nothing.
@@ -134,14 +214,18 @@ impl QuicDriver {
         let client = self.client.take();
         self.vanishes = client.is_some_and(|client| client.vanishes);
         if !self.vanishes {
-            self.conn.close(self.host.worker.thread.nanos(), H3ErrorCode::REQUEST_REJECTED);
+            let nanos = self.host.worker.thread.nanos();
+            self.entry.conn.borrow_mut().close(nanos, H3ErrorCode::REQUEST_REJECTED);
         }
     }
 
     /// Begins the session after the handshake, unless rules refuse it.
     async fn begin(&mut self) {
         let Some(mut client) = self.client.take() else { return };
-        self.carrier.set_tls(self.conn.take_session());
+        self.handshake = None;
+        self.host.proxy.quic.open();
+        trace::client(&client, &trace::QUIC_CONNECTED);
+        self.carrier.set_tls(self.entry.conn.borrow_mut().take_session());
         client.handshake_over();
         let resumed = client.session().is_some_and(|session| session.is_resumed());
         client.counted().for_each(|block| block.count_handshake(true, resumed));
@@ -170,8 +254,12 @@ impl QuicDriver {
     fn start_requests(&mut self) {
         let Some(front) = &self.front else { return };
         while let Some(key) = self.session.poll_opened() {
-            h2_connection::start(&self.host.worker, front, key, self.streams);
-            self.streams = self.streams.saturating_add(1);
+            let number = self.entry.requests.get();
+            h2_connection::start(&self.host.worker, front, key, number);
+            self.entry.requests.set(number.saturating_add(1));
+            if front.client.is_frontend_shut() {
+                self.session.drive(StreamMux::begin_shutdown);
+            }
         }
     }
 
@@ -180,7 +268,6 @@ impl QuicDriver {
     fn retire(&mut self) {
         let now = self.host.worker.thread.tick();
         let due = self.next_expiry().filter(|(at, _)| at.is_due(now)).map(|(_, reason)| reason);
-        let stopping = self.host.worker.shared.is_stopping();
         let Some(front) = &self.front else {
             // Handshakes go on in a soft stop: the client may have no other process to go to.
             if self.client.is_some() && due.is_some() {
@@ -188,28 +275,38 @@ impl QuicDriver {
             }
             return;
         };
-        let ends = (stopping || front.client.is_frontend_shut()) && self.announced.is_none();
-        let open = self.session.look(|mux| mux.is_open());
-        if let Some(reason) = due.or(ends.then_some(Expiry::Retired)).filter(|_| open) {
-            h2_connection::expire(&self.session, reason);
-            let announces = self.session.look(|mux| mux.announces_shutdown());
-            self.announced = announces.then(|| self.announced.unwrap_or(now));
+        let session = front.session.clone();
+        let threshold = self.host.worker.shared.settings.quic.glitches_threshold;
+        if threshold > 0 && session.look(StreamMux::glitches) >= threshold {
+            let nanos = self.host.worker.thread.nanos();
+            return self.entry.conn.borrow_mut().close(nanos, H3ErrorCode::EXCESSIVE_LOAD);
+        }
+        let idle = self.entry.requests.get() > 0
+            && session.look(|mux| mux.streams() == 0 && mux.is_open() && !mux.announces_shutdown());
+        let closes = idle && self.host.worker.shared.memory.closes_idle();
+        if let Some(reason) = due.or(closes.then_some(Expiry::Retired)) {
+            h2_connection::expire(&session, reason);
+        }
+        let announces = session.look(StreamMux::announces_shutdown);
+        self.announced = announces.then(|| self.announced.unwrap_or(now));
+        if due.is_some() || closes {
             self.exchange();
         }
-        if self.session.look(|mux| mux.is_over()) {
-            self.conn.close(self.host.worker.thread.nanos(), H3ErrorCode::NO_ERROR);
+        if session.look(|mux| mux.is_over()) {
+            let nanos = self.host.worker.thread.nanos();
+            self.entry.conn.borrow_mut().close(nanos, H3ErrorCode::NO_ERROR);
         }
     }
 
     /// The next step of the connection's end, and its moment.
     fn next_expiry(&self) -> Option<(Tick, Expiry)> {
         if let Some(front) = &self.front {
-            let open = self.session.look(|mux| mux.is_open());
-            let announced = self.announced;
-            return h2_connection::retirement(front, self.streams, announced).filter(|_| open);
+            let open = front.session.look(|mux| mux.is_open());
+            let (requests, announced) = (self.entry.requests.get(), self.announced);
+            return h2_connection::retirement(front, requests, announced).filter(|_| open);
         }
         let span = self.client.as_ref()?.proxy.settings.timeouts.client?;
-        Some((self.since.plus_ms(span), Expiry::NoRequest))
+        Some((self.entry.since.plus_ms(span), Expiry::NoRequest))
     }
 
     /// Sends datagrams; `true`: there are more.
@@ -218,9 +315,11 @@ impl QuicDriver {
             return false;
         }
         let nanos = self.host.worker.thread.nanos();
+        let segments = if self.host.worker.shared.settings.quic.segments { SEGMENTS } else { 1 };
         for _ in 0..TRAINS {
             self.out.clear();
-            let Some(train) = self.conn.transmit(nanos, SEGMENTS, &mut self.out) else {
+            let mut conn = self.entry.conn.borrow_mut();
+            let Some(train) = conn.transmit(nanos, segments, &mut self.out) else {
                 return false;
             };
             self.host.send(&train, &self.out);

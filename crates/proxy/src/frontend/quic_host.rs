@@ -5,28 +5,44 @@ use crate::frontend::listener::{self, Moment, Standing};
 use crate::frontend::{quic_connection, quic_relay};
 use engine::state::runtime::FrontendRef;
 use engine::state::session::quic_line::{QuicIdentity, QuicLine, StrayDatagram};
+use engine::state::session::quic_view::{QuicConnectionView, QuicListing, QuicState};
 use engine::state::worker::Worker;
 use quic::{
     Arrival, CongestionControl, ConnectionKey, ConnectionMessage, ConnectionOwner, Datagram,
-    InitialVerdict, Outgoing, QuicEndpoint, QuicSettings, Steering,
+    EndpointCounters, InitialVerdict, Outgoing, QuicConnection, QuicEndpoint, QuicSettings,
+    Steering,
 };
-use reactor::{Class, Handle, TaskId, UdpTrain, Wake};
-use std::cell::{Cell, RefCell};
+use reactor::{Class, Handle, TaskId, Tick, UdpTrain, Wake};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use transport::quic_stats::QuicField;
+use transport::streams::Session;
+
+/// The code of a connection that was refused (RFC 9000 section 20.1).
+const CONNECTION_REFUSED: u64 = 2;
 
 /// Datagrams that wait for the task of a connection; further ones are lost, as in a network.
 const INBOX: usize = 256;
 
-/// Datagrams for a connection.
-#[derive(Debug, Default)]
-pub(crate) struct Inbox {
+/// A connection, as its task and the listener share it.
+pub(crate) struct ConnectionEntry {
+    pub(crate) conn: RefCell<Box<QuicConnection>>,
+    /// The streams, once the task of the connection runs.
+    pub(crate) session: OnceCell<Rc<Session>>,
+    /// Requests so far.
+    pub(crate) requests: Cell<u32>,
+    /// When the handshake began.
+    pub(crate) since: Tick,
     task: Cell<Option<TaskId>>,
     messages: RefCell<VecDeque<ConnectionMessage>>,
 }
 
-impl Inbox {
+impl ConnectionEntry {
     /// Takes the next datagram.
     pub(crate) fn pop(&self) -> Option<ConnectionMessage> {
         self.messages.borrow_mut().pop_front()
@@ -44,7 +60,9 @@ pub(crate) struct QuicHost {
     steering: Steering,
     /// The socket that connections send from.
     socket: Handle,
-    inboxes: RefCell<HashMap<ConnectionKey, Rc<Inbox>>>,
+    connections: RefCell<HashMap<ConnectionKey, Rc<ConnectionEntry>>>,
+    /// Handshakes under way that are counted.
+    handshakes: Cell<u32>,
 }
 
 impl QuicHost {
@@ -76,7 +94,8 @@ impl QuicHost {
             owner,
             steering,
             socket,
-            inboxes: RefCell::default(),
+            connections: RefCell::default(),
+            handshakes: Cell::new(0),
         }))
     }
 
@@ -121,7 +140,9 @@ impl QuicHost {
             Some(thread) => {
                 let Datagram { from, to, ecn, bytes } = datagram;
                 let stray = StrayDatagram { from, to, ecn, bytes: bytes.to_vec() };
-                self.line.steer(thread.into(), stray);
+                if !self.line.steer(thread.into(), stray) {
+                    self.proxy.quic.add(QuicField::ReceiveBufferFull, 1);
+                }
             }
         }
     }
@@ -145,24 +166,74 @@ impl QuicHost {
                 returns.set(true);
                 InitialVerdict::Ignore
             }
-            false if self.admits() => InitialVerdict::Accept,
-            false => InitialVerdict::Refuse,
+            false => self.verdict(),
         };
-        let arrival = self.endpoint.borrow_mut().receive_with(nanos, datagram, verdict, &mut out);
+        let mut endpoint = self.endpoint.borrow_mut();
+        let arrival = endpoint.receive_with(nanos, datagram, verdict, &mut out);
+        if !matches!(arrival, Arrival::Known(..)) {
+            self.count(&mut endpoint);
+        }
+        drop(endpoint);
         match arrival {
             Arrival::Ignored if returns.get() => quic_relay::give_back(self, datagram),
             Arrival::Ignored => {}
             Arrival::Answer(answer) => self.send(&answer, &out),
             Arrival::Known(key, message) => self.deliver(key, message),
-            Arrival::New(key, conn) => {
-                let inbox = Rc::new(Inbox::default());
-                self.inboxes.borrow_mut().insert(key, inbox.clone());
-                listener::count_connection(&self.worker, &self.proxy.front, self.place);
-                self.worker.share.add_client(true);
-                let task = quic_connection::run(self.clone(), conn, inbox.clone());
-                let task = self.worker.thread.scheduler().spawn(Class::Urgent, task);
-                inbox.task.set(Some(task));
+            Arrival::New(key, conn) => self.begin(key, conn),
+        }
+    }
+
+    /// Starts the task of a connection.
+    fn begin(self: &Rc<Self>, key: ConnectionKey, conn: Box<QuicConnection>) {
+        let worker = &self.worker;
+        let entry = Rc::new(ConnectionEntry {
+            conn: RefCell::new(conn),
+            session: OnceCell::new(),
+            requests: Cell::new(0),
+            since: worker.thread.tick(),
+            task: Cell::default(),
+            messages: RefCell::default(),
+        });
+        self.connections.borrow_mut().insert(key, entry.clone());
+        listener::count_connection(worker, &self.proxy.front, self.place);
+        worker.share.add_client(true);
+        let task = quic_connection::run(self.clone(), entry.clone());
+        entry.task.set(Some(worker.thread.scheduler().spawn(Class::Urgent, task)));
+    }
+
+    /// Counts datagrams outside of connections, and handshakes under way.
+    pub(crate) fn count(&self, endpoint: &mut QuicEndpoint) {
+        let stats = &self.proxy.quic;
+        let counters = endpoint.take_counters();
+        if counters != EndpointCounters::default() {
+            stats.add(QuicField::Dropped, counters.dropped);
+            stats.add(QuicField::DroppedParsing, counters.dropped - counters.too_short);
+            stats.add(QuicField::TooShort, counters.too_short);
+            stats.add(QuicField::RetriesSent, counters.retries);
+            stats.add(QuicField::RetriesValidated, counters.retries_validated);
+            stats.add(QuicField::RetryErrors, counters.retry_errors);
+            stats.add(QuicField::ResetsSent, counters.resets);
+            for _ in 0..counters.refused {
+                stats.count_transport_error(CONNECTION_REFUSED);
             }
+        }
+        let (now, before) = (endpoint.handshakes(), self.handshakes.get());
+        if now != before {
+            self.handshakes.set(now);
+            let change = now.wrapping_sub(before);
+            self.worker.shared.quic_handshakes.fetch_add(change, Relaxed);
+            stats.add_handshakes(change as i32);
+        }
+    }
+
+    /// The decision on a connection that is about to begin.
+    fn verdict(&self) -> InitialVerdict {
+        let shared = &self.worker.shared;
+        let crowded = shared.settings.quic.retry_threshold;
+        match self.admits() {
+            true if shared.quic_handshakes.load(Relaxed) >= crowded => InitialVerdict::Retry,
+            true => InitialVerdict::Accept,
+            false => InitialVerdict::Refuse,
         }
     }
 
@@ -176,13 +247,14 @@ impl QuicHost {
     }
 
     fn deliver(&self, key: ConnectionKey, message: ConnectionMessage) {
-        let inboxes = self.inboxes.borrow();
-        let Some(inbox) = inboxes.get(&key) else { return };
-        let mut messages = inbox.messages.borrow_mut();
-        if messages.len() < INBOX {
-            messages.push_back(message);
+        let connections = self.connections.borrow();
+        let Some(entry) = connections.get(&key) else { return };
+        let mut messages = entry.messages.borrow_mut();
+        match messages.len() < INBOX {
+            true => messages.push_back(message),
+            false => self.proxy.quic.add(QuicField::ReceiveBufferFull, 1),
         }
-        if let Some(task) = inbox.task.get() {
+        if let Some(task) = entry.task.get() {
             self.worker.thread.scheduler().wake(task, Wake::IO);
         }
     }
@@ -192,12 +264,16 @@ impl QuicHost {
         let Outgoing { to, from, ecn, len, segment } = *train;
         let bytes = &bytes[..len.min(bytes.len())];
         let train = UdpTrain { to, from, ecn, bytes, segment };
-        let _ = self.worker.thread.kernel().send_udp(self.socket, &train);
+        if let Err(error) = self.worker.thread.kernel().send_udp(self.socket, &train) {
+            let full = error.kind() == io::ErrorKind::WouldBlock;
+            let field = if full { QuicField::SocketFull } else { QuicField::SendErrors };
+            self.proxy.quic.add(field, 1);
+        }
     }
 
     /// Forgets a connection that has ended.
     pub(crate) fn forget(&self, key: ConnectionKey) {
-        self.inboxes.borrow_mut().remove(&key);
+        self.connections.borrow_mut().remove(&key);
         if self.worker.shared.is_stopping() {
             self.worker.shared.rouse();
         }
@@ -207,6 +283,37 @@ impl QuicHost {
     pub(crate) fn local_port(&self) -> u16 {
         let address = self.worker.thread.kernel().local_address(self.socket);
         address.map_or(0, |address| address.port())
+    }
+}
+
+impl QuicListing for QuicHost {
+    fn list(&self, out: &mut Vec<QuicConnectionView>) {
+        let now = self.worker.thread.tick();
+        for (key, entry) in self.connections.borrow().iter() {
+            let Ok(conn) = entry.conn.try_borrow() else { continue };
+            let (path, totals) = (conn.path(), conn.totals());
+            out.push(QuicConnectionView {
+                number: key.index(),
+                thread: self.worker.thread.index,
+                frontend: self.proxy.name().to_owned(),
+                state: match (conn.is_closing(), conn.is_connected()) {
+                    (true, _) => QuicState::Closing,
+                    (_, true) => QuicState::Established,
+                    _ => QuicState::Handshake,
+                },
+                from: conn.remote(),
+                to: conn.local().map(|ip| SocketAddr::new(ip, self.local_port())),
+                age_ms: now.ms_after(entry.since),
+                rtt_us: u64::try_from(path.rtt.as_micros()).unwrap_or(u64::MAX),
+                window: path.window,
+                mtu: path.mtu,
+                sent: totals.sent,
+                lost: totals.lost,
+                migrations: totals.migrations,
+                streams: entry.session.get().map_or(0, |it| it.look(|mux| mux.streams())),
+                requests: entry.requests.get(),
+            });
+        }
     }
 }
 
@@ -227,13 +334,14 @@ fn settings_of(worker: &Worker, bind: &settings::Bind, identity: QuicIdentity) -
         congestion: match own.congestion {
             settings::QuicCongestion::Cubic => CongestionControl::Cubic,
             settings::QuicCongestion::NewReno => CongestionControl::NewReno,
+            settings::QuicCongestion::Bbr => CongestionControl::Bbr,
         },
         idle_ms: all.idle_ms,
         streams: all.streams,
-        send_window: u64::from(all.tx_buffers.max(1)) * buffer,
+        send_window: (u64::from(all.tx_buffers.max(1)) * buffer).min(all.max_window),
+        stream_window: all.stream_window,
         always_retries: own.always_retries,
         retry_threshold: all.retry_threshold,
         secret: if all.secret.is_empty() { identity.secret } else { all.secret.clone() },
-        ..QuicSettings::default()
     }
 }

@@ -37,6 +37,7 @@ pub(crate) fn start(worker: &Rc<Worker>, proxy: &FrontendRef, place: usize, firs
     let serves = |(_, of): &&(Handle, Vec<u16>)| of.iter().any(|it| usize::from(*it) == own);
     let sender = sockets.iter().find(serves).map_or(first, |(handle, _)| *handle);
     let Some(host) = QuicHost::new(worker, proxy, (place, bind), line, sender) else { return };
+    worker.add_quic(host.clone());
     let scheduler = worker.thread.scheduler();
     scheduler.spawn(Class::Normal, take_strays(host.clone()));
     let received =

@@ -7,7 +7,7 @@ use htx::{Fields, Head, Method};
 use mux::call::CallConn;
 use mux::fcgi::{FcgiConn, ParamsError};
 use mux::h2::{Counters, H2Conn, Key};
-use mux::h3::H3Conn;
+use mux::h3::{H3Conn, H3Counters};
 use mux::local::LocalConn;
 use mux::{BodyKind, BodyStep, Eof, HeadStep, MessageError, Ready, StreamGone};
 use std::io::IoSlice;
@@ -838,6 +838,11 @@ impl StreamMux {
             Self::H3(conn) => Some(conn),
             Self::H2(_) | Self::Fcgi(_) | Self::Local(_) | Self::Call(_) => None,
         }
+    }
+
+    /// Takes the counts of an HTTP/3 connection since the last call.
+    pub fn take_h3_counters(&mut self) -> Option<H3Counters> {
+        self.h3().map(H3Conn::take_counters)
     }
 
     /// Whether the protocol is HTTP/3.

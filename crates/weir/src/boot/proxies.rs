@@ -18,6 +18,10 @@ pub(super) fn all(
     (opener, handles): (&mut Opener, &mut OsHandles),
     errors: &mut Vec<String>,
 ) -> Vec<settings::ProxySection> {
+    if global.settings.quic.is_off {
+        let fronts = from.iter_mut().filter_map(|proxy| proxy.front.as_mut());
+        fronts.for_each(|front| front.binds.retain(|bind| !bind.is_quic));
+    }
     let mut proxies: Vec<_> = from.iter_mut().map(|proxy| builder.proxy(proxy)).collect();
     for (from, proxy) in from.iter().zip(&mut proxies) {
         open(from, proxy, global, (opener, handles), errors);

@@ -6,7 +6,7 @@ use openssl::x509::X509;
 use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Endpoint,
-    EndpointConfig, Event, ReadError, StreamId,
+    EndpointConfig, Event, ReadError, StreamId, WriteError,
 };
 use rustls::pki_types::CertificateDer;
 use std::collections::HashMap;
@@ -152,12 +152,13 @@ impl H3Client {
         self.run(|client| {
             id = id.or_else(|| client.conn.streams().open(dir));
             let Some(id) = id else { return false };
-            bytes = &bytes[client.conn.send_stream(id).write(bytes).unwrap_or(0)..];
+            bytes = &bytes[client.write(id, bytes)..];
             bytes.is_empty()
         });
         let id = id.expect("the stream is open");
         if dir == Dir::Bi {
-            self.conn.send_stream(id).finish().expect("an open stream");
+            // A stream that the server has stopped has no end.
+            let _ = self.conn.send_stream(id).finish();
         }
         id
     }
@@ -166,6 +167,15 @@ impl H3Client {
     pub(crate) fn ask(&mut self, method: &str, path: &str, body: &[u8]) -> (String, Vec<u8>) {
         let id = self.request(method, path, body);
         self.answer(id)
+    }
+
+    /// Writes what the windows allow; a stream that the server has stopped takes everything.
+    fn write(&mut self, id: StreamId, bytes: &[u8]) -> usize {
+        match self.conn.send_stream(id).write(bytes) {
+            Ok(count) => count,
+            Err(WriteError::Blocked) => 0,
+            Err(WriteError::Stopped(_) | WriteError::ClosedStream) => bytes.len(),
+        }
     }
 
     /// Sends a request.
@@ -189,7 +199,7 @@ impl H3Client {
     pub(crate) fn append(&mut self, id: StreamId, mut bytes: &[u8]) {
         self.run(|client| {
             assert!(client.lost.is_none(), "{:?}", client.lost);
-            bytes = &bytes[client.conn.send_stream(id).write(bytes).unwrap_or(0)..];
+            bytes = &bytes[client.write(id, bytes)..];
             bytes.is_empty()
         });
     }
@@ -197,6 +207,12 @@ impl H3Client {
     /// Ends a request.
     pub(crate) fn finish(&mut self, id: StreamId) {
         self.conn.send_stream(id).finish().expect("an open stream");
+    }
+
+    /// Closes the connection with a code of HTTP/3.
+    pub(crate) fn close(&mut self, code: u32) {
+        self.conn.close(now(), code.into(), bytes::Bytes::new());
+        self.rest();
     }
 
     /// Runs the connection for a while.
@@ -232,10 +248,13 @@ impl H3Client {
 
 /// The frame with the head of a request.
 fn head(method: &str, path: &str) -> Vec<u8> {
+    fields(&[(":method", method), (":scheme", "https"), (":authority", "a.test"), (":path", path)])
+}
+
+/// The frame with these fields.
+pub(crate) fn fields(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut section = Vec::new();
     qpack::prefix(&mut section);
-    let fields =
-        [(":method", method), (":scheme", "https"), (":authority", "a.test"), (":path", path)];
     for (name, value) in fields {
         let id = htx::HeaderId::from_lower(name.as_bytes());
         qpack::field(id, name.as_bytes(), value.as_bytes(), &mut section);

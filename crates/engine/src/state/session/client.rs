@@ -256,16 +256,27 @@ impl Client {
 
     /// When the soft stop ends the connection, if there is one.
     pub fn last_moment(&self) -> Option<Tick> {
+        self.last_moment_of(self.socket.socket()?.handle().0 as u32)
+    }
+
+    /// When the soft stop ends a connection; `lot` spreads it among the others.
+    pub(crate) fn last_moment_of(&self, lot: u32) -> Option<Tick> {
         if !self.worker.shared.is_stopping() {
             return None;
         }
-        let moment = self.worker.shared.last_moment(self.socket.socket()?.handle().0 as u32)?;
+        let moment = self.worker.shared.last_moment(lot)?;
         Some(Tick::from_nanos(moment * 1_000_000))
     }
 
     /// When the soft stop ends the connection while it waits for a request.
     pub fn last_idle_moment(&self) -> Option<Tick> {
-        self.last_moment().filter(|_| !self.proxy.front.settings.idle_close_on_response)
+        self.last_moment().filter(|_| !self.stays_idle())
+    }
+
+    /// Whether the soft stop leaves connections open that wait for a request (`option
+    /// idle-close-on-response`).
+    pub(crate) fn stays_idle(&self) -> bool {
+        self.proxy.front.settings.idle_close_on_response
     }
 
     /// Whether the soft stop ends it now, or an operator has shut its frontend down.

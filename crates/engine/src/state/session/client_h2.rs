@@ -2,6 +2,8 @@
 
 use crate::state::backend::private_pool::Own;
 use crate::state::session::client::{Client, Last};
+use mux::h2::Counters;
+use mux::h3::H3Counters;
 use reactor::Tick;
 use std::any::Any;
 use std::cell::{Cell, Ref, RefCell, RefMut};
@@ -81,10 +83,29 @@ impl Front {
         }
     }
 
-    /// Counts the events of the HTTP/2 connection.
+    /// When the soft stop ends the connection, if there is one. `idle`: the client has no stream.
+    pub fn last_moment(&self, idle: bool) -> Option<Tick> {
+        let client = &self.client;
+        // A connection of QUIC has no socket of its own.
+        let socket = client.socket.socket();
+        let lot = socket.map_or(client.id as u32, |socket| socket.handle().0 as u32);
+        client.last_moment_of(lot).filter(|_| !(idle && client.stays_idle()))
+    }
+
+    /// Counts the events of the connection.
     pub fn count(&self) {
-        let counters = self.session.drive(StreamMux::take_counters);
-        self.stats().count(&counters);
+        let counters = match self.session.drive(StreamMux::take_h3_counters) {
+            Some(counters) => {
+                self.client.proxy.quic.count_frames(&counters);
+                let H3Counters { glitches, refused, connection_errors, .. } = counters;
+                Counters { glitches, refused, connection_errors, ..Counters::default() }
+            }
+            None => {
+                let counters = self.session.drive(StreamMux::take_counters);
+                self.stats().count(&counters);
+                counters
+            }
+        };
         if counters.memory_refused > 0 {
             let refused = &self.client.worker.shared.memory.refused;
             refused.streams.fetch_add(counters.memory_refused.into(), Relaxed);

@@ -132,9 +132,9 @@ impl QuicLine {
         }
     }
 
-    /// Passes a datagram to a thread.
-    pub fn steer(&self, thread: usize, datagram: StrayDatagram) {
-        let Some(queue) = self.queues.get(thread) else { return };
+    /// Passes a datagram to a thread; `false`: its queue is full, and the datagram is lost.
+    pub fn steer(&self, thread: usize, datagram: StrayDatagram) -> bool {
+        let Some(queue) = self.queues.get(thread) else { return false };
         let (count, full) = {
             let mut datagrams = queue.datagrams.lock();
             let full = datagrams.len() >= CAPACITY;
@@ -149,6 +149,7 @@ impl QuicLine {
         if let Some((mailbox, task)) = queue.task.get().filter(|_| count == 1) {
             mailbox.wake(*task, Wake::IO);
         }
+        !full
     }
 
     /// The datagrams for a thread.
@@ -170,8 +171,9 @@ mod tests {
     #[test]
     fn datagrams_wait_for_their_thread_up_to_a_bound() {
         let line = QuicLine::new(None, 2);
-        (0..CAPACITY + 3).for_each(|n| line.steer(1, datagram(n)));
-        line.steer(7, datagram(0));
+        let taken = (0..CAPACITY + 3).filter(|n| line.steer(1, datagram(*n)));
+        assert_eq!(taken.count(), CAPACITY);
+        assert!(!line.steer(7, datagram(0)), "there is no such thread");
         assert!(line.take(0).is_empty());
         let taken = line.take(1);
         assert_eq!(taken.len(), CAPACITY);

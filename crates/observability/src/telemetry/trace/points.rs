@@ -9,7 +9,7 @@ use engine::state::records::trace::words::{Event, Level, Source};
 use engine::state::session::client::Client;
 use engine::state::session::transaction::Transaction;
 use engine::state::worker::Worker;
-use settings::Mode;
+use settings::{Mode, Protocol};
 use std::panic::Location;
 
 /// Layer that emits an event.
@@ -113,6 +113,7 @@ fn of_transaction(
         Voice::Stream => Source::Stream,
         // Opaque bytes in TCP mode are no messages.
         _ if tx.client.mode == Mode::Tcp => return,
+        Voice::Front if tx.client.protocol == Protocol::H3 => Source::H3,
         Voice::Front => of(tx.client.mux.is_h1()),
         Voice::Back => match &tx.server {
             Some(server) => of(server.mux.is_h1()),
@@ -167,6 +168,10 @@ of_clients! {
     SESSION_REFUSED: Session, Error, Error, "refused by a rule";
     H2_OPENED: H2, Opened, State, "H2 connection begun";
     H2_CLOSED: H2, Closed, State, "H2 connection ended";
+    QUIC_OPENED: Quic, Opened, State, "QUIC connection begun";
+    QUIC_CONNECTED: Quic, Connection, State, "QUIC handshake completed";
+    QUIC_FAILED: Quic, Error, Error, "QUIC handshake failed";
+    QUIC_CLOSED: Quic, Closed, State, "QUIC connection ended";
 }
 
 /// Reports an event of a client's connection.

@@ -25,6 +25,7 @@ pub(super) fn transaction(
     match source {
         Source::H1 => out.push_str("H1 "),
         Source::H2 => out.push_str("H2 "),
+        Source::H3 => out.push_str("H3 "),
         _ => {}
     }
     out.push_str(point.text);

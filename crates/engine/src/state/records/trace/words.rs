@@ -13,13 +13,17 @@ pub enum Source {
     Check,
     /// Connections of clients.
     Session,
+    /// Connections of QUIC.
+    Quic,
+    /// Messages over HTTP/3.
+    H3,
 }
 
 /// An event, under one name for all sources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Event {
-    /// A connection over HTTP/2 has begun.
+    /// A connection over HTTP/2 or QUIC has begun.
     Opened,
     /// The connection has ended.
     Closed,
@@ -116,9 +120,31 @@ const SESSION: &[Named] = &[
     (Event::Error, "sess_err", "connection or session refused by a rule"),
 ];
 
+#[rustfmt::skip]
+const QUIC: &[Named] = &[
+    (Event::Opened, "new_conn", "new QUIC connection"),
+    (Event::Connection, "hdshk", "QUIC handshake completed"),
+    (Event::Error, "conn_err", "error on QUIC connection"),
+    (Event::Closed, "conn_end", "QUIC connection terminated"),
+];
+
+#[rustfmt::skip]
+const H3: &[Named] = &[
+    (Event::HeadReceived, "rx_hdr", "receipt of H3 headers"),
+    (Event::DataReceived, "rx_data", "receipt of payload"),
+    (Event::EndReceived, "rx_eoi", "receipt of the end of a message"),
+    (Event::HeadSent, "tx_hdr", "transmission of H3 headers"),
+    (Event::DataSent, "tx_data", "transmission of payload"),
+    (Event::EndSent, "tx_eoi", "transmission of the end of a message"),
+    (Event::New, "h3s_new", "new H3 stream"),
+    (Event::End, "h3s_end", "H3 stream terminated"),
+    (Event::Error, "h3s_err", "error on H3 stream"),
+];
+
 impl Source {
     /// All sources, each at its own number.
-    pub const ALL: [Self; 5] = [Self::H2, Self::H1, Self::Stream, Self::Check, Self::Session];
+    pub const ALL: [Self; 7] =
+        [Self::H2, Self::H1, Self::Stream, Self::Check, Self::Session, Self::Quic, Self::H3];
 
     /// The source of this name.
     pub fn find(name: &str) -> Option<Self> {
@@ -133,6 +159,8 @@ impl Source {
             Self::Stream => "stream",
             Self::Check => "check",
             Self::Session => "session",
+            Self::Quic => "quic",
+            Self::H3 => "h3",
         }
     }
 
@@ -144,6 +172,8 @@ impl Source {
             Self::Stream => "Applicative stream",
             Self::Check => "Health-check",
             Self::Session => "Client session",
+            Self::Quic => "QUIC transport",
+            Self::H3 => "HTTP/3 transcoder",
         }
     }
 
@@ -155,6 +185,8 @@ impl Source {
             Self::Stream => STREAM,
             Self::Check => CHECK,
             Self::Session => SESSION,
+            Self::Quic => QUIC,
+            Self::H3 => H3,
         }
     }
 
@@ -173,8 +205,12 @@ impl Source {
             C::H2Stream => self == Self::H2,
             C::Stream => self == Self::Stream,
             C::Frontend | C::Listener | C::Session => self != Self::Check,
-            C::Connection => matches!(self, Self::H1 | Self::H2 | Self::Session),
-            C::Backend | C::Server => matches!(self, Self::H1 | Self::H2 | Self::Stream),
+            C::Connection => {
+                matches!(self, Self::H1 | Self::H2 | Self::Session | Self::Quic | Self::H3)
+            }
+            C::Backend | C::Server => {
+                matches!(self, Self::H1 | Self::H2 | Self::H3 | Self::Stream)
+            }
         }
     }
 
