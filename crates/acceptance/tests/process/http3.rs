@@ -1,10 +1,11 @@
 //! HTTP/3 over QUIC: clients of `bind quic4@` reach servers through the ordinary rules.
 
-use crate::support::h3_client::{H3Client, RETURN, free_address, started};
-use crate::support::{Identity, LogReceiver, Origin, Setup, reply, run};
+use crate::support::h3_client::{H3Client, H3Options, RETURN, free_address, started, started_with};
+use crate::support::{Directory, Identity, LogReceiver, Origin, Setup, eventually, reply, run};
 use openssl::x509::X509;
-use std::sync::Mutex;
+use std::collections::HashMap;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn requests_of_http3_reach_servers_through_the_rules() {
@@ -160,4 +161,68 @@ fn frontends_of_mode_tcp_have_no_quic_listeners() {
         let message = "proxy 'l' : MUX protocol 'quic' is not usable for 'bind quic4@:1' ";
         assert_eq!(errors.contains(&format!("{message}{place}")), code == 1, "{errors}");
     }
+}
+
+#[test]
+fn certificates_of_clients_are_verified() {
+    let clients = Identity::new("clients", None);
+    let known = Identity::new("somebody", Some(&clients));
+    let unknown = Identity::new("nobody", Some(&Identity::new("others", None)));
+    let directory = Directory::new();
+    let file = directory.write("clients.pem", &clients.certificate());
+    let words = format!(" verify required ca-file {}", file.display());
+    let front = "    http-request return status 200 content-type text/plain lf-string \
+                 %[ssl_c_used],%[ssl_c_s_dn(cn)],%[ssl_c_verify]\n";
+    let (weir, address, trust) = started_with(&words, "", front);
+    let connect = |identity: Option<&Identity>| {
+        let der = |identity: &Identity| {
+            let pem = X509::from_pem(identity.certificate().as_bytes()).expect("a certificate");
+            let key = identity.key().private_key_to_pkcs8().expect("a key");
+            (pem.to_der().expect("a certificate"), key)
+        };
+        let options = H3Options { identity: identity.map(der), ..H3Options::default() };
+        H3Client::with(address, &trust, options)
+    };
+    let mut client = connect(Some(&known));
+    client.greet();
+    assert_eq!(client.ask("GET", "/", b"").1, b"1,somebody,0");
+    for identity in [None, Some(&unknown)] {
+        let mut client = connect(identity);
+        let code = client.end();
+        assert!((0x100..0x200).contains(&code), "an alert of TLS: {code:#x}");
+    }
+    let failed = || weir.stat("web", "FRONTEND", "ssl_failed_handshake");
+    eventually("failures", || (failed() == "2").then_some(()));
+}
+
+/// Keeps the secrets of a client.
+#[derive(Debug, Default)]
+struct Secrets(Mutex<HashMap<String, Vec<u8>>>);
+
+impl rustls::KeyLog for Secrets {
+    fn log(&self, label: &str, _: &[u8], secret: &[u8]) {
+        self.0.lock().expect("nothing panics with it").insert(label.to_owned(), secret.to_vec());
+    }
+}
+
+#[test]
+fn secrets_of_sessions_can_be_logged() {
+    let front = "    http-request return status 200 content-type text/plain lf-string \
+                 %[ssl_fc_client_handshake_traffic_secret],%[ssl_fc_server_handshake_traffic_secret],\
+                 %[ssl_fc_client_traffic_secret_0],%[ssl_fc_server_traffic_secret_0]\n";
+    let (_weir, address, trust) = started("    tune.ssl.keylog on\n", front);
+    let secrets = Arc::new(Secrets::default());
+    let options = H3Options { key_log: Some(secrets.clone()), ..H3Options::default() };
+    let mut client = H3Client::with(address, &trust, options);
+    client.greet();
+    let told = String::from_utf8(client.ask("GET", "/", b"").1).expect("a text").to_lowercase();
+    let known = secrets.0.lock().expect("nothing panics with it");
+    let hex = |label: &str| known[label].iter().map(|it| format!("{it:02x}")).collect::<String>();
+    let expected = [
+        "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+        "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+        "CLIENT_TRAFFIC_SECRET_0",
+        "SERVER_TRAFFIC_SECRET_0",
+    ];
+    assert_eq!(told, expected.map(hex).join(","));
 }

@@ -37,6 +37,7 @@ mod health;
 mod hostile_servers;
 mod http2;
 mod http3;
+mod http3_hostile;
 mod http3_reload;
 mod http3_statistics;
 mod http_client;

@@ -6,9 +6,9 @@ use openssl::x509::X509;
 use quinn_proto::crypto::rustls::QuicClientConfig;
 use quinn_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, Endpoint,
-    EndpointConfig, Event, ReadError, StreamId, WriteError,
+    EndpointConfig, Event, ReadError, StreamId, TransportConfig, WriteError,
 };
-use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -24,8 +24,21 @@ pub(crate) struct H3Client {
     pub(crate) conn: Connection,
     /// How the connection has ended.
     pub(crate) lost: Option<ConnectionError>,
+    /// The datagrams that are sent for one.
+    pub(crate) mangle: fn(&[u8]) -> Vec<Vec<u8>>,
     /// Bytes of the server's unidirectional streams.
     own: HashMap<StreamId, Vec<u8>>,
+}
+
+/// Options of a client.
+#[derive(Default)]
+pub(crate) struct H3Options {
+    /// Bytes that the server may send before they are read.
+    pub(crate) window: Option<u32>,
+    /// A certificate and its key in PKCS #8, both in DER.
+    pub(crate) identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// Where the secrets of the session go.
+    pub(crate) key_log: Option<Arc<dyn rustls::KeyLog>>,
 }
 
 /// A client sends no stateless resets that matter.
@@ -53,37 +66,94 @@ pub(crate) fn now() -> Instant {
 impl H3Client {
     /// A client whose handshake has not begun.
     pub(crate) fn new(server: SocketAddr, authority: &[u8]) -> Self {
+        Self::with(server, authority, H3Options::default())
+    }
+
+    /// The same, with options.
+    pub(crate) fn with(server: SocketAddr, authority: &[u8], options: H3Options) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
         socket.connect(server).expect("a route");
         socket.set_read_timeout(Some(Duration::from_millis(10))).expect("an open socket");
         let mut roots = rustls::RootCertStore::empty();
         roots.add(CertificateDer::from(authority.to_vec())).expect("a certificate");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        let config = rustls::ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
             .expect("a version")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+            .with_root_certificates(roots);
+        let mut config = match options.identity {
+            Some((certificate, key)) => config
+                .with_client_auth_cert(
+                    vec![certificate.into()],
+                    PrivatePkcs8KeyDer::from(key).into(),
+                )
+                .expect("a key"),
+            None => config.with_no_client_auth(),
+        };
         config.alpn_protocols = vec![b"h3".to_vec()];
+        if let Some(log) = options.key_log {
+            config.key_log = log;
+        }
         let crypto = QuicClientConfig::try_from(config).expect("the initial suite");
         let config = EndpointConfig::new(Arc::new(NoResets));
         let mut endpoint = Endpoint::new(Arc::new(config), None, true, None);
-        let config = ClientConfig::new(Arc::new(crypto));
+        let mut config = ClientConfig::new(Arc::new(crypto));
+        let mut transport = TransportConfig::default();
+        if let Some(window) = options.window {
+            transport.receive_window(window.into()).stream_receive_window(window.into());
+        }
+        config.transport_config(Arc::new(transport));
         let (handle, conn) = endpoint.connect(now(), config, server, "a.test").expect("a name");
-        Self { socket, endpoint, handle, conn, lost: None, own: HashMap::new() }
+        let mangle = |bytes: &[u8]| vec![bytes.to_vec()];
+        Self { socket, endpoint, handle, conn, lost: None, mangle, own: HashMap::new() }
     }
 
     pub(crate) fn connect(server: SocketAddr, authority: &[u8]) -> Self {
         let mut client = Self::new(server, authority);
-        client.run(|client| {
+        client.greet();
+        client
+    }
+
+    /// Completes the handshake, and opens the control stream.
+    pub(crate) fn greet(&mut self) {
+        self.run(|client| {
             assert!(client.lost.is_none(), "{:?}", client.lost);
             !client.conn.is_handshaking()
         });
         let mut hello = Vec::new();
         encode::stream_type(StreamType::CONTROL, &mut hello);
         encode::settings(&H3Settings::default(), &mut hello);
-        client.send(Dir::Uni, &hello);
-        client
+        self.send(Dir::Uni, &hello);
+    }
+
+    /// Sends what there is to send, and receives nothing.
+    pub(crate) fn knock(&mut self) {
+        let mut out = Vec::new();
+        while let Some(transmit) = self.conn.poll_transmit(now(), 1, &mut out) {
+            for bytes in (self.mangle)(&out[..transmit.size]) {
+                self.socket.send(&bytes).expect("an open socket");
+            }
+            out.clear();
+        }
+    }
+
+    /// Sends a malformed request; `false`: the connection has ended.
+    pub(crate) fn break_stream(&mut self) -> bool {
+        let Some(id) = self.conn.streams().open(Dir::Bi) else {
+            self.rest();
+            return self.lost.is_none();
+        };
+        let bytes = fields(&[(":method", "GET"), (":scheme", "https")]);
+        let _ = self.conn.send_stream(id).write(&bytes);
+        let _ = self.conn.send_stream(id).finish();
+        self.rest();
+        // The server allows another stream when this one is over.
+        let mut stream = self.conn.recv_stream(id);
+        if let Ok(mut chunks) = stream.read(true) {
+            let _ = chunks.next(usize::MAX);
+            let _ = chunks.finalize();
+        }
+        self.lost.is_none()
     }
 
     /// Sends and receives until something holds.
@@ -102,11 +172,8 @@ impl H3Client {
                     self.lost = Some(reason);
                 }
             }
+            self.knock();
             let mut out = Vec::new();
-            while let Some(transmit) = self.conn.poll_transmit(now(), 1, &mut out) {
-                self.socket.send(&out[..transmit.size]).expect("an open socket");
-                out.clear();
-            }
             if let Ok(count) = self.socket.recv(&mut buffer) {
                 let (from, bytes) = (self.conn.remote_address(), BytesMut::from(&buffer[..count]));
                 let event = self.endpoint.handle(now(), from, None, None, bytes, &mut out);
@@ -226,23 +293,36 @@ impl H3Client {
 
     /// The status and the body of an answer.
     pub(crate) fn answer(&mut self, id: StreamId) -> (String, Vec<u8>) {
-        let mut got = Vec::new();
+        self.answers(&[id]).remove(0)
+    }
+
+    /// The statuses and the bodies of answers, which are read as they come.
+    pub(crate) fn answers(&mut self, ids: &[StreamId]) -> Vec<(String, Vec<u8>)> {
+        let mut got = vec![(Vec::new(), false); ids.len()];
         self.run(|client| {
             assert!(client.lost.is_none(), "{:?}", client.lost);
-            let mut stream = client.conn.recv_stream(id);
-            let Ok(mut chunks) = stream.read(true) else { return false };
-            let ended = loop {
-                match chunks.next(usize::MAX) {
-                    Ok(Some(chunk)) => got.extend_from_slice(&chunk.bytes),
-                    Ok(None) => break true,
-                    Err(ReadError::Blocked) => break false,
-                    Err(error) => panic!("{error}"),
-                }
-            };
-            let _ = chunks.finalize();
-            ended
+            for (id, (bytes, ended)) in ids.iter().zip(&mut got) {
+                *ended = *ended || client.read(*id, bytes);
+            }
+            got.iter().all(|(_, ended)| *ended)
         });
-        message(&got)
+        got.iter().map(|(bytes, _)| message(bytes)).collect()
+    }
+
+    /// Reads what has come on a stream; `true`: it has ended.
+    fn read(&mut self, id: StreamId, bytes: &mut Vec<u8>) -> bool {
+        let mut stream = self.conn.recv_stream(id);
+        let Ok(mut chunks) = stream.read(true) else { return false };
+        let ended = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => bytes.extend_from_slice(&chunk.bytes),
+                Ok(None) => break true,
+                Err(ReadError::Blocked) => break false,
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let _ = chunks.finalize();
+        ended
     }
 }
 
