@@ -1,6 +1,6 @@
 //! Clients of HTTP/3 that break rules or leave: others are served all the same.
 
-use crate::support::h3_client::{H3Client, H3Options, RETURN, started, started_with};
+use crate::support::h3_client::{H3Client, H3Options, Mangle, RETURN, started, started_with};
 use crate::support::{Origin, Running, eventually, reply};
 
 fn stat(weir: &Running, field: &str) -> u64 {
@@ -30,7 +30,7 @@ fn a_flood_of_first_packets_is_bounded_and_hurts_no_established_connection() {
 #[test]
 fn datagrams_that_are_doubled_cut_or_changed_do_no_harm() {
     let (weir, address, trust) = started("", RETURN);
-    let manglings: [fn(&[u8]) -> Vec<Vec<u8>>; 4] = [
+    let manglings: [Mangle; 4] = [
         |bytes| vec![bytes.to_vec(); 3],
         |bytes| vec![bytes[..bytes.len() / 2].to_vec(), bytes.to_vec(), bytes[..1].to_vec()],
         |bytes| {

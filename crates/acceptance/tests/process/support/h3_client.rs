@@ -25,10 +25,13 @@ pub(crate) struct H3Client {
     /// How the connection has ended.
     pub(crate) lost: Option<ConnectionError>,
     /// The datagrams that are sent for one.
-    pub(crate) mangle: fn(&[u8]) -> Vec<Vec<u8>>,
+    pub(crate) mangle: Mangle,
     /// Bytes of the server's unidirectional streams.
     own: HashMap<StreamId, Vec<u8>>,
 }
+
+/// Turns a datagram into those that are sent for it.
+pub(crate) type Mangle = fn(&[u8]) -> Vec<Vec<u8>>;
 
 /// Options of a client.
 #[derive(Default)]
