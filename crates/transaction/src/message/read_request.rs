@@ -85,8 +85,7 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             trace::at(tx, &trace::REQUEST_IN);
             if tx.space.request.method() == b"PRI" {
                 // The method of the HTTP/2 preface is no request (RFC 9113 section 11.7).
-                tx.client.mux.close_after_message();
-                return Err(Failure::error(400, Cause::Proxy, Phase::Request));
+                return Err(bad(tx, 400, Cause::Proxy));
             }
             Ok(true)
         }
