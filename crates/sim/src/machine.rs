@@ -108,8 +108,10 @@ impl Machine {
         let limit = self.net().now().saturating_add(limit.as_nanos() as u64);
         while !condition() {
             if let Err(stop) = self.step(limit) {
-                // A failure of a thread takes precedence over its consequences.
-                return self.check().and(Err(stop));
+                // A failure of a thread takes precedence over its consequences, and the last event
+                // may have made the condition true.
+                let ended = if condition() { Ok(()) } else { Err(stop) };
+                return self.check().and(ended);
             }
         }
         self.check()

@@ -1,17 +1,25 @@
-//! Scripted HTTP/1 clients and origins that check what they receive. They share no code with the
-//! product.
+//! Scripted clients and origins of HTTP/1 and HTTP/2 that check what they receive. They share no code
+//! with the product, but for TLS and for the compression of HTTP/2 headers.
 //!
 //! Every request has a number, sent as `x-id`, which the origin returns; the bytes of every body
 //! are derived from the number. So a lost, truncated, mixed up or duplicated response is detected.
 
+pub mod channel;
 pub mod client;
+pub mod h2_client;
+mod h2_frames;
+pub mod h2_origin;
 pub mod message;
 pub mod origin;
 
+pub use channel::ClientTls;
 pub use client::{Client, ClientPlan};
+pub use h2_client::H2Client;
+pub use h2_origin::H2Origin;
 pub use origin::{Origin, OriginPlan};
 
-use crate::net::{EndId, Net};
+use crate::net::Net;
+use channel::Channel;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::LazyLock;
@@ -32,7 +40,7 @@ fn body(id: u64, offset: u64, length: usize) -> &'static [u8] {
 }
 
 /// Whether these bytes are in the body with this number at an offset.
-fn body_matches(id: u64, mut offset: u64, bytes: &[u8]) -> bool {
+pub fn body_matches(id: u64, mut offset: u64, bytes: &[u8]) -> bool {
     bytes.chunks(PERIOD).all(|piece| {
         let matches = body(id, offset, piece.len()) == piece;
         offset += piece.len() as u64;
@@ -40,7 +48,8 @@ fn body_matches(id: u64, mut offset: u64, bytes: &[u8]) -> bool {
     })
 }
 
-fn push_body(out: &mut Vec<u8>, id: u64, mut offset: u64, length: u64) {
+/// Appends a part of the body with this number.
+pub fn push_body(out: &mut Vec<u8>, id: u64, mut offset: u64, length: u64) {
     let end = offset + length;
     while offset < end {
         let piece = body(id, offset, (end - offset).min(PERIOD as u64) as usize);
@@ -90,6 +99,8 @@ pub struct Tally {
     pub broken: u64,
     /// Connections that were not established.
     pub refused: u64,
+    /// Requests that clients have repeated because their server had refused or not seen them.
+    pub repeated: u64,
     /// Requests that timed out in the client.
     pub timeouts: u64,
     /// Requests or responses that the client abandoned deliberately.
@@ -141,19 +152,6 @@ enum Flow {
     Broken,
 }
 
-/// Reads all available bytes.
-fn drain(net: &mut Net, end: EndId, mut take: impl FnMut(&[u8])) -> Flow {
-    let mut buffer = [0; 16 << 10];
-    loop {
-        match net.recv(end, &mut buffer) {
-            Ok(0) => return Flow::Ended,
-            Ok(count) => take(&buffer[..count]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Flow::Open,
-            Err(_) => return Flow::Broken,
-        }
-    }
-}
-
 /// Bytes to send, with the progress of sending.
 #[derive(Debug, Default)]
 struct Outgoing {
@@ -172,10 +170,10 @@ impl Outgoing {
     }
 
     /// Sends up to `most` bytes.
-    fn flush(&mut self, net: &mut Net, end: EndId, most: usize) -> Flow {
+    fn flush(&mut self, net: &mut Net, channel: &mut Channel, most: usize) -> Flow {
         let stop = self.done + self.left().min(most);
         while self.done < stop {
-            match net.send(end, &self.bytes[self.done..stop]) {
+            match channel.send(net, &self.bytes[self.done..stop]) {
                 Ok(count) => self.done += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Flow::Open,
                 Err(_) => return Flow::Broken,

@@ -1,10 +1,11 @@
 //! An HTTP/1 client: one connection at a time, generated requests, every response checked.
 
+use super::channel::{Channel, ClientTls};
 use super::message::{Progress, Reader};
-use super::{Flow, Mischief, Outgoing, Tally, drain, push_body};
+use super::{Flow, Mischief, Outgoing, Tally, push_body};
 use crate::faults::{MS, SEC, US};
+use crate::net::Net;
 use crate::net::actor::{Actor, ActorId, Signal};
-use crate::net::{EndId, Net};
 use reactor::Address;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -52,6 +53,8 @@ pub struct ClientPlan {
     pub think: u64,
     /// Time without progress after which the connection is given up.
     pub patience: u64,
+    /// TLS, if its connections have it.
+    pub tls: Option<ClientTls>,
 }
 
 impl ClientPlan {
@@ -76,6 +79,7 @@ impl ClientPlan {
             half_close: 0,
             think: 100 * US,
             patience: 300 * SEC,
+            tls: None,
         }
     }
 
@@ -113,7 +117,7 @@ const LOOK: u64 = 1;
 pub struct Client {
     plan: ClientPlan,
     tally: Rc<RefCell<Tally>>,
-    end: Option<EndId>,
+    channel: Option<Channel>,
     reader: Reader,
     out: Outgoing,
     expected: VecDeque<Expected>,
@@ -137,7 +141,7 @@ impl Client {
         Box::new(Self {
             plan,
             tally,
-            end: None,
+            channel: None,
             reader: Reader::new(true),
             out: Outgoing::default(),
             expected: VecDeque::new(),
@@ -170,9 +174,11 @@ impl Client {
         self.asked = false;
         self.progress_at = net.now();
         self.tally.borrow_mut().connections += 1;
-        match net.dial(me, self.plan.from, &self.plan.to) {
-            Ok(end) => self.end = Some(end),
-            Err(_) => {
+        let dialled = net.dial(me, self.plan.from, &self.plan.to).ok();
+        let tls = self.plan.tls.as_ref();
+        match dialled.and_then(|end| Channel::client(end, tls, b"\x08http/1.1").ok()) {
+            Some(channel) => self.channel = Some(channel),
+            None => {
                 self.refused();
                 self.pause(net, me);
             }
@@ -187,8 +193,8 @@ impl Client {
 
     /// Closes the connection; unanswered requests stay unanswered.
     fn leave(&mut self, net: &mut Net, me: ActorId, reset: bool) {
-        if let Some(end) = self.end.take() {
-            net.close_end(end, reset);
+        if let Some(channel) = self.channel.take() {
+            channel.close(net, reset);
         }
         if self.out.left() > 0 {
             // The last request was not sent completely.
@@ -228,11 +234,12 @@ impl Client {
     }
 
     /// Reads responses; `false` if the connection has ended.
-    fn read(&mut self, net: &mut Net, me: ActorId, end: EndId) -> bool {
+    fn read(&mut self, net: &mut Net, me: ActorId) -> bool {
+        let Some(channel) = &mut self.channel else { return false };
         let (reader, before) = (&mut self.reader, self.progress_at);
         let now = net.now();
         let mut progress_at = before;
-        let flow = drain(net, end, |bytes| {
+        let flow = channel.drain(net, |bytes| {
             progress_at = now;
             reader.feed(bytes);
         });
@@ -377,21 +384,22 @@ impl Client {
         self.expected.push_back(Expected { id, head, last });
     }
 
-    fn write(&mut self, net: &mut Net, me: ActorId, end: EndId) {
+    fn write(&mut self, net: &mut Net, me: ActorId) {
         if self.paused || self.out.left() == 0 {
             return;
         }
+        let Some(channel) = &mut self.channel else { return };
         let before = self.out.left();
         let dribbles = net.chance(self.plan.dribble);
         let most = if dribbles { 1 + net.up_to(before as u64 - 1) as usize } else { before };
         let most = most.min(self.leaves_after.unwrap_or(usize::MAX));
-        let flow = self.out.flush(net, end, most);
+        let flow = self.out.flush(net, channel, most);
         let wrote = before - self.out.left();
         if wrote > 0 {
             self.progress_at = net.now();
         }
         if let Some(left) = &mut self.leaves_after {
-            *left -= wrote;
+            *left = left.saturating_sub(wrote);
             if *left == 0 && self.stalls {
                 return;
             }
@@ -408,21 +416,23 @@ impl Client {
         if self.out.left() == 0
             && self.begun == self.plan.requests
             && net.chance(self.plan.half_close)
+            && let Some(channel) = &mut self.channel
         {
-            let _ = net.shutdown(end);
+            channel.shutdown(net);
         }
     }
 
     fn go_on(&mut self, net: &mut Net, me: ActorId) {
-        let Some(end) = self.end else { return };
-        if self.read(net, me, end) {
+        if self.read(net, me) {
             self.queue_requests(net);
-            self.write(net, me, end);
+            self.write(net, me);
         }
     }
 
     fn check_progress(&mut self, net: &mut Net, me: ActorId) {
-        if self.end.is_some() && net.now() >= self.progress_at.saturating_add(self.plan.patience) {
+        if self.channel.is_some()
+            && net.now() >= self.progress_at.saturating_add(self.plan.patience)
+        {
             self.tally.borrow_mut().timeouts += self.expected.len() as u64;
             if !self.asked {
                 self.refused();
@@ -456,12 +466,14 @@ impl Actor for Client {
                 self.look_later(net, me);
                 self.pause(net, me);
             }
-            Signal::Ready(end) if self.end == Some(end) => self.go_on(net, me),
+            Signal::Ready(end) if self.channel.as_ref().is_some_and(|own| own.end() == end) => {
+                self.go_on(net, me);
+            }
             Signal::Ready(_) | Signal::Accepted(_) | Signal::Datagram(_) => {}
             Signal::Timer(LOOK) => self.check_progress(net, me),
             Signal::Timer(_) => {
                 self.paused = false;
-                match self.end {
+                match self.channel {
                     Some(_) => self.go_on(net, me),
                     None => self.dial(net, me),
                 }

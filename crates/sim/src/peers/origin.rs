@@ -1,14 +1,16 @@
 //! An HTTP/1 origin: answers each request with its number and a body derived from it.
 
+use super::channel::Channel;
 use super::client::push_chunks;
 use super::message::{Progress, Reader};
-use super::{Flow, Mischief, Outgoing, Tally, drain, push_body};
+use super::{Flow, Mischief, Outgoing, Tally, push_body};
 use crate::faults::{MS, SEC, US};
+use crate::net::Net;
 use crate::net::actor::{Actor, ActorId, Signal};
-use crate::net::{EndId, Net};
 use reactor::Address;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Behaviour of an origin. Chances are in 1000; times in virtual nanoseconds.
 #[derive(Clone, Debug)]
@@ -42,6 +44,8 @@ pub struct OriginPlan {
     pub garbage: u16,
     /// Chance that a request with a body is answered before the body has come.
     pub early: u16,
+    /// TLS, if its connections have it.
+    pub tls: Option<Arc<tls::Acceptor>>,
 }
 
 impl OriginPlan {
@@ -62,6 +66,7 @@ impl OriginPlan {
             hang: 0,
             garbage: 0,
             early: 0,
+            tls: None,
         }
     }
 
@@ -106,10 +111,13 @@ impl Actor for Origin {
             }
             Signal::Accepted(end) => {
                 self.tally.borrow_mut().accepted += 1;
+                let Ok(channel) = Channel::server(end, self.plan.tls.as_ref()) else {
+                    return net.close_end(end, true);
+                };
                 let service = OriginConnection {
                     plan: self.plan.clone(),
                     tally: self.tally.clone(),
-                    end,
+                    channel: Some(channel),
                     reader: Reader::new(false),
                     out: Outgoing::default(),
                     waits: false,
@@ -137,7 +145,7 @@ const LINGER: u64 = 5 * SEC;
 struct OriginConnection {
     plan: Rc<OriginPlan>,
     tally: Rc<RefCell<Tally>>,
-    end: EndId,
+    channel: Option<Channel>,
     reader: Reader,
     out: Outgoing,
     /// Whether a request is complete and its response due at [`ANSWER`].
@@ -156,25 +164,28 @@ struct OriginConnection {
 impl OriginConnection {
     fn leave(&mut self, net: &mut Net, me: ActorId, reset: bool) {
         self.tally.borrow_mut().under_way -= u64::from(self.waits);
-        net.close_end(self.end, reset);
+        if let Some(channel) = self.channel.take() {
+            channel.close(net, reset);
+        }
         net.retire(me);
     }
 
     fn go_on(&mut self, net: &mut Net, me: ActorId) {
+        let Some(channel) = &mut self.channel else { return };
         if self.lingers {
             let mut rest = 0;
-            let flow = drain(net, self.end, |bytes| rest += bytes.len());
+            let flow = channel.drain(net, |bytes| rest += bytes.len());
             return if flow != Flow::Open {
                 self.leave(net, me, false)
             };
         }
         let reader = &mut self.reader;
-        match drain(net, self.end, |bytes| reader.feed(bytes)) {
+        match channel.drain(net, |bytes| reader.feed(bytes)) {
             Flow::Broken => return self.leave(net, me, false),
             Flow::Ended => self.input_ended = true,
             Flow::Open => {}
         }
-        let mut flow = self.out.flush(net, self.end, usize::MAX);
+        let mut flow = self.flush(net);
         while flow == Flow::Open && self.out.left() == 0 && !self.waits && self.leaves.is_none() {
             match self.reader.advance(false) {
                 Ok(Progress::More) if self.input_ended => self.leaves = Some(false),
@@ -182,14 +193,14 @@ impl OriginConnection {
                 Ok(Progress::Head) => {
                     if self.reader.head.expects {
                         self.out.bytes.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
-                        flow = self.out.flush(net, self.end, usize::MAX);
+                        flow = self.flush(net);
                     }
                     let has_body = self.reader.head.chunked || self.reader.head.length > Some(0);
                     if has_body && net.chance(self.plan.early) {
                         self.early = true;
                         self.tally.borrow_mut().early.extend(self.reader.head.id);
                         self.answer(net, me);
-                        flow = self.out.flush(net, self.end, usize::MAX);
+                        flow = self.flush(net);
                     }
                 }
                 Ok(Progress::Done) => self.requested(net, me),
@@ -207,8 +218,16 @@ impl OriginConnection {
         }
     }
 
+    /// Sends what the response has so far.
+    fn flush(&mut self, net: &mut Net) -> Flow {
+        match &mut self.channel {
+            Some(channel) => self.out.flush(net, channel, usize::MAX),
+            None => Flow::Broken,
+        }
+    }
+
     fn linger(&mut self, net: &mut Net, me: ActorId) {
-        if self.input_ended || net.shutdown(self.end).is_err() {
+        if self.input_ended || !self.channel.as_mut().is_some_and(|channel| channel.shutdown(net)) {
             return self.leave(net, me, false);
         }
         self.lingers = true;

@@ -24,17 +24,21 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Parses one datagram.
-    pub(crate) fn read(bytes: &[u8]) -> Self {
+    /// Parses one datagram. `None`: it reports that a TLS handshake has failed.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).expect("log lines are text");
+        if text.contains("SSL handshake") {
+            return None;
+        }
         let words: Vec<_> = text.split_whitespace().collect();
         let [status, ending, server, retries, waited, server_queue, backend_queue, port, uri] =
             words[..]
         else {
             panic!("not a line of a transaction: {text:?}");
         };
-        Self {
-            id: uri.strip_prefix("/r/").map(|id| id.parse().expect("a number")),
+        Some(Self {
+            // HTTP/2 and HTTP/3 have whole URIs.
+            id: uri.rsplit_once("/r/").map(|(_, id)| id.parse().expect("a number")),
             status: status.parse().expect("a status"),
             ending: ending[..2].to_owned(),
             server: server.to_owned(),
@@ -42,7 +46,7 @@ impl Line {
             waited: waited.parse().expect("milliseconds"),
             queues: (server_queue.parse().unwrap(), backend_queue.parse().unwrap()),
             port: port.parse().expect("a port"),
-        }
+        })
     }
 
     /// Whether the line reports success.

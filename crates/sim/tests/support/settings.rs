@@ -1,6 +1,6 @@
 //! Settings of the proxy for scenarios, as the boot code would make them.
 
-use super::{front, origin};
+use super::{front, material, origin};
 use balance::{Algorithm, ServerSettings};
 use reactor::Address;
 use sample::{LogFormat, LogStyle};
@@ -30,6 +30,31 @@ pub(crate) struct Listen {
     pub(crate) h2_front: bool,
     /// Whether its only server is the next listener, which speaks HTTP/2.
     pub(crate) h2_back: bool,
+    /// Whether its clients speak TLS, and choose HTTP/1 or HTTP/2 by ALPN.
+    pub(crate) tls_front: bool,
+    /// Settings of its QUIC connections, if its clients speak HTTP/3.
+    pub(crate) quic: Option<QuicBind>,
+    /// Protocol and TLS of its servers, if those are origins.
+    pub(crate) origins: OriginKind,
+}
+
+/// The kind of an origin. Each has addresses of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OriginKind {
+    pub(crate) h2: bool,
+    pub(crate) tls: bool,
+}
+
+impl OriginKind {
+    /// The address of an origin.
+    pub(crate) fn address(self, index: usize) -> SocketAddr {
+        origin(index + 20 * usize::from(self.h2) + 40 * usize::from(self.tls))
+    }
+
+    /// Its protocol, for ALPN.
+    pub(crate) fn alpn(self) -> &'static [u8] {
+        if self.h2 { b"\x02h2" } else { b"\x08http/1.1" }
+    }
 }
 
 /// A listener with the timeouts and retries of an ordinary configuration.
@@ -56,6 +81,9 @@ pub(crate) fn listen(algorithm: Algorithm, reuse: Reuse, servers: usize) -> List
         bandwidth: None,
         h2_front: false,
         h2_back: false,
+        tls_front: false,
+        quic: None,
+        origins: OriginKind::default(),
     }
 }
 
@@ -66,7 +94,12 @@ impl Listen {
     }
 
     /// The proxy as the boot code would make it.
-    pub(super) fn proxy(self, index: usize) -> ProxySection {
+    pub(super) fn proxy(self, index: usize, threads: usize) -> ProxySection {
+        let tls = match &self.quic {
+            Some(_) => Some(material::acceptor(b"\x02h3")),
+            None => self.tls_front.then(|| material::acceptor(b"\x02h2\x08http/1.1")),
+        };
+        let preamble = Preamble { tls, ..Preamble::default() };
         let bind = Bind {
             namespace: None,
             address: Address::Inet(front(index)),
@@ -75,15 +108,15 @@ impl Listen {
             maxconn: 0,
             threads: Vec::new(),
             nice: 0,
-            preamble: Default::default(),
+            preamble,
             protocol: if self.h2_front { Protocol::H2 } else { Protocol::Chosen },
-            quic: None,
+            quic: self.quic.clone(),
             mss_reduction: 0,
             backlog: 128,
         };
         let next = self.h2_back.then(|| front(index + 1));
         let back = Backend {
-            servers: (0..self.servers).map(|slot| self.server(slot, next)).collect(),
+            servers: (0..self.servers).map(|slot| self.server(slot, next, threads)).collect(),
             algorithm: self.algorithm,
             retries: 3,
             redispatch: self.redispatch,
@@ -110,14 +143,22 @@ impl Listen {
     }
 
     /// An origin, or the next listener.
-    fn server(&self, slot: usize, next: Option<SocketAddr>) -> Server {
+    fn server(&self, slot: usize, next: Option<SocketAddr>, threads: usize) -> Server {
         let (maxconn, backup) = (self.maxconn, slot + self.backups >= self.servers);
         let settings = ServerSettings::new(slot as u32 + 1, format!("s{slot}"));
         let settings = ServerSettings { maxconn, backup, ..settings };
         let cookie = Some(format!("s{slot}").into_bytes());
-        let address = Address::Inet(next.unwrap_or_else(|| origin(slot)));
-        let protocol = if next.is_some() { Protocol::H2 } else { Protocol::H1 };
-        Server { cookie, speech: Speeches::only(protocol), ..Server::new(settings, address) }
+        let kind = self.origins;
+        let address = Address::Inet(next.unwrap_or_else(|| kind.address(slot)));
+        let protocol = if next.is_some() || kind.h2 { Protocol::H2 } else { Protocol::H1 };
+        let connector = kind.tls.then(|| material::connector(kind.alpn(), threads));
+        let encryption = connector.clone().map(|connector| {
+            let name = ServerName::Fixed(material::NAME.to_owned());
+            Encryption { connector, name, alpn: None }
+        });
+        let link = Link { encryption, ..Link::default() };
+        let (speech, encrypts) = (Speeches::only(protocol), kind.tls);
+        Server { cookie, speech, link, connector, encrypts, ..Server::new(settings, address) }
     }
 }
 

@@ -285,6 +285,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "settings",
             "stdx",
             "table",
+            "tls",
             "transport",
             "wire",
         ],
