@@ -15,6 +15,8 @@ The tests that are too long for every change, on inputs that no run before has s
             1,000 seeds (crates/sim/tests/faults.rs)
   peers     five processes that share a table while connections are lost, 1,000 seeds
             (crates/sim/tests/peers.rs)
+  quic      clients of HTTP/3 in networks that lose, reorder and limit datagrams, 10,000 seeds
+            (crates/sim/tests/quic.rs)
   fuzz      the fuzz targets as properties: 20,000 changed seeds and pieces of noise each
             (crates/parser-properties)
   property  the property tests of all other crates, 2,000 cases each
@@ -22,8 +24,8 @@ The tests that are too long for every change, on inputs that no run before has s
   prove     every name that works, accepted and ignored: its test has to fail (cargo xtask compat)
 
   --times  so many times as much (1)
-  --from   where the seeds of `day`, `peers` and `differ` begin; a failure names its own (default:
-           the date, in minutes)
+  --from   where the seeds of `day`, `peers`, `quic` and `differ` begin; a failure names its own
+           (default: the date, in minutes)
   --only   some of the parts
 
 Stops at the first failure. All together take about half an hour on two processors.
@@ -42,8 +44,9 @@ struct Amount {
 type Part = (&'static str, fn(&Path, &Amount) -> Outcome);
 
 const PARTS: &[Part] = &[
-    ("day", |root, amount| simulated("faults", root, amount)),
-    ("peers", |root, amount| simulated("peers", root, amount)),
+    ("day", |root, amount| simulated("faults", 1_000, root, amount)),
+    ("peers", |root, amount| simulated("peers", 1_000, root, amount)),
+    ("quic", |root, amount| simulated("quic", 10_000, root, amount)),
     ("fuzz", fuzz),
     ("property", property),
     ("differ", compare),
@@ -83,11 +86,11 @@ fn scaled(amount: &Amount, once: u32) -> String {
     once.saturating_mul(amount.times).to_string()
 }
 
-/// The long form of a test of the crate `sim`.
-fn simulated(name: &str, root: &Path, amount: &Amount) -> Outcome {
+/// The long form of a test of the crate `sim`, with so many seeds.
+fn simulated(name: &str, seeds: u32, root: &Path, amount: &Amount) -> Outcome {
     let test = ["test", "--quiet", "--package", "sim", "--test", name, "--", "--ignored"];
     cargo(root, &test, |command| {
-        command.env("WEIR_SOAK_SEEDS", scaled(amount, 1_000));
+        command.env("WEIR_SOAK_SEEDS", scaled(amount, seeds));
         command.env("WEIR_SOAK_FROM", amount.from.to_string());
     })
 }
@@ -131,7 +134,8 @@ mod tests {
         let names = |only| -> Outcome<Vec<&str>> {
             Ok(chosen(only)?.into_iter().map(|(name, _)| *name).collect())
         };
-        assert_eq!(names(None).unwrap(), ["day", "peers", "fuzz", "property", "differ", "prove"]);
+        let all = ["day", "peers", "quic", "fuzz", "property", "differ", "prove"];
+        assert_eq!(names(None).unwrap(), all);
         assert_eq!(names(Some("differ,day")).unwrap(), ["day", "differ"]);
         assert!(names(Some("day,night")).is_err());
     }

@@ -6,10 +6,13 @@
     reason = "a tool box for all tests of this directory"
 )]
 
+mod h3_client;
+mod h3_exchange;
 mod lines;
 pub(crate) mod material;
 mod settings;
 
+pub(crate) use h3_client::{H3Client, H3Plan};
 pub(crate) use lines::Line;
 pub(crate) use settings::{Listen, OriginKind, listen, process};
 
@@ -139,6 +142,35 @@ impl Lab {
         for _ in 0..count {
             let plan = plan(self.next_client(requests));
             self.machine.net().spawn(H2Client::new(plan, self.tally.clone()));
+        }
+    }
+
+    /// Spawns `count` clients of HTTP/3 with `requests` requests each, over all listeners in turn.
+    pub(crate) fn h3_clients(
+        &mut self,
+        count: u64,
+        requests: u32,
+        plan: impl Fn(H3Plan) -> H3Plan,
+    ) {
+        for _ in 0..count {
+            let number = self.clients;
+            let ip = Ipv4Addr::new(192, 0, 2, (number % 251) as u8 + 1);
+            let base = H3Plan {
+                from: SocketAddr::new(ip.into(), 5_000 + number as u16),
+                to: front(number as usize % self.shared.proxies.len()),
+                first_id: number * IDS,
+                requests,
+                streams: 4,
+                post: 400,
+                body: 10_000,
+                abandon: 0,
+                vanish: 0,
+                id_len: 8,
+                rebind: 0,
+                mtu: 1_472,
+            };
+            self.machine.net().spawn(H3Client::new(plan(base), self.tally.clone()));
+            self.clients += 1;
         }
     }
 
