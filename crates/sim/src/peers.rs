@@ -6,17 +6,21 @@
 
 pub mod channel;
 pub mod client;
+pub mod fcgi_origin;
 pub mod h2_client;
 mod h2_frames;
 pub mod h2_origin;
 pub mod message;
 pub mod origin;
+pub mod spoe_agent;
 
 pub use channel::ClientTls;
 pub use client::{Client, ClientPlan};
+pub use fcgi_origin::FcgiOrigin;
 pub use h2_client::H2Client;
 pub use h2_origin::H2Origin;
 pub use origin::{Origin, OriginPlan};
+pub use spoe_agent::{AgentPlan, AgentTally, SpoeAgent};
 
 use crate::net::Net;
 use channel::Channel;

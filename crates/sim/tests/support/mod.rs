@@ -6,6 +6,7 @@
     reason = "a tool box for all tests of this directory"
 )]
 
+pub(crate) mod agents;
 mod h3_client;
 mod h3_exchange;
 mod lines;
@@ -45,6 +46,11 @@ pub(crate) fn front(index: usize) -> SocketAddr {
 
 pub(crate) fn origin(index: usize) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 1, index as u8 + 1)), 80)
+}
+
+/// The address of an agent of SPOE.
+pub(crate) fn agent(index: usize) -> SocketAddr {
+    origin(100 + index)
 }
 
 /// The proxy on its virtual machine, with the peers around it.

@@ -1,6 +1,7 @@
 //! Settings of the proxy for scenarios, as the boot code would make them.
 
-use super::{front, material, origin};
+use super::agents::{self, FcgiOptions, SpoeOptions};
+use super::{agent, front, material, origin};
 use balance::{Algorithm, ServerSettings};
 use reactor::Address;
 use sample::{LogFormat, LogStyle};
@@ -34,6 +35,12 @@ pub(crate) struct Listen {
     pub(crate) tls_front: bool,
     /// Settings of its QUIC connections, if its clients speak HTTP/3.
     pub(crate) quic: Option<QuicBind>,
+    /// Whether it forwards bytes.
+    pub(crate) is_tcp: bool,
+    /// The application of its servers, if those speak FastCGI.
+    pub(crate) fcgi: Option<FcgiOptions>,
+    /// Its agent of SPOE.
+    pub(crate) spoe: Option<SpoeOptions>,
     /// Protocol and TLS of its servers, if those are origins.
     pub(crate) origins: OriginKind,
 }
@@ -83,6 +90,9 @@ pub(crate) fn listen(algorithm: Algorithm, reuse: Reuse, servers: usize) -> List
         h2_back: false,
         tls_front: false,
         quic: None,
+        is_tcp: false,
+        fcgi: None,
+        spoe: None,
         origins: OriginKind::default(),
     }
 }
@@ -123,15 +133,21 @@ impl Listen {
             reuse: self.reuse,
             persists: self.persists,
             cookie: self.cookies.then(|| Cookie { name: "C".into(), ..Cookie::default() }),
+            fcgi: self.fcgi.map(agents::application),
             ..Backend::default()
         };
-        let (rules, filters) = self.bandwidth.map(limited).unwrap_or_default();
+        let (mut rules, mut filters) = self.bandwidth.map(limited).unwrap_or_default();
+        if let Some(options) = self.spoe {
+            let (filter, more) = agents::engine(options, 0);
+            filters.push(filter);
+            rules = more;
+        }
         let proxy = Proxy {
             rules,
             filters,
             name: format!("listen{index}").into(),
             id: index as u32 + 1,
-            mode: Mode::Http,
+            mode: if self.is_tcp { Mode::Tcp } else { Mode::Http },
             timeouts: self.timeouts,
             logs: Arc::new(logs()),
             log_format: Some(format(super::lines::FORMAT)),
@@ -149,8 +165,13 @@ impl Listen {
         let settings = ServerSettings { maxconn, backup, ..settings };
         let cookie = Some(format!("s{slot}").into_bytes());
         let kind = self.origins;
-        let address = Address::Inet(next.unwrap_or_else(|| kind.address(slot)));
-        let protocol = if next.is_some() || kind.h2 { Protocol::H2 } else { Protocol::H1 };
+        let own = if self.is_tcp { agent(slot) } else { kind.address(slot) };
+        let address = Address::Inet(next.unwrap_or(own));
+        let protocol = match (&self.fcgi, next.is_some() || kind.h2) {
+            (Some(_), _) => Protocol::Fcgi,
+            (None, true) => Protocol::H2,
+            (None, false) => Protocol::H1,
+        };
         let connector = kind.tls.then(|| material::connector(kind.alpn(), threads));
         let encryption = connector.clone().map(|connector| {
             let name = ServerName::Fixed(material::NAME.to_owned());
