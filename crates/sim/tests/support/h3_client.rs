@@ -535,8 +535,10 @@ impl H3Connection {
 fn goaway(bytes: &[u8]) -> Option<u64> {
     let (kind, mut at) = varint::decode(bytes)?;
     let mut last = None;
-    while kind == StreamType::CONTROL.0 {
-        let Some((header, size)) = wire::h3::H3FrameHeader::decode(&bytes[at..]) else { break };
+    if kind != StreamType::CONTROL.0 {
+        return None;
+    }
+    while let Some((header, size)) = wire::h3::H3FrameHeader::decode(&bytes[at..]) {
         let payload = bytes.get(at + size..at + size + header.len as usize)?;
         if header.kind == H3FrameType::GOAWAY {
             last = varint::decode(payload).map(|(last, _)| last);

@@ -145,9 +145,9 @@ fn applying<P: StageSubject>(table: &[Stage<P>], side: &P::Side) -> u32 {
 
 /// The rows of [`SERVER`] that apply because of the filters and rules of the frontend.
 fn server_rows_of_frontend(front: &Proxy) -> u32 {
-    u32::from(has_filter(front)) * REQUEST_HEAD
-        | u32::from(front.rules.request) * CACHE_VALIDATION
-        | u32::from(has_agent(front)) * CONNECTED
+    (u32::from(has_filter(front)) * REQUEST_HEAD)
+        | (u32::from(front.rules.request) * CACHE_VALIDATION)
+        | (u32::from(has_agent(front)) * CONNECTED)
 }
 
 /// A pass of a request over the table.
