@@ -6,7 +6,7 @@ mod relay;
 mod session;
 mod table;
 
-pub use processes::{Kind, Process};
+pub use processes::{Process, ProcessKind};
 pub use session::serve;
 pub use table::commands;
 

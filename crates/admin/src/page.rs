@@ -20,7 +20,7 @@ use crate::web::response;
 use engine::state::services::{Answer, Body, Pieces, Service, Services, Visit};
 use engine::state::worker::Worker;
 use htx::Method;
-use query::{Format, Query};
+use query::{Format, PageQuery};
 use reactor::Class;
 use settings::StatsPage;
 use std::rc::Rc;
@@ -47,7 +47,7 @@ impl Services for Pages {
         if !auth::allows(page, visit.request) {
             return Some(auth::challenge(page));
         }
-        let query = Query::parse(visit.request.path_and_query(), &page.uri);
+        let query = PageQuery::parse(visit.request.path_and_query(), &page.uri);
         if visit.request.method_id() == Method::Post {
             return Some(changed(page, &query, change::apply(visit)));
         }
@@ -71,7 +71,7 @@ impl Services for Pages {
 }
 
 impl Pages {
-    fn show(&self, visit: &Visit<'_>, page: &StatsPage, query: Query) -> Answer {
+    fn show(&self, visit: &Visit<'_>, page: &StatsPage, query: PageQuery) -> Answer {
         let filter = Filter {
             states: query.states,
             scope: query.scope.clone(),
@@ -95,7 +95,7 @@ impl Pages {
         Answer { head, body: Body::Pieces(self.pieces(page, query, (visit.admin, filter))) }
     }
 
-    fn pieces(&self, page: &StatsPage, query: Query, who: (bool, Filter)) -> Pieces {
+    fn pieces(&self, page: &StatsPage, query: PageQuery, who: (bool, Filter)) -> Pieces {
         if let Format::Rows(look) = query.format {
             let mut listing = Listing::new(who.1, look);
             return Box::new(move |worker, out| listing.next(worker, out));
@@ -106,7 +106,7 @@ impl Pages {
 }
 
 /// Back to the page, which says how the change went.
-fn changed(page: &StatsPage, query: &Query, outcome: change::Outcome) -> Answer {
+fn changed(page: &StatsPage, query: &PageQuery, outcome: change::Outcome) -> Answer {
     let mut head = response(303, "See Other", "text/plain");
     let states = match query.states {
         stats::States::All => "",

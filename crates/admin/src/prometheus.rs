@@ -18,7 +18,7 @@ use crate::web::response;
 use engine::state::services::{Answer, Body};
 use engine::state::worker::Worker;
 use htx::Head;
-use query::{Query, Scope};
+use query::{MetricQuery, Scope};
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 use stdx::mutation::{self, ignored_keyword};
@@ -29,7 +29,7 @@ const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 /// Answers a request for the metrics; what its query does not understand is ignored, save scopes
 /// that there are none of: they are answered with status 400.
 pub(crate) fn answer(settings: &Arc<Settings>, request: &Head) -> Answer {
-    let Some(query) = Query::parse(request.uri()) else { return bad_request() };
+    let Some(query) = MetricQuery::parse(request.uri()) else { return bad_request() };
     let head = response(200, "OK", CONTENT_TYPE);
     if mutation::is_ignored("service", "prometheus-exporter") {
         return Answer { head, body: Body::Whole(Vec::new()) };
@@ -41,42 +41,42 @@ pub(crate) fn answer(settings: &Arc<Settings>, request: &Head) -> Answer {
 /// How far a report has come.
 struct Report {
     settings: Arc<Settings>,
-    query: Query,
-    stage: Stage,
+    query: MetricQuery,
+    stage: ExportStage,
 }
 
 /// The subject of the next piece.
-enum Stage {
+enum ExportStage {
     Process,
-    Rows(Box<rows::Cursor>),
-    Histograms(histograms::Cursor),
+    Rows(Box<rows::RowCursor>),
+    Histograms(histograms::HistogramCursor),
     Tables,
 }
 
 impl Report {
-    fn new(settings: Arc<Settings>, query: Query) -> Self {
-        Self { settings, query, stage: Stage::Process }
+    fn new(settings: Arc<Settings>, query: MetricQuery) -> Self {
+        Self { settings, query, stage: ExportStage::Process }
     }
 
     /// Appends the next piece, or gathers for it; `false`: it was the last one.
     fn next(&mut self, worker: &Worker, out: &mut String) -> bool {
         let Self { settings, query, stage } = self;
         let following = match stage {
-            Stage::Process => {
+            ExportStage::Process => {
                 if query.wants(Scope::Global) {
                     process::write(worker, settings, out);
                 }
-                Some(Stage::Rows(Box::new(rows::Cursor::new(query))))
+                Some(ExportStage::Rows(Box::new(rows::RowCursor::new(query))))
             }
-            Stage::Rows(cursor) => {
+            ExportStage::Rows(cursor) => {
                 let over = !cursor.next(worker, out);
-                over.then(|| Stage::Histograms(histograms::Cursor::default()))
+                over.then(|| ExportStage::Histograms(histograms::HistogramCursor::default()))
             }
-            Stage::Histograms(cursor) => {
+            ExportStage::Histograms(cursor) => {
                 let over = !query.wants(Scope::Histogram) || !cursor.next(&worker.shared, out);
-                over.then_some(Stage::Tables)
+                over.then_some(ExportStage::Tables)
             }
-            Stage::Tables => {
+            ExportStage::Tables => {
                 if query.wants(Scope::Sticktable) {
                     tables::write(&worker.shared, out);
                 }

@@ -1,6 +1,6 @@
 //! The first messages of a client, while they are looked at.
 
-use crate::flavour::{enabled_cipher, raw};
+use crate::flavour::{HelloSource, enabled_cipher, raw};
 use foreign_types::ForeignTypeRef as _;
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslRef};
@@ -23,6 +23,9 @@ impl From<ErrorStack> for Refused {
         Self::Broken(error)
     }
 }
+
+/// A client's first message, as the library lends it to a callback.
+pub struct FirstMessage<'a>(pub(crate) &'a HelloSource);
 
 /// More ciphers than any library has.
 const MOST_CIPHERS: c_int = 1_024;

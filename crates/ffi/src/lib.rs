@@ -26,7 +26,7 @@ pub use context::{
 };
 pub use errors::forget_errors;
 pub use flavour::*;
-pub use hello::{Prefers, Refused, Watch, enabled_ciphers, watch_messages};
+pub use hello::{FirstMessage, Prefers, Refused, Watch, enabled_ciphers, watch_messages};
 pub use name::{one_line, rfc2253};
 pub use ocsp::{certificate_id, response_text, single_responses, unix_time};
 pub use print::extension_text;

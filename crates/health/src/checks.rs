@@ -38,7 +38,7 @@ use engine::state::runtime::{Backend, Shared};
 use engine::state::worker::Worker;
 use reactor::Class;
 use std::rc::Rc;
-use store::{Haste, Record};
+use store::{EarlyCheck, Record};
 
 /// The counts of a thread's checks.
 pub fn activity(shared: &Shared, thread: usize) -> Activity {
@@ -71,7 +71,7 @@ pub fn add(shared: &Shared, backend: usize, slot: usize, agent: bool) {
 pub fn hasten(shared: &Shared, back: &Backend, slot: usize) {
     let Some(server) = back.servers.get(slot) else { return };
     let intervals = &server.settings.balance.intervals;
-    let haste = Haste {
+    let haste = EarlyCheck {
         backend: back.proxy.index as u32,
         slot: slot as u32,
         within: intervals.fast.unwrap_or(intervals.inter),

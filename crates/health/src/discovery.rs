@@ -10,7 +10,7 @@ mod query_table;
 mod resolver_task;
 mod server_binding;
 
-use engine::state::resolver::{Order, Resolver};
+use engine::state::resolver::{Resolver, ResolverOrder};
 use engine::state::runtime::Shared;
 use engine::state::worker::Worker;
 use reactor::Class;
@@ -38,7 +38,7 @@ fn of(shared: &Shared, backend: usize, slot: usize) -> Option<&Resolver> {
 /// Asks for the name of a server at once, because a check could not connect to its address.
 pub(crate) fn hurry(shared: &Shared, backend: usize, slot: usize) {
     if let Some(resolver) = of(shared, backend, slot) {
-        resolver.order(Order::Hurry(backend, slot));
+        resolver.order(ResolverOrder::Hurry(backend, slot));
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn hurry(shared: &Shared, backend: usize, slot: usize) {
 pub fn rename(shared: &Shared, backend: usize, slot: usize, name: &str) -> bool {
     match of(shared, backend, slot) {
         Some(resolver) if dns::message::is_name(name) => {
-            resolver.order(Order::Rename(backend, slot, name.to_ascii_lowercase().into()));
+            resolver.order(ResolverOrder::Rename(backend, slot, name.to_ascii_lowercase().into()));
             true
         }
         _ => false,

@@ -4,7 +4,7 @@
 //! A section runs on one thread: its connections count against one limit, and its messages keep
 //! their order.
 
-use crate::frontend::listener::Part;
+use crate::frontend::listener::ListenerRef;
 use crate::frontend::preamble;
 use engine::state::os_handles::LOG_FORWARD;
 use engine::state::worker::Worker;
@@ -80,7 +80,7 @@ impl Host {
 
 async fn accept(host: Host) {
     let (worker, handle) = (host.worker.clone(), host.handle);
-    let _part = Part::new(&worker, handle);
+    let _part = ListenerRef::new(&worker, handle);
     acceptor::run(&worker.thread, handle, &host).await;
 }
 

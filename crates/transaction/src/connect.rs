@@ -21,7 +21,7 @@ use balance::{Algorithm, Sign};
 use engine::state::backend::pool::Wanted;
 use engine::state::backend::reservation::Claim;
 pub(crate) use engine::state::backend::reservation::count_both;
-use engine::state::backend::server_address::Place;
+use engine::state::backend::server_address::AddressSnapshot;
 use engine::state::backend::server_connection::ServerConn;
 use engine::state::backend::trunk::Making;
 use engine::state::backend::trunk::reuse_policy;
@@ -310,7 +310,7 @@ async fn establish(tx: &mut Transaction, backend: &BackendRef) -> Result<(), Fai
 async fn connect(
     tx: &mut Transaction,
     backend: &BackendRef,
-    (to, place): (&ServerRef, &Place),
+    (to, place): (&ServerRef, &AddressSnapshot),
     way: &Way,
     making: Option<Making>,
     deadline: Option<Tick>,
@@ -580,7 +580,7 @@ async fn elsewhere(
 fn open(
     tx: &Transaction,
     backend: &BackendRef,
-    (to, place): (&ServerRef, &Place),
+    (to, place): (&ServerRef, &AddressSnapshot),
     way: &Way,
 ) -> Result<Box<ServerConn>, Failure> {
     let socket = way.open(&tx.worker.thread, to, &place.address).map_err(|error| {

@@ -3,7 +3,7 @@
 //! A connection that carries a client's addresses (PROXY protocol) serves only requests with the
 //! same ones: they are part of its key.
 use crate::tls_connect;
-use engine::state::backend::server_address::Place;
+use engine::state::backend::server_address::AddressSnapshot;
 use engine::state::backend::server_connection::Target;
 use engine::state::runtime::Server;
 use engine::state::session::client_cold_state;
@@ -111,7 +111,7 @@ impl Way {
     }
 
     /// The target of a connection of this kind, with its server in this place.
-    pub fn target(&self, place: &Place) -> Target {
+    pub fn target(&self, place: &AddressSnapshot) -> Target {
         let address = self.to.or(place.address.inet());
         Target { key: self.key, moves: place.moves, address }
     }

@@ -3,7 +3,7 @@ use crate::balance_key;
 use crate::client_presence;
 use balance::{Algorithm, NoServer, PickRequest, Ticket};
 use engine::state::backend::dynamic_maxconn;
-use engine::state::backend::queue::{Order, Place, Queue, Turn, Waiter};
+use engine::state::backend::queue::{Priority, Queue, QueuePlace, QueueTurn, Waiter};
 use engine::state::backend::reservation::Claim;
 use engine::state::backend::reservation::count_both;
 use engine::state::runtime::{Backend, Server};
@@ -257,7 +257,7 @@ async fn wait_in_server_queue(
             break Ok(false);
         }
         // Checked once more after joining: the release of a slot before that has woken no waiter.
-        if waiting.turn() != Turn::No && claim.try_serve() {
+        if waiting.turn() != QueueTurn::No && claim.try_serve() {
             break Ok(true);
         }
         if let Err(failure) = waiting.pause(tx, deadline).await {
@@ -280,7 +280,7 @@ async fn wait_in_backend_queue(
     let waiting = Waiting::join(tx, &backend.back, None);
     let result = loop {
         let turn = waiting.turn();
-        if turn != Turn::No
+        if turn != QueueTurn::No
             && let Some(claim) = any_slot(tx, backend, avoid, turn)
         {
             waiting.took(claim.slot());
@@ -302,7 +302,7 @@ fn any_slot(
     tx: &Transaction,
     backend: &BackendRef,
     avoid: Option<usize>,
-    turn: Turn,
+    turn: QueueTurn,
 ) -> Option<Claim> {
     let (thread, all) = (&tx.worker.thread, &backend.back);
     let wish = PickRequest { key: None, avoid, random: thread.prng(), now_ns: thread.nanos() };
@@ -313,7 +313,7 @@ fn any_slot(
     };
     // The algorithm counts requests in a server's queue as if they were served.
     match turn {
-        Turn::Called(slot) if chosen.is_none() && all.balancer.takes_part(slot) => {
+        QueueTurn::Called(slot) if chosen.is_none() && all.balancer.takes_part(slot) => {
             let ticket = Ticket::claim(&all.servers[slot].state);
             Claim::new(ticket, backend).and_then(served)
         }
@@ -327,7 +327,7 @@ fn any_slot(
 struct Waiting<'a> {
     back: &'a Backend,
     slot: Option<usize>,
-    place: Place,
+    place: QueuePlace,
     /// The number of requests served from the queue when the stay began.
     before: u32,
     /// The server, for a stay in the backend's queue, on which a slot was offered and not taken.
@@ -343,7 +343,7 @@ impl<'a> Waiting<'a> {
             Waiter { mailbox: thread.mailbox().clone(), task: thread.scheduler().current() };
         let (class, offset) = tx.notes.priority;
         let now = (thread.nanos() / 1_000) as i64;
-        let order = Order { class, moment: now + 1_000 * i64::from(offset) };
+        let order = Priority { class, moment: now + 1_000 * i64::from(offset) };
         let queue = queue(back, slot);
         let (before, place) = (queue.passed(), queue.join(waiter, order));
         Self { back, slot, place, before, offered: Cell::default(), paused: Cell::default() }
@@ -380,9 +380,9 @@ impl<'a> Waiting<'a> {
         Ok(())
     }
 
-    fn turn(&self) -> Turn {
+    fn turn(&self) -> QueueTurn {
         let turn = queue(self.back, self.slot).turn(self.place);
-        if let (Turn::Called(slot), None) = (turn, self.slot) {
+        if let (QueueTurn::Called(slot), None) = (turn, self.slot) {
             self.offered.set(Some(slot));
         }
         turn

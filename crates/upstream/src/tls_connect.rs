@@ -1,7 +1,7 @@
 //! The TLS handshake with a server.
 
 use crate::client_presence;
-use engine::io::tls_handshake::{Trouble, begin, is_resumed, presence, run};
+use engine::io::tls_handshake::{TlsHandshakeFailure, begin, is_resumed, presence, run};
 use engine::state::session::transaction::{Transaction, Words};
 use engine::state::worker::Worker;
 use reactor::Tick;
@@ -47,9 +47,9 @@ pub(crate) async fn connect(
     tx.notes.unsecured = result.as_ref().err().map(failed);
     drop(session);
     result.map_err(|trouble| match trouble {
-        Trouble::Given(failure) => failure,
-        Trouble::Late => Failure::error(503, Cause::ServerTimeout, Phase::Connect),
-        Trouble::Failed(_) => refused(),
+        TlsHandshakeFailure::Given(failure) => failure,
+        TlsHandshakeFailure::Late => Failure::error(503, Cause::ServerTimeout, Phase::Connect),
+        TlsHandshakeFailure::Failed(_) => refused(),
     })?;
     let taken = || transport.session().is_some_and(|session| session.was_early_taken());
     Ok(match said {
@@ -60,10 +60,10 @@ pub(crate) async fn connect(
 }
 
 /// The facts of a failed handshake, which outlive its connection.
-fn failed(trouble: &Trouble, asked: bool, session: Option<&tls::Conn>) -> Box<Failed> {
+fn failed(trouble: &TlsHandshakeFailure, asked: bool, session: Option<&tls::Conn>) -> Box<Failed> {
     let fault = match trouble {
-        Trouble::Failed(fault) => Some(fault).filter(|fault| fault.code != 0),
-        Trouble::Late | Trouble::Given(_) => None,
+        TlsHandshakeFailure::Failed(fault) => Some(fault).filter(|fault| fault.code != 0),
+        TlsHandshakeFailure::Late | TlsHandshakeFailure::Given(_) => None,
     };
     Box::new(Failed::new(trouble.of_server(asked), fault, session))
 }

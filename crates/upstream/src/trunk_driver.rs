@@ -4,7 +4,7 @@
 //! 4.2): while a stream is under way and the policy is `safe`, those of the same client alone.
 
 use buf::Buf;
-use engine::io::stream_pump::{Pump, Turn};
+use engine::io::stream_pump::{Pump, PumpOutcome};
 use engine::state::backend::trunk::Trunk;
 use engine::state::backend::trunk::place;
 use engine::state::worker::Worker;
@@ -58,10 +58,10 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
             stats.count(&trunk.session.drive(StreamMux::take_counters));
         }
         log_error_lines(worker, trunk);
-        if turn == Turn::Over {
+        if turn == PumpOutcome::Over {
             return;
         }
-        if turn == Turn::More {
+        if turn == PumpOutcome::More {
             thread.scheduler().yield_as(Class::Bulk).await;
             continue;
         }

@@ -31,7 +31,7 @@ const FIRST_PORT: u16 = 19191;
 const FINE: [&str; 2] = ["OK", "INFO"];
 
 /// Something that testssl.sh finds fault with: what it looked at, how bad it is, and what it saw.
-type Finding = (String, String, String);
+type ScanFinding = (String, String, String);
 
 pub(crate) fn run(words: &[String]) -> Outcome {
     let parsed = args::parse(words, FLAGS)?;
@@ -60,7 +60,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
 }
 
-fn show<'a>(name: &str, findings: impl Iterator<Item = &'a Finding>) {
+fn show<'a>(name: &str, findings: impl Iterator<Item = &'a ScanFinding>) {
     for (what, severity, text) in findings {
         println!("  only at {name:8} {severity:8} {what}: {text}");
     }
@@ -70,7 +70,7 @@ fn show<'a>(name: &str, findings: impl Iterator<Item = &'a Finding>) {
 const ATTEMPTS: u32 = 3;
 const OPEN: [&str; 2] = ["Scan interrupted", "connect problem"];
 
-fn findings(files: &Files, name: &str, binary: &Path, port: u16) -> Outcome<BTreeSet<Finding>> {
+fn findings(files: &Files, name: &str, binary: &Path, port: u16) -> Outcome<BTreeSet<ScanFinding>> {
     let text = configuration(port, files.path());
     let file = files.write(&format!("{name}.cfg"), text)?;
     let mut command = Command::new(binary);
@@ -103,7 +103,7 @@ fn look(found: &Path, port: u16) -> Outcome<String> {
 }
 
 /// The faults in the file of testssl.sh: each value has its own line.
-fn read(text: &str) -> BTreeSet<Finding> {
+fn read(text: &str) -> BTreeSet<ScanFinding> {
     let value = |line: &str, name: &str| {
         let (own, value) = line.trim().split_once(':')?;
         (own.trim() == format!("\"{name}\""))
@@ -137,7 +137,7 @@ mod tests {
     fn findings_are_read() {
         let text = "[\n {\n  \"id\" : \"a\",\n  \"severity\" : \"OK\",\n  \"finding\" : \"x\"\n }\n\
             , {\n  \"id\" : \"b\",\n  \"severity\" : \"LOW\",\n  \"finding\" : \"c: d\"\n }\n]\n";
-        let found: Vec<Finding> = read(text).into_iter().collect();
+        let found: Vec<ScanFinding> = read(text).into_iter().collect();
         assert_eq!(found, [("b".to_owned(), "LOW".to_owned(), "c: d".to_owned())]);
     }
 }

@@ -12,10 +12,10 @@ use std::fmt::Write as _;
 use transport::stats::counters::Metric;
 
 /// One line: its name, how the first column follows from the others, and the value of a thread.
-struct Line {
+struct ActivityLine {
     name: &'static str,
     first: First,
-    value: fn(&Source<'_>) -> u64,
+    value: fn(&ActivitySource<'_>) -> u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,24 +26,24 @@ enum First {
 }
 
 /// The source of the values of one thread.
-struct Source<'a> {
+struct ActivitySource<'a> {
     activity: &'a Activity,
     shared: &'a Shared,
     thread: usize,
 }
 
-impl Source<'_> {
+impl ActivitySource<'_> {
     fn ran(&self, class: Class) -> u64 {
         self.activity.ran[class as usize].get()
     }
 }
 
-const fn sum(name: &'static str, value: fn(&Source<'_>) -> u64) -> Line {
-    Line { name, first: First::Sum, value }
+const fn sum(name: &'static str, value: fn(&ActivitySource<'_>) -> u64) -> ActivityLine {
+    ActivityLine { name, first: First::Sum, value }
 }
 
 /// All lines after the thread and the date.
-const LINES: &[Line] = &[
+const LINES: &[ActivityLine] = &[
     sum("ctxsw", |it| it.activity.switches()),
     sum("tasksw", |it| it.activity.switches().saturating_sub(it.ran(Class::Urgent))),
     sum("empty_rq", |it| it.activity.empty_rounds.get()),
@@ -62,7 +62,7 @@ const LINES: &[Line] = &[
     sum("cpust_ms_tot", |_| 0),
     sum("cpust_ms_1s", |_| 0),
     sum("cpust_ms_15s", |_| 0),
-    Line {
+    ActivityLine {
         name: "avg_loop_us",
         first: First::Average,
         value: |it| it.activity.loop_nanos.get() / 1_000,
@@ -73,7 +73,7 @@ const LINES: &[Line] = &[
     sum("accq_ring", |_| 0),
     sum("fd_takeover", |it| it.activity.taken_over.get()),
     sum("curr_rq", |it| queued(it.activity)),
-    Line { name: "peak_rq", first: First::Maximum, value: |it| it.activity.peak.get() },
+    ActivityLine { name: "peak_rq", first: First::Maximum, value: |it| it.activity.peak.get() },
     sum("tasks", |it| it.activity.tasks.get()),
     sum("timers", |it| it.activity.timers.get()),
     sum("expired", |it| it.activity.expired.get()),
@@ -125,7 +125,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
             let activity = shared
                 .heartbeat(thread)
                 .map_or(nobody.activity(), |heartbeat| heartbeat.activity());
-            (line.value)(&Source { activity, shared, thread })
+            (line.value)(&ActivitySource { activity, shared, thread })
         };
         let values: Vec<u64> = (0..threads).map(value).collect();
         write(line, &values, columns, &mut out);
@@ -133,7 +133,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     Reply::Dump(out)
 }
 
-fn write(line: &Line, values: &[u64], columns: Columns, out: &mut String) {
+fn write(line: &ActivityLine, values: &[u64], columns: Columns, out: &mut String) {
     let sum: u64 = values.iter().fold(0, |sum, value| sum.wrapping_add(*value));
     let first = match (columns, line.first) {
         (Columns::Thread(thread), _) => values.get(thread).copied().unwrap_or(0),
@@ -160,7 +160,7 @@ mod tests {
     fn columns_are_summed_averaged_or_chosen() {
         let line = |first, values: &[u64], columns| {
             let mut out = String::new();
-            write(&Line { name: "x", first, value: |_| 0 }, values, columns, &mut out);
+            write(&ActivityLine { name: "x", first, value: |_| 0 }, values, columns, &mut out);
             out
         };
         assert_eq!(line(First::Sum, &[1, 5], Columns::All), "x: 6 [ 1 5 ]\n");

@@ -9,7 +9,7 @@ use tls::{Purpose, Revocations};
 
 /// The subject of a command.
 #[derive(Clone, Copy)]
-struct Kind {
+struct AuthorityKind {
     purpose: Purpose,
     /// The third word of the command.
     word: &'static str,
@@ -19,11 +19,12 @@ struct Kind {
     contents: &'static str,
 }
 
-const CA: Kind = Kind { purpose: Purpose::Trust, word: "ca-file", name: "CA", contents: "CAs" };
-const CRL: Kind =
-    Kind { purpose: Purpose::Revocation, word: "crl-file", name: "CRL", contents: "CRLs" };
+const CA: AuthorityKind =
+    AuthorityKind { purpose: Purpose::Trust, word: "ca-file", name: "CA", contents: "CAs" };
+const CRL: AuthorityKind =
+    AuthorityKind { purpose: Purpose::Revocation, word: "crl-file", name: "CRL", contents: "CRLs" };
 
-impl Kind {
+impl AuthorityKind {
     /// The kind of file that the third word of a command names.
     fn of(call: &Call<'_>) -> Self {
         if call.word(2) == CRL.word { CRL } else { CA }
@@ -32,7 +33,7 @@ impl Kind {
 
 /// `show ssl ca-file|crl-file [<file>[:<index>]]`; `*<file>` is what a transaction will make of it.
 pub(super) fn show(call: &mut Call<'_>) -> Reply {
-    let kind = Kind::of(call);
+    let kind = AuthorityKind::of(call);
     let asked = call.word(3);
     if asked.is_empty() {
         return Reply::Dump(all(call, kind));
@@ -64,7 +65,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
 }
 
 /// All files, that of a transaction first.
-fn all(call: &Call<'_>, kind: Kind) -> String {
+fn all(call: &Call<'_>, kind: AuthorityKind) -> String {
     let runtime = &call.settings.tls;
     let written = |(name, count): (String, usize)| match kind.purpose {
         Purpose::Trust => format!("{name} - {count} certificate(s)"),
@@ -77,7 +78,7 @@ fn all(call: &Call<'_>, kind: Kind) -> String {
 }
 
 /// The contents of a file, or the one with this number.
-fn text(kind: Kind, name: &str, content: &Content, index: Option<usize>) -> String {
+fn text(kind: AuthorityKind, name: &str, content: &Content, index: Option<usize>) -> String {
     let wanted = |at: usize| index.is_none_or(|index| index == at + 1);
     let mut out = format!("Filename: {name}\nStatus: {}\n", content.status.name());
     match kind.purpose {
@@ -124,7 +125,7 @@ fn describe_list(list: &Revocations, out: &mut String) {
 
 /// `new ssl ca-file|crl-file <file>`
 pub(super) fn new(call: &mut Call<'_>) -> Reply {
-    let (kind, name) = (Kind::of(call), call.word(3));
+    let (kind, name) = (AuthorityKind::of(call), call.word(3));
     if name.is_empty() {
         return Reply::error(format!("'new ssl {}' expects a filename", kind.word));
     }
@@ -145,7 +146,7 @@ pub(super) fn add(call: &mut Call<'_>) -> Reply {
 }
 
 fn change(call: &Call<'_>, more: bool) -> Reply {
-    let (kind, name) = (Kind::of(call), call.word(3));
+    let (kind, name) = (AuthorityKind::of(call), call.word(3));
     let (false, Some(payload)) = (name.is_empty(), call.payload) else {
         return Reply::error(format!(
             "'{} ssl {} expects a filename and {} as a payload",
@@ -168,7 +169,7 @@ fn change(call: &Call<'_>, more: bool) -> Reply {
 
 /// `commit ssl ca-file|crl-file <file>`
 pub(super) fn commit(call: &mut Call<'_>) -> Reply {
-    let (kind, name) = (Kind::of(call), call.word(3));
+    let (kind, name) = (AuthorityKind::of(call), call.word(3));
     if name.is_empty() {
         // HAProxy says so for both.
         return Reply::error("'commit ssl ca-file expects a filename");
@@ -178,7 +179,7 @@ pub(super) fn commit(call: &mut Call<'_>) -> Reply {
 
 /// `abort ssl ca-file|crl-file <file>`
 pub(super) fn abort(call: &mut Call<'_>) -> Reply {
-    let (kind, name) = (Kind::of(call), call.word(3));
+    let (kind, name) = (AuthorityKind::of(call), call.word(3));
     if name.is_empty() {
         return Reply::error(format!("'abort ssl {}' expects a filename", kind.word));
     }
@@ -187,7 +188,7 @@ pub(super) fn abort(call: &mut Call<'_>) -> Reply {
 
 /// `del ssl ca-file|crl-file <file>`
 pub(super) fn del(call: &mut Call<'_>) -> Reply {
-    let (kind, name) = (Kind::of(call), call.word(3));
+    let (kind, name) = (AuthorityKind::of(call), call.word(3));
     if name.is_empty() {
         return Reply::error(format!("'del ssl {}' expects a {} file name", kind.word, kind.name));
     }

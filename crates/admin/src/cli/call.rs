@@ -46,7 +46,7 @@ impl Severity {
 
 /// The state of a session between two commands.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct SessionState {
     /// Its level now, which can only be lowered.
     pub(super) level: Level,
     /// The level of its socket.
@@ -68,7 +68,7 @@ pub(super) struct State {
     pub(super) of_master: bool,
 }
 
-impl State {
+impl SessionState {
     pub(super) fn new(socket: &CliSocket, settings: &Settings) -> Self {
         Self {
             level: socket.level,
@@ -90,7 +90,7 @@ impl State {
 pub(super) struct Call<'a> {
     pub(super) worker: &'a Rc<Worker>,
     pub(super) settings: &'a Settings,
-    pub(super) state: &'a mut State,
+    pub(super) state: &'a mut SessionState,
     /// All words, those of the command itself first.
     pub(super) words: &'a [String],
     /// The payload, if one came with it.
@@ -112,7 +112,7 @@ pub(super) enum Reply {
     /// The answer of every worker's own thread.
     Later(Later),
     /// `show sess`
-    Streams(sessions::Page),
+    Streams(sessions::StreamPage),
     /// The messages of a ring, and perhaps those that follow.
     Follow(Follow),
     /// The response to a request of the process itself.
@@ -142,7 +142,7 @@ pub(super) enum Later {
     /// `show tasks`.
     Tasks,
     /// `show profiling`.
-    Profile(profiling::Wanted),
+    Profile(profiling::ProfileRequest),
     /// `shutdown session` and `shutdown sessions server` of these.
     End(Which),
 }
@@ -168,7 +168,7 @@ impl Later {
                 let wanted = asked.clone();
                 let known = ask_workers::all(worker, move |it| wanted.of(it)).await;
                 let (shared, offset) = (&worker.shared, worker.local_offset());
-                why::Page { shared, anon, offset }.render(&asked, known)
+                why::WhyPage { shared, anon, offset }.render(&asked, known)
             }
             Self::Pause(span) => {
                 let until = worker.thread.tick().plus_ms(span);

@@ -1,7 +1,7 @@
 //! `help`, and what is said about commands that do not exist.
 
-use super::call::{Call, Reply, Severity, State};
-use super::table::{COMMANDS, Entry};
+use super::call::{Call, Reply, SessionState, Severity};
+use super::table::{COMMANDS, CommandEntry};
 
 /// Width of the column of commands.
 const WIDTH: usize = 40;
@@ -51,14 +51,14 @@ pub(crate) fn suggestion(words: &[String], there: Vec<Doc>) -> String {
 
 /// The commands that are there for this session, whether it may call them or not, but for the basic
 /// ones.
-fn everything(state: &State) -> Vec<Doc> {
+fn everything(state: &SessionState) -> Vec<Doc> {
     let others = COMMANDS.iter().filter(|entry| !BASICS.contains(&entry.words));
     // Commands that begin with an underscore are for programs.
     let shown = others.filter(|entry| entry.is_there(state) && !entry.words.starts_with('_'));
     shown.map(doc).collect()
 }
 
-fn doc(entry: &Entry) -> Doc {
+fn doc(entry: &CommandEntry) -> Doc {
     Doc { words: entry.words, args: entry.args, text: entry.doc }
 }
 

@@ -10,28 +10,28 @@ const STEP: u32 = 128;
 
 /// Which of the two families of commands: they differ in words and in which dictionaries they see.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PatternKind {
     Acl,
     Map,
 }
 
-impl Kind {
+impl PatternKind {
     /// The second word of the command.
-    fn of(call: &Call<'_>) -> Kind {
-        if call.word(1) == "acl" { Kind::Acl } else { Kind::Map }
+    fn of(call: &Call<'_>) -> PatternKind {
+        if call.word(1) == "acl" { PatternKind::Acl } else { PatternKind::Map }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Kind::Acl => "ACL",
-            Kind::Map => "map",
+            PatternKind::Acl => "ACL",
+            PatternKind::Map => "map",
         }
     }
 
     fn sees(self, dictionary: &Dictionary) -> bool {
         match self {
-            Kind::Acl => dictionary.is_acl() || !dictionary.has_values(),
-            Kind::Map => dictionary.is_map(),
+            PatternKind::Acl => dictionary.is_acl() || !dictionary.has_values(),
+            PatternKind::Map => dictionary.is_map(),
         }
     }
 
@@ -89,7 +89,7 @@ const MALFORMED: &str = "Malformed identifier. Please use #<id> or <file>.";
 
 /// `show acl|map`
 pub(super) fn show(call: &mut Call<'_>) -> Reply {
-    let kind = Kind::of(call);
+    let kind = PatternKind::of(call);
     let (version, at) = version(call);
     let name = call.word(at);
     if name.is_empty() {
@@ -113,7 +113,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     }))
 }
 
-fn list(kind: Kind, call: &Call<'_>) -> String {
+fn list(kind: PatternKind, call: &Call<'_>) -> String {
     let mut out = String::from("# id (file) description\n");
     for dictionary in call.settings.dictionaries.iter().filter(|d| kind.sees(d)) {
         let totals = dictionary.totals();
@@ -135,7 +135,7 @@ fn list(kind: Kind, call: &Call<'_>) -> String {
 pub(super) fn get(call: &mut Call<'_>) -> Reply {
     // An expression may use steps, which no message has to pay for.
     sample::regex::effort::open(0);
-    let kind = Kind::of(call);
+    let kind = PatternKind::of(call);
     let (name, key) = (call.word(2), call.word(3));
     if name.is_empty() || key.is_empty() {
         return Reply::error(format!("Missing {} identifier and/or key.", kind.name()));
@@ -152,21 +152,21 @@ pub(super) fn get(call: &mut Call<'_>) -> Reply {
 }
 
 fn describe(
-    kind: Kind,
+    kind: PatternKind,
     dictionary: &Dictionary,
     view: &View,
     sighting: Option<Sighting>,
     out: &mut String,
 ) {
     let case = if view.ignores_case() { "insensitive" } else { "sensitive" };
-    let word = if kind == Kind::Map { "found" } else { "match" };
+    let word = if kind == PatternKind::Map { "found" } else { "match" };
     let _ = write!(out, "type={}, case={case}, {word}=", view.method().name());
     let Some(sighting) = sighting else {
         out.push_str("no\n");
         return;
     };
     let _ = write!(out, "yes, idx={}, ", view.shape());
-    let name = if kind == Kind::Map { "key" } else { "pattern" };
+    let name = if kind == PatternKind::Map { "key" } else { "pattern" };
     match sighting.row.and_then(|row| dictionary.key(row)) {
         Some(key) => {
             let _ = write!(out, "{name}=\"{}\"", String::from_utf8_lossy(&key));
@@ -176,9 +176,9 @@ fn describe(
         }
     }
     match (kind, sighting.value) {
-        (Kind::Acl, _) => {}
-        (Kind::Map, None) => out.push_str(", value=none"),
-        (Kind::Map, Some((text, kind))) => {
+        (PatternKind::Acl, _) => {}
+        (PatternKind::Map, None) => out.push_str(", value=none"),
+        (PatternKind::Map, Some((text, kind))) => {
             let text = String::from_utf8_lossy(&text);
             let _ = write!(out, ", value=\"{text}\", type=\"{}\"", kind.name());
         }
@@ -187,7 +187,7 @@ fn describe(
 }
 
 /// The answer to a change.
-fn done(kind: Kind, result: Result<(), Refusal>, no_entry: &str) -> Reply {
+fn done(kind: PatternKind, result: Result<(), Refusal>, no_entry: &str) -> Reply {
     match result {
         Ok(()) => Reply::Done,
         Err(Refusal::Invalid(message)) => Reply::error(format!("{message}.")),
@@ -203,13 +203,13 @@ fn done(kind: Kind, result: Result<(), Refusal>, no_entry: &str) -> Reply {
 
 /// `add acl|map`
 pub(super) fn add(call: &mut Call<'_>) -> Reply {
-    let kind = Kind::of(call);
+    let kind = PatternKind::of(call);
     let (version, at) = version(call);
     let (name, key, value) = (call.word(at), call.word(at + 1), call.word(at + 2));
-    if kind == Kind::Map && !name.is_empty() && key.is_empty() && call.payload.is_some() {
+    if kind == PatternKind::Map && !name.is_empty() && key.is_empty() && call.payload.is_some() {
         return add_payload(call, version, name);
     }
-    if kind == Kind::Map && value.is_empty() {
+    if kind == PatternKind::Map && value.is_empty() {
         return Reply::error(
             "'add map' expects three parameters (map identifier, key and value) or one parameter \
              (map identifier) and a payload",
@@ -218,7 +218,7 @@ pub(super) fn add(call: &mut Call<'_>) -> Reply {
     if key.is_empty() {
         return Reply::error("'add acl' expects two parameters: ACL identifier and pattern.");
     }
-    let value = if kind == Kind::Map { value } else { "" };
+    let value = if kind == PatternKind::Map { value } else { "" };
     match kind.find(call, name) {
         Ok(dictionary) => done(kind, dictionary.add(version, key.as_bytes(), value.as_bytes()), ""),
         Err(reply) => reply,
@@ -227,7 +227,7 @@ pub(super) fn add(call: &mut Call<'_>) -> Reply {
 
 /// A key, blanks and a value per line; stops at the first line that is refused.
 fn add_payload(call: &Call<'_>, version: Option<u32>, name: &str) -> Reply {
-    let dictionary = match Kind::Map.find(call, name) {
+    let dictionary = match PatternKind::Map.find(call, name) {
         Ok(dictionary) => dictionary,
         Err(reply) => return reply,
     };
@@ -239,7 +239,7 @@ fn add_payload(call: &Call<'_>, version: Option<u32>, name: &str) -> Reply {
         let value = value.trim_start_matches([' ', '\t']);
         let added = dictionary.add(version, key.as_bytes(), value.as_bytes());
         if added.is_err() {
-            return done(Kind::Map, added, "");
+            return done(PatternKind::Map, added, "");
         }
     }
     Reply::Done
@@ -251,7 +251,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
     if name.is_empty() || key.is_empty() || value.is_empty() {
         return Reply::error("'set map' expects three parameters: map identifier, key and value.");
     }
-    let dictionary = match Kind::Map.find(call, name) {
+    let dictionary = match PatternKind::Map.find(call, name) {
         Ok(dictionary) => dictionary,
         Err(reply) => return reply,
     };
@@ -262,12 +262,12 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         About::Nothing => return Reply::error(NOT_FOUND),
         About::Malformed => return Reply::error(MALFORMED),
     };
-    done(Kind::Map, result, NOT_FOUND)
+    done(PatternKind::Map, result, NOT_FOUND)
 }
 
 /// `del acl|map`
 pub(super) fn del(call: &mut Call<'_>) -> Reply {
-    let kind = Kind::of(call);
+    let kind = PatternKind::of(call);
     let (name, key) = (call.word(2), call.word(3));
     if name.is_empty() || key.is_empty() {
         let name = kind.name();
@@ -278,7 +278,7 @@ pub(super) fn del(call: &mut Call<'_>) -> Reply {
     let dictionary = match kind.find(call, name) {
         Ok(dictionary) => dictionary,
         // HAProxy says so for ACLs too.
-        Err(_) => return Kind::Map.unknown(),
+        Err(_) => return PatternKind::Map.unknown(),
     };
     const NOT_FOUND: &str = "Key not found.";
     let result = match About::of(key) {
@@ -292,7 +292,7 @@ pub(super) fn del(call: &mut Call<'_>) -> Reply {
 
 /// `clear acl|map`
 pub(super) fn clear(call: &mut Call<'_>) -> Reply {
-    let kind = Kind::of(call);
+    let kind = PatternKind::of(call);
     let (version, at) = version(call);
     if call.word(at).is_empty() {
         return kind.missing();
@@ -308,7 +308,7 @@ pub(super) fn clear(call: &mut Call<'_>) -> Reply {
 
 /// `prepare acl|map`
 pub(super) fn prepare(call: &mut Call<'_>) -> Reply {
-    match Kind::of(call).find(call, call.word(2)) {
+    match PatternKind::of(call).find(call, call.word(2)) {
         Ok(dictionary) => {
             Reply::Message(Severity::Info, format!("New version created: {}", dictionary.prepare()))
         }
@@ -318,7 +318,7 @@ pub(super) fn prepare(call: &mut Call<'_>) -> Reply {
 
 /// `commit acl|map`
 pub(super) fn commit(call: &mut Call<'_>) -> Reply {
-    let kind = Kind::of(call);
+    let kind = PatternKind::of(call);
     let (Some(version), at) = version(call) else {
         return Reply::error("Missing version number.");
     };

@@ -26,7 +26,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
 
 /// The arguments of `show profiling`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Wanted {
+pub(super) struct ProfileRequest {
     status: bool,
     tasks: bool,
     order: Order,
@@ -53,9 +53,10 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     }
 }
 
-fn wanted(words: &[String]) -> Option<Wanted> {
+fn wanted(words: &[String]) -> Option<ProfileRequest> {
     let (status, tasks, lines) = (true, true, usize::MAX);
-    let mut wanted = Wanted { status, tasks, order: Order::Calls, aggregated: false, lines };
+    let mut wanted =
+        ProfileRequest { status, tasks, order: Order::Calls, aggregated: false, lines };
     for word in words {
         match word.as_str() {
             "all" => (wanted.status, wanted.tasks) = (true, true),
@@ -77,7 +78,7 @@ pub(super) fn of(worker: &Worker) -> Vec<ProfileEntry> {
 }
 
 /// The whole answer, from what all threads know.
-pub(super) fn render(shared: &Shared, wanted: Wanted, known: Vec<ProfileEntry>) -> String {
+pub(super) fn render(shared: &Shared, wanted: ProfileRequest, known: Vec<ProfileEntry>) -> String {
     let mut out = String::new();
     if wanted.status {
         // Writing to a string cannot fail.
@@ -114,7 +115,7 @@ fn status(shared: &Shared) -> &'static str {
     }
 }
 
-fn tasks(wanted: Wanted, known: Vec<ProfileEntry>, out: &mut String) {
+fn tasks(wanted: ProfileRequest, known: Vec<ProfileEntry>, out: &mut String) {
     let mut lines = merged(known, wanted.aggregated);
     let name = |it: &ProfileEntry| {
         (it.function, it.caller.map(|(at, why)| (at.file(), at.line(), why.bits())))

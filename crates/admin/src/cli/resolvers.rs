@@ -8,18 +8,22 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A counter: its name in the statistics, and what that says.
-struct Column {
+struct CounterColumn {
     name: &'static str,
     doc: &'static str,
     of: fn(&Counters) -> &AtomicU64,
 }
 
-const fn column(name: &'static str, doc: &'static str, of: fn(&Counters) -> &AtomicU64) -> Column {
-    Column { name, doc, of }
+const fn column(
+    name: &'static str,
+    doc: &'static str,
+    of: fn(&Counters) -> &AtomicU64,
+) -> CounterColumn {
+    CounterColumn { name, doc, of }
 }
 
 /// In the order of the answers.
-const COLUMNS: &[Column] = &[
+const COLUMNS: &[CounterColumn] = &[
     column("sent", "Sent", |it| &it.sent),
     column("send_error", "Send error", |it| &it.send_error),
     column("valid", "Valid", |it| &it.valid),
@@ -75,17 +79,17 @@ pub(super) fn statistics(shared: &Shared, look: Look) -> String {
 }
 
 /// A value, its name and what that says.
-type Cell = (&'static str, &'static str, Value);
+type NamedValue = (&'static str, &'static str, Value);
 
-fn cells(nameserver: &str, section: &str, counters: &Counters) -> Vec<Cell> {
+fn cells(nameserver: &str, section: &str, counters: &Counters) -> Vec<NamedValue> {
     let text = |text: &str| Value::Text(text.to_owned());
     let mut cells = vec![("id", "ID", text(nameserver)), ("pid", "Parent ID", text(section))];
-    let count = |it: &Column| (it.name, it.doc, Value::U64((it.of)(counters).load(Relaxed)));
+    let count = |it: &CounterColumn| (it.name, it.doc, Value::U64((it.of)(counters).load(Relaxed)));
     cells.extend(COLUMNS.iter().map(count));
     cells
 }
 
-fn row(cells: &[Cell], look: Look) -> String {
+fn row(cells: &[NamedValue], look: Look) -> String {
     let mut out = String::new();
     let tags = |place| if place < 2 { NAMED } else { COUNTED };
     match look {
@@ -101,8 +105,9 @@ fn row(cells: &[Cell], look: Look) -> String {
             }
         }
         Look::Json => {
-            let tagged =
-                |(place, (name, _, value)): (usize, &Cell)| (*name, tags(place), value.clone());
+            let tagged = |(place, (name, _, value)): (usize, &NamedValue)| {
+                (*name, tags(place), value.clone())
+            };
             let all: Vec<_> = cells.iter().enumerate().map(tagged).collect();
             json::plain(&all, &mut out);
         }

@@ -151,7 +151,7 @@ pub(super) fn check_port(call: &Call<'_>, target: &Target) -> Reply {
     }
     match port(call.word(4)) {
         Ok(port) => {
-            let change = |place: &mut engine::state::backend::server_address::Place| {
+            let change = |place: &mut engine::state::backend::server_address::AddressSnapshot| {
                 place.check_port = Some(port)
             };
             events::relocate(call.worker, &target.back, target.slot, change);

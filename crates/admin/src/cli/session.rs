@@ -5,13 +5,13 @@
 //! newline at its end is dropped.
 
 use super::ask_workers;
-use super::call::{Call, Reply, State};
+use super::call::{Call, Reply, SessionState};
 use super::events::Follow;
 use super::handover;
 use super::http_client;
 use super::http_client::ResponseStream;
 use super::line::{Command, Line, Parser};
-use super::sessions::Page;
+use super::sessions::StreamPage;
 use super::table;
 use crate::channel::{Channel, CliListener, LONGEST, PAYLOAD_TOO_LONG, Place, Room};
 use crate::settings::{CliSocket, Settings};
@@ -60,7 +60,7 @@ async fn accept_all(
 ) {
     let is_over = || !offer.of_master && worker.shared.is_stopping();
     let begin = |socket, place| {
-        let state = State::new(&offer, &settings);
+        let state = SessionState::new(&offer, &settings);
         let client = (socket, offer.preamble.clone());
         let task = converse(worker.clone(), client, state, settings.clone(), place);
         worker.thread.scheduler().spawn(Class::Normal, task);
@@ -73,7 +73,7 @@ struct Session {
     worker: Rc<Worker>,
     settings: Arc<Settings>,
     channel: Channel,
-    state: State,
+    state: SessionState,
     parser: Parser,
     pace: Pacer,
 }
@@ -81,7 +81,7 @@ struct Session {
 async fn converse(
     worker: Rc<Worker>,
     (socket, preamble): (Socket, Preamble),
-    state: State,
+    state: SessionState,
     settings: Arc<Settings>,
     _place: Place,
 ) {
@@ -221,7 +221,7 @@ impl Session {
     }
 
     /// Sends the streams of all threads, some at a time.
-    async fn send_streams(&mut self, mut page: Page) -> io::Result<()> {
+    async fn send_streams(&mut self, mut page: StreamPage) -> io::Result<()> {
         let list = self.settings.streams;
         for thread in 0..self.worker.shared.settings.threads {
             let mut from = Some(0);

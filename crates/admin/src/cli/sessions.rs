@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Which streams, and how they are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum StreamDetail {
     /// A line each.
     Lines,
     /// All of them at length.
@@ -43,7 +43,7 @@ struct Ends {
     back: Option<SocketAddr>,
 }
 
-impl Wanted {
+impl StreamDetail {
     /// Facts of these streams, gathered on the thread that serves them: on other threads a
     /// descriptor may have been reused.
     pub(super) fn of(self, worker: &Worker, part: Part) -> Told {
@@ -74,14 +74,14 @@ impl Wanted {
 /// `show sess [<id> | all]`
 pub(super) fn show(call: &mut Call<'_>) -> Reply {
     let wanted = match call.word(2) {
-        "" => Wanted::Lines,
-        "all" => Wanted::All,
+        "" => StreamDetail::Lines,
+        "all" => StreamDetail::All,
         id => match u64::from_str_radix(id.strip_prefix("0x").unwrap_or(id), 16) {
-            Ok(number) => Wanted::One(number),
-            Err(_) => Wanted::One(0),
+            Ok(number) => StreamDetail::One(number),
+            Err(_) => StreamDetail::One(0),
         },
     };
-    Reply::Streams(Page {
+    Reply::Streams(StreamPage {
         shared: call.shared().clone(),
         anon: call.state.anon,
         offset: call.worker.local_offset(),
@@ -91,28 +91,28 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
 }
 
 /// The answer about the streams of all threads.
-pub(super) struct Page {
+pub(super) struct StreamPage {
     shared: Arc<Shared>,
     anon: Anon,
     /// Seconds east of Greenwich.
     offset: i32,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: StreamDetail,
     /// The one that is wanted was there.
     found: bool,
 }
 
-impl Page {
+impl StreamPage {
     /// The lines about these streams.
     pub(super) fn render(&mut self, told: &Told) -> String {
         let mut out = String::new();
         for (stream, ends) in &told.streams {
             match self.wanted {
-                Wanted::Lines => self.line(stream, &mut out),
-                Wanted::All => self.detail(stream, *ends, &mut out),
-                Wanted::One(number) if number == stream.number => {
+                StreamDetail::Lines => self.line(stream, &mut out),
+                StreamDetail::All => self.detail(stream, *ends, &mut out),
+                StreamDetail::One(number) if number == stream.number => {
                     self.detail(stream, *ends, &mut out);
                 }
-                Wanted::One(_) => {}
+                StreamDetail::One(_) => {}
             }
         }
         self.found |= !out.is_empty();
@@ -122,7 +122,7 @@ impl Page {
     /// The lines after all streams.
     pub(super) fn end(&self) -> &'static str {
         match self.wanted {
-            Wanted::One(_) if !self.found => "Session not found.\n",
+            StreamDetail::One(_) if !self.found => "Session not found.\n",
             _ => "",
         }
     }

@@ -1,6 +1,6 @@
 //! All implemented commands, one entry each.
 
-use super::call::{Call, Reply, Severity, State};
+use super::call::{Call, Reply, SessionState, Severity};
 use super::{
     activity, anon, authorities, caches, certificates, configuration_lists, cookies, crt_lists,
     debug, dynamic, errors, events, handover, help, http_client, limits, not_implemented, patterns,
@@ -11,7 +11,7 @@ use crate::settings::Level;
 use stdx::is_ignored;
 
 /// A command.
-pub(super) struct Entry {
+pub(super) struct CommandEntry {
     /// Its words.
     pub(super) words: &'static str,
     /// Its arguments, as help shows them.
@@ -32,8 +32,8 @@ const fn entry(
     level: Level,
     doc: &'static str,
     run: fn(&mut Call<'_>) -> Reply,
-) -> Entry {
-    Entry { words, args, level, mode: None, doc, run }
+) -> CommandEntry {
+    CommandEntry { words, args, level, mode: None, doc, run }
 }
 
 /// A command that needs `expert-mode on`.
@@ -42,8 +42,8 @@ const fn expert(
     args: &'static str,
     doc: &'static str,
     run: fn(&mut Call<'_>) -> Reply,
-) -> Entry {
-    Entry { words, args, level: Admin, mode: Some(Mode::Expert), doc, run }
+) -> CommandEntry {
+    CommandEntry { words, args, level: Admin, mode: Some(Mode::Expert), doc, run }
 }
 
 /// Modes of a session without which some commands are not there.
@@ -62,7 +62,7 @@ pub(crate) fn commands() -> impl Iterator<Item = &'static str> {
 
 /// The commands, in the order of help.
 #[rustfmt::skip]
-pub(super) const COMMANDS: &[Entry] = &[
+pub(super) const COMMANDS: &[CommandEntry] = &[
     entry("_getsocks", "", Admin, "", handover::ask),
     entry("_signal", "<number>", Admin, "", session_commands::signal),
     entry("abort ssl ca-file", "<cafile>", Admin, "abort a transaction for a CA file", authorities::abort),
@@ -190,9 +190,9 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("quit", "", User, "disconnect", session_commands::quit),
 ];
 
-impl Entry {
+impl CommandEntry {
     /// Whether it is there for this session.
-    pub(super) fn is_there(&self, state: &State) -> bool {
+    pub(super) fn is_there(&self, state: &SessionState) -> bool {
         match self.mode {
             Some(Mode::Expert) => state.expert,
             None => true,
@@ -209,7 +209,7 @@ impl Entry {
 
 /// Runs a command line.
 pub(super) fn run(call: &mut Call<'_>) -> Reply {
-    let matches = |entry: &&Entry| entry.matches(call.words).is_some();
+    let matches = |entry: &&CommandEntry| entry.matches(call.words).is_some();
     let found = COMMANDS.iter().filter(matches).max_by_key(|entry| entry.words.len());
     let not_yet = not_implemented::find(call.words);
     match (found, not_yet) {

@@ -29,7 +29,7 @@ const OPERATORS: &[(&str, Compare)] = &[
 ];
 
 /// Entries whose data compares so with a value.
-struct Filter {
+struct EntryFilter {
     data: DataType,
     compare: Compare,
     value: u64,
@@ -39,7 +39,7 @@ struct Filter {
 enum Selection<'a> {
     All,
     Key(&'a str),
-    Filters(Vec<Filter>),
+    Filters(Vec<EntryFilter>),
 }
 
 /// `show table [<table> [<filter>]*]`
@@ -107,7 +107,7 @@ pub(super) fn clear(call: &mut Call<'_>) -> Reply {
 }
 
 /// Takes the entries out that pass all filters, but those in use.
-fn removal(table: &Arc<Table>, filters: Vec<Filter>, now: u64) -> Reply {
+fn removal(table: &Arc<Table>, filters: Vec<EntryFilter>, now: u64) -> Reply {
     let (table, mut walk) = (table.clone(), Walk::default());
     Reply::Pieces(Box::new(move |_, _| {
         let Some(entries) = table.walk(&mut walk, now) else { return false };
@@ -227,7 +227,7 @@ fn target<'c>(call: &'c Call<'_>, verb: &str) -> Result<(&'c Arc<Table>, Selecti
     Ok((table, selection))
 }
 
-fn filters(call: &Call<'_>, table: &Table) -> Result<Vec<Filter>, Reply> {
+fn filters(call: &Call<'_>, table: &Table) -> Result<Vec<EntryFilter>, Reply> {
     let mut filters = Vec::new();
     let mut at = 3;
     while !call.word(at).is_empty() {
@@ -248,7 +248,7 @@ fn filters(call: &Call<'_>, table: &Table) -> Result<Vec<Filter>, Reply> {
     Ok(filters)
 }
 
-fn filter(call: &Call<'_>, table: &Table, at: usize) -> Result<Filter, &'static str> {
+fn filter(call: &Call<'_>, table: &Table, at: usize) -> Result<EntryFilter, &'static str> {
     let name = call.word(at).strip_prefix("data.").unwrap_or("");
     let data = DataType::named(name).ok_or("Unknown data type")?;
     table.stored(data).ok_or("Data type not stored in this table")?;
@@ -257,11 +257,11 @@ fn filter(call: &Call<'_>, table: &Table, at: usize) -> Result<Filter, &'static 
         .ok_or("Require and operator among \"eq\", \"ne\", \"le\", \"ge\", \"lt\", \"gt\"")?;
     let value =
         integer(call.word(at + 2)).ok_or("Require a valid integer value to compare against")?;
-    Ok(Filter { data, compare: operator.1, value })
+    Ok(EntryFilter { data, compare: operator.1, value })
 }
 
 /// Whether an entry passes all filters. What has no number passes none.
-fn passes(entry: &Entry, filters: &[Filter], now: u64) -> bool {
+fn passes(entry: &Entry, filters: &[EntryFilter], now: u64) -> bool {
     filters.iter().all(|filter| {
         let value = entry.get(filter.data, 0, now);
         value.is_some_and(|value| (filter.compare)(&value, &filter.value))
@@ -269,7 +269,7 @@ fn passes(entry: &Entry, filters: &[Filter], now: u64) -> bool {
 }
 
 /// A table with the entries that pass all filters.
-fn listing(table: &Arc<Table>, filters: Vec<Filter>, now: u64) -> Reply {
+fn listing(table: &Arc<Table>, filters: Vec<EntryFilter>, now: u64) -> Reply {
     let mut out = String::new();
     title(table, now, &mut out);
     let (table, mut walk, mut lines) = (table.clone(), Walk::default(), Lines::of(table, now));

@@ -1,10 +1,10 @@
 //! Commands, and sessions over real sockets on one thread.
 
-use super::call::{Call, Reply, State};
+use super::call::{Call, Reply, SessionState};
 use super::{not_implemented, table};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use crate::testing;
-use engine::state::session::stream_list::http::{Http, Message, State as Stage};
+use engine::state::session::stream_list::http::{Http, Message, MessageState as Stage};
 use proptest::prelude::*;
 use proxy::{Shared, Worker};
 use reactor::{Class, Handle};
@@ -52,7 +52,7 @@ impl Bench {
     }
 
     fn run_as(&self, level: Level, line: &str) -> String {
-        let mut state = State::new(&offer(level), &self.settings);
+        let mut state = SessionState::new(&offer(level), &self.settings);
         let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
         let (worker, settings) = (&self.worker, &self.settings);
         let mut call = Call { worker, settings, state: &mut state, words: &words, payload: None };
@@ -190,7 +190,7 @@ fn rates_frontends_and_cookies_are_changed() {
 #[test]
 fn names_are_hidden_when_asked() {
     let bench = Bench::new();
-    let mut state = State::new(&offer(Level::Admin), &bench.settings);
+    let mut state = SessionState::new(&offer(Level::Admin), &bench.settings);
     let mut run = |line: &str| {
         let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
         let (worker, settings) = (&bench.worker, &bench.settings);
@@ -582,7 +582,8 @@ fn unknown_commands_get_suggestions() {
     assert!(lines == 5 && !kin.contains("  get acl "), "{kin}");
     let all = bench.run("");
     assert!(all.starts_with("Unknown command. Please enter one of the following commands only:\n"));
-    let shown = |entry: &&table::Entry| entry.mode.is_none() && !entry.words.starts_with('_');
+    let shown =
+        |entry: &&table::CommandEntry| entry.mode.is_none() && !entry.words.starts_with('_');
     for entry in table::COMMANDS.iter().filter(shown) {
         assert!(all.contains(&format!("\n  {}", entry.words)), "{}", entry.words);
     }
@@ -766,7 +767,7 @@ fn every_thread_is_asked_for_its_streams() {
 }
 
 #[test]
-fn who_comes_before_the_stop_is_heard() {
+fn clients_that_come_before_the_stop_are_served() {
     let bench = Bench::new();
     let address = bench.listen(Level::Admin);
     // It waits in the backlog when the process begins to stop.

@@ -4,7 +4,7 @@
 use super::call::{Call, Reply, Severity};
 use super::events::STREAMS;
 use engine::state::records::anon::Anon;
-use engine::state::records::trace::state::{Phase, State};
+use engine::state::records::trace::state::{Phase, TraceState};
 use engine::state::records::trace::words::{CRITERIA, Event, Level, Source, Verbosity};
 use engine::state::runtime::Shared;
 use std::fmt::Write as _;
@@ -92,7 +92,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
 }
 
 /// All about one source.
-fn status(source: Source, state: &State) -> String {
+fn status(source: Source, state: &TraceState) -> String {
     let mut out = format!("Trace status for {}:\n", source.name());
     let sink = sink_name(state);
     line(&mut out, format_args!("  - sink: {sink} [{} dropped]", state.dropped));
@@ -124,7 +124,7 @@ fn sources(shared: &Shared) -> Reply {
 }
 
 /// The set of events that are told, or that take the trace into a phase.
-fn set_of(state: &mut State, phase: Option<Phase>) -> &mut u32 {
+fn set_of(state: &mut TraceState, phase: Option<Phase>) -> &mut u32 {
     match phase {
         None => &mut state.report,
         Some(Phase::Running) => &mut state.start,
@@ -243,7 +243,7 @@ fn sink(shared: &Shared, source: Source, word: &str) -> Reply {
     })
 }
 
-fn sink_name(state: &State) -> &str {
+fn sink_name(state: &TraceState) -> &str {
     state.sink.as_deref().unwrap_or("none")
 }
 

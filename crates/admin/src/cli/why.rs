@@ -65,14 +65,14 @@ impl Asked {
 }
 
 /// The whole answer, from what each thread remembers.
-pub(super) struct Page<'a> {
+pub(super) struct WhyPage<'a> {
     pub(super) shared: &'a Arc<Shared>,
     pub(super) anon: Anon,
     /// Seconds east of Greenwich.
     pub(super) offset: i32,
 }
 
-impl Page<'_> {
+impl WhyPage<'_> {
     pub(super) fn render(&self, asked: &Asked, known: Vec<Vec<Flight>>) -> String {
         let mut flights: Vec<(usize, Flight)> = Vec::new();
         for (thread, own) in known.into_iter().enumerate() {
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn transactions_are_told_in_sentences() {
         let shared = testing::shared();
-        let page = Page { shared: &shared, anon: Anon::default(), offset: 0 };
+        let page = WhyPage { shared: &shared, anon: Anon::default(), offset: 0 };
         let failed = Flight {
             server: None,
             moments: [1_000_000, 2_000_000, 0, 0, 0, 3_000_000],
@@ -367,7 +367,7 @@ mod tests {
         let list = page.render(&Asked::List { failed: false }, known.clone());
         assert_eq!(list.lines().count(), 2);
         assert!(list.ends_with(" <TCP> be/<NOSRV> 503 SC 2.000 ms\n"), "{list}");
-        let hidden = Page { anon: Anon::new(Some(5)), ..page };
+        let hidden = WhyPage { anon: Anon::new(Some(5)), ..page };
         let story = hidden.render(&Asked::One("1.7".into()), known.clone());
         assert!(!story.contains("10.1.2.3") && !story.contains("server s1"), "{story}");
         let unknown = hidden.render(&Asked::One("1.70".into()), known);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 /// The kind of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ProcessKind {
     /// The one that looks after the others.
     Master,
     /// One that serves.
@@ -20,7 +20,7 @@ pub struct Process {
     /// Its number.
     pub pid: u32,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ProcessKind,
     /// The name of a program.
     pub name: String,
     /// Reloads since it was started; failed ones count.
@@ -39,30 +39,32 @@ pub(super) fn show(supervisor: &dyn Supervisor) -> String {
     let all = supervisor.processes();
     let mut out = String::new();
     line(&mut out, ["#<PID>", "<type>", "<reloads>", "<uptime>", "<version>"]);
-    let mut rows = |title: &str, kind: Kind, leaving: bool, always: bool| {
+    let mut rows = |title: &str, kind: ProcessKind, leaving: bool, always: bool| {
         let of = |it: &&Process| it.kind == kind && it.leaving == leaving;
         if always || all.iter().any(|it| of(&it)) {
             out.push_str(title);
             all.iter().filter(of).for_each(|it| row(&mut out, it, supervisor, now));
         }
     };
-    rows("", Kind::Master, false, true);
-    rows("# workers\n", Kind::Worker, false, true);
-    rows("# old workers\n", Kind::Worker, true, false);
-    rows("# programs\n", Kind::Program, false, true);
-    rows("# old programs\n", Kind::Program, true, false);
+    rows("", ProcessKind::Master, false, true);
+    rows("# workers\n", ProcessKind::Worker, false, true);
+    rows("# old workers\n", ProcessKind::Worker, true, false);
+    rows("# programs\n", ProcessKind::Program, false, true);
+    rows("# old programs\n", ProcessKind::Program, true, false);
     out
 }
 
 fn row(out: &mut String, process: &Process, supervisor: &dyn Supervisor, now: u64) {
     let reloads = match process.kind {
-        Kind::Master => format!("{} [failed: {}]", process.reloads, supervisor.failed_reloads()),
+        ProcessKind::Master => {
+            format!("{} [failed: {}]", process.reloads, supervisor.failed_reloads())
+        }
         _ => process.reloads.to_string(),
     };
     let (name, version) = match process.kind {
-        Kind::Master => ("master", &*process.version),
-        Kind::Worker => ("worker", &*process.version),
-        Kind::Program => (&*process.name, "-"),
+        ProcessKind::Master => ("master", &*process.version),
+        ProcessKind::Worker => ("worker", &*process.version),
+        ProcessKind::Program => (&*process.name, "-"),
     };
     let uptime = uptime(now.saturating_sub(process.started));
     line(out, [&process.pid.to_string(), name, &reloads, &uptime, version]);

@@ -1,6 +1,6 @@
 //! A command on its way to a worker and its answer on the way back.
 
-use super::session::State;
+use super::session::MasterState;
 use crate::channel::{Channel, LONGEST};
 use crate::cli::line::Command;
 use crate::settings::Level;
@@ -11,7 +11,7 @@ use std::io::{self, IoSlice};
 const BATCH: usize = 16 * 1024;
 
 /// The text for the worker: first the session's level, without an answer.
-pub(super) fn request(command: &Command, state: &State) -> String {
+pub(super) fn request(command: &Command, state: &MasterState) -> String {
     let mut text = String::new();
     if state.expert {
         text.push_str("expert-mode on -;");
@@ -129,18 +129,18 @@ mod tests {
 
     #[test]
     fn rights_go_first() {
-        let state = State { expert: true, level: Level::User, ..State::default() };
+        let state = MasterState { expert: true, level: Level::User, ..MasterState::default() };
         let text = request(&command(&["show".into(), "a b;".into()]), &state);
         assert_eq!(text, "expert-mode on -;user -;show a\\ b\\;\n");
         let payload = Command { words: vec!["x".into()], payload: Some("1\n2\n".into()) };
-        let state = State { level: Level::Admin, ..State::default() };
+        let state = MasterState { level: Level::Admin, ..MasterState::default() };
         assert_eq!(request(&payload, &state), "x <<\n1\n2\n\n");
     }
 
     proptest! {
         #[test]
         fn words_arrive_as_they_were(words in prop::collection::vec("[^\r\n]{1,8}", 1..5)) {
-            let state = State { level: Level::Admin, ..State::default() };
+            let state = MasterState { level: Level::Admin, ..MasterState::default() };
             let text = request(&command(&words), &state);
             let line = Parser::default().line(text.trim_end_matches('\n').as_bytes());
             let Line::Commands(read) = line else { panic!("{line:?}") };

@@ -1,7 +1,7 @@
 //! The conversation on the master's socket: which process a command is for.
 
 use super::table::{self, Answer};
-use super::{Kind, Supervisor, relay};
+use super::{ProcessKind, Supervisor, relay};
 use crate::channel::{Channel, CliListener, LONGEST, PAYLOAD_TOO_LONG, Place, Room};
 use crate::cli::line::{Command, Line, Parser};
 use crate::settings::{CliSocket, Level};
@@ -18,7 +18,7 @@ const SESSIONS: usize = 100;
 
 /// The state of a session between two commands.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct MasterState {
     /// Its level, which can only be lowered.
     pub(super) level: Level,
     /// Whether a prompt is shown and the connection stays open.
@@ -44,7 +44,7 @@ pub fn serve(
     let rooms = [Room::new(SESSIONS), Room::of_socket(socket.maxconn)].into();
     let task = async move {
         let begin = |socket, place| {
-            let state = State { level, ..State::default() };
+            let state = MasterState { level, ..MasterState::default() };
             let task = converse(own.clone(), socket, state, supervisor.clone(), place);
             own.scheduler().spawn(Class::Normal, task);
         };
@@ -54,9 +54,9 @@ pub fn serve(
     thread.scheduler().spawn(Class::Normal, task)
 }
 
-struct Session {
+struct MasterSession {
     channel: Channel,
-    state: State,
+    state: MasterState,
     supervisor: Rc<dyn Supervisor>,
     parser: Parser,
 }
@@ -64,12 +64,12 @@ struct Session {
 async fn converse(
     thread: Rc<Thread>,
     socket: Socket,
-    state: State,
+    state: MasterState,
     supervisor: Rc<dyn Supervisor>,
     _place: Place,
 ) {
     let channel = Channel::new(&thread, socket.into(), Vec::new());
-    let mut session = Session { channel, state, supervisor, parser: Parser::default() };
+    let mut session = MasterSession { channel, state, supervisor, parser: Parser::default() };
     // A client that went away needs no answer; one that waits for a reload gets its answer later.
     if matches!(session.talk().await, Ok(Talk::Over)) {
         session.channel.part().await;
@@ -84,7 +84,7 @@ enum Talk {
     HandedOn,
 }
 
-impl Session {
+impl MasterSession {
     async fn talk(&mut self) -> io::Result<Talk> {
         loop {
             let open = self.channel.read(None).await?;
@@ -207,13 +207,13 @@ impl Session {
     /// The process that a prefix names; nothing is the master.
     fn find(&self, prefix: &str) -> Result<Option<u32>, ()> {
         let all = self.supervisor.processes();
-        let workers = || all.iter().filter(|it| it.kind == Kind::Worker);
+        let workers = || all.iter().filter(|it| it.kind == ProcessKind::Worker);
         if matches!(prefix, "" | "master" | "0") {
             return Ok(None);
         }
         if let Some(pid) = prefix.strip_prefix('!') {
             let pid: u32 = pid.parse().map_err(drop)?;
-            if all.iter().any(|it| it.kind == Kind::Master && it.pid == pid) {
+            if all.iter().any(|it| it.kind == ProcessKind::Master && it.pid == pid) {
                 return Ok(None);
             }
             return workers().find(|it| it.pid == pid).map(|it| Some(it.pid)).ok_or(());

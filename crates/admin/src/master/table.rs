@@ -2,7 +2,7 @@
 
 use super::Supervisor;
 use super::processes;
-use super::session::State;
+use super::session::MasterState;
 use crate::cli::help::{self, Doc};
 use crate::settings::Level;
 use std::fmt::Write as _;
@@ -47,7 +47,7 @@ pub(super) enum Answer {
 }
 
 /// Runs a command of the master's.
-pub(super) fn run(words: &[String], state: &State, supervisor: &dyn Supervisor) -> Answer {
+pub(super) fn run(words: &[String], state: &MasterState, supervisor: &dyn Supervisor) -> Answer {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
     if commands().any(|name| words.join(" ") == name && is_ignored("cli", name)) {
         return Answer::Text(String::new());
@@ -73,7 +73,7 @@ pub(super) fn denied() -> String {
     "Permission denied\n".to_owned()
 }
 
-fn there(state: &State) -> Vec<Doc> {
+fn there(state: &MasterState) -> Vec<Doc> {
     let more = if state.debug { DEBUG } else { &[] };
     COMMANDS.iter().chain(more).copied().collect()
 }

@@ -29,7 +29,7 @@ const POLICY: &[u8] = b"default-src 'none'; script-src 'self'; style-src 'self';
 
 /// One of the dashboard's addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Part {
+enum DashboardPart {
     Document,
     Style,
     Script,
@@ -38,17 +38,17 @@ enum Part {
     Top,
 }
 
-const PARTS: [(&str, Part); 6] = [
-    ("ui", Part::Document),
-    ("ui/style.css", Part::Style),
-    ("ui/app.js", Part::Script),
-    ("ui/figures", Part::Figures),
-    ("ui/history", Part::History),
-    ("ui/top", Part::Top),
+const PARTS: [(&str, DashboardPart); 6] = [
+    ("ui", DashboardPart::Document),
+    ("ui/style.css", DashboardPart::Style),
+    ("ui/app.js", DashboardPart::Script),
+    ("ui/figures", DashboardPart::Figures),
+    ("ui/history", DashboardPart::History),
+    ("ui/top", DashboardPart::Top),
 ];
 
 /// The part that an address names, and what is behind it; `None`: it is not the dashboard's.
-fn part<'u>(uri: &'u str, page: &str) -> Option<(Part, &'u str)> {
+fn part<'u>(uri: &'u str, page: &str) -> Option<(DashboardPart, &'u str)> {
     let rest = uri.strip_prefix(page.trim_end_matches('/'))?.strip_prefix('/')?;
     let end = rest.find(['?', ';', '&']).unwrap_or(rest.len());
     let (path, options) = rest.split_at(end);
@@ -68,20 +68,20 @@ pub(super) fn answer(
     let (part, options) = part(&uri, &page.uri)?;
     let whole = |text: String| Body::Whole(text.into_bytes());
     let (content_type, body) = match part {
-        Part::Document => ("text/html; charset=utf-8", whole(document(page))),
-        Part::Style => ("text/css; charset=utf-8", whole(STYLE.to_owned())),
-        Part::Script => ("text/javascript; charset=utf-8", whole(SCRIPT.to_owned())),
-        Part::Figures => {
+        DashboardPart::Document => ("text/html; charset=utf-8", whole(document(page))),
+        DashboardPart::Style => ("text/css; charset=utf-8", whole(STYLE.to_owned())),
+        DashboardPart::Script => ("text/javascript; charset=utf-8", whole(SCRIPT.to_owned())),
+        DashboardPart::Figures => {
             let mut figures = Figures::new(settings, page);
             let pieces = Box::new(move |worker: &Worker, out: &mut _| figures.next(worker, out));
             ("application/json", Body::Pieces(pieces))
         }
-        Part::History => {
+        DashboardPart::History => {
             let mut history = History::new(page);
             let pieces = Box::new(move |worker: &Worker, out: &mut _| history.next(worker, out));
             ("application/json", Body::Pieces(pieces))
         }
-        Part::Top => {
+        DashboardPart::Top => {
             let name = option(options, "table");
             let name = Some(&name).filter(|name| shows(page, name));
             ("application/json", whole(top::write(worker, name)))
@@ -121,10 +121,16 @@ mod tests {
 
     #[test]
     fn addresses_are_under_the_page() {
-        assert_eq!(part("/ui", "/"), Some((Part::Document, "")));
-        assert_eq!(part("/ui/", "/"), Some((Part::Document, "")));
-        assert_eq!(part("/stats/ui/top?table=a%20b", "/stats"), Some((Part::Top, "?table=a%20b")));
-        assert_eq!(part("/haproxy?stats/ui/app.js", "/haproxy?stats"), Some((Part::Script, "")));
+        assert_eq!(part("/ui", "/"), Some((DashboardPart::Document, "")));
+        assert_eq!(part("/ui/", "/"), Some((DashboardPart::Document, "")));
+        assert_eq!(
+            part("/stats/ui/top?table=a%20b", "/stats"),
+            Some((DashboardPart::Top, "?table=a%20b"))
+        );
+        assert_eq!(
+            part("/haproxy?stats/ui/app.js", "/haproxy?stats"),
+            Some((DashboardPart::Script, ""))
+        );
         assert_eq!(part("/statsui", "/stats"), None);
         assert_eq!(part("/stats/uix", "/stats"), None);
         assert_eq!(option("?x=1&table=a%20b", "table"), "a b");

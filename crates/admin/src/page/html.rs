@@ -3,7 +3,7 @@
 //! It stands alone: no script, no font and no picture from anywhere.
 
 use super::change::{ACTIONS, Outcome, identity};
-use super::query::Query;
+use super::query::PageQuery;
 use crate::settings::Settings;
 use crate::stats::field::Field;
 use crate::stats::modules::MODULES;
@@ -20,7 +20,7 @@ pub(super) struct View<'a> {
     pub worker: &'a Worker,
     pub(super) settings: &'a Settings,
     pub(super) page: &'a StatsPage,
-    pub(super) query: &'a Query,
+    pub(super) query: &'a PageQuery,
     /// Whether the visitor may change servers.
     pub(super) admin: bool,
 }
@@ -38,10 +38,10 @@ const GROUPS: &[(&str, u32)] = &[
 ];
 
 /// A column: its title, the full name of it, and what stands in it.
-type Column = (&'static str, &'static str, fn(&Row, &mut Cell));
+type TableColumn = (&'static str, &'static str, fn(&Row, &mut Cell));
 
 /// All columns after the name.
-const COLUMNS: &[Column] = &[
+const COLUMNS: &[TableColumn] = &[
     ("Cur", "Requests in the queue", |row, cell| cell.number(row, Field::Qcur)),
     ("Max", "Most requests in the queue", |row, cell| cell.number(row, Field::Qmax)),
     ("Limit", "Limit of the queue", |row, cell| cell.limit(row, Field::Qlimit)),

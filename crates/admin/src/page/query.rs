@@ -17,7 +17,7 @@ pub(super) enum Format {
 
 /// The options of one request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Query {
+pub(super) struct PageQuery {
     pub(super) format: Format,
     pub(super) states: States,
     /// Whether the page reloads itself.
@@ -31,7 +31,7 @@ pub(super) struct Query {
 /// Longest scope that is looked at, in bytes.
 const LONGEST_SCOPE: usize = 64;
 
-impl Query {
+impl PageQuery {
     /// Reads the options from a URI that begins with `prefix`. Options stand behind a semicolon,
     /// and their order does not matter, as in HAProxy; other words, `/up` for one, are part of the
     /// path.
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn options_are_found_wherever_they_stand() {
-        let parse = |uri: &str| Query::parse(uri.as_bytes(), "/");
+        let parse = |uri: &str| PageQuery::parse(uri.as_bytes(), "/");
         assert_eq!(parse("/;csv").format, Format::Rows(Look::Csv));
         assert_eq!(parse("/;json;norefresh").format, Format::Rows(Look::Json));
         assert_eq!(parse("/;json-schema;csv").format, Format::Schema);
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(parse("/;up").states, States::Up);
         assert_eq!(parse("/?scope=be%2dx+y;csv").scope, "be-x y");
         assert_eq!(parse("/;csv;scope=100%").scope, "100%");
-        let typed = Query::parse(b"/haproxy?stats;typed", "/haproxy?stats");
+        let typed = PageQuery::parse(b"/haproxy?stats;typed", "/haproxy?stats");
         assert_eq!(typed.format, Format::Rows(Look::Typed { describe: false }));
         assert_eq!(parse("/;st=DENY").outcome, Some(Outcome::Denied));
         assert_eq!(parse("/;st=<b>").outcome, None);
@@ -95,11 +95,11 @@ mod tests {
 
     #[test]
     fn words_without_a_semicolon_are_no_options() {
-        let none = Query::parse(b"/", "/");
+        let none = PageQuery::parse(b"/", "/");
         for uri in
             ["/up", "/csv", "/?up", "/&up", "//up", "/?json", "/typed", "/norefresh", "/?st=DENY"]
         {
-            assert_eq!(Query::parse(uri.as_bytes(), "/"), none, "{uri}");
+            assert_eq!(PageQuery::parse(uri.as_bytes(), "/"), none, "{uri}");
         }
     }
 
@@ -112,15 +112,15 @@ mod tests {
             ("/;typed;csv", Look::Typed { describe: false }),
             ("/;csv;typed", Look::Typed { describe: false }),
         ] {
-            assert_eq!(Query::parse(uri.as_bytes(), "/").format, Format::Rows(look), "{uri}");
+            assert_eq!(PageQuery::parse(uri.as_bytes(), "/").format, Format::Rows(look), "{uri}");
         }
-        assert_eq!(Query::parse(b"/;no-maint;up", "/").states, States::Up);
+        assert_eq!(PageQuery::parse(b"/;no-maint;up", "/").states, States::Up);
     }
 
     proptest! {
         #[test]
         fn any_address_is_understood(uri in prop::collection::vec(any::<u8>(), 0..60)) {
-            let query = Query::parse(&uri, "/x");
+            let query = PageQuery::parse(&uri, "/x");
             prop_assert!(query.scope.chars().count() <= LONGEST_SCOPE);
         }
     }

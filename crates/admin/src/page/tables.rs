@@ -1,7 +1,7 @@
 //! The page in HTML, in pieces.
 
 use super::html::{self, View};
-use super::query::Query;
+use super::query::PageQuery;
 use crate::settings::Settings;
 use crate::stats::{Clock, Filter, Row, Walk};
 use engine::state::worker::Worker;
@@ -16,15 +16,15 @@ const ROWS: usize = 16;
 pub(super) struct Tables {
     settings: Arc<Settings>,
     page: StatsPage,
-    query: Query,
+    query: PageQuery,
     admin: bool,
     filter: Filter,
     walk: Walk,
-    stage: Stage,
+    stage: PageStage,
 }
 
 /// The subject of the next piece.
-enum Stage {
+enum PageStage {
     /// The part before all rows.
     Begin,
     /// More rows of a proxy, behind those that are gathered so far.
@@ -37,23 +37,25 @@ impl Tables {
     pub(super) fn new(
         settings: &Arc<Settings>,
         page: &StatsPage,
-        query: Query,
+        query: PageQuery,
         (admin, filter): (bool, Filter),
     ) -> Self {
         let (settings, page) = (settings.clone(), page.clone());
-        let (walk, stage) = (Walk::default(), Stage::Begin);
+        let (walk, stage) = (Walk::default(), PageStage::Begin);
         Self { settings, page, query, admin, filter, walk, stage }
     }
 
     /// Appends the next piece, or gathers for it; `false`: it was the last one.
     pub(super) fn next(&mut self, worker: &Worker, out: &mut String) -> bool {
-        let goes_on = match std::mem::replace(&mut self.stage, Stage::Begin) {
-            Stage::Begin => {
+        let goes_on = match std::mem::replace(&mut self.stage, PageStage::Begin) {
+            PageStage::Begin => {
                 html::begin(&self.view(worker), out);
-                ControlFlow::Continue(Stage::Rows(Vec::new()))
+                ControlFlow::Continue(PageStage::Rows(Vec::new()))
             }
-            Stage::Rows(gathered) => self.rows(worker, gathered, out),
-            Stage::Table { rows, at } => ControlFlow::Continue(self.table(worker, rows, at, out)),
+            PageStage::Rows(gathered) => self.rows(worker, gathered, out),
+            PageStage::Table { rows, at } => {
+                ControlFlow::Continue(self.table(worker, rows, at, out))
+            }
         };
         match goes_on {
             ControlFlow::Continue(stage) => {
@@ -74,19 +76,19 @@ impl Tables {
         worker: &Worker,
         mut gathered: Vec<Row>,
         out: &mut String,
-    ) -> ControlFlow<(), Stage> {
+    ) -> ControlFlow<(), PageStage> {
         let Some(mut rows) = self.walk.step(&worker.shared, Clock::of(worker), &self.filter) else {
             html::end(&self.view(worker), out);
             return ControlFlow::Break(());
         };
         gathered.append(&mut rows);
         ControlFlow::Continue(match self.walk.is_between() && !gathered.is_empty() {
-            true => Stage::Table { rows: gathered, at: 0 },
-            false => Stage::Rows(gathered),
+            true => PageStage::Table { rows: gathered, at: 0 },
+            false => PageStage::Rows(gathered),
         })
     }
 
-    fn table(&self, worker: &Worker, rows: Vec<Row>, at: usize, out: &mut String) -> Stage {
+    fn table(&self, worker: &Worker, rows: Vec<Row>, at: usize, out: &mut String) -> PageStage {
         let view = self.view(worker);
         if at == 0 {
             html::begin_table(&view, &rows, out);
@@ -94,9 +96,9 @@ impl Tables {
         let (end, changes) = ((at + ROWS).min(rows.len()), html::changes(&view, &rows));
         html::write_rows(&rows[at..end], changes, out);
         if end < rows.len() {
-            return Stage::Table { rows, at: end };
+            return PageStage::Table { rows, at: end };
         }
         html::end_table(&view, rows.first().map_or(0, |row| row.proxy), changes, out);
-        Stage::Rows(Vec::new())
+        PageStage::Rows(Vec::new())
     }
 }

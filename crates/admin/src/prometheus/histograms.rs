@@ -44,7 +44,7 @@ const SERVERS: usize = 64;
 
 /// How far the histograms have come.
 #[derive(Default)]
-pub(super) struct Cursor {
+pub(super) struct HistogramCursor {
     /// Kind, span of it, object.
     place: (usize, usize, usize),
     /// The objects of the kind: number of the proxy, and of the server in it.
@@ -55,7 +55,7 @@ pub(super) struct Cursor {
     passed: (Summary, usize),
 }
 
-impl Cursor {
+impl HistogramCursor {
     /// Appends some lines; `false`: there are no more.
     pub(super) fn next(&mut self, shared: &Shared, out: &mut String) -> bool {
         let (which, span, from) = self.place;
@@ -108,17 +108,17 @@ fn all(shared: &Shared, kind: Kind) -> Vec<(usize, usize)> {
 struct Object<'a> {
     proxy: &'a str,
     server: Option<ServerName>,
-    times: Times<'a>,
+    times: SpanTimes<'a>,
 }
 
 /// Where the times of an object are kept.
-enum Times<'a> {
+enum SpanTimes<'a> {
     Own(&'a Counters),
     /// They are those of all servers together.
     Servers(&'a Backend),
 }
 
-impl Times<'_> {
+impl SpanTimes<'_> {
     /// All of them, or `None` while servers are left to be added to those that were passed.
     fn summary(&self, span: Span, passed: &mut (Summary, usize)) -> Option<Summary> {
         let back = match self {
@@ -137,11 +137,11 @@ impl<'a> Object<'a> {
     fn find(shared: &'a Shared, kind: Kind, (proxy, slot): (usize, usize)) -> Option<Self> {
         let proxy = shared.proxies.get(proxy)?;
         let (server, times) = match kind {
-            Kind::Frontend => (None, Times::Own(&proxy.front.as_ref()?.counters)),
-            Kind::Backend => (None, Times::Servers(proxy.back.as_ref()?)),
+            Kind::Frontend => (None, SpanTimes::Own(&proxy.front.as_ref()?.counters)),
+            Kind::Backend => (None, SpanTimes::Servers(proxy.back.as_ref()?)),
             Kind::Server => {
                 let server = proxy.back.as_ref()?.servers.get(slot)?;
-                (Some(server.state.name()), Times::Own(&server.counters))
+                (Some(server.state.name()), SpanTimes::Own(&server.counters))
             }
             // Its times are those of its frontend.
             Kind::Listener => return None,
@@ -181,7 +181,7 @@ mod tests {
         for (from, to) in [(1, 50_001), (1, 70_001), (1, 90_000_000_001)] {
             back.servers[0].counters.latencies.record(0, Span::Total, from, to);
         }
-        let (mut out, mut cursor) = (String::new(), Cursor::default());
+        let (mut out, mut cursor) = (String::new(), HistogramCursor::default());
         while cursor.next(&shared, &mut out) {}
         let lines: Vec<&str> = out.lines().filter(|line| line.contains("weir_backend_")).collect();
         assert_eq!(
@@ -212,7 +212,7 @@ mod tests {
         for slot in [0, 64, 500, 999] {
             back.servers[slot].counters.latencies.record(0, Span::Total, 1, 50_001);
         }
-        let (mut out, mut cursor, mut before) = (String::new(), Cursor::default(), 0);
+        let (mut out, mut cursor, mut before) = (String::new(), HistogramCursor::default(), 0);
         while cursor.next(&shared, &mut out) {
             let silent = out.is_empty();
             before += usize::from(silent);

@@ -3,13 +3,13 @@
 
 use crate::stats::field::Field;
 use Field::*;
-use Source::{
+use MetricSource::{
     AggregateChecks, AggregateServers, CheckStatus, Milliseconds, Number, Responses, State,
 };
 
 /// How the values of a metric are made.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Source {
+pub(super) enum MetricSource {
     /// The number in a column.
     Number(Field),
     /// The same, in seconds, where the column has milliseconds.
@@ -34,7 +34,7 @@ pub(super) struct Metric {
     /// Its type.
     pub(super) kind: &'static str,
     /// Its values.
-    pub(super) source: Source,
+    pub(super) source: MetricSource,
 }
 
 /// The property that an object needs for a metric to apply.
@@ -75,7 +75,7 @@ impl Metric {
 }
 
 /// States of a proxy's side.
-const SIDE: Source = State(&["DOWN", "UP"]);
+const SIDE: MetricSource = State(&["DOWN", "UP"]);
 /// States of a listener.
 pub(super) const LISTENER_STATES: &[&str] = &["WAITING", "OPEN", "FULL"];
 /// States of a server.
@@ -86,11 +86,11 @@ pub(super) const OUTCOMES: &[&str] = &[
     "L7OK", "L7OKC", "L7STS", "PROCERR", "PROCTOUT", "PROCOK",
 ];
 
-const fn gauge(name: &'static str, source: Source) -> Metric {
+const fn gauge(name: &'static str, source: MetricSource) -> Metric {
     Metric { name, kind: "gauge", source }
 }
 
-const fn counter(name: &'static str, source: Source) -> Metric {
+const fn counter(name: &'static str, source: MetricSource) -> Metric {
     Metric { name, kind: "counter", source }
 }
 

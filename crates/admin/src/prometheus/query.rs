@@ -32,7 +32,7 @@ impl Scope {
 
 /// The parameters of one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Query {
+pub(super) struct MetricQuery {
     scopes: u8,
     /// Servers in maintenance are left out.
     pub(super) no_maint: bool,
@@ -40,7 +40,7 @@ pub(super) struct Query {
     pub(super) extra: bool,
 }
 
-impl Query {
+impl MetricQuery {
     /// Reads the query of a URI; without a `scope` all are wanted, an empty one takes back those
     /// before it. `None`: there is no such scope.
     pub(super) fn parse(uri: &[u8]) -> Option<Self> {
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn scopes_and_options() {
         let wanted = |uri: &str| {
-            let query = Query::parse(uri.as_bytes())?;
+            let query = MetricQuery::parse(uri.as_bytes())?;
             let names = Scope::TABLE.iter().filter(|(_, scope)| query.wants(*scope));
             Some((names.map(|(name, _)| *name).collect::<Vec<_>>().join(" "), query.no_maint))
         };

@@ -1,9 +1,9 @@
 //! Metrics of frontends, listeners, backends and servers: one block per metric, a line per object.
 
 use super::metric::{
-    BACKEND, FRONTEND, LISTENER, Metric, Needs, OUTCOMES, SERVER, SERVER_STATES, Source,
+    BACKEND, FRONTEND, LISTENER, Metric, MetricSource, Needs, OUTCOMES, SERVER, SERVER_STATES,
 };
-use super::query::{Query, Scope};
+use super::query::{MetricQuery, Scope};
 use super::{begin, sample};
 use crate::stats::field::{Column, Field};
 use crate::stats::{Clock, Filter, Kind, Row, States, Walk, modules};
@@ -32,7 +32,7 @@ const SCOPES: [(Scope, Kind, &str, &[Metric]); 4] = [
 const STEP: usize = 128;
 
 /// How far the metrics of rows have come.
-pub(super) struct Cursor {
+pub(super) struct RowCursor {
     scopes: [bool; SCOPES.len()],
     filter: Filter,
     /// The steps left; nothing is written before all rows are gathered.
@@ -42,8 +42,8 @@ pub(super) struct Cursor {
     place: (usize, usize, usize),
 }
 
-impl Cursor {
-    pub(super) fn new(query: &Query) -> Self {
+impl RowCursor {
+    pub(super) fn new(query: &MetricQuery) -> Self {
         let scopes = SCOPES.map(|(scope, ..)| query.wants(scope));
         let states = if query.no_maint { States::NoMaint } else { States::All };
         let walk = scopes.contains(&true).then(Walk::default);
@@ -100,7 +100,7 @@ fn block(
         let row = &rows[at];
         let servers = if kind == Kind::Backend { before(rows, at) } else { &[] };
         if row.kind == kind && has(row, servers, metric) {
-            Line { out, name: &name, row, servers }.write(metric.source);
+            MetricLine { out, name: &name, row, servers }.write(metric.source);
         }
     }
 }
@@ -144,7 +144,7 @@ fn before(rows: &[Row], at: usize) -> &[Row] {
 }
 
 /// The values of one metric for one object.
-struct Line<'a> {
+struct MetricLine<'a> {
     out: &'a mut String,
     name: &'a str,
     row: &'a Row,
@@ -152,10 +152,10 @@ struct Line<'a> {
     servers: &'a [Row],
 }
 
-impl Line<'_> {
-    fn write(&mut self, source: Source) {
+impl MetricLine<'_> {
+    fn write(&mut self, source: MetricSource) {
         match source {
-            Source::Number(field) => {
+            MetricSource::Number(field) => {
                 let value = self.row.get(field);
                 match (field, value.is_empty()) {
                     (_, false) => self.one(None, value),
@@ -164,20 +164,20 @@ impl Line<'_> {
                     (_, true) => self.one(None, "NaN"),
                 }
             }
-            Source::Milliseconds(field) => {
+            MetricSource::Milliseconds(field) => {
                 let seconds = self.row.get(field).number() as f64 / 1_000.0;
                 self.one(None, format_args!("{seconds:.6}"));
             }
-            Source::Responses => {
+            MetricSource::Responses => {
                 for (code, field) in CLASSES {
                     let count = self.row.get(field).number();
                     self.one(Some(("code", code)), count);
                 }
             }
-            Source::State(states) => self.states(states, state(self.row)),
-            Source::CheckStatus => self.states(OUTCOMES, outcome(self.row)),
-            Source::AggregateServers => self.count(SERVER_STATES, state),
-            Source::AggregateChecks => self.count(OUTCOMES, outcome),
+            MetricSource::State(states) => self.states(states, state(self.row)),
+            MetricSource::CheckStatus => self.states(OUTCOMES, outcome(self.row)),
+            MetricSource::AggregateServers => self.count(SERVER_STATES, state),
+            MetricSource::AggregateChecks => self.count(OUTCOMES, outcome),
         }
     }
 

@@ -3,10 +3,10 @@
 use super::{begin, sample};
 use engine::state::runtime::Shared;
 
-type Value = fn(&table::Table) -> u32;
+type TableFigure = fn(&table::Table) -> u32;
 
 /// Name and value of each metric.
-const METRICS: [(&str, &str, Value); 2] = [
+const METRICS: [(&str, &str, TableFigure); 2] = [
     ("sticktable_size", "Entries that the table may hold", |table| table.settings().size),
     ("sticktable_used", "Entries that it holds", |table| table.used()),
 ];

@@ -27,7 +27,7 @@ pub struct Item {
 }
 
 /// The source of values.
-struct Source<'a> {
+struct InfoSource<'a> {
     worker: &'a Worker,
     settings: &'a Settings,
     clock: Clock,
@@ -37,7 +37,7 @@ struct Source<'a> {
     precise: bool,
 }
 
-impl Source<'_> {
+impl InfoSource<'_> {
     /// Seconds, from microseconds.
     fn moment(&self, micros: u64) -> Value {
         if self.precise { Value::Micros(micros) } else { number(micros / 1_000_000).into() }
@@ -128,10 +128,10 @@ impl Source<'_> {
     }
 }
 
-type Entry = (usize, &'static str, &'static str, fn(&Source<'_>) -> Value, &'static str);
+type InfoField = (usize, &'static str, &'static str, fn(&InfoSource<'_>) -> Value, &'static str);
 
 /// All values: number, name, tags, where from, what it says.
-const ENTRIES: &[Entry] = &[
+const ENTRIES: &[InfoField] = &[
     (0, "Name", "POS", |_| "HAProxy".into(), "Product whose interfaces this is"),
     (1, "Version", "POS", |s| s.settings.version.as_str().into(), "Version"),
     (2, "Release_date", "POS", |s| s.settings.date.as_str().into(), "Date of the version"),
@@ -479,7 +479,7 @@ const ENTRIES: &[Entry] = &[
 ];
 
 /// A value that no part of the process counts.
-fn none(_: &Source<'_>) -> Value {
+fn none(_: &InfoSource<'_>) -> Value {
     Value::U32(0)
 }
 
@@ -488,8 +488,8 @@ fn none(_: &Source<'_>) -> Value {
 pub fn all(worker: &Worker, settings: &Settings, precise: bool) -> Vec<Item> {
     let clock = Clock::of(worker);
     let uptime = worker.thread.nanos().saturating_sub(worker.shared.started) / 1_000;
-    let source = Source { worker, settings, clock, uptime, precise };
-    let item = |entry: &Entry| {
+    let source = InfoSource { worker, settings, clock, uptime, precise };
+    let item = |entry: &InfoField| {
         let (position, name, tags, value, doc) = *entry;
         let value = if is_ignored("info-field", name) { Value::Empty } else { value(&source) };
         // With fractions all rates are called so, as measured.

@@ -1,7 +1,7 @@
 //! A client connection for exchanges of several steps with a deadline, as those of health checks
 //! and alert mails.
 //!
-//! Received bytes stay in one buffer until the caller drops them ([`Line::forget`]).
+//! Received bytes stay in one buffer until the caller drops them ([`ByteClient::forget`]).
 
 use crate::io::tls_handshake;
 use crate::state::worker::Worker;
@@ -18,7 +18,7 @@ use wire::socks4;
 
 /// Why a step of the connection failed.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum ByteClientError {
     /// The deadline has passed.
     Late,
     /// The error of the system.
@@ -37,7 +37,7 @@ pub enum InputEnd {
 }
 
 /// The connection and its deadline.
-pub struct Line {
+pub struct ByteClient {
     worker: Rc<Worker>,
     socket: Option<Transport>,
     input: Buf,
@@ -51,7 +51,7 @@ pub struct Line {
     answer_ms: Option<u32>,
 }
 
-impl Line {
+impl ByteClient {
     /// A line without a connection. Its time runs from now on: `connect_ms` for the connection,
     /// then `answer_ms` for answers; without `answer_ms`, `connect_ms` holds for everything.
     pub fn new(worker: &Rc<Worker>, connect_ms: u32, answer_ms: Option<u32>) -> Self {
@@ -68,24 +68,24 @@ impl Line {
     }
 
     /// Ends the connection, if there is one, and makes another one.
-    pub async fn connect(&mut self, to: &Address, linger: bool) -> Result<(), Trouble> {
+    pub async fn connect(&mut self, to: &Address, linger: bool) -> Result<(), ByteClientError> {
         self.dial(to, linger, &ConnectOptions::default()).await
     }
 
-    /// As [`Line::connect`], with options of the connection beyond its address.
+    /// As [`ByteClient::connect`], with options of the connection beyond its address.
     pub async fn dial(
         &mut self,
         to: &Address,
         linger: bool,
         how: &ConnectOptions,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ByteClientError> {
         self.hang_up();
         (self.end, self.linger) = (None, linger);
         self.forget();
         if self.answer_ms.is_some() {
             self.deadline = self.now().plus_ms(self.connect_ms);
         }
-        let socket = Socket::dial(&self.worker.thread, to, how).map_err(Trouble::Broken)?;
+        let socket = Socket::dial(&self.worker.thread, to, how).map_err(ByteClientError::Broken)?;
         self.socket = Some(socket.into());
         self.send(b"").await?;
         if let Some(span) = self.answer_ms {
@@ -116,14 +116,19 @@ impl Line {
     }
 
     /// Runs the TLS handshake; all bytes sent afterwards are encrypted.
-    pub async fn encrypt(&mut self, encryption: &Encryption) -> Result<(), tls_handshake::Trouble> {
-        let Some(transport) = &mut self.socket else { return Err(tls_handshake::Trouble::Late) };
+    pub async fn encrypt(
+        &mut self,
+        encryption: &Encryption,
+    ) -> Result<(), tls_handshake::TlsHandshakeFailure> {
+        let Some(transport) = &mut self.socket else {
+            return Err(tls_handshake::TlsHandshakeFailure::Late);
+        };
         let name = match &encryption.name {
             ServerName::Fixed(name) => Some(name.as_str()),
             ServerName::None | ServerName::Sample(_) => None,
         };
         let begun = tls_handshake::begin(&self.worker, transport, encryption, name);
-        begun.map_err(tls_handshake::Trouble::Failed)?;
+        begun.map_err(tls_handshake::TlsHandshakeFailure::Failed)?;
         let result = tls_handshake::run(transport, Some(self.deadline), &mut || Ok(())).await;
         if result.is_ok() {
             let resumed = tls_handshake::is_resumed(transport);
@@ -139,12 +144,12 @@ impl Line {
     }
 
     /// Sends all of the bytes. An empty slice waits until the connection is established.
-    pub async fn send(&mut self, mut bytes: &[u8]) -> Result<(), Trouble> {
+    pub async fn send(&mut self, mut bytes: &[u8]) -> Result<(), ByteClientError> {
         loop {
             match self.socket()?.send(&[IoSlice::new(bytes)], false) {
                 Ok(count) => bytes = &bytes[count..],
                 Err(error) if is_transient(&error) => self.wait(Transport::want_write).await?,
-                Err(error) => return Err(Trouble::Broken(error)),
+                Err(error) => return Err(ByteClientError::Broken(error)),
             }
             if bytes.is_empty() && self.socket()?.is_writable() {
                 return Ok(());
@@ -156,7 +161,7 @@ impl Line {
     ///
     /// # Errors
     /// The connection broke while the buffer was empty.
-    pub fn read(&mut self) -> Result<(), Trouble> {
+    pub fn read(&mut self) -> Result<(), ByteClientError> {
         while self.end.is_none() {
             if self.input.room() == 0 {
                 self.end = Some(InputEnd::Full);
@@ -168,7 +173,7 @@ impl Line {
                 Ok(count) => self.input.filled(count),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if self.input.is_empty() => return Err(Trouble::Broken(error)),
+                Err(error) if self.input.is_empty() => return Err(ByteClientError::Broken(error)),
                 // Bytes received before the error are still of use.
                 Err(_) => self.end = Some(InputEnd::Broken),
             }
@@ -177,14 +182,14 @@ impl Line {
     }
 
     /// Waits until the connection can be read.
-    pub async fn wait_for_more(&self) -> Result<(), Trouble> {
+    pub async fn wait_for_more(&self) -> Result<(), ByteClientError> {
         self.wait(Transport::want_read).await
     }
 
-    async fn wait(&self, want: fn(&Transport)) -> Result<(), Trouble> {
+    async fn wait(&self, want: fn(&Transport)) -> Result<(), ByteClientError> {
         let socket = self.socket()?;
         if self.deadline.is_due(self.now()) {
-            return Err(Trouble::Late);
+            return Err(ByteClientError::Late);
         }
         socket.want_nothing();
         want(socket);
@@ -208,7 +213,7 @@ impl Line {
     }
 
     /// Asks the SOCKS4 proxy at the other end to connect to `to`.
-    pub async fn pass_on(&mut self, to: SocketAddrV4) -> Result<(), Trouble> {
+    pub async fn pass_on(&mut self, to: SocketAddrV4) -> Result<(), ByteClientError> {
         let mut request = Vec::new();
         socks4::encode_request(to, &mut request);
         self.send(&request).await?;
@@ -218,11 +223,11 @@ impl Line {
                 let granted = socks4::is_granted(reply);
                 self.input.consume(socks4::REPLY_LEN);
                 let denied = || io::Error::other("SOCKS4 Proxy deny the request");
-                return if granted { Ok(()) } else { Err(Trouble::Broken(denied())) };
+                return if granted { Ok(()) } else { Err(ByteClientError::Broken(denied())) };
             }
             if self.has_ended() {
                 let text = "SOCKS4 Proxy handshake aborted by server";
-                return Err(Trouble::Broken(io::Error::other(text)));
+                return Err(ByteClientError::Broken(io::Error::other(text)));
             }
             self.wait_for_more().await?;
         }
@@ -242,8 +247,10 @@ impl Line {
         self.worker.thread.tick()
     }
 
-    fn socket(&self) -> Result<&Transport, Trouble> {
-        self.socket.as_ref().ok_or_else(|| Trouble::Broken(io::ErrorKind::NotConnected.into()))
+    fn socket(&self) -> Result<&Transport, ByteClientError> {
+        self.socket
+            .as_ref()
+            .ok_or_else(|| ByteClientError::Broken(io::ErrorKind::NotConnected.into()))
     }
 
     fn hang_up(&mut self) {
@@ -255,7 +262,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for ByteClient {
     fn drop(&mut self) {
         self.hang_up();
         self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));

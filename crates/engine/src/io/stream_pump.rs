@@ -19,7 +19,7 @@ const FAREWELL_BYTES: usize = 1 << 20;
 
 /// The outcome of a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum PumpOutcome {
     /// There is more to read.
     More,
     /// The task has to wait for the socket or for the streams.
@@ -58,7 +58,7 @@ impl Pump {
         worker: &Worker,
         socket: &Transport,
         mut start: impl FnMut(Key),
-    ) -> Turn {
+    ) -> PumpOutcome {
         let mut more = true;
         self.begin_turn(worker);
         if let Some(refuses) = worker.shared.memory.refuses_streams(&worker.share) {
@@ -74,17 +74,17 @@ impl Pump {
             }
         }
         let pending = self.session.look(|mux| mux.output().len());
-        let Ok(flushed) = self.session.flush(socket) else { return Turn::Over };
+        let Ok(flushed) = self.session.flush(socket) else { return PumpOutcome::Over };
         if flushed || self.session.look(|mux| mux.output().len()) != pending {
             self.moved = worker.thread.tick();
         }
         let over = self.session.look(StreamMux::is_over) || self.session.vanishes();
         if over || (self.ended && flushed && !self.answers) {
-            return Turn::Over;
+            return PumpOutcome::Over;
         }
         let takes = self.session.look(StreamMux::takes_input);
         let more = more || self.session.look(StreamMux::turn_limit_reached);
-        if more && takes { Turn::More } else { Turn::Waits }
+        if more && takes { PumpOutcome::More } else { PumpOutcome::Waits }
     }
 
     /// Begins a turn. With `tune.glitches.kill.cpu-usage`, floods end no connection as long as the

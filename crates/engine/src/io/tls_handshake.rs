@@ -20,7 +20,7 @@ const DRAINED: usize = 1 << 16;
 
 /// Why a handshake ended without a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Trouble {
+pub enum TlsHandshakeFailure {
     /// The handshake failed.
     Failed(HandshakeError),
     /// The handshake did not end in time.
@@ -29,7 +29,7 @@ pub enum Trouble {
     Given(Failure),
 }
 
-impl Trouble {
+impl TlsHandshakeFailure {
     /// The number of the error and its text, as the manual lists them for `fc_err` and
     /// `fc_err_str`.
     pub fn words(&self) -> (u8, &'static str) {
@@ -82,8 +82,8 @@ pub async fn answer(
     input: &mut Buf,
     (acceptor, streams): (&tls::Acceptor, bool),
     deadline: Option<Tick>,
-) -> Result<(), Trouble> {
-    let mut session = acceptor.accept().map_err(Trouble::Failed)?;
+) -> Result<(), TlsHandshakeFailure> {
+    let mut session = acceptor.accept().map_err(TlsHandshakeFailure::Failed)?;
     session.feed(input.data());
     worker.release(std::mem::replace(input, Buf::empty()));
     transport.secure(session, &worker.tls);
@@ -94,7 +94,7 @@ pub async fn answer(
     if result.is_ok() {
         worker.shared.tls.count_front(worker.millis(), is_resumed(transport));
     }
-    if matches!(result, Err(Trouble::Failed(_))) {
+    if matches!(result, Err(TlsHandshakeFailure::Failed(_))) {
         drain(worker, transport);
     }
     result
@@ -156,7 +156,7 @@ pub async fn run(
     transport: &Transport,
     deadline: Option<Tick>,
     stay: &mut dyn FnMut() -> Result<(), Failure>,
-) -> Result<(), Trouble> {
+) -> Result<(), TlsHandshakeFailure> {
     let thread = transport.thread().clone();
     let accepts = transport.session().is_some_and(|session| session.accepts());
     let mut awaited = if accepts { Step::Receive } else { Step::Send };
@@ -172,16 +172,16 @@ pub async fn run(
             if !heavy {
                 thread.scheduler().yield_as(Class::Heavy).await;
             }
-            transport.find_client().map_err(Trouble::Failed)?;
-            awaited = transport.handshake().map_err(Trouble::Failed)?;
+            transport.find_client().map_err(TlsHandshakeFailure::Failed)?;
+            awaited = transport.handshake().map_err(TlsHandshakeFailure::Failed)?;
             if awaited == Step::Done {
                 return Ok(());
             }
         }
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-            return Err(Trouble::Late);
+            return Err(TlsHandshakeFailure::Late);
         }
-        stay().map_err(Trouble::Given)?;
+        stay().map_err(TlsHandshakeFailure::Given)?;
         thread.scheduler().next_wake_as_heavy();
         match awaited {
             Step::Send => transport.want_write(),
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn checks_tell_of_names_and_of_failures() {
-        let failed = |reason| Trouble::Failed(HandshakeError::new(reason));
+        let failed = |reason| TlsHandshakeFailure::Failed(HandshakeError::new(reason));
         for reason in [Reason::Closed, Reason::Certificate, Reason::Broken] {
             assert_eq!(failed(reason).of_check(true), HANDSHAKE.1);
         }

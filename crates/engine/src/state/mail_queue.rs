@@ -12,11 +12,11 @@ pub const LONGEST: usize = 4_096;
 
 /// Mails on their way to one mailer.
 #[derive(Debug, Default)]
-pub struct Outbox(pub Mutex<Queue>);
+pub struct Outbox(pub Mutex<MailQueue>);
 
 /// Mails that wait for a task to send them.
 #[derive(Debug, Default)]
-pub struct Queue {
+pub struct MailQueue {
     waiting: VecDeque<Arc<str>>,
     /// A task sends the mails.
     pub tended: bool,

@@ -13,14 +13,14 @@ pub struct Resolver {
     pub settings: settings::Resolvers,
     /// Counters of its name servers, in their order.
     pub counters: Vec<Counters>,
-    orders: Mutex<Vec<Order>>,
+    orders: Mutex<Vec<ResolverOrder>>,
     /// The task of the section, and the mailbox that wakes it.
     pub keeper: OnceLock<(Arc<Mailbox>, TaskId)>,
 }
 
 /// An order of another task to the task of a section.
 #[derive(Debug)]
-pub enum Order {
+pub enum ResolverOrder {
     /// A request waits for an address.
     Ask(Arc<Ask>),
     /// The server in this slot of a backend may have another address by now.
@@ -76,7 +76,7 @@ impl Resolver {
     }
 
     /// Sends an order to the task of the section.
-    pub fn order(&self, order: Order) {
+    pub fn order(&self, order: ResolverOrder) {
         self.orders.lock().push(order);
         if let Some((mailbox, task)) = self.keeper.get() {
             mailbox.wake(*task, Wake::MESSAGE);
@@ -84,7 +84,7 @@ impl Resolver {
     }
 
     /// Takes the orders that came in the meantime.
-    pub fn take_orders(&self) -> Vec<Order> {
+    pub fn take_orders(&self) -> Vec<ResolverOrder> {
         std::mem::take(&mut *self.orders.lock())
     }
 }

@@ -12,8 +12,8 @@ pub(crate) use linked::QuicSession;
 pub(crate) use linked::early::{
     begin_early, early_terms, handshake, is_over, read_early, was_early_taken, write_early,
 };
-pub(crate) use linked::hello::enabled_cipher;
-pub use linked::hello::{FirstMessage, choose_by_hello, cipher_name};
+pub(crate) use linked::hello::{HelloSource, enabled_cipher};
+pub use linked::hello::{choose_by_hello, cipher_name};
 pub use linked::next::{advertise_protocols, next_protocol, select_protocol};
 pub use linked::provider::{load_provider, providers, set_default_properties, set_provider_path};
 pub use linked::quic::HAS_QUIC;

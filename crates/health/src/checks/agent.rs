@@ -3,13 +3,13 @@
 
 use super::checker::Checker;
 use super::rule;
-use crate::checks::check_run::{Subject, Turn, Underway};
+use crate::checks::check_run::{CheckRun, Subject, Underway};
 use crate::checks::result;
 use crate::servers::events;
 use crate::servers::events::Cause;
 use balance::{Admin, Change, CheckResult, CheckStatus, MAX_WEIGHT};
 use engine::io::byte_client::InputEnd;
-use engine::io::byte_client::{Line, Trouble};
+use engine::io::byte_client::{ByteClient, ByteClientError};
 use engine::state::backend::check_record::Record;
 use engine::state::worker::Worker;
 use observability::logging::log;
@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Runs one check to its end.
 pub(super) async fn run(checker: Rc<Checker>, record: Record) {
     let _underway = Underway::new(&checker, 1);
-    let turn = Turn::new(&checker, record);
+    let turn = CheckRun::new(&checker, record);
     let Some(subject) = turn.subject() else { return };
     if subject.server.agent.as_ref().is_some_and(|agent| !agent.off.load(Relaxed)) {
         turn.trace(None);
@@ -44,11 +44,11 @@ async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8
     }
     let (address, question) = (asked.address(&place.address), asked.send);
     let (connect_ms, answer_ms) = rule::limits_of(subject.proxy, agent.inter_ms);
-    let mut line = Line::new(worker, connect_ms, answer_ms);
+    let mut line = ByteClient::new(worker, connect_ms, answer_ms);
     match line.connect(&address, false).await {
         Ok(()) => {}
-        Err(Trouble::Late) => return Some(Err(result::plain(CheckStatus::L4Timeout, ""))),
-        Err(Trouble::Broken(error)) => return Some(Err(result::unconnected(&error))),
+        Err(ByteClientError::Late) => return Some(Err(result::plain(CheckStatus::L4Timeout, ""))),
+        Err(ByteClientError::Broken(error)) => return Some(Err(result::unconnected(&error))),
     }
     let answer = async {
         line.send(&question).await?;
@@ -61,8 +61,8 @@ async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8
         }
     };
     Some(answer.await.unwrap_or_else(|trouble| match trouble {
-        Trouble::Late => Err(result::plain(CheckStatus::L7Timeout, "")),
-        Trouble::Broken(error) => Err(result::broken(&error)),
+        ByteClientError::Late => Err(result::plain(CheckStatus::L7Timeout, "")),
+        ByteClientError::Broken(error) => Err(result::broken(&error)),
     }))
 }
 
@@ -192,7 +192,7 @@ fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> Che
 }
 
 /// Applies a result to the server, and reports the change to operators.
-fn report(turn: &Turn, subject: &Subject<'_>, result: CheckResult) {
+fn report(turn: &CheckRun, subject: &Subject<'_>, result: CheckResult) {
     let worker = &turn.checker.worker;
     let Subject { proxy, back, server } = *subject;
     let logs_all = back.settings.log_checks;

@@ -6,7 +6,7 @@
 
 use super::checker::Checker;
 use super::probe::{Over, Probe};
-use crate::checks::check_run::{Turn, Underway};
+use crate::checks::check_run::{CheckRun, Underway};
 use engine::state::backend::check_record::Record;
 use reactor::Tick;
 use std::rc::Rc;
@@ -21,14 +21,14 @@ pub(super) struct Flight {
 /// One of its checks. The connection ends before the server may be asked again.
 struct Check {
     probe: Option<Probe>,
-    turn: Turn,
+    turn: CheckRun,
 }
 
 impl Flight {
     /// Takes a batch; nothing is sent before it runs.
     pub(super) fn new(checker: &Rc<Checker>, batch: &mut Vec<Record>) -> Self {
         let underway = Underway::new(checker, batch.len());
-        let check = |record| Check { probe: None, turn: Turn::new(checker, record) };
+        let check = |record| Check { probe: None, turn: CheckRun::new(checker, record) };
         let checks = batch.drain(..).map(check).collect();
         Self { checker: checker.clone(), checks, _underway: underway }
     }

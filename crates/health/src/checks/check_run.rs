@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
 /// One check that runs; its record goes back to sleep when this is dropped.
-pub(super) struct Turn {
+pub(super) struct CheckRun {
     pub(super) checker: Rc<Checker>,
     pub(super) record: Record,
     /// When it began, in the worker's milliseconds.
@@ -30,7 +30,7 @@ pub(super) struct Subject<'a> {
     pub(super) server: &'a Server,
 }
 
-impl Turn {
+impl CheckRun {
     pub(super) fn new(checker: &Rc<Checker>, record: Record) -> Self {
         Self { checker: checker.clone(), record, began: checker.worker.millis() }
     }
@@ -116,7 +116,7 @@ pub fn report_change(
     }
 }
 
-impl Drop for Turn {
+impl Drop for CheckRun {
     fn drop(&mut self) {
         self.mark(false);
         if let Some(subject) = self.subject() {
@@ -130,7 +130,7 @@ impl Drop for Turn {
     }
 }
 
-impl Turn {
+impl CheckRun {
     /// Drops the record of a deleted server, unless another server has got the slot meanwhile: the
     /// record is that server's then.
     fn forget(&self) {

@@ -2,7 +2,7 @@
 //! status.
 
 use super::checker::Checker;
-use crate::checks::check_run::{Subject, Turn, Underway};
+use crate::checks::check_run::{CheckRun, Subject, Underway};
 use crate::checks::result;
 use balance::{CheckResult, CheckStatus};
 use engine::state::backend::check_record::Record;
@@ -22,7 +22,7 @@ const GRACE_MS: u32 = 1_000;
 /// Runs one check to its end, and the program to its own.
 pub(super) async fn run(checker: Rc<Checker>, record: Record, external: Arc<External>) {
     let underway = Underway::new(&checker, 1);
-    let turn = Turn::new(&checker, record);
+    let turn = CheckRun::new(&checker, record);
     let Some(subject) = turn.due_subject() else { return };
     let thread = &checker.worker.thread;
     let span = subject.server.settings.balance.intervals.inter;

@@ -5,11 +5,11 @@ use super::reply::{Malformed, Reply};
 use super::rule;
 use super::state_header;
 use super::stream::{CheckedApp, Talk};
-use crate::checks::check_run::{Subject, Turn, Underway};
+use crate::checks::check_run::{CheckRun, Subject, Underway};
 use crate::checks::result;
 use crate::checks::sample_context::Scene;
 use balance::{CheckResult, CheckStatus};
-use engine::io::byte_client::{Line, Trouble};
+use engine::io::byte_client::{ByteClient, ByteClientError};
 use engine::io::tls_handshake;
 use engine::state::backend::application;
 use engine::state::backend::check_record::Record;
@@ -33,7 +33,7 @@ use transport::proxy_v2_tls;
 /// Runs one check to its end.
 pub(super) async fn run(checker: Rc<Checker>, record: Record, script: Arc<Script>) {
     let _underway = Underway::new(&checker, 1);
-    let turn = Turn::new(&checker, record);
+    let turn = CheckRun::new(&checker, record);
     let Some(subject) = turn.due_subject() else { return };
     let result = Play::new(&checker.worker, subject, &script).run().await;
     turn.report(result);
@@ -47,7 +47,7 @@ struct Play<'a> {
     worker: &'a Rc<Worker>,
     subject: Subject<'a>,
     script: &'a Script,
-    line: Line,
+    line: ByteClient,
     /// Whether a request has been sent, so that the received bytes are a response.
     asked: bool,
     /// The last connection is encrypted.
@@ -86,7 +86,7 @@ impl<'a> Play<'a> {
             worker,
             subject,
             script,
-            line: Line::new(worker, connect_ms, answer_ms),
+            line: ByteClient::new(worker, connect_ms, answer_ms),
             asked: false,
             encrypted: false,
             talk: None,
@@ -196,8 +196,8 @@ impl<'a> Play<'a> {
         };
         match self.dial(&address, proxy, connect.linger).await {
             Ok(()) => {}
-            Err(Trouble::Late) => return Err(Stop::Late(CheckStatus::L4Timeout)),
-            Err(Trouble::Broken(error)) => return Err(Stop::Unconnected(error)),
+            Err(ByteClientError::Late) => return Err(Stop::Late(CheckStatus::L4Timeout)),
+            Err(ByteClientError::Broken(error)) => return Err(Stop::Unconnected(error)),
         }
         let announce = self.subject.server.settings.check_link.announce;
         let announce = match connect.send_proxy {
@@ -270,7 +270,7 @@ impl<'a> Play<'a> {
         self.encrypted = true;
         let asked = matches!(encryption.name, ServerName::Fixed(_));
         self.line.encrypt(encryption).await.map_err(|trouble| match trouble {
-            tls_handshake::Trouble::Late => Stop::Late(CheckStatus::L6Timeout),
+            tls_handshake::TlsHandshakeFailure::Late => Stop::Late(CheckStatus::L6Timeout),
             trouble => Stop::Unencrypted(trouble.of_check(asked)),
         })
     }
@@ -281,12 +281,12 @@ impl<'a> Play<'a> {
         address: &Address,
         proxy: Option<SocketAddr>,
         linger: bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ByteClientError> {
         let how = &self.subject.server.settings.check_link.dial;
         let how = &self.worker.shared.handles.connect_options(how);
         let Some(proxy) = proxy else { return self.line.dial(address, linger, how).await };
         let Some(SocketAddr::V4(to)) = address.inet() else {
-            return Err(Trouble::Broken(std::io::ErrorKind::Unsupported.into()));
+            return Err(ByteClientError::Broken(std::io::ErrorKind::Unsupported.into()));
         };
         self.line.dial(&Address::Inet(proxy), linger, how).await?;
         self.line.pass_on(to).await
@@ -340,17 +340,17 @@ impl<'a> Play<'a> {
     async fn put(&mut self, bytes: &[u8]) -> Result<(), Stop> {
         match self.line.send(bytes).await {
             Ok(()) => Ok(()),
-            Err(Trouble::Late) => Err(Stop::Late(CheckStatus::L7Timeout)),
+            Err(ByteClientError::Late) => Err(Stop::Late(CheckStatus::L7Timeout)),
             // The server may have answered before it closed; if not, reading reports the error.
-            Err(Trouble::Broken(_)) => Ok(()),
+            Err(ByteClientError::Broken(_)) => Ok(()),
         }
     }
 
     async fn expect(&mut self, expect: &Expect, number: usize) -> Result<(), Stop> {
         loop {
             self.line.read().map_err(|trouble| match trouble {
-                Trouble::Late => Stop::Late(known(expect.timeout_status())),
-                Trouble::Broken(error) => Stop::Broken(error),
+                ByteClientError::Late => Stop::Late(known(expect.timeout_status())),
+                ByteClientError::Broken(error) => Stop::Broken(error),
             })?;
             self.hear().await?;
             if let Some(judged) = self.judge(expect, number)? {
@@ -361,8 +361,10 @@ impl<'a> Play<'a> {
             }
             match self.line.wait_for_more().await {
                 Ok(()) => {}
-                Err(Trouble::Late) => return Err(Stop::Late(known(expect.timeout_status()))),
-                Err(Trouble::Broken(error)) => return Err(Stop::Broken(error)),
+                Err(ByteClientError::Late) => {
+                    return Err(Stop::Late(known(expect.timeout_status())));
+                }
+                Err(ByteClientError::Broken(error)) => return Err(Stop::Broken(error)),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Sleeping checks of one thread, the next due first.
 
 use super::rule;
-pub(crate) use engine::state::backend::check_record::{Haste, Record};
+pub(crate) use engine::state::backend::check_record::{EarlyCheck, Record};
 use std::collections::BTreeSet;
 
 /// A batch that moves is a few cache lines.
@@ -47,7 +47,7 @@ impl Store {
     }
 
     /// Moves the check of a server forward, if it sleeps here and would sleep longer.
-    pub(super) fn hasten(&mut self, haste: Haste, now: u64) {
+    pub(super) fn hasten(&mut self, haste: EarlyCheck, now: u64) {
         let due = now + u64::from(haste.within);
         let later = Record { due: due + 1, ..Record::default() };
         let meant =

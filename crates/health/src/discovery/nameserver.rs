@@ -1,7 +1,7 @@
 //! The ways to one name server: a datagram socket that stays, and streams where an answer did not
 //! fit or the server speaks nothing else.
 
-use engine::io::byte_client::{Line, Trouble};
+use engine::io::byte_client::{ByteClient, ByteClientError};
 use engine::io::tls_handshake;
 use engine::state::resolver::{Counters, count};
 use engine::state::worker::Worker;
@@ -35,7 +35,7 @@ struct Streams {
     address: Address,
     settings: settings::Streams,
     /// Idle streams, and the ends of their rests.
-    resting: RefCell<Vec<(Line, Tick)>>,
+    resting: RefCell<Vec<(ByteClient, Tick)>>,
     running: Cell<u32>,
     /// Tasks that wait for a stream (`maxconn`).
     waiting: RefCell<VecDeque<TaskId>>,
@@ -124,9 +124,9 @@ impl NameServer {
 }
 
 /// The right to one stream, which wakes the next waiting task when dropped.
-struct Turn<'a>(&'a Streams);
+struct StreamPermit<'a>(&'a Streams);
 
-impl Drop for Turn<'_> {
+impl Drop for StreamPermit<'_> {
     fn drop(&mut self) {
         self.0.running.set(self.0.running.get() - 1);
         if let Some(next) = self.0.waiting.borrow_mut().pop_front() {
@@ -137,35 +137,35 @@ impl Drop for Turn<'_> {
 
 impl Streams {
     /// One question and its answer, on a stream that rests if there is one.
-    async fn ask(&self, question: &[u8], span: u32) -> Result<Vec<u8>, Trouble> {
+    async fn ask(&self, question: &[u8], span: u32) -> Result<Vec<u8>, ByteClientError> {
         let until = self.worker.thread.tick().plus_ms(span);
         let _turn = self.turn(until).await?;
         while let Some(line) = self.rested() {
             match self.converse(line, question, until).await {
                 // The server has closed the stream meanwhile: try another one.
-                Err(Trouble::Broken(_)) => {}
+                Err(ByteClientError::Broken(_)) => {}
                 done => return done,
             }
         }
-        let mut line = Line::new(&self.worker, span, None);
+        let mut line = ByteClient::new(&self.worker, span, None);
         line.resume(until);
         let options = self.worker.shared.handles.connect_options(&self.settings.dial);
         line.dial(&self.address, false, &options).await?;
         if let Some(encryption) = &self.settings.encryption {
             line.encrypt(encryption).await.map_err(|trouble| match trouble {
-                tls_handshake::Trouble::Late => Trouble::Late,
-                _ => Trouble::Broken(ErrorKind::ConnectionRefused.into()),
+                tls_handshake::TlsHandshakeFailure::Late => ByteClientError::Late,
+                _ => ByteClientError::Broken(ErrorKind::ConnectionRefused.into()),
             })?;
         }
         self.converse(line, question, until).await
     }
 
     /// Waits for a turn.
-    async fn turn(&self, until: Tick) -> Result<Turn<'_>, Trouble> {
+    async fn turn(&self, until: Tick) -> Result<StreamPermit<'_>, ByteClientError> {
         let (thread, most) = (&self.worker.thread, self.settings.maxconn);
         while most > 0 && self.running.get() >= most {
             if until.is_due(thread.tick()) {
-                return Err(Trouble::Late);
+                return Err(ByteClientError::Late);
             }
             let own = thread.scheduler().current();
             self.waiting.borrow_mut().push_back(own);
@@ -173,10 +173,10 @@ impl Streams {
             self.waiting.borrow_mut().retain(|task| *task != own);
         }
         self.running.set(self.running.get() + 1);
-        Ok(Turn(self))
+        Ok(StreamPermit(self))
     }
 
-    fn rested(&self) -> Option<Line> {
+    fn rested(&self) -> Option<ByteClient> {
         let now = self.worker.thread.tick();
         let last = self.resting.borrow_mut().pop();
         last.filter(|(_, until)| !until.is_due(now)).map(|(line, _)| line)
@@ -186,10 +186,10 @@ impl Streams {
     /// afterwards.
     async fn converse(
         &self,
-        mut line: Line,
+        mut line: ByteClient,
         question: &[u8],
         until: Tick,
-    ) -> Result<Vec<u8>, Trouble> {
+    ) -> Result<Vec<u8>, ByteClientError> {
         line.resume(until);
         let length = u16::try_from(question.len()).unwrap_or(u16::MAX).to_be_bytes();
         line.send(&[&length[..], question].concat()).await?;
@@ -201,7 +201,7 @@ impl Streams {
                 break answer.to_vec();
             }
             if line.has_ended() {
-                return Err(Trouble::Broken(ErrorKind::UnexpectedEof.into()));
+                return Err(ByteClientError::Broken(ErrorKind::UnexpectedEof.into()));
             }
             line.wait_for_more().await?;
         };

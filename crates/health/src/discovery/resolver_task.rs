@@ -6,7 +6,7 @@ use crate::discovery::query_table::{Search, Searches};
 use crate::discovery::server_binding;
 use crate::discovery::server_binding::{Errand, Guest, Room, Taken};
 use dns::{Candidates, Event, Record, RecordType, Reply, Resolution, ResolveError, SrvRecord};
-use engine::state::resolver::{Counters, Order, Resolver, count};
+use engine::state::resolver::{Counters, Resolver, ResolverOrder, count};
 use engine::state::session::lookup::Ask;
 use engine::state::worker::Worker;
 use reactor::{TaskId, Tick, Wake};
@@ -87,11 +87,11 @@ impl Keeper {
     fn obey(&mut self) {
         for order in self.resolver().take_orders() {
             match order {
-                Order::Ask(ask) => self.answer_later(ask),
-                Order::Hurry(backend, slot) => {
+                ResolverOrder::Ask(ask) => self.answer_later(ask),
+                ResolverOrder::Hurry(backend, slot) => {
                     self.searches.hurry(Guest { backend, slot }, self.worker.millis());
                 }
-                Order::Rename(backend, slot, name) => {
+                ResolverOrder::Rename(backend, slot, name) => {
                     let guest = Guest { backend, slot };
                     self.searches.let_go(guest);
                     if let Some(room) = Room::of(&self.worker, guest) {

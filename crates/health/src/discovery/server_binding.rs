@@ -4,7 +4,7 @@ use crate::servers::events;
 use balance::Admin;
 use dns::srv_assignment::{self, AssignedRecord};
 use dns::{Candidates, ResolveError, ResolveSettings, SrvRecord};
-use engine::state::backend::server_address::Place;
+use engine::state::backend::server_address::AddressSnapshot;
 use engine::state::runtime::{Backend, Server};
 use engine::state::worker::Worker;
 use observability::logging::log;
@@ -108,7 +108,7 @@ fn move_in(worker: &Worker, room: &Room, ip: IpAddr, by: &str) -> bool {
     let before = room.address();
     let moved = before != Some(ip);
     if moved {
-        let change = |place: &mut Place| {
+        let change = |place: &mut AddressSnapshot| {
             place.known = true;
             if let Address::Inet(address) = &mut place.address {
                 address.set_ip(ip);
@@ -131,7 +131,7 @@ fn move_in(worker: &Worker, room: &Room, ip: IpAddr, by: &str) -> bool {
 /// Takes a server's address away, and lets it rest until there is one again.
 pub(super) fn move_out(worker: &Worker, room: &Room, why: &str) {
     events::resolves_not(worker, &room.back, room.slot, why);
-    let change = |place: &mut Place| {
+    let change = |place: &mut AddressSnapshot| {
         place.known = false;
         if let Address::Inet(address) = &mut place.address {
             address.set_ip(Ipv4Addr::UNSPECIFIED.into());

@@ -9,7 +9,7 @@ use crate::servers::slow_start;
 use crate::servers::track;
 use balance::notice::{self, Sessions};
 use balance::{Admin, Change, OpState};
-use engine::state::backend::server_address::Place;
+use engine::state::backend::server_address::AddressSnapshot;
 use engine::state::runtime::{Backend, Server, Shared};
 use engine::state::session::stream_list;
 use engine::state::session::stream_list::Which;
@@ -264,7 +264,12 @@ pub(crate) fn resolves_not(worker: &Worker, back: &Backend, slot: usize, why: &s
 
 /// Changes the address of a server or of its checks: idle connections to the old address are
 /// dropped now, those in use after their requests. Tells whether anything changed.
-pub fn relocate(worker: &Worker, back: &Backend, slot: usize, change: impl Fn(&mut Place)) -> bool {
+pub fn relocate(
+    worker: &Worker,
+    back: &Backend,
+    slot: usize,
+    change: impl Fn(&mut AddressSnapshot),
+) -> bool {
     let Some(server) = back.servers.get(slot) else { return false };
     let before = server.location.now().address.clone();
     let changed = server.location.change(change);

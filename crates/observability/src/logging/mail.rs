@@ -4,7 +4,7 @@
 //! The first mail of an empty queue starts a task on the thread that has it; the task ends with the
 //! last mail.
 
-use engine::io::byte_client::{Line, Trouble};
+use engine::io::byte_client::{ByteClient, ByteClientError};
 use engine::state::mail_queue::LONGEST;
 use engine::state::runtime::Proxy;
 use engine::state::worker::Worker;
@@ -55,15 +55,15 @@ enum Failure {
     Refused,
 }
 
-impl From<Trouble> for Failure {
-    fn from(_: Trouble) -> Self {
+impl From<ByteClientError> for Failure {
+    fn from(_: ByteClientError) -> Self {
         Self::Trouble
     }
 }
 
 /// One SMTP conversation (RFC 5321, its minimum).
 async fn send(worker: &Rc<Worker>, mail: &Mail, to: SocketAddr, text: &str) -> Result<(), Failure> {
-    let mut line = Line::new(worker, mail.timeout_ms, None);
+    let mut line = ByteClient::new(worker, mail.timeout_ms, None);
     line.connect(&Address::Inet(to), true).await?;
     hear(&mut line, "220").await?;
     let date = Date::new(i64::from(worker.second()), worker.local_offset());
@@ -97,7 +97,7 @@ pub fn letter(mail: &Mail, text: &str, date: Date) -> String {
 }
 
 /// Waits for a whole reply, which may have many lines, and checks its code.
-async fn hear(line: &mut Line, code: &str) -> Result<(), Failure> {
+async fn hear(line: &mut ByteClient, code: &str) -> Result<(), Failure> {
     loop {
         line.read()?;
         match reply(line.received()) {

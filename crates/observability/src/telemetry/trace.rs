@@ -12,8 +12,8 @@ mod text;
 
 use crate::logging::log;
 use engine::state::records::anon::Anon;
-use engine::state::records::trace::place::Place;
-use engine::state::records::trace::state::State;
+use engine::state::records::trace::place::TracePlace;
+use engine::state::records::trace::state::TraceState;
 use engine::state::records::trace::words::{Event, Level, Source, Verbosity};
 use engine::state::worker::Worker;
 use std::fmt::Write as _;
@@ -36,12 +36,12 @@ struct Style {
 }
 
 /// Passes an event to its source, and writes a line if the source reports it.
-fn tell(worker: &Worker, said: &Said, place: &Place, write: impl FnOnce(Style, &mut String)) {
+fn tell(worker: &Worker, said: &Said, place: &TracePlace, write: impl FnOnce(Style, &mut String)) {
     let traces = &worker.shared.traces;
     if traces.armed.0.load(Relaxed) & said.source.bit() == 0 {
         return;
     }
-    let heard = |state: &mut State| {
+    let heard = |state: &mut TraceState| {
         let wanted = state.hear(said.event, said.level, place);
         let style = Style { verbosity: state.verbosity, anon: state.anon };
         (style, state.sink.clone().filter(|_| wanted))

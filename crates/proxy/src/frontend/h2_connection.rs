@@ -2,9 +2,9 @@
 //! stream.
 
 use buf::Buf;
-use engine::io::stream_pump::{Pump, Turn};
+use engine::io::stream_pump::{Pump, PumpOutcome};
 use engine::state::session::client::Client;
-use engine::state::session::client_h2::Front;
+use engine::state::session::client_h2::ClientMux;
 use engine::state::session::transaction::{Arrival, Parts};
 use engine::state::worker::Worker;
 use mux::Side;
@@ -42,7 +42,7 @@ pub(crate) async fn run(mut client: Box<Client>) {
     let (own, last) = (RefCell::default(), Cell::new(None));
     let under_way = Cell::new(0);
     let idle_since = Cell::new(worker.thread.tick());
-    let front = Front { client, session, own, last, under_way, idle_since, variables };
+    let front = ClientMux { client, session, own, last, under_way, idle_since, variables };
     let front = Rc::new(front);
     let mut driver = Driver { front: front.clone(), pump, streams: 0, announced: None };
     let stats = &front.client.proxy.h2.front;
@@ -58,7 +58,7 @@ pub(crate) async fn run(mut client: Box<Client>) {
 
 /// State of a connection's task.
 struct Driver {
-    front: Rc<Front>,
+    front: Rc<ClientMux>,
     pump: Pump,
     /// Streams opened so far.
     streams: u32,
@@ -93,9 +93,9 @@ impl Driver {
             });
             self.front.count();
             match turn {
-                Turn::Over => return,
-                Turn::More => thread.scheduler().yield_as(Class::Bulk).await,
-                Turn::Waits => {
+                PumpOutcome::Over => return,
+                PumpOutcome::More => thread.scheduler().yield_as(Class::Bulk).await,
+                PumpOutcome::Waits => {
                     self.note_announcement(thread.tick());
                     if self.is_idle() && worker.shared.memory.closes_idle() {
                         expire(&self.front.session, Expiry::Retired);
@@ -156,7 +156,7 @@ pub(crate) fn expire(session: &Session, reason: Expiry) {
 /// When the connection starts or continues its shutdown: idle for too long between requests, or
 /// in a soft stop. `streams` is the number of requests so far.
 pub(crate) fn retirement(
-    front: &Front,
+    front: &ClientMux,
     streams: u32,
     announced: Option<Tick>,
 ) -> Option<(Tick, Expiry)> {
@@ -173,7 +173,7 @@ pub(crate) fn retirement(
 }
 
 /// The deadline of a client without a stream. Each stream has timeouts of its own.
-fn end_of_silence(front: &Front, streams: u32) -> Option<(Tick, Expiry)> {
+fn end_of_silence(front: &ClientMux, streams: u32) -> Option<(Tick, Expiry)> {
     let timeouts = &front.client.proxy.settings.timeouts;
     let (span, reason) = match streams {
         0 => (timeouts.http_request.or(timeouts.client), Expiry::NoRequest),
@@ -193,7 +193,7 @@ fn earlier(one: Option<(Tick, Expiry)>, other: Option<(Tick, Expiry)>) -> Option
 }
 
 /// Starts the transaction of a stream.
-pub(crate) fn start(worker: &Rc<Worker>, front: &Rc<Front>, key: Key, number: u32) {
+pub(crate) fn start(worker: &Rc<Worker>, front: &Rc<ClientMux>, key: Key, number: u32) {
     let class = if front.is_crowded() { Class::Bulk } else { Class::Urgent };
     let client = Box::new(Client::of_stream(front, key, number));
     let bind = client.proxy.front.settings.binds.get(client.bind as usize);
@@ -204,7 +204,7 @@ pub(crate) fn start(worker: &Rc<Worker>, front: &Rc<Front>, key: Key, number: u3
 }
 
 /// Serves one stream.
-async fn serve(worker: Rc<Worker>, front: Rc<Front>, client: Box<Client>) {
+async fn serve(worker: Rc<Worker>, front: Rc<ClientMux>, client: Box<Client>) {
     let parts = Parts { client, arrival: Arrival::Data };
     let mut run = pin!(worker.seats.run(http::run, parts));
     let ended = poll_fn(|context| {

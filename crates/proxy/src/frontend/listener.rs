@@ -42,7 +42,7 @@ pub(crate) fn start_all(worker: &Rc<Worker>) {
             }
             if bind.threads.is_empty() || bind.threads.iter().any(own) {
                 let handle = sockets.of_thread(worker.thread.index);
-                let part = Part::new(worker, handle);
+                let part = ListenerRef::new(worker, handle);
                 let task = run(worker.clone(), proxy.clone(), place, part);
                 worker.thread.scheduler().spawn(Class::Normal, task);
             }
@@ -50,7 +50,7 @@ pub(crate) fn start_all(worker: &Rc<Worker>) {
     }
 }
 
-async fn run(worker: Rc<Worker>, proxy: FrontendRef, place: usize, part: Part) {
+async fn run(worker: Rc<Worker>, proxy: FrontendRef, place: usize, part: ListenerRef) {
     let host = BindHost { worker: worker.clone(), proxy, place };
     acceptor::run(&worker.thread, part.handle, &host).await;
 }
@@ -118,19 +118,19 @@ impl acceptor::Host for BindHost {
 
 /// A task's reference to a listening handle. It ends with the task, however that ends; the last one
 /// closes the handle.
-pub(crate) struct Part {
+pub(crate) struct ListenerRef {
     worker: Rc<Worker>,
     handle: Handle,
 }
 
-impl Part {
+impl ListenerRef {
     pub(crate) fn new(worker: &Rc<Worker>, handle: Handle) -> Self {
         worker.shared.listening.enter(handle);
         Self { worker: worker.clone(), handle }
     }
 }
 
-impl Drop for Part {
+impl Drop for ListenerRef {
     fn drop(&mut self) {
         let (shared, kernel) = (&self.worker.shared, self.worker.thread.kernel());
         if shared.listening.leave(self.handle) {

@@ -31,17 +31,17 @@ mod report;
 
 /// The reason why a connection is closed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Trouble {
+enum PreambleError {
     /// `silent`: the peer has sent nothing at all.
     Header {
         kind: Kind,
         problem: Problem,
         silent: bool,
     },
-    Handshake(tls_handshake::Trouble),
+    Handshake(tls_handshake::TlsHandshakeFailure),
 }
 
-impl Trouble {
+impl PreambleError {
     /// The number and text of the error, as the manual lists them for `fc_err` and `fc_err_str`.
     fn words(&self) -> (u8, &'static str) {
         match self {
@@ -86,11 +86,11 @@ impl Opening<'_> {
         expected: Expected,
         acceptor: Option<&Acceptor>,
         streams: bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), PreambleError> {
         let kinds =
             [(expected.netscaler, Kind::NetScaler(expected.magic)), (expected.proxy, Kind::Proxy)];
         for (_, kind) in kinds.into_iter().filter(|(expected, _)| *expected) {
-            self.receive(kind).await.map_err(|problem| Trouble::Header {
+            self.receive(kind).await.map_err(|problem| PreambleError::Header {
                 kind,
                 problem,
                 silent: self.input.capacity() == 0,
@@ -104,7 +104,7 @@ impl Opening<'_> {
             (acceptor, streams),
             self.deadline,
         );
-        answered.await.map_err(Trouble::Handshake)
+        answered.await.map_err(PreambleError::Handshake)
     }
 
     /// Reads until a header is complete, and consumes it.
@@ -196,7 +196,7 @@ pub(crate) async fn run(mut client: Box<Client>, place: Option<HandshakePlace>) 
     }
 }
 
-async fn pass(client: &mut Client, _place: Option<HandshakePlace>) -> Result<(), Trouble> {
+async fn pass(client: &mut Client, _place: Option<HandshakePlace>) -> Result<(), PreambleError> {
     let (worker, proxy, since) = (client.worker.clone(), client.proxy.clone(), client.since);
     let bind = proxy.front.settings.binds.get(client.bind as usize);
     let acceptor = bind.and_then(|bind| bind.preamble.tls.as_deref());
@@ -218,7 +218,8 @@ async fn pass(client: &mut Client, _place: Option<HandshakePlace>) -> Result<(),
     // As in HAProxy, a client that has sent nothing in time is no failed handshake.
     let uncounted = matches!(
         passed,
-        Err(Trouble::Header { .. } | Trouble::Handshake(tls_handshake::Trouble::Late))
+        Err(PreambleError::Header { .. }
+            | PreambleError::Handshake(tls_handshake::TlsHandshakeFailure::Late))
     );
     if acceptor.is_some() && !uncounted {
         let resumed = client.session().is_some_and(|session| session.is_resumed());

@@ -6,7 +6,7 @@ use crate::frontend::handshake_limit::HandshakePlace;
 use crate::frontend::quic_host::{ConnectionEntry, QuicHost};
 use crate::frontend::session_rules::{self, Admission};
 use engine::state::session::client::Client;
-use engine::state::session::client_h2::Front;
+use engine::state::session::client_h2::ClientMux;
 use engine::state::session::client_quic::QuicCarrier;
 use observability::telemetry::trace::points as trace;
 use quic::{CloseCode, CloseReason, ConnectionTotals};
@@ -74,7 +74,7 @@ struct QuicDriver {
     /// The client until its session begins.
     client: Option<Box<Client>>,
     /// The state that its streams share, from then on.
-    front: Option<Rc<Front>>,
+    front: Option<Rc<ClientMux>>,
     /// The place among the handshakes under way.
     handshake: Option<HandshakePlace>,
     /// When GOAWAY announced the shutdown to the client.
@@ -240,7 +240,7 @@ impl QuicDriver {
         }
         let variables = std::mem::take(&mut client.variables);
         client.mux = Machine::Stream(Half::of_connection(&self.session));
-        self.front = Some(Rc::new(Front {
+        self.front = Some(Rc::new(ClientMux {
             client,
             session: self.session.clone(),
             own: RefCell::default(),

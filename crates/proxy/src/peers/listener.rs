@@ -2,7 +2,7 @@
 
 use super::connection::{self, Connection};
 use super::{Section, serve};
-use crate::frontend::listener::Part;
+use crate::frontend::listener::ListenerRef;
 use crate::frontend::preamble;
 use reactor::{Class, Handle, Socket};
 use std::cell::Cell;
@@ -16,7 +16,7 @@ const OPENING: usize = 32;
 /// Accepts connections until the process stops.
 pub(super) async fn run(section: Rc<Section>, handle: Handle) {
     let worker = section.worker.clone();
-    let part = Part::new(&worker, handle);
+    let part = ListenerRef::new(&worker, handle);
     let host = PeerHost { section: section.clone(), opening: Rc::default() };
     acceptor::run(&worker.thread, handle, &host).await;
     drop(part);

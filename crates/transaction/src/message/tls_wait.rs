@@ -1,6 +1,6 @@
 //! Waits for the end of a client's TLS handshake, where a request arrived before it.
 
-use engine::io::tls_handshake::{Trouble, awaits_end, run};
+use engine::io::tls_handshake::{TlsHandshakeFailure, awaits_end, run};
 use engine::state::session::client::Client;
 use engine::state::session::transaction::Transaction;
 use reactor::Tick;
@@ -28,7 +28,7 @@ pub(crate) async fn end(tx: &mut Transaction) -> Result<(), Failure> {
         return Ok(());
     }
     run(transport, deadline(&tx.client), &mut || Ok(())).await.map_err(|trouble| match trouble {
-        Trouble::Late => Failure::error(408, Cause::ClientTimeout, Phase::Request),
+        TlsHandshakeFailure::Late => Failure::error(408, Cause::ClientTimeout, Phase::Request),
         _ => Failure::error(400, Cause::ClientAbort, Phase::Request),
     })
 }

@@ -51,7 +51,7 @@ pub(crate) fn redispatched(tx: &mut Transaction) {
 }
 
 /// A decoded cookie.
-struct Found {
+struct DecodedCookie {
     /// The letter of its state in the log.
     worth: u8,
     /// The server that it leads to.
@@ -69,8 +69,8 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     /// The first cookie that leads to a server; otherwise the last that knows one; otherwise any.
-    fn all(&self, head: &Head) -> Option<Found> {
-        let mut best: Option<Found> = None;
+    fn all(&self, head: &Head) -> Option<DecodedCookie> {
+        let mut best: Option<DecodedCookie> = None;
         for field in head.by_id(HeaderId::Cookie) {
             for value in field::values(field.value, &self.cookie.name) {
                 let found = self.one(value);
@@ -85,7 +85,7 @@ impl Judge<'_> {
         best
     }
 
-    fn one(&self, value: &[u8]) -> Found {
+    fn one(&self, value: &[u8]) -> DecodedCookie {
         let (named, dates) = split(self.cookie, value);
         let slot = find(self.back, named);
         let stale = dates.are_stale(self.cookie, self.now);
@@ -98,7 +98,7 @@ impl Judge<'_> {
             (Some(slot), Some(_)) if !stands(&slot) => b'D',
             (Some(_), Some(_)) => b'V',
         };
-        Found { worth, slot: named, dates }
+        DecodedCookie { worth, slot: named, dates }
     }
 }
 

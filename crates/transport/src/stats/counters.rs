@@ -157,7 +157,7 @@ pub struct Block {
     timings: [AtomicU64; TIMINGS],
     maxima: [AtomicU32; TIMINGS],
     samples: AtomicU64,
-    rates: [Rate; 3],
+    rates: [EventRate; 3],
     // Servers only: idle connections of the thread for one request at a time, those among them that
     // were reused, and idle multiplexed connections; then the peak use since the last purge, and
     // the estimate of the need.
@@ -251,13 +251,13 @@ impl Block {
 
 /// Events per second: those of this second and of the one before.
 #[derive(Debug, Default)]
-pub struct Rate {
+pub struct EventRate {
     second: AtomicU32,
     current: AtomicU32,
     previous: AtomicU32,
 }
 
-impl Rate {
+impl EventRate {
     /// Whether the events counted are those of `second`.
     fn is_of(&self, second: u32) -> bool {
         self.second.load(Relaxed) == second
@@ -468,7 +468,7 @@ impl Counters {
 
     /// Keeps the peak when a thread's second is over: the last thread to notice sees all of it.
     #[cold]
-    fn end_second(&self, rate: &Rate, event: Event, second: u32) {
+    fn end_second(&self, rate: &EventRate, event: Event, second: u32) {
         let ended = rate.second.load(Relaxed);
         if ended != self.peaks_cleared.load(Relaxed) {
             self.peaks[event as usize].fetch_max(self.total(event, ended), Relaxed);

@@ -26,7 +26,7 @@ pub const SPANS: [Span; 5] =
 
 /// One thread's histograms, in microseconds.
 #[derive(Debug, Default)]
-pub struct Block {
+pub struct LatencyBlock {
     /// Number of the clearing that precedes these counts.
     generation: AtomicU32,
     spans: [Histogram; SPANS.len()],
@@ -35,7 +35,7 @@ pub struct Block {
 /// Histograms of one frontend, backend or server, over all threads.
 #[derive(Debug)]
 pub struct Latencies {
-    blocks: Box<[OnceLock<Box<Block>>]>,
+    blocks: Box<[OnceLock<Box<LatencyBlock>>]>,
     /// Number of clearings. Threads clear their own blocks at their next count, so that each block
     /// has one writer.
     generation: AtomicU32,
@@ -57,7 +57,7 @@ impl Latencies {
 
     /// The histograms of a thread, for that thread.
     #[inline]
-    pub fn of(&self, thread: usize) -> &Block {
+    pub fn of(&self, thread: usize) -> &LatencyBlock {
         let block = self.blocks[thread].get_or_init(Box::default);
         let generation = self.generation.load(Relaxed);
         if block.generation.load(Relaxed) != generation {
@@ -89,7 +89,7 @@ impl Latencies {
     }
 }
 
-impl Block {
+impl LatencyBlock {
     /// As [`Latencies::record`].
     #[inline]
     pub fn record(&self, span: Span, from: u64, to: u64) {

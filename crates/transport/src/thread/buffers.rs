@@ -178,10 +178,10 @@ impl Buffers {
 
 /// A task's place in the queue for a buffer, in one queue at a time: the response goes first.
 #[derive(Default)]
-pub struct Claim(Option<Box<Place>>);
+pub struct Claim(Option<Box<BufferWait>>);
 
 /// Leaves the queue when it is dropped.
-struct Place {
+struct BufferWait {
     thread: Rc<Thread>,
     supply: Rc<FairSemaphore>,
     pub ticket: Option<WaitTicket>,
@@ -230,11 +230,11 @@ impl Claim {
         let (thread, supply) = (buffers.thread.clone(), supply.clone());
         thread.heartbeat().activity().buffer_waits.add(1);
         let ticket = Some(supply.enqueue(thread.scheduler(), need));
-        self.0 = Some(Box::new(Place { thread, supply, ticket }));
+        self.0 = Some(Box::new(BufferWait { thread, supply, ticket }));
     }
 }
 
-impl Drop for Place {
+impl Drop for BufferWait {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             self.supply.cancel(self.thread.scheduler(), ticket);

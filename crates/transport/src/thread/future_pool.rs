@@ -15,14 +15,14 @@ trait Refill<A, O> {
 }
 
 pin_project! {
-    struct Place<F, M> {
+    struct FutureSlot<F, M> {
         #[pin]
         future: Option<F>,
         make: M,
     }
 }
 
-impl<A, O, F: Future<Output = O>, M: Fn(A) -> F> Refill<A, O> for Place<F, M> {
+impl<A, O, F: Future<Output = O>, M: Fn(A) -> F> Refill<A, O> for FutureSlot<F, M> {
     fn refill(self: Pin<&mut Self>, arguments: A) {
         let mut place = self.project();
         let future = (place.make)(arguments);
@@ -70,7 +70,7 @@ impl<A: 'static, O: 'static> SeatPool<A, O> {
         M: Fn(A) -> F + 'static,
     {
         let free = self.0.borrow_mut().pop();
-        let mut seat = free.unwrap_or_else(|| Box::pin(Place { future: None, make }));
+        let mut seat = free.unwrap_or_else(|| Box::pin(FutureSlot { future: None, make }));
         seat.as_mut().refill(arguments);
         Seated { seat: Some(seat), pool: self }
     }

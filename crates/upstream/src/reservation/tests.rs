@@ -15,7 +15,7 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: clos
 fn first_in_line<'a>(world: &World, back: &'a Backend) -> Waiting<'a> {
     let mailbox = world.workers[0].thread.mailbox().clone();
     let waiter = Waiter { mailbox, task: TaskId::NONE };
-    let place = queue(back, None).join(waiter, Order::default());
+    let place = queue(back, None).join(waiter, Priority::default());
     let paused = Cell::new(true);
     Waiting { back, slot: None, place, before: 0, offered: Cell::default(), paused }
 }
@@ -48,7 +48,7 @@ fn who_leaves_the_backend_s_queue_when_its_turn_comes_hands_the_place_on() {
     world.until("the second request waits", || queue.len() == 2);
     release.send(()).unwrap();
     // A waiter that was called is not called again: the second one is next then.
-    let called = || queue.next_order() != Some(Order::default());
+    let called = || queue.next_order() != Some(Priority::default());
     assert!(!called());
     world.until("the one before it is called", called);
     assert_eq!(origin.served(), 1, "the place is kept for it");

@@ -10,7 +10,7 @@ use crate::cli::Options;
 use crate::master::master_state::{Child, Record};
 use crate::master::watch::{self, End, Orders, say};
 use crate::master::{delivery, program};
-use admin::master::Kind;
+use admin::master::ProcessKind;
 use config::Model;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -166,13 +166,13 @@ fn load(
     let serves = serves(ready);
     sys::close(ready);
     let stays = |child: &Child| {
-        child.process.kind == Kind::Program && staying.contains(&child.process.name)
+        child.process.kind == ProcessKind::Program && staying.contains(&child.process.name)
     };
     let replaced = match serves {
         true => replace(record, &stays, [&mut files, &mut of_worker], pid_file),
         false => Err(vec![format!("The new worker ({pid}) does not serve.")]),
     };
-    let worker = Child::new(pid, Kind::Worker, "", channel);
+    let worker = Child::new(pid, ProcessKind::Worker, "", channel);
     if let Err(mut alerts) = replaced {
         alerts.extend(delivery::deliver(&worker, signal::KILL).err());
         sys::close(channel);
@@ -181,7 +181,7 @@ fn load(
     }
     record.children.iter_mut().for_each(|child| child.process.leaving |= !stays(child));
     record.children.push(worker);
-    programs.iter().for_each(|(pid, name)| record.enter(*pid, Kind::Program, name, -1));
+    programs.iter().for_each(|(pid, name)| record.enter(*pid, ProcessKind::Program, name, -1));
     Ok(Loaded::Master)
 }
 
@@ -190,7 +190,7 @@ fn load(
 fn check_delivery(model: &Model, record: &Record) -> Result<(), Vec<String>> {
     let staying = program::staying(model, record);
     let replaced = |child: &&Child| {
-        child.process.kind == Kind::Program && !staying.contains(&child.process.name)
+        child.process.kind == ProcessKind::Program && !staying.contains(&child.process.name)
     };
     let all = record.children.iter().filter(replaced);
     let alert = |child: &Child| {
@@ -213,7 +213,7 @@ fn replace(
     files: [&mut SocketFiles; 2],
     pid_file: Option<PathBuf>,
 ) -> Result<(), Vec<String>> {
-    let worker = |child: &Child| child.process.kind == Kind::Worker;
+    let worker = |child: &Child| child.process.kind == ProcessKind::Worker;
     let current = |child: &Child| worker(child) && !child.process.leaving;
     let done = |alerts: Vec<String>| if alerts.is_empty() { Ok(()) } else { Err(alerts) };
     // The previous worker is replaced only if it can be signalled to finish.

@@ -2,7 +2,7 @@
 //! re-executes itself.
 
 use super::delivery;
-use admin::master::{Kind, Process};
+use admin::master::{Process, ProcessKind};
 use admin::{CliSocket, Level};
 use reactor::Handle;
 use std::ffi::OsString;
@@ -24,9 +24,9 @@ pub(crate) struct Child {
 
 impl Child {
     /// One that has just been started; `channel` is -1 for a program.
-    pub(crate) fn new(pid: u32, kind: Kind, name: &str, channel: i32) -> Self {
+    pub(crate) fn new(pid: u32, kind: ProcessKind, name: &str, channel: i32) -> Self {
         let version = match kind {
-            Kind::Program => "-",
+            ProcessKind::Program => "-",
             _ => crate::version::VERSION,
         };
         let process = Process {
@@ -143,12 +143,13 @@ impl Record {
 
     /// The worker that serves.
     pub(crate) fn current_worker(&self) -> Option<&Child> {
-        let is = |child: &&Child| child.process.kind == Kind::Worker && !child.process.leaving;
+        let is =
+            |child: &&Child| child.process.kind == ProcessKind::Worker && !child.process.leaving;
         self.children.iter().find(is)
     }
 
     /// A process that has been started.
-    pub(crate) fn enter(&mut self, pid: u32, kind: Kind, name: &str, channel: i32) {
+    pub(crate) fn enter(&mut self, pid: u32, kind: ProcessKind, name: &str, channel: i32) {
         self.children.push(Child::new(pid, kind, name, channel));
     }
 
@@ -170,7 +171,7 @@ impl Record {
             text += &format!("S\t{}\t{level}\t{address}\t{maxconn}\n", handle.0);
         }
         for Child { process: it, channel } in &self.children {
-            let letter = if it.kind == Kind::Worker { 'W' } else { 'P' };
+            let letter = if it.kind == ProcessKind::Worker { 'W' } else { 'P' };
             let numbers = [u64::from(it.pid), u64::from(it.reloads), it.started];
             let [pid, reloads, started] = numbers;
             text += &format!(
@@ -215,7 +216,7 @@ impl Record {
                 [kind @ ("W" | "P"), pid, reloads, started, leaving, channel, name, version] => {
                     let process = Process {
                         pid: pid.parse().ok()?,
-                        kind: if kind == "W" { Kind::Worker } else { Kind::Program },
+                        kind: if kind == "W" { ProcessKind::Worker } else { ProcessKind::Program },
                         name: name.to_owned(),
                         reloads: reloads.parse().ok()?,
                         started: started.parse().ok()?,
@@ -243,8 +244,8 @@ mod tests {
     fn a_record_survives_as_text() {
         let mut record =
             Record { started: 5, reloads: 2, failed: 1, stays: true, ..Record::default() };
-        record.enter(11, Kind::Worker, "", 7);
-        record.enter(12, Kind::Program, "a b", -1);
+        record.enter(11, ProcessKind::Worker, "", 7);
+        record.enter(12, ProcessKind::Program, "a b", -1);
         record.children[0].process.leaving = true;
         let (level, address) = (Level::Operator, "unix@/x".to_owned());
         let socket = CliSocket { address, level, maxconn: 5, ..CliSocket::default() };

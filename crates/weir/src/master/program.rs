@@ -2,7 +2,7 @@
 
 use super::master_state::Record;
 use super::watch;
-use admin::master::Kind;
+use admin::master::ProcessKind;
 use config::Model;
 use config::model::Program;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub(crate) fn staying(model: &Model, record: &Record) -> Vec<String> {
 fn stays(program: &Program, record: &Record) -> bool {
     let mut running = record.children.iter().map(|child| &child.process);
     let own = |it: &admin::master::Process| {
-        it.kind == Kind::Program && !it.leaving && it.name == *program.name
+        it.kind == ProcessKind::Program && !it.leaving && it.name == *program.name
     };
     !program.restarts && running.any(own)
 }

@@ -2,7 +2,7 @@
 
 use super::master_state::{Child, Record, now};
 use admin::CliSocket;
-use admin::master::{self, Kind, Process, Supervisor};
+use admin::master::{self, Process, ProcessKind, Supervisor};
 use reactor::os::Os;
 use reactor::{Class, Handle, Listener, Thread};
 use std::cell::{Cell, RefCell};
@@ -120,7 +120,7 @@ impl Watch {
 
     /// Passes on a signal to the serving processes.
     fn pass(&self, number: i32) {
-        self.signal(number, |it| it.process.kind == Kind::Worker);
+        self.signal(number, |it| it.process.kind == ProcessKind::Worker);
     }
 
     fn signal(&self, number: i32, which: impl Fn(&Child) -> bool) {
@@ -178,7 +178,7 @@ fn is_wanted(status: i32) -> bool {
 fn obituary(process: &Process, status: i32) -> String {
     let when = if process.leaving { "Former" } else { "Current" };
     let what = match process.kind {
-        Kind::Program => format!("program '{}'", process.name),
+        ProcessKind::Program => format!("program '{}'", process.name),
         _ => "worker".to_owned(),
     };
     let how = match status {
@@ -198,7 +198,7 @@ impl Supervisor for Watch {
         let record = self.record.borrow();
         let own = Process {
             pid: std::process::id(),
-            kind: Kind::Master,
+            kind: ProcessKind::Master,
             name: String::new(),
             reloads: record.reloads,
             started: record.started,
@@ -259,8 +259,8 @@ mod tests {
     #[test]
     fn processes_end_in_haproxys_words() {
         let mut record = Record::default();
-        record.enter(5, Kind::Worker, "", -1);
-        record.enter(6, Kind::Program, "foo", -1);
+        record.enter(5, ProcessKind::Worker, "", -1);
+        record.enter(6, ProcessKind::Program, "foo", -1);
         record.children[0].process.leaving = true;
         let line = |place: usize, status| obituary(&record.children[place].process, status);
         assert_eq!(line(0, 0), "Former worker (5) exited with code 0 (Exit)");

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::attacks::{ATTACKS, Attack, HELLO};
+use super::attacks::{ATTACKS, FrameAttack, HELLO};
 use super::awake::Awake;
 use super::files::Files;
 use super::origin;
@@ -61,7 +61,7 @@ struct Round {
 }
 
 /// The settings that all rounds share.
-struct Siege {
+struct FrameSiege {
     files: Files,
     length: Duration,
     connections: u32,
@@ -81,7 +81,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let _origin = origin::start(&files, "origin", &[ORIGIN])?.urgent();
     let _attacked = origin::start(&files, "attacked", &[ATTACKED])?;
     let _awake = Awake::start()?;
-    let mut siege = Siege { files, length, connections, port: FIRST_PORT };
+    let mut siege = FrameSiege { files, length, connections, port: FIRST_PORT };
     let mut at_rest = Vec::new();
     for attack in std::iter::once(None).chain(attacks.into_iter().map(Some)) {
         let all = subjects::in_turns(rounds, &subjects, |subject| {
@@ -98,9 +98,9 @@ pub(super) fn run(words: &[String]) -> Outcome {
     Ok(())
 }
 
-impl Siege {
+impl FrameSiege {
     /// An attack, beside the client that behaves.
-    fn round(&self, subject: &Subject, attack: Option<&Attack>) -> Outcome<Round> {
+    fn round(&self, subject: &Subject, attack: Option<&FrameAttack>) -> Outcome<Round> {
         let proxy = subject.start(&self.files, self.port, configuration(self.port))?;
         let (before, resident) = (proxy.worked()?, proxy.resident()?);
         let mut most = resident;
@@ -178,7 +178,7 @@ impl Connection {
     }
 
     /// Sends some more of an attack; how many frames, or that the proxy has had enough.
-    fn step(&mut self, attack: &Attack, frames: u32) -> std::io::Result<u64> {
+    fn step(&mut self, attack: &FrameAttack, frames: u32) -> std::io::Result<u64> {
         let mut made = 0;
         while made < frames && self.pending.len() < 1 << 20 {
             made += (attack.unit)(self.units, &mut self.pending);
@@ -215,7 +215,7 @@ impl Connection {
 /// Attacks for so long, at a steady pace; connections that are closed are made again. Attackers
 /// have machines of their own, so that here they must not keep the origin and the other client
 /// waiting.
-fn assault(port: u16, attack: &Attack, length: Duration, connections: u32) -> Sent {
+fn assault(port: u16, attack: &FrameAttack, length: Duration, connections: u32) -> Sent {
     process::give_way();
     let (start, mut sent) = (clock::now(), Sent::default());
     let mut all: Vec<Option<Connection>> = (0..connections).map(|_| None).collect();

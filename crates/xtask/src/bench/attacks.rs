@@ -1,7 +1,7 @@
 //! The frames that attackers of HTTP/2 send.
 
 /// One way of asking for much with little.
-pub(super) struct Attack {
+pub(super) struct FrameAttack {
     pub(super) name: &'static str,
     /// Writes the next unit of a connection, the first one being 0; how many frames it is.
     pub(super) unit: fn(u32, &mut Vec<u8>) -> u32,
@@ -30,18 +30,18 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const WHOLE: u8 = END_STREAM | END_HEADERS;
 
-pub(super) const ATTACKS: &[Attack] = &[
-    Attack { name: "rapid reset", unit: rapid_reset },
-    Attack { name: "CONTINUATION", unit: continuation },
-    Attack { name: "SETTINGS", unit: settings },
-    Attack { name: "PING", unit: ping },
-    Attack { name: "empty DATA", unit: empty_data },
-    Attack { name: "no window", unit: no_window },
-    Attack { name: "tiny windows", unit: tiny_windows },
-    Attack { name: "compression bomb", unit: compression_bomb },
-    Attack { name: "small references", unit: small_references },
-    Attack { name: "large header lists", unit: large_lists },
-    Attack { name: "last stream", unit: last_stream },
+pub(super) const ATTACKS: &[FrameAttack] = &[
+    FrameAttack { name: "rapid reset", unit: rapid_reset },
+    FrameAttack { name: "CONTINUATION", unit: continuation },
+    FrameAttack { name: "SETTINGS", unit: settings },
+    FrameAttack { name: "PING", unit: ping },
+    FrameAttack { name: "empty DATA", unit: empty_data },
+    FrameAttack { name: "no window", unit: no_window },
+    FrameAttack { name: "tiny windows", unit: tiny_windows },
+    FrameAttack { name: "compression bomb", unit: compression_bomb },
+    FrameAttack { name: "small references", unit: small_references },
+    FrameAttack { name: "large header lists", unit: large_lists },
+    FrameAttack { name: "last stream", unit: last_stream },
 ];
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {

@@ -54,7 +54,8 @@ pub(super) fn run(words: &[String]) -> Outcome {
         std::fs::write(certificate(&directory, number), forge.pem(number, 0)).map_err(failed)?;
     }
     for (subject, port) in subjects.iter().zip(FIRST_PORT..) {
-        let stand = Stand { files: &files, forge: &forge, directory: &directory, subject, port };
+        let stand =
+            CertificateRun { files: &files, forge: &forge, directory: &directory, subject, port };
         if let Err(error) = stand.measure(count, seconds, rounds) {
             println!("{:8} FAILED {error}", subject.name);
         }
@@ -68,7 +69,7 @@ fn certificate(directory: &Path, number: usize) -> PathBuf {
 }
 
 /// One proxy, and what it is measured with.
-struct Stand<'a> {
+struct CertificateRun<'a> {
     files: &'a Files,
     forge: &'a Forge,
     directory: &'a Path,
@@ -76,7 +77,7 @@ struct Stand<'a> {
     port: u16,
 }
 
-impl Stand<'_> {
+impl CertificateRun<'_> {
     fn measure(&self, count: usize, seconds: u32, rounds: u32) -> Outcome {
         let name = &self.subject.name;
         let starts = (0..rounds).map(|_| Ok(self.start()?.1)).collect::<Outcome<Vec<_>>>()?;

@@ -50,7 +50,7 @@ struct Plan {
 }
 
 /// The figures of one run.
-struct Measured {
+struct CheckFigures {
     /// Of one core, while nothing but checks ran.
     percent: f64,
     /// CPU microseconds per check that the origin answered.
@@ -76,7 +76,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let subjects = subjects::subjects(&parsed)?;
     let files = Files::new("checks")?;
     let _origin = origin::start_counting(&files, "origin", ORIGIN)?;
-    let mut runs: Vec<Vec<Outcome<Measured>>> = subjects.iter().map(|_| Vec::new()).collect();
+    let mut runs: Vec<Vec<Outcome<CheckFigures>>> = subjects.iter().map(|_| Vec::new()).collect();
     let mut port = FIRST_PORT;
     for _ in 0..rounds {
         for (subject, runs) in subjects.iter().zip(&mut runs) {
@@ -102,7 +102,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
 }
 
 /// One run of one proxy: first the checks alone, then requests beside them.
-fn measure(files: &Files, subject: &Subject, plan: &Plan, port: u16) -> Outcome<Measured> {
+fn measure(files: &Files, subject: &Subject, plan: &Plan, port: u16) -> Outcome<CheckFigures> {
     let name = format!("{}.cfg", subject.name);
     let configuration = files.write(&name, configuration(plan, port))?;
     let mut command = std::process::Command::new(&subject.binary);
@@ -125,7 +125,7 @@ fn measure(files: &Files, subject: &Subject, plan: &Plan, port: u16) -> Outcome<
     let checks = (origin::requests(ORIGIN)? - before.2 - 1).max(1) as f64;
     let tail = first_bytes(port, length)
         .map_err(|error| failure::check(format!("requests beside the checks: {error}")))?;
-    Ok(Measured {
+    Ok(CheckFigures {
         percent: 100.0 * cpu / span,
         cost: 1e6 * cpu / checks,
         switches: switches as f64 / checks,
@@ -193,17 +193,18 @@ fn configuration(plan: &Plan, port: u16) -> String {
 }
 
 /// Prints two lines per proxy: the checks alone, then the requests beside them.
-fn print<'a>(results: impl Iterator<Item = (&'a str, Vec<Outcome<Measured>>)>) {
+fn print<'a>(results: impl Iterator<Item = (&'a str, Vec<Outcome<CheckFigures>>)>) {
     let mut base = None;
     for (name, runs) in results {
-        let good: Vec<&Measured> = runs.iter().filter_map(|run| run.as_ref().ok()).collect();
+        let good: Vec<&CheckFigures> = runs.iter().filter_map(|run| run.as_ref().ok()).collect();
         if good.is_empty() {
             let error = runs.first().and_then(|run| run.as_ref().err());
             println!("{name:10} FAILED {}", error.map_or(String::new(), ToString::to_string));
             continue;
         }
-        let middle =
-            |value: fn(&Measured) -> f64| sums::median(good.iter().map(|run| value(run)).collect());
+        let middle = |value: fn(&CheckFigures) -> f64| {
+            sums::median(good.iter().map(|run| value(run)).collect())
+        };
         let cost = middle(|run| run.cost);
         let ratio = cost / *base.get_or_insert(cost);
         println!(

@@ -32,7 +32,7 @@ const FIRST_PORT: u16 = 18001;
 type Medians = Vec<(String, Option<f64>)>;
 
 /// The figures of one run.
-struct Measured {
+struct LoadFigures {
     /// CPU microseconds per request.
     cpu: f64,
     /// Requests per second.
@@ -62,7 +62,8 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let mut port = FIRST_PORT;
     let mut results = Vec::new();
     for scenario in scenarios {
-        let mut runs: Vec<Vec<Outcome<Measured>>> = subjects.iter().map(|_| Vec::new()).collect();
+        let mut runs: Vec<Vec<Outcome<LoadFigures>>> =
+            subjects.iter().map(|_| Vec::new()).collect();
         for _ in 0..rounds {
             for (subject, runs) in subjects.iter().zip(&mut runs) {
                 runs.push(measure(&files, subject, scenario, port, seconds));
@@ -101,7 +102,7 @@ fn measure(
     scenario: &Scenario,
     port: u16,
     seconds: u32,
-) -> Outcome<Measured> {
+) -> Outcome<LoadFigures> {
     let stem = format!("{}-{}", subject.name, scenario.name);
     let text = scenario.configuration(&subject.name, port, files.path());
     let text = subject.configured(text);
@@ -124,7 +125,7 @@ fn measure(
     if scenario.compresses() {
         let _ = write!(note, "{:.0} bytes/response", counted.bytes / requests);
     }
-    Ok(Measured {
+    Ok(LoadFigures {
         cpu: used * 1e6 / requests,
         rate: requests / start.elapsed().as_secs_f64(),
         p99: counted.p99.clone(),
@@ -136,12 +137,12 @@ fn measure(
 /// Prints a line per proxy; the median CPU of each, or nothing where no run succeeded.
 fn print<'a>(
     scenario: &str,
-    results: impl Iterator<Item = (&'a str, Vec<Outcome<Measured>>)>,
+    results: impl Iterator<Item = (&'a str, Vec<Outcome<LoadFigures>>)>,
 ) -> Medians {
     let mut base = None;
     let mut medians = Vec::new();
     for (name, runs) in results {
-        let good: Vec<&Measured> = runs.iter().filter_map(|run| run.as_ref().ok()).collect();
+        let good: Vec<&LoadFigures> = runs.iter().filter_map(|run| run.as_ref().ok()).collect();
         let Some(last) = good.last() else {
             let error = runs.first().and_then(|run| run.as_ref().err());
             let error = error.map_or(String::new(), ToString::to_string);

@@ -46,7 +46,8 @@ pub(super) fn run(words: &[String]) -> Outcome {
     for _ in 0..rounds {
         for (mode, low) in MODES {
             for subject in &subjects {
-                let stand = Stand { files: &files, subject, certificate: &certificate, port, low };
+                let stand =
+                    HandshakeRun { files: &files, subject, certificate: &certificate, port, low };
                 match stand.full(connections, seconds) {
                     Ok(text) => println!("{:8} {mode:11} {text}", subject.name),
                     Err(error) => println!("{:8} {mode:11} FAILED {error}", subject.name),
@@ -56,8 +57,13 @@ pub(super) fn run(words: &[String]) -> Outcome {
         }
         for (version, flag) in RESUMED {
             for subject in &subjects {
-                let stand =
-                    Stand { files: &files, subject, certificate: &certificate, port, low: "off" };
+                let stand = HandshakeRun {
+                    files: &files,
+                    subject,
+                    certificate: &certificate,
+                    port,
+                    low: "off",
+                };
                 match stand.resumed(flag, seconds) {
                     Ok(text) => println!("{:8} {version:11} {text}", subject.name),
                     Err(error) => println!("{:8} {version:11} FAILED {error}", subject.name),
@@ -70,7 +76,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
 }
 
 /// One proxy: plain at its port, TLS at the next one.
-struct Stand<'a> {
+struct HandshakeRun<'a> {
     files: &'a Files,
     subject: &'a Subject,
     certificate: &'a Path,
@@ -78,7 +84,7 @@ struct Stand<'a> {
     low: &'a str,
 }
 
-impl Stand<'_> {
+impl HandshakeRun<'_> {
     fn start(&self) -> Outcome<Process> {
         let file = self.files.write(&format!("{}.cfg", self.subject.name), self.configuration())?;
         let mut command = process::pinned(0, &self.subject.binary);

@@ -49,7 +49,7 @@ struct Load {
 }
 
 /// The figures of one run.
-struct Measured {
+struct KillFigures {
     counted: Counted,
     story: Story,
     killed: Duration,
@@ -73,7 +73,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     Ok(())
 }
 
-fn measure(files: &Files, subject: &Subject, port: u16, load: &Load) -> Outcome<Measured> {
+fn measure(files: &Files, subject: &Subject, port: u16, load: &Load) -> Outcome<KillFigures> {
     let [one, two] = ORIGINS;
     let _first = origin::start(files, "first", &[one])?;
     let mut second = Some(origin::start(files, "second", &[two])?);
@@ -115,7 +115,7 @@ fn measure(files: &Files, subject: &Subject, port: u16, load: &Load) -> Outcome<
         .map_err(|error| failure::machine(format!("cannot read the load's output: {error}")))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let counted = load::read(&text).ok_or_else(|| failure::check("no load result"))?;
-    Ok(Measured { counted, story: reader.story, killed, restarted })
+    Ok(KillFigures { counted, story: reader.story, killed, restarted })
 }
 
 fn client(port: u16, connections: u32, seconds: u32) -> Outcome<std::process::Child> {
@@ -215,8 +215,8 @@ impl Story {
     }
 }
 
-fn print(name: &str, measured: &Measured) {
-    let Measured { counted, story, killed, restarted } = measured;
+fn print(name: &str, measured: &KillFigures) {
+    let KillFigures { counted, story, killed, restarted } = measured;
     let after = |text, from: Duration| match story.first(text, from) {
         Some(at) => format!("{:.1} s", at.saturating_sub(from).as_secs_f64()),
         None => "never".to_owned(),

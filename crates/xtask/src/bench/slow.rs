@@ -31,16 +31,16 @@ const SLOW_ORIGIN: u16 = 19022;
 const PACE: u32 = 1_000;
 
 /// One way of being slow: its name, and how slowhttptest is told of it.
-struct Attack {
+struct SlowAttack {
     name: &'static str,
     path: &'static str,
     words: &'static [&'static str],
 }
 
-const ATTACKS: &[Attack] = &[
-    Attack { name: "headers", path: "/", words: &["-H", "-x", "8"] },
-    Attack { name: "body", path: "/", words: &["-B", "-s", "8192", "-x", "8"] },
-    Attack {
+const ATTACKS: &[SlowAttack] = &[
+    SlowAttack { name: "headers", path: "/", words: &["-H", "-x", "8"] },
+    SlowAttack { name: "body", path: "/", words: &["-B", "-s", "8192", "-x", "8"] },
+    SlowAttack {
         name: "read",
         path: "/1m",
         words: &["-X", "-w", "512", "-y", "1024", "-n", "1", "-z", "32"],
@@ -54,7 +54,7 @@ const STEP: Duration = Duration::from_millis(1);
 const ARRIVAL: Duration = Duration::from_secs(60);
 
 /// The figures of one run.
-struct Measured {
+struct SlowFigures {
     /// The measured client's waits: p50, p99 and longest, in milliseconds.
     waits: [f64; 3],
     /// The proxy's work in p99 and in the longest wait.
@@ -68,7 +68,7 @@ struct Measured {
 }
 
 /// The settings that all runs share.
-struct Siege {
+struct SlowSiege {
     files: Files,
     slow: u32,
     length: Duration,
@@ -90,7 +90,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let _origin = origin::start(&files, "origin", &[ORIGIN])?.urgent();
     let _slow = origin::start(&files, "slow", &[SLOW_ORIGIN])?;
     let _awake = Awake::start()?;
-    let mut siege = Siege { files, slow, length, port: FIRST_PORT };
+    let mut siege = SlowSiege { files, slow, length, port: FIRST_PORT };
     for attack in std::iter::once(None).chain(attacks.into_iter().map(Some)) {
         let all = subjects::in_turns(rounds, &subjects, |subject| {
             siege.port += 1;
@@ -104,8 +104,9 @@ pub(super) fn run(words: &[String]) -> Outcome {
 }
 
 /// Prints the medians of rounds.
-fn show(name: &str, attack: Option<&Attack>, measured: &[Measured]) {
-    let middle = |figure: &dyn Fn(&Measured) -> f64| median(measured.iter().map(figure).collect());
+fn show(name: &str, attack: Option<&SlowAttack>, measured: &[SlowFigures]) {
+    let middle =
+        |figure: &dyn Fn(&SlowFigures) -> f64| median(measured.iter().map(figure).collect());
     let [half, most, all] = [0, 1, 2].map(|at| middle(&|it| it.waits[at]));
     let what = attack.map_or("nobody", |it| it.name);
     let [work, all_work] = [0, 1].map(|at| middle(&|it| it.work[at]));
@@ -124,9 +125,9 @@ fn show(name: &str, attack: Option<&Attack>, measured: &[Measured]) {
     println!();
 }
 
-impl Siege {
+impl SlowSiege {
     /// The waits of the measured client beside slow ones, or alone.
-    fn measure(&self, subject: &Subject, attack: Option<&Attack>) -> Outcome<Measured> {
+    fn measure(&self, subject: &Subject, attack: Option<&SlowAttack>) -> Outcome<SlowFigures> {
         let text = configuration(self.port, self.slow + 1_000);
         let proxy = subject.start(&self.files, self.port, text)?;
         let before = proxy.resident()?;
@@ -151,11 +152,11 @@ impl Siege {
         }
         let waits = [500, 990, 1_000].map(|share| waits.ms(share));
         let work = [990, 1_000].map(|share| work.ms(share));
-        Ok(Measured { waits, work, open, cpu, memory: grown / f64::from(self.slow) })
+        Ok(SlowFigures { waits, work, open, cpu, memory: grown / f64::from(self.slow) })
     }
 
     /// Starts slow clients and waits until no more of them come.
-    fn arrive(&self, proxy: &Process, attack: &Attack) -> Outcome<Process> {
+    fn arrive(&self, proxy: &Process, attack: &SlowAttack) -> Outcome<Process> {
         let seconds = (ARRIVAL + self.length).as_secs() + 10;
         let slow_ones = Process::start(&self.clients(attack, seconds), None)?;
         let second = Duration::from_secs(1);
@@ -172,7 +173,7 @@ impl Siege {
         }
     }
 
-    fn clients(&self, attack: &Attack, seconds: u64) -> Command {
+    fn clients(&self, attack: &SlowAttack, seconds: u64) -> Command {
         // They are many and must not take the time of what is measured.
         let mut command = process::pinned(1, Path::new("nice"));
         let target = format!("http://127.0.0.1:{}{}", self.port, attack.path);

@@ -71,22 +71,22 @@ const CLIENTS: &[Client] = &[
 
 /// The request that a client makes.
 #[derive(Clone, Copy)]
-struct Case {
+struct TlsCase {
     version: &'static str,
     certificate: bool,
     early: bool,
 }
 
-const CASES: [Case; 6] = [
-    Case { version: "1.2", certificate: false, early: false },
-    Case { version: "1.2", certificate: true, early: false },
-    Case { version: "1.3", certificate: false, early: false },
-    Case { version: "1.3", certificate: true, early: false },
-    Case { version: "1.3", certificate: false, early: true },
-    Case { version: "1.3", certificate: true, early: true },
+const CASES: [TlsCase; 6] = [
+    TlsCase { version: "1.2", certificate: false, early: false },
+    TlsCase { version: "1.2", certificate: true, early: false },
+    TlsCase { version: "1.3", certificate: false, early: false },
+    TlsCase { version: "1.3", certificate: true, early: false },
+    TlsCase { version: "1.3", certificate: false, early: true },
+    TlsCase { version: "1.3", certificate: true, early: true },
 ];
 
-impl Case {
+impl TlsCase {
     /// The answers of weir to the first and to the second request.
     fn answers(self) -> String {
         let seen = if self.certificate { "1 client" } else { "0 -" };
@@ -137,7 +137,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 }
 
 /// The answer to a client, if it is not the expected one.
-fn ask(client: &Client, script: &Path, case: Case, directory: &Path) -> Outcome<Option<String>> {
+fn ask(client: &Client, script: &Path, case: TlsCase, directory: &Path) -> Outcome<Option<String>> {
     let own = if case.certificate { directory.join("client.pem") } else { PathBuf::new() };
     let (program, words) = client.words.split_first().unwrap_or((&client.program, &[]));
     let output = Command::new(program)

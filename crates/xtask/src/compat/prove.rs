@@ -100,7 +100,7 @@ fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
 }
 
 /// A test: its place's rank, file, name, and what it says.
-struct Test {
+struct ProcessTest {
     place: usize,
     file: String,
     function: String,
@@ -108,7 +108,7 @@ struct Test {
 }
 
 /// All tests of the places.
-fn tests(root: &Path) -> Outcome<Vec<Test>> {
+fn tests(root: &Path) -> Outcome<Vec<ProcessTest>> {
     let mut tests = Vec::new();
     for (place, directory) in PLACES.iter().enumerate() {
         let mut files = Vec::new();
@@ -119,7 +119,7 @@ fn tests(root: &Path) -> Outcome<Vec<Test>> {
             let Ok(text) = std::fs::read_to_string(&path) else { continue };
             let Some(file) = path.strip_prefix(root).ok().and_then(Path::to_str) else { continue };
             let source = Source::parse(&text, &path);
-            tests.extend(source.tests().map(|function| Test {
+            tests.extend(source.tests().map(|function| ProcessTest {
                 place,
                 file: file.to_owned(),
                 function: function.to_owned(),
@@ -143,13 +143,14 @@ fn collect(directory: &Path, files: &mut Vec<std::path::PathBuf>) -> std::io::Re
 }
 
 /// The first test that mentions the name and fails without it.
-fn first(binaries: &Binaries, tests: &[Test], class: &str, name: &str) -> Option<Link> {
+fn first(binaries: &Binaries, tests: &[ProcessTest], class: &str, name: &str) -> Option<Link> {
     let ignored = format!("{class}/{name}");
     (0..PLACES.len()).find_map(|place| {
         let here = tests.iter().filter(|test| test.place == place && mentions(&test.said, name));
-        let passes =
-            |test: &Test, ignored: &str| binaries.passes(&test.file, &test.function, ignored);
-        let notices = |test: &&Test| {
+        let passes = |test: &ProcessTest, ignored: &str| {
+            binaries.passes(&test.file, &test.function, ignored)
+        };
+        let notices = |test: &&ProcessTest| {
             passes(test, &ignored) == Some(false) && passes(test, NOTHING) == Some(true)
         };
         here.take(if place == 0 { TRIES } else { usize::MAX }).find(notices).map(|test| Link {

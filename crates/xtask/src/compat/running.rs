@@ -16,7 +16,7 @@ use crate::failure::{self, Outcome};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The facts that a running program prints about itself.
-pub(crate) struct Facts {
+pub(crate) struct RunningFacts {
     usage: String,
     /// Commands, as `help` shows them and, with those that it hides, as `-dKcli` lists them.
     help: String,
@@ -30,7 +30,7 @@ pub(crate) struct Facts {
 }
 
 /// Starts the program with a master and sockets of both in `directory`, and asks.
-pub(crate) fn ask(program: &Path, directory: &Path, names: &[Name]) -> Outcome<Facts> {
+pub(crate) fn ask(program: &Path, directory: &Path, names: &[Name]) -> Outcome<RunningFacts> {
     let (socket, master) = (directory.join("s"), directory.join("m"));
     let text = format!(
         "global\n stats socket {} level admin\nbackend b\n server s 127.0.0.1:1 disabled\n",
@@ -59,7 +59,7 @@ pub(crate) fn ask(program: &Path, directory: &Path, names: &[Name]) -> Outcome<F
         let answer = command(&socket, &format!("set server b/s {words}"))?;
         Ok((name.name.clone(), answer))
     };
-    Ok(Facts {
+    Ok(RunningFacts {
         help: command(&socket, "expert-mode on;experimental-mode on;help")?
             + &command(&master, "help")?
             + &said_by(program, &["-dKcli", "-c", "-f", "/dev/null"])?,
@@ -111,7 +111,7 @@ fn command(socket: &Path, line: &str) -> Outcome<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-impl Facts {
+impl RunningFacts {
     /// The program's verdict on a name, if it can show it.
     pub(crate) fn verdict(&self, name: &Name, links: &Links) -> Option<Verdict> {
         let word = name.name.as_str();

@@ -1,7 +1,7 @@
 //! The intended differences between answers: what is levelled before answers are compared.
 
 /// One intended difference.
-pub(super) struct Rule {
+pub(super) struct ConsoleDifference {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     /// Whether answers to a command can have it.
@@ -11,50 +11,50 @@ pub(super) struct Rule {
 }
 
 /// All of them, in the order in which they are applied; `docs/runtime.md` has the same.
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[ConsoleDifference] = &[
+    ConsoleDifference {
         name: "description",
         about: "what `desc` says about figures is in Weir's own words",
         applies: |command| command.contains("desc"),
         level: |sides| each_line(sides, |line| cut(line, ":\"", ":\"\"")),
     },
-    Rule {
+    ConsoleDifference {
         name: "columns",
         about: "figures of later versions and of modules stand behind those of 2.7",
         applies: |command| command.contains("show stat"),
         level: columns,
     },
-    Rule {
+    ConsoleDifference {
         name: "commands",
         about: "help lists what there is; new commands and their words are shown as they are",
         applies: |command| command.starts_with("help"),
         level: commands,
     },
-    Rule {
+    ConsoleDifference {
         name: "suggestions",
         about: "commands that are like an unknown one are found in another way",
         applies: |_| true,
         level: suggestions,
     },
-    Rule {
+    ConsoleDifference {
         name: "sessions",
         about: "`show sess` lists traffic alone and tells of it what has a meaning in Weir",
         applies: |command| command.starts_with("show sess"),
         level: |sides| sides.iter_mut().for_each(|side| side.retain(|line| !line.contains(" fe="))),
     },
-    Rule {
+    ConsoleDifference {
         name: "activity",
         about: "`show activity` has more lines behind HAProxy's",
         applies: |command| command.starts_with("show activity"),
         level: shortest,
     },
-    Rule {
+    ConsoleDifference {
         name: "traces",
         about: "sources and events are those that Weir has, in its own words and order",
         applies: |command| TRACES.contains(&command),
         level: traces,
     },
-    Rule {
+    ConsoleDifference {
         name: "internals",
         about: "tasks, threads, descriptors, pools and libraries are those of Weir",
         applies: |command| {
@@ -66,13 +66,13 @@ pub(super) const RULES: &[Rule] = &[
             each_line(sides, |line| cut(&cut(line, " : ", ""), ") /", "").replace('*', " "));
         },
     },
-    Rule {
+    ConsoleDifference {
         name: "startup",
         about: "what is said at the start is in Weir's words, with the line and a mark below it",
         applies: |command| command == "show startup-logs",
         level: |sides| sides.iter_mut().for_each(Vec::clear),
     },
-    Rule {
+    ConsoleDifference {
         name: "parser",
         about: "`show errors` names the reason where HAProxy names the state of its parser",
         applies: |command| command.starts_with("show errors"),
@@ -81,7 +81,7 @@ pub(super) const RULES: &[Rule] = &[
             each_line(sides, |line| line.replace("wraps at N", "wraps"));
         },
     },
-    Rule {
+    ConsoleDifference {
         name: "numbers",
         about: "what is no number is refused, where HAProxy takes it for 0",
         applies: |command| command.contains(" x"),
@@ -90,13 +90,13 @@ pub(super) const RULES: &[Rule] = &[
             sides.iter_mut().for_each(|side| side.retain(|line| !said(line)));
         },
     },
-    Rule {
+    ConsoleDifference {
         name: "memory",
         about: "the memory budget is shown, and the memory of encoders as by HAProxy with zlib",
         applies: |command| command.contains("show info"),
         level: memory,
     },
-    Rule {
+    ConsoleDifference {
         name: "client",
         about: "patterns of the HTTP client are not shown, and `@system-ca` is one file of the system",
         applies: |command| ["show acl", "show map", "show ssl ca-file"].contains(&command),

@@ -13,7 +13,7 @@ use crate::failure::{self, Outcome};
 use crate::{args, beside};
 use commands::COMMANDS;
 use intended::RULES;
-use stage::Stage;
+use stage::ConsoleTestBed;
 
 pub(crate) const HELP: &str = "\
 usage: cargo xtask console [--only TEXT] [--list] [--weir BINARY] [--haproxy BINARY]
@@ -51,8 +51,11 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 /// Gives all commands to both, and reports what came out differently.
 fn compare([haproxy, weir]: [PathBuf; 2], only: &str) -> Outcome {
     let files = Files::new("console")?;
-    let stages = [Stage::start(&files, "haproxy", &haproxy)?, Stage::start(&files, "weir", &weir)?];
-    stages.iter().try_for_each(Stage::play)?;
+    let stages = [
+        ConsoleTestBed::start(&files, "haproxy", &haproxy)?,
+        ConsoleTestBed::start(&files, "weir", &weir)?,
+    ];
+    stages.iter().try_for_each(ConsoleTestBed::play)?;
     let (mut asked, mut different) = (0, 0);
     let mut explained = vec![0; RULES.len()];
     for command in COMMANDS.iter().filter(|command| command.contains(only)) {

@@ -16,13 +16,13 @@ const REQUESTS: &[(&str, usize)] = &[
     ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", 1),
 ];
 
-pub(super) struct Stage {
+pub(super) struct ConsoleTestBed {
     program: Program,
     /// The certificate of its encrypted listener.
     certificate: String,
 }
 
-impl Stage {
+impl ConsoleTestBed {
     /// Starts a program with an origin of its own.
     pub(super) fn start(files: &Files, name: &'static str, binary: &Path) -> Outcome<Self> {
         let origin = origin()?;

@@ -2,13 +2,13 @@
 //! reason stands.
 
 use super::exchange::Exchange;
-use super::play::Seen;
+use super::play::PlayResult;
 
 /// One intended difference.
 pub(super) struct Class {
     /// Its name in the document.
     pub(super) name: &'static str,
-    holds: fn(&Case<'_>) -> bool,
+    holds: fn(&Comparison<'_>) -> bool,
 }
 
 /// All of them, fifteen at most; the first that holds gives the name.
@@ -31,24 +31,28 @@ pub(super) const CLASSES: &[Class] = &[
 ];
 
 /// A difference to be judged.
-struct Case<'a> {
+struct Comparison<'a> {
     exchange: &'a Exchange,
-    haproxy: &'a Seen,
-    weir: &'a Seen,
+    haproxy: &'a PlayResult,
+    weir: &'a PlayResult,
     /// The malformed message.
     spoilt: &'a [u8],
 }
 
 /// The class of a difference.
-pub(super) fn class(exchange: &Exchange, haproxy: &Seen, weir: &Seen) -> Option<&'static Class> {
+pub(super) fn class(
+    exchange: &Exchange,
+    haproxy: &PlayResult,
+    weir: &PlayResult,
+) -> Option<&'static Class> {
     if exchange.flaws.is_empty() {
         return None;
     }
-    let case = Case { exchange, haproxy, weir, spoilt: &exchange.spoilt.0 };
+    let case = Comparison { exchange, haproxy, weir, spoilt: &exchange.spoilt.0 };
     CLASSES.iter().find(|class| (class.holds)(&case))
 }
 
-impl Case<'_> {
+impl Comparison<'_> {
     fn is_answer(&self) -> bool {
         self.exchange.spoilt.1
     }
@@ -86,7 +90,7 @@ impl Case<'_> {
 }
 
 /// The origin answers HTTP/1.0 in chunks; HAProxy passes them on, Weir passes on what is in them.
-fn chunks_to_an_old_client(case: &Case<'_>) -> bool {
+fn chunks_to_an_old_client(case: &Comparison<'_>) -> bool {
     let has = |head: &[u8]| {
         String::from_utf8_lossy(head).to_ascii_lowercase().contains("\r\ntransfer-encoding:")
     };
@@ -95,7 +99,7 @@ fn chunks_to_an_old_client(case: &Case<'_>) -> bool {
     first.is_some_and(|(one, other)| has(&one.head) && !has(&other.head) && one.body == other.body)
 }
 
-fn connect_with_content(case: &Case<'_>) -> bool {
+fn connect_with_content(case: &Comparison<'_>) -> bool {
     let announced = ["content-length", "transfer-encoding"];
     !case.is_answer()
         && case.words().next() == Some(b"CONNECT")
@@ -104,7 +108,7 @@ fn connect_with_content(case: &Case<'_>) -> bool {
 
 /// A size line, or the end of a chunk, is a line feed alone; or an extension has an open quotation
 /// mark or a control character.
-fn lines_of_chunks(case: &Case<'_>) -> bool {
+fn lines_of_chunks(case: &Comparison<'_>) -> bool {
     let mut rest = case.body();
     while case.is_chunked() {
         let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { return false };
@@ -132,7 +136,7 @@ fn lines_of_chunks(case: &Case<'_>) -> bool {
 }
 
 /// A trailer's name is no token, a blank is before it or behind it, or it has no place there.
-fn trailers(case: &Case<'_>) -> bool {
+fn trailers(case: &Comparison<'_>) -> bool {
     const MISPLACED: [&str; 4] = ["content-length", "transfer-encoding", "host", "connection"];
     let text = String::from_utf8_lossy(case.body());
     let Some((_, trailers)) = text.split_once("\r\n0\r\n") else { return false };
@@ -141,14 +145,14 @@ fn trailers(case: &Case<'_>) -> bool {
         && names.any(|name| name.trim() != name || MISPLACED.contains(&&*name.to_ascii_lowercase()))
 }
 
-fn status_code(case: &Case<'_>) -> bool {
+fn status_code(case: &Comparison<'_>) -> bool {
     let code = case.words().nth(1).unwrap_or_default();
     case.is_answer()
         && !matches!(code, [b'1'..=b'9', b, c] if b.is_ascii_digit() && c.is_ascii_digit())
 }
 
 /// HAProxy repeats odd versions and takes some for HTTP; Weir sends its own and refuses others.
-fn version(case: &Case<'_>) -> bool {
+fn version(case: &Comparison<'_>) -> bool {
     let word = match case.is_answer() {
         true => case.words().next(),
         false => case.words().nth(2),
@@ -156,12 +160,12 @@ fn version(case: &Case<'_>) -> bool {
     !matches!(word, Some(b"HTTP/1.0" | b"HTTP/1.1"))
 }
 
-fn control_in_target(case: &Case<'_>) -> bool {
+fn control_in_target(case: &Comparison<'_>) -> bool {
     !case.is_answer() && case.words().nth(1).unwrap_or_default().contains(&0x7f)
 }
 
 /// An empty item, another case than the usual one, zeros in front of a number.
-fn spelling_of_framing(case: &Case<'_>) -> bool {
+fn spelling_of_framing(case: &Comparison<'_>) -> bool {
     let coding = |value: &String| {
         value.is_empty() && case.is_answer()
             || value.ends_with(',')
@@ -176,7 +180,7 @@ fn spelling_of_framing(case: &Case<'_>) -> bool {
 
 /// HAProxy passes on what asks for a protocol with requests in it, and an `Upgrade` that
 /// `Connection` does not name; with a body, it passes on none.
-fn upgrade(case: &Case<'_>) -> bool {
+fn upgrade(case: &Comparison<'_>) -> bool {
     let option = |value: &String| value.contains("upgrade") || value.contains("http2-settings");
     !case.values("upgrade").is_empty()
         || !case.values("http2-settings").is_empty()
@@ -184,7 +188,7 @@ fn upgrade(case: &Case<'_>) -> bool {
 }
 
 /// HAProxy takes hosts and targets of no valid form where they agree.
-fn hosts_and_targets(case: &Case<'_>) -> bool {
+fn hosts_and_targets(case: &Comparison<'_>) -> bool {
     let usual = |host: &str| {
         let name = host.split(':').next().unwrap_or_default();
         let port = host.split_once(':').map_or("", |(_, port)| port);
@@ -210,7 +214,7 @@ fn hosts_and_targets(case: &Case<'_>) -> bool {
     !case.is_answer() && (folded || !right || !case.spelled("host").iter().all(|host| usual(host)))
 }
 
-fn content_length_beyond_64_bits(case: &Case<'_>) -> bool {
+fn content_length_beyond_64_bits(case: &Comparison<'_>) -> bool {
     let beyond = |value: &String| {
         value.bytes().all(|byte| byte.is_ascii_digit())
             && !value.is_empty()
@@ -220,12 +224,12 @@ fn content_length_beyond_64_bits(case: &Case<'_>) -> bool {
 }
 
 /// An interim response is right by itself: Weir passes it on before it looks at what follows.
-fn interim_then_garbage(case: &Case<'_>) -> bool {
+fn interim_then_garbage(case: &Comparison<'_>) -> bool {
     case.is_answer() && case.words().nth(1).is_some_and(|code| code.starts_with(b"1"))
 }
 
 /// HAProxy finds `trailers` in any word that ends with it.
-fn te_in_part(case: &Case<'_>) -> bool {
+fn te_in_part(case: &Comparison<'_>) -> bool {
     let words = |value: &String| -> Vec<String> {
         value.split([',', ';']).map(|word| word.trim().to_owned()).collect()
     };

@@ -33,7 +33,7 @@ pub(super) struct Answer {
 
 /// A message in parts that can be spoilt one by one.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Message {
+pub(super) struct SentMessage {
     pub(super) start: Vec<u8>,
     /// Lines without their ends.
     pub(super) fields: Vec<Vec<u8>>,
@@ -43,7 +43,7 @@ pub(super) struct Message {
     pub(super) body: Vec<u8>,
 }
 
-impl Message {
+impl SentMessage {
     pub(super) fn new(start: impl Into<Vec<u8>>) -> Self {
         Self { start: start.into(), fields: Vec::new(), eol: b"\r\n", body: Vec::new() }
     }

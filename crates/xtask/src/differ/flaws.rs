@@ -1,6 +1,6 @@
 //! Ways to spoil a message: every class of `docs/http1-strictness.md`, and bytes changed by chance.
 
-use super::exchange::{Exchange, Message};
+use super::exchange::{Exchange, SentMessage};
 use super::rng::Rng;
 
 /// Framing that is ambiguous or wrong: fields between `|`, then the body.
@@ -297,10 +297,10 @@ const STATUS_LINES: &[&[u8]] = &[
     b"",
 ];
 
-type Spoil = fn(&mut Message, &mut Rng) -> String;
+type Spoil = fn(&mut SentMessage, &mut Rng) -> String;
 
 /// Spoils a request; what was done.
-pub(super) fn request(message: &mut Message, rng: &mut Rng) -> String {
+pub(super) fn request(message: &mut SentMessage, rng: &mut Rng) -> String {
     const WAYS: &[(usize, Spoil)] = &[
         (20, framing),
         (20, chunks),
@@ -317,7 +317,7 @@ pub(super) fn request(message: &mut Message, rng: &mut Rng) -> String {
 }
 
 /// Spoils an answer; what was done.
-pub(super) fn answer(message: &mut Message, rng: &mut Rng) -> String {
+pub(super) fn answer(message: &mut SentMessage, rng: &mut Rng) -> String {
     const WAYS: &[(usize, Spoil)] = &[
         (20, framing),
         (20, chunks),
@@ -333,7 +333,7 @@ pub(super) fn answer(message: &mut Message, rng: &mut Rng) -> String {
     weighed(WAYS, message, rng)
 }
 
-fn weighed(ways: &[(usize, Spoil)], message: &mut Message, rng: &mut Rng) -> String {
+fn weighed(ways: &[(usize, Spoil)], message: &mut SentMessage, rng: &mut Rng) -> String {
     let mut left = rng.below(ways.iter().map(|way| way.0).sum());
     for (weight, spoil) in ways {
         match left.checked_sub(*weight) {
@@ -344,20 +344,20 @@ fn weighed(ways: &[(usize, Spoil)], message: &mut Message, rng: &mut Rng) -> Str
     unreachable!("the weights add up to their sum")
 }
 
-fn unframed(message: &mut Message) {
+fn unframed(message: &mut SentMessage) {
     message.without("content-length:");
     message.without("transfer-encoding:");
     message.without("expect:");
 }
 
-fn insert(message: &mut Message, lines: &str, rng: &mut Rng) {
+fn insert(message: &mut SentMessage, lines: &str, rng: &mut Rng) {
     for line in lines.split('|').filter(|line| !line.is_empty()) {
         let at = rng.below(message.fields.len() + 1);
         message.fields.insert(at, line.as_bytes().to_vec());
     }
 }
 
-fn framing(message: &mut Message, rng: &mut Rng) -> String {
+fn framing(message: &mut SentMessage, rng: &mut Rng) -> String {
     let (lines, body) = *rng.pick(FRAMING);
     unframed(message);
     insert(message, lines, rng);
@@ -365,7 +365,7 @@ fn framing(message: &mut Message, rng: &mut Rng) -> String {
     format!("framing {lines:?}")
 }
 
-fn chunks(message: &mut Message, rng: &mut Rng) -> String {
+fn chunks(message: &mut SentMessage, rng: &mut Rng) -> String {
     let body = *rng.pick(CHUNKS);
     unframed(message);
     message.field("Transfer-Encoding: chunked");
@@ -373,7 +373,7 @@ fn chunks(message: &mut Message, rng: &mut Rng) -> String {
     format!("chunks {body:?}")
 }
 
-fn old_chunks(message: &mut Message, rng: &mut Rng) -> String {
+fn old_chunks(message: &mut SentMessage, rng: &mut Rng) -> String {
     let start = String::from_utf8_lossy(&message.start).replace("HTTP/1.1", "HTTP/1.0");
     message.start = start.into_bytes();
     unframed(message);
@@ -385,36 +385,36 @@ fn old_chunks(message: &mut Message, rng: &mut Rng) -> String {
     "chunks in HTTP/1.0".into()
 }
 
-fn field(message: &mut Message, rng: &mut Rng) -> String {
+fn field(message: &mut SentMessage, rng: &mut Rng) -> String {
     let line = *rng.pick(FIELDS);
     let at = rng.below(message.fields.len() + 1);
     message.fields.insert(at, line.to_vec());
     format!("field \"{}\"", line.escape_ascii())
 }
 
-fn request_line(message: &mut Message, rng: &mut Rng) -> String {
+fn request_line(message: &mut SentMessage, rng: &mut Rng) -> String {
     message.start = rng.pick(REQUEST_LINES).to_vec();
     format!("request line \"{}\"", message.start.escape_ascii())
 }
 
-fn status_line(message: &mut Message, rng: &mut Rng) -> String {
+fn status_line(message: &mut SentMessage, rng: &mut Rng) -> String {
     message.start = rng.pick(STATUS_LINES).to_vec();
     format!("status line \"{}\"", message.start.escape_ascii())
 }
 
-fn host(message: &mut Message, rng: &mut Rng) -> String {
+fn host(message: &mut SentMessage, rng: &mut Rng) -> String {
     let lines = *rng.pick(HOSTS);
     message.without("host:");
     insert(message, lines, rng);
     format!("host {lines:?}")
 }
 
-fn line_ends(message: &mut Message, _: &mut Rng) -> String {
+fn line_ends(message: &mut SentMessage, _: &mut Rng) -> String {
     message.eol = b"\n";
     "bare LF".into()
 }
 
-fn sizes(message: &mut Message, rng: &mut Rng) -> String {
+fn sizes(message: &mut SentMessage, rng: &mut Rng) -> String {
     match rng.below(5) {
         0 => {
             (0..100).for_each(|n| message.field(format!("x-{n}: y")));
@@ -440,7 +440,7 @@ fn sizes(message: &mut Message, rng: &mut Rng) -> String {
 }
 
 /// The body is longer or shorter than announced.
-fn length(message: &mut Message, rng: &mut Rng) -> String {
+fn length(message: &mut SentMessage, rng: &mut Rng) -> String {
     unframed(message);
     message.field("Content-Length: 10");
     let (body, what) = match rng.below(3) {
@@ -453,14 +453,14 @@ fn length(message: &mut Message, rng: &mut Rng) -> String {
 }
 
 /// Something before or after the message.
-fn between(message: &mut Message, rng: &mut Rng) -> String {
+fn between(message: &mut SentMessage, rng: &mut Rng) -> String {
     let what = *rng.pick(&["\r\n", "\n", "junk", "\0", "\r\n\r\n ", "GET"]);
     message.body.extend_from_slice(what.as_bytes());
     format!("{what:?} after the message")
 }
 
 /// One byte of the head, or of the chunks, is changed, doubled or left out.
-fn byte(message: &mut Message, rng: &mut Rng) -> String {
+fn byte(message: &mut SentMessage, rng: &mut Rng) -> String {
     const BYTES: &[u8] = b"\0\x01\t\n\r \"(),/:;<=>@[\\]{}\x7f\x80\xff09afAFxX-_";
     let field = rng.below(message.fields.len() + 1);
     let line = match field {

@@ -1,6 +1,6 @@
 //! Generates exchanges from a seed: valid messages of every form, some of them spoilt afterwards.
 
-use super::exchange::{Answer, Exchange, Message};
+use super::exchange::{Answer, Exchange, SentMessage};
 use super::flaws;
 use super::rng::Rng;
 use super::setup::VARIANTS;
@@ -120,7 +120,7 @@ const REQUEST_FIELDS: &[&str] = &[
 ];
 
 /// A valid request and its method.
-fn request(rng: &mut Rng, last: bool) -> (Message, String) {
+fn request(rng: &mut Rng, last: bool) -> (SentMessage, String) {
     if last && rng.chance(4) {
         return upgrade(rng);
     }
@@ -128,7 +128,7 @@ fn request(rng: &mut Rng, last: bool) -> (Message, String) {
     let target = if method == "OPTIONS" && rng.chance(40) { "*" } else { *rng.pick(TARGETS) };
     let old = rng.chance(12);
     let version = if old { "HTTP/1.0" } else { "HTTP/1.1" };
-    let mut message = Message::new(format!("{method} {target} {version}"));
+    let mut message = SentMessage::new(format!("{method} {target} {version}"));
     if !old || rng.chance(50) {
         message.field(*rng.pick(&["Host: a.example", "host:a.example", "HOST:  a.example "]));
     }
@@ -154,13 +154,13 @@ fn request(rng: &mut Rng, last: bool) -> (Message, String) {
 }
 
 /// A request that changes the protocol when the origin agrees.
-fn upgrade(rng: &mut Rng) -> (Message, String) {
+fn upgrade(rng: &mut Rng) -> (SentMessage, String) {
     if rng.chance(30) {
-        let mut message = Message::new("CONNECT a.example:8443 HTTP/1.1");
+        let mut message = SentMessage::new("CONNECT a.example:8443 HTTP/1.1");
         message.field("Host: a.example:8443");
         return (message, "CONNECT".to_owned());
     }
-    let mut message = Message::new("GET /chat HTTP/1.1");
+    let mut message = SentMessage::new("GET /chat HTTP/1.1");
     message.field("Host: a.example");
     message.field("Connection: Upgrade");
     message.field("Upgrade: websocket");
@@ -169,7 +169,7 @@ fn upgrade(rng: &mut Rng) -> (Message, String) {
     (message, "UPGRADE".to_owned())
 }
 
-fn connection(message: &mut Message, rng: &mut Rng, old: bool, last: bool) {
+fn connection(message: &mut SentMessage, rng: &mut Rng, old: bool, last: bool) {
     match (old, last) {
         (true, false) => message.field("Connection: keep-alive"),
         (true, true) if rng.chance(40) => message.field("Connection: Keep-Alive"),
@@ -180,7 +180,7 @@ fn connection(message: &mut Message, rng: &mut Rng, old: bool, last: bool) {
 }
 
 /// A body with the field that announces it.
-fn body(message: &mut Message, rng: &mut Rng, old: bool, most: usize) {
+fn body(message: &mut SentMessage, rng: &mut Rng, old: bool, most: usize) {
     let data = text(rng, most);
     if !old && rng.chance(45) {
         message.field(*rng.pick(&["Transfer-Encoding: chunked", "transfer-encoding:chunked"]));
@@ -225,7 +225,7 @@ fn chunks(data: &[u8], rng: &mut Rng) -> Vec<u8> {
     out
 }
 
-fn shuffle(message: &mut Message, rng: &mut Rng) {
+fn shuffle(message: &mut SentMessage, rng: &mut Rng) {
     for index in (1..message.fields.len()).rev() {
         message.fields.swap(index, rng.below(index + 1));
     }
@@ -283,9 +283,9 @@ fn answer(rng: &mut Rng, method: &str, to_old: bool) -> Answer {
 
 /// `to_old`: the request is HTTP/1.0, so that neither chunks nor interim answers are allowed (RFC
 /// 9112 section 6.1, RFC 9110 section 15.2).
-fn answer_message(rng: &mut Rng, method: &str, to_old: bool) -> (Message, bool) {
+fn answer_message(rng: &mut Rng, method: &str, to_old: bool) -> (SentMessage, bool) {
     if method == "UPGRADE" && rng.chance(80) {
-        let mut message = Message::new("HTTP/1.1 101 Switching Protocols");
+        let mut message = SentMessage::new("HTTP/1.1 101 Switching Protocols");
         message.field("Connection: Upgrade");
         message.field("Upgrade: websocket");
         message.field("Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
@@ -293,13 +293,13 @@ fn answer_message(rng: &mut Rng, method: &str, to_old: bool) -> (Message, bool) 
         return (message, false);
     }
     if method == "CONNECT" && rng.chance(80) {
-        let mut message = Message::new("HTTP/1.1 200 Connected");
+        let mut message = SentMessage::new("HTTP/1.1 200 Connected");
         message.body = b"opaque bytes".to_vec();
         return (message, false);
     }
     let old = rng.chance(8);
     let status = *rng.pick(STATUSES);
-    let mut message = Message::new(format!("HTTP/1.{} {status}", u8::from(!old)));
+    let mut message = SentMessage::new(format!("HTTP/1.{} {status}", u8::from(!old)));
     for _ in 0..rng.below(4) {
         message.field(*rng.pick(ANSWER_FIELDS));
     }

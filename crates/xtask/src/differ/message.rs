@@ -5,7 +5,7 @@ use super::generate::NUMBER;
 
 /// One message as it was received, however its body was framed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct ReceivedMessage {
     /// Start line and fields with their ends.
     pub(super) head: Vec<u8>,
     pub(super) body: Vec<u8>,
@@ -15,7 +15,7 @@ pub(super) struct Message {
     pub(super) whole: bool,
 }
 
-impl Message {
+impl ReceivedMessage {
     /// The value of the first field with this name, which is in lower case.
     fn field(&self, name: &str) -> Option<String> {
         let head = String::from_utf8_lossy(&self.head).to_ascii_lowercase();
@@ -43,32 +43,38 @@ impl Message {
 
 /// The sender of the messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     Requests,
     Answers,
 }
 
 /// Reads a stream of messages. `methods` belong to the requests, in order; `ended`: nothing more
 /// comes.
-pub(super) fn read(kind: Kind, bytes: &[u8], methods: &[String], ended: bool) -> Vec<Message> {
+pub(super) fn read(
+    kind: MessageKind,
+    bytes: &[u8],
+    methods: &[String],
+    ended: bool,
+) -> Vec<ReceivedMessage> {
     let (mut messages, mut rest, mut asked) = (Vec::new(), bytes, methods.iter());
     let mut method = asked.next();
     while !rest.is_empty() {
         let Some(end) = head_end(rest) else {
-            messages.push(Message { head: rest.to_vec(), ..Message::default() });
+            messages.push(ReceivedMessage { head: rest.to_vec(), ..ReceivedMessage::default() });
             break;
         };
-        let mut message = Message { head: rest[..end].to_vec(), ..Message::default() };
+        let mut message =
+            ReceivedMessage { head: rest[..end].to_vec(), ..ReceivedMessage::default() };
         rest = &rest[end..];
         let word = match kind {
-            Kind::Answers => method.map_or("GET", String::as_str).to_owned(),
-            Kind::Requests => {
+            MessageKind::Answers => method.map_or("GET", String::as_str).to_owned(),
+            MessageKind::Requests => {
                 String::from_utf8_lossy(message.head.split(|b| *b == b' ').next().unwrap_or(b""))
                     .into_owned()
             }
         };
         rest = message.take_body(kind, &word, rest, ended);
-        if kind == Kind::Answers && (message.status() >= 200 || message.status() == 101) {
+        if kind == MessageKind::Answers && (message.status() >= 200 || message.status() == 101) {
             method = asked.next();
         }
         messages.push(message);
@@ -79,7 +85,7 @@ pub(super) fn read(kind: Kind, bytes: &[u8], methods: &[String], ended: bool) ->
 /// The number in the first request; `None` while its head is not complete.
 pub(super) fn number(bytes: &[u8]) -> Option<Option<usize>> {
     let end = head_end(bytes)?;
-    let message = Message { head: bytes[..end].to_vec(), ..Message::default() };
+    let message = ReceivedMessage { head: bytes[..end].to_vec(), ..ReceivedMessage::default() };
     let name = NUMBER.trim_end_matches(':');
     Some(message.field(name).and_then(|value| value.parse().ok()))
 }
@@ -90,8 +96,8 @@ pub(super) fn request_end(bytes: &[u8], head_only: bool) -> Option<usize> {
     if head_only {
         return Some(end);
     }
-    let mut message = Message { head: bytes[..end].to_vec(), ..Message::default() };
-    let rest = message.take_body(Kind::Requests, "", &bytes[end..], false);
+    let mut message = ReceivedMessage { head: bytes[..end].to_vec(), ..ReceivedMessage::default() };
+    let rest = message.take_body(MessageKind::Requests, "", &bytes[end..], false);
     message.whole.then_some(bytes.len() - rest.len())
 }
 
@@ -99,18 +105,24 @@ fn head_end(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
 
-impl Message {
+impl ReceivedMessage {
     /// Takes the body off the front; what follows it.
-    fn take_body<'a>(&mut self, kind: Kind, method: &str, rest: &'a [u8], ended: bool) -> &'a [u8] {
+    fn take_body<'a>(
+        &mut self,
+        kind: MessageKind,
+        method: &str,
+        rest: &'a [u8],
+        ended: bool,
+    ) -> &'a [u8] {
         let status = self.status();
-        let opaque = kind == Kind::Answers
+        let opaque = kind == MessageKind::Answers
             && (status == 101 || (method == "CONNECT" && (200..300).contains(&status)));
         if opaque {
             (self.body, self.whole) = (rest.to_vec(), true);
             return &[];
         }
-        let silent = kind == Kind::Answers && (status < 200 || matches!(status, 204 | 304));
-        if silent || (kind == Kind::Answers && method == "HEAD") {
+        let silent = kind == MessageKind::Answers && (status < 200 || matches!(status, 204 | 304));
+        if silent || (kind == MessageKind::Answers && method == "HEAD") {
             self.whole = true;
             return rest;
         }
@@ -123,7 +135,7 @@ impl Message {
                 (self.body, self.whole) = (body.to_vec(), body.len() == length);
                 after
             }
-            None if kind == Kind::Answers => {
+            None if kind == MessageKind::Answers => {
                 (self.body, self.whole) = (rest.to_vec(), ended);
                 &[]
             }
@@ -179,7 +191,12 @@ mod tests {
     //! Framing of every kind.
     use super::*;
 
-    fn bodies(kind: Kind, bytes: &str, methods: &[&str], ended: bool) -> Vec<(String, bool)> {
+    fn bodies(
+        kind: MessageKind,
+        bytes: &str,
+        methods: &[&str],
+        ended: bool,
+    ) -> Vec<(String, bool)> {
         let methods: Vec<String> = methods.iter().map(|&method| method.to_owned()).collect();
         let messages = read(kind, bytes.as_bytes(), &methods, ended);
         messages.iter().map(|it| (String::from_utf8_lossy(&it.body).into(), it.whole)).collect()
@@ -190,11 +207,11 @@ mod tests {
         let answers = "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n\
             HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\nx: y\r\n\r\n\
             HTTP/1.0 200 OK\r\n\r\nrest";
-        let got = bodies(Kind::Answers, answers, &["HEAD", "GET", "GET"], true);
+        let got = bodies(MessageKind::Answers, answers, &["HEAD", "GET", "GET"], true);
         let want = [("", true), ("", true), ("abc", true), ("rest", true)];
         assert_eq!(got, want.map(|(body, whole)| (body.to_owned(), whole)));
         let requests = "GET / HTTP/1.1\r\n\r\nPOST / HTTP/1.1\r\ncontent-length: 3\r\n\r\nab";
-        let got = bodies(Kind::Requests, requests, &[], false);
+        let got = bodies(MessageKind::Requests, requests, &[], false);
         assert_eq!(got, [(String::new(), true), ("ab".to_owned(), false)]);
     }
 

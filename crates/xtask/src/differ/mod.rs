@@ -20,8 +20,8 @@ use crate::bench::files::Files;
 use crate::failure::{self, Outcome};
 use crate::{args, tools, workspace};
 use exchange::{Exchange, shown};
-use message::Message;
-use play::Seen;
+use message::ReceivedMessage;
+use play::PlayResult;
 use setup::{Lane, Proxy, VARIANTS};
 
 pub(crate) const HELP: &str = "\
@@ -63,8 +63,8 @@ const LONG_QUIET: Duration = Duration::from_millis(700);
 /// One exchange that came out differently.
 struct Difference {
     exchange: Exchange,
-    haproxy: Seen,
-    weir: Seen,
+    haproxy: PlayResult,
+    weir: PlayResult,
     class: Option<&'static str>,
 }
 
@@ -166,7 +166,7 @@ fn report(differences: &[Difference], count: usize, list: bool) -> Outcome {
     }
 }
 
-fn describe(exchange: &Exchange, haproxy: &Seen, weir: &Seen) -> String {
+fn describe(exchange: &Exchange, haproxy: &PlayResult, weir: &PlayResult) -> String {
     let flaws = match exchange.flaws.is_empty() {
         true => "valid".to_owned(),
         false => exchange.flaws.join("; "),
@@ -184,13 +184,13 @@ fn describe(exchange: &Exchange, haproxy: &Seen, weir: &Seen) -> String {
     }
     pairs(&mut text, "forwarded", &haproxy.requests, &weir.requests);
     pairs(&mut text, "answered ", &haproxy.answers, &weir.answers);
-    let end = |seen: &Seen| if seen.closed { "closed" } else { "kept open" };
+    let end = |seen: &PlayResult| if seen.closed { "closed" } else { "kept open" };
     text.push_str(&format!("  end: haproxy {}, weir {}\n", end(haproxy), end(weir)));
     text
 }
 
 /// Messages side by side, those that are the same in short.
-fn pairs(text: &mut String, verb: &str, haproxy: &[Message], weir: &[Message]) {
+fn pairs(text: &mut String, verb: &str, haproxy: &[ReceivedMessage], weir: &[ReceivedMessage]) {
     for index in 0..haproxy.len().max(weir.len()) {
         let both = (haproxy.get(index), weir.get(index));
         if let (Some(one), Some(other)) = both
@@ -201,7 +201,7 @@ fn pairs(text: &mut String, verb: &str, haproxy: &[Message], weir: &[Message]) {
             continue;
         }
         for (name, message) in [("haproxy", both.0), ("weir   ", both.1)] {
-            let what = message.map_or_else(|| "nothing".to_owned(), Message::describe);
+            let what = message.map_or_else(|| "nothing".to_owned(), ReceivedMessage::describe);
             text.push_str(&format!("  {name} {verb} {what}\n"));
         }
     }

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use super::exchange::{Answer, Exchange};
-use super::message::{self, Kind, Message};
+use super::message::{self, MessageKind, ReceivedMessage};
 use super::setup::Lane;
 use crate::clock;
 use crate::failure::{self, Outcome};
@@ -19,17 +19,17 @@ const SETTLE: Duration = Duration::from_millis(20);
 
 /// The outcome of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct PlayResult {
     /// The bytes that the client received.
-    pub(super) answers: Vec<Message>,
+    pub(super) answers: Vec<ReceivedMessage>,
     /// Whether the client's connection was closed.
     pub(super) closed: bool,
     /// The bytes that the origin received, over all its connections in order.
-    pub(super) requests: Vec<Message>,
+    pub(super) requests: Vec<ReceivedMessage>,
 }
 
 /// Plays it; when nothing has moved for `quiet`, it is over.
-pub(super) fn play(lane: &Lane, exchange: &Exchange, quiet: Duration) -> Outcome<Seen> {
+pub(super) fn play(lane: &Lane, exchange: &Exchange, quiet: Duration) -> Outcome<PlayResult> {
     // Leftovers of the previous exchange do not belong to this one.
     while lane.origin.accept().is_ok() {}
     let client = lane
@@ -60,7 +60,7 @@ pub(super) fn play(lane: &Lane, exchange: &Exchange, quiet: Duration) -> Outcome
 
 struct Scene<'a> {
     client: End,
-    origins: Vec<Origin>,
+    origins: Vec<OriginConnection>,
     /// The next answer.
     next: usize,
     exchange: &'a Exchange,
@@ -68,7 +68,7 @@ struct Scene<'a> {
 }
 
 /// A connection to the origin.
-struct Origin {
+struct OriginConnection {
     end: End,
     /// Bytes of requests that have been answered.
     answered: usize,
@@ -97,7 +97,7 @@ impl Scene<'_> {
             moved = true;
             if stream.set_nonblocking(true).is_ok() {
                 let end = End::new(stream);
-                self.origins.push(Origin { end, answered: 0, over: false });
+                self.origins.push(OriginConnection { end, answered: 0, over: false });
             }
         }
         for origin in &mut self.origins {
@@ -112,21 +112,21 @@ impl Scene<'_> {
         speaks(&self.client) || self.origins.iter().any(|origin| speaks(&origin.end))
     }
 
-    fn seen(self) -> Seen {
+    fn seen(self) -> PlayResult {
         let methods = &self.exchange.methods;
         let client = self.client;
         let requests = self.origins.iter();
-        Seen {
-            answers: message::read(Kind::Answers, &client.received, methods, client.ended),
+        PlayResult {
+            answers: message::read(MessageKind::Answers, &client.received, methods, client.ended),
             closed: client.ended,
             requests: requests
-                .flat_map(|it| message::read(Kind::Requests, &it.end.received, &[], false))
+                .flat_map(|it| message::read(MessageKind::Requests, &it.end.received, &[], false))
                 .collect(),
         }
     }
 }
 
-impl Origin {
+impl OriginConnection {
     /// Answers the next request, if it is there.
     fn answer(&mut self, exchange: &Exchange, next: &mut usize) -> bool {
         if self.over || !self.end.pieces.is_empty() {

@@ -13,7 +13,7 @@ use crate::failure::{self, Outcome};
 use crate::{args, beside, clock};
 use plan::STEPS;
 use seen::{INTENDED, Seen};
-use stage::Stage;
+use stage::HealthTestBed;
 
 pub(crate) const HELP: &str = "\
 usage: cargo xtask health [--list] [--verbose] [--weir BINARY] [--haproxy BINARY]
@@ -58,7 +58,10 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 /// Plays the script before both, and reports what came out differently.
 fn compare([haproxy, weir]: [PathBuf; 2], verbose: bool) -> Outcome {
     let files = Files::new("health")?;
-    let stages = [Stage::start(&files, "haproxy", &haproxy)?, Stage::start(&files, "weir", &weir)?];
+    let stages = [
+        HealthTestBed::start(&files, "haproxy", &haproxy)?,
+        HealthTestBed::start(&files, "weir", &weir)?,
+    ];
     let (mut lines, mut mails, mut different) = (0, 0, 0);
     for step in STEPS {
         stages.iter().try_for_each(|stage| stage.play(step))?;
@@ -87,7 +90,7 @@ fn compare([haproxy, weir]: [PathBuf; 2], verbose: bool) -> Outcome {
 }
 
 /// The observations of both for a step, once nothing happens any more with either.
-fn settled(stages: &[Stage; 2]) -> Outcome<[Seen; 2]> {
+fn settled(stages: &[HealthTestBed; 2]) -> Outcome<[Seen; 2]> {
     let (start, mut calm) = (clock::now(), clock::now());
     let mut before = [stages[0].pulse()?, stages[1].pulse()?];
     while calm.elapsed() < CALM && start.elapsed() < PATIENCE {

@@ -10,7 +10,7 @@ pub(super) struct Seen {
 }
 
 /// One intended difference.
-pub(super) struct Rule {
+pub(super) struct HealthDifference {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     /// Takes it out of what a side has seen.
@@ -18,7 +18,7 @@ pub(super) struct Rule {
 }
 
 /// All of them.
-pub(super) const INTENDED: &[Rule] = &[];
+pub(super) const INTENDED: &[HealthDifference] = &[];
 
 /// Columns of `show servers state` that are of this run: since when, and ports.
 const OF_THE_RUN: [&str; 3] = ["srv_time_since_last_change", "srv_port", "srv_agent_port"];

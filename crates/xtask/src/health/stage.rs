@@ -15,7 +15,7 @@ use crate::failure::Outcome;
 const GLANCES: usize = 300;
 const GLANCE: Duration = Duration::from_millis(7);
 
-pub(super) struct Stage {
+pub(super) struct HealthTestBed {
     program: Program,
     origins: Vec<Origin>,
     agent: Agent,
@@ -23,7 +23,7 @@ pub(super) struct Stage {
     log: Log,
 }
 
-impl Stage {
+impl HealthTestBed {
     /// Starts a program with actors of its own.
     pub(super) fn start(files: &Files, name: &'static str, binary: &Path) -> Outcome<Self> {
         let origins = ORIGINS.iter().map(|_| Origin::start()).collect::<Outcome<Vec<_>>>()?;

@@ -13,7 +13,7 @@ use crate::failure::{self, Outcome};
 
 /// Which of the two builds.
 #[derive(Clone, Copy)]
-pub(super) enum Stage {
+pub(super) enum BuildStage {
     Counts,
     Release,
 }
@@ -59,7 +59,7 @@ impl Flags {
     }
 
     /// Tells a build.
-    pub(super) fn tell(&self, stage: Stage, command: &mut Command) -> Outcome {
+    pub(super) fn tell(&self, stage: BuildStage, command: &mut Command) -> Outcome {
         std::fs::write(&self.file, self.of_rust(stage))
             .map_err(|error| failed(&self.file, &error))?;
         let mut argument = OsString::from("@");
@@ -74,28 +74,28 @@ impl Flags {
         Ok(())
     }
 
-    fn of_rust(&self, stage: Stage) -> String {
+    fn of_rust(&self, stage: BuildStage) -> String {
         match stage {
-            Stage::Counts => {
+            BuildStage::Counts => {
                 let counter = if self.c_counts { "-Clink-arg=-lgcov\n" } else { "" };
                 format!("-Cprofile-generate={}\n{counter}", self.runs.display())
             }
-            Stage::Release => format!("-Cprofile-use={}\n", self.merged.display()),
+            BuildStage::Release => format!("-Cprofile-use={}\n", self.merged.display()),
         }
     }
 
     /// Code that no workload reaches is built as ever (`partial-training`), and none depends on
     /// values that were seen (`no-profile-values`): what works on secrets takes the same time for
     /// all of them. What does not match its counts are the probes of `configure`.
-    fn of_c(&self, stage: Stage) -> String {
+    fn of_c(&self, stage: BuildStage) -> String {
         let counts = self.c.display();
         match stage {
-            Stage::Counts => {
+            BuildStage::Counts => {
                 format!(
                     "-fprofile-generate={counts} -fprofile-update=prefer-atomic -fno-profile-values"
                 )
             }
-            Stage::Release => format!(
+            BuildStage::Release => format!(
                 "-fprofile-use={counts} -fprofile-partial-training -fno-profile-values \
                  -Wno-missing-profile -Wno-coverage-mismatch"
             ),
@@ -142,11 +142,14 @@ mod tests {
             c_counts: true,
             host: "x-y".to_owned(),
         };
-        assert_eq!(flags.of_rust(Stage::Counts), "-Cprofile-generate=/t/rust\n-Clink-arg=-lgcov\n");
-        assert_eq!(flags.of_rust(Stage::Release), "-Cprofile-use=/t/m\n");
-        assert!(flags.of_c(Stage::Counts).contains("-fprofile-generate=/t/c "));
-        assert!(flags.of_c(Stage::Release).contains("-fprofile-use=/t/c "));
+        assert_eq!(
+            flags.of_rust(BuildStage::Counts),
+            "-Cprofile-generate=/t/rust\n-Clink-arg=-lgcov\n"
+        );
+        assert_eq!(flags.of_rust(BuildStage::Release), "-Cprofile-use=/t/m\n");
+        assert!(flags.of_c(BuildStage::Counts).contains("-fprofile-generate=/t/c "));
+        assert!(flags.of_c(BuildStage::Release).contains("-fprofile-use=/t/c "));
         let without = Flags { c_counts: false, ..flags };
-        assert_eq!(without.of_rust(Stage::Counts), "-Cprofile-generate=/t/rust\n");
+        assert_eq!(without.of_rust(BuildStage::Counts), "-Cprofile-generate=/t/rust\n");
     }
 }

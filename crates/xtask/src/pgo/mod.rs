@@ -5,7 +5,7 @@ mod flags;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use flags::{Flags, Stage};
+use flags::{BuildStage, Flags};
 
 use crate::bench::training;
 use crate::failure::{self, Outcome};
@@ -82,10 +82,10 @@ fn train(root: &Path, library: Library, seconds: u32) -> Outcome<PathBuf> {
     let build = Build::new(root, library)?;
     let flags = &build.flags;
     let mut steps = Steps::new(4);
-    steps.step("build that counts", || build.cargo(Stage::Counts))?;
+    steps.step("build that counts", || build.cargo(BuildStage::Counts))?;
     steps.step("workloads", || training::train(&build.binary(), &flags.runs, seconds))?;
     steps.step("counts", || build.merge())?;
-    steps.step("release build", || build.cargo(Stage::Release))?;
+    steps.step("release build", || build.cargo(BuildStage::Release))?;
     steps.finish();
     build.publish()
 }
@@ -120,7 +120,7 @@ impl<'a> Build<'a> {
     }
 
     /// Builds everything anew: cargo does not see that what the compilers are told has changed.
-    fn cargo(&self, stage: Stage) -> Outcome {
+    fn cargo(&self, stage: BuildStage) -> Outcome {
         let built = self.directory.join(&self.host);
         if built.exists() {
             std::fs::remove_dir_all(&built).map_err(|error| flags::failed(&built, &error))?;

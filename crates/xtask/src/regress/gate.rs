@@ -5,19 +5,19 @@ use super::suite::Tag;
 
 /// Run it, or the reason why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum GateVerdict {
     Run,
     Skip(String),
 }
 
 /// Compares a test's tags with what the binary says about itself. `types` are the test types that
 /// may run, separated by commas; `any` allows all.
-pub(crate) fn verdict(tags: &[Tag], facts: &Facts, types: &str) -> Verdict {
+pub(crate) fn verdict(tags: &[Tag], facts: &Facts, types: &str) -> GateVerdict {
     let kind = value(tags, "REGTEST_TYPE").unwrap_or("default");
     if !types.split(',').any(|allowed| allowed == kind || allowed == "any") {
-        return Verdict::Skip(format!("type {kind}"));
+        return GateVerdict::Skip(format!("type {kind}"));
     }
-    tags.iter().find_map(|tag| obstacle(tag, facts)).map_or(Verdict::Run, Verdict::Skip)
+    tags.iter().find_map(|tag| obstacle(tag, facts)).map_or(GateVerdict::Run, GateVerdict::Skip)
 }
 
 fn value<'a>(tags: &'a [Tag], name: &str) -> Option<&'a str> {
@@ -86,7 +86,7 @@ mod tests {
         }
     }
 
-    fn judge(name: &str, value: &str) -> Verdict {
+    fn judge(name: &str, value: &str) -> GateVerdict {
         let tags = [Tag { name: name.to_owned(), value: value.to_owned() }];
         verdict(&tags, &facts(), "default,slow")
     }
@@ -104,7 +104,7 @@ mod tests {
             ("REGTEST_TYPE", "slow"),
             ("ANYTHING", "else"),
         ] {
-            assert_eq!(judge(name, value), Verdict::Run, "{name}={value}");
+            assert_eq!(judge(name, value), GateVerdict::Run, "{name}={value}");
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
             ("EXCLUDE_TARGET", "linux-glibc, for a reason"),
             ("REGTEST_TYPE", "broken"),
         ] {
-            assert!(matches!(judge(name, value), Verdict::Skip(_)), "{name}={value}");
+            assert!(matches!(judge(name, value), GateVerdict::Skip(_)), "{name}={value}");
         }
     }
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use crate::args::{self, Parsed};
 use crate::failure::{self, Outcome};
 use crate::{tools, workspace};
-use gate::Verdict;
+use gate::GateVerdict;
 use report::Report;
 use suite::Suite;
 
@@ -61,8 +61,8 @@ pub(crate) fn run(words: &[String]) -> Outcome {
             continue;
         }
         match gate::verdict(&test.tags, &facts, types) {
-            Verdict::Run => chosen.push(test.path),
-            Verdict::Skip(reason) => report.gated.push((test.path, reason)),
+            GateVerdict::Run => chosen.push(test.path),
+            GateVerdict::Skip(reason) => report.gated.push((test.path, reason)),
         }
     }
     if parsed.has("--list") {

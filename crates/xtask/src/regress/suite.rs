@@ -11,7 +11,7 @@ pub(crate) struct Suite {
 }
 
 /// One test file.
-pub(crate) struct Test {
+pub(crate) struct SuiteTest {
     /// Relative to the suite's root.
     pub(crate) path: String,
     pub(crate) tags: Vec<Tag>,
@@ -40,19 +40,19 @@ impl Suite {
     }
 
     /// Every test, in order of path.
-    pub(crate) fn tests(&self) -> Outcome<Vec<Test>> {
+    pub(crate) fn tests(&self) -> Outcome<Vec<SuiteTest>> {
         let mut paths = Vec::new();
         collect(&self.root.join("reg-tests"), &mut paths)?;
         paths.sort();
         paths.iter().map(|path| self.test(path)).collect()
     }
 
-    fn test(&self, path: &Path) -> Outcome<Test> {
+    fn test(&self, path: &Path) -> Outcome<SuiteTest> {
         let bytes = std::fs::read(path)
             .map_err(|error| failure::machine(format!("{}: {error}", path.display())))?;
         let relative = path.strip_prefix(&self.root).expect("collected below the root");
         let tags = tags(&String::from_utf8_lossy(&bytes));
-        Ok(Test { path: relative.to_string_lossy().into_owned(), tags })
+        Ok(SuiteTest { path: relative.to_string_lossy().into_owned(), tags })
     }
 }
 

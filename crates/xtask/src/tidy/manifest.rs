@@ -2,7 +2,7 @@
 
 /// The kind of a dependency, by its section of the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DependencyKind {
     /// Linked into the crate, or into its build script.
     Product,
     /// For tests, benchmarks and examples only.
@@ -13,7 +13,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: DependencyKind,
     /// Line, counted from 1.
     pub(crate) line: usize,
 }
@@ -45,16 +45,16 @@ pub(crate) fn dependencies(text: &str) -> Vec<Dependency> {
     found
 }
 
-fn section_kind(section: &str) -> Option<Kind> {
+fn section_kind(section: &str) -> Option<DependencyKind> {
     let parts: Vec<&str> = section.split('.').collect();
     if parts.first() == Some(&"workspace") {
         return None;
     }
     if parts.contains(&"dev-dependencies") {
-        return Some(Kind::Development);
+        return Some(DependencyKind::Development);
     }
     let product = ["dependencies", "build-dependencies"];
-    parts.iter().any(|part| product.contains(part)).then_some(Kind::Product)
+    parts.iter().any(|part| product.contains(part)).then_some(DependencyKind::Product)
 }
 
 /// The name in `[dependencies.name]`.
@@ -73,16 +73,16 @@ mod tests {
         let text = "[package]\nname = \"x\"\n[dependencies]\na.workspace = true\nb = \"1\"\n# c\n\
                     [dependencies.d]\nversion = \"1\"\n[dev-dependencies]\ne = { path = \"e\" }\n\
                     [target.'cfg(unix)'.dependencies]\nf-g = \"1\"\n[workspace.dependencies]\nh = \"1\"\n";
-        let names: Vec<(String, Kind)> =
+        let names: Vec<(String, DependencyKind)> =
             dependencies(text).into_iter().map(|found| (found.name, found.kind)).collect();
-        let product = |name: &str| (name.to_owned(), Kind::Product);
+        let product = |name: &str| (name.to_owned(), DependencyKind::Product);
         assert_eq!(
             names,
             [
                 product("a"),
                 product("b"),
                 product("d"),
-                ("e".to_owned(), Kind::Development),
+                ("e".to_owned(), DependencyKind::Development),
                 product("f-g")
             ]
         );

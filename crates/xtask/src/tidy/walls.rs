@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::manifest::{self, Dependency, Kind};
+use super::manifest::{self, Dependency, DependencyKind};
 use super::tree::Tree;
 use super::{Finding, Rule, finding};
 
@@ -417,8 +417,8 @@ fn edges(tree: &Tree) -> Vec<Finding> {
                 continue;
             }
             let fine = match dependency.kind {
-                Kind::Product => allowed.contains(&to),
-                Kind::Development => !TOPS.contains(&to),
+                DependencyKind::Product => allowed.contains(&to),
+                DependencyKind::Development => !TOPS.contains(&to),
             };
             if !fine {
                 let message = format!(
@@ -456,7 +456,7 @@ fn reached<'a>(
     while let Some(dependencies) = waiting.pop() {
         for dependency in dependencies {
             let to = dependency.name.as_str();
-            if dependency.kind == Kind::Development || !reached.insert(to) {
+            if dependency.kind == DependencyKind::Development || !reached.insert(to) {
                 continue;
             }
             waiting.extend(manifests.get(to));

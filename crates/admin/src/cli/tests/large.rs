@@ -33,7 +33,7 @@ fn bench(shared: Arc<Shared>) -> Bench {
 
 /// The pieces of an answer; the table's entries are counted between them.
 fn pieces(bench: &Bench, line: &str, mut between: impl FnMut(&str)) {
-    let mut state = State::new(&offer(Level::Admin), &bench.settings);
+    let mut state = SessionState::new(&offer(Level::Admin), &bench.settings);
     let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
     let (worker, settings) = (&bench.worker, &bench.settings);
     let mut call = Call { worker, settings, state: &mut state, words: &words, payload: None };
@@ -70,7 +70,8 @@ fn keys_of_integers_have_no_sign() {
     assert!(bench.run("show table t key 4294967295").contains(" key=4294967295 "));
 }
 
-/// As measured: an address of the other family is none, and each command tells its own arguments.
+/// As measured, an address of the other family is refused, and each command names its own
+/// arguments.
 #[test]
 fn keys_are_of_the_table_s_family() {
     let settings = ::table::Settings::new("six", KeyKind::Ipv6, 10);

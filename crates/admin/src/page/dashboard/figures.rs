@@ -64,12 +64,12 @@ pub(super) struct Figures {
     filter: Filter,
     walk: Walk,
     json: Json,
-    stage: Stage,
+    stage: FigureStage,
 }
 
 /// The subject of the next piece.
 #[derive(Clone, Copy)]
-enum Stage {
+enum FigureStage {
     Process,
     /// More rows; `open`: of a proxy whose object has begun.
     Rows {
@@ -86,7 +86,7 @@ impl Figures {
             filter: Filter { legends, names, times: true, ..Filter::default() },
             walk: Walk::default(),
             json: Json::default(),
-            stage: Stage::Process,
+            stage: FigureStage::Process,
         }
     }
 
@@ -95,19 +95,19 @@ impl Figures {
         let Self { settings, page, filter, walk, json, stage } = self;
         let (shared, clock) = (&*worker.shared, Clock::of(worker));
         let following = match *stage {
-            Stage::Process => {
+            FigureStage::Process => {
                 json.onto(out, |json| {
                     json.open('{');
                     process(json, shared, settings, page, clock);
                     json.key("proxies").open('[');
                 });
-                Some(Stage::Rows { open: false })
+                Some(FigureStage::Rows { open: false })
             }
-            Stage::Rows { open } => walk.step(shared, clock, filter).map(|rows| {
-                let part = Part { shared, walk, clock, rows: &rows };
+            FigureStage::Rows { open } => walk.step(shared, clock, filter).map(|rows| {
+                let part = ProxyRows { shared, walk, clock, rows: &rows };
                 let mut open = open;
                 json.onto(out, |json| open = part.write(json, open));
-                Stage::Rows { open }
+                FigureStage::Rows { open }
             }),
         };
         match following {
@@ -123,14 +123,14 @@ impl Figures {
 }
 
 /// Some rows of one proxy.
-struct Part<'a> {
+struct ProxyRows<'a> {
     shared: &'a Shared,
     walk: &'a Walk,
     clock: Clock,
     rows: &'a [Row],
 }
 
-impl Part<'_> {
+impl ProxyRows<'_> {
     /// Writes them into the proxy's object, which has begun if it is `open`; whether it still is.
     fn write(&self, json: &mut Json, mut open: bool) -> bool {
         if let Some(first) = self.rows.first().filter(|_| !open) {

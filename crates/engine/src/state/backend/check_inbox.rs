@@ -5,7 +5,7 @@
 //! and the message); if the receiver sleeps, also its `parked` flag and an eventfd. The decision
 //! writes none: it reads the counts and the heartbeat of one other thread.
 
-use crate::state::backend::check_record::{Haste, Record};
+use crate::state::backend::check_record::{EarlyCheck, Record};
 use reactor::{Heartbeat, Mailbox, TaskId, Wake};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard, OnceLock};
@@ -41,7 +41,7 @@ pub struct Letters {
     /// Checks that the thread takes over.
     pub given: Vec<Record>,
     /// Checks that have to run earlier, if they sleep here (`observe`, `fastinter`).
-    pub hastened: Vec<Haste>,
+    pub hastened: Vec<EarlyCheck>,
 }
 
 /// Handles to a thread's checker.
@@ -117,7 +117,7 @@ impl Desk {
     }
 
     /// Asks the thread to run a check earlier, if the check sleeps there.
-    pub fn hasten(&self, haste: Haste) {
+    pub fn hasten(&self, haste: EarlyCheck) {
         self.inbox().hastened.push(haste);
         self.rouse();
     }

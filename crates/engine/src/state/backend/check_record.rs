@@ -21,7 +21,7 @@ pub struct Record {
 
 /// A request to run the check of a server earlier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Haste {
+pub struct EarlyCheck {
     /// The backend, by index.
     pub backend: u32,
     /// The server in it.

@@ -35,7 +35,7 @@ impl Waiter {
 
 #[derive(Debug)]
 struct Entry {
-    place: Place,
+    place: QueuePlace,
     waiter: Waiter,
     /// The server with a free connection slot that the waiter was called for and has not tried yet.
     called: Option<usize>,
@@ -53,7 +53,7 @@ pub(crate) fn call_either(server: &Queue, backend: Option<&Queue>, slot: usize) 
 
 /// The waiters in their order.
 #[derive(Debug, Default)]
-struct Line {
+struct Waiters {
     entries: VecDeque<Entry>,
     /// A connection slot came free when all waiters had been called already.
     missed: bool,
@@ -62,7 +62,7 @@ struct Line {
 /// Waiting requests of one server or backend.
 #[derive(Debug, Default)]
 pub struct Queue {
-    line: Mutex<Line>,
+    line: Mutex<Waiters>,
     next: AtomicU64,
     /// The number of waiters, and its peak.
     pub length: Gauge,
@@ -72,7 +72,7 @@ pub struct Queue {
 
 /// Whether a waiter may try to take a connection slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum QueueTurn {
     /// Not now: other waiters come first.
     No,
     /// The waiter is the first in the queue, and a slot may have come free before it joined.
@@ -92,7 +92,7 @@ pub struct Left {
 
 /// The order of waiters: the lower class first, then the earlier moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Order {
+pub struct Priority {
     /// `set-priority-class`
     pub class: i16,
     /// Arrival in microseconds, moved by `set-priority-offset`.
@@ -101,18 +101,18 @@ pub struct Order {
 
 /// A place in a queue. Must be given to [`Queue::leave`] in the end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Place(Order, u64);
+pub struct QueuePlace(Priority, u64);
 
 impl Queue {
-    fn line(&self) -> MutexGuard<'_, Line> {
+    fn line(&self) -> MutexGuard<'_, Waiters> {
         self.line.lock()
     }
 
     /// Adds a waiter at its position. The caller has to check the servers once afterwards: slots
     /// freed earlier are visible then, and slots freed later wake a waiter.
-    pub fn join(&self, waiter: Waiter, order: Order) -> Place {
+    pub fn join(&self, waiter: Waiter, order: Priority) -> QueuePlace {
         let mut line = self.line();
-        let place = Place(order, self.next.fetch_add(1, Relaxed));
+        let place = QueuePlace(order, self.next.fetch_add(1, Relaxed));
         let entry = Entry { place, waiter, called: None };
         match line.entries.back().is_none_or(|last| last.place < place) {
             true => line.entries.push_back(entry),
@@ -128,18 +128,18 @@ impl Queue {
 
     /// Whether a waiter may try to take a connection slot. This uses its call up; a waiter that
     /// gets no slot waits for the next call.
-    pub fn turn(&self, place: Place) -> Turn {
+    pub fn turn(&self, place: QueuePlace) -> QueueTurn {
         let mut line = self.line();
         let at = position(&line.entries, place);
         match at.and_then(|at| line.entries[at].called.take()) {
-            Some(slot) => Turn::Called(slot),
-            None if at == Some(0) => Turn::First,
-            None => Turn::No,
+            Some(slot) => QueueTurn::Called(slot),
+            None if at == Some(0) => QueueTurn::First,
+            None => QueueTurn::No,
         }
     }
 
     /// Removes a waiter from the queue.
-    pub fn leave(&self, place: Place) -> Left {
+    pub fn leave(&self, place: QueuePlace) -> Left {
         let mut line = self.line();
         let at = position(&line.entries, place);
         let entry = at.and_then(|at| line.entries.remove(at));
@@ -177,7 +177,7 @@ impl Queue {
     }
 
     /// The order of the waiter that would be called next.
-    pub fn next_order(&self) -> Option<Order> {
+    pub fn next_order(&self) -> Option<Priority> {
         if self.is_deserted() {
             return None;
         }
@@ -201,7 +201,7 @@ impl Queue {
     }
 }
 
-fn position(entries: &VecDeque<Entry>, place: Place) -> Option<usize> {
+fn position(entries: &VecDeque<Entry>, place: QueuePlace) -> Option<usize> {
     entries.binary_search_by_key(&place, |entry| entry.place).ok()
 }
 
@@ -228,19 +228,20 @@ mod tests {
         let queue = Queue::default();
         let all = [waiter(), waiter(), waiter()];
         let called = || all.each_ref().map(|waiter| waiter.mailbox.len());
-        let [a, b, c] = all.each_ref().map(|waiter| queue.join(waiter.clone(), Order::default()));
+        let [a, b, c] =
+            all.each_ref().map(|waiter| queue.join(waiter.clone(), Priority::default()));
         assert!(queue.call(S));
         assert_eq!(called(), [1, 0, 0]);
-        assert_eq!((queue.turn(a), queue.turn(b)), (Turn::Called(S), Turn::No));
-        assert_eq!(queue.turn(a), Turn::First, "a call is used up");
+        assert_eq!((queue.turn(a), queue.turn(b)), (QueueTurn::Called(S), QueueTurn::No));
+        assert_eq!(queue.turn(a), QueueTurn::First, "a call is used up");
         assert!(queue.call(S));
         assert_eq!(called(), [2, 0, 0], "another was quicker, so it is called again");
         assert!(queue.call(S));
         assert_eq!(called(), [2, 1, 0]);
-        assert_eq!(queue.turn(b), Turn::Called(S), "though not the first");
+        assert_eq!(queue.turn(b), QueueTurn::Called(S), "though not the first");
         assert_eq!(queue.leave(a), CALLED, "it was called and has not tried");
         assert_eq!(queue.leave(b), NOTHING, "it has tried");
-        assert_eq!(queue.turn(c), Turn::First, "nobody stands before it");
+        assert_eq!(queue.turn(c), QueueTurn::First, "nobody stands before it");
         assert!(queue.call(S) && !queue.call(S), "each is called once");
         let missed = Left { missed: true, ..CALLED };
         assert_eq!(queue.leave(c), missed, "a place was left for whoever comes behind");
@@ -251,7 +252,7 @@ mod tests {
     fn two_queues_move_on_like_one() {
         let (server, backend) = (Queue::default(), Queue::default());
         let all = [(0, 1), (0, 2), (0, 3), (-1, 9)].map(|(class, moment)| {
-            let (waiter, order) = (waiter(), Order { class, moment });
+            let (waiter, order) = (waiter(), Priority { class, moment });
             let queue = if moment % 2 == 1 { &server } else { &backend };
             queue.join(waiter.clone(), order);
             waiter
@@ -269,8 +270,8 @@ mod tests {
     fn those_who_wait_for_any_do_not_get_a_server_that_takes_no_part() {
         let (server, backend) = (Queue::default(), Queue::default());
         let (any, own) = (waiter(), waiter());
-        backend.join(any.clone(), Order::default());
-        server.join(own.clone(), Order { class: 1, moment: 0 });
+        backend.join(any.clone(), Priority::default());
+        server.join(own.clone(), Priority { class: 1, moment: 0 });
         assert!(call_either(&server, None, S) && !call_either(&server, None, S));
         assert_eq!((any.mailbox.len(), own.mailbox.len()), (0, 1));
     }
@@ -278,13 +279,13 @@ mod tests {
     #[test]
     fn a_place_that_nobody_could_be_called_for_is_told_once() {
         let queue = Queue::default();
-        let [a, b] = [waiter(), waiter()].map(|waiter| queue.join(waiter, Order::default()));
+        let [a, b] = [waiter(), waiter()].map(|waiter| queue.join(waiter, Priority::default()));
         assert!(queue.call(S) && queue.call(S + 1) && !queue.call(S + 2));
-        let c = queue.join(waiter(), Order::default());
-        assert_eq!((queue.turn(a), queue.turn(c)), (Turn::Called(S), Turn::No));
+        let c = queue.join(waiter(), Priority::default());
+        assert_eq!((queue.turn(a), queue.turn(c)), (QueueTurn::Called(S), QueueTurn::No));
         assert_eq!(queue.leave(a), Left { called: None, missed: true });
         assert_eq!(queue.leave(b), Left { called: Some(S + 1), missed: false });
-        assert_eq!(queue.turn(c), Turn::First);
+        assert_eq!(queue.turn(c), QueueTurn::First);
     }
 
     #[test]
@@ -293,7 +294,7 @@ mod tests {
         let orders = [(0, 5), (0, 3), (-1, 9), (1, 0)];
         let all = orders.map(|(class, moment)| {
             let waiter = waiter();
-            (queue.join(waiter.clone(), Order { class, moment }), waiter)
+            (queue.join(waiter.clone(), Priority { class, moment }), waiter)
         });
         let mut called = Vec::new();
         while queue.call(S) {

@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// The address of a server, which may change.
 #[derive(Debug)]
 pub struct Location {
-    place: ArcSwap<Place>,
-    /// [`Place::moves`], for readers that only compare it.
+    place: ArcSwap<AddressSnapshot>,
+    /// [`AddressSnapshot::moves`], for readers that only compare it.
     moves: AtomicU32,
 }
 
 /// A snapshot of the address.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct AddressSnapshot {
     /// The address that requests go to.
     pub address: Address,
     /// The address that is checked, if it is another one (`addr`).
@@ -36,7 +36,7 @@ pub struct Place {
 
 impl Location {
     pub(crate) fn new(settings: &settings::Server) -> Self {
-        let place = ArcSwap::from_pointee(Place {
+        let place = ArcSwap::from_pointee(AddressSnapshot {
             address: settings.address.clone(),
             check_ip: settings.checked_at.0.or(settings.check_ip),
             check_port: settings.checked_at.1.or(settings.check_port),
@@ -48,21 +48,22 @@ impl Location {
     }
 
     /// The current snapshot.
-    pub fn now(&self) -> Arc<Place> {
+    pub fn now(&self) -> Arc<AddressSnapshot> {
         self.place.load_full()
     }
 
-    /// How often the address has changed so far. For a moment this may differ from [`Place::moves`]
-    /// of the current snapshot: a connection that is made then is used once.
+    /// How often the address has changed so far. For a moment this may differ from
+    /// [`AddressSnapshot::moves`] of the current snapshot: a connection that is made then is used
+    /// once.
     #[inline]
     pub(crate) fn moves(&self) -> u32 {
         self.moves.load(Relaxed)
     }
 
     /// Changes the snapshot; tells whether that changed anything.
-    pub fn change(&self, change: impl Fn(&mut Place)) -> bool {
-        let changed = |place: &Arc<Place>| {
-            let mut next = Place::clone(place);
+    pub fn change(&self, change: impl Fn(&mut AddressSnapshot)) -> bool {
+        let changed = |place: &Arc<AddressSnapshot>| {
+            let mut next = AddressSnapshot::clone(place);
             change(&mut next);
             next.moves += u32::from(next.address != place.address);
             Arc::new(next)
@@ -74,7 +75,7 @@ impl Location {
     }
 }
 
-impl Place {
+impl AddressSnapshot {
     /// The address that checks connect to.
     pub fn check_address(&self) -> Address {
         let mut address = self.address.clone();

@@ -295,7 +295,7 @@ impl ServerConn {
 pub struct Target {
     /// [`Way::key`]
     pub key: u64,
-    /// The number of its server's address ([`Place::moves`]).
+    /// The number of its server's address ([`AddressSnapshot::moves`]).
     pub moves: u32,
     /// The address, unless it is a path.
     pub address: Option<SocketAddr>,

@@ -68,7 +68,7 @@ pub struct Asker {
 #[derive(Default)]
 pub struct Trunks {
     /// Open connections by server.
-    pub standing: RefCell<HashMap<Place, Vec<Rc<Trunk>>>>,
+    pub standing: RefCell<HashMap<ServerSlot, Vec<Rc<Trunk>>>>,
     /// Connections that are being made, and the tasks that wait for each.
     coming: RefCell<BTreeMap<Coming, Vec<TaskId>>>,
     /// Connections that were begun so far.
@@ -79,7 +79,7 @@ pub struct Trunks {
 /// connections that a request may wait for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Coming {
-    place: Place,
+    place: ServerSlot,
     key: u64,
     /// The client that it is made for.
     client: u64,
@@ -137,7 +137,7 @@ impl Drop for Lying<'_> {
 }
 
 /// A server: the index of its backend, and its slot there.
-type Place = (usize, usize);
+type ServerSlot = (usize, usize);
 
 impl Trunk {
     /// A connection that is being made.
@@ -259,7 +259,7 @@ impl Trunk {
 }
 
 /// The key under which connections to a server are kept.
-pub fn place(server: &LocalServer) -> Place {
+pub fn place(server: &LocalServer) -> ServerSlot {
     (server.backend(), server.slot())
 }
 

@@ -119,18 +119,18 @@ impl Flight {
 
 /// The last `N` transactions, oldest first.
 #[derive(Debug)]
-pub struct Ring<const N: usize> {
+pub struct FlightRing<const N: usize> {
     kept: Vec<Flight>,
     next: usize,
 }
 
-impl<const N: usize> Default for Ring<N> {
+impl<const N: usize> Default for FlightRing<N> {
     fn default() -> Self {
         Self { kept: Vec::new(), next: 0 }
     }
 }
 
-impl<const N: usize> Ring<N> {
+impl<const N: usize> FlightRing<N> {
     /// Adds a record; the oldest gives way when the ring is full.
     pub fn push(&mut self, flight: Flight) {
         match self.kept.get_mut(self.next) {
@@ -152,9 +152,9 @@ pub struct Rings {
     /// Transactions so far.
     pub count: u64,
     /// The last transactions.
-    pub all: Ring<KEPT>,
+    pub all: FlightRing<KEPT>,
     /// The last that failed.
-    pub failed: Ring<FAILED>,
+    pub failed: FlightRing<FAILED>,
 }
 
 /// The recorder of one thread.

@@ -3,7 +3,7 @@
 pub mod place;
 pub mod state;
 pub mod words;
-use crate::state::records::trace::state::{Phase, State};
+use crate::state::records::trace::state::{Phase, TraceState};
 use crate::state::records::trace::words::Source;
 use std::sync::MutexGuard;
 use std::sync::atomic::AtomicU32;
@@ -15,7 +15,7 @@ use stdx::Mutex;
 pub struct Traces {
     /// The sources that are traced.
     pub armed: Armed,
-    sources: [Mutex<State>; Source::ALL.len()],
+    sources: [Mutex<TraceState>; Source::ALL.len()],
 }
 
 /// A bit for each source that is traced. The bits have a cache line of their own: writes to
@@ -26,7 +26,7 @@ pub struct Armed(pub AtomicU32);
 
 impl Default for Traces {
     fn default() -> Self {
-        let state = |source| Mutex::new(State::new(source));
+        let state = |source| Mutex::new(TraceState::new(source));
         Self { armed: Armed::default(), sources: Source::ALL.map(state) }
     }
 }
@@ -39,7 +39,7 @@ impl Traces {
     }
 
     /// Reads or changes the state of a source.
-    pub fn with<R>(&self, source: Source, change: impl FnOnce(&mut State) -> R) -> R {
+    pub fn with<R>(&self, source: Source, change: impl FnOnce(&mut TraceState) -> R) -> R {
         let mut state = self.lock(source);
         let result = change(&mut state);
         // Under the lock, so that the bit stored last matches the last state.
@@ -58,7 +58,7 @@ impl Traces {
             .for_each(|source| self.with(*source, |state| state.enter(Phase::Stopped)));
     }
 
-    fn lock(&self, source: Source) -> MutexGuard<'_, State> {
+    fn lock(&self, source: Source) -> MutexGuard<'_, TraceState> {
         self.sources[source as usize].lock()
     }
 }

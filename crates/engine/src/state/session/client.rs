@@ -5,7 +5,7 @@ use crate::state::backend::server_connection::ServerConn;
 use crate::state::runtime::{BackendRef, Frontend, FrontendRef};
 use crate::state::session::client_cold_state::Rare;
 use crate::state::session::client_h2;
-use crate::state::session::client_h2::Front;
+use crate::state::session::client_h2::ClientMux;
 use crate::state::session::client_quic::QuicCarrier;
 use crate::state::thread_handle::ServerRef;
 use crate::state::worker::Worker;
@@ -53,7 +53,7 @@ pub struct Client {
     /// Monotonic nanoseconds: the connection was accepted, or the last request ended.
     pub since: u64,
     /// Idle server connections that only this client may use (`http-reuse never`). Those of streams
-    /// are in [`Front::own`].
+    /// are in [`ClientMux::own`].
     pub own: Own,
     /// Backend and slot of the server that served the last request, if the next one should go
     /// there.
@@ -158,7 +158,7 @@ impl Client {
 impl Client {
     /// A client for the `number`th stream, from 0, of an accepted connection: it shares the
     /// connection's data, and is not counted as a connection.
-    pub fn of_stream(front: &Rc<Front>, key: Key, number: u32) -> Self {
+    pub fn of_stream(front: &Rc<ClientMux>, key: Key, number: u32) -> Self {
         let connection = front.client();
         let (last, variables) = front.lend();
         let stream = Stream::new(front.clone(), key);

@@ -16,7 +16,7 @@ use transport::socket::Transport;
 use transport::streams::{Session, StreamCarrier, StreamMux};
 
 /// State that the streams of a client's connection share beside the machine.
-pub struct Front {
+pub struct ClientMux {
     /// The connection.
     pub client: Box<Client>,
     /// The shared machine.
@@ -33,13 +33,13 @@ pub struct Front {
     pub variables: sample::VarStore,
 }
 
-impl std::fmt::Debug for Front {
+impl std::fmt::Debug for ClientMux {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Front").finish_non_exhaustive()
+        f.debug_struct("ClientMux").finish_non_exhaustive()
     }
 }
 
-impl Front {
+impl ClientMux {
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
@@ -139,7 +139,7 @@ impl Front {
 /// hundred turns before a client with one.
 const URGENT: u32 = 8;
 
-impl StreamCarrier for Front {
+impl StreamCarrier for ClientMux {
     fn session(&self) -> &Rc<Session> {
         &self.session
     }
@@ -170,6 +170,6 @@ impl StreamCarrier for Front {
 }
 
 /// The client's HTTP/2 connection that this is a stream of, if it is one.
-pub fn front_of(link: &Link) -> Option<Rc<Front>> {
+pub fn front_of(link: &Link) -> Option<Rc<ClientMux>> {
     link.carrier_of_stream()?.clone().into_any().downcast().ok()
 }

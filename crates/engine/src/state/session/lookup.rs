@@ -1,7 +1,7 @@
 //! `do-resolve`: a rule that waits for the address of a name.
 
 use crate::state::backend::queue::Waiter;
-use crate::state::resolver::Order;
+use crate::state::resolver::ResolverOrder;
 use crate::state::session::pending::{OutsideAnswer, PendingAnswer, RuleScope};
 use dns::RecordType;
 use reactor::Wake;
@@ -46,7 +46,7 @@ impl AddressLookup {
         let (name, family) = (self.name.clone(), self.family);
         let waiter = Waiter::current(&worker.thread);
         let ask = Arc::new(Ask { name, family, answer: Mutex::default(), waiter });
-        resolver.order(Order::Ask(ask.clone()));
+        resolver.order(ResolverOrder::Ask(ask.clone()));
         Some(ask)
     }
 }

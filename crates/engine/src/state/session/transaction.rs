@@ -91,7 +91,7 @@ pub struct Transaction {
     /// be younger.
     pub failed_at: Option<u64>,
     /// Early data: a request sent before the end of the handshakes.
-    pub haste: Haste,
+    pub haste: EarlyDataState,
     /// The body of a local answer, as far as it is not in the workspace.
     pub local_body: Option<LocalBody>,
     /// The wait of the response's rules.
@@ -234,7 +234,7 @@ impl Interim {
 
 /// The state of a transaction's early data.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Haste {
+pub struct EarlyDataState {
     /// The proxy has added the header `early-data`.
     pub told: bool,
     /// A server has got the request as early data although the client did not send it so.
@@ -296,7 +296,7 @@ impl Transaction {
             stashed: false,
             told: 0,
             failed_at: None,
-            haste: Haste::default(),
+            haste: EarlyDataState::default(),
             local_body: None,
             pause: None,
             cookie_dates: Dates::default(),

@@ -1,6 +1,6 @@
 //! The client's first message, with AWS-LC.
 
-use crate::hello::Refused;
+use crate::hello::{FirstMessage, Refused};
 use foreign_types::ForeignTypeRef as _;
 use openssl::ex_data::Index;
 use openssl::ssl::{SslContext, SslContextBuilder, SslRef};
@@ -8,10 +8,10 @@ use openssl_sys::{SSL_CLIENT_HELLO, ssl_select_cert_result_t};
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Arc, OnceLock};
 
-type Choose = Arc<dyn Fn(&SSL_CLIENT_HELLO) -> Result<(), Refused> + Send + Sync>;
+/// The library's type that a first message is read from.
+pub(crate) use openssl_sys::SSL_CLIENT_HELLO as HelloSource;
 
-/// A client's first message, while it is looked at.
-pub struct FirstMessage<'a>(&'a SSL_CLIENT_HELLO);
+type Choose = Arc<dyn Fn(&SSL_CLIENT_HELLO) -> Result<(), Refused> + Send + Sync>;
 
 impl FirstMessage<'_> {
     /// The numbers of its ciphers, two bytes each.

@@ -1,13 +1,13 @@
 //! The client's first message, with OpenSSL.
 
 use super::raw;
-use crate::hello::Refused;
+use crate::hello::{FirstMessage, Refused};
 use foreign_types::ForeignTypeRef as _;
 use openssl::ssl::{ClientHelloResponse, SslAlert, SslContextBuilder, SslRef};
 use std::ffi::{c_char, c_int, c_uchar, c_uint};
 
-/// A client's first message, while it is looked at.
-pub struct FirstMessage<'a>(&'a SslRef);
+/// The library's type that a first message is read from.
+pub(crate) use openssl::ssl::SslRef as HelloSource;
 
 impl FirstMessage<'_> {
     /// The numbers of its ciphers, two bytes each.

@@ -4,7 +4,7 @@
 //! exchange, never per piece.
 
 use super::{Said, tell, text};
-use engine::state::records::trace::place::{Key, Place};
+use engine::state::records::trace::place::{Key, TracePlace};
 use engine::state::records::trace::words::{Event, Level, Source};
 use engine::state::session::client::Client;
 use engine::state::session::transaction::Transaction;
@@ -120,7 +120,7 @@ fn of_transaction(
             None => return,
         },
     };
-    let place = Place {
+    let place = TracePlace {
         backend: tx.backend.as_ref().map(|backend| backend.index),
         slot: tx.claim.as_ref().map(|claim| claim.slot()),
         stream: Some(tx.client.requests),
@@ -132,13 +132,13 @@ fn of_transaction(
     });
 }
 
-fn of_client(client: &Client) -> Place {
-    Place {
+fn of_client(client: &Client) -> TracePlace {
+    TracePlace {
         thread: client.worker.thread.index,
         frontend: Some(client.proxy.index),
         bind: client.bind,
         client: Some(client.id),
-        ..Place::default()
+        ..TracePlace::default()
     }
 }
 
@@ -220,7 +220,8 @@ pub fn check(worker: &Worker, check: impl FnOnce() -> Option<Check>) {
 #[cold]
 #[inline(never)]
 fn of_check(worker: &Worker, check: &Check, at: &'static Location<'static>) {
-    let place = Place { thread: worker.thread.index, check: Some(check.key), ..Place::default() };
+    let place =
+        TracePlace { thread: worker.thread.index, check: Some(check.key), ..TracePlace::default() };
     let say = |event, level, words: &str| {
         let said = Said { source: Source::Check, event, level, at };
         tell(worker, &said, &place, |style, out| text::check(check, words, style, out));

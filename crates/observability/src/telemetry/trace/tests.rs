@@ -1,29 +1,35 @@
 //! Traces: what starts, pauses, stops and narrows one.
 
 use engine::state::records::trace::Traces;
-use engine::state::records::trace::place::Place;
-use engine::state::records::trace::state::{Phase, State};
+use engine::state::records::trace::place::TracePlace;
+use engine::state::records::trace::state::{Phase, TraceState};
 use engine::state::records::trace::words::{CRITERIA, Criterion, Event, Level, Source};
 
 /// A trace of streams that reports every event.
-fn running() -> State {
-    let mut state = State::new(Source::Stream);
+fn running() -> TraceState {
+    let mut state = TraceState::new(Source::Stream);
     state.level = Level::Developer;
     state.enter(Phase::Running);
     state
 }
 
-fn place(client: u64, backend: Option<usize>) -> Place {
-    Place { client: Some(client), backend, frontend: Some(0), stream: Some(0), ..Place::default() }
+fn place(client: u64, backend: Option<usize>) -> TracePlace {
+    TracePlace {
+        client: Some(client),
+        backend,
+        frontend: Some(0),
+        stream: Some(0),
+        ..TracePlace::default()
+    }
 }
 
-fn hears(state: &mut State, event: Event) -> bool {
+fn hears(state: &mut TraceState, event: Event) -> bool {
     state.hear(event, Level::User, &place(1, None))
 }
 
 #[test]
 fn nothing_is_heard_before_the_start_and_after_the_stop() {
-    let mut state = State::new(Source::Stream);
+    let mut state = TraceState::new(Source::Stream);
     state.start = Event::New.bit();
     assert!(!hears(&mut state, Event::New), "events start nothing that was stopped");
     state.enter(Phase::Running);
@@ -86,7 +92,7 @@ fn it_sticks_to_the_first_that_it_meets() {
     assert!(!state.hear(Event::New, Level::User, &place(2, None)));
     assert!(state.hear(Event::End, Level::User, &place(1, None)));
     // The same number on another thread belongs to another stream.
-    let elsewhere = Place { thread: 1, ..place(1, None) };
+    let elsewhere = TracePlace { thread: 1, ..place(1, None) };
     assert!(!state.hear(Event::New, Level::User, &elsewhere));
     state.lock_on(Criterion::Session);
     assert!(state.hear(Event::New, Level::User, &place(2, None)));
@@ -118,7 +124,7 @@ fn a_pause_gives_up_what_it_sticks_to() {
 
 #[test]
 fn every_criterion_tells_places_apart() {
-    let one = Place {
+    let one = TracePlace {
         thread: 0,
         frontend: Some(1),
         bind: 2,
@@ -128,7 +134,7 @@ fn every_criterion_tells_places_apart() {
         stream: Some(6),
         check: Some([7, 8]),
     };
-    let other = Place {
+    let other = TracePlace {
         thread: 1,
         frontend: Some(2),
         backend: Some(4),
@@ -154,7 +160,7 @@ fn only_what_runs_or_waits_has_trace_points_look() {
     assert!(traces.any());
     traces.with(Source::Check, |state| state.stop = Event::Failed.bit());
     assert!(traces.any());
-    let place = Place::default();
+    let place = TracePlace::default();
     traces.with(Source::Check, |state| state.hear(Event::Failed, Level::Error, &place));
     assert!(!traces.any(), "an event that stops the last one counts like a command");
     traces.with(Source::H1, |state| state.report = 1);

@@ -7,7 +7,7 @@ pub(super) const PREFIXED: u8 = b'~';
 
 /// The text between two delimiters, as offsets in the field's value.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct CookiePair {
     start: usize,
     name_end: usize,
     /// Where the value is, without blanks around it; none without `=`.
@@ -15,7 +15,7 @@ pub(super) struct Part {
     end: usize,
 }
 
-impl Part {
+impl CookiePair {
     fn new(text: &[u8], start: usize, end: usize) -> Self {
         let equals = text[start..end].iter().position(|byte| *byte == b'=').map(|at| start + at);
         let name_end = start + text[start..equals.unwrap_or(end)].trim_ascii_end().len();
@@ -47,13 +47,13 @@ impl Part {
 
 /// The parts between delimiters. Delimiters inside quotes do not count: a value cannot forge
 /// another cookie.
-fn parts<'a>(text: &'a [u8], delimiters: &'a [u8]) -> impl Iterator<Item = Part> + 'a {
+fn parts<'a>(text: &'a [u8], delimiters: &'a [u8]) -> impl Iterator<Item = CookiePair> + 'a {
     let mut next = Some(0);
     std::iter::from_fn(move || {
         let start = next?;
         let end = end_of(text, start, delimiters);
         next = (end < text.len()).then_some(end + 1);
-        Some(Part::new(text, start, end))
+        Some(CookiePair::new(text, start, end))
     })
 }
 
@@ -149,7 +149,7 @@ fn settings(text: &[u8], listed: bool) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The cookie that is set, which its attributes follow.
-fn set(setting: &[u8]) -> Option<Part> {
+fn set(setting: &[u8]) -> Option<CookiePair> {
     parts(setting, CLIENT).next()
 }
 

@@ -7,7 +7,7 @@ pub type Key = [u64; 2];
 
 /// The place of an event, as far as it is known.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
+pub struct TracePlace {
     /// Number of the thread.
     pub thread: usize,
     /// Number of the frontend.
@@ -26,7 +26,7 @@ pub struct Place {
     pub check: Option<Key>,
 }
 
-impl Place {
+impl TracePlace {
     /// The place of this kind; `None`: there is none, or none yet.
     pub fn of(&self, criterion: Criterion) -> Option<Key> {
         // A process has fewer than 2^16 threads, and a thread fewer than 2^48 clients.

@@ -1,6 +1,6 @@
 //! The state of one trace source: stopped, waiting or running, and the events that change it.
 
-use super::place::{Key, Place};
+use super::place::{Key, TracePlace};
 use super::words::{Criterion, Event, Level, Source, Verbosity};
 use crate::state::records::anon::Anon;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub enum Phase {
 
 /// The trace of one source.
 #[derive(Debug)]
-pub struct State {
+pub struct TraceState {
     phase: Phase,
     /// The events that are reported, as a set; without any, no event starts or ends the trace
     /// either.
@@ -45,7 +45,7 @@ pub struct State {
     held: Option<Key>,
 }
 
-impl State {
+impl TraceState {
     /// A source that is not traced yet.
     pub fn new(source: Source) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl State {
     /// The level decides on the report alone: an event that is not reported can start and end the
     /// trace. An event without a place of the kind that the trace locks on, such as the server of a
     /// request that is being received, is reported as long as the trace is locked on nothing.
-    pub fn hear(&mut self, event: Event, level: Level, place: &Place) -> bool {
+    pub fn hear(&mut self, event: Event, level: Level, place: &TracePlace) -> bool {
         let is_in = |set: u32| set & event.bit() != 0;
         if !self.hears() || !is_in(self.report | self.start | self.stop | self.pause) {
             return false;

@@ -5,7 +5,7 @@ use mux::BodyKind;
 
 /// The state of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum State {
+pub enum MessageState {
     /// No byte of a response has arrived.
     #[default]
     Before,
@@ -19,7 +19,7 @@ pub enum State {
     Tunnel,
 }
 
-impl State {
+impl MessageState {
     /// HAProxy's word.
     pub fn word(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Message {
     /// The state.
-    pub state: State,
+    pub state: MessageState,
     /// 1: it has a length, 2: it is chunked, 4: its end is known, 8: HTTP/1.1 or later, 0x40: it
     /// has no body, 0x80: it asks for another protocol.
     pub flags: u8,
@@ -71,7 +71,7 @@ impl Http {
         Self {
             method: head.method_id() as u8,
             status: 0,
-            request: Message { state: State::Body, flags: flags(head, body, framed) },
+            request: Message { state: MessageState::Body, flags: flags(head, body, framed) },
             response: Message::default(),
         }
     }
@@ -79,19 +79,19 @@ impl Http {
     /// The request goes to a server.
     pub fn forward(&mut self, body: BodyKind) {
         let connects = self.method == htx::Method::Connect as u8;
-        self.request.state = if connects { State::Tunnel } else { State::of(body) };
+        self.request.state = if connects { MessageState::Tunnel } else { MessageState::of(body) };
     }
 
     /// The response begins.
     pub fn answer(&mut self, head: &Head, body: BodyKind, framed: bool) {
         self.status = head.status();
-        self.response = Message { state: State::of(body), flags: flags(head, body, framed) };
+        self.response = Message { state: MessageState::of(body), flags: flags(head, body, framed) };
     }
 
     /// A message is complete.
     pub(crate) fn end(message: &mut Message) {
-        if message.state == State::Data {
-            message.state = State::Done;
+        if message.state == MessageState::Data {
+            message.state = MessageState::Done;
         }
     }
 }
