@@ -21,7 +21,6 @@ use htx::Head;
 use query::{MetricQuery, Scope};
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
-use stdx::mutation::{self, ignored_keyword};
 
 /// The content type that Prometheus reads.
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
@@ -31,9 +30,6 @@ const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 pub(crate) fn answer(settings: &Arc<Settings>, request: &Head) -> Answer {
     let Some(query) = MetricQuery::parse(request.uri()) else { return bad_request() };
     let head = response(200, "OK", CONTENT_TYPE);
-    if mutation::is_ignored("service", "prometheus-exporter") {
-        return Answer { head, body: Body::Whole(Vec::new()) };
-    }
     let mut report = Report::new(settings.clone(), query);
     Answer { head, body: Body::Pieces(Box::new(move |worker, out| report.next(worker, out))) }
 }
@@ -97,18 +93,9 @@ fn bad_request() -> Answer {
     Answer { head: response(400, "Bad Request", "text/plain"), body: Body::Whole(body) }
 }
 
-/// Whether a proof wants a metric left out.
-fn is_ignored(name: &str) -> bool {
-    let planted =
-        || ignored_keyword().is_some_and(|(_, other)| other.strip_prefix("haproxy_") == Some(name));
-    cfg!(debug_assertions) && planted()
-}
-
 /// Begins a metric.
 fn begin(out: &mut String, name: &str, kind: &str, help: &str) {
-    if !is_ignored(name) {
-        begin_as(out, &format!("haproxy_{name}"), kind, help);
-    }
+    begin_as(out, &format!("haproxy_{name}"), kind, help);
 }
 
 /// Begins a metric by its whole name.
@@ -119,10 +106,8 @@ fn begin_as(out: &mut String, name: &str, kind: &str, help: &str) {
 
 /// One value with its labels.
 fn sample(out: &mut String, name: &str, labels: &[(&str, &str)], value: impl Display) {
-    if !is_ignored(name) {
-        out.push_str("haproxy_");
-        labelled(out, name, labels, value);
-    }
+    out.push_str("haproxy_");
+    labelled(out, name, labels, value);
 }
 
 /// One value with its labels, by the metric's whole name.

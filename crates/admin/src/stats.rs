@@ -25,7 +25,6 @@ pub(crate) use listing::{Listing, Look};
 use modules::Subject;
 use proxy::frontend::listener::Moment;
 use std::ops::Range;
-use stdx::is_ignored;
 use times::Times;
 use transport::stats::counters::{Counters, Event};
 
@@ -205,9 +204,7 @@ impl Row {
     }
 
     fn set(&mut self, field: Field, value: impl Into<Value>) {
-        if !is_ignored("stat-field", COLUMNS[field as usize].name) {
-            self.values[field as usize] = value.into();
-        }
+        self.values[field as usize] = value.into();
     }
 
     /// The value of a column.

@@ -1,7 +1,5 @@
 //! The results of health checks, in the words and numbers of the statistics.
 
-use stdx::is_ignored;
-
 /// The outcome class of a check, with the numbers of `show servers state` (srv_check_result).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u8)]
@@ -95,10 +93,7 @@ impl CheckStatus {
 
     /// The code of the `check_status` column, such as `L4OK`.
     pub fn code(self) -> &'static str {
-        match self.row().0 {
-            skipped if is_ignored("check-status-code", skipped) => "",
-            code => code,
-        }
+        self.row().0
     }
 
     /// The description of the `check_desc` column and of log lines.
@@ -155,8 +150,8 @@ pub struct CheckResult {
 const MOST_INFO: usize = 1_024;
 
 impl CheckResult {
-    /// The same, with what a server or an agent has said made fit to be shown: control characters
-    /// are encoded, since they could end a line or steer a terminal, and only so much is kept.
+    /// The same, with the text of a server or an agent made safe to print: control characters are
+    /// encoded, since they could end a line or control a terminal, and the length is limited.
     #[must_use]
     pub fn fit_to_show(mut self) -> Self {
         let mut shown = String::with_capacity(self.info.len());

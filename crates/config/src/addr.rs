@@ -4,7 +4,6 @@ use crate::value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use stdx::leading_number;
-use stdx::mutation::ignored_keyword;
 
 #[cfg(test)]
 mod tests;
@@ -61,18 +60,10 @@ pub(crate) enum SocketKind {
     Datagram,
 }
 
-/// Whether a proof wants the prefix of an address left where it is.
-fn is_ignored(text: &str) -> bool {
-    ignored_keyword().is_some_and(|(class, name)| class == "addr-prefix" && text.starts_with(name))
-}
-
 /// Cuts the prefix off: the socket type, if it names one, and the address family.
 fn prefix(text: &str) -> (Option<SocketKind>, Scheme, &str) {
     use SocketKind::{Datagram, Stream};
     let plain = (None, Scheme::Inet(Family::Any), text);
-    if is_ignored(text) {
-        return plain;
-    }
     if text.starts_with('/') {
         return (None, Scheme::Unix, text);
     }
@@ -159,7 +150,7 @@ pub(crate) fn odd_port(text: &str) -> Option<OddPort> {
     if let Some(high) = tail.strip_prefix('-') {
         tail = leading_number::split(high).1;
     }
-    // Two dashes make a range that nobody means.
+    // A range with two dashes is a mistake.
     if low.is_empty() || tail.is_empty() || tail.contains('-') {
         return None;
     }
@@ -235,8 +226,8 @@ fn resolved(
     Ok(place)
 }
 
-/// A server's address. Where it gives a name, the IP address is unspecified, and the family that
-/// the name may have is told.
+/// A server's address. For a name, the IP address is unspecified, and the family that the prefix
+/// asks for is returned.
 pub(crate) fn server_place(text: &str) -> Result<(ServerAddress, Option<Family>), String> {
     place_at(text, stream_scheme(text)?)
 }

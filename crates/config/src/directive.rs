@@ -5,7 +5,6 @@ use crate::env::Environment;
 use crate::features::Features;
 use crate::line::{Args, Fault, Line, Parsed};
 use crate::suggest;
-use stdx::is_ignored;
 
 /// `.if` blocks that may nest.
 const MAX_BLOCKS: usize = 1024;
@@ -19,7 +18,7 @@ enum Branch {
     Pending,
     /// An earlier branch counted.
     Over,
-    /// The block stands in lines that do not count, or its condition is broken.
+    /// The block is inside an inactive one, or its condition is invalid.
     Dead,
 }
 
@@ -57,8 +56,6 @@ impl Blocks {
     ) -> Parsed<DirectiveMessage> {
         let args = line.args();
         match args.text(0) {
-            skipped @ (".if" | ".elif" | ".else" | ".endif")
-                if is_ignored("cond-directive", skipped) => {}
             ".if" => self.open_block(line, env, features)?,
             ".elif" => self.other_branch(args, env, features)?,
             ".else" => self.last_branch(args)?,
@@ -66,7 +63,7 @@ impl Blocks {
                 self.open.pop().ok_or_else(|| lone(args))?;
                 no_argument(args)?;
             }
-            name if !self.active() || is_ignored("cond-directive", name) => {}
+            _ if !self.active() => {}
             name => return message(name, args).map(Some),
         }
         Ok(None)
@@ -170,7 +167,7 @@ fn holds(args: Args<'_>, env: &Environment, features: &Features<'_>) -> Parsed<b
     })
 }
 
-/// `.notice`, `.warning`, `.alert`, `.diag`: one argument, which is told as it is.
+/// `.notice`, `.warning`, `.alert`, `.diag`: one argument, which is the message.
 fn message(name: &str, args: Args<'_>) -> Parsed<(Severity, Fault)> {
     let severity = match name {
         ".diag" => Severity::Diag,

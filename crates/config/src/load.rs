@@ -7,14 +7,13 @@ use crate::model::Model;
 use crate::section::SECTIONS;
 use crate::source::Source;
 use crate::{blame_column, build, reader};
-use stdx::is_ignored;
 
 /// The result of loading.
 #[derive(Debug)]
 pub struct Loaded {
     /// The model; `None` when there are alerts.
     pub model: Option<Model>,
-    /// Everything that was said, in order.
+    /// All messages, in order.
     pub diagnostics: Diagnostics,
 }
 
@@ -73,12 +72,8 @@ pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
     let (local_peer, trusts_servers) = (setup.local_peer.name, setup.trusts_servers);
     let mut cx = Cx::new(setup);
     let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();
-    if !is_ignored("env-var", "HAPROXY_CFGFILES") {
-        cx.env.set("HAPROXY_CFGFILES", &names.join(";"));
-    }
-    if !is_ignored("env-var", "HAPROXY_LOCALPEER") {
-        cx.env.set("HAPROXY_LOCALPEER", local_peer);
-    }
+    cx.env.set("HAPROXY_CFGFILES", &names.join(";"));
+    cx.env.set("HAPROXY_LOCALPEER", local_peer);
     let mut draft = Draft::default();
     draft.global.tls.trusts_servers = trusts_servers;
     for source in sources {
@@ -93,8 +88,8 @@ pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
 /// behind a tab, words quoted where they must be. Read again, it is the same configuration.
 ///
 /// With a key, it can be shown to others: secrets are left out with the rest of their line, and of
-/// the words that remain, those that neither the language nor arithmetic knows stand as six
-/// hexadecimal digits, the same ones for the same word and key.
+/// the words that remain, those that are neither keywords nor numbers become six hexadecimal
+/// digits, the same ones for the same word and key.
 pub fn listing(sources: &[Source], setup: Setup<'_>, key: Option<u32>) -> String {
     let mut cx = Cx::new(setup);
     cx.listing = Some(Listing { key, text: String::new() });

@@ -9,7 +9,6 @@ use crate::parse::{catastrophic, proxy};
 use crate::section::{self, Section};
 use crate::source::Source;
 
-mod ignore;
 mod scope;
 
 /// Lines between two reports of progress.
@@ -58,7 +57,6 @@ impl Reader<'_, '_> {
                 Err(error) => Err(error),
             }
         };
-        let words = words.map(|words| ignore::without(words, self.section));
         match words {
             Ok(words) if words.is_empty() => {}
             Ok(words) => self.line(&Line::new(words, text, place.clone())),

@@ -8,7 +8,6 @@ use crate::model::{Model, Proxy};
 use crate::validate::tls::TlsContext;
 use crate::value::is_name_char;
 use crate::{known, suggest};
-use stdx::is_ignored;
 
 mod cache;
 mod error_recovery;
@@ -25,8 +24,7 @@ pub(crate) mod resolvers;
 mod ring;
 mod userlist;
 
-/// Every kind of section, in the order in which they are completed: the order of what is said of
-/// them at the end.
+/// Every kind of section, in the order in which they are completed and their final messages appear.
 pub(crate) const SECTIONS: &[SectionKind] = &[
     proxy::DEFAULTS,
     proxy::FRONTEND,
@@ -63,7 +61,7 @@ pub(crate) struct SectionKind {
     pub(crate) title: fn(&Draft, usize) -> &str,
     /// The tables that its lines are read by.
     pub(crate) lines: Lines,
-    /// Own keywords that HAProxy has dropped, and what it says of them.
+    /// Own keywords that HAProxy has removed, and its messages about them.
     pub(crate) removed: &'static [(&'static str, &'static str)],
     /// The message about an unknown keyword, where it is not the usual one.
     pub(crate) unknown: Option<fn(&str) -> String>,
@@ -115,9 +113,6 @@ const PLAIN: SectionKind = SectionKind {
     listens: |_| false,
 };
 
-/// Stands for a section that a proof of the tables has ignored.
-const IGNORED: &SectionKind = &PLAIN;
-
 /// An open section.
 #[derive(Clone, Copy)]
 pub(crate) struct Section {
@@ -130,9 +125,6 @@ impl Section {
     /// Opens the section that the line names; `None` if it names none.
     pub(crate) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option<Self> {
         let name = args.text(0);
-        if is_ignored("section", name) {
-            return Some(Self { kind: IGNORED, index: 0 });
-        }
         let kind = SECTIONS.iter().find(|kind| kind.name == name)?;
         Some(Self { kind, index: (kind.open)(draft, cx, args) })
     }

@@ -23,7 +23,6 @@ use crate::verdict::{Need, Verdict};
 use sample::{ParseError, Parser, Side, closest};
 use std::str::FromStr;
 use stdx::leading_number;
-use stdx::mutation::ignored_keyword;
 
 pub use crate::context::Track;
 pub use bandwidth::BandwidthEdit;
@@ -167,7 +166,7 @@ pub struct Keyword {
 }
 
 impl Keyword {
-    /// Whether the action may stand in `ruleset`.
+    /// Whether the action is allowed in `ruleset`.
     pub fn allowed_in(&self, ruleset: RuleSetKind) -> bool {
         self.rulesets & ruleset.bit() != 0
     }
@@ -327,7 +326,7 @@ impl<'w> Input<'w, '_, '_> {
         Ok(word)
     }
 
-    /// The integer that `word` begins with; what else stands there is ignored and told.
+    /// The integer that `word` begins with; other text behind it is ignored with a warning.
     pub(crate) fn leading<T: FromStr>(&self, name: &str, word: &str) -> Result<T, ParseError> {
         let found = leading_number::number(word);
         let (number, odd) =
@@ -383,18 +382,6 @@ pub(crate) fn parse(
     let action = (keyword.parse)(&mut input)
         .map_err(|error| ParseError { word: error.word.min(last), ..error })?;
     Ok((action, input.at))
-}
-
-/// Whether a proof wants the rule ignored that these words begin.
-pub(crate) fn is_ignored(ruleset: RuleSetKind, words: &[&str]) -> bool {
-    let Some((kind, name)) = ignored_keyword() else { return false };
-    let [word, rest @ ..] = words else { return false };
-    let action = word.split('(').next().unwrap_or("");
-    let same = action == name || (name == "track-sc" && action.starts_with(name));
-    match kind {
-        "normalize-uri" => action == kind && rest.first() == Some(&name),
-        _ => kind.strip_prefix("action:") == Some(class(ruleset)) && same,
-    }
 }
 
 fn unknown(ruleset: RuleSetKind, name: &str) -> String {

@@ -3,7 +3,7 @@
 use htx::target::Target;
 use htx::{Head, HeaderId, Version};
 use sample::{Facts, LogFormat, LogStyle, ParseError, Parser};
-use stdx::{is_ignored, leading_number};
+use stdx::leading_number;
 
 /// How the location is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,17 +59,8 @@ impl Redirect {
             match word {
                 "if" | "unless" => break,
                 "location" | "prefix" | "scheme" => {
-                    let other = if word == "location" {
-                        RedirectKind::Prefix
-                    } else {
-                        RedirectKind::Location
-                    };
-                    let kind = if is_ignored("redirect-arg", word) { other } else { kind(word) };
-                    target = Some((kind, at + 1, value(at)?));
+                    target = Some((kind(word), at + 1, value(at)?));
                     at += 1;
-                }
-                skipped if is_ignored("redirect-arg", skipped) => {
-                    at += usize::from(matches!(skipped, "code" | "set-cookie" | "clear-cookie"));
                 }
                 "code" => {
                     redirect.code = code(value(at)?, cx).map_err(|m| ParseError::new(at + 1, m))?;

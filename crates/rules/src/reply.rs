@@ -4,7 +4,7 @@ use crate::error_file::ErrorFile;
 use htx::{Head, Version, error_replies};
 use sample::{Facts, LogFormat, LogStyle, ParseError, Parser};
 use std::path::Path;
-use stdx::{is_ignored, leading_number};
+use stdx::leading_number;
 
 /// Statuses that have an error file of their own.
 pub const ERROR_FILE_STATUSES: [u16; 19] =
@@ -266,7 +266,7 @@ fn warn_of(name: &str, cx: &Parser<'_>) {
 #[derive(Default)]
 struct Parts<'w> {
     status: Option<(usize, u16)>,
-    /// `deny_status` gave the status: it asks for an error file where nothing else is said.
+    /// `deny_status` gave the status: an error file is the body unless another one is given.
     wants_file: bool,
     kind: Option<&'w str>,
     content: Option<(&'w str, Content)>,
@@ -290,11 +290,6 @@ impl<'w> Parts<'w> {
                 .ok_or_else(|| ParseError::new(at, format!("'{word}' expects {what}")))
         };
         match word {
-            skipped if is_ignored("http-reply-arg", skipped) => Ok(match skipped {
-                "default-errorfiles" => 1,
-                "hdr" => 3,
-                _ => 2,
-            }),
             "deny_status" if self.status.is_some() => {
                 Err(ParseError::new(at, "'deny_status' follows a status that is given"))
             }

@@ -31,9 +31,7 @@ impl Rule {
         let (action, used) = action::parse(ruleset, words, cx)?;
         let name = words.first().copied().unwrap_or("");
         let context = format!("'{} {name}' ", ruleset.keyword());
-        let never: &[&str] = &["if", "FALSE"];
-        let rest = if action::is_ignored(ruleset, words) { never } else { &words[used..] };
-        Rule::finish(action, rest, used, &context, cx)
+        Rule::finish(action, &words[used..], used, &context, cx)
     }
 
     fn finish(
@@ -81,8 +79,8 @@ impl Rule {
         self.condition.is_none() && self.action.is_final()
     }
 
-    /// Whether HAProxy warns of a rule for HTTP that follows: of some that end the evaluation it
-    /// does not know, as measured.
+    /// Whether HAProxy warns of HTTP rules behind this one. As measured, it does not for some
+    /// actions that end the evaluation.
     pub fn is_known_as_final(&self) -> bool {
         use action::Control::{Reject, Service, SilentDrop};
         let silent = matches!(self.action, Action::Control(Reject | Service(_) | SilentDrop));
@@ -153,9 +151,9 @@ impl RuleSet {
 
     /// Runs the rules from `cursor` on (the default one begins at the first).
     ///
-    /// Once regular expressions have used up the steps of a message, nothing that follows from them
-    /// holds. That is noticed here unless it has been before: then this is about a reply that says
-    /// so.
+    /// Once regular expressions have used up the steps of a message, their results are invalid.
+    /// This function reports that unless it was reported before: then the rules are those of the
+    /// error reply.
     pub fn evaluate<'r>(&'r self, mut cursor: Cursor, cx: &mut dyn Context) -> Verdict<'r> {
         // What a rule waits for may use steps too, so the state is that of the beginning.
         let known = *cursor.exhausted.get_or_insert_with(effort::is_exhausted);

@@ -18,7 +18,6 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use stdx::is_ignored;
 
 /// One line of an ACL: an expression, a match method and patterns.
 #[derive(Debug)]
@@ -91,11 +90,7 @@ impl Test {
         if keyword == "http_auth_group" {
             note_groups(&expr, words.get(at..).unwrap_or_default(), cx);
         }
-        let mut test = flags.finish(words, at, keyword, expr, cx)?;
-        if derived.is_some() && is_ignored("acl", keyword) {
-            test.sets.clear();
-        }
-        Ok(test)
+        flags.finish(words, at, keyword, expr, cx)
     }
 
     /// The expression whose sample is compared.
@@ -222,9 +217,6 @@ impl AclFlags {
                     })
                 };
             match *flag {
-                skipped if is_ignored("acl-flag", skipped) => {
-                    at += usize::from(matches!(skipped, "-f" | "-m" | "-u"));
-                }
                 "-i" => self.ignore_case = true,
                 "-n" => self.no_names = true,
                 "-M" => self.keyed = true,
@@ -275,9 +267,7 @@ impl AclFlags {
             let hint = crate::error::hint(name, Match::TABLE.iter().map(|entry| entry.0));
             format!("unknown matching method '{name}' when parsing ACL expression{hint}")
         })?;
-        if !is_ignored("acl-match", name) {
-            self.method = Some(method);
-        }
+        self.method = Some(method);
         Ok(())
     }
 
@@ -346,9 +336,7 @@ impl AclFlags {
             patterns.push(match method {
                 Match::Int | Match::Len => match Operator::find(word) {
                     Some(found) => {
-                        if !is_ignored("acl-int-operator", word) {
-                            operator = found;
-                        }
+                        operator = found;
                         continue;
                     }
                     // HAProxy reads it so, and says nothing.
@@ -502,8 +490,7 @@ pub struct OddAcl {
     pub file: Arc<str>,
     /// That line.
     pub line: u32,
-    /// It has the name of a predefined one, which is not reached any more; otherwise nobody uses
-    /// it.
+    /// It hides the predefined ACL of its name; otherwise no rule uses it.
     pub hides: bool,
 }
 
@@ -566,8 +553,6 @@ impl AclTable {
             let names = acls.keys().map(|name| &**name).chain(PREDEFINED.iter().map(|p| p.0));
             return Err(format!("no such ACL : '{name}'{}", crate::error::hint(name, names)));
         };
-        let opposite: &[&str] = &[if name == "FALSE" { "always_true" } else { "always_false" }];
-        let words = if is_ignored("acl-predefined", name) { opposite } else { words };
         let acl = Acl::parse(name, words, cx).map_err(|error| error.message)?;
         let acl = Arc::new(acl);
         self.acls.borrow_mut().insert(name.into(), NamedAcl { acl: acl.clone(), place: None });

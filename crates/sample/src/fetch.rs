@@ -23,7 +23,6 @@ use crate::facts::{Count, Facts, Hop, Name, Number, ServerCount, Text, TlsFact};
 use crate::place::{Place, Places};
 use crate::value::{Missing, Outcome, Type, Value};
 use crate::{error, known_keywords, script};
-use stdx::is_ignored;
 
 /// Evaluates a fetch.
 pub type EvalFn = for<'e> fn(&'e Args, &'e dyn Facts) -> Outcome<'e>;
@@ -72,7 +71,7 @@ pub struct Fetch {
     pub each: Option<EachFn>,
     /// Whether its values may have to be waited for although all bytes are there.
     pub(crate) slow: bool,
-    /// Whether it looks at a stream that nobody has parsed: in HTTP mode there is none.
+    /// Whether it reads the raw bytes of a stream, which HTTP mode does not have.
     pub(crate) unparsed: bool,
     /// Whether its samples depend on the arguments and the request's head alone.
     pub(crate) pure: bool,
@@ -170,12 +169,6 @@ impl Fetch {
         value.ok_or(Missing::Absent)
     }
 
-    /// The same without any sample, ever: what a proof makes of it.
-    fn hollow(&self) -> &'static Fetch {
-        let source = Source::Call(|_, _| Err(Missing::Absent));
-        Box::leak(Box::new(Fetch { source, each: None, slow: false, ..*self }))
-    }
-
     /// The name of the missing data where the fetch is not valid, in HAProxy's words.
     pub fn needs(&self) -> &'static str {
         match self.valid {
@@ -236,8 +229,7 @@ pub fn all() -> impl Iterator<Item = &'static Fetch> {
 
 /// The fetch called `name`.
 pub fn find(name: &str) -> Option<&'static Fetch> {
-    let found = all().find(|fetch| fetch.name == name)?;
-    Some(if is_ignored("fetch", name) { found.hollow() } else { found })
+    all().find(|fetch| fetch.name == name)
 }
 
 /// The message about a fetch that [`find`] does not know.

@@ -16,7 +16,6 @@ use crate::error::{ParseError, hint};
 use crate::expr::Expr;
 use crate::facts::Facts;
 use crate::place::{Place, Places};
-use stdx::mutation::ignored_keyword;
 
 /// The use of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,11 +234,6 @@ impl Builder<'_, '_> {
         flags: Flags,
         member: Option<Named<'_>>,
     ) -> Result<(), ParseError> {
-        if ignored_keyword()
-            .is_some_and(|(class, tag)| class == "log-tag" && tag.strip_prefix('%') == Some(name))
-        {
-            return Ok(());
-        }
         if name == "o" {
             return self.options(at, flags);
         }

@@ -5,7 +5,6 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use stdx::RwLock;
-use stdx::is_ignored;
 
 mod limits;
 pub mod mentions;
@@ -39,11 +38,6 @@ impl Scope {
         ("res", Scope::Res),
         ("check", Scope::Check),
     ];
-
-    /// The prefix that names it.
-    fn word(self) -> &'static str {
-        Self::TABLE.iter().find(|(_, scope)| *scope == self).map_or("", |(word, _)| word)
-    }
 }
 
 /// A variable's name, hashed once at load.
@@ -309,9 +303,6 @@ impl Variables {
 
     /// Sets or unsets the variable; what there is no room for is unset.
     pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
-        if is_ignored("var-scope", name.scope.word()) {
-            return;
-        }
         let Some(store) = self.store(name.scope) else { return self.process.set(name, value) };
         match value {
             Some(value) if self.admits(store, name, &value) => store.set(name, Some(value)),

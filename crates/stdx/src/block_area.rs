@@ -337,8 +337,8 @@ impl SharedBlocks {
 
     fn bytes(&self, block: u32, at: usize, len: usize) -> &[u8] {
         let address = self.area.address(block);
-        // SAFETY: the block is of this chain, which nobody writes until its last holder is dropped;
-        // the memory is initialised and lives as long as the area.
+        // SAFETY: the block is of this chain, which is not written until its last holder is
+        // dropped; the memory is initialised and lives as long as the area.
         let all = unsafe { std::slice::from_raw_parts(address.as_ptr(), self.area.block) };
         &all[at..at + len]
     }

@@ -37,7 +37,7 @@ pub struct Options {
     pub verify: Option<Verify>,
     /// `ca-file`
     pub ca_file: Option<String>,
-    /// `ca-verify-file`: authorities that clients are not told of.
+    /// `ca-verify-file`: authorities whose names are not sent to clients.
     pub ca_verify_file: Option<String>,
     /// `crl-file`
     pub crl_file: Option<String>,
@@ -45,14 +45,13 @@ pub struct Options {
     pub ca_ignored: Ignored,
     /// `crt-ignore-err`
     pub crt_ignored: Ignored,
-    /// `no-ca-names`: clients are told of no authorities.
+    /// `no-ca-names`: no names of authorities are sent to clients.
     pub no_ca_names: bool,
     /// `no-tls-tickets`
     pub no_tickets: bool,
     /// `prefer-client-ciphers`
     pub prefer_client_ciphers: bool,
-    /// `allow-0rtt`: something may be said before the handshake is over, by a client or to a
-    /// server.
+    /// `allow-0rtt`: early data may come from a client or go to a server.
     pub early: bool,
 }
 
@@ -160,10 +159,6 @@ const OPTIONS: &[OptionKeyword] = &[
     }),
 ];
 
-/// The classes that the options belong to, in the tables of keywords.
-const CLASSES: [&str; 4] =
-    ["bind-option", "crt-list-option", "server-option", "ssl-default-bind-option"];
-
 impl OptionKeyword {
     /// The option of this name.
     pub fn find(name: &str) -> Option<Self> {
@@ -181,9 +176,6 @@ impl OptionKeyword {
     ///
     /// The message about a bad value.
     pub fn read(self, options: &mut Options, value: &str) -> Result<(), String> {
-        if CLASSES.iter().any(|class| stdx::is_ignored(class, self.name)) {
-            return Ok(());
-        }
         crate::lacks(self.name)?;
         (self.read)(options, value).map_err(|message| match message.starts_with('\'') {
             true => message,
@@ -241,7 +233,6 @@ fn exclude(options: &mut Options, version: Version) -> Result<(), String> {
 fn version(value: &str) -> Result<Option<Version>, String> {
     match value {
         "" => Err("missing ssl/tls version".to_owned()),
-        skipped if stdx::is_ignored("tls-version-token", skipped) => Ok(None),
         _ => match Version::by_name(value) {
             None => Err(format!("'{value}' : unknown ssl/tls version")),
             found => Ok(found),

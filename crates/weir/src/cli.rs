@@ -10,7 +10,6 @@ mod tests;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
-use stdx::is_ignored;
 
 /// The task of the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,7 +110,7 @@ pub(crate) struct Options {
     pub(crate) diagnostics: bool,
     /// `-dr`: a server whose name does not resolve is no error.
     pub(crate) ignore_resolution: bool,
-    /// `-dV`: certificates of servers are not verified unless the configuration says so.
+    /// `-dV`: certificates of servers are not verified unless the configuration asks for it.
     pub(crate) trusts_servers: bool,
     /// `-dR`: listeners do not set SO_REUSEPORT.
     pub(crate) no_reuse_port: bool,
@@ -247,14 +246,11 @@ impl<'a> Words<'a> {
 /// # Errors
 ///
 /// Anything that HAProxy refuses, flags that are not implemented yet, and numbers that are none
-/// (HAProxy takes those for 0). `-v` and `-vv` end the parsing where they stand.
+/// (HAProxy takes those for 0). `-v` and `-vv` end the parsing at their position.
 pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
     let mut options = Options::default();
     let mut words = Words { rest: words.iter(), flag: "", suffix: "" };
     while let Some(word) = words.rest.next() {
-        if word == "--" && is_ignored("cmdline-flag", "--") {
-            continue;
-        }
         if word == "--" {
             options.sources.extend(words.rest.by_ref().map(PathBuf::from));
             break;
@@ -263,10 +259,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
         words.flag = flag.name;
         words.suffix = word.to_str().and_then(|word| word.strip_prefix(flag.name)).unwrap_or("");
         let apply = flag.apply.ok_or(UsageError::NotImplemented(flag.name))?;
-        match is_ignored("cmdline-flag", flag.name) {
-            true => apply(&mut Options::default(), &mut words)?,
-            false => apply(&mut options, &mut words)?,
-        }
+        apply(&mut options, &mut words)?;
         if options.action.is_complete() {
             return Ok(options);
         }

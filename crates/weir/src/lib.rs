@@ -67,9 +67,7 @@ fn act(options: Options) -> ExitCode {
 /// Sets an environment variable of the configuration and of programs (configuration manual, section
 /// 2.3).
 fn tell(name: &str, value: &str) {
-    if !stdx::is_ignored("env-var", name) {
-        sys::fork::set_variable(name, value);
-    }
+    sys::fork::set_variable(name, value);
 }
 
 fn say(text: &str) -> ExitCode {
@@ -240,7 +238,7 @@ fn report(options: &Options, loaded: &config::Loaded, (quiet, checks): (bool, bo
     if options.quiet {
         return;
     }
-    // People who check on a terminal want advice; tools that read the lines do not.
+    // A person at a terminal wants advice; a tool that reads the lines does not.
     let advice = options.diagnostics || (checks && style == Style::Pretty);
     let told = if quiet { config::report_before_quiet } else { config::report };
     complain(&told(&loaded.diagnostics, std::process::id(), style, advice));

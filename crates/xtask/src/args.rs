@@ -10,7 +10,7 @@ pub(crate) struct Flag {
     pub(crate) takes_value: bool,
 }
 
-/// A flag that stands alone.
+/// A flag without a value.
 pub(crate) const fn switch(name: &'static str) -> Flag {
     Flag { name, takes_value: false }
 }

@@ -12,6 +12,7 @@ mod console;
 mod differ;
 mod failure;
 mod health;
+mod mutation;
 mod pgo;
 mod pins;
 mod regress;

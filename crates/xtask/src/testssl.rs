@@ -27,7 +27,7 @@ const FLAGS: &[args::Flag] = &[args::value("--weir"), args::value("--haproxy")];
 /// Where HAProxy listens; Weir takes the next port.
 const FIRST_PORT: u16 = 19191;
 
-/// Severities of what is as it should be, or is only told.
+/// Severities of findings that are no problem.
 const FINE: [&str; 2] = ["OK", "INFO"];
 
 /// Something that testssl.sh finds fault with: what it looked at, how bad it is, and what it saw.

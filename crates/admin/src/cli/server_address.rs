@@ -4,7 +4,6 @@ use super::call::{Call, Reply, Severity, Target};
 use health::servers::events;
 use reactor::Address;
 use std::net::{IpAddr, SocketAddr};
-use stdx::is_ignored;
 
 /// The origin of a change, as messages name it.
 const BY: &str = "by 'stats socket command'";
@@ -15,7 +14,7 @@ const NO_MAP: &str = ", can't change <port> to port map because it is incompatib
 /// Bytes of the longest name of a host (RFC 1035 2.3.4).
 const LONGEST_NAME: usize = 255;
 
-/// `addr <ip> [port <port>]`: what changes is said, and done.
+/// `addr <ip> [port <port>]`: changes the address and answers with the change.
 pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
     let given = call.word(4);
     if given.is_empty() {
@@ -34,9 +33,7 @@ pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
         false => format!("IP changed from '{}' to '{ip}'", now.ip()),
     };
     let port = match call.word(5) {
-        "port" if !is_ignored("cli-set-server-field", "port") => {
-            wanted_port(target, call.word(6), now.port(), &mut said)
-        }
+        "port" => wanted_port(target, call.word(6), now.port(), &mut said),
         _ => now.port(),
     };
     let next = SocketAddr::new(ip, port);
@@ -46,7 +43,7 @@ pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
     tell(&format!("{said} {BY}"))
 }
 
-/// The port to move to, and what is said of it.
+/// The new port; its change is appended to `said`.
 fn wanted_port(target: &Target, given: &str, now: u16, said: &mut String) -> u16 {
     let relative = target.server().settings.link.follows.port.is_some();
     match (given.parse::<i32>(), given.starts_with(['+', '-'])) {
@@ -88,7 +85,7 @@ fn move_to(call: &Call<'_>, target: &Target, now: SocketAddr, next: SocketAddr) 
     }
 }
 
-/// `fqdn <name>`: what changes is said, and done by whoever resolves the server's name.
+/// `fqdn <name>`: answers with the change, which the task that resolves the server's name makes.
 pub(super) fn name(call: &Call<'_>, target: &Target) -> Reply {
     let given = call.word(4);
     if given.is_empty() {

@@ -9,7 +9,6 @@ use engine::state::runtime::Agent;
 use health::servers::events;
 use health::servers::events::Cause;
 use std::sync::atomic::Ordering::Relaxed;
-use stdx::is_ignored;
 
 const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | \
                      agent-send | check-addr | check-port | fqdn | health | ssl | state | weight";
@@ -71,7 +70,7 @@ fn switch_health(call: &Call<'_>, off: bool) -> Reply {
     }
 }
 
-/// `disable agent <bk>/<srv>`: what it said last stays true.
+/// `disable agent <bk>/<srv>`: its last state stays.
 pub(super) fn disable_agent(call: &mut Call<'_>) -> Reply {
     match call.target(2) {
         Ok(target) => {
@@ -200,7 +199,6 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         Err(reply) => return reply,
     };
     match call.word(3) {
-        field if is_ignored("cli-set-server-field", field) => Reply::Done,
         "weight" => change_weight(call, &target, 4),
         "state" => change_state(call, &target),
         "health" => change_health(call, &target),
@@ -233,7 +231,6 @@ fn switch_tls(call: &Call<'_>, target: &Target) -> Reply {
 fn change_state(call: &Call<'_>, target: &Target) -> Reply {
     let maintenance = Admin::FORCED_MAINT;
     let (set, clear) = match call.word(4) {
-        state if is_ignored("cli-set-server-state", state) => return Reply::Done,
         "ready" => (Admin::default(), Admin::FORCED_BY_OPERATOR),
         "drain" => (Admin::FORCED_DRAIN, maintenance),
         "maint" => (Admin::FORCED_MAINT, Admin::FORCED_DRAIN),

@@ -8,7 +8,6 @@ use super::{
     shutdown_sessions, staples, system, tables, tasks, ticket_keys, trace, variables, why,
 };
 use crate::settings::Level;
-use stdx::is_ignored;
 
 /// A command.
 pub(super) struct CommandEntry {
@@ -219,9 +218,6 @@ pub(super) fn run(call: &mut Call<'_>) -> Reply {
             }
             if !entry.is_there(call.state) {
                 return Reply::error("This command is restricted to expert mode only.");
-            }
-            if is_ignored("cli", entry.words) {
-                return Reply::Done;
             }
             (entry.run)(call)
         }

@@ -240,7 +240,6 @@ impl MasterSession {
             }
             "expert-mode" => switch(&mut state.expert, word(1)),
             "experimental-mode" => switch(&mut state.experimental, word(1)),
-            "mcli-debug-mode" if stdx::is_ignored("cli", "mcli-debug-mode") => {}
             "mcli-debug-mode" => switch(&mut state.debug, word(1)),
             _ => return false,
         }

@@ -6,7 +6,6 @@ use super::session::MasterState;
 use crate::cli::help::{self, Doc};
 use crate::settings::Level;
 use std::fmt::Write as _;
-use stdx::is_ignored;
 
 const fn doc(words: &'static str, args: &'static str, text: &'static str) -> Doc {
     Doc { words, args, text }
@@ -49,9 +48,6 @@ pub(super) enum Answer {
 /// Runs a command of the master's.
 pub(super) fn run(words: &[String], state: &MasterState, supervisor: &dyn Supervisor) -> Answer {
     let word = |at: usize| words.get(at).map_or("", String::as_str);
-    if commands().any(|name| words.join(" ") == name && is_ignored("cli", name)) {
-        return Answer::Text(String::new());
-    }
     let text = match (word(0), word(1)) {
         ("help", _) => format!("{}\n", help::listing(&words[1..], there(state))),
         ("reload", _) if state.level < Level::Operator => denied(),

@@ -6,7 +6,6 @@ use crate::settings::Settings;
 use engine::state::worker::Worker;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use stdx::is_ignored;
 use transport::stats::counters::{Event, Metric};
 use transport::stats::tls::{Rate, TlsCounters};
 use transport::thread::memory::{Memory, Refused};
@@ -491,8 +490,8 @@ pub fn all(worker: &Worker, settings: &Settings, precise: bool) -> Vec<Item> {
     let source = InfoSource { worker, settings, clock, uptime, precise };
     let item = |entry: &InfoField| {
         let (position, name, tags, value, doc) = *entry;
-        let value = if is_ignored("info-field", name) { Value::Empty } else { value(&source) };
-        // With fractions all rates are called so, as measured.
+        let value = value(&source);
+        // With fractions, the tags of all rates are `MRP`, as measured.
         let rate = tags == "MGP" && matches!(value, Value::Micros(_));
         let tags = if rate { "MRP" } else { tags };
         Item { position, name, tags: Tags(tags), value, doc }

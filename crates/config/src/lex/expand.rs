@@ -1,6 +1,5 @@
 //! Environment and pseudo variables inside double quotes (section 2.3).
 use super::{LexError, Lexer, MAX_LINE};
-use stdx::is_ignored;
 
 /// The text between `$` and the end of the reference.
 struct Reference<'a> {
@@ -45,7 +44,6 @@ impl<'a> Lexer<'a, '_> {
     fn value_of(&self, reference: &Reference<'_>) -> Result<String, LexError> {
         let around = self.around;
         Ok(match reference.name {
-            skipped if is_ignored("env-pseudo-var", skipped) => String::new(),
             ".FILE" => around.file.to_owned(),
             ".LINE" => around.line.to_string(),
             ".SECTION" => around.section.to_owned(),

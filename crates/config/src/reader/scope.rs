@@ -2,8 +2,8 @@
 use crate::lex::LexError;
 use crate::value::is_name_char;
 
-/// Whether the line declares a scope, or what is wrong with it. Looks at the line as it stands:
-/// quotes have no meaning there.
+/// Whether the line declares a scope, or the error in it. The raw line is parsed: quotes have no
+/// meaning in it.
 pub(super) fn declares(line: &str) -> Result<bool, LexError> {
     let start = line.len() - line.trim_start_matches([' ', '\t']).len();
     let Some(inner) = line[start..].strip_prefix('[') else { return Ok(false) };

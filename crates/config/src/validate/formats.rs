@@ -6,7 +6,6 @@ use crate::draft::{DraftLog, DraftProxy, Kept};
 use crate::model::{Captured, Formats, LogStyle, LogTarget, Mode};
 use sample::{LogFormat, NameReference, ParseContext, Place, Places, Shared, logformat};
 use std::path::Path;
-use stdx::is_ignored;
 
 /// Compiles the formats of a proxy with a client side.
 pub(super) fn compile(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>) -> Formats {
@@ -80,7 +79,6 @@ pub(super) fn captured(draft: &mut DraftProxy, cookie_len: u32, cx: &mut Cx<'_>)
 fn predefined(draft: &DraftProxy, cx: &mut Cx<'_>) -> LogFormat {
     let http = draft.settings.mode == Mode::Http;
     let text = match draft.settings.front.log_style {
-        LogStyle::Connect if is_ignored("log-builtin-format", "default") => "",
         LogStyle::Connect if http => logformat::DEFAULT_HTTP,
         LogStyle::Connect => logformat::DEFAULT_TCP,
         LogStyle::Tcp => logformat::TCP,

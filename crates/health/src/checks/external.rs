@@ -11,7 +11,6 @@ use reactor::{Address, ChildProgram, ExitStatus, Program};
 use settings::{External, Mode};
 use std::rc::Rc;
 use std::sync::Arc;
-use stdx::is_ignored;
 
 /// The argument in place of a missing address or port.
 const NONE: &str = "NOT_USED";
@@ -99,11 +98,7 @@ fn program(worker: &Worker, external: &External, subject: &Subject<'_>) -> Progr
     Program {
         name: external.command.clone(),
         args: [ours.0, ours.1, theirs.0, theirs.1].map(argument).into(),
-        env: env
-            .into_iter()
-            .filter(|(name, _)| !is_ignored("env-external-check", name))
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect(),
+        env: env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
     }
 }
 

@@ -11,7 +11,6 @@ use sample::vars::Scope;
 use sample::{Expr, LogFormat, LogStyle, ParseError, Parser, VarName, word};
 use std::sync::Arc;
 use stdx::leading_number;
-use stdx::mutation::ignored_keyword;
 
 /// A `tcp-check` line, from the word after it on; `before` are the steps of the lines before it.
 ///
@@ -66,30 +65,7 @@ fn choices(kind: Kind) -> &'static str {
     }
 }
 
-/// Whether a proof wants the step ignored that these words make.
-fn is_ignored(kind: Kind, words: &[&str]) -> bool {
-    let Some((class, name)) = ignored_keyword() else { return false };
-    let step = words[0].split('(').next() == Some(name);
-    let own = if kind == Kind::Http { "http" } else { "tcp" };
-    // The table has `-m` with its arguments.
-    let name = name.strip_suffix(" str|beg|end|sub|reg").unwrap_or(name);
-    match class.split_once("-check") {
-        Some((protocol, "")) => protocol == own && step,
-        Some((protocol, rest)) if protocol == own && rest.starts_with("-expect") => {
-            words.iter().any(|word| word.trim_start_matches('!') == name)
-        }
-        Some(("action:tcp", _)) => step,
-        Some(_) => false,
-        None => class == "cfg-proxy" && name == format!("{own}-check {}", words[0]),
-    }
-}
-
 fn parse(kind: Kind, words: &[&str], before: &[Arc<Step>], cx: &Parser<'_>) -> Parsed<Step> {
-    let nothing: &[&str] = match words.first() {
-        Some(&"comment") => &["unset-var(check.none)"],
-        _ => &["comment", ""],
-    };
-    let words = if !words.is_empty() && is_ignored(kind, words) { nothing } else { words };
     let name = words.first().copied().unwrap_or_default();
     let class = name.split('(').next().unwrap_or(name);
     let mut input = Words { kind, words, at: 1, comment: None, cx };
@@ -386,7 +362,7 @@ impl<'w> Words<'w, '_> {
     }
 
     fn version(&mut self, name: &str) -> Parsed<Box<str>> {
-        // Sent as it is: somebody's server may want another word.
+        // Sent as it is, because a server may expect another word.
         self.text(name).map(Into::into)
     }
 
@@ -577,7 +553,7 @@ impl<'w> Words<'w, '_> {
         Ok(HeaderPattern { full, name, value })
     }
 
-    /// `[ -m <method> ] <pattern>`; formats stand behind words that end in `-lf`.
+    /// `[ -m <method> ] <pattern>`; words that end in `-lf` take a format.
     fn text_pattern(&mut self, word: &str, any_case: bool) -> Parsed<TextPattern> {
         let format = word.ends_with("-lf");
         let method = match self.peek() {

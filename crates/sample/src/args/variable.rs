@@ -3,7 +3,6 @@
 use crate::facts::Facts;
 use crate::value::{Type, Value};
 use crate::vars::{VarName, VarState};
-use stdx::is_ignored;
 
 /// One condition of `set-var(name,cond)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +99,7 @@ impl SetVar {
     /// Parses the arguments of `set-var`: the name, then up to four conditions.
     pub fn parse<'w>(mut words: impl Iterator<Item = &'w str>) -> Result<SetVar, String> {
         let name = VarName::parse(words.next().unwrap_or(""))?;
-        let words = words.filter(|word| !word.is_empty() && !is_ignored("var-condition", word));
+        let words = words.filter(|word| !word.is_empty());
         let conditions = words.map(SetIf::parse).collect::<Result<Vec<_>, _>>()?;
         if conditions.len() > 4 {
             return Err("at most four conditions are allowed".into());

@@ -5,7 +5,6 @@ use crate::context::ParseContext;
 use crate::expr::Expr;
 use crate::facts::Facts;
 use std::io::Write;
-use stdx::is_ignored;
 
 /// The flags `Q`, `X` and `E`, and how missing texts show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,7 +17,7 @@ pub struct Flags {
     pub escape: bool,
     /// A missing text is `-`, as in log lines, and not nothing.
     pub dash: bool,
-    /// `+json`: texts as they are; who asks for it makes them JSON.
+    /// `+json`: texts as they are; the caller encodes them as JSON.
     pub json: bool,
 }
 
@@ -37,7 +36,6 @@ impl Flags {
             match flag {
                 '+' => on = true,
                 '-' => on = false,
-                flag if is_ignored("log-flag", &format!("+{flag}")) => {}
                 'Q' => self.quote = on,
                 'X' => self.hex = on,
                 'E' => self.escape = on,

@@ -11,7 +11,6 @@ use engine::state::worker::Worker;
 use reactor::Handle;
 use std::collections::HashMap;
 use std::sync::Arc;
-use stdx::is_ignored;
 
 /// A runtime socket that listens.
 pub(super) struct Console {
@@ -147,7 +146,7 @@ pub(super) fn to_master(number: i32) -> Console {
 fn environment(from: &config::Environment, sockets: &[CliSocket]) -> Vec<(String, String)> {
     let mut all = from.clone();
     let addresses: Vec<&str> = sockets.iter().map(|socket| &*socket.address).collect();
-    if !addresses.is_empty() && !is_ignored("env-var", "HAPROXY_CLI") {
+    if !addresses.is_empty() {
         all.set("HAPROXY_CLI", &addresses.join(";"));
     }
     all.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()

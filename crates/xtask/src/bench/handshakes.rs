@@ -177,7 +177,7 @@ fn handshakes(text: &str) -> (usize, usize) {
     })
 }
 
-/// Makes this thread one that waits for nobody else on processor 1.
+/// Gives this thread priority over all others on processor 1.
 fn urgent() -> Outcome {
     let own = std::fs::read_link("/proc/thread-self");
     let own = own.map_err(|error| failure::machine(format!("/proc/thread-self: {error}")))?;

@@ -34,7 +34,7 @@ const ORIGIN: u16 = 19031;
 /// Commands sent together while the table is filled: less than HAProxy's buffer takes.
 const TOGETHER: u32 = 300;
 
-/// How often the client asks whose waiting is told.
+/// The interval between two requests of the client whose latency is measured.
 const PACE: Duration = Duration::from_millis(1);
 
 /// The command under load; nothing at first.
@@ -143,8 +143,8 @@ fn report(name: &str, question: &str, runs: &[Run], alone: &[Run]) {
     println!("  {}", notes.concat());
 }
 
-/// Clients that leave the proxy half its time, one that asks at a steady pace, and one who asks the
-/// same question all the time.
+/// Clients that leave the proxy half its time, one at a steady pace, and one that sends the same
+/// command all the time.
 fn under_load(
     proxy: &Process,
     (socket, port): (&Path, u16),

@@ -31,8 +31,8 @@ pub(crate) fn pinned(processor: usize, program: &Path) -> Command {
     command
 }
 
-/// The same command, told to end when the thread that starts it does, however that ends: whoever is
-/// killed drops nothing. Without `setpriv`, it is the command as it was.
+/// The same command, which ends with the thread that starts it, also when that is killed and drops
+/// nothing. Without `setpriv`, the command is unchanged.
 fn bound(command: &Command) -> Command {
     let mut bound = match tools::find("setpriv") {
         Some(tool) => {
@@ -184,7 +184,7 @@ impl Drop for Process {
     }
 }
 
-/// Whether somebody accepts on a local port within ten seconds.
+/// Whether a process accepts on a local port within ten seconds.
 pub(crate) fn wait_for_port(port: u16) -> bool {
     clock::wait_until(Duration::from_secs(10), Duration::from_millis(50), || {
         TcpStream::connect(("127.0.0.1", port)).is_ok()
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outlives_who_has_started_it() {
+    fn no_process_outlives_its_parent() {
         if tools::find("setpriv").is_none() {
             return eprintln!("skipped: there is no setpriv");
         }

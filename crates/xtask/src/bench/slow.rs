@@ -30,7 +30,7 @@ const SLOW_ORIGIN: u16 = 19022;
 /// Slow clients that connect per second.
 const PACE: u32 = 1_000;
 
-/// One way of being slow: its name, and how slowhttptest is told of it.
+/// One way of being slow: its name, and the arguments of slowhttptest.
 struct SlowAttack {
     name: &'static str,
     path: &'static str,

@@ -45,6 +45,6 @@ fn run(files: &Files, binary: &Path, notes: &Path, scenario: &Scenario, seconds:
         return Err(failure::check(format!("did not start: {}", load::tail(&said, 300))));
     }
     load::run(&scenario.load(PORT, seconds))?;
-    // A soft stop: who is stopped at once ends by the signal, and writes nothing.
+    // A soft stop, because a process that a signal ends at once writes no profile.
     weir.finish("USR1", Duration::from_secs(10))
 }

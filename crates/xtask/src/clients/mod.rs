@@ -192,7 +192,7 @@ fn make_certificates(directory: &Path) -> Outcome {
     make("client", "/CN=client", &[&signed[..], &["extendedKeyUsage=clientAuth"]].concat())
 }
 
-/// Go looks for the address that it connects to when it is told no other name.
+/// Without a server name, Go checks the address that it connects to.
 const SERVER_NAMES: &str = "subjectAltName=DNS:localhost,IP:127.0.0.1";
 
 fn configuration(directory: &Path) -> String {

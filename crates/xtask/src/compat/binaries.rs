@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::failure::{self, Outcome};
-use crate::workspace;
+use crate::{mutation, workspace};
 
 /// How long one test may take; one that hangs has noticed.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -25,10 +25,12 @@ pub(super) struct Binaries {
 }
 
 impl Binaries {
-    /// Builds them.
+    /// Builds them from the mutated copy of the tree, with its own target directory.
     pub(super) fn build(root: &Path) -> Outcome<Self> {
+        let root = &mutation::tree(root)?;
         let words = ["test", "--workspace", "--no-run", "--message-format=json"];
         let output = workspace::cargo(root, &words)
+            .env("CARGO_TARGET_DIR", root.join("target"))
             .stderr(Stdio::inherit())
             .output()
             .map_err(|error| failure::machine(format!("cannot run cargo: {error}")))?;

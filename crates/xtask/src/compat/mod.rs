@@ -28,8 +28,8 @@ and writes docs/compat.md: how many work by class, and the list of those that do
 
   --check           only say whether docs/compat.md is up to date, and whether every name that works is
                     linked to a test that would fail if the name were ignored (docs/compat/tests.tsv)
-  --prove           run each linked test (of these classes, or all) with its name ignored (WEIR_IGNORE, debug builds
-                    only), and name those that still pass; takes minutes
+  --prove           run each linked test (of these classes, or all) with its name ignored, in a copy of the source that
+                    can do that (crates/xtask/mutation), and name those that still pass; takes minutes
   --propose         look for such a test for every name (of these classes, or all) in docs/compat/untested.txt, and
                     add those that are found to docs/compat/tests.tsv
   --program BINARY  the program to ask (default: weir, built in debug mode)

@@ -1,4 +1,4 @@
-//! One line of configuration for each name, all in one file, and what the program says to each
+//! One line of configuration for each name, all in one file, and the program's messages about each
 //! line.
 
 use super::table::Name;
@@ -12,13 +12,13 @@ pub(crate) enum Verdict {
     Waits(String),
     /// HAProxy refuses it too, and says what to use instead.
     Retired(String),
-    /// The program has never heard of it.
+    /// The program does not know it.
     Unknown(String),
     /// Nothing here can tell.
     Untold,
 }
 
-/// The section that a line stands in.
+/// The section of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
     Global,
@@ -223,7 +223,7 @@ fn closing(name: &str) -> Option<String> {
     opens.then(|| ".endif".to_owned())
 }
 
-/// Sorts what the program has said, line by line.
+/// Sorts the program's messages by line.
 pub(crate) fn verdicts(probe: &Probe, names: &[Name], said: &str) -> Vec<Verdict> {
     let messages: Vec<(usize, &str)> = said.lines().filter_map(message).collect();
     let about = |lines: &[usize]| -> Vec<&str> {

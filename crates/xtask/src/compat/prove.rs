@@ -32,7 +32,7 @@ const PLACES: [&str; 9] = [
     "crates/weir/src/",
 ];
 
-/// Runs each linked test of some classes (or of all) with its name ignored, and tells of those that
+/// Runs each linked test of some classes (or of all) with its name ignored, and lists those that
 /// pass.
 pub(super) fn prove(root: &Path, links: &Links, classes: &[String]) -> Outcome {
     let binaries = Binaries::build(root)?;

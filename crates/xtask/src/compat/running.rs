@@ -72,7 +72,7 @@ pub(crate) fn ask(program: &Path, directory: &Path, names: &[Name]) -> Outcome<R
     })
 }
 
-/// Reads what the program says until it tells of its socket.
+/// Reads the program's messages until one names its socket.
 fn await_socket(said: Option<ChildStderr>) -> Outcome {
     let said = said.map(BufReader::new);
     let mut lines = said.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
@@ -90,7 +90,7 @@ fn said_by(program: &Path, arguments: &[&str]) -> Outcome<String> {
 }
 
 fn command(socket: &Path, line: &str) -> Outcome<String> {
-    // The file gets its name shortly after the notice that tells of it.
+    // The socket's file gets its name shortly after the notice that names it.
     let connect = |_| {
         let stream = UnixStream::connect(socket);
         if stream.is_err() {

@@ -147,7 +147,8 @@ fn memory(sides: &mut [Vec<String>; 2]) {
 /// Columns of HAProxy's later versions that Debian's 2.6 has got.
 const LATER: [&str; 2] = ["agg_server_status", "agg_check_status"];
 
-/// As CSV, what both know stands before the column `-`; else each figure stands alone.
+/// In CSV, the columns that both have precede the column `-`; otherwise each figure has a line of
+/// its own.
 fn columns(sides: &mut [Vec<String>; 2]) {
     for side in sides {
         let Some(header) = side.iter().find(|line| line.starts_with("# pxname")).cloned() else {
@@ -195,7 +196,7 @@ fn traces(sides: &mut [Vec<String>; 2]) {
         let both = |line: &String| known.iter().all(|side| side.contains(&name(line)));
         side.retain(|line| !line.starts_with(' ') || both(line));
         for line in side.iter_mut() {
-            // Behind the name stand its signs, or what it is.
+            // Its tags or its description follow the name.
             let about = line.split_once(" : ").is_some_and(|it| it.1.contains(char::is_alphabetic));
             if about {
                 *line = name(line);

@@ -1,5 +1,5 @@
-//! The differences that are intended. Each is a class of `docs/http1-strictness.md`, where its
-//! reason stands.
+//! The differences that are intended. Each is a class of `docs/http1-strictness.md`, which gives
+//! its reason.
 
 use super::exchange::Exchange;
 use super::play::PlayResult;

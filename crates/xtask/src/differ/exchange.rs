@@ -1,6 +1,6 @@
 //! The bytes that the client and the origin send in one exchange.
 
-/// One client connection and what the origin says to its requests.
+/// One client connection and the origin's answers to its requests.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
     pub(super) number: usize,

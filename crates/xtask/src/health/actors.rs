@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::clock;
 use crate::failure::{self, Outcome};
 
-/// How an origin treats who connects.
+/// The behaviour of an origin to connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
     /// Answers with this status.
@@ -32,7 +32,7 @@ fn locked<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How often an origin looks whether somebody connects, or whether its manner has changed.
+/// The interval at which an origin looks for connections and for a change of its behaviour.
 const GLANCE: Duration = Duration::from_millis(2);
 
 /// An origin.
@@ -81,7 +81,7 @@ fn serve(address: SocketAddr, listener: TcpListener, manner: &Shared<Manner>) {
     }
 }
 
-/// One connection, one answer. Whoever left needs none.
+/// Answers one connection once; a client that has left needs no answer.
 fn answer(mut stream: TcpStream, manner: Manner) {
     let patience = Some(Duration::from_secs(5));
     if stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(patience)).is_err() {
@@ -108,7 +108,7 @@ fn answer(mut stream: TcpStream, manner: Manner) {
     let _ = stream.read(&mut request);
 }
 
-/// An agent: every connection hears what is to be said at that time.
+/// An agent: every connection gets the present answer.
 pub(super) struct Agent {
     pub(super) port: u16,
     words: Shared<String>,
@@ -133,7 +133,7 @@ impl Agent {
     }
 }
 
-/// A mail server that keeps what it hears.
+/// A mail server that keeps what it receives.
 pub(super) struct MailServer {
     pub(super) port: u16,
     heard: Shared<Vec<String>>,

@@ -18,7 +18,7 @@ pub(super) enum BuildStage {
     Release,
 }
 
-/// Where counts are, and who can count.
+/// The place of the profiles, and the tools that count.
 pub(super) struct Flags {
     /// The file with flags of rustc, one in each line: its path is constant, so that cargo builds
     /// in the same directories both times. The counts of C code are found by their build directory.

@@ -27,7 +27,7 @@ Needs two processors, `rustup component add llvm-tools`, and, from Debian: nginx
 nghttp2-client openssl. Takes a quarter of an hour on two processors.
 ";
 
-/// How long each workload runs unless said otherwise.
+/// The default duration of each workload.
 const DEFAULT_SECONDS: u32 = 3;
 
 /// Runs the subcommand.
@@ -119,7 +119,8 @@ impl<'a> Build<'a> {
         Ok(Self { root, library, directory, host, flags, profdata })
     }
 
-    /// Builds everything anew: cargo does not see that what the compilers are told has changed.
+    /// Builds everything anew, because cargo does not see that the flags of the compilers have
+    /// changed.
     fn cargo(&self, stage: BuildStage) -> Outcome {
         let built = self.directory.join(&self.host);
         if built.exists() {
@@ -172,7 +173,7 @@ fn ask(root: &Path, arguments: &[&str]) -> Outcome<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The target that a toolchain builds for unless told otherwise, from what it says of itself.
+/// The default target of a toolchain, from its `--version` text.
 fn host(about: &str) -> Option<&str> {
     about.lines().find_map(|line| line.strip_prefix("host: "))
 }

@@ -31,7 +31,8 @@ impl Imports {
         let reexports = graph.reexports(&files);
         for file in &files {
             let module = module_of(&file.path);
-            // The root declares modules and lifts names out of them: it is below and above all.
+            // The root declares modules and re-exports names, so it is both below and above all of
+            // them.
             if !module.is_empty() {
                 let named = graph.named_by(file, &module, &reexports);
                 graph.arrows.insert(module, named);

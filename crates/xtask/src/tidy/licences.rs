@@ -51,7 +51,7 @@ fn either(words: &[&str], at: &mut usize) -> bool {
     let mut verdict = both(words, at);
     while words.get(*at) == Some(&"OR") {
         *at += 1;
-        // Evaluated first: the words must be consumed whatever the left side said.
+        // Evaluated first, because the words must be consumed whatever the left side is.
         verdict = both(words, at) || verdict;
     }
     verdict

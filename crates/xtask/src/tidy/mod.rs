@@ -9,6 +9,7 @@ mod exceptions;
 mod features;
 mod fields;
 mod headers;
+mod hooks;
 mod imports;
 mod lengths;
 mod licences;
@@ -86,6 +87,7 @@ const RULES: &[Rule] = &[
     code_map::RULE,
     strictness::RULE,
     fields::RULE,
+    hooks::RULE,
 ];
 
 /// One violation.

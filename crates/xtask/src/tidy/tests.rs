@@ -168,6 +168,13 @@ const PLANTS: &[Plant] = &[
             "//! One.\n/// It.\npub struct X {\n    /// It.\n    pub unread: bool,\n}\n",
         )
     }),
+    ("hooks", |tree| {
+        let path = "crates/xtask/mutation/hooks.diff";
+        tree.put(
+            path,
+            "+++ b/crates/wire/src/lib.rs\n@@ -1,1 +1,2 @@\n fn gone() {\n+    hook();\n",
+        );
+    }),
 ];
 
 #[test]

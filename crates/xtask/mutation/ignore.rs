@@ -1,4 +1,5 @@
-//! The hook of mutation proofs: takes the word that a proof wants ignored out of a line, in debug builds.
+//! Takes the word that a mutation test wants ignored out of a line of the configuration.
+
 use crate::keyword::Keyword;
 use crate::lex::Word;
 use crate::parse::{bind, server};
@@ -9,19 +10,19 @@ use stdx::mutation::ignored_keyword;
 
 /// The change of a line that has the name.
 enum How {
-    /// It goes: the name stands right behind the words given.
+    /// The line is removed if the name follows the given words directly.
     Line,
-    /// It goes: the name stands anywhere behind the words given.
+    /// The line is removed if the name follows the given words anywhere.
     LineOf,
-    /// The name goes, and as many words behind it as the function says.
+    /// The name is removed with as many words behind it as the function returns.
     Word(fn(&str) -> usize),
-    /// Another value stands for it; a second one where it is the first already.
+    /// Another value replaces it; the second one where it is the first already.
     Other([&'static str; 2]),
-    /// Some word is a list that has it: it goes.
+    /// The name is removed from a word that is a list with it.
     Part,
 }
 
-/// The first words of lines in which names of a class stand, and what becomes of those lines.
+/// The first words of lines that have names of a class, and the change of those lines.
 type Row = (&'static str, &'static [&'static str], How);
 
 use How::{Line, LineOf, Other, Part, Word as Gone};
@@ -29,13 +30,13 @@ use How::{Line, LineOf, Other, Part, Word as Gone};
 /// How classes of lines in sections of their own begin.
 const OWN: &str = "cfg-section:";
 
-/// The class of the only keyword of proxies that stands within a line.
+/// The class of the only keyword of proxies inside a line.
 const USESRC: &str = "cfg-proxy usesrc";
 
 const LISTENS: &[&str] = &["bind", "stats socket"];
 const SERVERS: &[&str] = &["server", "default-server"];
 
-/// The classes whose names stand in lines, save those that other crates look up.
+/// The classes whose names are words of lines, without those that other crates look up.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     ("balance", &["balance"], Line),
