@@ -32,7 +32,7 @@ pub trait Supervisor {
     /// # Errors
     /// It is gone, or too busy.
     fn connect(&self, pid: u32) -> io::Result<Handle>;
-    /// Reads the configuration anew, soon. Whoever has asked is told how it went, and the
+    /// Reads the configuration again soon. The session that asked gets the result, and its
     /// connection is closed.
     fn reload(&self, asked: Option<Handle>);
 }

@@ -107,7 +107,7 @@ pub struct Settings {
     pub server: MakeServer,
 }
 
-/// See [`Settings::server`]; an error is what the operator is told.
+/// See [`Settings::server`]; an error is the message for the operator.
 #[derive(Clone)]
 pub struct MakeServer(pub Arc<MakesServer>);
 

@@ -146,7 +146,7 @@ impl Balancer {
         slot
     }
 
-    /// Has the server in a slot, which nobody uses, begin anew with another name and number.
+    /// Reuses the server in an unused slot, with another name and number.
     pub fn renew(&self, slot: usize, name: &str, id: u32, now_ms: u64) {
         let Some(server) = self.servers.get(slot) else { return };
         server.renew(name, id, now_ms);
@@ -193,7 +193,7 @@ impl Balancer {
         Ok(Ticket::reserved(Arc::clone(&self.servers[slot])))
     }
 
-    /// Whether the algorithm wants to hear how long servers take.
+    /// Whether the algorithm uses response times.
     pub fn observes(&self) -> bool {
         self.algorithm == Algorithm::PeakEwma
     }
@@ -346,8 +346,8 @@ impl Balancer {
         before
     }
 
-    /// Whether the server in this slot may have a user weight: under a static algorithm only none
-    /// or the configured one, whoever asks for it.
+    /// Whether the server in this slot may have a user weight: a static algorithm allows only 0 and
+    /// the configured weight.
     pub fn allows_weight(&self, slot: usize, weight: u32) -> bool {
         let configured = |server: &Arc<Server>| server.settings().weight.min(MAX_WEIGHT);
         let initial = self.servers.get(slot).map(configured);

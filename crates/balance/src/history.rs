@@ -1,4 +1,4 @@
-//! The last checks of a server, for whoever looks at it.
+//! The results of the last checks of a server.
 
 use crate::check::CheckStatus;
 use std::collections::VecDeque;

@@ -109,8 +109,8 @@ impl Load {
         key(total(self.word.load(Acquire)), self.weight())
     }
 
-    /// The key, read by a write to the word: whoever changes the word later sees all that this
-    /// thread has stored before.
+    /// The key, read by a write to the word: a thread that changes the word later sees all that
+    /// this thread has stored before.
     pub(crate) fn settled_key(&self) -> u64 {
         let word = self.word.fetch_add(0, AcqRel);
         key(total(word), self.weight())
@@ -176,8 +176,8 @@ impl Load {
         self.word.fetch_update(AcqRel, Acquire, step).is_ok()
     }
 
-    /// In an order with what this thread reads next: whoever gives a place up looks whether anybody
-    /// waits for it.
+    /// Ordered before the next read of this thread, because a thread that releases a slot then
+    /// looks for a waiting request.
     pub(crate) fn release(&self) {
         self.word.fetch_sub(1, SeqCst);
     }

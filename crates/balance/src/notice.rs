@@ -18,7 +18,7 @@ pub struct Sessions {
 /// Where a change comes from, in the text's own words.
 #[derive(Clone, Copy, Debug)]
 pub enum Cause<'a> {
-    /// Nothing is added: `option log-health-checks` has told it in a line of its own.
+    /// Nothing is added: `option log-health-checks` has written a line of its own.
     Silent,
     /// The result of a check.
     Check(&'a CheckResult),
@@ -168,8 +168,8 @@ pub fn leaving_admin(backend: &str, server: &Server, before: Admin) -> Vec<Strin
     lines
 }
 
-/// The line for a server that drains still after a change that might have ended it; none for one in
-/// maintenance, which is told then.
+/// The line for a server that still drains after a change that might have ended the drain; `None`
+/// in maintenance, which has a line of its own.
 pub fn still_draining(backend: &str, server: &Server) -> Option<String> {
     let admin = server.state().1;
     let subject = subject(backend, server);

@@ -30,11 +30,11 @@ impl OpState {
 }
 
 impl Balancer {
-    /// Puts a server that has just been made into the state that it had in a process before, as far
-    /// as the configuration leaves room for it: who is configured to rest, does, unless an operator
-    /// had ended that rest, and who tracks another one follows that one. Tells whether it goes down
-    /// or stops by that, or comes up from its configured rest. It is counted at once, and takes
-    /// part after the next [`Balancer::refresh`], which may be one for all servers.
+    /// Puts a new server into the state that it had in an earlier process, as far as the
+    /// configuration allows: a server that is configured to be in maintenance stays there unless an
+    /// operator had ended that, and one that tracks another server follows it. Returns whether the
+    /// server goes down or stops, or leaves its configured maintenance. Counters change at once;
+    /// the server takes part after the next [`Balancer::refresh`], which may serve all servers.
     pub fn restore(&self, slot: usize, from: &Restored, now_ms: u64) -> Change {
         let Some(server) = self.servers().get(slot) else { return Change::None };
         if let Some(weight) = from.weight.filter(|weight| self.allows_weight(slot, *weight)) {
@@ -84,8 +84,8 @@ impl Restored {
         configured && !self.admin.any(Admin::FORCED_MAINT)
     }
 
-    /// The bits of a server that starts with `own`: those that an operator had set stay, but for a
-    /// drain where the configuration says to rest.
+    /// The bits of a server that starts with `own`: those that an operator had set stay, except a
+    /// drain where the configuration says maintenance.
     fn admin_beside(&self, own: Admin) -> Admin {
         let ended = self.ends(own);
         let own = if ended { own.without(Admin::FORCED_MAINT) } else { own };

@@ -161,8 +161,7 @@ impl Server {
         }
     }
 
-    /// Begins anew as a server of another name and number, but of the same settings otherwise, that
-    /// nobody uses.
+    /// Becomes an unused server with another name and number and the same settings.
     pub(crate) fn renew(&self, name: &str, id: u32, now_ms: u64) {
         let (record, op, admin) = self.settings.beginning();
         let mut own = self.record();
@@ -294,7 +293,7 @@ impl Server {
         (record.failed, record.went_down) = (0, 0);
     }
 
-    /// Whether traffic tells of its health.
+    /// Whether traffic is observed for its health (`observe`).
     pub fn is_observed(&self) -> bool {
         self.settings().watch.is_some()
     }
@@ -331,7 +330,7 @@ impl Server {
         &self.latency
     }
 
-    /// Names the index that has to hear of every change of load; only the first call counts.
+    /// Sets the index that gets every change of load; only the first call counts.
     pub(crate) fn attach(&self, index: Arc<dyn LoadIndex>) {
         let _ = self.index.set(index);
     }

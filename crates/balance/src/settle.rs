@@ -7,7 +7,7 @@ use super::load::{Load, OUT};
 /// Which way a server may be moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moves {
-    /// Down only: a server that stands too low is found there and passed over.
+    /// Down only: picks pass over a server whose position is too low.
     Down,
     /// To its exact place.
     Both,

@@ -1,4 +1,4 @@
-//! The shared words and locks of the load index, under one name so that models can stand in.
+//! The shared words and locks of the load index, under one name, so that models can replace them.
 
 use std::sync::PoisonError;
 pub(crate) use std::sync::{

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 /// Which signs count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// Whether connections stand.
+    /// Whether connections are established (`observe layer4`).
     Four,
     /// That, and what responses are worth.
     Seven,
@@ -43,7 +43,7 @@ pub struct Watch {
 /// One thing that traffic has shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// A connection stands.
+    /// A connection is established.
     Connected,
     /// A connection could not be made.
     Unconnected,

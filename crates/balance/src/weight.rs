@@ -45,7 +45,8 @@ mod tests {
 
     #[test]
     fn slow_start_grows_from_one_sixteenth_to_all() {
-        // As measured: weight 100, slowstart 2s, right after the start and one second later.
+        // Values measured with HAProxy: weight 100, `slowstart 2s`, right after the start and one
+        // second later.
         assert_eq!((shown(effective(100, 0, 2000)), shown(effective(100, 1000, 2000))), (7, 57));
         assert_eq!(throttle_percent(effective(100, 0, 2000), 100), 6);
         assert_eq!(throttle_percent(effective(100, 1000, 2000), 100), 56);

@@ -1,8 +1,8 @@
 //! The load index under a model checker, and the shared cache lines that it writes, counted.
 //!
 //! The sources of the index are built three times over stand-ins for its words and locks: as they
-//! are over loom's (`right`), with a bug planted (`planted`), and over words that note who is
-//! written (`counting`).
+//! are over loom's (`right`), with a bug planted (`planted`), and over words that count their
+//! writes (`counting`).
 
 #![allow(clippy::duplicate_mod, reason = "that is the point: one source, several stand-ins")]
 

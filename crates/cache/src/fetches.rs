@@ -59,7 +59,8 @@ pub enum FetchTurn {
     Lead(FetchTicket),
     /// It waits.
     Wait(WaitTicket),
-    /// It goes to the server, and nobody waits for it: there are too many.
+    /// The request goes to the server and no other request waits for it: too many fetches are under
+    /// way.
     Alone,
 }
 

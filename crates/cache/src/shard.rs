@@ -291,8 +291,8 @@ impl Shard {
         slot.object.take()
     }
 
-    /// Takes the least recently used object that nobody else holds out of the index; `None` if none
-    /// of the oldest is free. Those that are being served count as used now.
+    /// Takes the least recently used object that no request holds out of the index; `None` if none
+    /// of the oldest is free. Objects that are being served count as used now.
     pub(crate) fn evict(&mut self) -> Option<SharedBlocks> {
         for _ in 0..EVICTION_SCAN.min(self.len) {
             let at = self.oldest;
@@ -331,8 +331,8 @@ impl Shard {
         self.filling.iter_mut().for_each(|filling| filling.is_outdated = true);
     }
 
-    /// Removes what `is_gone` says of the objects in at most `count` slots from `from` on; the next
-    /// slot to look at, or `None` at the end.
+    /// Removes the objects for which `is_gone` holds in at most `count` slots from `from` on;
+    /// returns the next slot, or `None` at the end.
     pub(crate) fn sweep(
         &mut self,
         from: usize,

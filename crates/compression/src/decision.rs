@@ -177,7 +177,7 @@ pub enum Refusal {
     ETag,
 }
 
-/// What to do with a response that is compressed.
+/// The plan for a response that is compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// The algorithm of the body.

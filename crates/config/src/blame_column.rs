@@ -51,7 +51,7 @@ fn blamed(message: &str, line: &str) -> (usize, usize) {
     })
 }
 
-/// Where `name` stands in `line` as a whole word.
+/// The position of `name` in `line` as a whole word.
 fn whole(line: &str, name: &str) -> Option<usize> {
     let of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
     let bytes = line.as_bytes();

@@ -20,9 +20,9 @@ use std::sync::Arc;
 /// The name of this instance among its peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocalPeer<'a> {
-    /// Its name: the host's, unless somebody says otherwise.
+    /// Its name: that of the host unless `-L` or `localpeer` sets another one.
     pub name: &'a str,
-    /// The command line says so (`-L`): `localpeer` does not count.
+    /// The command line sets it (`-L`), so `localpeer` has no effect.
     pub fixed: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct Setup<'a> {
     pub files: &'a dyn Files,
     /// Host names.
     pub names: &'a dyn Resolver,
-    /// Processors that the program may use: as many threads run unless the configuration says so.
+    /// Processors that the program may use: the default number of threads.
     pub processors: usize,
     /// The name among peers.
     pub local_peer: LocalPeer<'a>,
@@ -128,9 +128,9 @@ pub(crate) struct Cx<'a> {
     pub(crate) has_peers: bool,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prefix: Prefix,
-    /// `crt-base`, `ssl-default-*` and the like, as far as they were said.
+    /// `crt-base`, `ssl-default-*` and the like, of the lines so far.
     pub(crate) tls_presets: Arc<TlsPresets>,
-    /// `unix-bind`, as far as it was said: access and prefix.
+    /// `unix-bind` of the lines so far: access and prefix.
     pub(crate) unix_presets: (UnixAccess, Option<Arc<str>>),
     pub(crate) default_path: DefaultPath,
     /// Pattern files and maps read so far: one file is one dictionary.
@@ -212,7 +212,8 @@ impl<'a> Cx<'a> {
         self.sound(self.expanded(word))
     }
 
-    /// An address without what follows the digits of its port, as HAProxy ignores it; it is told.
+    /// An address without the text behind the digits of its port, which HAProxy ignores; a warning
+    /// names it.
     pub(crate) fn sound<'w>(&self, mut address: Cow<'w, str>) -> Cow<'w, str> {
         if let Some(addr::OddPort { end, message }) = addr::odd_port(&address) {
             self.odd_ports.borrow_mut().push((address.clone().into_owned(), message));

@@ -78,7 +78,7 @@ impl Diagnostic {
     }
 }
 
-/// Everything said about a configuration, in the order in which it was found.
+/// All messages about a configuration, in the order in which they were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,

@@ -139,7 +139,7 @@ pub(crate) struct NamedServers {
     pub(crate) servers: std::ops::Range<usize>,
     /// Which addresses will do.
     pub(crate) family: Family,
-    /// Where it says so; the message is what goes before each message about them.
+    /// The place of the line; its message is the prefix of messages about them.
     pub(crate) context: Diagnostic,
 }
 
@@ -295,9 +295,9 @@ impl DraftMail {
 /// Things that only matter until the section is complete.
 #[derive(Clone, Default)]
 pub(crate) struct DraftOptions {
-    /// Where a `cookie` line stands.
+    /// The place of the `cookie` line.
     pub(crate) cookie_place: Option<Place>,
-    /// Where `option httplog` stands.
+    /// The place of `option httplog`.
     pub(crate) httplog_place: Option<Place>,
     /// `dispatch`
     pub(crate) dispatch: Option<Address>,

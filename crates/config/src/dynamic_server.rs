@@ -177,7 +177,7 @@ fn judge(host: &Host<'_>, server: Server) -> Result<Server, String> {
     let portless = matches!(server.address.port, ServerPort::FromClient(_));
     let anywhere = server.host.is_none() && server.address.is_anywhere();
     let mute = unspoken_by_checks(check, http);
-    // As measured: a backend without a script is told as if it had one.
+    // HAProxy words the error for a backend without a script as if it had one (measured).
     let ports = if ports == StepPorts::Implied { StepPorts::FirstMissing } else { ports };
     let lost = missing_port(ports).map(str::to_owned);
     let lost = lost.filter(|_| check.enabled && check.port.is_none() && portless && !anywhere);

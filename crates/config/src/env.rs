@@ -1,8 +1,7 @@
 //! The environment that a configuration sees and edits.
 use std::collections::BTreeMap;
 
-/// Variables by name; `setenv` and its family act on this copy at the line where they stand
-/// (section 3.1).
+/// Variables by name; `setenv` and its family change this copy at their line (section 3.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     variables: BTreeMap<String, String>,

@@ -96,8 +96,8 @@ pub(crate) fn split<'a>(
 /// A word and the bytes of its line that it stands for.
 pub type Spanned = (String, Range<usize>);
 
-/// The words of one line that stands alone, and where each stands in it; or where it cannot be cut,
-/// and why. What loading a file does to each line before it looks at any word.
+/// The words of a single line with their offsets, or the offset and reason of a lexical error; the
+/// first step for every line of a file.
 pub fn words(line: &str, env: &Environment) -> Result<Vec<Spanned>, (usize, String)> {
     let around = Surroundings { env, file: "", line: 1, section: "" };
     let owned = |word: Word<'_>| (word.text.into_owned(), word.start..word.end);
@@ -174,7 +174,7 @@ impl<'a> Lexer<'a, '_> {
         self.word = Some(bytes);
     }
 
-    /// Appends one byte that stands at `at` in the line. The word is owned already.
+    /// Appends one byte from offset `at` of the line. The word is owned already.
     fn produce(&mut self, byte: u8, at: usize) {
         self.produced += 1;
         if let Some(Building::Bytes { bytes, origin, .. }) = &mut self.word {
@@ -249,7 +249,8 @@ impl<'a> Lexer<'a, '_> {
         Ok(())
     }
 
-    /// A word as it stands in the line, unless it holds what stands for something else in words.
+    /// A word as written in the line, unless it has characters that words reserve for bytes beyond
+    /// UTF-8.
     fn slice(&self, start: usize, end: usize) -> Word<'a> {
         let text = &self.line[start..end];
         if !text.chars().any(|c| sample::word::byte_of(c).is_some()) {

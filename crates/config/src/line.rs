@@ -41,7 +41,7 @@ impl Fault {
         self
     }
 
-    /// The same fault told with some context in front.
+    /// The same fault with a context before its message.
     pub(crate) fn within(mut self, context: &str) -> Self {
         self.message = format!("{context} : {}", self.message);
         self
@@ -115,8 +115,8 @@ impl<'l> Args<'l> {
         self.get(n).unwrap_or("")
     }
 
-    /// The number that argument `n` begins with, as C's `atol` reads it; whatever else stands there
-    /// is ignored and told. Nothing if it is absent, or does not fit.
+    /// The number that argument `n` begins with, as C's `atol` reads it; other text is ignored with
+    /// a warning. `None` if it is absent or does not fit.
     pub(crate) fn leading<T: FromStr>(self, n: usize) -> Option<T> {
         let (number, odd) = leading_number::number(self.get(n)?)?;
         if let Some(odd) = odd {
@@ -176,7 +176,7 @@ impl<'l> Args<'l> {
         self.line.words.get(self.first + n).map(|word| (word, self.line.raw))
     }
 
-    /// The argument from `from` on in which `text` stands as a whole name, and where in it; `from`
+    /// The argument from `from` on that has `text` as a whole name, and the offset in it; `from`
     /// itself if none has it.
     pub(crate) fn find(self, from: usize, text: &str) -> (usize, usize) {
         let of_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-".contains(b);
@@ -220,7 +220,7 @@ impl<'l> Args<'l> {
         self.line.words.iter().skip(self.first + n).map(|w| &*w.text).collect()
     }
 
-    /// Where the line stands.
+    /// The place of the line.
     pub(crate) fn place(self) -> &'l Place {
         &self.line.place
     }

@@ -141,7 +141,7 @@ fn pretty(diagnostic: &Diagnostic, source: &str) -> String {
     let label = diagnostic.suggestion.as_ref().map(|word| format!("did you mean '{word}'?"));
     let at = (diagnostic.column as usize - 1).min(source.len());
     let end = at.saturating_add(diagnostic.len as usize).min(source.len());
-    // A column counts bytes, and one that is no text stands in the middle of its replacement.
+    // A column counts bytes; a byte that is no text has the column of its replacement.
     let (at, end) = (source.floor_char_boundary(at), source.ceil_char_boundary(end));
     let mut annotation = AnnotationKind::Primary.span(at..end);
     if let Some(label) = &label {

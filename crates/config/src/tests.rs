@@ -67,7 +67,7 @@ impl Files for Memory {
     }
 }
 
-/// A certificate of nobody.
+/// A self-made certificate for tests.
 const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----
 MIIBcDCCARegAwIBAgIUP/GJeBvfPaXBdGu9wo+Y6ns3SeIwCgYIKoZIzj0EAwIw
 DTELMAkGA1UEAwwCY2EwIBcNMjYxMTIzMTcyODAyWhgPMjEyNjEwMzAxNzI4MDJa

@@ -1,4 +1,4 @@
-//! A TLS session that reads and writes through whoever lends it a wire for one call.
+//! A TLS session that reads and writes through a wire that its caller lends for one call.
 //!
 //! So the library needs neither a socket nor a buffer of its own between calls, and a session that
 //! rests can move to another thread.
@@ -36,7 +36,7 @@ impl Lent {
     fn wire(&mut self) -> io::Result<&mut dyn Wire> {
         let mut wire = self.0.ok_or(io::ErrorKind::NotConnected)?;
         // SAFETY: `Channel::lend` put the pointer there from an exclusive borrow that lasts until
-        // after it has taken it away again, and nobody else uses that borrow meanwhile.
+        // after it has taken it away again, and no other code uses that borrow meanwhile.
         Ok(unsafe { wire.as_mut() })
     }
 }
@@ -107,9 +107,9 @@ impl Channel {
         self.lend(wire, flavour::begin_early)
     }
 
-    /// Decrypts at most one record's worth of what a client says before its handshake is over; 0
-    /// when it has said all of it. Goes on with the handshake as far as that needs: once that is
-    /// over ([`Channel::is_over`]), what was read was not early.
+    /// Decrypts at most one record of a client's early data; 0 at its end. Continues the handshake
+    /// as far as necessary: once that is over ([`Channel::is_over`]), the bytes read were not
+    /// early.
     ///
     /// # Errors
     /// As [`Channel::handshake`].
@@ -122,7 +122,7 @@ impl Channel {
         flavour::is_over(self.ssl())
     }
 
-    /// Whether the server has taken what was said before the handshake was over.
+    /// Whether the server has accepted the early data.
     pub fn was_early_taken(&self) -> bool {
         flavour::was_early_taken(self.ssl())
     }

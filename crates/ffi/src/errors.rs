@@ -4,7 +4,7 @@
 
 use crate::flavour::raw;
 
-/// Forgets all errors of this thread that nobody has asked for.
+/// Clears the library's error queue of this thread.
 #[inline]
 pub fn forget_errors() {
     // SAFETY: the list belongs to this thread, and the library makes it when it is asked for first.

@@ -14,7 +14,7 @@ const HANDSHAKE: c_int = 22;
 pub enum Refused {
     /// No certificate is for the name that the client asks for.
     UnknownName,
-    /// The library could not do what it was told.
+    /// A call of the library failed.
     Broken(ErrorStack),
 }
 

@@ -18,11 +18,11 @@ pub fn certificate_id(certificate: &X509Ref, issuer: &X509Ref) -> Option<Vec<u8>
         forget_errors();
         return None;
     }
-    // SAFETY: the id is valid, and without a place to write to only its length is told.
+    // SAFETY: the id is valid, and without a place to write to the library only returns the length.
     let length = unsafe { raw::i2d_OCSP_CERTID(id, std::ptr::null_mut()) };
     let mut der = vec![0; usize::try_from(length).unwrap_or(0)];
     let mut at = der.as_mut_ptr();
-    // SAFETY: there is room for as many bytes as it said; the id is ours to free.
+    // SAFETY: there is room for the length that was returned; this code frees the id.
     let written = unsafe {
         let written = if der.is_empty() { 0 } else { raw::i2d_OCSP_CERTID(id, &mut at) };
         openssl_sys::OCSP_CERTID_free(id);
@@ -61,7 +61,7 @@ pub fn response_text(der: &[u8]) -> Option<String> {
         // SAFETY: both are valid during the call.
         unsafe { raw::OCSP_RESPONSE_print(out, response, 0) }
     });
-    // SAFETY: the response is ours, and nobody uses it any more.
+    // SAFETY: this code owns the response and does not use it any more.
     unsafe { openssl_sys::OCSP_RESPONSE_free(response) };
     (!shown.is_empty()).then_some(shown)
 }

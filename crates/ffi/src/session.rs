@@ -11,7 +11,8 @@ struct Ticket {
     /// The host name that was requested.
     name: Vec<u8>,
     session: SslSession,
-    /// Nothing has been said early with it: a server may take that once only (RFC 8446 section 8).
+    /// No early data has been sent with it: a server may accept that once only (RFC 8446 section
+    /// 8).
     unsaid: bool,
 }
 
@@ -71,9 +72,9 @@ impl Resumer {
         self.begin_with(place, name, used).map(|(ssl, _)| ssl)
     }
 
-    /// As [`Resumer::begin`], and how many bytes the server takes before the handshake is over, if
-    /// its protocol suits: it is asked about that of the session. Each session is good for that
-    /// once, and for as long as its ticket: `now` is in seconds since 1970.
+    /// As [`Resumer::begin`], but with early data: also returns how many bytes the server takes, if
+    /// `suits` accepts the protocol of the session. Each session carries early data once, until its
+    /// ticket expires; `now` is in seconds since 1970.
     ///
     /// # Errors
     /// As there.

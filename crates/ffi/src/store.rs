@@ -19,7 +19,7 @@ pub fn add_crl(store: &mut X509StoreBuilder, crl: &X509CrlRef) -> Result<(), Err
     if done == 1 { Ok(()) } else { Err(ErrorStack::get()) }
 }
 
-/// A certificate with what it is trusted for behind it, if that is said: DER, as OpenSSL writes it
+/// A certificate, followed by its trusted uses if there are any: DER, as OpenSSL writes it
 /// (x509(1ssl), `-trustout`).
 ///
 /// # Errors
@@ -32,7 +32,7 @@ pub fn trusted_certificate(der: &[u8]) -> Result<X509, ErrorStack> {
     if read.is_null() {
         return Err(ErrorStack::get());
     }
-    // SAFETY: the library has made it, and nobody else has it.
+    // SAFETY: the library has made it and has no other reference to it.
     Ok(unsafe { X509::from_ptr(read) })
 }
 

@@ -4,7 +4,7 @@ use ::peers::{Group, SessionId, Settings, SharedTable};
 use ::table::{DataKind, DataType, KeyKind, Table, Walk};
 use std::sync::Arc;
 
-/// The time, which stands still.
+/// The time, which does not advance.
 const NOW: u64 = 10_000_000;
 /// Bytes of a body.
 const MAX_MESSAGE: usize = 256;

@@ -1,4 +1,4 @@
-//! All peers of a section: who is connected, what is taught to whom, what is learned.
+//! All peers of a section: their connections, the tables that are taught to them and learned from them.
 //!
 //! Contract. The caller owns sockets, buffers and the clock; the group says what to do.
 //! - After every call, take all actions ([`Group::next_action`]).
@@ -167,7 +167,7 @@ impl Group {
         self.actions.pop_front()
     }
 
-    /// Takes a connection that somebody has made to us; `None` if it is to be closed at once.
+    /// Takes an incoming connection; `None` if it is to be closed at once.
     pub fn accept(&mut self, now: u64) -> Option<SessionId> {
         let is_stranger = |session: &&Session| matches!(session.state, State::AwaitHello(_));
         let strangers = self.sessions.values().filter(is_stranger).count();

@@ -1,4 +1,4 @@
-//! Messages as they stand one behind the other on a connection (peers.txt, "Messages").
+//! The messages of a connection (peers.txt, "Messages").
 
 use crate::varint::{self, VarintError};
 

@@ -25,7 +25,7 @@ pub struct PeerCounters {
     pub learned: u64,
     /// Entries taught.
     pub taught: u64,
-    /// Entries that were learned in vain: the table was full.
+    /// Entries that were learned and dropped because the table was full.
     pub full: u64,
 }
 

@@ -1,4 +1,4 @@
-//! One connection with a peer: what was said and heard on it.
+//! One connection with a peer: its state in both directions.
 
 use crate::definition::Definition;
 use crate::dictionary::{ReceivedTexts, SentTexts};
@@ -110,7 +110,7 @@ pub(crate) struct Outgoing {
     /// Entries that were read and not sent yet, the next one last, of this table.
     pub(crate) batch: Vec<Arc<Entry>>,
     pub(crate) table: usize,
-    /// The number of the last update to the local peer, whose progress nobody keeps.
+    /// The number of the last update to the local peer, which acknowledges none.
     pub(crate) last_of_local: u32,
     /// The table that our updates are about.
     pub(crate) described: Option<usize>,

@@ -14,7 +14,7 @@ const SKEW: u64 = 60_000;
 pub struct Update<'a> {
     /// The number of the update; nothing if it is that of the one before and one.
     pub number: Option<u32>,
-    /// Milliseconds that the entry has left, if the peer says so.
+    /// Milliseconds that the entry has left, if the peer sends them.
     pub expires_in: Option<u64>,
     /// The key.
     pub key: &'a [u8],

@@ -24,7 +24,7 @@ pub struct ConnectionMessage(pub(crate) ConnectionEvent);
 pub struct Datagram<'a> {
     /// The sender.
     pub from: SocketAddr,
-    /// The address that it was sent to, if the system has said.
+    /// The address that it was sent to, if the system reports it.
     pub to: Option<IpAddr>,
     /// The two bits of explicit congestion notification.
     pub ecn: u8,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// Delay beyond the expected next turn of a process from which the clock is said to have leapt, in
+/// Delay of a process beyond its expected next turn that counts as a leap of the clock, in
 /// nanoseconds. It is longer than any turn that the watchdog allows.
 pub(crate) const LEAP: u64 = 5_000_000_000;
 
@@ -49,8 +49,8 @@ impl ClockCorrection {
     ///
     /// A clock goes back relative to the thread's own last turn, because other threads may have
     /// read it later. For a forward leap the expected turns of all threads count: if the thread
-    /// whose turn was expected first has not had it long after that time, the whole process stood
-    /// still.
+    /// whose turn was expected first has not had it long after that time, the whole process was
+    /// stopped.
     #[cold]
     pub(crate) fn correct_leap(&self, raw: u64, before: u64) -> (u64, u64) {
         loop {

@@ -269,7 +269,8 @@ impl Thread {
         ios.iter().map(told).collect()
     }
 
-    /// Lets the thread sleep from now on whatever its settings, because it only finishes what runs.
+    /// Lets the thread sleep from now on, whatever its settings, because it only finishes running
+    /// work.
     pub fn stop_busy_polling(&self) {
         self.busy_polling.set(false);
     }

@@ -14,11 +14,11 @@ pub struct BandwidthLimit {
     pub side: Side,
     /// No smaller piece passes, but for the last one.
     pub min_size: u32,
-    /// What shares the limit.
+    /// The streams that share the limit.
     pub scope: BandwidthScope,
 }
 
-/// What shares a bandwidth limit.
+/// The streams that share a bandwidth limit.
 #[derive(Debug)]
 pub enum BandwidthScope {
     /// Each stream has it for itself.

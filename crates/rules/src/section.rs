@@ -27,7 +27,7 @@ pub struct Rules {
     pub http_after_response: RuleSet,
     /// `redirect` lines; they run after `http-request`.
     pub redirect: RuleSet,
-    /// `stats http-request` lines: who may see the statistics page.
+    /// `stats http-request` lines: access to the statistics page.
     pub stats: RuleSet,
     /// `use_backend` lines.
     pub switching: Vec<Switching>,
@@ -39,7 +39,7 @@ pub struct Rules {
     pub persistence: Vec<Persistence>,
     /// `monitor fail` conditions.
     pub monitor_fail: Vec<Condition>,
-    /// `stats admin` conditions: who may change servers from the statistics page.
+    /// `stats admin` conditions: whether the statistics page may change servers.
     pub stats_admin: Vec<Condition>,
     switching_guards: OnceLock<ConditionIndex>,
 }

@@ -4,7 +4,7 @@ use crate::redirect::Redirect;
 use crate::reply::Reply;
 use crate::service::Service;
 
-/// A version of HTTP that a client is said to speak.
+/// A version of HTTP that a rule sets for a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spoken {
     /// HTTP/1.
@@ -56,8 +56,8 @@ pub enum Need {
     },
     /// The end of the client's handshake, where the request came before it.
     Handshake,
-    /// A turn of others: regular expressions have taken long. Only for those who
-    /// [yield](Cursor::yielding).
+    /// A turn of other tasks, because regular expressions have taken long; only where the caller
+    /// [yields](Cursor::yielding).
     Turn,
 }
 

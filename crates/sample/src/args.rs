@@ -215,7 +215,7 @@ pub struct RawArgs {
     pub end: usize,
 }
 
-/// Splits the arguments that begin at `start`, where an opening parenthesis may stand.
+/// Splits the arguments that begin at `start`, where an opening parenthesis is optional.
 pub fn split(text: &str, start: usize) -> Result<RawArgs, String> {
     let bytes = text.as_bytes();
     let mut raw = RawArgs { end: start, ..RawArgs::default() };

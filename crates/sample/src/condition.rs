@@ -69,8 +69,7 @@ impl Condition {
         self.any.iter().flatten().all(|term| term.acl.known_in(places))
     }
 
-    /// Whether one of its tests looks at a stream that nobody has parsed, of which there is none in
-    /// HTTP mode.
+    /// Whether one of its tests reads the raw bytes of a stream, which HTTP mode does not have.
     pub fn wants_unparsed(&self) -> bool {
         let wants = |test: &Arc<Test>| test.expr().wants_unparsed();
         self.any.iter().flatten().any(|term| term.acl.tests().any(wants))

@@ -145,7 +145,7 @@ impl GuardGroup {
             hits.len = HITS + 1;
             return hits;
         }
-        // An undefined sample satisfies nobody.
+        // An undefined sample satisfies no test.
         let _ = self.test.expr().any(facts, &mut |value: Value<'_>| {
             self.patterns.look(&value, &mut |rule| hits.add(rule));
             false

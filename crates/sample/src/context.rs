@@ -94,7 +94,7 @@ impl Captures {
     }
 }
 
-/// Where the words being parsed stand.
+/// The place of the words being parsed.
 pub struct ParseContext<'a> {
     /// The state that all parsers of one configuration share.
     pub shared: &'a Shared<'a>,
@@ -138,7 +138,7 @@ impl<'a> ParseContext<'a> {
         }
     }
 
-    /// Where the words stand, as listings of patterns print it.
+    /// The place of the words, as listings of patterns print it.
     pub fn place(&self) -> String {
         format!("file '{}' line {}", self.file, self.line)
     }

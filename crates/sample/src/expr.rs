@@ -247,7 +247,7 @@ impl Expr {
         self.output
     }
 
-    /// Whether it looks at a stream that nobody has parsed, of which there is none in HTTP mode.
+    /// Whether it reads the raw bytes of a stream, which HTTP mode does not have.
     pub fn wants_unparsed(&self) -> bool {
         self.fetch.unparsed
     }
@@ -300,7 +300,7 @@ impl Expr {
         let mut ended = false;
         let found = each(&self.args, facts, &mut |value| match self.convert(value, facts) {
             Some(value) => visit(value),
-            // As measured: what cannot be converted ends the search.
+            // As measured, a sample that cannot be converted ends the search.
             None => {
                 ended = true;
                 true

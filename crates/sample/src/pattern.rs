@@ -109,7 +109,7 @@ impl Match {
     }
 }
 
-/// How a dictionary is used: one view serves all who use it alike.
+/// How a dictionary is used: all lines that use it alike share one view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) method: Match,

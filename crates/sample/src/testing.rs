@@ -27,7 +27,7 @@ pub(crate) struct World {
     pub(crate) compression: Option<&'static str>,
     pub(crate) cache: Option<&'static str>,
     pub(crate) vars: Variables,
-    /// Lines told to sinks.
+    /// Lines sent to sinks.
     pub(crate) told: RefCell<Vec<String>>,
     pub(crate) captures: [RefCell<Vec<Vec<u8>>>; 2],
     pub(crate) record: TransactionRecord,
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// Each expression gives what stands beside it; those that do not are named, all of them.
+    /// Each expression must give the value beside it; the message names all that do not.
     pub(crate) fn holds(&self, cases: &[(&str, &str)]) {
         let wrong: Vec<_> = cases
             .iter()

@@ -3,8 +3,8 @@
 //! `"\xE0"` is a legal word. Words travel through all parsers as `str`, so a byte that belongs to
 //! no UTF-8 character becomes one of the last 128 code points (`U+10FF80` for `0x80` and so on),
 //! which stand for nothing else: where the text itself holds one of these, each of its bytes is
-//! escaped in the same way. [`to_bytes`] gives back exactly what [`from_bytes`] was given, so
-//! whoever takes the content of a word, and not a name, goes through it.
+//! escaped in the same way. [`to_bytes`] returns exactly the input of [`from_bytes`]: code that
+//! uses a word as content, and not as a name, calls it.
 
 use std::borrow::Cow;
 

@@ -42,7 +42,7 @@ pub(crate) struct Budget {
 /// The fate of a script at the end of a slice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Slice {
-    /// The script stands aside and is resumed later.
+    /// The script is suspended and resumed later.
     Cut,
     /// The script goes on: it cannot be cut here.
     GoesOn,

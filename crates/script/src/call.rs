@@ -65,7 +65,7 @@ pub enum Subject<'s> {
 pub enum Request {
     /// A turn of others: its slice is over.
     Slice,
-    /// A turn of others: it stands aside by itself.
+    /// A turn of other tasks: the script yields by itself.
     Yield,
     /// The end of so many milliseconds.
     Sleep(u64),

@@ -148,8 +148,8 @@ impl Server {
 }
 
 impl Server {
-    /// A stand-in for a server: requests go to `address`, or without one to their client's
-    /// destination.
+    /// The destination of `dispatch` or `option transparent` in place of servers: `address`, or the
+    /// client's destination without one.
     pub fn direct(address: Option<Address>, link: Link) -> Self {
         let balance = balance::ServerSettings::new(0, "<NOSRV>");
         let follows = Follows { ip: address.is_none(), port: address.is_none().then_some(0) };

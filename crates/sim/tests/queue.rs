@@ -35,7 +35,7 @@ const BOTH: [Algorithm; 2] = [RoundRobin, LeastConn];
 #[test]
 fn servers_stay_within_maxconn_and_no_request_starves() {
     for (seed, algorithm) in (0..8).flat_map(|seed| BOTH.map(|algorithm| (seed, algorithm))) {
-        // Pipelined requests cause many wake-ups of waiting requests in vain.
+        // Pipelined requests cause many needless wake-ups of waiting requests.
         let pipelining = |plan| ClientPlan { pipeline: 3, dribble: 300, think: 20 * MS, ..plan };
         let mut lab = run(seed, Faults::BUMPY, limited(algorithm, 3), pipelining);
         let tally = lab.tally.borrow();

@@ -97,7 +97,8 @@ impl SpopConn {
         }
     }
 
-    /// What both sides have agreed on; `None` before the handshake is complete, and after the end.
+    /// The terms that both sides have agreed on; `None` before the handshake is complete and after
+    /// the end.
     pub fn agreed(&self) -> Option<AgentHello> {
         let Phase::Open(agent) = self.phase else { return None };
         let (own, its) = (self.own, agent.capabilities);

@@ -21,7 +21,7 @@ struct UdpControl([u8; 128]);
 pub struct Arrived<'a> {
     /// The sender.
     pub from: SocketAddr,
-    /// The address that it was sent to, if the system has said.
+    /// The address that it was sent to, if the system reports it.
     pub to: Option<IpAddr>,
     /// Its ECN bits.
     pub ecn: u8,

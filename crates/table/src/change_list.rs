@@ -1,8 +1,8 @@
 //! The changes of one shard in the order in which they were made, as a doubly linked list of places.
 //!
 //! An entry is in the list at most once, so the list is bounded by the table. Readers are nodes of
-//! the same list: a reader stands behind the last change that it has read, and goes on from there
-//! without a search, whatever was moved or taken out meanwhile.
+//! the same list: a reader's node follows the last change that it has read, so it continues without
+//! a search, whatever was moved or removed meanwhile.
 
 /// Readers of one table at the same time.
 pub(crate) const MAX_READERS: u32 = 63;

@@ -39,7 +39,7 @@ pub enum Progress {
 pub struct Learned<'a> {
     /// Its key, as long as keys of the table are.
     pub key: &'a [u8],
-    /// Milliseconds that it has left; a whole span if nothing is said.
+    /// Milliseconds that it has left; the table's `expire` if `None`.
     pub expires_in: Option<u64>,
     /// Its values. Data types that are missing stay as they are.
     pub values: &'a [LearnedValue],
@@ -159,8 +159,8 @@ impl Table {
     }
 
     /// Takes over what another process has taught. The entry is made if there is none, its values
-    /// replace those at hand but for `conn_cur`, and it lives as long as is said. This is no change
-    /// of our own. `false`: the table is full and nothing can give way.
+    /// replace those at hand but for `conn_cur`, and it expires as `learned` says. This counts as
+    /// no change of this process. `false`: the table is full and no entry can be removed.
     pub fn merge(&self, learned: &Learned<'_>, now: u64) -> bool {
         let taken = self.enter_quietly(learned.key, now, |entry| {
             let keep = learned.precedence.of(entry.mark.number());

@@ -184,7 +184,7 @@ impl Entry {
         self.changed();
     }
 
-    /// Notes a change for those who read changes. The caller holds no lock of the entry.
+    /// Notes a change for readers of the change log. The caller holds no lock of the entry.
     #[inline]
     pub(crate) fn changed(&self) {
         if self.layout.log.is_on() {
@@ -228,7 +228,7 @@ impl Entry {
         !self.mark.is_gone() && !self.has_expired(now)
     }
 
-    /// Whether its time is over and nobody holds it.
+    /// Whether its time is over and no transaction holds it.
     pub(crate) fn has_expired(&self, now: u64) -> bool {
         self.layout.expire.is_some() && self.due() <= now && self.uses() == 0
     }

@@ -101,7 +101,7 @@ pub enum Key<'k> {
     /// Up to 32 bytes.
     #[doc(hidden)]
     Short([u8; SHORT], u8),
-    /// Bytes that stand somewhere else.
+    /// Borrowed bytes.
     #[doc(hidden)]
     Borrowed(&'k [u8]),
     /// Bytes that had to be built.

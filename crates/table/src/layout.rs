@@ -80,7 +80,7 @@ impl Settings {
     }
 }
 
-/// Where a value stands.
+/// The position of a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cell {
     /// First word.
@@ -89,7 +89,7 @@ pub(crate) struct Cell {
     pub(crate) period: u32,
 }
 
-/// Where everything stands in the entries of one table, and what its entries share.
+/// The layout of one table's entries, and the settings that they share.
 pub(crate) struct Layout {
     /// Place of each data type: its first word and its declaration.
     places: [Option<(usize, Stored)>; TYPES],
@@ -154,8 +154,8 @@ impl Layout {
         data.iter().any(|data| self.stored & data.bit() != 0)
     }
 
-    /// Where element `index` of a data type stands; what came before arrays is looked for in arrays
-    /// too.
+    /// The position of element `index` of a data type; a type that was a single value before arrays
+    /// is looked up in its array too.
     pub(crate) fn cell(&self, data: DataType, index: u32) -> Option<Cell> {
         if let Some((at, stored)) = self.places[data as usize] {
             let kind = data.kind();

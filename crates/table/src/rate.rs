@@ -56,8 +56,7 @@ impl Rate {
         RateValue { age, current: self.current, past: self.past }
     }
 
-    /// A rate that another process has counted. One that is older than two periods is empty,
-    /// however old it is said to be.
+    /// A rate that another process has counted. A rate older than two periods is empty.
     pub(crate) fn import(value: RateValue, now: u64, period: u32) -> Rate {
         if value.age >= 2 * u64::from(period) {
             return Rate { since: now, current: 0, past: 0 };

@@ -120,8 +120,8 @@ impl Table {
         }
     }
 
-    /// Names who sees to it that [`Table::expire`] is called, from when it is called itself until
-    /// [`Table::next_pass`] yields nothing. Only the first one named counts.
+    /// Sets the callback that starts expiry: from then on its owner calls [`Table::expire`] until
+    /// [`Table::next_pass`] yields nothing. Only the first callback that is set counts.
     pub fn set_keeper(&self, keeper: ExpiryCallback) {
         let _ = self.keeper.set(keeper);
     }
@@ -342,8 +342,8 @@ impl Table {
     fn purge(&self, count: u32, now: u64) {
         let span = u64::from(self.settings.expire.unwrap_or(0));
         let mut left = count;
-        // Entries put back cost a look too; what nobody touches meanwhile comes up only once. Once
-        // all looks are used up the caller is refused, and the next one goes on behind them.
+        // Entries put back cost a look too; an untouched entry comes up only once. Once all looks
+        // are used up the caller is refused, and the next one goes on behind them.
         let mut looks = LOOKS.max(8 * count as usize);
         while left > 0 && looks > 0 {
             let Some((part, next)) = self.oldest() else { return };

@@ -13,7 +13,7 @@ pub const SLOTS: usize = 3;
 pub struct Tracker(Arc<Entry>);
 
 impl Tracker {
-    /// The entry must have been told ([`Entry::hold`]) already.
+    /// The caller must have called [`Entry::hold`].
     pub(crate) fn new(entry: Arc<Entry>) -> Tracker {
         Tracker(entry)
     }
@@ -42,7 +42,7 @@ impl Drop for Tracker {
 pub struct EntryUse(Arc<Entry>);
 
 impl EntryUse {
-    /// The entry must have been told ([`Entry::begin_use`]) already.
+    /// The caller must have called [`Entry::begin_use`].
     pub(crate) fn new(entry: Arc<Entry>) -> EntryUse {
         EntryUse(entry)
     }

@@ -17,7 +17,7 @@ pub enum Value {
     Text(Option<Arc<str>>),
 }
 
-/// What was read of one entry.
+/// The values that were read of one entry.
 #[derive(Debug, Default)]
 pub struct Exported {
     /// The value of each data type that the table stores, in the order of [`DataType::TABLE`], the

@@ -54,7 +54,7 @@ impl World {
         self.note();
     }
 
-    /// What the reader sees of the entry, if it changed.
+    /// The reader's view of the entry, if it changed.
     fn read(&self, reader: u32) -> Option<u32> {
         let mut found = false;
         self.log.read(0, reader, self.log.count(), 10, |_, _| found = true);

@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_listens_where_nobody_is_said_to() {
+    fn the_unused_address_has_no_listener() {
         let address = nobody();
         let refused = TcpStream::connect(address).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);

@@ -28,7 +28,7 @@ use early::Early;
 /// How far a handshake has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// The session stands.
+    /// The session is established.
     Done,
     /// More has to arrive.
     Receive,
@@ -41,7 +41,7 @@ pub enum Step {
 enum End {
     #[default]
     Open,
-    /// The peer has said all.
+    /// The peer has closed its side.
     Over,
     /// Told at the next read.
     Broken(io::ErrorKind),
@@ -59,9 +59,9 @@ pub struct Conn {
     promised: usize,
     /// Bytes of these records that go with the next answer.
     held: usize,
-    /// Bytes of these records that answer what the peer has said of the session.
+    /// Bytes of these records that answer messages of the peer about the session.
     answers: u32,
-    /// How often in a row it has spoken of that alone.
+    /// How many reads in a row had such messages alone.
     asides: u8,
     /// The last call was ended because it would have gone on for long.
     cut_short: bool,
@@ -73,7 +73,7 @@ pub struct Conn {
     stands: bool,
     /// Received before the session has asked for it.
     ahead: ReadAhead,
-    /// There may be something said before the handshake is over.
+    /// Early data may be exchanged.
     early: Option<Box<Early>>,
     /// The most bytes of one record.
     longest: u32,
@@ -141,11 +141,10 @@ impl Conn {
         self.buffered = !self.ahead.is_empty();
     }
 
-    /// Goes on with the handshake: until it is over, or, at first, until the client has said
-    /// something early (see [`Conn::is_early`]).
+    /// Goes on with the handshake: until it is over, or, at first, until the client has sent early
+    /// data (see [`Conn::is_early`]).
     ///
-    /// # Errors
-    /// It has failed; what is said about that to the peer has been sent, if possible.
+    /// # Errors The handshake has failed; the alert to the peer has been sent, if possible.
     pub fn handshake(
         &mut self,
         wire: &mut dyn Wire,
@@ -242,7 +241,7 @@ impl Conn {
         self.channel.is_over()
     }
 
-    /// Whether the server has taken what was said early, now that the handshake is over.
+    /// Whether the server has accepted the early data, once the handshake is over.
     pub fn was_early_taken(&self) -> bool {
         self.channel.was_early_taken()
     }

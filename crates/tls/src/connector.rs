@@ -106,9 +106,9 @@ impl Connector {
         self.prepare(ssl.map_err(broken)?, name, alpn)
     }
 
-    /// As [`Connector::connect`], and how many bytes may be said before the handshake is over; 0
-    /// if the server has not allowed it, if the session is of a protocol that is not offered now,
-    /// or if its time is over; `now` is in seconds since 1970.
+    /// As [`Connector::connect`], and how many bytes of early data may be sent: 0 if the server has
+    /// not allowed it, if the session is of a protocol that is not offered now, or if its time is
+    /// over; `now` is in seconds since 1970.
     ///
     /// # Errors
     /// As there.

@@ -287,7 +287,7 @@ fn is_ignored(chain: &mut X509StoreContextRef, authorities: Ignored, certificate
     let ignored = if depth > 0 { authorities } else { certificate };
     let ignores = ignored.has(error) && chain.error() != X509VerifyResult::OK;
     if ignores {
-        // The library has said why not as well.
+        // The library has queued errors of its own, too.
         ffi::forget_errors();
     }
     ignores

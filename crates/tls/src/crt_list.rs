@@ -15,9 +15,9 @@ pub struct CrtListEntry {
     pub options: Options,
     /// The names that it is for; those in it, if there are none.
     pub filters: Vec<Filter>,
-    /// Names stood before its options, and do not count.
+    /// Names precede its options and are ignored.
     pub misplaced: bool,
-    /// The list that it stands in, and its line there, from 1; an empty name on the bind line.
+    /// The list that has it, and its line there, from 1; an empty name for the bind line itself.
     pub list: (String, u32),
 }
 
@@ -56,8 +56,8 @@ pub(crate) fn parse_line(line: &str) -> Result<Option<CrtListEntry>, String> {
     parse_entry(line).map(Some)
 }
 
-/// Reads what a line says: `PATH [OPTIONS] NAMES`. As in HAProxy, options hold also where names
-/// stand before them, but those names do not.
+/// Reads what a line says: `PATH [OPTIONS] NAMES`. As in HAProxy, options behind names apply, but
+/// those names are ignored.
 pub(crate) fn parse_entry(line: &str) -> Result<CrtListEntry, String> {
     let line = uncommented(line.trim());
     let (before, options, after) = brackets(line)?;

@@ -46,7 +46,7 @@ impl<'a> Der<'a> {
 /// The identity of a key: algorithm parameters and public part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Public<'a> {
-    /// Curve, where it is told, and point.
+    /// Curve, where the key names it, and point.
     Ec(Option<&'a [u8]>, &'a [u8]),
     /// Modulus.
     Rsa(&'a [u8]),

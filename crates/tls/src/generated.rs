@@ -82,7 +82,7 @@ impl CertificateGenerator {
     }
 
     fn make(&self, name: &[u8], of: &Certificate) -> Result<X509, ErrorStack> {
-        // Whatever is no text is no host name.
+        // Bytes that are no text are no host name.
         let name = std::str::from_utf8(name).map_err(|_| ErrorStack::get())?;
         let mut subject = X509Name::builder()?;
         for entry in self.authority.subject_name().entries() {

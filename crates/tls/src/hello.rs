@@ -85,8 +85,8 @@ impl Hello {
     }
 }
 
-/// A record of the handshake, and the lengths of what stands before the content of a record and of
-/// a message (RFC 8446 sections 5.1 and 4).
+/// The type of handshake records, and the lengths of the headers of a record and of a message (RFC
+/// 8446 sections 5.1 and 4).
 const HANDSHAKE: u8 = 22;
 const RECORD_HEADER: usize = 5;
 const MESSAGE_HEADER: usize = 4;

@@ -52,7 +52,7 @@ mod tests {
     use crate::tests::pair::{ecdsa, make};
 
     #[test]
-    fn chains_are_found_by_who_has_signed() {
+    fn chains_are_found_by_their_signers() {
         let (one, two) = (make(&["one"], ecdsa(), None), make(&["two"], ecdsa(), None));
         let mut issuers = Issuers::default();
         assert!(!issuers.add("x.pem", b"x"));

@@ -14,8 +14,8 @@ const AHEAD: usize = 4096;
 /// The most that is received of a peer that has closed.
 const MOST_EXHAUSTED: usize = 16 * AHEAD;
 
-/// How often a session that stands may receive for one call of the library. A record takes two; the
-/// library itself would go on for as long as the peer speaks of nothing but the session.
+/// How often an established session may receive during one call of the library. A record takes two;
+/// the library itself would go on as long as the peer sends only messages about the session.
 const MOST_RECEIVED: u8 = 8;
 
 /// Bytes that have arrived, as far as the session has not taken them.
@@ -98,7 +98,7 @@ pub(crate) struct BufferedWire<'a> {
 }
 
 impl BufferedWire<'_> {
-    /// Whether it has said that it has nothing now only to have the call end.
+    /// Whether it has reported an empty wire only to end the call.
     pub(crate) fn was_cut_short(&self) -> bool {
         self.received > MOST_RECEIVED
     }
@@ -129,7 +129,7 @@ impl Wire for BufferedWire<'_> {
 mod tests {
     use super::*;
 
-    /// A wire on which this stands.
+    /// A wire with these bytes to read.
     struct Said(&'static [u8]);
 
     impl Wire for Said {

@@ -16,7 +16,7 @@ const SPAN: u64 = 180;
 /// The most messages that are remembered of one span.
 const MOST: usize = 100_000;
 
-/// Beyond that one in so many is heard early, to learn the time from it.
+/// Beyond that one in so many is accepted early, to learn the time from it.
 const PROBED: usize = 64;
 
 /// The random bytes of a message, as far as it takes to tell it from others.
@@ -32,7 +32,7 @@ struct Heard {
 }
 
 impl Heard {
-    /// Takes note of a message that came in this second. `false`: it has been heard before.
+    /// Notes a message of this second. `false`: it is a replay.
     fn note(&mut self, name: Name, now: u64) -> bool {
         let age = now.saturating_sub(self.since);
         if age >= SPAN {
@@ -45,7 +45,7 @@ impl Heard {
         !self.before.contains(&name) && self.last.insert(name)
     }
 
-    /// Whether one more may be heard early.
+    /// Whether one more may be accepted early.
     fn has_room(&mut self) -> bool {
         self.refused = if self.last.len() < MOST { 0 } else { self.refused + 1 };
         self.refused.is_multiple_of(PROBED)

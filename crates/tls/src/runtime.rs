@@ -31,7 +31,7 @@ pub use staples::{ShownStaple, StapleRefusal};
 pub struct Bound {
     /// Its side of TLS.
     pub acceptor: Arc<Acceptor>,
-    /// Where it stands: `file:line`.
+    /// Its place: `file:line`.
     pub place: String,
 }
 

@@ -24,7 +24,7 @@ impl Conn {
         ffi::next_protocol(self.library())
     }
 
-    /// The protocol that is spoken, if anything was said about it.
+    /// The protocol that ALPN or NPN has chosen, if any.
     pub fn protocol(&self) -> Option<&[u8]> {
         self.alpn().or_else(|| self.npn())
     }

@@ -67,8 +67,8 @@ impl std::fmt::Display for Unfit {
 const SKEW: u32 = 300;
 
 impl Staple {
-    /// A response that may be empty, or turn out not to be shown. `None`: it cannot be said what an
-    /// authority would be asked by.
+    /// A response that may be empty, or not valid to send. `None`: the id for queries to the
+    /// authority cannot be computed.
     pub(crate) fn new(response: Vec<u8>, subject: &X509, authority: &X509) -> Option<Self> {
         let id = ffi::certificate_id(subject, authority)?;
         let held = ArcSwap::from_pointee(Held { response: Arc::default(), until: None });

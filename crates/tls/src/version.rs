@@ -110,8 +110,8 @@ impl Versions {
 
     /// The oldest and the newest that are left, if any is: the newest, and older ones down to the
     /// first that is excluded. `oldest` is the lower bound unless one is given, or only an upper
-    /// one that is still lower; to exclude a version never brings an older one back. With bounds,
-    /// nothing is excluded (as measured, and warned of).
+    /// one that is still lower; excluding a version does not bring an older one back. With bounds,
+    /// exclusions have no effect (as measured, with a warning).
     pub fn range(&self, oldest: Version) -> Option<(Version, Version)> {
         let excludes = self.excludes();
         let highest = self.max.unwrap_or(Version::Tls13);

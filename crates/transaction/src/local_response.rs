@@ -52,7 +52,7 @@ pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
 /// The reply configured for a status: the backend's, else the frontend's.
 fn configured(tx: &Transaction, status: u16) -> Option<ErrorReply> {
     let of = |proxy: &Proxy| proxy.error_reply(status).cloned();
-    // One that is out of service has no say, as measured.
+    // The error files of a disabled backend are not used, as measured.
     let side = Some(tx.side()).filter(|side| !side.settings.disabled);
     side.and_then(of).or_else(|| of(&tx.client.proxy))
 }

@@ -38,7 +38,7 @@ pub trait Host {
         true
     }
 
-    /// Hears that the system refuses to accept (no descriptors left); once per series of errors.
+    /// Called when the system refuses to accept (no descriptors left), once per series of errors.
     fn on_error(&self, _: &io::Error) {}
 }
 

@@ -86,7 +86,7 @@ fn path_start(uri: &[u8]) -> Option<usize> {
     uri[authority..].iter().position(|byte| *byte == b'/').map(|slash| authority + slash)
 }
 
-/// A parameter of the query of a URI, as it stands there.
+/// A parameter of the query of a URI, not decoded.
 pub fn of_query<'r>(uri: &'r [u8], name: &[u8]) -> Option<&'r [u8]> {
     let mark = uri.iter().position(|byte| *byte == b'?')?;
     parameter(&uri[mark + 1..], name)

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_shown_where_nobody_looks() {
+    fn no_progress_is_shown_without_a_terminal() {
         let watched =
             Watched { terminal: false, last: AtomicU64::new(0), shown: AtomicBool::new(false) };
         watched.progress("a.cfg", 1, 2);

@@ -17,7 +17,8 @@ struct Farm {
 }
 
 /// A frontend that leads to the backend that a request names. All servers are one; the answer tells
-/// which was chosen. Terminal servers are five, and a listener per hash type stands before them.
+/// which was chosen. There are five terminal servers, and a listener per hash type in front of
+/// them.
 fn farm(program: &Path) -> Farm {
     let mut text = "global\n    stats socket <dir>/cli level admin\n\
          defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \
@@ -75,7 +76,7 @@ fn hello(request: &Request) -> Vec<u8> {
     hello
 }
 
-/// Says its number to whoever has said hello.
+/// Sends its number to each client that has sent a greeting.
 fn terminal_server(number: usize) -> Origin {
     Origin::new(move |mut peer| {
         let start = peer.client.take(4);

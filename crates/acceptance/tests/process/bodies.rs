@@ -201,7 +201,7 @@ fn interim_responses_are_passed_on() {
     assert_eq!(origin.connections(), 1);
 }
 
-/// RFC 9110 section 15.2: nobody before HTTP/1.1 knows what they are.
+/// RFC 9110 section 15.2: clients before HTTP/1.1 do not know interim responses.
 #[test]
 fn an_old_client_gets_no_interim_response() {
     let origin = Origin::new(|mut peer| {
@@ -410,8 +410,8 @@ fn a_body_that_is_waited_for_has_the_time_of_clients() {
     assert_eq!(shape(&log.line()), "web web/<NOSRV> 408 cD-- \"POST / HTTP/1.1\"");
 }
 
-/// Bytes of a body that arrived with a head are there without waiting; the payload of a stream is
-/// not, whatever is waited for. As measured at HAProxy 2.6.
+/// The bytes of a body that arrived with its head can be read without waiting; the payload of a
+/// stream cannot, as measured with HAProxy 2.6.
 #[test]
 fn rules_see_what_has_come_of_a_body() {
     let origin = Origin::new(|peer| {
@@ -480,9 +480,10 @@ fn rules_see_what_has_come_of_a_body() {
     }
 }
 
-/// As measured, even where the body has come whole: it may be what the client goes on sending.
+/// The connection closes even if the body has arrived whole, as measured: the client may send more
+/// of it.
 #[test]
-fn who_is_redirected_with_a_body_is_let_go() {
+fn a_redirect_of_a_request_with_a_body_closes_the_connection() {
     let front = "    http-request redirect location /z";
     let weir = Setup::http(front, "").start();
     for (request, kept) in [

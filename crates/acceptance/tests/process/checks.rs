@@ -37,8 +37,7 @@ const STATUSES: &[(&str, &str, &str)] = &[
     ),
     ("L7OK", "200", "option httpchk\n server s <good> check inter 30ms"),
     ("L7STS", "404", "option httpchk\n server s <lost> check inter 30ms"),
-    // A server that is down once, because a busy machine has no time to hear it, does not come back
-    // with 404.
+    // A server that a busy machine has marked down does not come back with 404.
     (
         "L7OKC",
         "404",

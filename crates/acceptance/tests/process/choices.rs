@@ -20,7 +20,7 @@ fn with(target: &str, field: &str) -> String {
 }
 
 #[test]
-fn who_is_unknown_is_asked_for_a_password() {
+fn an_unknown_user_is_asked_for_a_password() {
     let origins = origins();
     let front = "    http-request auth realm Cellar if !{ http_auth(people) }\n    \
                  http-request deny if { path /tigers } !{ http_auth_group(people) tigers }";
@@ -39,7 +39,7 @@ fn who_is_unknown_is_asked_for_a_password() {
 }
 
 #[test]
-fn whoever_asks_a_proxy_is_asked_back_as_by_one() {
+fn requests_to_a_proxy_are_asked_for_proxy_credentials() {
     let origins = origins();
     let front = "    option http-use-proxy-header\n    \
                  http-request auth realm Cellar if !{ http_auth(people) }";

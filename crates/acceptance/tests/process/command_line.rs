@@ -289,7 +289,7 @@ fn a_daemon_leaves_its_number_and_stops_on_demand() {
 struct Daemon(i32);
 
 impl Daemon {
-    /// It has ended, be it that nobody has collected it yet.
+    /// Whether it has ended, perhaps as a zombie.
     fn is_gone(&self) -> bool {
         let state = std::fs::read_to_string(format!("/proc/{}/stat", self.0));
         state.map_or(true, |text| text.rsplit_once(") ").is_some_and(|(_, it)| it.starts_with('Z')))

@@ -140,8 +140,8 @@ fn the_process_counts_bytes_and_buffers() {
     assert!(of(&info, "PoolUsed_bytes") <= of(&info, "PoolAlloc_bytes"), "{info}");
 }
 
-/// Measured: what cannot be understood, is not complete, or never comes, is a request all the same;
-/// and one that is given up before it is answered has another status.
+/// As measured, a malformed, incomplete or missing request counts as a request too; one that its
+/// client gives up before the answer has another status.
 #[test]
 fn requests_that_are_none_are_counted() {
     let origin = Origin::new(|mut peer| {
@@ -175,7 +175,8 @@ fn rows(weir: &Running, fields: &[&str]) -> [Vec<String>; 3] {
         .map(|(proxy, row)| fields.iter().map(|field| weir.stat(proxy, row, field)).collect())
 }
 
-/// As measured: what is cut short is a failure and an abort, what is broken a failure only.
+/// As measured, a truncated response counts as a failure and an abort, a malformed one as a failure
+/// only.
 #[test]
 fn responses_that_end_early_count_as_failed() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
@@ -216,7 +217,7 @@ fn responses_that_end_early_count_as_failed() {
     }
 }
 
-/// As measured: each is an answer of the server's, and none of the frontend's.
+/// As measured, each interim response counts for the server and not for the frontend.
 #[test]
 fn interim_responses_count_on_the_server() {
     let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
@@ -232,7 +233,8 @@ fn interim_responses_count_on_the_server() {
     assert_eq!(rows(&weir, &["hrsp_1xx", "hrsp_2xx", "req_tot"]), expected);
 }
 
-/// As measured: who waits for any server is not balanced, who waits for the one of a hash is.
+/// As measured, a request that waits for any server does not count in `lbtot`, one that waits for
+/// the server of its hash does.
 #[test]
 fn requests_from_a_queue_are_not_balanced() {
     for (algorithm, balanced) in [("roundrobin", "1"), ("source", "2")] {

@@ -165,7 +165,7 @@ fn a_page_that_stays_open_over_a_reload_acts_on_what_it_shows() {
     assert_eq!(browser.text("document.getElementById('px-old')"), "null");
     browser.wait("document.querySelector('#px-app tbody select').value", "");
     choose(&mut browser, "app", "maint");
-    // The page has not heard of the new process yet when the action is applied.
+    // The page does not know the new process yet when the action is applied.
     let late = "(() => { window.confirm = () => true; before = { ...before, process: '1-1' }; \
                 document.querySelector('#px-app tbody button').click(); return 'applied'; })()";
     assert_eq!(browser.text(late), "applied");
@@ -225,7 +225,7 @@ fn a_chart_has_no_dip_where_the_page_was_opened() {
     });
 }
 
-/// The points of a chart of the process that stand in the history.
+/// The points of a chart of the process that the history has.
 fn points(history: &str, chart: &str) -> Vec<f64> {
     let begin = format!("\"{chart}\":[[");
     let rest = history.split_once(&begin).map_or("", |(_, rest)| rest);

@@ -182,7 +182,7 @@ fn server_that_takes_the_slot_of_a_deleted_one_has_its_own_address_and_leader() 
     delete("one");
     add("two", "two.invalid:82");
     assert_eq!(state(&program, "two")[17..19], ["two.invalid", "82"]);
-    // A follower is told of changes, in the slot of another one too.
+    // A follower follows changes also in the slot of a deleted server.
     for name in ["first", "second"] {
         add(name, "127.0.0.1:9 track app/lead");
         program.cli(&format!("enable server app/{name}"));
@@ -447,7 +447,8 @@ fn a_server_that_is_added_is_checked_with_its_own_header() {
     });
 }
 
-/// An origin that answers "old" when told to, what tells that it was asked, and what tells it.
+/// An origin that answers "old" on a signal, the receiver of its requests, and the sender of that
+/// signal.
 fn held() -> (Origin, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (asked, is_asked) = mpsc::channel();
     let (go, may_go) = mpsc::channel();
@@ -513,7 +514,7 @@ fn a_stream_under_way_does_not_keep_a_server_at_its_old_place() {
     assert_eq!(client.get("/").text(), "new");
 }
 
-/// A SOCKS4 proxy that says when it is asked, and grants what it is told to.
+/// A SOCKS4 proxy that reports each request and grants it on a signal.
 fn socks(asked: mpsc::Sender<()>, may_go: mpsc::Receiver<()>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("it listens");

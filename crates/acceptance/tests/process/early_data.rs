@@ -44,7 +44,8 @@ fn edge(origin: &EarlyOrigin, log: &LogReceiver, backends: &[(&str, &str, &str)]
     start(log, "%b/%s %ST %ts %rc %[bc_err] %[bc_err_str]", &text)
 }
 
-/// Asks in the clear: the status, and what the server says of when it was asked.
+/// Sends a request without TLS; returns the status and the server's answer, which says when it got
+/// the request.
 fn ask(edge: &Running, request: &str) -> (u16, String) {
     let answer = edge.connect("plain").ask(format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n"));
     (answer.status(), answer.text())
@@ -190,7 +191,7 @@ fn a_server_may_find_a_request_too_early() {
 
 /// A client may take its time.
 #[test]
-fn who_waits_for_a_client_takes_no_place_on_a_server() {
+fn a_request_that_waits_for_its_client_takes_no_server_slot() {
     let (origin, log) = (EarlyOrigin::new(ROOM, "425 Too Early"), LogReceiver::new());
     let edge = edge(&origin, &log, &[("one", "allow-0rtt maxconn 1", "retry-on 425")]);
     assert_eq!(ask(&edge, "GET /one"), ok("late"));

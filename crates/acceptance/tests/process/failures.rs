@@ -93,7 +93,7 @@ fn a_later_request_without_an_answer_is_for_the_client_to_repeat() {
     client.send("POST /2 HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
     client.expect_end();
     assert_eq!(shape(&log.line()), "web app/s 200 ---- \"GET /1 HTTP/1.1\"");
-    // HAProxy does not log it; a failure that nobody is told of helps nobody.
+    // HAProxy does not log this failure; Weir does, so that operators can find it.
     assert_eq!(shape(&log.line()), "web app/s -1 SH-- \"POST /2 HTTP/1.1\"");
 }
 
@@ -194,9 +194,9 @@ fn no_backend_at_all_is_a_503() {
     assert!(line.contains(" -1/-1/-1/-1/"), "as measured, no time is told: {line}");
 }
 
-/// As measured: neither its servers nor its rules, nor its error files, have a say.
+/// As measured, neither its servers nor its rules nor its error files are used.
 #[test]
-fn a_disabled_backend_serves_nobody() {
+fn a_disabled_backend_serves_no_client() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
     let back = "    disabled\n    http-request return status 200\n    \
                 http-error status 503 content-type text/plain string mine\n    server s <origin>";
@@ -218,7 +218,7 @@ fn a_disabled_backend_serves_nobody() {
     assert_eq!(origin.connections(), 0);
 }
 
-/// As measured: closed before a byte of the response is looked at, the connection has brought none.
+/// As measured, a connection that is closed before the response is parsed has brought no response.
 #[test]
 fn a_connection_that_rules_close_brings_no_response() {
     let log = LogReceiver::new();
@@ -289,8 +289,8 @@ fn a_client_that_leaves_within_a_response_is_logged() {
     assert_eq!(weir.stat("app", "s", "cli_abrt"), "1");
 }
 
-/// Short answers go together with others; who has gone is found out nevertheless, before the line
-/// is written. As with HAProxy.
+/// Short answers are sent together with others; a client's reset is noticed nevertheless before its
+/// log line is written, as in HAProxy.
 #[test]
 fn a_client_that_resets_its_connection_is_logged() {
     const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
@@ -334,7 +334,7 @@ fn an_early_answer_to_a_big_request_arrives() {
     assert_eq!((answer.status(), answer.text().as_str()), (413, "no!"));
 }
 
-/// Measured: an address that this machine has not is told of at each attempt.
+/// As measured, a source address that this machine does not have is logged at each attempt.
 #[test]
 fn a_source_that_is_not_there_is_told_of() {
     let (origin, log) = (Origin::saying("never"), LogReceiver::new());

@@ -1,4 +1,4 @@
-//! Breaches of HTTP/2 by clients and servers: counted, limited, and told from cancelled requests.
+//! Breaches of HTTP/2 by clients and servers are counted and limited; cancelled requests are none.
 
 use crate::http2::{OK, PREFACE, SETTINGS, answer, block, connection_field, frame, get, told};
 use crate::support::{Client, LogReceiver, Origin, Setup, eventually, run};

@@ -1,9 +1,8 @@
 //! Servers that speak HTTP/2 in every way that they should not, and in the odd ones that they may:
 //! the classes of h2spec (generic, http2, hpack) turned round.
 //!
-//! A server is told what a client would be told, and the client of the request learns that its
-//! server has failed, or gets its answer from another connection where the request is known not to
-//! have been looked at.
+//! A server gets the errors that a client would get. The client of the request gets 502, or its
+//! answer over another connection if the server has not processed the request.
 
 use crate::support::{Client, LogReceiver, Origin, Running, Setup};
 use std::sync::Mutex;

@@ -24,7 +24,7 @@ pub(crate) fn frame(client: &mut Client) -> (u8, u8, u32, Vec<u8>) {
     (header[3], header[4], number(&header[5..]), payload)
 }
 
-/// The settings that a client is told, by number.
+/// The settings that a client receives, by number.
 pub(crate) fn told(client: &mut Client) -> Vec<(u8, u32)> {
     client.send([PREFACE, &SETTINGS].concat());
     let (kind, _, _, payload) = frame(client);
@@ -266,7 +266,7 @@ fn upgrades_go_only_to_servers_that_take_them() {
 
 /// One connection for each of two requests at the same time; afterwards one too many.
 #[test]
-fn so_many_connections_are_kept_that_nobody_uses() {
+fn unused_connections_are_kept_up_to_the_limit() {
     let (closed, both) = (Arc::new(AtomicUsize::new(0)), Barrier::new(2));
     let (count, first) = (closed.clone(), AtomicUsize::new(0));
     let origin = Origin::new(move |mut peer| {
@@ -311,7 +311,7 @@ fn forms_are_read_in_frames() {
     assert!(weir.stat("app", "s", "status").starts_with("DRAIN"));
 }
 
-/// A new connection has no stream until its server has said that it takes upgrades.
+/// A new connection has no stream until its server has announced that it accepts upgrades.
 #[test]
 fn connections_that_are_not_kept_wait_for_their_upgrade() {
     for options in ["pool-max-conn 0", "pool-purge-delay 0"] {
@@ -628,7 +628,8 @@ pub(crate) fn connection_field(stream: u8) -> Vec<u8> {
     [&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, stream][..], block].concat()
 }
 
-/// Measured: what is refused before it is a request leaves a line, even with `option dontlognull`.
+/// As measured, a stream that is refused before it is a request leaves a log line, even with
+/// `option dontlognull`.
 #[test]
 fn what_is_refused_leaves_a_line() {
     const LINE: &str = "web web/<NOSRV> 0 PR-- \"<BADREQ>\"";
@@ -696,7 +697,7 @@ fn open(stream: u8, block: &[u8]) -> Vec<u8> {
     [&[0, 0, block.len() as u8, 1, 4, 0, 0, 0, stream][..], block].concat()
 }
 
-/// Measured: the end of the connection ends what a tunnel carries, as it does in HTTP/1.
+/// As measured, the end of the connection ends the stream of a tunnel, as in HTTP/1.
 #[test]
 fn a_tunnel_ends_with_its_connection() {
     let log = LogReceiver::new();
@@ -768,7 +769,7 @@ fn tunnels_have_no_body_to_wait_for() {
     while frame(&mut client).3 != b"early" {}
 }
 
-/// Measured: an upgrade that was asked for and is answered with a message ends with the message.
+/// As measured, a requested upgrade that is answered with a message ends with that message.
 #[test]
 fn an_upgrade_that_is_not_taken_ends_with_its_answer() {
     let (origin, log) = (Origin::saying("no"), LogReceiver::new());
@@ -830,7 +831,7 @@ fn an_exchange_ends_with_its_answer_where_the_server_wants_no_more() {
 /// The same for a client of HTTP/1, which learns that from the end of its connection, whatever the
 /// server gives as its reason; as HAProxy was seen to do, which logs `SD--`.
 #[test]
-fn a_request_that_nobody_wants_the_rest_of_ends_its_connection() {
+fn a_request_whose_rest_is_not_wanted_ends_its_connection() {
     for code in [0, 2] {
         let origin = answering(move |peer, stream| {
             peer.send([&[0, 0, 1, 1, 5], stream, &[OK]].concat());
@@ -846,7 +847,7 @@ fn a_request_that_nobody_wants_the_rest_of_ends_its_connection() {
     }
 }
 
-/// Measured: who withdraws a request before it is looked at has not sent one.
+/// As measured, a request that is reset before it is processed is no request.
 #[test]
 fn a_request_that_is_withdrawn_at_once() {
     let (origin, log) = (Origin::saying(""), LogReceiver::new());

@@ -22,7 +22,7 @@ fn requests_of_one_client_share_connections_on_both_sides() {
     assert_eq!(weir.stat("app", "s", "connect"), "1");
 }
 
-/// Measured: what was said of a connection is seen by no rule, and what a rule says of it holds.
+/// As measured, rules do not see the `Connection` field, and the one that a rule sets takes effect.
 #[test]
 fn rules_end_connections_and_do_not_see_what_peers_say_of_them() {
     let answer = "HTTP/1.1 200 OK\r\nConnection: keep-alive, a\r\nContent-Length: 0\r\n\r\n";
@@ -128,7 +128,7 @@ fn idle_connections_are_kept_as_long_and_as_many_as_allowed() {
 }
 
 #[test]
-fn connections_that_nobody_uses_again_are_not_kept() {
+fn connections_that_are_not_used_again_are_not_kept() {
     let origin = Origin::saying("hello");
     let weir = Setup::http("", "    http-reuse safe\n    server s <origin>")
         .global("nbthread 1")
@@ -573,7 +573,7 @@ fn many_clients_at_once_are_all_answered() {
     assert_eq!(weir.stat("web", "FRONTEND", "req_tot"), "300");
 }
 
-/// How a server hears of the end of a connection, which ends when `client` does with what it has.
+/// How a server sees the end of a connection after `client` has closed its own.
 fn end_seen(back: &str, answer: &str, client: fn(Client)) -> std::io::Result<usize> {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -591,8 +591,8 @@ fn end_seen(back: &str, answer: &str, client: fn(Client)) -> std::io::Result<usi
     })
 }
 
-/// An end in good order would hold a port of ours for a minute. Measured: HAProxy resets what it
-/// keeps or gives up, and ends what it has said it would close.
+/// A regular close would hold a local port for a minute. As measured, HAProxy resets connections
+/// that it kept or gives up, and closes those for which it has announced that.
 #[test]
 fn servers_are_not_left_with_ends_that_hold_ports() {
     let whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

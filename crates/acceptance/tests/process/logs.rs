@@ -178,7 +178,7 @@ fn a_log_format_is_the_user_s() {
 }
 
 #[test]
-fn a_target_that_is_gone_disturbs_nobody() {
+fn a_log_target_that_is_gone_disturbs_no_client() {
     let origin = Origin::saying("hello");
     let closed = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = closed.local_addr().expect("a port");
@@ -203,7 +203,7 @@ fn httpslog_tells_of_tls_too() {
     assert!(line.ends_with(" \"GET / HTTP/1.1\" 0/-/-/-/0 -/-/-"), "{line}");
 }
 
-/// Measured: nothing was captured, no byte counts, and there is no id.
+/// As measured, there are no captures, no bytes and no unique id.
 #[test]
 fn what_never_becomes_a_request_has_moved_nothing() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
@@ -283,8 +283,8 @@ fn ids_hold_nothing_for_what_is_missing() {
     assert_eq!(log.line(), "<>");
 }
 
-/// As measured: an id is made when a rule asks for it, or else behind the frontend's rules; what
-/// rules of the backend change is not in it, and they do not see its header.
+/// As measured, an id is made when a rule needs it, else after the frontend's rules. Changes by
+/// rules of the backend are not in it, and these rules do not see its header.
 #[test]
 fn ids_are_made_behind_the_rules_of_the_frontend() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
@@ -315,7 +315,7 @@ fn ids_are_made_behind_the_rules_of_the_frontend() {
     assert_eq!(log.line(), format!("{id} 192.0.2.8"));
 }
 
-/// Measured: what has no request yet is an error, a response with 500 is not.
+/// As measured, a connection without a request is an error, a response with 500 is not.
 #[test]
 fn connections_that_fail_before_a_request_have_a_format_of_their_own() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
@@ -335,7 +335,8 @@ fn connections_that_fail_before_a_request_have_a_format_of_their_own() {
     assert_eq!(log.line(), "request 200");
 }
 
-/// As measured: each stream has one number from 0 up, whoever asks for it, broken requests too.
+/// As measured, each stream has one number from 0 up, for every use of it, malformed requests
+/// included.
 #[test]
 fn streams_are_numbered() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
@@ -369,7 +370,7 @@ fn streams_are_numbered() {
     }
 }
 
-/// As measured: an error that is replaced is logged and counted as the error that it is.
+/// As measured, an error that `errorfile` replaces is logged and counted with its own status.
 #[test]
 fn a_replaced_error_keeps_its_status() {
     const OTHER: &str = "HTTP/1.0 400 Bad\r\nContent-Length: 3\r\n\r\nabc";
@@ -430,7 +431,7 @@ fn a_replaced_error_keeps_its_status() {
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
 
-/// As measured: rules of a response see the status that it has, or that of the error it replaces.
+/// As measured, rules of a response see its status, or that of the error that it replaces.
 #[test]
 fn rules_of_a_response_see_its_status() {
     let origin = Origin::answering(reply("201 Created", "hello"));
@@ -445,7 +446,7 @@ fn rules_of_a_response_see_its_status() {
     assert_eq!((answer.status(), answer.header("b")), (302, Some("403")));
 }
 
-/// As measured: once the connection to the server stands.
+/// As measured, the line is written once the connection to the server is established.
 #[test]
 fn a_session_is_logged_as_soon_as_it_stands_if_asked() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());

@@ -1,10 +1,10 @@
-//! Mails about servers, as a mailer by script hears them.
+//! Mails about servers, as a scripted mailer receives them.
 
 use crate::support::{Origin, Setup, eventually, pass};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A mailer that takes everything, and all that it has heard.
+/// A mailer that accepts everything, and all that it has received.
 fn mailer() -> (Origin, Arc<Mutex<String>>) {
     let heard = Arc::new(Mutex::new(String::new()));
     let shared = heard.clone();

@@ -1,4 +1,4 @@
-//! Requests that are none: the exact reply, the log line, and that no server hears of them.
+//! Malformed requests: the exact reply, the log line, and that they reach no server.
 
 use crate::support::{LogReceiver, Origin, Setup, shape};
 

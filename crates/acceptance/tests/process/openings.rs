@@ -61,7 +61,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Says something, and hears all that is said before the end.
+/// Sends bytes and returns all that arrives before the end.
 fn ask(stream: &mut (impl Read + Write), words: impl AsRef<[u8]>) -> io::Result<String> {
     stream.write_all(words.as_ref())?;
     let mut heard = String::new();
@@ -101,7 +101,7 @@ fn commands_need_the_certificate_that_is_demanded() {
     let people = People::new();
     let (weir, address) = console("", DEMANDING, |it| people.files(it));
     let nobody = Secure::try_connect(address, "a.test", |_| {});
-    // With TLS 1.3 a client believes in the session before it hears otherwise.
+    // With TLS 1.3 a client uses the session before the server's refusal arrives.
     let refused =
         nobody.and_then(|mut it| ask(&mut it.0, "show info\n").map_err(|e| e.to_string()));
     assert!(refused.is_err(), "{refused:?}");

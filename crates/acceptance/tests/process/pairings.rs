@@ -110,7 +110,7 @@ fn sum(body: &[u8]) -> u64 {
     body.iter().map(|byte| u64::from(*byte)).sum()
 }
 
-/// A behaviour: what it is called, what a client does, and what it has to hear.
+/// A behaviour: its name, the client's actions, and the expected answers.
 type Behaviour = (&'static str, fn(&Bench));
 
 const BEHAVIOURS: &[Behaviour] = &[

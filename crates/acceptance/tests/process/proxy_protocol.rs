@@ -82,7 +82,7 @@ fn headers_dictate_the_addresses() {
 }
 
 #[test]
-fn a_rule_says_who_has_to_send_one() {
+fn a_rule_decides_which_clients_send_a_header() {
     let log = LogReceiver::new();
     let weir = receiver(&log);
     let mut client = weir.connect("rule");
@@ -122,7 +122,7 @@ fn netscaler_headers_dictate_the_addresses() {
 }
 
 #[test]
-fn who_breaks_the_protocol_is_closed_and_logged() {
+fn clients_that_break_the_protocol_are_closed_and_logged() {
     let log = LogReceiver::new();
     let weir = receiver(&log);
     let sealed_wrongly = v2(&[(3, b"abcd")]);

@@ -80,7 +80,7 @@ fn a_full_queue_sends_requests_elsewhere() {
 }
 
 #[test]
-fn who_waits_for_a_server_that_goes_away_goes_elsewhere() {
+fn requests_for_a_server_that_goes_down_go_to_another() {
     let (first, release) = held("first");
     let second = Origin::saying("second");
     let back = "    cookie SRV insert indirect\n    server a <a> cookie a maxconn 1\n    \
@@ -94,9 +94,9 @@ fn who_waits_for_a_server_that_goes_away_goes_elsewhere() {
     assert_eq!(waiting[0].response().text(), "first");
 }
 
-/// A backup server has places for those who wait as soon as it is the one that is left.
+/// Waiting requests get slots of a backup server as soon as it is the only server left.
 #[test]
-fn a_backup_server_takes_over_those_who_wait() {
+fn a_backup_server_takes_over_waiting_requests() {
     let ((first, _release), second) = (held("first"), Origin::saying("second"));
     let back = "    server a <a> maxconn 1\n    server b <b> backup\n";
     let weir = Setup::http("", back).with("a", first.address()).with("b", second.address()).start();
@@ -106,7 +106,8 @@ fn a_backup_server_takes_over_those_who_wait() {
     assert_eq!(waiting[1].response().text(), "second", "while the other is served still");
 }
 
-/// As measured: whoever waits for any server does so for the time of the queue, but nobody joins.
+/// As measured, requests that wait for any server go on waiting for `timeout queue`, but new
+/// requests do not join them.
 #[test]
 fn a_wait_outlives_the_last_server() {
     for (leaves, comes) in [
@@ -154,10 +155,10 @@ fn a_higher_limit_lets_waiting_requests_in() {
     clients.iter_mut().for_each(|client| assert_eq!(client.response().text(), "late"));
 }
 
-/// More of its request is there than anybody reads while it waits: the system tells of the end
-/// behind it only if it was asked to.
+/// More of the request has arrived than is read while it waits, so the poller has to report the end
+/// behind it.
 #[test]
-fn who_leaves_the_queue_in_the_middle_of_a_body_takes_the_request_along() {
+fn a_client_that_leaves_the_queue_in_the_middle_of_a_body_ends_its_request() {
     for (request, shut) in [(POST, false), (POST, true), (GET, true)] {
         let (origin, release) = held("first");
         let log = LogReceiver::new();
@@ -183,10 +184,10 @@ fn who_leaves_the_queue_in_the_middle_of_a_body_takes_the_request_along() {
 
 const POST: &str = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n";
 
-/// Measured: the log says how many were served while a request waited, itself included, so that
-/// priorities do not falsify it.
+/// As measured, the log has the number of requests that were served while a request waited, itself
+/// included, so that priorities do not falsify it.
 #[test]
-fn positions_count_who_was_served_meanwhile() {
+fn positions_count_requests_served_meanwhile() {
     let ((origin, release), log) = (held("late"), LogReceiver::new());
     let front = "    log-format \"%HP %sq/%bq\"\n    \
                  http-request set-priority-class int(-10) if { path /urgent }";

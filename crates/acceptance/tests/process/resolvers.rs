@@ -366,7 +366,7 @@ fn the_time_to_live_may_be_honoured() {
 }
 
 #[test]
-fn a_check_that_finds_nobody_asks_for_the_name_at_once() {
+fn a_failed_connection_of_a_check_resolves_the_name_at_once() {
     let (dns, log) = (NameServer::new(), LogReceiver::new());
     dns.say("app.test A", Says::Records(&["127.0.0.1"]));
     let silent = Origin::new(|mut peer| while peer.request().is_some() {});
@@ -485,7 +485,7 @@ fn servers_of_a_service_come_back_when_name_servers_speak_again() {
 }
 
 #[test]
-fn the_host_of_a_record_is_looked_up_once_nobody_tells_its_address_any_more() {
+fn the_host_of_a_record_is_looked_up_once_answers_lack_its_address() {
     let (dns, log) = (NameServer::new(), LogReceiver::new());
     dns.say("_h._tcp.test SRV", Says::Records(&["srv 1 8001 h1.test 127.0.0.8"]));
     dns.say("h1.test A", Says::Records(&["127.0.0.7"]));
@@ -566,7 +566,7 @@ fn an_address_from_a_state_file_is_held_while_its_name_does_not_resolve() {
 }
 
 #[test]
-fn who_follows_a_server_that_is_found_by_name_goes_where_it_goes() {
+fn requests_follow_a_server_found_by_name_to_its_new_address() {
     let (dns, log) = (NameServer::new(), LogReceiver::new());
     let back = format!(
         "{NONE} server s app.test:80 check inter 1h\n server f 127.0.0.1:80 track b/s\n \

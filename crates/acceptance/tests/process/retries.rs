@@ -25,7 +25,7 @@ fn start(origin: &Origin, back: &str) -> (Running, LogReceiver) {
     (weir, log)
 }
 
-/// A port that nobody listens on.
+/// A port without a listener.
 fn closed() -> std::net::SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("a port")
@@ -180,8 +180,8 @@ fn refused_connections_are_tried_again_unless_told_not_to() {
     }
 }
 
-/// Measured: whether a request was given to another server shows when one is chosen. Who comes back
-/// to the same has waited for it, and counts as a retry.
+/// As measured, a redispatch counts when another server is chosen. A request that gets the same
+/// server again has waited for it and counts as a retry.
 #[test]
 fn a_server_that_is_chosen_again_is_no_redispatch() {
     let log = LogReceiver::new();
@@ -203,8 +203,8 @@ fn a_server_that_is_chosen_again_is_no_redispatch() {
     assert_eq!(weir.stat("app", "BACKEND", "wretr"), "2");
 }
 
-/// Measured: a server that has refused a request has no session of it, not even while the request
-/// pauses before it tries again.
+/// As measured, a server that has refused a request has no session for it, not even while the
+/// request pauses before its next attempt.
 #[test]
 fn refused_connections_are_no_sessions() {
     let log = LogReceiver::new();
@@ -225,7 +225,8 @@ fn refused_connections_are_no_sessions() {
     drop(clients);
 }
 
-/// Measured: every attempt is a session of the server, and what never stood has no times.
+/// As measured, every attempt is a session of the server, and one that was not established has no
+/// times.
 #[test]
 fn refused_attempts_are_counted_and_not_timed() {
     let back = "    timeout connect 50ms\n    retries 2\n    server s <origin>";

@@ -54,7 +54,7 @@ fn cookies_that_caches_may_keep_do_not_pass() {
     }
 }
 
-/// Where the rule stands does not matter, and it is no fault of the server's, whose time is logged.
+/// The position of the rule does not matter; the server is not at fault, and its time is logged.
 #[test]
 fn denied_responses_count_for_all_that_they_came_through() {
     let rule = "    http-response deny if { res.hdr(x) -m found }\n    \

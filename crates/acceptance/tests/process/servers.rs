@@ -142,7 +142,7 @@ fn a_cookie_of_a_server_that_is_gone_names_another() {
 }
 
 #[test]
-fn backups_serve_when_nobody_else_does() {
+fn backups_serve_when_no_other_server_does() {
     let back = "    server a <a>\n    server b <b> backup\n    server c <c> backup\n";
     let (_origins, setup) = three(back);
     let weir = setup.start();

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use sys::signal;
 
-/// An origin that answers when told to.
+/// An origin that answers on a signal of the test.
 fn patient_origin() -> (Origin, Sender<()>) {
     let (tell, told) = channel();
     let told = Arc::new(Mutex::new(told));

@@ -1,8 +1,8 @@
 //! Requests that two programs might read differently (RFC 9112 section 11.2): each is refused, or
 //! reaches the server as one message with one length.
 //!
-//! Behind every request stands another client's, over the same server connections: its answer is
-//! the one to its own request, whatever came before.
+//! After every request another client sends one over the same server connections and must get the
+//! answer to its own request.
 
 use crate::support::{Message, Origin, Running, Setup, reply, serve_forever};
 
@@ -12,7 +12,7 @@ const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n";
 /// The outcome of a request.
 #[derive(Debug)]
 enum Fate {
-    /// No server hears of it, and the client gets this status.
+    /// It reaches no server, and the client gets this status.
     Refused(u16),
     /// It reaches the server with this body, and nothing else does.
     Taken(String),

@@ -1,5 +1,5 @@
-//! Where connections come from and go to, how fast they may come, and how they end. Options of sockets
-//! that nobody sees from outside are tested where sockets are opened.
+//! Sources and destinations of connections, their rates and their ends. Socket options that cannot
+//! be seen from outside are tested where sockets are opened.
 
 use crate::support::{
     Client, LogReceiver, Moment, Origin, Running, Setup, eventually, reply, serve_forever, shape,
@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-/// Whether this process may do what CAP_NET_ADMIN allows; says so if not.
+/// Whether this process has CAP_NET_ADMIN; prints a note if not.
 fn is_net_admin() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").expect("a Linux system");
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:\t"));
@@ -309,8 +309,8 @@ fn introduced(namespace: Option<&str>) -> Vec<u8> {
     [&b"\r\n\r\n\0\r\nQUIT\n\x21\x11"[..], &length, &values].concat()
 }
 
-/// `namespace *`, as measured: what the PROXY header names, if it is known here, else the
-/// listener's; which the next one is told of.
+/// `namespace *`, as measured: the namespace that the PROXY header names, if the configuration
+/// knows it, else the listener's. The next PROXY header names it.
 #[test]
 fn connections_follow_their_clients_into_namespaces() {
     let name = format!("weir-star-{}", std::process::id());

@@ -80,7 +80,8 @@ fn servers_go_on_where_they_were() {
     after.expect_error("Server bk/plain remains in forced drain mode.");
 }
 
-/// As measured: the configuration says to rest, and an operator had ended that.
+/// As measured, a server that an operator has taken out of its configured maintenance stays so
+/// after a reload.
 #[test]
 fn a_configured_rest_that_was_ended_stays_ended() {
     let servers = "    server a 127.0.0.1:1 disabled\n    server b 127.0.0.1:1 disabled\n    \

@@ -1,4 +1,4 @@
-//! The statistics page: where it is, who may see it, what it shows.
+//! The statistics page: its address, its access rules and its contents.
 
 use crate::support::{LogReceiver, Message, Origin, Running, Setup, eventually};
 use std::net::TcpListener;
@@ -55,7 +55,7 @@ fn the_page_shows_the_proxies_of_its_scope() {
 }
 
 #[test]
-fn rules_say_who_may_see_the_page() {
+fn rules_decide_access_to_the_page() {
     let weir = start();
     let target = "/haproxy?stats;csv";
     assert_eq!(get(&weir, "rules", target, "X-Deny: 1").status(), 403);
@@ -149,7 +149,7 @@ fn post(weir: &Running, form: &str, header: &str) -> String {
 }
 
 #[test]
-fn whoever_may_changes_servers_from_the_page() {
+fn users_with_rights_change_servers_from_the_page() {
     let weir = Setup::new(
         "global\n    tune.bufsize 16384\n\
          defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
@@ -211,7 +211,7 @@ fn what_modules_count_is_shown_if_asked() {
     }
 }
 
-/// As measured: in the log, the page stands where a server would, and took no time.
+/// As measured, the log names the page in place of a server, with times of 0.
 #[test]
 fn the_page_is_the_server_in_the_log() {
     let log = LogReceiver::new();
@@ -288,8 +288,7 @@ fn a_check_under_way_is_marked() {
     assert_eq!((words[13], words[14]), ("7", "23"), "{line}");
 }
 
-/// The service stands where a server would: rules about responses see its answer, and so does the
-/// log.
+/// The service takes the place of a server: response rules see its answer, and the log names it.
 #[test]
 fn a_service_passes_the_rules_about_responses() {
     let log = LogReceiver::new();

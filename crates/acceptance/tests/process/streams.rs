@@ -163,8 +163,8 @@ fn clients_of_http2_share_connections_from_their_first_stream_on() {
     }
 }
 
-/// Three streams at a time, twice: a server connection for each is enough, also where nobody else
-/// may use it. The server answers when it has all three.
+/// Three streams at a time, twice: a server connection for each is enough, also where no other
+/// client may use it. The server answers when it has all three.
 #[test]
 fn streams_of_a_client_share_what_is_its_own() {
     for mode in ["never", "safe"] {
@@ -198,9 +198,9 @@ fn broken(method: &[u8], path: &[u8]) -> Vec<u8> {
     [&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, 1][..], &block].concat()
 }
 
-/// Severity and words of lines of what is refused before it is a request, as HAProxy was seen to
-/// write them: a reset stream, a connection that breaks the rules (DATA on stream 0), one that
-/// is answered with 400. Whoever says nothing behind the preface leaves none.
+/// Severity and words of log lines for streams that are refused before they are requests, as
+/// measured with HAProxy: a reset stream, a connection that breaks the rules (DATA on stream 0),
+/// one that is answered with 400. A client that sends nothing behind the preface leaves no line.
 #[test]
 fn what_is_refused_leaves_a_line_whatever_lines_are_left_out() {
     let all = "    option log-separate-errors\n    option dontlog-normal\n    option dontlognull";

@@ -1,4 +1,4 @@
-//! Stick tables on real connections: what is counted when, who is sent where, what the runtime socket shows.
+//! Stick tables on real connections: counters, persistence, and the answers of the runtime socket.
 
 use crate::support::{Client, Origin, Running, Setup, eventually, reply, serve_forever};
 

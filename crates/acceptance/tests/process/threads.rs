@@ -1,4 +1,4 @@
-//! Threads, their settings, and what the runtime socket tells of them.
+//! Threads, their settings, and the commands that show them.
 
 use crate::support::{Client, Origin, Running, Setup, eventually, pass, program};
 use std::time::Duration;

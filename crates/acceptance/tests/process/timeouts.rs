@@ -169,7 +169,7 @@ fn a_client_that_stops_within_its_body_has_its_own_time_when_the_server_has_no_l
 /// Longer than the limits of half-closed tunnels.
 const IDLE: Duration = Duration::from_millis(300);
 
-/// How long a tunnel stays when one side has said all, after a while, and the other is silent.
+/// How long a tunnel stays after one side has closed and the other is silent.
 fn half_closed_tunnel(client_closes: bool, timeout: &str) -> (Duration, String) {
     let log = LogReceiver::new();
     let origin = Origin::new(move |mut peer| {
@@ -227,7 +227,7 @@ fn the_time_in_a_tarpit_is_logged_as_that_in_a_queue() {
 }
 
 #[test]
-fn a_tarpit_lets_go_who_leaves_in_the_middle_of_a_body() {
+fn a_tarpit_ends_when_its_client_leaves_in_the_middle_of_a_body() {
     let (log, origin) = (LogReceiver::new(), Origin::saying("ok"));
     let front = "    timeout tarpit 60s\n    http-request tarpit";
     let weir = Setup::http(front, "    server s <origin>").between(&origin, &log);
@@ -285,9 +285,9 @@ fn an_unreachable_server_is_a_503_when_the_connect_timeout_is_over() {
     assert_eq!(shape(&log.line()), "web app/s 503 sC-- \"GET / HTTP/1.1\"");
 }
 
-/// `option abortonclose`: who leaves while a connection is being made for it wants none.
+/// `option abortonclose`: a client that leaves ends the connection attempt for its request.
 #[test]
-fn who_leaves_before_the_server_takes_the_connection_ends_the_attempt() {
+fn a_client_that_leaves_ends_the_attempt_to_connect() {
     for shut in [true, false] {
         let (full, log) = (Full::new(), LogReceiver::new());
         let back = "    option abortonclose\n    timeout connect 20s\n    retries 0\n    \
@@ -306,7 +306,7 @@ fn who_leaves_before_the_server_takes_the_connection_ends_the_attempt() {
     }
 }
 
-/// A listener that nobody accepts from, its backlog filled.
+/// A listener without accepts, its backlog filled.
 struct Full {
     address: std::net::SocketAddr,
     listener: i32,
@@ -377,8 +377,8 @@ fn what_is_sent_proves_nothing_with_independent_streams() {
     }
 }
 
-/// Measured: who says nothing for too long is taken for one that has said all, and the server has
-/// its own time.
+/// As measured, a client that is silent for too long counts as half-closed, and the server's own
+/// timeout goes on.
 #[test]
 fn a_silent_client_of_tcp_mode_gets_what_its_server_still_says() {
     for (limit, heard, late) in [("20s", "ab", true), ("500ms", "a", false)] {

@@ -122,7 +122,7 @@ backend app
 }
 
 #[test]
-fn servers_have_to_be_who_they_should_be() {
+fn certificates_of_servers_have_to_name_them() {
     let weir = start(
         "frontend web
     bind <web>
@@ -383,7 +383,7 @@ backend app
     assert_eq!(client.response().text(), "127.0.0.1,a.test");
 }
 
-/// As measured: the client of the header, in the line as in `src`.
+/// As measured, the log line and `src` have the client that the header names.
 #[test]
 fn a_handshake_that_fails_behind_a_proxy_header_is_that_clients() {
     let log = LogReceiver::new();
@@ -656,7 +656,7 @@ fn timestamps(weir: &Running, newest: SslVersion) -> Vec<u8> {
 }
 
 #[test]
-fn timestamps_of_certificates_are_sent_to_those_who_ask() {
+fn timestamps_of_certificates_are_sent_to_clients_that_ask() {
     let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
     let list = "\0\x06\0\x04abcd";
     let weir = setup(web).file("a.pem.sctl", list).start();
@@ -677,7 +677,7 @@ fn records(client: &mut Secure, target: &str, length: usize) -> Vec<usize> {
     client.0.write_all(request.as_bytes()).expect("an open connection");
     let (mut lengths, mut bytes, mut got) = (Vec::new(), [0; 20_000], 0);
     while got < length {
-        // One at a time is what the library reads.
+        // The library reads one record at a time.
         let count = client.0.read(&mut bytes).expect("an answer");
         lengths.push(count);
         got += count;

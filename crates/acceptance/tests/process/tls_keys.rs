@@ -70,7 +70,7 @@ fn chains_are_completed() {
     let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
     let links = |global: &str| {
         let setup = setup(global, web).file("a.pem", &server.pem());
-        // That is for what its authority says of it, and no chain.
+        // The `.issuer` file is for OCSP responses and is not sent as a chain.
         let setup = setup.file("a.pem.issuer", &issuer.certificate());
         std::fs::create_dir(setup.path("chains")).expect("a new directory");
         let weir = setup.file("chains/issuer.pem", &issuer.certificate()).start();
@@ -131,7 +131,7 @@ fn certificates_are_made_for_names_that_have_none() {
     assert_ne!(der(shown(&weir, "b.test")), der(shown(&weir, "b.test")), "none is kept");
 }
 
-/// `allow-0rtt`, the header that servers are told by, and `http-request wait-for-handshake`.
+/// `allow-0rtt`, the header `early-data` for servers, and `http-request wait-for-handshake`.
 #[test]
 fn clients_may_ask_before_their_handshake_is_over() {
     let origin = Origin::saying("hello");

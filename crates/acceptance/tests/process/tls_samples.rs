@@ -30,7 +30,7 @@ fn told(names: &[&str]) -> String {
     )
 }
 
-/// The value that stands behind a name.
+/// The value behind a name.
 fn value<'a>(text: &'a str, name: &str) -> &'a str {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('='));
     lines.next_back().unwrap_or_else(|| panic!("{name} in {text}"))
@@ -232,7 +232,7 @@ frontend inner
         log.line(),
         format!("web~ web/<NOSRV> 0 PR 34:SSL handshake failure {http}/(NONE) - - -")
     );
-    // AWS-LC knows the cipher before the session stands.
+    // AWS-LC knows the cipher before the session is established.
     let chosen = if is_built_on("AWS-LC") { "ECDHE-ECDSA-AES128-GCM-SHA256" } else { "(NONE)" };
     let refused = |it: &mut openssl::ssl::SslConnectorBuilder| {
         it.set_max_proto_version(Some(openssl::ssl::SslVersion::TLS1_2)).unwrap();

@@ -1,5 +1,5 @@
-//! The tools that operators have, unchanged: halog, hatop, promtool, prometheus-haproxy-exporter and the
-//! Python library haproxyadmin. Each test says so where its tool is missing, and does nothing.
+//! The tools that operators have, unchanged: halog, hatop, promtool, prometheus-haproxy-exporter
+//! and the Python library haproxyadmin. A test whose tool is missing prints a note and passes.
 
 use crate::support::{LogReceiver, Origin, Running, Setup, eventually};
 use std::io::Write as _;
@@ -98,7 +98,7 @@ fn the_exporter_reads_page_and_socket() {
             std::io::read_to_string(stream).ok()
         };
         let metrics = eventually("the exporter answers", answer);
-        // It was started above, and has said all that is wanted.
+        // It was started above, and its output is complete.
         let _ = child.kill().and_then(|()| child.wait());
         for line in [
             "haproxy_up 1\n",

@@ -114,7 +114,7 @@ fn messages_cannot_go_to_a_backend_for_bytes() {
 }
 
 #[test]
-fn who_finds_no_server_sees_the_end_of_the_stream() {
+fn a_client_without_a_server_sees_the_end_of_the_stream() {
     let (origin, log) = (Origin::saying("ok"), LogReceiver::new());
     let reject = "    tcp-request inspect-delay 5s\n    \
          tcp-request content reject if { req.len gt 0 }\n    default_backend raw";

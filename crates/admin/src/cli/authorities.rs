@@ -171,7 +171,7 @@ fn change(call: &Call<'_>, more: bool) -> Reply {
 pub(super) fn commit(call: &mut Call<'_>) -> Reply {
     let (kind, name) = (AuthorityKind::of(call), call.word(3));
     if name.is_empty() {
-        // HAProxy says so for both.
+        // HAProxy has this text for both kinds.
         return Reply::error("'commit ssl ca-file expects a filename");
     }
     committed(name, call.settings.tls.commit_authorities(name, kind.purpose))

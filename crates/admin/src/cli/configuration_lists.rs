@@ -129,8 +129,8 @@ fn agent_state(server: &Server) -> u8 {
     16 | 2 | enabled | u8::from(agent.runs.load(Relaxed))
 }
 
-/// The mask of `srv_check_state`: under way 1, configured 2, enabled 4, paused by maintenance 8. A
-/// server without checks counts as paused for good if the configuration disabled it, as measured.
+/// The mask of `srv_check_state`: under way 1, configured 2, enabled 4, paused by maintenance 8. As
+/// measured, a server without checks counts as paused for good if the configuration disabled it.
 fn check_state(server: &Server) -> u8 {
     let state = &server.state;
     let enabled = if server.checks_off.load(Relaxed) { 0 } else { 4 };

@@ -1,4 +1,4 @@
-//! `help`, and what is said about commands that do not exist.
+//! `help`, and the answer to commands that do not exist.
 
 use super::call::{Call, Reply, SessionState, Severity};
 use super::table::{COMMANDS, CommandEntry};

@@ -64,7 +64,7 @@ impl Parser {
     }
 }
 
-/// The text before a `<<` that stands as the last word.
+/// The text before a `<<` that is the last word.
 fn announces_payload(text: &str) -> Option<&str> {
     let before = text.trim_end_matches([' ', '\t']).strip_suffix("<<")?;
     before.ends_with([' ', '\t']).then_some(before)

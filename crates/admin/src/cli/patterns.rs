@@ -277,7 +277,7 @@ pub(super) fn del(call: &mut Call<'_>) -> Reply {
     }
     let dictionary = match kind.find(call, name) {
         Ok(dictionary) => dictionary,
-        // HAProxy says so for ACLs too.
+        // HAProxy has this text for ACLs too.
         Err(_) => return PatternKind::Map.unknown(),
     };
     const NOT_FOUND: &str = "Key not found.";

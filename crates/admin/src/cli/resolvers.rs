@@ -1,4 +1,4 @@
-//! `show resolvers`: what name servers have said.
+//! `show resolvers`: counters of name servers.
 
 use super::call::{Call, Reply};
 use crate::stats::{Look, Tags, Value, json, typed};

@@ -33,7 +33,7 @@ fn lower(call: &mut Call<'_>, to: Level) -> Reply {
     quietly(call, 1)
 }
 
-/// Nothing is said to a master, which puts a dash behind what it says on behalf of its client.
+/// A master, which puts a dash behind the commands that it sends for its client, gets no answer.
 fn quietly(call: &Call<'_>, at: usize) -> Reply {
     if call.word(at) == "-" { Reply::Silence } else { Reply::Done }
 }

@@ -1,9 +1,8 @@
 //! `show sess`: the streams of all threads, a line each or one at length (management.txt 9.3).
 //!
-//! The lines are HAProxy's: who, from where, where to, since when, over which descriptors, what its
-//! task has used (nanoseconds only while tasks are profiled) and when it wakes up by itself. What
-//! has no meaning here, such as the flags of its buffers, is empty or zero, so that tools find
-//! every field.
+//! The lines are HAProxy's: client, listener, server, age, descriptors, the time that the task has
+//! used (nanoseconds only while tasks are profiled) and when its next timer fires. Fields without a
+//! meaning here, such as the flags of buffers, are empty or zero, so that tools find every field.
 
 use super::call::{Call, Reply};
 use engine::state::records::anon::Anon;
@@ -16,7 +15,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Which streams, and how they are told.
+/// Which streams are shown, and in what detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StreamDetail {
     /// A line each.
@@ -27,7 +26,7 @@ pub(super) enum StreamDetail {
     One(u64),
 }
 
-/// Some streams of a thread, as told there.
+/// Some streams of a thread, as text.
 #[derive(Default)]
 pub(super) struct Told {
     streams: Vec<(Listing, Ends)>,

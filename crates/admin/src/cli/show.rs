@@ -9,7 +9,7 @@ pub(super) fn version(call: &mut Call<'_>) -> Reply {
     Reply::Message(Severity::Info, call.settings.version.clone())
 }
 
-/// `show startup-logs`: what was said of the configuration.
+/// `show startup-logs`: the messages about the configuration.
 pub(super) fn startup_logs(call: &mut Call<'_>) -> Reply {
     Reply::Dump(call.settings.startup_logs.clone())
 }

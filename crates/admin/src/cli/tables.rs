@@ -308,7 +308,7 @@ fn title(table: &Table, now: u64, out: &mut String) {
 struct Lines {
     table: Arc<Table>,
     now: u64,
-    /// The values, with what stands before each.
+    /// The values, each with the text in front of it.
     columns: Vec<(String, DataKind)>,
     wanted: Vec<(DataType, u32)>,
     values: Vec<u64>,

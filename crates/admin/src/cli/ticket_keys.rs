@@ -29,7 +29,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
         }
         return Reply::Dump(out);
     }
-    // HAProxy shows them to everybody: whoever has them can decrypt what was recorded.
+    // HAProxy shows the secrets at every level, but with them recorded traffic can be decrypted.
     if call.state.level < Level::Admin {
         return Reply::error("Permission denied");
     }

@@ -123,7 +123,7 @@ fn sources(shared: &Shared) -> Reply {
     Reply::Dump(out)
 }
 
-/// The set of events that are told, or that take the trace into a phase.
+/// The set of events that are reported, or that bring the trace into a phase.
 fn set_of(state: &mut TraceState, phase: Option<Phase>) -> &mut u32 {
     match phase {
         None => &mut state.report,

@@ -60,7 +60,7 @@ pub(super) async fn run(
     if send(client, &far, request.as_bytes()).await.is_err() {
         return Ok(());
     }
-    // Only what goes on until the client says something needs to hear more.
+    // Only commands that run until the client sends something need further input.
     let listens = command.words.first().is_some_and(|word| word == "show")
         && command.words.get(1).is_some_and(|word| word == "events");
     if !listens {
@@ -88,7 +88,7 @@ pub(super) async fn run(
     }
 }
 
-/// Whether the client has said something, or has closed.
+/// Whether the client has sent something, or has closed.
 fn heard(client: &mut Channel) -> io::Result<bool> {
     let mut buffer = [0; 4096];
     match client.socket.recv(&mut buffer) {

@@ -1,7 +1,7 @@
 //! Changes that the forms of the page ask for (`stats admin`).
 //!
-//! A form names one backend, servers of it and what to do with them, as HAProxy's does. How it went
-//! is told by the address that the client is sent to.
+//! A form names one backend, servers of it and what to do with them, as HAProxy's does. The result
+//! is part of the address that the client is redirected to.
 
 use crate::web::decode;
 use balance::{Admin, Change};
@@ -261,8 +261,8 @@ fn act(worker: &Worker, form: &Form) -> Outcome {
     }
 }
 
-/// Whether a form comes from this page and not from somebody else's: browsers say where a POST
-/// comes from, and other programs do not act for a person who is logged in elsewhere.
+/// Whether a form comes from this page and not from another site's: browsers name the origin of a
+/// POST, and other programs do not act with a person's login.
 fn is_own(request: &Head) -> bool {
     if let Some(site) = request.get(b"sec-fetch-site") {
         return site == b"same-origin" || site == b"none";

@@ -1,9 +1,9 @@
 //! The dashboard at `<stats uri>/ui`: live charts in the browser.
 //!
-//! Six addresses: the document, its style, its script, what was drawn before it was opened
+//! Six addresses: the document, its style, its script, the figures from before it was opened
 //! ([`history`]), the figures as JSON ([`figures`]) that the script asks for about once a second,
-//! and top talkers ([`top`]). Rates and the percentiles of the last seconds are the browser's work:
-//! it subtracts what it was told before.
+//! and top talkers ([`top`]). Rates and the percentiles of the last seconds are computed by the
+//! browser from two answers.
 
 mod figures;
 mod history;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 const DOCUMENT: &str = include_str!("ui/index.html");
 const STYLE: &str = include_str!("ui/style.css");
 const SCRIPT: &str = include_str!("ui/app.js");
-/// Nothing but what comes from here is loaded, run or sent to; nobody may frame it.
+/// Browsers load, run and contact this origin only; no page may frame the dashboard.
 const POLICY: &[u8] = b"default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -93,8 +93,8 @@ pub(super) fn answer(
     Some(Answer { head, body })
 }
 
-/// Whether a page shows what is in a stick table: keys tell who the clients are, so whoever sees
-/// them has given a password, or may see addresses (`stats show-legends`).
+/// Whether a page shows the entries of a stick table. Keys identify clients, so the page must ask
+/// for a password or be allowed to show addresses (`stats show-legends`).
 fn shows(page: &StatsPage, table: &str) -> bool {
     let trusted = page.show_legends || !page.users.is_empty();
     trusted && (page.scope.is_empty() || page.scope.iter().any(|scope| scope == table))
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_shown_to_who_may_see_clients() {
+    fn tables_are_shown_to_users_that_may_see_clients() {
         let open = StatsPage::default();
         assert!(!shows(&open, "t"));
         assert!(shows(&StatsPage { show_legends: true, ..open.clone() }, "t"));

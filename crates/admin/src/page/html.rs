@@ -1,6 +1,6 @@
 //! The page in HTML: one table per proxy, one row per object.
 //!
-//! It stands alone: no script, no font and no picture from anywhere.
+//! The page is self-contained: it loads no script, font or picture.
 
 use super::change::{ACTIONS, Outcome, identity};
 use super::query::PageQuery;
@@ -37,7 +37,7 @@ const GROUPS: &[(&str, u32)] = &[
     ("Server", 9),
 ];
 
-/// A column: its title, the full name of it, and what stands in it.
+/// A column: its title, its full name, and the function that fills its cells.
 type TableColumn = (&'static str, &'static str, fn(&Row, &mut Cell));
 
 /// All columns after the name.
@@ -608,10 +608,10 @@ fn bottom(view: &View<'_>, out: &mut String) {
     let _ = write!(out, "<footer>{}</footer>\n</body>\n</html>\n", Escaped(&now));
 }
 
-/// Text that cannot end the element or attribute that it stands in.
+/// Text that cannot end the element or attribute around it.
 struct Escaped<'a>(&'a str);
 
-/// A text that may stand in HTML and in its attributes.
+/// A text that is escaped for HTML and its attributes.
 pub(super) fn escaped(text: &str) -> String {
     Escaped(text).to_string()
 }

@@ -32,9 +32,8 @@ pub(super) struct PageQuery {
 const LONGEST_SCOPE: usize = 64;
 
 impl PageQuery {
-    /// Reads the options from a URI that begins with `prefix`. Options stand behind a semicolon,
-    /// and their order does not matter, as in HAProxy; other words, `/up` for one, are part of the
-    /// path.
+    /// Reads the options from a URI that begins with `prefix`. Options follow a semicolon in any
+    /// order, as in HAProxy; other words, `/up` for one, are part of the path.
     pub(super) fn parse(uri: &[u8], prefix: &str) -> Self {
         let rest = uri.get(prefix.len()..).unwrap_or_default();
         let text = String::from_utf8_lossy(rest);

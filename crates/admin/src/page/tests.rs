@@ -265,7 +265,7 @@ fn old_actions_still_work() {
 }
 
 #[test]
-fn only_those_who_may_change_servers_get_forms() {
+fn only_users_with_admin_rights_get_forms() {
     let bench = Bench::new();
     let ticked = "<input type=\"checkbox\" name=\"s\" value=\"s1\">";
     let body = String::from_utf8(bench.visit(("GET", "/"), true, None).body.collect(&bench.worker))

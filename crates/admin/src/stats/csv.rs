@@ -4,8 +4,7 @@ use super::field::COLUMNS;
 use super::{Row, Value, modules};
 use std::fmt::Write as _;
 
-/// The header, then a line per row. A `-` closes the fixed columns; those of
-/// modules stand behind it.
+/// The header, then a line per row. A `-` closes the fixed columns; those of modules follow it.
 pub fn write(rows: &[Row], out: &mut String) {
     header(out);
     lines(rows, out);

@@ -1,7 +1,7 @@
 //! The columns behind HAProxy's fixed ones: those of its modules, then Weir's own.
 //!
-//! In CSV they stand behind the `-` that closes the fixed columns, as HAProxy's modules do, so that
-//! tools find by name or by position what they know.
+//! In CSV they follow the `-` that closes the fixed columns, like HAProxy's modules, so that tools
+//! find their columns by name and by position.
 
 use super::field::{Column, column};
 use super::times::Times;

@@ -88,8 +88,8 @@ fn state(row: &mut Row, server: &Server, clock: Clock) {
     row.set(Field::Tracked, tracked);
 }
 
-/// The state in words, as measured: who is up and whose checks are suspended counts as not checked,
-/// and an agent that is asked is told of.
+/// The state in HAProxy's words: a server that is up and whose checks are suspended counts as not
+/// checked, and an agent that is asked is named.
 fn status(server: &Server) -> String {
     let status = notice::status(&server.state);
     let asked = server.agent.as_ref().is_some_and(|agent| !agent.off.load(Relaxed));

@@ -1,6 +1,6 @@
 //! `balance leastconn`: idle servers in turns, then the least (load + 1) by weight.
 //!
-//! The order is kept by a [`LoadIndex`], which also hears of every release.
+//! The order is kept by a [`LoadIndex`], which also gets every release.
 
 use std::sync::Arc;
 

@@ -56,8 +56,8 @@ pub enum Algorithm {
         /// As that of [`Algorithm::Hash`].
         balance_factor: u32,
     },
-    /// Of two servers drawn at random by weight, the one expected to answer first. Wants to hear
-    /// of answers: [`crate::Balancer::observe`].
+    /// Of two servers drawn at random by weight, the one expected to answer first. Needs response
+    /// times: [`crate::Balancer::observe`].
     PeakEwma,
     /// By a hash that the caller computes (`source`, `uri`, `hdr`, `hash`...).
     Hash {
@@ -112,7 +112,7 @@ pub(crate) trait Chooser: Send + Sync + std::fmt::Debug {
     fn choose(&self, wish: &PickRequest<'_>) -> Result<usize, NoServer>;
 }
 
-/// An algorithm, and the index that has to hear of every change of load, if it needs one.
+/// An algorithm, and the index that gets every change of load, if it needs one.
 pub(crate) struct Built {
     pub(crate) chooser: Box<dyn Chooser>,
     pub(crate) index: Option<Arc<dyn LoadIndex>>,

@@ -50,7 +50,7 @@ struct Credits<'a> {
     owed: BTreeSet<usize>,
     /// Those that owe nothing, and are not owed a whole turn.
     even: BTreeSet<usize>,
-    /// When servers get into the next of these: the step, and who.
+    /// The step at which a server enters `due`, and its index.
     rising: BinaryHeap<Reverse<(i64, usize)>>,
     /// The step at which each does; what `rising` has of it besides is out of date.
     due: Vec<i64>,
@@ -64,7 +64,7 @@ impl<'a> Credits<'a> {
             served: vec![0; weights.len()],
             owed: BTreeSet::new(),
             even: BTreeSet::new(),
-            // Credit comes before the turn is given, so that nobody owes anything at first.
+            // Servers get credit before their turn, so none has a debt at the start.
             rising: (0..weights.len()).map(|place| Reverse((0, place))).collect(),
             due: vec![0; weights.len()],
         }

@@ -29,7 +29,7 @@ impl Balancer {
         Checked { change, progressed }
     }
 
-    /// `set server <s> agent {up|down}`: as if the agent had said so.
+    /// `set server <s> agent {up|down}`: has the effect of such an answer of the agent.
     pub fn force_agent(&self, slot: usize, up: bool, now_ms: u64) -> Change {
         let Some(server) = self.servers().get(slot) else { return Change::None };
         match up {

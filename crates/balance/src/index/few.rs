@@ -1,7 +1,7 @@
 //! The load index for a handful of servers: a pick looks at all of them.
 //!
-//! Equals are served in the order in which they came to their load or were last served at it, told
-//! by turns drawn from one counter. Shared lines written: two per pick and per release (the
+//! Equals are served in the order in which they came to their load or were last served at it; turns
+//! drawn from one counter keep that order. Shared lines written: two per pick and per release (the
 //! counter; the server's). A pick reads every server's line, which is what limits their number.
 
 use std::{

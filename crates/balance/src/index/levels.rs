@@ -14,8 +14,8 @@
 //!
 //! So no server with less load is passed over while nothing else changes. Equals are served in the
 //! order in which they came to their load or were last served at it. The ring's position is a hint:
-//! two picks at once may write it in either order, and whoever finds it pointing nowhere takes the
-//! lock, which sets it right.
+//! two picks at once may write it in either order, and a thread that finds it pointing nowhere
+//! takes the lock and corrects it.
 //!
 //! Shared lines written: a pick two (position; the server's counters), a release one or two (the
 //! counters; the place beside the position), and the lock with up to six servers' lines when one is
@@ -203,7 +203,7 @@ impl Levels {
                     Tried::Full => {}
                 }
             }
-            // Usually the next ring; a lower one if somebody was released there meanwhile.
+            // Usually the next ring; a lower one if a server was released to it meanwhile.
             from = lowest;
         }
         let none = if rings.by_key.is_empty() { NoServer::Unusable } else { NoServer::Full };

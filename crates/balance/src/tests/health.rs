@@ -264,7 +264,7 @@ fn every_way_up_is_a_slow_start_but_the_end_of_a_drain() {
 }
 
 #[test]
-fn a_silent_agent_brings_nobody_up() {
+fn a_silent_agent_brings_no_server_up() {
     let backend = with(Algorithm::RoundRobin, &[1], |s| s.checked = false);
     let server = &backend.servers()[0];
     let says = |status| {

@@ -42,7 +42,7 @@ pub struct Check {
     /// `check-send-proxy`: a PROXY protocol header goes first even where the port or the address is
     /// another than the server's.
     pub send_proxy: bool,
-    /// `check-proto`: what checks speak, if the line says so.
+    /// `check-proto`: the protocol of checks, if the line sets one.
     pub protocol: Option<super::Protocol>,
     /// `check-via-socks4`: checks go through the server's proxy.
     pub via_socks4: bool,

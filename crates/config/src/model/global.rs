@@ -96,7 +96,7 @@ pub struct Process {
     pub nosplice: bool,
     /// `namespace_list`: network namespaces that are opened at the start.
     pub namespaces: Vec<String>,
-    /// `noreuseport`: nobody else may listen on the addresses of this process.
+    /// `noreuseport`: no other process may listen on the addresses of this one.
     pub noreuseport: bool,
     /// `pp2-never-send-local`: PROXY headers of health checks name their connection.
     pub pp2_never_send_local: bool,

@@ -23,7 +23,7 @@ pub struct Bind {
     pub tls: Option<Arc<tls::Acceptor>>,
 }
 
-/// A protocol that connections can be told to speak (`proto`).
+/// A protocol that `proto` sets for connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Bytes.
@@ -90,7 +90,7 @@ pub struct BindOptions {
     pub namespace: Option<String>,
     /// `shards`: sockets for the threads of the line; 0 for one each (`by-thread`).
     pub shards: Option<u16>,
-    /// `proto`: what is spoken, whatever the connection says.
+    /// `proto`: the protocol of connections, instead of detection.
     pub protocol: Option<Protocol>,
     /// `accept-proxy`: connections begin with a PROXY protocol header.
     pub accept_proxy: bool,

@@ -33,7 +33,7 @@ pub struct EmailAlert {
     pub from: String,
     /// `to`.
     pub to: String,
-    /// `myhostname`: the host name said to mailers; that of the system when not set.
+    /// `myhostname`: the host name that mailers get; that of the system when not set.
     pub hostname: Option<String>,
     /// `level`: nothing less severe is sent; `alert` by default.
     pub level: LogLevel,

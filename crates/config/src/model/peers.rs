@@ -33,7 +33,7 @@ pub struct Peer {
     pub options: ServerOptions,
     /// Its side of TLS, if the connection is encrypted.
     pub tls: Option<Arc<tls::Connector>>,
-    /// Where its line stands.
+    /// The place of its line.
     pub place: Place,
 }
 

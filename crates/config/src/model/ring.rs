@@ -11,7 +11,7 @@ pub struct Ring {
     pub name: Arc<str>,
     /// Its line.
     pub place: Place,
-    /// `description`: what `show events` says of it; its name by default.
+    /// `description`: its text in `show events`; its name by default.
     pub description: String,
     /// `format`: the envelope of its messages.
     pub format: LogTransport,
@@ -52,7 +52,7 @@ pub struct RingServer {
     pub options: ServerOptions,
     /// Its side of TLS, if the connection is encrypted.
     pub tls: Option<Arc<tls::Connector>>,
-    /// Where its line stands.
+    /// The place of its line.
     pub place: Place,
 }
 

@@ -78,7 +78,7 @@ pub struct ServerOptions {
     pub non_stick: bool,
     /// `proto`: what its connections speak.
     pub protocol: Option<Protocol>,
-    /// `ws`: what is spoken for websockets.
+    /// `ws`: the protocol for websockets.
     pub websocket: Websocket,
     /// How its connections are made.
     pub link: Link,
@@ -88,7 +88,7 @@ pub struct ServerOptions {
     pub resolve: ResolveOptions,
     /// `track`, as written.
     pub track: Option<String>,
-    /// `observe`: what traffic tells of its health, if that counts.
+    /// `observe`: the layer at which traffic is observed for its health.
     pub observe: Option<Layer>,
     /// `error-limit`: errors in a row that are too many; 10 by default.
     pub error_limit: u32,
@@ -102,7 +102,7 @@ pub struct ServerOptions {
     pub tls: TlsServer,
 }
 
-/// The protocol spoken with a server for websockets (`ws`).
+/// The protocol with a server for websockets (`ws`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Websocket {
     /// The protocol of other requests, but HTTP/1 where the server may choose.

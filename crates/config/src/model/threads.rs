@@ -49,8 +49,8 @@ pub struct Seat {
 pub struct Threads(Vec<Seat>);
 
 impl Threads {
-    /// Seats `count` threads in `groups` groups: first as told, then evenly over those groups that
-    /// nothing was told about.
+    /// Places `count` threads in `groups` groups: first as configured, then evenly over the groups
+    /// without a setting.
     ///
     /// # Errors
     /// So many threads have no seat.
@@ -90,8 +90,8 @@ impl Threads {
         self.0.get(thread).copied()
     }
 
-    /// The threads of a set, from 0 in the process. None of a set that is not empty means that it
-    /// names nobody.
+    /// The threads of a set, from 0 in the process. An empty result for a set that is not empty
+    /// means that the process has none of its threads.
     pub fn of(&self, set: &ThreadSet) -> Vec<u16> {
         let has = |(thread, seat): &(u16, &Seat)| match set.group {
             None => set.contains(*thread),

@@ -213,7 +213,7 @@ pub(crate) fn preset_lines(
     )?;
     let written = list;
     let list = &*cx.expanded(written);
-    // As with HAProxy, nothing behind the last comma is no mistake.
+    // An empty item behind the last comma is accepted, as in HAProxy.
     let list = list.strip_suffix(',').filter(|list| !list.is_empty()).unwrap_or(list);
     let expanded = !written.starts_with(list);
     let who = match by {

@@ -208,8 +208,8 @@ fn step(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, http: bool) -> 
     Ok(())
 }
 
-/// The section's own check: its first line about checks replaces all that `defaults` said about
-/// steps and requests.
+/// The section's own check: its first line about checks replaces all steps and requests of
+/// `defaults`.
 fn own(proxy: &mut DraftProxy) -> &mut DraftCheck {
     let check = &mut proxy.settings.check;
     if std::mem::take(&mut check.inherited) {

@@ -551,7 +551,7 @@ pub(crate) const KEYWORDS: &[GlobalKeyword] = &[
     }),
 ];
 
-/// Keywords that once existed, and what HAProxy says of them.
+/// Keywords that HAProxy has removed, and its messages about them.
 const REMOVED: [(&str, &str); 2] = [
     (
         "nbproc",

@@ -98,7 +98,7 @@ pub(super) fn tcp_response(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'
     }
 }
 
-/// The delay that counts: the one that was said first, be it in `defaults`.
+/// The delay that applies: the first one, perhaps of `defaults`.
 fn first_delay(
     said: Option<u32>,
     delay: Option<u32>,
@@ -289,7 +289,7 @@ fn rule(
     Ok(())
 }
 
-/// Warns when a rule for HTTP stands right behind one that always ends its set.
+/// Warns of an HTTP rule right behind one that always ends its set.
 fn behind_the_end(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, ruleset: RuleSetKind) {
     use RuleSetKind::{HttpAfterResponse, HttpRequest, HttpResponse};
     if !matches!(ruleset, HttpRequest | HttpResponse | HttpAfterResponse) {
@@ -305,7 +305,7 @@ fn behind_the_end(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, rules
     }
 }
 
-/// A fault with the rule that it is in, unless it says so itself.
+/// A fault with the rule around it, unless its message names that already.
 fn in_rule(fault: Fault, proxy: &DraftProxy, what: &str) -> Fault {
     let told = ["error detected", "'http-re", "'http-after", "'tcp-re"];
     if told.iter().any(|start| fault.message.starts_with(start)) {
@@ -503,8 +503,8 @@ impl Rank {
     }
 }
 
-/// Warns when a rule stands after rules that run later, and names those of them that run next. As
-/// with HAProxy, not called for `use_backend`: `use-server` is a matter of another side.
+/// Warns of a rule behind rules that run later than it, and names those of them that run next. As
+/// in HAProxy, not called for `use_backend`, because `use-server` belongs to the backend.
 fn in_order(proxy: &DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, rank: Rank) {
     let mut later = Rank::ALL.into_iter().filter(|other| *other > rank);
     if let Some(next) = later.find(|other| other.is_in(&proxy.rules)) {

@@ -97,7 +97,7 @@ pub(crate) fn namespace(cx: &Cx<'_>, args: Args<'_>, name: &str) -> Parsed {
     }
 }
 
-/// The source that `word` stands behind.
+/// The source behind `word`.
 pub(crate) fn behind<'s>(
     source: &'s mut Option<ConnectSource>,
     args: Args<'_>,

@@ -77,7 +77,7 @@ fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogTarget> {
         level: LogLevel(7),
         min_level: LogLevel(0),
     };
-    // These have an order, and each stands once.
+    // These have an order, and each occurs once.
     let mut n = 2;
     if args.text(n) == "len" {
         target.max_len = length(args, n + 1)?;
@@ -164,7 +164,7 @@ fn implicit_ring(cx: &Cx<'_>, args: Args<'_>, address: Address) -> Arc<str> {
     name
 }
 
-/// Gives the ring of a stream address what its line says of the messages.
+/// Gives the ring of a stream address the message settings of its line.
 fn fit_ring(cx: &Cx<'_>, target: &LogTarget) {
     let LogAddress::Ring(name) = &target.address else { return };
     let mut rings = cx.implicit_rings.borrow_mut();

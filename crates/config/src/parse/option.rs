@@ -8,7 +8,7 @@ use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{ConnectionMode, LogStyle};
 
-/// One option, and whether `no` and `default` may stand before it.
+/// One option, and whether `no` and `default` may precede it.
 pub(crate) struct Choice {
     pub(crate) keyword: Keyword<Fill<DraftProxy>>,
     pub(crate) prefixable: bool,
@@ -459,7 +459,7 @@ fn redispatch(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed
     let interval = match args.get(1) {
         _ if !wanted(cx) => 0,
         None => -1,
-        // As measured, 0 is as good as no interval.
+        // As measured, 0 means no interval.
         Some(_) => match args.wrapped(1) {
             Some(0) => -1,
             Some(interval) => interval,

@@ -337,7 +337,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         "Idle server connections of one client's own.",
         |p, _, a| {
             let expected = "'max-session-srv-conns' expects an integer argument.";
-            // As measured, a negative number is none at all.
+            // As measured, a negative number means no own connections.
             let limit = a.wrapped(1).ok_or_else(|| a.fault(1, expected))?;
             p.settings.front.settings.own_connections = u32::try_from(limit).unwrap_or(0);
             a.ignores_behind(1);
@@ -396,7 +396,7 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
             let number = a.wrapped(1);
             let message = "'retries' expects an integer argument (dispatch counts for one).";
             let number = number.ok_or_else(|| a.fault(1, message))?;
-            // As measured, a negative number is as good as 0.
+            // As measured, a negative number means 0.
             p.settings.back.settings.retries = u32::try_from(number).unwrap_or(0);
             a.no_more_than(1)
         },
@@ -546,7 +546,7 @@ pub(crate) fn line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> P
     if allowed(proxy, cx, args, keyword.places, name)? {
         return (keyword.parse)(proxy, cx, args);
     }
-    // As measured, HAProxy looks at all that it ignores, but for this.
+    // As measured, HAProxy parses every line that it ignores, except this one.
     if name == "stick" {
         return Ok(());
     }
@@ -571,7 +571,7 @@ fn without_servers(proxy: &DraftProxy, args: Args<'_>) -> Parsed {
     Err(args.fault(1, message))
 }
 
-/// Parses a line that is ignored where it stands, for its mistakes.
+/// Parses a line that has no effect in its section, to report its mistakes.
 pub(super) fn judge(
     proxy: &mut DraftProxy,
     cx: &mut Cx<'_>,
@@ -708,7 +708,7 @@ fn http_reuse(args: Args<'_>) -> Parsed<Reuse> {
     args.no_more_than(1).map(|()| reuse)
 }
 
-/// Whether `no` and `default` may stand before this keyword.
+/// Whether `no` and `default` may precede this keyword.
 pub(crate) fn takes_prefix(name: &str) -> bool {
     matches!(
         name,

@@ -44,7 +44,7 @@ type ServerOption = Keyword<Fill<Filling>>;
 pub(crate) const OPTIONS: &[ServerOption] = &[
     entry("addr", "<ipv4|ipv6>", "Address to check.", |s, cx, a| {
         let given = a.need(1, "'addr' expects <ipv4|ipv6> as argument.")?;
-        // A port may follow, which `port` goes before wherever it stands.
+        // A port may follow; `port` overrides it, before or behind this keyword.
         let whole = cx.address(given);
         let ip = whole.parse::<std::net::SocketAddr>().ok();
         if let Some(address) = ip {
@@ -469,7 +469,7 @@ fn place(
         return Err(format!("'{written}' {why}"));
     }
     let (address, named) = addr::server_place(given)?;
-    // Whether a name can be asked for does not depend on who is asked.
+    // Whether a name can be resolved does not depend on the resolver.
     let hollow = address.host.starts_with('.') || address.host.contains("..");
     if named.is_some() && hollow {
         return Err(format!("Can't create DNS resolution for server '{name}'"));
@@ -509,7 +509,7 @@ fn options(
 ) -> Parsed<Filling> {
     let mut n = first;
     while let Some(name) = args.get(n) {
-        // Part of `source`, whose words may stand apart.
+        // Part of `source`, whose words may be apart.
         if name == "interface" && filling.options.link.source.is_some() {
             let source = link::behind(&mut filling.options.link.source, args.from(n), name)?;
             link::interface(source, args.from(n)).map_err(|f| f.within(context))?;

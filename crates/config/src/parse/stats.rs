@@ -20,8 +20,8 @@ const fn entry(
     Keyword { name, arguments, places: Places::ALL, doc, parse }
 }
 
-/// The page of the proxy, which any of the verbs turns on. As measured, the first one leaves
-/// nothing of a page that is inherited: who may see that one is no user of this one.
+/// The page of the proxy, which any of the verbs turns on. The first verb replaces an inherited
+/// page altogether, users included, as measured with HAProxy.
 fn page(proxy: &mut DraftProxy) -> &mut StatsPage {
     if std::mem::take(&mut proxy.settings.inherits_stats) {
         proxy.settings.stats = None;

@@ -30,8 +30,8 @@ pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> 
     Ok(())
 }
 
-/// A table by its name: its arguments are those from `n`. Only a `stick-table` line says who shares
-/// it.
+/// A table by its name: its arguments are those from `n`. Only a `stick-table` line names the
+/// `peers` section that shares it.
 pub(crate) fn read(
     name: Arc<str>,
     keyword: &'static str,

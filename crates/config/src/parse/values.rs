@@ -16,7 +16,7 @@ pub(super) fn integer(args: Args<'_>, range: RangeInclusive<u32>) -> Parsed<u32>
     number_at(args, 1, range)
 }
 
-/// The integer at argument `n`, within bounds; what does not belong to it is ignored and told.
+/// The integer at argument `n`, within bounds; other text behind it is ignored with a warning.
 pub(crate) fn number_at(args: Args<'_>, n: usize, range: RangeInclusive<u32>) -> Parsed<u32> {
     within(args, n, args.leading(n), range)
 }
@@ -55,7 +55,7 @@ pub(super) fn limit_at(args: Args<'_>, n: usize) -> Parsed<u32> {
     Ok(u32::try_from(number).unwrap_or(i32::MAX as u32))
 }
 
-/// The same where HAProxy reads 0 if nothing is there, which is told.
+/// The same where HAProxy reads a missing argument as 0, which is warned of.
 pub(super) fn limit_or_zero(args: Args<'_>) -> Parsed<u32> {
     if args.get(1).is_none() {
         args.note(0, format!("'{}' without a number is read as 0", args.text(0)));
@@ -70,7 +70,8 @@ pub(super) fn whole(args: Args<'_>, n: usize) -> Option<i32> {
     (rest.is_empty() && !digits.is_empty()).then(|| args.wrapped(n)).flatten()
 }
 
-/// A custom number of a section, a server or a listener; `expected` is what is said otherwise.
+/// A custom number of a section, a server or a listener; `expected` is the message for another
+/// value.
 pub(super) fn id(args: Args<'_>, expected: &str) -> Parsed<u32> {
     let id = args.wrapped(1).and_then(|id| u32::try_from(id).ok()).filter(|id| *id > 0);
     id.ok_or_else(|| args.fault(1, expected))

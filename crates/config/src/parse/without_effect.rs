@@ -1,4 +1,5 @@
-//! Keywords about HAProxy's own machinery that have no effect here; a warning says so where one could count on it.
+//! Keywords about HAProxy's own machinery that have no effect here; a warning says so where a
+//! configuration could depend on it.
 use super::values::{integer, on_off, time};
 use crate::context::{Cx, Prefix};
 use crate::line::{Args, Parsed};

@@ -1,4 +1,4 @@
-//! Checks by programs, and mails about servers: what is needed for them, and what is said without it.
+//! Checks by programs, and mails about servers: their requirements, and the messages without them.
 use super::*;
 use crate::model::{HealthCheck, LogLevel};
 

@@ -1,4 +1,4 @@
-//! Backends without a choice of servers, and header names in their own case: what is taken, and what is said.
+//! Backends without a choice of servers, and header names in their own case: accepted lines and messages.
 use super::*;
 use crate::model::{Address, Direct};
 

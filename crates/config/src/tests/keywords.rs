@@ -1,4 +1,4 @@
-//! Each keyword: a line that works and what it sets, a line that does not and what is said.
+//! Each keyword: a valid line and its effect, an invalid line and its message.
 use super::*;
 use crate::model::*;
 
@@ -840,7 +840,7 @@ fn shards_of_one_socket_say_so() {
     assert_eq!(of("/tmp/s"), [format!("'bind /tmp/s' : {why}")]);
     assert_eq!(of("fd@3"), [format!("'bind fd@3' : {why}")]);
     assert_eq!(of(":80"), [""; 0]);
-    // Wherever the section `global` stands.
+    // At any position of the section `global`.
     let global = "global\n noreuseport\n";
     let said = messages(&format!("{}{global}", text(":80-81")), Severity::Warning);
     assert_eq!(said.len(), 2, "{said:?}");

@@ -199,7 +199,7 @@ fn init_addr_says_where_the_first_address_comes_from() {
     assert!(messages(text, Severity::Warning).contains(&warning.to_owned()));
 }
 
-/// Counts who is asked for, and finds nobody.
+/// Counts the queries and finds no address.
 #[derive(Default)]
 struct Asked(std::cell::Cell<u32>);
 

@@ -1,4 +1,4 @@
-//! `ring` and `log-forward` sections, and who names them.
+//! `ring` and `log-forward` sections, and the lines that name them.
 use super::*;
 use crate::load::Verdict;
 use crate::model::{Address, LogAddress, LogTransport};

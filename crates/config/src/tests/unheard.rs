@@ -1,4 +1,4 @@
-//! Lines that are right and cannot do what they say where they stand: each has its warning.
+//! Valid lines that have no effect at their place: each has its warning.
 use super::messages;
 use crate::diag::Severity;
 
@@ -104,7 +104,7 @@ fn some_words_exclude_each_other_at_listeners_of_logs_and_commands() {
 }
 
 #[test]
-fn a_missing_state_file_is_told_even_if_nobody_reads_it() {
+fn a_missing_state_file_is_warned_of_even_if_unused() {
     let text = format!("global\n server-state-file /nowhere\n{}", super::listen(""));
     let message =
         "config: Can't open global server state file '/nowhere': No such file or directory";

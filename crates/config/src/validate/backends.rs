@@ -30,7 +30,7 @@ pub(super) fn resolve(draft: &mut DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'
     draft.rules.switching = rules;
 }
 
-/// Servers that nobody reaches because everything goes elsewhere.
+/// Warns of servers that no request reaches because all requests go elsewhere.
 pub(super) fn shadowed(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let both = draft.has_frontend() && draft.has_backend();
     if both && draft.settings.default_backend.is_some() && !draft.settings.back.servers.is_empty() {
@@ -72,7 +72,7 @@ pub(super) fn direct(draft: &DraftProxy, cx: &mut Cx<'_>) -> Option<Direct> {
 /// Data may go to a server with the first packet, and be lost with it (`tfo`).
 pub(super) fn hasty(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let back = &draft.settings.back;
-    // A lost request ends as one of these events, as measured.
+    // A request whose early data is lost ends with one of these events, as measured.
     if [RetryOn::EMPTY, RetryOn::TIMEOUT].iter().all(|event| back.settings.retry_on.has(*event)) {
         return;
     }

@@ -102,7 +102,7 @@ pub(super) fn unused(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
-/// The mails of a section, if it has said all that they need.
+/// The mails of a section, if it has all the lines that they need.
 pub(super) fn email_alert(
     draft: &DraftProxy,
     shared: &Shared<'_>,

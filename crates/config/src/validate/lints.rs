@@ -16,9 +16,8 @@ pub(super) fn proxy(draft: &DraftProxy, cx: &mut Cx<'_>) {
     acls(draft, cx);
 }
 
-/// In HTTP mode, conditions about the bytes of a stream that nobody parses there: they never find
-/// any. In HAProxy's words and order; it says so of `req.len` and `res.len`, too, which do find
-/// something, there and here.
+/// In HTTP mode, conditions about the raw bytes of a stream find nothing. Warnings have HAProxy's
+/// words and order. HAProxy also warns of `req.len` and `res.len`, which do find something in both.
 fn unparsed(draft: &DraftProxy, cx: &mut Cx<'_>) {
     if draft.settings.mode != Mode::Http {
         return;
@@ -60,8 +59,9 @@ fn unparsed(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
-/// Rules behind one that always ends their set, as far as no warning has told of them. HAProxy says
-/// nothing of them, so this is told in diagnostic mode only (`-dD`), and `-dW` does not count it.
+/// Rules behind one that always ends their set, unless a warning has named them already. HAProxy
+/// does not warn of them, so the advice is for diagnostic mode only (`-dD`), and `-dW` does not
+/// count it.
 fn rules(draft: &DraftProxy, cx: &mut Cx<'_>) {
     for set in draft.rules.sets() {
         let mut rules = set.rules().iter();
@@ -90,7 +90,7 @@ fn rules(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
-/// ACLs that nobody uses, and those that hide predefined ones.
+/// ACLs that no rule uses, and those that hide predefined ones.
 fn acls(draft: &DraftProxy, cx: &mut Cx<'_>) {
     for OddAcl { name, file, line, hides } in draft.acls.odd() {
         let what =

@@ -33,7 +33,7 @@ fn check_protocols(draft: &DraftProxy, cx: &mut Cx<'_>) {
         }
     }
     for (word, line, place) in wrong {
-        // As HAProxy writes it, a server's name alone stands in quotes.
+        // As in HAProxy's messages, only a server's name has quotes.
         let line = match line.strip_prefix("server ") {
             Some(name) => format!("server '{name}'"),
             None => format!("'{line}'"),

@@ -15,11 +15,11 @@ use std::path::PathBuf;
 /// StateLines by server.
 type StateLines<'t> = HashMap<&'t str, &'t StateLine<'t>>;
 
-/// Has names looked up, takes over what the files say, and tells of addresses that nobody knows.
+/// Resolves names, applies the state files, and reports addresses that remain unknown.
 pub(super) fn load(proxies: &mut [DraftProxy], global: &Global, cx: &mut Cx<'_>) {
     super::names::resolve(proxies, cx);
     let path = global.server_state_file.as_deref();
-    // Read even if nobody asks for it: a file that is missing is told in any case.
+    // Read even if no proxy loads it: a missing file is warned of in any case.
     let text = path.and_then(|name| {
         let path = place(global, name);
         let told = |what: StateFileFault| match what {
@@ -93,7 +93,7 @@ fn place(global: &Global, name: &str) -> String {
     }
 }
 
-/// The text of a file; what is wrong with it is told.
+/// The text of a file; its faults are warned of.
 fn read(path: &str, told: &dyn Fn(StateFileFault) -> String, cx: &mut Cx<'_>) -> Option<String> {
     let mut warn = |what| {
         cx.diagnostics.push(Diagnostic::general(Severity::Warning, told(what)));

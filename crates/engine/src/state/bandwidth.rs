@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_that_nobody_holds_take_no_memory_for_long() {
+    fn unused_shares_take_no_memory_for_long() {
         let shares = BandwidthShares::default();
         for number in 0..10_000 {
             drop(shares.join(key(number)));

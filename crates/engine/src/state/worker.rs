@@ -103,7 +103,7 @@ pub struct Worker {
     quic: RefCell<Vec<Rc<dyn QuicListing>>>,
     /// Client connections of this thread.
     pub clients: Cell<usize>,
-    /// Listeners that accept nobody for the moment.
+    /// Listeners that accept no clients for the moment.
     pub paused_listeners: PausedListeners,
     /// How many there have been.
     met: Cell<u64>,
@@ -234,8 +234,8 @@ impl Worker {
         self.idle.counts()
     }
 
-    /// The share of its time that the thread spent waiting since this was asked before, in percent;
-    /// what was said then, if that was less than a second ago.
+    /// The percentage of time that the thread spent waiting since the last call; the previous
+    /// result if that call was less than a second ago.
     pub fn idle_percent(&self) -> u32 {
         let (last, now) = (self.idle_share.get(), self.thread.nanos());
         let span = now.saturating_sub(last.since);
@@ -382,7 +382,7 @@ impl Worker {
         h1::H1ConnSettings { limits, mode: connection_mode(proxy.settings.connection_mode) }
     }
 
-    /// How HTTP/2 is spoken on a side of a proxy.
+    /// The HTTP/2 settings of a side of a proxy.
     pub fn h2_settings(&self, proxy: &Proxy, side: Side) -> h2::H2ConnSettings {
         let (own, limits) = (&self.shared.settings.h2, self.mux_settings(proxy, side).limits);
         let client = side == Side::Client;

@@ -48,7 +48,7 @@ impl Room {
         place.address.inet().filter(|_| place.known).map(|address| address.ip())
     }
 
-    /// Its backend and its address, unless it has to do without one.
+    /// Its backend and its address; `None` while it is in maintenance for want of an address.
     fn place(&self) -> Option<(usize, IpAddr)> {
         let resting = self.server()?.state.state().1.any(Admin::RESOLUTION_MAINT);
         self.address().filter(|_| !resting).map(|address| (self.back.proxy.index, address))

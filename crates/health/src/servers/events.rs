@@ -2,8 +2,8 @@
 //! operators.
 //!
 //! Checks call [`server_changed`]; commands call [`set_admin`], [`force_health`] and
-//! [`set_weight`], which change the server and then do the same. Levels and words are HAProxy's, as
-//! measured.
+//! [`set_weight`], which change the server and then call it. Levels and words of log lines are
+//! HAProxy's.
 
 use crate::servers::slow_start;
 use crate::servers::track;
@@ -154,7 +154,7 @@ pub fn set_weight(worker: &Worker, back: &Backend, slot: usize, weight: u32) {
     }
     back.balancer.set_weight(slot, weight, worker.millis());
     let server = back.servers.get(slot);
-    // An operator who sets a weight may expect requests to come.
+    // An operator that sets a weight may expect requests to arrive.
     if let Some(text) = server.and_then(|it| notice::still_draining(back.proxy.name(), &it.state)) {
         announce(worker, back, log::level::NOTICE, &text);
     }
@@ -190,7 +190,7 @@ pub fn server_changed(
         }
     };
     announce(worker, back, level, &text);
-    // As measured, a server that only takes no new sessions causes no mail.
+    // As measured, a server that stops accepting new sessions causes no mail.
     if change != Change::Stopping {
         mail::tell(worker, &back.proxy, level, &text);
     }
@@ -228,8 +228,9 @@ fn came_up(worker: &Worker, back: &Backend, slot: usize) {
     }
 }
 
-/// The name of a server resolves: it serves if nothing else keeps it from that. `told`: a name
-/// server has answered for this name, rather than sent its address along with another answer.
+/// The name of a server has an address: the server takes requests if nothing else forbids it.
+/// `told`: a name server has answered for this name, rather than sent its address with another
+/// answer.
 pub fn resolves(worker: &Worker, back: &Backend, slot: usize, told: bool) {
     let Some(server) = back.servers.get(slot) else { return };
     if !server.state.state().1.any(Admin::RESOLUTION_MAINT) {

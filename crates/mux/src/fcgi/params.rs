@@ -73,7 +73,7 @@ pub enum ScriptPath<'a> {
     },
 }
 
-/// What the head does not say about a request.
+/// Facts about a request that its head does not have.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestFacts<'a> {
     /// Its script.

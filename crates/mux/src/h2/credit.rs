@@ -36,7 +36,7 @@ pub(super) struct Credit {
 }
 
 impl Credit {
-    /// The window of a peer that knows only the default of `told` bytes.
+    /// The window of a peer to which only the default of `told` bytes was announced.
     pub(super) fn new(told: u32, least: u32, most: u32) -> Self {
         let (least, most) = (i64::from(least.min(most)), i64::from(most));
         Self {

@@ -1,4 +1,4 @@
-//! Bytes to the peer: heads, payload, ends of messages; a stream without room is told to wait.
+//! Bytes to the peer: heads, payload, ends of messages; a stream without room has to wait.
 
 use super::conn::H2Conn;
 use super::flood::cost;

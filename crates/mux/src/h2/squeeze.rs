@@ -18,7 +18,7 @@ use wire::h2::{Setting, encode};
 pub(super) enum Squeeze {
     /// New streams have the usual window.
     Open,
-    /// The peer was told to use no window, and has not acknowledged it.
+    /// A window of 0 was announced to the peer, which has not acknowledged it.
     Asked,
     /// New streams have no window.
     Narrow,

@@ -118,7 +118,7 @@ impl H3Conn {
         self.forget_if_done(key);
     }
 
-    /// Whether a stream ends, now that its output is taken. It is said once.
+    /// Whether a stream ends, now that its output is taken; `true` once per stream.
     pub fn take_end(&mut self, target: Target) -> bool {
         let Target::Request(id) = target else { return false };
         let Some(key) = self.requests.find(id) else { return false };

@@ -77,7 +77,7 @@ pub(super) struct RequestStream {
     pub(super) trailers: Option<Box<Fields>>,
     /// Payload of the message received so far.
     pub(super) received: u64,
-    /// The transport was told to read no further for lack of room.
+    /// The transport reads no further because there is no room.
     pub(super) is_paused: bool,
 
     pub(super) send: H3SendPhase,

@@ -206,7 +206,7 @@ impl LocalConn {
         Ok(sent)
     }
 
-    /// Aborts the exchange: the service hears that nothing more is read.
+    /// Aborts the exchange: the service sees that nothing more is read.
     pub fn reset(&mut self) {
         self.is_gone = true;
         self.down.clear();

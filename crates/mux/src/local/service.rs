@@ -115,7 +115,7 @@ impl LocalConn {
         self.is_gone
     }
 
-    /// Whether the transaction has ended, so that nobody reads the response.
+    /// Whether the transaction has ended, so that the response has no reader.
     pub fn is_abandoned(&self) -> bool {
         self.is_gone
     }

@@ -124,8 +124,7 @@ pub fn enter_backend(tx: &mut Transaction, backend: BackendRef) {
     tx.backend = Some(backend);
 }
 
-/// An interim response passes. As measured with HAProxy, it counts as a response of the server
-/// alone.
+/// Counts an interim response: for the server alone, as measured.
 pub fn interim(tx: &Transaction) {
     if let Some(claim) = &tx.claim {
         let block = claim.server().block();
@@ -307,7 +306,7 @@ fn count_ending(tx: &Transaction) {
     let server = tx.claim.as_ref().map(|claim| claim.server().block());
     let back = tx.backend.as_ref().map(|backend| backend.block());
     if metric == Metric::ServerAborts && journal.cause == Cause::ServerAbort {
-        // As measured: what is cut short has failed, too, and what is broken has not aborted.
+        // As measured, a truncated response counts as failed too, and a malformed one is no abort.
         let blocks = [server, back].into_iter().flatten();
         blocks.for_each(|block| block.count(Metric::FailedResponses));
         if journal.garbled {
@@ -362,8 +361,8 @@ fn record_front(tx: &Transaction) {
     }
 }
 
-/// `option logasap`: the line is written as soon as the response's head is known, or the server's
-/// connection stands in TCP mode.
+/// `option logasap`: the line is written as soon as the response's head is known, or in TCP mode as
+/// soon as the server's connection is established.
 pub fn log_asap(tx: &mut Transaction) {
     let proxy = &tx.client.proxy;
     let wanted = !proxy.settings.logs_at_start && proxy.front.settings.log_asap;

@@ -94,8 +94,8 @@ impl Group {
     }
 
     /// Begins to teach a peer all entries. Changes so far are in them, so that only later ones
-    /// follow. As long as this process is not up to date, the peer will ask others as well, and has
-    /// to be told which of the changes are our own.
+    /// follow. As long as this process is not up to date, the peer asks others as well, so the
+    /// changes of this process are marked as its own.
     fn begin_lesson(&mut self, peer: usize, session: &mut Session) {
         session.outgoing.batch.clear();
         session.outgoing.lesson = Some(Lesson::default());

@@ -148,7 +148,7 @@ impl Group {
         }
     }
 
-    /// Goes on when nobody has come to teach us.
+    /// Continues the resynchronization when no peer has begun to teach.
     pub(super) fn tick_resync(&mut self, now: u64) {
         match self.resync {
             Resync::Local(until) if until <= now => {

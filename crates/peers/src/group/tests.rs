@@ -237,7 +237,7 @@ impl Wire {
         wire
     }
 
-    /// The bytes said in return; an X behind them if the connection is closed.
+    /// The bytes of the reply; an X behind them if the connection is closed.
     fn say(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.group.receive(self.id, bytes, self.now);
         self.hear()

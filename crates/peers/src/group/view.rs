@@ -74,7 +74,7 @@ pub struct SessionView {
     pub sent_texts: Vec<Arc<str>>,
 }
 
-/// One table as a peer and this process have told each other of it.
+/// One table as a peer and this process have described it to each other.
 #[derive(Debug, Clone)]
 pub struct TableView {
     /// The name of the table in messages.

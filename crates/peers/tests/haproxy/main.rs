@@ -107,7 +107,7 @@ fn sample_keys(kind: KeyKind) -> Vec<Key<'static>> {
     }
 }
 
-/// A value that is told from others, and long where the type allows it.
+/// A value that differs from all others, and is long where the type allows it.
 fn sample(data: DataType, index: u32, key: usize) -> u64 {
     let small = 300 + 17 * data as u64 + 5 * u64::from(index) + key as u64;
     match data.kind() {

@@ -1,4 +1,4 @@
-//! Messages of all kinds in envelopes of all kinds, as measured with HAProxy 2.6.
+//! Forwarded messages in all input and output formats, as measured with HAProxy 2.6.
 
 use super::frame;
 use super::message::{Envelope, Message};

@@ -46,7 +46,7 @@ async fn connect(worker: &Rc<Worker>, to: &PeerServer) -> io::Result<Transport> 
     let mut transport = Transport::from(socket);
     transport.own();
     let deadline = worker.thread.tick().plus_ms(HANDSHAKE_MS);
-    // That an empty text is sent tells that the connection stands.
+    // Sending an empty text succeeds only on an established connection.
     send_all(worker, &transport, b"", deadline).await?;
     if let Some(announce) = to.announce {
         let mut header = Vec::new();

@@ -131,7 +131,7 @@ fn a_check_is_drawn_to_the_nearer_neighbour_by_no_more_than_the_slack() {
 }
 
 #[test]
-fn checks_of_a_thread_become_one_batch_and_a_full_one_takes_nobody() {
+fn checks_of_a_thread_become_one_batch_up_to_its_limit() {
     let becomes = |count: u32| {
         let mut store = Store::default();
         let record = |slot, due| Record { slot, due, interval: 2000, ..Record::default() };

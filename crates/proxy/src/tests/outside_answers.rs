@@ -24,7 +24,7 @@ const KINDS: [RuleSetKind; 7] = [
     RuleSetKind::HttpAfterResponse,
 ];
 
-/// An asker whose answer comes when the test says so.
+/// A pending answer that the test completes.
 #[derive(Clone)]
 struct Oracle {
     answer: OutsideAnswer,

@@ -72,7 +72,7 @@ fn what_one_thread_does_not_need_another_takes() {
 }
 
 #[test]
-fn a_parked_connection_ends_when_nobody_takes_it_or_its_server_closes() {
+fn a_parked_connection_ends_when_unused_or_closed_by_its_server() {
     let origin = patient();
     let (world, [first, _]) = two_threads(true, &origin, 0);
     let _one = world.play(get(first));

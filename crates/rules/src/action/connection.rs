@@ -176,8 +176,8 @@ fn expr(input: &mut Input<'_, '_, '_>) -> Result<Expr, ParseError> {
     Ok(expr)
 }
 
-/// An address or a port. As measured, what only a request has may be named before there is one: it
-/// is never found.
+/// An address or a port. As measured, the expression may name parts of a request before there is
+/// one: they find nothing.
 fn endpoint(input: &mut Input<'_, '_, '_>) -> Result<Expr, ParseError> {
     let places = input.cx.places;
     input.cx.places = places.and(Places::of(Place::FeHttpRequest));

@@ -19,7 +19,7 @@ pub enum Control {
     Close,
     /// `silent-drop`
     SilentDrop,
-    /// `switch-mode http`, with what is spoken, if the rule says
+    /// `switch-mode http`, with the protocol if the rule names one
     SwitchMode(Option<Spoken>),
     /// `deny`
     Deny(Reply),

@@ -129,7 +129,7 @@ pub(super) fn write<'r>(
     Outcome::Next
 }
 
-/// Gives every line of that name the value that `change` builds, where it says so.
+/// Gives every line of that name the value that `change` builds, if it returns `true`.
 pub(super) fn replace<'r>(
     side: Side,
     name: &[u8],

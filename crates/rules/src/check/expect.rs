@@ -37,7 +37,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Every status that an `expect` may be told to use, with its name.
+    /// Every status that an `expect` line may set, with its name.
     pub(super) const NAMES: &[(&'static str, Status)] = &[
         ("L4OK", Status::L4Ok),
         ("L4TOUT", Status::L4Timeout),
@@ -103,7 +103,7 @@ pub struct Failure {
     pub info: Vec<u8>,
     /// A code that the protocol gave.
     pub code: Option<u32>,
-    /// The server said nothing at all.
+    /// The server sent nothing at all.
     pub empty: bool,
 }
 

@@ -86,7 +86,8 @@ impl Writer<'_, '_> {
     }
 
     fn connect(&mut self) {
-        // The peer is told politely, for some of these servers count broken connections.
+        // The connection closes without a reset, because some of these servers count broken
+        // connections.
         self.push(StepAction::Connect(Connect { linger: true, ..Connect::usual() }));
     }
 
@@ -154,7 +155,7 @@ impl Writer<'_, '_> {
         match user {
             None => self.look(Protocol::MysqlGreeting),
             Some((user, old)) => {
-                // The greeting is not waited for: nothing in it changes what is said.
+                // The request does not wait for the greeting and does not depend on it.
                 self.send(mysql_hello(user.as_bytes(), old));
                 self.look(Protocol::MysqlGreeting);
                 self.look(Protocol::MysqlResult);

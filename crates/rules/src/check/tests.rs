@@ -244,7 +244,7 @@ fn requests_are_built() {
             "OPTIONS / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
         ),
         ("send uri http://a.b/x hdr host c", "OPTIONS http://c/x HTTP/1.0\r\nhost: c\r\n\r\n"),
-        // As measured.
+        // Requests as HAProxy was seen to send them.
         ("send meth DELETE body-lf %[str()]", "DELETE / HTTP/1.0\r\n\r\n"),
         ("send meth PUT", "PUT / HTTP/1.0\r\ncontent-length: 0\r\n\r\n"),
         ("send meth FOO", "FOO / HTTP/1.0\r\ncontent-length: 0\r\n\r\n"),

@@ -109,8 +109,7 @@ impl<'j> Walk<'j> {
         }
     }
 
-    /// The value at the end of `steps`; with none left, the value here, and what stands behind it
-    /// is reached.
+    /// The value at the end of `steps`; without further steps, the value here.
     fn find(&mut self, steps: &[Step], depth: usize) -> Option<Token<'j>> {
         if depth > MAX_DEPTH {
             return None;

@@ -43,7 +43,7 @@ impl Form {
         form
     }
 
-    /// Gives this form to what stands behind `start`.
+    /// Formats the text from `start` on so.
     fn apply(self, conversion: char, start: usize, out: &mut Vec<u8>) {
         let number = NUMBERS.contains(conversion);
         let mut usual = 0;

@@ -14,8 +14,8 @@ pub struct TransactionRecord {
     pub backend_source: Option<SocketAddr>,
     /// The server's end (`%si`, `%sp`).
     pub server: Option<SocketAddr>,
-    /// Whether the server is at a path, and whether a connection to that stands: both ends are
-    /// `unix` with port 0 then.
+    /// Whether the server is at a path, and whether a connection to it is established: both ends
+    /// are `unix` with port 0 then.
     pub path: ServerPath,
     /// When the connection was accepted (`%t`, `%T`, `%Tl`, `%Ts`, `%ms`).
     pub accepted: WallTime,

@@ -157,7 +157,7 @@ fn to_int(value: Value<'_>) -> Option<Value<'static>> {
 }
 
 fn names<'e>(head: &'e Head, args: &'e Args) -> Outcome<'e> {
-    // An empty argument is the byte that ends it, as measured.
+    // As measured, an empty argument stands for a NUL byte.
     let delimiter = match args.bytes(0) {
         _ if args.0.is_empty() => b",",
         b"" => b"\0",
@@ -202,8 +202,7 @@ fn response(facts: &dyn Facts) -> Result<&Head, Missing> {
     facts.response().ok_or(Missing::Absent)
 }
 
-/// `hdr` follows the direction of the place where it stands: a response is there only when one is
-/// being handled.
+/// `hdr` reads the message that is being handled: a response where there is one, else the request.
 fn current(facts: &dyn Facts) -> Result<&Head, Missing> {
     match facts.response() {
         Some(head) => Ok(head),

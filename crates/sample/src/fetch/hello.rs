@@ -198,8 +198,8 @@ fn ticket<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 /// The version that a hello offers (RFC 5246 section 7.4.1.2): not that of its record, which is 3.1
-/// with most clients, nor those of `supported_versions`, so that TLS 1.3 is 3.3. Nothing is said
-/// before the whole record is there, as measured, or as many of them as it takes.
+/// with most clients, nor those of `supported_versions`, so that TLS 1.3 is 3.3. As measured, there
+/// is no value before the whole hello has arrived, in one record or in several.
 fn version<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let (bytes, short) = stream(facts, Side::Request)?;
     let first = *bytes.first().ok_or(short)?;

@@ -146,7 +146,7 @@ fn token(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The parameter of the token asked for, and what stands behind it.
+/// The parameter of the token asked for, and the bytes behind it.
 fn distcc<'e>(args: &'e Args, facts: &'e dyn Facts) -> Result<(usize, &'e [u8], Missing), Missing> {
     let (mut rest, short) = stream(facts, current(facts))?;
     let mut left = args.int(1).unwrap_or(0).max(1);

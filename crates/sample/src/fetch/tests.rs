@@ -300,7 +300,7 @@ fn acls_see_every_value() {
     }
 }
 
-/// As measured at HAProxy, wherever rules look.
+/// As measured with HAProxy in all rule sets.
 #[test]
 fn a_stream_of_messages_has_no_payload() {
     for is_final in [true, false] {
@@ -461,7 +461,7 @@ fn credentials_are_taken_apart() {
     assert_eq!(with(b"Basic ???").eval("http_auth_user"), "undefined");
 }
 
-/// As measured: nothing is a cookie's value unless it ends its header field.
+/// As measured, an empty cookie is found unless it ends its header field.
 #[test]
 fn empty_cookies_are_found_only_before_others() {
     for (field, cook, count, value) in [

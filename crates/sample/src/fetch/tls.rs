@@ -173,7 +173,7 @@ fn s_subject<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     subject(args, facts, Server, Owner::Peer)
 }
 
-/// The answer, which belongs to nobody else.
+/// The sample, as an owned value.
 fn ask<'e>(facts: &dyn Facts, hop: Hop, fact: TlsFact<'_>) -> Outcome<'e> {
     facts.tls(hop, fact).ok_or(Missing::Absent)
 }

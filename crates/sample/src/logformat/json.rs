@@ -36,7 +36,7 @@ pub(super) struct Member {
     piece: Piece,
 }
 
-/// Name and type of what stands between parentheses behind a percent sign.
+/// Name and type from the text in parentheses behind a percent sign.
 pub(super) fn name(text: &str) -> Result<(&str, JsonKind), String> {
     let (name, kind) = text.split_once(':').unwrap_or((text, ""));
     let kind = match kind {

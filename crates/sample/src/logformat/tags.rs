@@ -313,7 +313,7 @@ fn until(text: &[u8], end: u8) -> &[u8] {
     &text[..memchr::memchr(end, text).unwrap_or(text.len())]
 }
 
-/// The path; what is asked of the server itself or of a tunnel has none.
+/// The path; requests with an authority or `*` as target have none.
 fn path(record: &TransactionRecord) -> Option<&[u8]> {
     Some(until(record.relative_uri(), b'?')).filter(|path| path.starts_with(b"/"))
 }

@@ -72,8 +72,8 @@ pub struct Totals {
     pub entries: usize,
 }
 
-/// One dictionary, shared by all who name its file and by the runtime socket. Writers take a lock,
-/// readers never do.
+/// One dictionary, shared by all lines that name its file and by the runtime socket. Writers take a
+/// lock, readers never do.
 #[derive(Debug)]
 pub struct Dictionary {
     file: Option<Box<str>>,
@@ -310,7 +310,7 @@ impl Dictionary {
         })
     }
 
-    /// Opens a new version for [`Dictionary::add`]; nobody sees it before its commit.
+    /// Opens a new version for [`Dictionary::add`]; look-ups use it after its commit.
     pub fn prepare(&self) -> u32 {
         let mut state = self.state();
         state.newest = state.newest.wrapping_add(1);

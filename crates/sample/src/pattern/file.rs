@@ -1,4 +1,4 @@
-//! The dictionaries of a configuration: one per file and per ACL line, shared by all who name them.
+//! The dictionaries of a configuration: one per file and per ACL line, shared by all lines that name them.
 
 use super::dictionary::{Dictionary, NO_ID};
 use super::rows::Rows;

@@ -250,8 +250,8 @@ impl Parts {
         Ok(())
     }
 
-    /// Whether what stands at `from..to` counts: anything does for `sub`; a word between delimiters
-    /// that is not empty for the others.
+    /// Whether a match at `from..to` counts: any does for `sub`, the other methods need a non-empty
+    /// word between delimiters.
     fn counts(&self, text: &[u8], from: usize, to: usize) -> bool {
         let edge = |byte: Option<&u8>| byte.is_none_or(|byte| self.is_delimiter(*byte));
         let before = from.checked_sub(1).and_then(|at| text.get(at));
@@ -277,8 +277,8 @@ impl Parts {
     }
 }
 
-/// All places of a needle, overlapping ones too: `a/a` may stand between delimiters only the second
-/// time.
+/// All places of a needle, overlapping ones too: only the second occurrence of `a/a` may be between
+/// delimiters.
 trait Overlapping {
     fn find_iter_overlapping<'t>(
         &'t self,

@@ -45,7 +45,7 @@ impl Operator {
     }
 }
 
-/// Where the separator of a range stands: a colon, or a dash that is no sign.
+/// The position of a range's separator: a colon, or a dash that is no sign.
 fn separator(pattern: &str) -> Option<usize> {
     let mut bytes = pattern.bytes().enumerate();
     bytes.position(|(at, byte)| byte == b':' || (byte == b'-' && at > 0))

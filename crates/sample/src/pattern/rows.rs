@@ -36,8 +36,9 @@ struct Added {
     key: u32,
 }
 
-/// Rows in order. Those of a file are packed; those that come or change later stand alone, so that
-/// no change takes longer than a search among all rows, and a removed row leaves nothing.
+/// Rows in order. Those of a file are packed; those that come or change later are stored one by
+/// one, so that no change takes longer than a search among all rows, and a removed row leaves
+/// nothing.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     arena: Vec<u8>,

@@ -8,7 +8,7 @@
 pub(super) const GROUPS: u64 = 10_000;
 /// Character steps that a search may take without being counted: some 50 us.
 const SIMPLE: u64 = 65_536;
-/// How deep groups may stand in each other.
+/// The greatest depth of nested groups.
 const DEPTH: usize = 64;
 /// Bytes of a subject that is made up.
 const PROBE: usize = 48;

@@ -73,8 +73,8 @@ proptest! {
         }
     }
 
-    /// Whatever the `nice` of other tasks, a task is overtaken by at most 2048 later arrivals, and
-    /// one without `nice` by at most 1024.
+    /// A task is overtaken by at most 2048 later arrivals, whatever the `nice` of others, and one
+    /// without `nice` by at most 1024.
     #[test]
     fn no_task_starves_whatever_the_nice_of_others(
         own in prop_oneof![Just(0i16), Just(1024), -1024..=1024i16],

@@ -174,7 +174,7 @@ impl Net {
         }
     }
 
-    /// A poller that saw no room is told when there is room, as by `tcp_poll` of Linux.
+    /// A poller that saw no room gets an event when there is room, as from `tcp_poll` of Linux.
     fn note_lack_of_room(&mut self, handle: i32) {
         if let Some(Object::Stream(end)) = self.handles.get(handle).map(|slot| slot.object)
             && let Some(conn) = self.conns.get_mut(end.conn)

@@ -19,12 +19,12 @@ const PART: usize = 1 << 12;
 enum EarlyPhase {
     /// More may come early.
     Data,
-    /// The client has said all that is early.
+    /// The client has sent all its early data.
     Handshake,
     Nothing,
 }
 
-/// The state of a session of which something may be said early.
+/// The state of a session that may have early data.
 #[derive(Debug)]
 pub(crate) struct Early {
     rest: EarlyPhase,
@@ -58,8 +58,8 @@ impl Early {
 }
 
 impl Conn {
-    /// Takes steps of the handshake until it is over, or, at first, until something has been said
-    /// early: that is put by.
+    /// Takes steps of the handshake until it is over, or, at first, until early data has arrived,
+    /// which is kept.
     pub(crate) fn advance(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> Result<(), Error> {
         self.begin_early(wire, scratch)?;
         while self.rest() == EarlyPhase::Data {
@@ -98,7 +98,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Reads from a session of which something may have been said early.
+    /// Reads from a session that may have early data.
     #[cold]
     pub(crate) fn read_early(
         &mut self,

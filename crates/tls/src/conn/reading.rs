@@ -154,7 +154,7 @@ impl Conn {
     }
 }
 
-/// Whether the peer has said all, with or without taking leave.
+/// Whether the peer has closed, with or without a closing alert.
 fn is_end(error: &Error) -> bool {
     match error.code() {
         ErrorCode::ZERO_RETURN => true,

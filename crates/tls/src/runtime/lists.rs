@@ -226,7 +226,7 @@ pub(super) fn collect(binds: &[Bound]) -> BTreeMap<String, List> {
 }
 
 impl Entry {
-    /// Its line as it stands in a list; `numbered`: with its number.
+    /// Its line as in a list; `numbered`: with its number.
     pub fn written(&self, numbered: bool) -> String {
         let mut line = self.certificate.clone();
         if numbered {

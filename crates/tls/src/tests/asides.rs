@@ -60,7 +60,7 @@ fn endless(speaks: bool, takes: bool) -> (Pair, Endless) {
 }
 
 #[test]
-fn who_changes_keys_for_ever_is_left() {
+fn endless_key_updates_close_the_connection() {
     let (mut pair, mut wire) = endless(false, true);
     let end = pair.server.recv(&mut wire, &pair.scratch, &mut [0; 64]);
     assert_eq!(end.unwrap_err().kind(), ErrorKind::InvalidData);
@@ -75,7 +75,7 @@ fn a_connection_of_which_nothing_is_expected_is_not_looked_at_for_ever() {
 }
 
 #[test]
-fn answers_to_who_does_not_read_have_a_bound() {
+fn answers_to_a_peer_that_does_not_read_are_bounded() {
     let (mut pair, mut wire) = endless(true, false);
     let mut read = 0;
     if ffi::NAME != "OpenSSL" {
@@ -99,7 +99,7 @@ fn answers_to_who_does_not_read_have_a_bound() {
 }
 
 #[test]
-fn who_reads_may_change_its_keys_between_words_as_often_as_it_likes() {
+fn a_reading_peer_may_update_its_keys_without_limit() {
     let (mut pair, mut wire) = endless(true, true);
     for _ in 0..TOO_MANY / TOGETHER {
         let read = pair.server.recv(&mut wire, &pair.scratch, &mut [0; 1]);

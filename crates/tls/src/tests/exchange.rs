@@ -140,7 +140,7 @@ fn chains_are_completed() {
 }
 
 #[test]
-fn chains_are_not_completed_by_those_who_vouch_for_peers() {
+fn authorities_for_peers_do_not_complete_chains() {
     let authority = make(&["ca"], ecdsa(), None);
     let leaf = make(&["a.test"], ecdsa(), Some(&authority));
     let files = Memory::default().with("ca.pem", authority.certificate());

@@ -25,7 +25,7 @@ fn single(of: &Made, by: &Made, status: &[u8], until: &str) -> Vec<u8> {
     der(0x30, &[&id, status, &date("20000101000000Z"), &der(0xa0, &[&date(until)])])
 }
 
-/// A response with these, which nobody has signed.
+/// An unsigned response with these single responses.
 fn response(singles: &[Vec<u8>]) -> Vec<u8> {
     let singles = der(0x30, &singles.iter().map(Vec::as_slice).collect::<Vec<_>>());
     let responder = der(0xa2, &[&der(4, &[&[7; 20]])]);
@@ -44,7 +44,7 @@ fn revoked() -> Vec<u8> {
     der(0xa1, &[&date("20000101000000Z")])
 }
 
-/// An authority, what it has signed, and what it says of that.
+/// An authority, a certificate that it has signed, and its OCSP response.
 struct World {
     ca: Made,
     leaf: Made,
@@ -131,7 +131,7 @@ fn responses_are_shown_for_as_long_as_they_hold() {
 }
 
 #[test]
-fn who_has_signed_has_to_be_known() {
+fn the_signer_of_a_response_has_to_be_known() {
     let it = World::new();
     let mut files = it.files(b"");
     files.0.remove("a.pem.issuer");

@@ -103,7 +103,7 @@ fn tickets_go_with_the_answer_to_what_has_been_asked() {
 }
 
 #[test]
-fn tickets_wait_neither_for_who_goes_on_talking_nor_where_something_may_be_said_early() {
+fn tickets_wait_neither_for_a_busy_client_nor_for_early_data() {
     for early in [false, true] {
         let bound = Options { early, ..Options::default() };
         let (acceptor, connector) = lines(bound, Options::default());
@@ -182,7 +182,7 @@ fn garbage_breaks_the_session() {
     assert!(pair.server_recv(&mut buffer).is_err());
 }
 
-/// How many bytes may be said early.
+/// Bytes of early data that may be sent.
 const ROOM: usize = ffi::EARLY_ROOM as usize;
 
 /// Both sides of lines with these options.

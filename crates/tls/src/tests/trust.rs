@@ -169,7 +169,7 @@ fn broken_authorities_and_lists_are_refused() {
     }
 }
 
-/// As HAProxy, a directory of authorities has what is good in it, and the rest is told.
+/// As in HAProxy, the good files of a directory of authorities count, and the others are warned of.
 #[test]
 fn what_directories_have_beside_authorities_is_told() {
     let files = files();
@@ -244,7 +244,7 @@ fn what_is_ignored_of_one_client_does_not_concern_others() {
     ignored.shake().1.unwrap();
     assert_ne!(ignored.server.checked().certificate_error, 0);
     assert!(openssl::error::ErrorStack::get().errors().is_empty());
-    // Whatever else leaves errors behind.
+    // Another failed call leaves errors behind, too.
     assert!(openssl::x509::X509::from_pem(b"none").is_err());
     openssl::error::ErrorStack::get();
     crate::response_text(b"none");

@@ -49,7 +49,7 @@ pub(super) fn request_head(tx: &mut Transaction) {
     let offload = settings.offload && facts.is_offloaded();
     let wanted = match facts.algorithm() {
         Ok(algorithm) => Some(algorithm),
-        // Every client takes the body as it is; as measured, it is in chunks then.
+        // Every client accepts the body unchanged; as measured, it is sent in chunks then.
         Err(Refusal::Identity | Refusal::AcceptEncoding) => {
             settings.algorithms.iter().copied().find(|it| *it == Algorithm::Identity)
         }

@@ -33,7 +33,7 @@ fn a_monitored_path_is_found_in_absolute_uris() {
     }
 }
 
-/// What `lines` of rules answer a request for each path with, in a proxy with these replies.
+/// The responses of a proxy with these rules and replies to a request for each path.
 fn answers(lines: &[&str], paths: &[&str], replies: BTreeMap<u16, ErrorReply>) -> Vec<String> {
     let (mut proxy, address) = testing::listen("px", Mode::Http, Vec::new());
     proxy.rules = testing::rules(Mode::Http, lines);

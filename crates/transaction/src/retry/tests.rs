@@ -106,7 +106,7 @@ fn what_has_not_left_goes_out_again_whatever_it_is() {
     }
 }
 
-/// To the client it is sent already, and nothing of it stands in a buffer of the connection's.
+/// For the client it is sent already, and no buffer of the connection has a part of it.
 #[test]
 fn a_body_that_has_not_left_goes_out_again() {
     let trailer = "2\r\nhe\r\n3\r\nllo\r\n0\r\nx-end: 1\r\n\r\n";

@@ -16,7 +16,7 @@ use reactor::Pacer;
 use stdx::Tick;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 
-/// Sends the response that stands in the workspace, with its body.
+/// Sends the response in the workspace, with its body.
 ///
 /// # Errors
 /// The client went away or took too long.
@@ -90,15 +90,15 @@ pub(crate) async fn await_room(tx: &Transaction, deadline: Option<Tick>) -> Resu
 
 /// Decides how the response goes out, up to the rules that every response passes.
 fn begin(tx: &mut Transaction) -> Progress {
-    // A body that was not read stands between this answer and the next request: the connection
-    // closes unless what came with the head is all of it.
+    // An unread body precedes the next request, so the connection closes unless the whole body came
+    // with the head.
     let whole = tx.client.mux.has_received_all() || swallow_body(tx);
     if !whole || tx.client.must_end() {
         tx.client.mux.close_after_message();
     }
     h2_byte_count::reply(tx);
     let mut length = body_kind(tx);
-    // Answers of rules, and errors, pass no filter, as measured.
+    // As measured, responses of rules and errors pass no filter.
     if tx.notes.journal.applet.is_some() {
         length = filters::local_response(tx, length);
     }

@@ -20,7 +20,7 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 
 /// The reason for the switch.
 pub(crate) enum Upgrade {
-    /// A rule of the frontend (`switch-mode`), which may say what is spoken.
+    /// A rule of the frontend (`switch-mode`), which may name the protocol.
     ByRule(Option<Spoken>),
     /// The mode of the backend that was chosen.
     ByBackend(BackendRef),

@@ -209,7 +209,7 @@ impl Relay {
         tx.worker.release(unused);
     }
 
-    /// Looks at what the server has said, and lets it pass once the rules do.
+    /// Evaluates the rules over the server's bytes, which pass once the rules accept them.
     fn inspect(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         let Some(at) = &mut self.inspection else { return Ok(()) };
         let before = received(tx);
@@ -290,8 +290,8 @@ impl Relay {
         Ok((up, down))
     }
 
-    /// When the client will have taken too long: the tunnel's limit goes before its own, and once
-    /// it has been told that nothing more comes, `timeout client-fin` goes before both.
+    /// The client's deadline: `timeout tunnel` replaces `timeout client`, and once the client has
+    /// got the end of the stream, `timeout client-fin` replaces both.
     fn client_deadline(&self, tx: &Transaction) -> Option<Tick> {
         let own = &tx.client.proxy.settings.timeouts;
         let fin = own.client_fin.filter(|_| self.down.is_shut());
@@ -313,8 +313,8 @@ impl Relay {
         (reading || self.up.holds_data()).then(|| since.plus_ms(span))
     }
 
-    /// A client that says nothing for too long is taken for one that has said all, as measured: the
-    /// server has its own time to finish.
+    /// As measured, a client that is silent for too long counts as half-closed: the server has its
+    /// own time to finish.
     ///
     /// # Errors
     /// The server takes too long, or the client does not take what there is for it.

@@ -34,7 +34,7 @@ pub(crate) async fn prepare(tx: &mut Transaction, backend: &BackendRef) -> Resul
     body_buffer::encourage(tx);
     if tx.request_body == BodyKind::Chunked {
         body_buffer::wait_for_all(tx, backend).await?;
-        // Applications read as many bytes as they are told.
+        // Applications read as many bytes as `CONTENT_LENGTH` says.
         if !tx.left && !body_buffer::is_whole(tx) {
             return Err(Failure::error(400, Cause::Proxy, Phase::Headers));
         }

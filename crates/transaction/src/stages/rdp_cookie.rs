@@ -9,7 +9,7 @@ use sample::{Type, Value};
 use std::net::{Ipv4Addr, SocketAddr};
 use transport::stats::transaction_log::Failure;
 
-/// Looks for the cookie in what a client has said, and for the server that it names.
+/// Looks for the cookie in the client's first bytes, and for the server that it names.
 ///
 /// # Errors
 /// None: the table wants a result.

@@ -29,8 +29,8 @@ pub(crate) fn received(tx: &mut Transaction, _: &ProxyRef) -> Result<StageOutcom
     Ok(StageOutcome::Next)
 }
 
-/// There is no backend for it, or one that is out of service. As measured, the times of such a
-/// request say nothing.
+/// The failure of a request without a backend, or with a disabled one. As measured, such a request
+/// has no times.
 fn unserved(tx: &mut Transaction) -> Failure {
     tx.notes.journal.request = 0;
     match tx.client.mode {

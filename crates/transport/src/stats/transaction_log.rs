@@ -278,7 +278,7 @@ pub enum Chooser {
 }
 
 impl Journal {
-    /// Whether the client left without having said anything.
+    /// Whether the client left without having sent anything.
     pub fn is_empty(&self) -> bool {
         self.status == 0 && self.bytes_in == 0 && self.request == 0
     }

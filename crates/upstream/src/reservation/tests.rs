@@ -21,7 +21,7 @@ fn first_in_line<'a>(world: &World, back: &'a Backend) -> Waiting<'a> {
 }
 
 #[test]
-fn who_leaves_the_backend_s_queue_when_its_turn_comes_hands_the_place_on() {
+fn a_waiter_that_leaves_at_its_turn_passes_the_slot_on() {
     let (release, released) = channel::<()>();
     let released = Mutex::new(released);
     let origin = Origin::new(move |mut stream, _| {

@@ -1,4 +1,4 @@
-//! A real browser without a window: Chromium, spoken to over its debugging pipe.
+//! A real browser without a window: Chromium, controlled over its debugging pipe.
 
 use super::{Directory, Moment, pass};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -110,7 +110,7 @@ impl Drop for Browser {
     }
 }
 
-/// The string that has this name, wherever it stands.
+/// The string with this name, at any depth.
 fn word(json: &str, name: &str) -> Option<String> {
     let start = json.find(&format!("\"{name}\":\""))? + name.len() + 4;
     let rest = &json[start..];

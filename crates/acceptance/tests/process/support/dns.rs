@@ -72,7 +72,7 @@ impl NameServer {
         self.address
     }
 
-    /// From now on says this to `NAME TYPE`; no such name to everything that it was not told.
+    /// From now on answers `NAME TYPE` with this; names without an answer do not exist.
     pub(crate) fn say(&self, question: &str, says: Says) {
         self.zone.says.lock().expect("no thread panics with it").insert(question.into(), says);
     }

@@ -1,4 +1,4 @@
-//! Both sides of what is said before handshakes are over.
+//! Clients and servers that use early data.
 
 use super::{Identity, Message, PATIENCE, Running, reply};
 use ffi::{Channel, Resumer, Wire};
@@ -64,7 +64,7 @@ impl Eager {
         (Channel::new(ssl).expect("a session"), Plain(stream))
     }
 
-    /// Another connection, on which nothing has been said.
+    /// Another connection to the same frontend, without any bytes sent.
     pub(crate) fn again(&mut self, weir: &Running) {
         self.again_at(weir.address("web"));
     }
@@ -101,7 +101,7 @@ impl Eager {
         self.channel.write_early(&mut self.wire, request.as_bytes()).is_ok()
     }
 
-    /// Says it before the handshake: what whoever listens gets to know of that.
+    /// Sends a request as early data; returns the bytes that an observer of the network sees.
     pub(crate) fn overheard_early(&mut self, target: &str) -> Vec<u8> {
         let request = format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n");
         let mut wire = Recorded(&mut self.wire, Vec::new());

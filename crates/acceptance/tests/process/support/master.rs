@@ -37,7 +37,7 @@ impl Master {
     /// The same, to the byte.
     pub(crate) fn raw(&self, line: &str) -> String {
         let path = self.path("master");
-        // A master that begins anew drops those whom it has not heard yet.
+        // A master that executes itself anew drops connections that it has not read from.
         let mut stream = eventually("the master's socket", || {
             let mut stream = UnixStream::connect(&path).ok()?;
             stream.write_all(format!("{line}\n").as_bytes()).is_ok().then_some(stream)

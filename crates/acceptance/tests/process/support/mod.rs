@@ -74,8 +74,8 @@ pub(crate) fn hear(stream: &mut impl std::io::Read, until: &str) -> String {
     String::from_utf8(heard).expect("a text")
 }
 
-/// An address on which nobody listens: it is that of a client, so that no other test can be given
-/// it, as long as the process lives.
+/// An address without a listener. A client socket holds it until the process ends, so that no other
+/// test gets it.
 pub(crate) fn nobody() -> std::net::SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("a port");

@@ -8,7 +8,7 @@ use table::{DataKind, DataType, Entry, Table, Walk};
 
 /// Entries shown.
 const SHOWN: usize = 10;
-/// Entries looked at; of larger tables only so many are, and the answer says so.
+/// Entries that are read at most; the answer notes when a table has more.
 const LOOKED_AT: usize = 4_096;
 
 /// The first of these that a table stores is what it is ordered by.

@@ -8,7 +8,7 @@ use stdx::json::quote;
 #[derive(Debug, Default)]
 pub(super) struct Json {
     out: String,
-    /// Something stands before, in the same object or array.
+    /// A member precedes in the same object or array.
     follows: bool,
 }
 

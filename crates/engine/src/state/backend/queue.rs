@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_wait_for_any_do_not_get_a_server_that_takes_no_part() {
+    fn waiters_for_any_server_do_not_get_one_that_takes_no_part() {
         let (server, backend) = (Queue::default(), Queue::default());
         let (any, own) = (waiter(), waiter());
         backend.join(any.clone(), Priority::default());
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_nobody_could_be_called_for_is_told_once() {
+    fn a_free_slot_without_waiters_is_reported_once() {
         let queue = Queue::default();
         let [a, b] = [waiter(), waiter()].map(|waiter| queue.join(waiter, Priority::default()));
         assert!(queue.call(S) && queue.call(S + 1) && !queue.call(S + 2));

@@ -91,8 +91,8 @@ pub struct Told {
     pub namespace: Option<Arc<Namespace>>,
 }
 
-/// The network namespace that a client comes from, if not that of the process: as its PROXY
-/// protocol header says, otherwise that of the listener. (As measured.)
+/// The network namespace that a client comes from, if not that of the process: the one of its PROXY
+/// protocol header, otherwise the listener's, as measured.
 pub fn namespace(client: &Client) -> Option<&Arc<Namespace>> {
     let told = client.rare.told.as_ref().and_then(|told| told.namespace.as_ref());
     told.or_else(|| {

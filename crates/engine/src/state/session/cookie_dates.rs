@@ -1,6 +1,6 @@
 //! The dates in a persistence cookie: when it was last seen, and when first (`maxidle`, `maxlife`).
 //!
-//! As measured: `value|last` or `value|last|first`, each five digits of base 64.
+//! The format, as measured: `value|last` or `value|last|first`, each date five digits of base 64.
 
 use settings::Cookie;
 

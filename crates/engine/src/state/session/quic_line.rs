@@ -28,7 +28,7 @@ pub struct QuicIdentity {
 pub struct StrayDatagram {
     /// The sender.
     pub from: SocketAddr,
-    /// The address that it was sent to, if the system has said.
+    /// The address that it was sent to, if the system reports it.
     pub to: Option<IpAddr>,
     /// The ECN bits.
     pub ecn: u8,

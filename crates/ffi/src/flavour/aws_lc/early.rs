@@ -14,7 +14,7 @@ const ROOM: u8 = 24;
 /// Where it has its protocol.
 const PROTOCOL: u8 = 26;
 
-/// Whether something is said early, and the handshake is not over.
+/// Whether early data is exchanged and the handshake is not over.
 fn is_early(ssl: &SslRef) -> bool {
     // SAFETY: the session is valid as long as its reference, and only looked at.
     unsafe { openssl_sys::SSL_in_early_data(ssl.as_ptr()) == 1 }
@@ -62,8 +62,9 @@ pub(crate) fn write_early<S: Read + Write>(
     bytes: &[u8],
 ) -> Result<usize, Error> {
     if !stream.ssl().is_server() && !is_early(stream.ssl()) {
-        // SAFETY: the session is valid and exclusively borrowed. Only here: the library would take
-        // a handshake for done that has begun early, though nothing is to be said.
+        // SAFETY: the session is valid and exclusively borrowed. Only here: with early data
+        // enabled, the library would report an unfinished handshake as done, although there is
+        // nothing to send early.
         unsafe { openssl_sys::SSL_set_early_data_enabled(stream.ssl().as_ptr(), 1) };
         stream.do_handshake()?;
         if !is_early(stream.ssl()) {

@@ -67,14 +67,15 @@ where
 {
     let look = move |hello: &SSL_CLIENT_HELLO| {
         let heard = read(&FirstMessage(hello));
-        // SAFETY: a message belongs to a session, which nobody else has while it is looked at.
+        // SAFETY: a message belongs to a session, to which there is no other reference during the
+        // call.
         choose(unsafe { SslRef::from_ptr_mut(hello.ssl) }, heard)
     };
     if let Some(index) = index() {
         context.set_ex_data(index, Arc::new(look) as Choose);
     }
-    // SAFETY: the context is valid and exclusively borrowed; the function lives for ever. It is
-    // not the function that OpenSSL has for this, which is not told any ciphers here.
+    // SAFETY: the context is valid and exclusively borrowed; the function lives for ever. It is not
+    // the function that OpenSSL has for this: AWS-LC passes no ciphers to that one.
     unsafe { openssl_sys::SSL_CTX_set_select_certificate_cb(context.as_ptr(), Some(called)) };
 }
 
@@ -83,14 +84,15 @@ unsafe extern "C" fn called(hello: *const SSL_CLIENT_HELLO) -> ssl_select_cert_r
     let Some(hello) = (unsafe { hello.as_ref() }) else {
         return REFUSED;
     };
-    // SAFETY: a message belongs to a session, which nobody changes before `look` is called.
+    // SAFETY: a message belongs to a session, which does not change before `look` is called.
     let session = unsafe { SslRef::from_ptr(hello.ssl) };
     // It is cloned because the session may leave the context that it has.
     let look = index().and_then(|index| session.ssl_context().ex_data(index)).cloned();
     match look.map(|look| look(hello)) {
         Some(Ok(())) => return FINE,
         Some(Err(Refused::UnknownName)) => {
-            // SAFETY: nobody else has the session. The library says no second alert of its own.
+            // SAFETY: there is no other reference to the session. The library sends no second
+            // alert.
             unsafe {
                 let alert = openssl_sys::SSL_AD_UNRECOGNIZED_NAME as u8;
                 openssl_sys::SSL_send_fatal_alert(hello.ssl, alert);

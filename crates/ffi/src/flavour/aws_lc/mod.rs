@@ -21,9 +21,9 @@ pub fn api_version() -> &'static str {
     "1.1.1"
 }
 
-/// How many bytes a client may say early: the library has a number of its own.
+/// Bytes of early data that a client may send: the library has a number of its own.
 pub const EARLY_ROOM: u32 = 14_336;
-/// Whether it takes what is said early once only, whoever sends it again: that is left to its user.
+/// Whether the library refuses early data that is replayed: here the caller has to.
 pub const TAKES_EARLY_ONCE: bool = false;
 
 /// The name of the library.

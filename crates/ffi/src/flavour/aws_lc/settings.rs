@@ -164,7 +164,8 @@ pub fn add_chain_cert(ssl: &mut SslRef, link: &X509) -> Result<(), ErrorStack> {
     done(unsafe { openssl_sys::SSL_add1_chain_cert(ssl.as_ptr(), link.as_ptr()) })
 }
 
-/// Makes sessions that go on with this context show what `A` has: here each is told by [`attach`].
+/// Attaches the data of `A` to sessions of this context; here [`attach`] does that for each
+/// session.
 ///
 /// # Errors
 /// None.

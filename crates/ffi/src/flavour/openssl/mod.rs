@@ -20,9 +20,9 @@ pub fn api_version() -> &'static str {
     openssl::version::version().split(' ').nth(1).unwrap_or_default()
 }
 
-/// How many bytes a client may say early.
+/// Bytes of early data that a client may send.
 pub const EARLY_ROOM: u32 = 1 << 14;
-/// Whether it takes what is said early once only, whoever sends it again.
+/// Whether the library refuses early data that is replayed.
 pub const TAKES_EARLY_ONCE: bool = true;
 
 /// The name of the library.

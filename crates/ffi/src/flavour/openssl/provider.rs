@@ -36,7 +36,8 @@ pub fn set_default_properties(query: &str) -> bool {
 /// The names of the providers that the library has loaded.
 pub fn providers() -> Vec<String> {
     extern "C" fn note(provider: *mut openssl_sys::OSSL_PROVIDER, argument: *mut c_void) -> c_int {
-        // SAFETY: the argument is the list below, which nobody else uses during the call.
+        // SAFETY: the argument is the list below, to which there is no other reference during the
+        // call.
         let names = unsafe { &mut *argument.cast::<Vec<String>>() };
         // SAFETY: the provider is valid during the call; its name is a terminated text of its own.
         let name = unsafe {

@@ -19,7 +19,7 @@ pub const HAS_QUIC: bool = true;
 /// of the library runs in `advance` or `handle_late`, which borrow `self` exclusively; everything
 /// else reaches it through `exchange()` between those calls.
 pub(crate) struct QuicSession {
-    /// `None` once it was taken: whoever has it keeps the rest until it is freed.
+    /// `None` once it was taken: its holder keeps the rest until the session is freed.
     ssl: Option<Ssl>,
     exchange: NonNull<Exchange>,
     /// Kept for the library, which has its address.

@@ -245,7 +245,7 @@ fn a_request_that_can_be_answered_only() {
     assert_eq!(error.status, 400);
 }
 
-/// A decoder with a smaller table is told that we keep to it.
+/// The encoder announces that it keeps to the smaller table of the peer's decoder.
 #[test]
 fn a_smaller_table_is_acknowledged_in_the_next_block() {
     let mut conn = greeted(H2ConnSettings::default());

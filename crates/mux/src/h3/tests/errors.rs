@@ -110,7 +110,7 @@ fn decoder_instructions_are_cancellations_only() {
 }
 
 #[test]
-fn malformed_requests_are_reset_and_reach_nobody() {
+fn malformed_requests_are_reset_and_reach_no_server() {
     let two_hosts = get_with(&[("host", "other")]);
     let no_host = headers(&[(":method", "GET"), (":scheme", "https"), (":path", "/")]);
     for bytes in [

@@ -24,7 +24,7 @@ fn a_date_that_is_set_back_does_not_freeze_the_rate_of_tls() {
 }
 
 #[test]
-fn who_waits_at_a_listener_that_ends_is_served() {
+fn clients_that_wait_at_an_ending_listener_are_served() {
     let origin = Origin::answering("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
     let (proxy, address) =
         testing::listen("px", Mode::Http, vec![testing::server(1, origin.address)]);

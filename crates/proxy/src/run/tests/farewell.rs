@@ -11,7 +11,7 @@ const BROKEN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0
 const MOST: usize = 32 << 20;
 
 #[test]
-fn who_goes_on_sending_is_not_listened_to_for_ever() {
+fn a_client_that_goes_on_sending_is_cut_off() {
     let (proxy, address) = testing::listen("px", Mode::Http, Vec::new());
     let world = World::new(vec![proxy]);
     let mut peer = testing::client(address);

@@ -36,7 +36,7 @@ impl CookiePair {
         Some(&text[from..to])
     }
 
-    /// Appends what stands before the value with another one, and tells where the value ended.
+    /// Appends the bytes before the value and another value; returns the end of the old one.
     fn put(&self, text: &[u8], from: usize, value: &[&[u8]], out: &mut Vec<u8>) -> usize {
         out.extend_from_slice(&text[from..self.name_end]);
         out.push(b'=');

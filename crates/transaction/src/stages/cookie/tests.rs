@@ -1,4 +1,4 @@
-//! Tests of how cookies are found, cleaned and cut, each as measured.
+//! Cookies are found, cleaned and cut as measured with HAProxy.
 
 use super::field::{Edit, cleaned, edited, sets, values, without};
 use super::*;

@@ -41,7 +41,7 @@ fn get(path: &str) -> &'static [u8] {
     format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").leak().as_bytes()
 }
 
-/// The line without its times, which stand in the second word.
+/// The line without its second word, the times.
 fn tail(line: &str) -> String {
     let (_, rest) = line.split_once("px/").unwrap();
     let words: Vec<_> = rest.split(' ').collect();
@@ -68,7 +68,8 @@ fn a_connection_that_is_not_welcome_is_no_session() {
     assert_eq!(origin.served(), 0);
 }
 
-/// Whether the client is ever told depends on whether its own end comes before: it is not asked.
+/// The client may or may not see the end, depending on its own close, so the test does not look
+/// there.
 #[test]
 fn a_connection_that_vanishes_is_no_session() {
     let origin = Origin::echo();

@@ -241,7 +241,7 @@ fn a_thousand_streams_share_a_limit_and_are_woken_seldom() {
 }
 
 #[test]
-fn what_others_leave_unused_goes_to_those_who_have_payload() {
+fn unused_shares_go_to_streams_with_payload() {
     let limit = per_second(30_000);
     let (mut pacer, mut sender) = (Pacer::default(), Sender::new(150_000));
     let used = PaceUse { streams: 3, recent: 0 };

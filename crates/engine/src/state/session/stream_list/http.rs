@@ -1,4 +1,4 @@
-//! The HTTP exchange in `show sess`: HAProxy's words and numbers, as measured.
+//! The HTTP exchange in `show sess`, with HAProxy's words and numbers.
 
 use htx::{Head, HeaderId};
 use mux::BodyKind;
