@@ -200,7 +200,7 @@ impl<'a> Cx<'a> {
     }
 
     /// A warning about argument `n` of a line.
-    pub(crate) fn warn(&mut self, args: Args<'_>, n: usize, message: impl Into<String>) {
+    pub(crate) fn warn(&mut self, args: Args<'_>, n: usize, message: impl std::fmt::Display) {
         let diagnostic: Diagnostic = args.diagnostic(Severity::Warning, args.fault(n, message));
         self.diagnostics.push(diagnostic);
     }

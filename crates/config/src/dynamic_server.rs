@@ -140,9 +140,9 @@ fn parsed(
         return Err("'layer7' can only be used in http proxies.".to_owned());
     }
     let mut server = draft.settings.back.servers.pop().ok_or("no server")?;
-    let made =
-        connector(&server.options, host.encrypts, (backend, name), process, store, &LoadedFiles)?;
-    server.tls = made.map(Arc::new);
+    let of = (backend, name);
+    let made = connector(&server.options, host.encrypts, of, process, store, &LoadedFiles);
+    server.tls = made.map_err(|error| error.to_string())?.map(Arc::new);
     judge(host, server)
 }
 

@@ -2,6 +2,7 @@
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
 use std::cell::RefCell;
+use std::fmt;
 use std::str::FromStr;
 use stdx::leading_number;
 
@@ -226,14 +227,14 @@ impl<'l> Args<'l> {
     }
 
     /// A fault of argument `n`.
-    pub(crate) fn fault(self, n: usize, message: impl Into<String>) -> Fault {
+    pub(crate) fn fault(self, n: usize, message: impl fmt::Display) -> Fault {
         self.fault_at(n, 0, message)
     }
 
     /// A fault inside argument `n`, from byte `offset` of its text on.
-    pub(crate) fn fault_at(self, n: usize, offset: usize, message: impl Into<String>) -> Fault {
+    pub(crate) fn fault_at(self, n: usize, offset: usize, message: impl fmt::Display) -> Fault {
         Fault {
-            message: message.into(),
+            message: message.to_string(),
             suggestion: None,
             area: None,
             word: self.first + n,
@@ -258,7 +259,7 @@ impl<'l> Args<'l> {
     }
 
     /// Argument `n`, or a fault with `message`.
-    pub(crate) fn need(self, n: usize, message: impl Into<String>) -> Parsed<&'l str> {
+    pub(crate) fn need(self, n: usize, message: impl fmt::Display) -> Parsed<&'l str> {
         self.get(n).ok_or_else(|| self.fault(n, message))
     }
 }

@@ -38,7 +38,7 @@ pub fn acl(data: &[u8]) {
                 }
             }
         }
-        Err(message) => placed(&message, file),
+        Err(error) => placed(&error.to_string(), file),
     }
 }
 
@@ -61,6 +61,6 @@ pub fn map(data: &[u8]) {
                 }
             }
         }
-        Err(message) => placed(&message, file),
+        Err(error) => placed(&error.to_string(), file),
     }
 }

@@ -336,7 +336,7 @@ impl<'w> Input<'w, '_, '_> {
     }
 
     /// An error about the word taken last.
-    pub(crate) fn fail(&self, message: impl Into<String>) -> ParseError {
+    pub(crate) fn fail(&self, message: impl std::fmt::Display) -> ParseError {
         ParseError::new(self.at.saturating_sub(1), message)
     }
 }

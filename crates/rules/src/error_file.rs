@@ -1,6 +1,38 @@
 //! Error files: raw HTTP responses parsed at load (manual section 4.2, `errorfile`).
 
 use htx::{Head, Version};
+use std::fmt;
+
+/// Why a content is no HTTP response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorFileError {
+    /// There is no line.
+    NoStatusLine,
+    /// The first line is no status line.
+    StatusLine,
+    /// A line is no header field.
+    Field,
+    /// No empty line ends the head.
+    Unended,
+    /// `Content-Length` is not the length of the body, which is this many bytes.
+    Length(usize),
+}
+
+impl fmt::Display for ErrorFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoStatusLine => f.write_str("missing status line"),
+            Self::StatusLine => f.write_str("invalid status line"),
+            Self::Field => f.write_str("invalid header line"),
+            Self::Unended => f.write_str("the headers do not end with an empty line"),
+            Self::Length(length) => {
+                write!(f, "content-length differs from the {length} bytes of the body")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ErrorFileError {}
 
 /// A parsed error file.
 #[derive(Debug)]
@@ -12,16 +44,19 @@ pub struct ErrorFile {
 
 impl ErrorFile {
     /// Parses the content of a file. An empty one means closing without a byte. Lines end with LF
-    /// or CRLF. Errors: a start line or header that cannot be parsed, a content-length other than
-    /// the body's.
-    pub fn parse(content: &[u8]) -> Result<ErrorFile, String> {
+    /// or CRLF.
+    ///
+    /// # Errors
+    ///
+    /// A line cannot be parsed, or the length is not the body's.
+    pub fn parse(content: &[u8]) -> Result<ErrorFile, ErrorFileError> {
         let mut head = Head::default();
         if content.is_empty() {
             return Ok(ErrorFile { head, body: Box::default(), silent: true });
         }
         let mut lines = Lines { rest: content };
-        let start = lines.next().ok_or("missing status line")?;
-        let (version, status, reason) = status_line(start).ok_or("invalid status line")?;
+        let start = lines.next().ok_or(ErrorFileError::NoStatusLine)?;
+        let (version, status, reason) = status_line(start).ok_or(ErrorFileError::StatusLine)?;
         head.set_response(version, status, reason);
         let mut ended = false;
         for line in lines.by_ref() {
@@ -29,21 +64,18 @@ impl ErrorFile {
                 ended = true;
                 break;
             }
-            let (name, value) = field(line).ok_or("invalid header line")?;
+            let (name, value) = field(line).ok_or(ErrorFileError::Field)?;
             head.push(name, value);
         }
         if !ended {
-            return Err("the headers do not end with an empty line".into());
+            return Err(ErrorFileError::Unended);
         }
         let body = lines.rest;
         if let Some(announced) = head.get(b"content-length") {
             let announced =
                 std::str::from_utf8(announced).ok().and_then(|n| n.parse::<usize>().ok());
             if announced != Some(body.len()) {
-                return Err(format!(
-                    "content-length differs from the {} bytes of the body",
-                    body.len()
-                ));
+                return Err(ErrorFileError::Length(body.len()));
             }
         }
         Ok(ErrorFile { head, body: body.into(), silent: false })

@@ -30,7 +30,7 @@ mod verdict;
 pub use action::{Action, edit};
 pub use bandwidth::{BandwidthLimit, BandwidthScope, BandwidthValues};
 pub use context::{Context, Family, Limit, LogLevel};
-pub use error_file::ErrorFile;
+pub use error_file::{ErrorFile, ErrorFileError};
 pub use fcgi::FcgiApp;
 pub use redirect::Redirect;
 pub use reply::{ErrorAnswer, ErrorFiles, NoErrorFiles, Rendered, Reply};

@@ -63,7 +63,7 @@ impl Redirect {
                     at += 1;
                 }
                 "code" => {
-                    redirect.code = code(value(at)?, cx).map_err(|m| ParseError::new(at + 1, m))?;
+                    redirect.code = code(value(at)?, cx).map_err(|error| error.shifted(at + 1))?;
                     at += 1;
                 }
                 "set-cookie" => {
@@ -184,14 +184,17 @@ fn kind(word: &str) -> RedirectKind {
     }
 }
 
-fn code(text: &str, cx: &Parser<'_>) -> Result<u16, String> {
+fn code(text: &str, cx: &Parser<'_>) -> Result<u16, ParseError> {
     match leading_number::number(text) {
         Some((code @ (301 | 302 | 303 | 307 | 308), odd)) => {
             odd.into_iter().for_each(|odd| cx.warn(format!("'code' : {odd}")));
             Ok(code)
         }
-        _ => Err(format!(
-            "'code': unsupported HTTP code '{text}' (must be one of 301, 302, 303, 307 or 308)"
+        _ => Err(ParseError::new(
+            0,
+            format!(
+                "'code': unsupported HTTP code '{text}' (must be one of 301, 302, 303, 307 or 308)"
+            ),
         )),
     }
 }

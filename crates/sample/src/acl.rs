@@ -10,7 +10,7 @@ use crate::expr::{Expr, keyword_end};
 use crate::facts::Facts;
 use crate::name_reference::{NameReference, ReferenceTarget};
 use crate::pattern::number::Operator;
-use crate::pattern::{Match, View};
+use crate::pattern::{Match, PatternError, View};
 use crate::place::Places;
 use crate::value::{Missing, Type};
 use crate::{fetch, known_keywords};
@@ -225,17 +225,17 @@ impl AclFlags {
                 "-u" if words.get(at + 1).is_none_or(|word| word.is_empty()) => {}
                 "-u" => {
                     let id = value("unique id")?;
-                    self.id = Some(unique_id(id, cx).map_err(|m| ParseError::new(at + 1, m))?);
+                    self.id = Some(unique_id(id, cx).map_err(|error| error.shifted(at + 1))?);
                     at += 1;
                 }
                 "-m" => {
                     let name = value("match method")?;
-                    self.set_method(name).map_err(|message| ParseError::new(at + 1, message))?;
+                    self.set_method(name).map_err(|error| error.shifted(at + 1))?;
                     at += 1;
                 }
                 "-f" => {
                     let name = value("pattern file name")?;
-                    let method = self.method_for(expr).map_err(|m| ParseError::new(at, m))?;
+                    let method = self.method_for(expr).map_err(|error| error.shifted(at))?;
                     let (files, place) = (&cx.shared.patterns, cx.place());
                     let set = files
                         .set(name, (method, self.ignore_case), self.keyed, &place, cx.shared.files)
@@ -256,28 +256,31 @@ impl AclFlags {
         Ok(at)
     }
 
-    fn set_method(&mut self, name: &str) -> Result<(), String> {
+    fn set_method(&mut self, name: &str) -> Result<(), ParseError> {
         if !self.sets.is_empty() {
-            return Err(
-                "'-m' must only be specified before patterns and files in parsing ACL expression"
-                    .into(),
-            );
+            return Err(ParseError::new(
+                0,
+                "'-m' must only be specified before patterns and files in parsing ACL expression",
+            ));
         }
         let method = Match::find(name).ok_or_else(|| {
             let hint = crate::error::hint(name, Match::TABLE.iter().map(|entry| entry.0));
-            format!("unknown matching method '{name}' when parsing ACL expression{hint}")
+            let message =
+                format!("unknown matching method '{name}' when parsing ACL expression{hint}");
+            ParseError::new(0, message)
         })?;
         self.method = Some(method);
         Ok(())
     }
 
-    fn method_for(&self, expr: &Expr) -> Result<Match, String> {
+    fn method_for(&self, expr: &Expr) -> Result<Match, ParseError> {
         self.method.or_else(|| Match::default_for(expr.output())).ok_or_else(|| {
-            format!(
+            let message = format!(
                 "matching method must be specified first (using '-m') when using a sample fetch \
                  of this type ('{}')",
                 expr.keyword()
-            )
+            );
+            ParseError::new(0, message)
         })
     }
 
@@ -290,7 +293,7 @@ impl AclFlags {
         expr: Expr,
         cx: &ParseContext<'_>,
     ) -> Result<Test, ParseError> {
-        let method = self.method_for(&expr).map_err(|message| ParseError::new(0, message))?;
+        let method = self.method_for(&expr)?;
         if !expr.output().casts_to(method.input()) {
             let message = format!(
                 "matching method '{}' cannot be used with fetch keyword '{keyword}'",
@@ -329,7 +332,7 @@ impl AclFlags {
         keyword: &str,
         words: &[&'w str],
         cx: &ParseContext<'_>,
-    ) -> Result<Patterns<'w>, (usize, String)> {
+    ) -> Result<Patterns<'w>, (usize, PatternError)> {
         let mut operator = Operator::Eq;
         let (mut patterns, mut numbers) = (Vec::new(), Vec::new());
         for (number, word) in words.iter().enumerate() {
@@ -380,10 +383,13 @@ fn looks_like_a_name(word: &str) -> bool {
     word.bytes().any(|byte| byte.is_ascii_alphabetic()) && !word.contains([':', '/'])
 }
 
-fn unique_id(text: &str, cx: &ParseContext<'_>) -> Result<u32, String> {
+fn unique_id(text: &str, cx: &ParseContext<'_>) -> Result<u32, ParseError> {
     let id = text.parse().ok().filter(|id| *id < u32::MAX);
-    let id = id.ok_or_else(|| format!("invalid unique id '{text}'"))?;
-    if cx.shared.patterns.has_id(id) { Err("the id is already used".to_owned()) } else { Ok(id) }
+    let id = id.ok_or_else(|| ParseError::new(0, format!("invalid unique id '{text}'")))?;
+    match cx.shared.patterns.has_id(id) {
+        true => Err(ParseError::new(0, "the id is already used")),
+        false => Ok(id),
+    }
 }
 
 /// A named ACL. Lines of the same name add tests to it, also for conditions that were read before:
@@ -544,16 +550,21 @@ impl AclTable {
     }
 
     /// The ACL called `name`, defined or predefined.
-    pub fn find(&self, name: &str, cx: &ParseContext<'_>) -> Result<Arc<Acl>, String> {
+    ///
+    /// # Errors
+    ///
+    /// There is none of this name.
+    pub fn find(&self, name: &str, cx: &ParseContext<'_>) -> Result<Arc<Acl>, ParseError> {
         if let Some(found) = self.acls.borrow().get(name) {
             return Ok(found.acl.clone());
         }
         let Some((_, words)) = PREDEFINED.iter().find(|(found, _)| *found == name) else {
             let acls = self.acls.borrow();
             let names = acls.keys().map(|name| &**name).chain(PREDEFINED.iter().map(|p| p.0));
-            return Err(format!("no such ACL : '{name}'{}", crate::error::hint(name, names)));
+            let hint = crate::error::hint(name, names);
+            return Err(ParseError::new(0, format!("no such ACL : '{name}'{hint}")));
         };
-        let acl = Acl::parse(name, words, cx).map_err(|error| error.message)?;
+        let acl = Acl::parse(name, words, cx)?;
         let acl = Arc::new(acl);
         self.acls.borrow_mut().insert(name.into(), NamedAcl { acl: acl.clone(), place: None });
         Ok(acl)

@@ -18,18 +18,20 @@ use std::sync::Arc;
 use table::Table;
 
 pub(crate) mod digest;
+mod error;
 pub(crate) mod json_path;
 pub(crate) mod protobuf;
 mod references;
 mod variable;
 
-pub use digest::Algorithm;
+pub use digest::{Algorithm, DigestError};
+pub use error::ArgError;
 pub use json_path::Step;
-pub use protobuf::FieldPath;
-pub use variable::{IntOrVar, SetIf, SetVar};
+pub use protobuf::{FieldPath, FieldPathError};
+pub use variable::{IntOrVar, SetIf, SetVar, SetVarError};
 
 /// Brings arguments into their final form at load.
-pub type PrepareFn = fn(&mut Args, &ParseContext<'_>) -> Result<(), String>;
+pub type PrepareFn = fn(&mut Args, &ParseContext<'_>) -> Result<(), ArgError>;
 
 /// One argument, checked and in its final form.
 #[derive(Debug)]
@@ -195,7 +197,11 @@ impl Args {
 
     /// Replaces the text at `index` by the variable it names; a text left out stays so,
     /// unless it is the first.
-    pub fn make_var(&mut self, index: usize) -> Result<(), String> {
+    ///
+    /// # Errors
+    ///
+    /// The text is no name of a variable.
+    pub fn make_var(&mut self, index: usize) -> Result<(), ArgError> {
         if index == 0 || self.some_text(index).is_some() {
             self.0[index] = Arg::Var(VarName::parse(self.text(index))?);
         }
@@ -216,7 +222,11 @@ pub struct RawArgs {
 }
 
 /// Splits the arguments that begin at `start`, where an opening parenthesis is optional.
-pub fn split(text: &str, start: usize) -> Result<RawArgs, String> {
+///
+/// # Errors
+///
+/// The closing parenthesis is missing.
+pub fn split(text: &str, start: usize) -> Result<RawArgs, ArgError> {
     let bytes = text.as_bytes();
     let mut raw = RawArgs { end: start, ..RawArgs::default() };
     if bytes.get(start) != Some(&b'(') {
@@ -233,7 +243,7 @@ pub fn split(text: &str, start: usize) -> Result<RawArgs, String> {
                 raw.end = end + 1;
                 break;
             }
-            None => return Err("expected ')'".into()),
+            None => return Err(ArgError::Unclosed),
         }
     }
     Ok(raw)
@@ -409,7 +419,7 @@ mod tests {
         assert_eq!(words(r"(a\,b\ c)"), [r"a\", "b c"]);
         assert_eq!(words(r"('a\n',\n)"), [r"a\n", "\n"]);
         assert_eq!(words(r"(\d+\#)"), [r"\d+\#"]);
-        assert_eq!(split("(a", 0), Err("expected ')'".into()));
+        assert_eq!(split("(a", 0), Err(ArgError::Unclosed));
     }
 
     #[test]

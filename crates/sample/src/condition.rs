@@ -48,7 +48,7 @@ impl Condition {
                 acl
             } else {
                 let offset = word.len() - name.len();
-                cx.acls.find(name, cx).map_err(|message| ParseError::at(at, offset, message))?
+                cx.acls.find(name, cx).map_err(|error| ParseError::at(at, offset, error))?
             };
             if let Some(warning) = acl.conflict(cx.places) {
                 cx.warn(warning);

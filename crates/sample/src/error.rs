@@ -15,13 +15,13 @@ pub struct ParseError {
 
 impl ParseError {
     /// An error about the beginning of `word`.
-    pub fn new(word: usize, message: impl Into<String>) -> ParseError {
-        ParseError { word, offset: 0, message: message.into() }
+    pub fn new(word: usize, message: impl fmt::Display) -> ParseError {
+        ParseError::at(word, 0, message)
     }
 
     /// An error about byte `offset` of `word`.
-    pub fn at(word: usize, offset: usize, message: impl Into<String>) -> ParseError {
-        ParseError { word, offset, message: message.into() }
+    pub fn at(word: usize, offset: usize, message: impl fmt::Display) -> ParseError {
+        ParseError { word, offset, message: message.to_string() }
     }
 
     /// The same error, `words` further right: used when a parser was given the tail of a longer

@@ -9,6 +9,7 @@
 mod background;
 mod dictionary;
 mod edition;
+mod error;
 mod file;
 mod index;
 mod layer;
@@ -21,6 +22,7 @@ mod view;
 
 pub use background::set_background_priority;
 pub use dictionary::{Dictionary, Refusal, RowVisitor, Totals, let_rules_add, rows_refused};
+pub use error::{DictionaryError, PatternError};
 pub use file::{Dictionaries, LateDictionary, PatternFiles};
 pub(crate) use shared_index::SharedIndex;
 pub use view::{Sighting, View};

@@ -71,9 +71,29 @@ pub fn jit_is_forbidden() -> bool {
         && pcre2::bytes::RegexBuilder::new().jit(true).build("a").is_err()
 }
 
+/// A regular expression that does not compile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegexError {
+    /// The expression as written.
+    pub pattern: String,
+    /// The library's message.
+    pub message: String,
+    /// The offset of the error in the expression, in bytes.
+    pub offset: usize,
+}
+
+impl fmt::Display for RegexError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pattern, message, offset } = self;
+        write!(f, "regex '{pattern}' is invalid (error={message}, erroffset={offset})")
+    }
+}
+
+impl std::error::Error for RegexError {}
+
 impl Regex {
     /// Compiles `pattern`; just-in-time code is used where the machine allows it.
-    pub fn new(pattern: &str, ignore_case: bool) -> Result<Regex, String> {
+    pub fn new(pattern: &str, ignore_case: bool) -> Result<Regex, RegexError> {
         COMPILED.store(true, Ordering::Relaxed);
         let limit = format!("(*LIMIT_MATCH={})", shape::GROUPS);
         pcre2::bytes::RegexBuilder::new()
@@ -90,12 +110,13 @@ impl Regex {
                 let offset = error.offset().unwrap_or(0).saturating_sub(limit.len());
                 let full = error.to_string();
                 let message = full.rsplit_once(": ").map_or(&*full, |(_, message)| message);
-                format!("regex '{pattern}' is invalid (error={message}, erroffset={offset})")
+                let (pattern, message) = (pattern.to_owned(), message.to_owned());
+                RegexError { pattern, message, offset }
             })
     }
 
     /// Compiles `pattern`, whose bytes need not be text.
-    pub fn from_bytes(pattern: &[u8], ignore_case: bool) -> Result<Regex, String> {
+    pub fn from_bytes(pattern: &[u8], ignore_case: bool) -> Result<Regex, RegexError> {
         use std::fmt::Write;
         if let Ok(text) = std::str::from_utf8(pattern) {
             return Regex::new(text, ignore_case);
@@ -341,6 +362,9 @@ mod tests {
     #[test]
     fn errors_are_pcre2s() {
         let error = Regex::new("(", false).expect_err("unclosed");
-        assert_eq!(error, "regex '(' is invalid (error=missing closing parenthesis, erroffset=1)");
+        assert_eq!(
+            error.to_string(),
+            "regex '(' is invalid (error=missing closing parenthesis, erroffset=1)"
+        );
     }
 }

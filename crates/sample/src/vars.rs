@@ -2,6 +2,7 @@
 
 use crate::value::Value;
 use std::cell::{OnceCell, RefCell};
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use stdx::RwLock;
@@ -48,24 +49,55 @@ pub struct VarName {
     name: Arc<str>,
 }
 
+/// Why a text is no name of a variable; the message is HAProxy's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VarNameError {
+    /// The text does not begin with a scope.
+    Scope(String),
+    /// The name is empty or has other characters than letters, digits, `.` and `_`.
+    Syntax {
+        /// The text with its scope.
+        text: String,
+        /// The name behind the scope.
+        name: String,
+    },
+}
+
+impl fmt::Display for VarNameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scope(text) => write!(
+                f,
+                "invalid variable name '{text}'. A variable name must be start by its scope. \
+                 The scope can be 'proc', 'sess', 'txn', 'req', 'res' or 'check'"
+            ),
+            Self::Syntax { text, name } => write!(
+                f,
+                "invalid syntax at char '{name}' of variable name '{text}'. \
+                 Only letters, digits, '.' and '_' are allowed"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for VarNameError {}
+
 impl VarName {
-    /// Parses `scope.name`. The message is HAProxy's.
-    pub fn parse(text: &str) -> Result<VarName, String> {
+    /// Parses `scope.name`.
+    ///
+    /// # Errors
+    ///
+    /// The text is no name of a variable.
+    pub fn parse(text: &str) -> Result<VarName, VarNameError> {
         let Some((scope, name)) = text.split_once('.').and_then(|(prefix, name)| {
             let found = Scope::TABLE.iter().find(|(word, _)| *word == prefix)?;
             Some((found.1, name))
         }) else {
-            return Err(format!(
-                "invalid variable name '{text}'. A variable name must be start by its scope. \
-                 The scope can be 'proc', 'sess', 'txn', 'req', 'res' or 'check'"
-            ));
+            return Err(VarNameError::Scope(text.to_owned()));
         };
         let valid = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
         if name.is_empty() || !name.chars().all(valid) {
-            return Err(format!(
-                "invalid syntax at char '{name}' of variable name '{text}'. \
-                 Only letters, digits, '.' and '_' are allowed"
-            ));
+            return Err(VarNameError::Syntax { text: text.to_owned(), name: name.to_owned() });
         }
         if scope == Scope::Proc {
             mentions::add(name);
@@ -322,7 +354,9 @@ mod tests {
     #[test]
     fn names_need_a_scope_and_plain_letters() {
         assert_eq!(VarName::parse("txn.a.b_1").expect("valid").name(), "a.b_1");
-        assert!(VarName::parse("foo.a").unwrap_err().contains("must be start by its scope"));
+        assert!(
+            VarName::parse("foo.a").unwrap_err().to_string().contains("must be start by its scope")
+        );
         assert!(VarName::parse("txn").is_err());
         assert!(VarName::parse("txn.").is_err());
         assert!(VarName::parse("txn.a-b").is_err());

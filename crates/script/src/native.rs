@@ -81,7 +81,7 @@ fn expressions(lua: &Lua, native: &Table) -> Result<()> {
                 !sensitive,
             ) {
                 Ok(regex) => Ok((Some(lua.create_any_userdata(regex)?), None)),
-                Err(message) => Ok((None, Some(message))),
+                Err(error) => Ok((None, Some(error.to_string()))),
             },
         )?;
     let exec = lua.create_function(|_, (regex, text): (AnyUserData, LuaString)| {

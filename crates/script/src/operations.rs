@@ -126,7 +126,7 @@ fn variable(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     if only_known && unknown {
         return Ok(LuaValue::Boolean(false));
     }
-    let target = SetVar::parse([text.as_str()].into_iter())?;
+    let target = SetVar::parse([text.as_str()].into_iter()).map_err(raised)?;
     target.store(facts, &convert::from_lua(args.value(1)));
     DONE
 }
@@ -209,7 +209,7 @@ fn lines(args: &Args<'_>, index: usize) -> Result<HeaderLines, String> {
     let values: Vec<LuaValue> = table.sequence_values().filter_map(Result::ok).collect();
     for pair in values.chunks_exact(2) {
         let part = |at: usize| convert::bytes(args.lua, &pair[at]).unwrap_or_default();
-        edit::check_field(&part(0), &part(1))?;
+        edit::check_field(&part(0), &part(1)).map_err(raised)?;
         lines.push((part(0), part(1)));
     }
     Ok(lines)
@@ -321,7 +321,7 @@ fn edit(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
 }
 
 fn part(part: RequestPart, cx: &mut dyn Context, args: &Args<'_>) -> Outcome {
-    Ok(LuaValue::Boolean(edit::set_part(part, &args.bytes(0)?, cx)?))
+    edit::set_part(part, &args.bytes(0)?, cx).map(LuaValue::Boolean).map_err(raised)
 }
 
 fn header(name: &str, cx: &mut dyn Context, args: &Args<'_>) -> Outcome {
@@ -330,13 +330,21 @@ fn header(name: &str, cx: &mut dyn Context, args: &Args<'_>) -> Outcome {
         Regex::from_bytes(&args.bytes(2)?, false)
             .map_err(|_| format!("bad argument #2 to 'req_{name}' (invalid regex)"))
     };
-    match name {
-        "add_header" => edit::write_header(side, &field, &args.bytes(2)?, false, cx)?,
-        "set_header" => edit::write_header(side, &field, &args.bytes(2)?, true, cx)?,
-        "del_header" => edit::remove_header(side, &field, cx),
-        "rep_header" => edit::replace_header(side, &field, (&regex()?, &args.bytes(3)?), cx)?,
-        "rep_value" => edit::replace_value(side, &field, (&regex()?, &args.bytes(3)?), cx)?,
+    let edited = match name {
+        "add_header" => edit::write_header(side, &field, &args.bytes(2)?, false, cx),
+        "set_header" => edit::write_header(side, &field, &args.bytes(2)?, true, cx),
+        "del_header" => {
+            edit::remove_header(side, &field, cx);
+            return DONE;
+        }
+        "rep_header" => edit::replace_header(side, &field, (&regex()?, &args.bytes(3)?), cx),
+        "rep_value" => edit::replace_value(side, &field, (&regex()?, &args.bytes(3)?), cx),
         _ => return Err(format!("'{name}' is not implemented yet")),
-    }
-    DONE
+    };
+    edited.map_err(raised).and(DONE)
+}
+
+/// The text of an error that the script gets.
+fn raised(error: impl std::fmt::Display) -> String {
+    error.to_string()
 }

@@ -10,16 +10,19 @@ use crate::conn::Conn;
 use crate::context::{self, Side};
 use crate::error::{HandshakeError, Reason};
 use crate::generated::CertificateGenerator;
+use crate::generated::GeneratorError;
 use crate::hello::Hello;
 use crate::key::Secret;
 use crate::key_log::KeyLog;
 use crate::quic::QuicAccept;
 use crate::settings::{BindSettings, Defaults, Generates};
+use crate::setup_error::SetupError;
 use crate::store::{Files, NoFiles, Store, words};
 use crate::tickets::TicketKeys;
 use ffi::Refused;
 use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslContext, SslOptions, SslSessionCacheMode};
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, RwLockReadGuard, RwLockWriteGuard};
 use stdx::RwLock;
@@ -58,11 +61,11 @@ impl Acceptor {
         defaults: Defaults,
         store: &Store,
         files: &dyn Files,
-    ) -> Result<Self, Vec<String>> {
+    ) -> Result<Self, Vec<SetupError>> {
         let ground = TermsContext { defaults: &defaults, store, files };
         let table = CertificateTable::new(&settings, ground)?;
         if table.is_empty() && !settings.strict_sni {
-            return Err(vec!["no SSL certificate specified".to_owned()]);
+            return Err(vec![SetupError::NoCertificate]);
         }
         let table = Arc::new(RwLock::new(table));
         let forge = forge(&settings, &defaults, files).map_err(|error| vec![error])?;
@@ -156,7 +159,7 @@ fn base(
     defaults: &Defaults,
     table: Arc<RwLock<CertificateTable>>,
     forge: Option<CertificateGenerator>,
-) -> Result<SslContext, String> {
+) -> Result<SslContext, SetupError> {
     let mut context = context::plain(Side::Server)?;
     // Each certificate has its own version limits; the base context allows all of them.
     let _ = context.set_min_proto_version(Some(openssl::ssl::SslVersion::TLS1));
@@ -170,7 +173,7 @@ fn base(
     context.set_session_cache_mode(mode);
     context.set_session_cache_size(i32::try_from(defaults.cache_size).unwrap_or(i32::MAX));
     ffi::set_session_timeout(&mut context, defaults.lifetime);
-    context.set_session_id_context(b"weir").map_err(context::unable)?;
+    context.set_session_id_context(b"weir")?;
     if settings.ticket_keys.is_some() {
         ffi::seal_tickets::<TicketKeys>(&mut context);
     }
@@ -180,7 +183,7 @@ fn base(
     // The server acknowledges the host name (RFC 6066 section 3).
     context.set_servername_callback(|_, _| Ok(()));
     let strict = settings.strict_sni;
-    ffi::set_usual_suite(&mut context).map_err(context::unable)?;
+    ffi::set_usual_suite(&mut context)?;
     ffi::choose_by_hello(&mut context, Hello::read, move |ssl, mut hello| {
         if let Some((index, name)) = asked().zip(hello.asked.take()) {
             ssl.set_ex_data(index, Asked { name, refused: false });
@@ -232,13 +235,14 @@ fn forge(
     settings: &BindSettings,
     defaults: &Defaults,
     files: &dyn Files,
-) -> Result<Option<CertificateGenerator>, String> {
+) -> Result<Option<CertificateGenerator>, SetupError> {
     let Some(Generates { authority: name, password }) = &settings.generates else {
         return Ok(None);
     };
-    let told = |why: String| format!("'ca-sign-file' : unable to load '{name}' : {why}");
-    let text = files.read(Path::new(name)).map_err(|error| told(words(&error)))?;
+    let fault = |error| SetupError::Generator { name: name.clone(), error };
+    let unreadable = |error: io::Error| fault(GeneratorError::Unreadable(words(&error)));
+    let text = files.read(Path::new(name)).map_err(unreadable)?;
     let forge =
         CertificateGenerator::read(&Secret::new(text), password.as_deref(), defaults.generated);
-    forge.map(Some).map_err(told)
+    forge.map(Some).map_err(fault)
 }

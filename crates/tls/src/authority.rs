@@ -4,6 +4,7 @@ use crate::certificate::{blocks, read_block};
 use openssl::error::ErrorStack;
 use openssl::sha::Sha256;
 use openssl::x509::{X509, X509Crl};
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 /// The kind of keyword that names a file.
@@ -25,8 +26,8 @@ pub(crate) struct Authorities {
     digest: OnceLock<[u8; 32]>,
 }
 
-impl std::fmt::Debug for Authorities {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Authorities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = (self.certificates.len(), self.lists.len());
         f.debug_tuple("Authorities").field(&counts).finish()
     }
@@ -41,14 +42,14 @@ impl Authorities {
     ///
     /// The text has neither a certificate nor a list, or one of them is malformed: skipping a
     /// malformed list would accept certificates that it revokes.
-    pub(crate) fn read(text: &[u8], purpose: Purpose) -> Result<Self, String> {
+    pub(crate) fn read(text: &[u8], purpose: Purpose) -> Result<Self, AuthorityFileError> {
         let certificates = blocks(text).map(read_block);
-        let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|it| reason(&it))?;
+        let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(malformed)?;
         let starts = text.windows(CRL.len()).enumerate().filter(|(_, part)| *part == CRL);
         let lists = starts.map(|(at, _)| X509Crl::from_pem(&text[at..]).map(Arc::new));
-        let lists = lists.collect::<Result<Vec<_>, _>>().map_err(|error| reason(&error))?;
+        let lists = lists.collect::<Result<Vec<_>, _>>().map_err(malformed)?;
         let read = Self { certificates, lists, ..Self::none(purpose) };
-        if read.is_empty() { Err("no certificate or crl found".to_owned()) } else { Ok(read) }
+        if read.is_empty() { Err(AuthorityFileError::Empty) } else { Ok(read) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -79,8 +80,29 @@ impl Authorities {
     }
 }
 
-/// The library's message about a malformed text.
-fn reason(error: &ErrorStack) -> String {
+/// Why a file of authorities or revocation lists cannot be loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuthorityFileError {
+    /// The file cannot be read; the system's words.
+    Unreadable(String),
+    /// A certificate or a list is malformed; the library's words.
+    Malformed(String),
+    /// The file has neither certificates nor lists.
+    Empty,
+}
+
+impl fmt::Display for AuthorityFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(reason) | Self::Malformed(reason) => f.write_str(reason),
+            Self::Empty => f.write_str("no certificate or crl found"),
+        }
+    }
+}
+
+impl std::error::Error for AuthorityFileError {}
+
+fn malformed(error: ErrorStack) -> AuthorityFileError {
     let last = error.errors().last().and_then(openssl::error::Error::reason);
-    last.unwrap_or("it cannot be parsed").to_owned()
+    AuthorityFileError::Malformed(last.unwrap_or("it cannot be parsed").to_owned())
 }

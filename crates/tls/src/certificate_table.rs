@@ -19,6 +19,7 @@ use crate::options::{Options, Verify};
 use crate::parallel::parallel_map;
 use crate::replay;
 use crate::settings::{BindSettings, Defaults};
+use crate::setup_error::SetupError;
 use crate::sni::{Names, excludes};
 use crate::staple::Unfit;
 use crate::store::{CertificateSource, Files, Store};
@@ -78,30 +79,29 @@ pub(crate) struct TermsContext<'a> {
 }
 
 /// A context with the options of a line, without a certificate.
-fn begun(options: &Options, ground: TermsContext<'_>) -> Result<SslContextBuilder, String> {
+fn begun(options: &Options, ground: TermsContext<'_>) -> Result<SslContextBuilder, SetupError> {
     let mut made = context::plain(Side::Server)?;
     if context::versions(options, Side::Server).is_none() {
-        return Err("all SSL/TLS versions are disabled".to_owned());
+        return Err(SetupError::NoVersion);
     }
     load_trust(options, ground.store, ground.files)?;
-    context::apply(&mut made, options, Side::Server)?;
+    context::apply(&mut made, options, Side::Server).map_err(SetupError::Option)?;
     context::serve(&mut made, options, ground.defaults);
     if options.verify.unwrap_or_default() != Verify::None {
         if options.ca_file.is_none() && options.ca_verify_file.is_none() {
-            return Err("verify is enabled but no CA file specified".to_owned());
+            return Err(SetupError::NoAuthority);
         }
         context::trust(&mut made, options, ground.store, Side::Server)?;
     }
     let session = context::session_id(options, ground.store);
-    let set = made.set_session_id_context(&session);
-    set.map_err(context::unable)?;
+    made.set_session_id_context(&session)?;
     Ok(made)
 }
 
 impl Terms {
-    fn new(options: Options, ground: TermsContext<'_>) -> Result<Self, String> {
+    fn new(options: Options, ground: TermsContext<'_>) -> Result<Self, SetupError> {
         let context = begun(&options, ground)?.build();
-        let ecdsa = ffi::enabled_ciphers(&context, "ECDSA").map_err(context::unable)?;
+        let ecdsa = ffi::enabled_ciphers(&context, "ECDSA")?;
         let versions = context::versions(&options, Side::Server);
         let tls13 = versions.is_some_and(|(_, newest)| newest == Version::Tls13);
         Ok(Self { options, ecdsa: ecdsa::numbers(&ecdsa), tls13, context })
@@ -130,30 +130,27 @@ impl Terms {
     }
 
     /// Checks that sessions can be served with a certificate under these terms.
-    fn admit(&self, certificate: &Certificate) -> Result<(), String> {
-        let name = &certificate.name;
+    fn admit(&self, certificate: &Certificate) -> Result<(), SetupError> {
+        let name = || certificate.name.clone();
+        let reason = |error: &ErrorStack| context::reason(error);
         if certificate.lacks_issuer {
-            return Err(format!(
-                "'{name}.ocsp' is present and activates OCSP but it is impossible to compute the OCSP certificate ID (maybe the issuer could not be found)'."
-            ));
+            return Err(SetupError::NoIssuer(name()));
         }
-        let failed = |error: ErrorStack| {
-            let reason = context::reason(&error);
-            format!("unable to load SSL certificate into SSL Context '{name}': {reason}.")
+        let refused = |error: ErrorStack| SetupError::RefusedCertificate {
+            name: name(),
+            reason: reason(&error),
         };
-        let mut probe = Ssl::new(&self.context).map_err(failed)?;
-        probe.set_certificate(&certificate.leaf).map_err(failed)?;
+        let mut probe = Ssl::new(&self.context).map_err(refused)?;
+        probe.set_certificate(&certificate.leaf).map_err(refused)?;
         for link in certificate.links() {
-            ffi::add_chain_cert(&mut probe, link).map_err(|error| {
-                format!("unable to load chain certificate into SSL Context '{name}': {error}.")
+            ffi::add_chain_cert(&mut probe, link).map_err(|error| SetupError::RefusedChain {
+                name: name(),
+                error: error.to_string(),
             })?;
         }
-        match &certificate.dh {
-            Some(dh) => probe.set_tmp_dh(dh).map_err(|error| {
-                format!("'{name}' : unable to set DH parameters: {}.", context::reason(&error))
-            }),
-            None => Ok(()),
-        }
+        let Some(dh) = &certificate.dh else { return Ok(()) };
+        let refused = |error| SetupError::RefusedDh { name: name(), reason: reason(&error) };
+        probe.set_tmp_dh(dh).map_err(refused)
     }
 
     /// Whether client certificates are verified with authorities or lists of this file.
@@ -294,14 +291,14 @@ impl CertificateTable {
     pub(crate) fn new(
         settings: &BindSettings,
         ground: TermsContext<'_>,
-    ) -> Result<Self, Vec<String>> {
+    ) -> Result<Self, Vec<SetupError>> {
         let (mut table, mut errors) = (Self::default(), Vec::new());
         let TermsContext { store, files, .. } = ground;
         let mut wanted = Vec::new();
         for listed in &settings.certificates {
             match store.meant(&listed.path, files) {
                 Ok(meant) => wanted.push((listed, meant)),
-                Err(error) => errors.push(in_list(listed, error)),
+                Err(error) => errors.push(in_list(listed, error.into())),
             }
         }
         let names = wanted.iter().flat_map(|(_, meant)| match meant {
@@ -337,7 +334,7 @@ impl CertificateTable {
     }
 
     /// The reasons why certificates cannot be served under their terms.
-    fn refused(&self) -> impl Iterator<Item = String> {
+    fn refused(&self) -> impl Iterator<Item = SetupError> {
         let admitted = parallel_map(&self.places, |place| match place {
             Some(own) => own.terms.admit(&own.certificate),
             None => Ok(()),
@@ -353,9 +350,10 @@ impl CertificateTable {
         name: &str,
         listed: &Arc<CrtListEntry>,
         ground: TermsContext<'_>,
-        errors: &mut Vec<String>,
+        errors: &mut Vec<SetupError>,
     ) {
-        let added = ground.store.load(name, ground.files).and_then(|found| {
+        let found = ground.store.load(name, ground.files).map_err(SetupError::from);
+        let added = found.and_then(|found| {
             found.into_iter().try_for_each(|it| {
                 let terms = self.terms(options, listed, ground)?;
                 let few = self.places.len() < READY;
@@ -382,7 +380,7 @@ impl CertificateTable {
         options: &Options,
         listed: &CrtListEntry,
         ground: TermsContext<'_>,
-    ) -> Result<Arc<Terms>, String> {
+    ) -> Result<Arc<Terms>, SetupError> {
         let options = listed.options.or(options);
         let known = self.terms.iter().rev().take(RECENT);
         match known.into_iter().find(|terms| terms.options == options) {
@@ -414,7 +412,7 @@ impl CertificateTable {
     /// # Errors
     ///
     /// The reason why it cannot.
-    pub(crate) fn admit(terms: &Terms, certificate: &Certificate) -> Result<(), String> {
+    pub(crate) fn admit(terms: &Terms, certificate: &Certificate) -> Result<(), SetupError> {
         terms.admit(certificate)
     }
 
@@ -480,7 +478,11 @@ impl CertificateTable {
     /// # Errors
     ///
     /// A context cannot be built.
-    pub(crate) fn renewed(&self, file: &str, ground: TermsContext<'_>) -> Result<Renewed, String> {
+    pub(crate) fn renewed(
+        &self,
+        file: &str,
+        ground: TermsContext<'_>,
+    ) -> Result<Renewed, SetupError> {
         let mut renewed = Renewed::default();
         for own in self.places.iter().flatten().filter(|own| own.terms.trusts(file)) {
             if !renewed.0.iter().any(|(old, _)| Arc::ptr_eq(old, &own.terms)) {
@@ -570,11 +572,13 @@ fn claims<'a>(
     listed.filters.iter().chain(names).map(String::as_str)
 }
 
-fn in_list(listed: &CrtListEntry, error: String) -> String {
+fn in_list(listed: &CrtListEntry, error: SetupError) -> SetupError {
     match &listed.list {
         // A directory has no lines.
         (_, 0) => error,
-        (list, line) => format!("'crt-list' : parsing [{list}:{line}]: {error}"),
+        (list, line) => {
+            SetupError::Listed { list: list.clone(), line: *line, error: Box::new(error) }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::error::{HandshakeError, Reason};
 use crate::ignored::Ignored;
 use crate::options::Verify;
 use crate::settings::{Defaults, ServerSettings};
+use crate::setup_error::SetupError;
 use crate::store::{Files, NoFiles, Store};
 use arc_swap::ArcSwap;
 use ffi::Resumer;
@@ -48,7 +49,7 @@ impl Connector {
         defaults: Defaults,
         store: &Store,
         files: &dyn Files,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, SetupError> {
         let resumer = ArcSwap::from_pointee(build(&settings, &defaults, store, files)?);
         Ok(Self { resumer, settings, defaults })
     }
@@ -76,7 +77,7 @@ impl Connector {
     /// # Errors
     ///
     /// The context cannot be built.
-    pub(crate) fn remade(&self, store: &Store) -> Result<Remade, String> {
+    pub(crate) fn remade(&self, store: &Store) -> Result<Remade, SetupError> {
         build(&self.settings, &self.defaults, store, &NoFiles).map(Remade)
     }
 
@@ -198,7 +199,7 @@ fn build(
     defaults: &Defaults,
     store: &Store,
     files: &dyn Files,
-) -> Result<Resumer, String> {
+) -> Result<Resumer, SetupError> {
     let options = &settings.options;
     let mut made = context::plain(Side::Client)?;
     load_trust(options, store, files)?;
@@ -207,7 +208,7 @@ fn build(
             context::present(&mut made, &certificate)?;
         }
     }
-    context::apply(&mut made, options, Side::Client).map_err(|error| format!("{error}."))?;
+    context::apply(&mut made, options, Side::Client).map_err(SetupError::ServerOption)?;
     if let Some(protocols) = &options.npn {
         ffi::select_protocol(&mut made, protocols);
     }

@@ -6,6 +6,7 @@ use crate::ignored::Ignored;
 use crate::key_log::KeyLog;
 use crate::options::{Options, Verify};
 use crate::settings::Defaults;
+use crate::setup_error::{RefusedOption, SetupError};
 use crate::store::{Files, Store};
 use crate::verify_result::VerifyResult;
 use crate::version::Version;
@@ -29,12 +30,12 @@ pub(crate) enum Side {
 }
 
 /// The settings common to all contexts.
-pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, String> {
+pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, SetupError> {
     let method = match side {
         Side::Server => SslMethod::tls_server(),
         Side::Client => SslMethod::tls_client(),
     };
-    let mut context = SslContextBuilder::new(method).map_err(unable)?;
+    let mut context = SslContextBuilder::new(method)?;
     context.set_mode(
         SslMode::RELEASE_BUFFERS
             | SslMode::ENABLE_PARTIAL_WRITE
@@ -48,13 +49,9 @@ pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, String> {
     context.set_read_ahead(true);
     if side == Side::Server {
         ffi::set_usual_tickets(&mut context);
-        ffi::attach_by::<Certificate>(&mut context).map_err(unable)?;
+        ffi::attach_by::<Certificate>(&mut context)?;
     }
     Ok(context)
-}
-
-pub(crate) fn unable(error: ErrorStack) -> String {
-    format!("unable to create an SSL context: {error}.")
 }
 
 /// The versions that options leave.
@@ -66,12 +63,17 @@ pub(crate) fn versions(options: &Options, side: Side) -> Option<(Version, Versio
     options.versions.range(oldest)
 }
 
-/// Puts options into a context. Errors end with where they are: `unable to set ... to 'x'`.
+/// Puts options into a context.
+///
+/// # Errors
+///
+/// The library refuses one.
 pub(crate) fn apply(
     context: &mut SslContextBuilder,
     options: &Options,
     side: Side,
-) -> Result<(), String> {
+) -> Result<(), RefusedOption> {
+    let refused = |what, value: &String| RefusedOption { what, value: value.clone() };
     if let Some((lowest, highest)) = versions(options, side) {
         let _ = context.set_min_proto_version(Some(lowest.to_library()));
         let _ = context.set_max_proto_version(Some(highest.to_library()));
@@ -82,18 +84,18 @@ pub(crate) fn apply(
     }
     if let Some(ciphers) = &options.ciphers {
         let set = context.set_cipher_list(ciphers);
-        set.map_err(|_| format!("unable to set SSL cipher list to '{ciphers}'"))?;
+        set.map_err(|_| refused("SSL cipher list", ciphers))?;
     }
     if let Some(suites) = &options.ciphersuites {
         let set = ffi::set_ciphersuites(context, suites);
-        set.map_err(|_| format!("unable to set TLS 1.3 cipher suites to '{suites}'"))?;
+        set.map_err(|_| refused("TLS 1.3 cipher suites", suites))?;
     }
     if let Some(curves) = &options.curves {
         let set = context.set_groups_list(curves);
-        set.map_err(|_| format!("unable to set SSL curves list to '{curves}'"))?;
+        set.map_err(|_| refused("SSL curves list", curves))?;
     } else if let Some(curve) = &options.ecdhe {
         let set = context.set_groups_list(curve);
-        set.map_err(|_| format!("unable to set elliptic named curve to '{curve}'"))?;
+        set.map_err(|_| refused("elliptic named curve", curve))?;
     }
     if options.no_tickets {
         context.set_options(SslOptions::NO_TICKET);
@@ -108,19 +110,18 @@ pub(crate) fn apply(
 pub(crate) fn present(
     context: &mut SslContextBuilder,
     certificate: &Certificate,
-) -> Result<(), String> {
-    let name = &certificate.name;
-    context.set_certificate(&certificate.leaf).map_err(|error| {
-        format!("unable to load SSL certificate into SSL Context '{name}': {}.", reason(&error))
-    })?;
+) -> Result<(), SetupError> {
+    let name = || certificate.name.clone();
+    context
+        .set_certificate(&certificate.leaf)
+        .map_err(|error| SetupError::RefusedCertificate { name: name(), reason: reason(&error) })?;
     let key = certificate.key.get().ok_or_else(ErrorStack::get);
-    key.and_then(|key| context.set_private_key(key)).map_err(|error| {
-        format!("unable to load SSL private key into SSL Context '{name}': {}.", reason(&error))
-    })?;
+    key.and_then(|key| context.set_private_key(key))
+        .map_err(|error| SetupError::RefusedKey { name: name(), reason: reason(&error) })?;
     for link in certificate.links() {
-        context.add_extra_chain_cert(link.clone()).map_err(|error| {
-            format!("unable to load chain certificate into SSL Context '{name}': {error}.")
-        })?;
+        let added = context.add_extra_chain_cert(link.clone());
+        added
+            .map_err(|error| SetupError::RefusedChain { name: name(), error: error.to_string() })?;
     }
     Ok(())
 }
@@ -203,12 +204,12 @@ pub(crate) fn trust(
     options: &Options,
     store: &Store,
     side: Side,
-) -> Result<(), String> {
+) -> Result<(), SetupError> {
     let named = |name: &Option<String>| name.as_ref().and_then(|name| store.authorities(name));
     let own = named(&options.ca_file);
     let extra = named(&options.ca_verify_file);
     let lists = named(&options.crl_file);
-    let mut trusted = X509StoreBuilder::new().map_err(unable)?;
+    let mut trusted = X509StoreBuilder::new()?;
     let sources = own.iter().chain(&extra);
     for certificate in sources.flat_map(|it: &Arc<Authorities>| &it.certificates) {
         // One that is there twice is no harm.
@@ -216,21 +217,21 @@ pub(crate) fn trust(
     }
     let listed = own.iter().chain(&lists).flat_map(|it| &it.lists);
     for list in listed {
-        ffi::add_crl(&mut trusted, list).map_err(unable)?;
+        ffi::add_crl(&mut trusted, list)?;
     }
     let mut flags = X509VerifyFlags::empty();
     if lists.is_some() {
         flags |= X509VerifyFlags::CRL_CHECK | X509VerifyFlags::CRL_CHECK_ALL;
     }
     if !flags.is_empty() {
-        trusted.set_flags(flags).map_err(unable)?;
+        trusted.set_flags(flags)?;
     }
     context.set_cert_store(trusted.build());
     if side == Side::Server
         && !options.no_ca_names
         && let Some(own) = own
     {
-        context.set_client_ca_list(names(&own).map_err(unable)?);
+        context.set_client_ca_list(names(&own)?);
     }
     Ok(())
 }
@@ -298,7 +299,7 @@ fn is_ignored(chain: &mut X509StoreContextRef, authorities: Ignored, certificate
 /// # Errors
 ///
 /// The mistake, with its file.
-pub fn load_trust(options: &Options, store: &Store, files: &dyn Files) -> Result<(), String> {
+pub fn load_trust(options: &Options, store: &Store, files: &dyn Files) -> Result<(), SetupError> {
     let named = [
         (&options.ca_file, "ca-file", Purpose::Trust),
         (&options.ca_verify_file, "ca-verify-file", Purpose::Trust),
@@ -306,9 +307,8 @@ pub fn load_trust(options: &Options, store: &Store, files: &dyn Files) -> Result
     ];
     for (name, keyword, purpose) in named {
         if let Some(name) = name {
-            store
-                .load_authorities(name, purpose, files)
-                .map_err(|error| format!("'{keyword}' : unable to load {name}: {error}"))?;
+            let fault = |error| SetupError::Authorities { keyword, name: name.clone(), error };
+            store.load_authorities(name, purpose, files).map_err(fault)?;
         }
     }
     Ok(())

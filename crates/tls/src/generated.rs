@@ -11,6 +11,7 @@ use openssl::pkey::{PKey, Private};
 use openssl::x509::extension::{BasicConstraints, ExtendedKeyUsage, SubjectAlternativeName};
 use openssl::x509::{X509, X509Name};
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::sync::{Arc, MutexGuard};
 use stdx::Mutex;
 
@@ -41,20 +42,49 @@ struct Made {
     turn: u64,
 }
 
+/// Why the file of an authority that signs generated certificates is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GeneratorError {
+    /// The file cannot be read; the system's words.
+    Unreadable(String),
+    /// The file has no certificate.
+    NoCertificate,
+    /// The file has no private key, or the password is wrong.
+    NoKey,
+    /// The private key is not that of the certificate.
+    ForeignKey,
+}
+
+impl fmt::Display for GeneratorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreadable(reason) => reason,
+            Self::NoCertificate => "no certificate found",
+            Self::NoKey => "no private key found, or it needs another password",
+            Self::ForeignKey => "inconsistencies between private key and certificate",
+        })
+    }
+}
+
+impl std::error::Error for GeneratorError {}
+
 impl CertificateGenerator {
     /// Reads the authority's certificate and key from the text of a file.
     ///
     /// # Errors
     ///
     /// The mistake in the text.
-    pub(crate) fn read(text: &[u8], password: Option<&str>, most: u32) -> Result<Self, String> {
-        let authority = X509::from_pem(text).map_err(|_| "no certificate found".to_owned())?;
+    pub(crate) fn read(
+        text: &[u8],
+        password: Option<&str>,
+        most: u32,
+    ) -> Result<Self, GeneratorError> {
+        let authority = X509::from_pem(text).map_err(|_| GeneratorError::NoCertificate)?;
         let password = password.unwrap_or_default().as_bytes();
         let key = PKey::private_key_from_pem_passphrase(text, password);
-        let key =
-            key.map_err(|_| "no private key found, or it needs another password".to_owned())?;
+        let key = key.map_err(|_| GeneratorError::NoKey)?;
         if !authority.public_key().is_ok_and(|public| public.public_eq(&key)) {
-            return Err("inconsistencies between private key and certificate".to_owned());
+            return Err(GeneratorError::ForeignKey);
         }
         Ok(Self { authority, key, most: most as usize, made: Mutex::default() })
     }

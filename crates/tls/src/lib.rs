@@ -39,6 +39,7 @@ pub mod runtime;
 mod scratch;
 mod session_info;
 mod settings;
+mod setup_error;
 mod sni;
 mod staple;
 mod store;
@@ -50,6 +51,7 @@ mod version;
 mod tests;
 
 pub use acceptor::Acceptor;
+pub use authority::AuthorityFileError;
 pub use authority::Purpose;
 pub use certificate::Certificate;
 pub use certificate_fields::{CertificateFields, NamePart};
@@ -58,19 +60,25 @@ pub use client_hello_capture::Offer;
 pub use conn::{Conn, Step};
 pub use connector::Connector;
 pub use context::load_trust;
-pub use crt_list::{CrtListEntry, Filter, MISPLACED, parse as parse_crt_list};
+pub use crt_list::{
+    CrtListEntry, CrtListError, CrtListFault, Filter, MISPLACED, parse as parse_crt_list,
+};
 pub use error::{HandshakeError, Reason};
 pub use ffi::{HAS_QUIC, HandshakeOutput, Level, TrafficSecret, Wire, providers, response_text};
+pub use generated::GeneratorError;
 pub use hello::server_name;
 pub use ignored::Ignored;
-pub use options::{OptionKeyword, Options, Verify};
-pub use provider::{lacks, load_provider, needs_not, prefer_providers, set_provider_path};
+pub use options::{OptionError, OptionFault, OptionKeyword, Options, Verify};
+pub use provider::{
+    UnavailableKeyword, lacks, load_provider, needs_not, prefer_providers, set_provider_path,
+};
 pub use quic::{QuicAccept, QuicSuite};
 pub use runtime::Runtime;
 pub use scratch::Scratch;
 pub use settings::{BindSettings, Defaults, Generates, ServerSettings};
+pub use setup_error::{CertificateError, RefusedOption, SetupError};
 pub use store::{Extras, Files, NoFiles, SYSTEM_AUTHORITIES, Store};
-pub use tickets::{KeyFlaw, TicketKeys};
+pub use tickets::{KeyFlaw, TicketFileError, TicketKeys};
 pub use verify_result::Checked;
 pub use version::{Version, Versions};
 

@@ -2,7 +2,9 @@
 //! 5.2), as plain data.
 
 use crate::ignored::{Ignored, LAST};
+use crate::provider::UnavailableKeyword;
 use crate::version::{Version, Versions};
+use std::fmt;
 
 /// Whether a peer has to show a certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,8 +57,69 @@ pub struct Options {
     pub early: bool,
 }
 
+/// Why the value of an option is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OptionFault {
+    /// The library of this build does not support the option.
+    Unavailable(UnavailableKeyword),
+    /// There is no value; its name.
+    Missing(&'static str),
+    /// No version of the protocol has this name.
+    Version(String),
+    /// No method of verification has this name.
+    VerifyMethod(String),
+    /// An error number is too large, in this list.
+    ErrorId {
+        /// The number.
+        number: i64,
+        /// The list.
+        list: String,
+    },
+    /// A name in the list of protocols is longer than 255 bytes; ALPN or NPN.
+    LongProtocol(&'static str),
+    /// The list of protocols is empty; ALPN or NPN.
+    NoProtocol(&'static str),
+}
+
+/// An option whose value is refused. Messages are HAProxy's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionError {
+    /// The option.
+    pub keyword: &'static str,
+    /// Why.
+    pub fault: OptionFault,
+}
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { keyword, fault } = self;
+        match fault {
+            OptionFault::Unavailable(error) => error.fmt(f),
+            OptionFault::Version(name) => write!(f, "'{name}' : unknown ssl/tls version"),
+            OptionFault::VerifyMethod(name) => write!(
+                f,
+                "'verify' : unknown verify method '{name}', only 'none', 'optional', and \
+                 'required' are supported"
+            ),
+            OptionFault::Missing(what) => write!(f, "'{keyword}' : missing {what}"),
+            OptionFault::ErrorId { number, list } => write!(
+                f,
+                "'{keyword}' : ID '{number}' out of range (1..{LAST}) in error IDs list '{list}'"
+            ),
+            OptionFault::LongProtocol(kind) => {
+                write!(f, "'{keyword}' : {kind} protocol name too long")
+            }
+            OptionFault::NoProtocol(kind) => {
+                write!(f, "'{keyword}' : missing the comma-delimited {kind} protocol suite")
+            }
+        }
+    }
+}
+
+impl std::error::Error for OptionError {}
+
 /// How an option of a line is read.
-type Read = fn(&mut Options, &str) -> Result<(), String>;
+type Read = fn(&mut Options, &str) -> Result<(), OptionFault>;
 
 /// An option that lines of certificate lists may have: name, whether a value follows, how it is
 /// read.
@@ -147,13 +210,8 @@ const OPTIONS: &[OptionKeyword] = &[
             "none" => Verify::None,
             "optional" => Verify::Optional,
             "required" => Verify::Required,
-            "" => return Err("missing verify method".to_owned()),
-            _ => {
-                return Err(format!(
-                    "'verify' : unknown verify method '{value}', only 'none', 'optional', and \
-                     'required' are supported"
-                ));
-            }
+            "" => return Err(OptionFault::Missing("verify method")),
+            _ => return Err(OptionFault::VerifyMethod(value.to_owned())),
         });
         Ok(())
     }),
@@ -174,13 +232,13 @@ impl OptionKeyword {
     ///
     /// # Errors
     ///
-    /// The message about a bad value.
-    pub fn read(self, options: &mut Options, value: &str) -> Result<(), String> {
-        crate::lacks(self.name)?;
-        (self.read)(options, value).map_err(|message| match message.starts_with('\'') {
-            true => message,
-            false => format!("'{}' : {message}", self.name),
-        })
+    /// The value is refused, or the library does not support the option.
+    pub fn read(self, options: &mut Options, value: &str) -> Result<(), OptionError> {
+        let fault = match crate::lacks(self.name) {
+            Ok(()) => (self.read)(options, value).err(),
+            Err(error) => Some(OptionFault::Unavailable(error)),
+        };
+        fault.map_or(Ok(()), |fault| Err(OptionError { keyword: self.name, fault }))
     }
 }
 
@@ -212,46 +270,45 @@ impl Options {
     }
 }
 
-fn text(into: &mut Option<String>, value: &str, what: &str) -> Result<(), String> {
+fn text(into: &mut Option<String>, value: &str, what: &'static str) -> Result<(), OptionFault> {
     if value.is_empty() {
-        return Err(format!("missing {what}"));
+        return Err(OptionFault::Missing(what));
     }
     *into = Some(value.to_owned());
     Ok(())
 }
 
-fn force(options: &mut Options, version: Version) -> Result<(), String> {
+fn force(options: &mut Options, version: Version) -> Result<(), OptionFault> {
     options.versions.force(version);
     Ok(())
 }
 
-fn exclude(options: &mut Options, version: Version) -> Result<(), String> {
+fn exclude(options: &mut Options, version: Version) -> Result<(), OptionFault> {
     options.versions.exclude(version);
     Ok(())
 }
 
-fn version(value: &str) -> Result<Option<Version>, String> {
+fn version(value: &str) -> Result<Option<Version>, OptionFault> {
     match value {
-        "" => Err("missing ssl/tls version".to_owned()),
+        "" => Err(OptionFault::Missing("ssl/tls version")),
         _ => match Version::by_name(value) {
-            None => Err(format!("'{value}' : unknown ssl/tls version")),
+            None => Err(OptionFault::Version(value.to_owned())),
             found => Ok(found),
         },
     }
 }
 
-fn ignored(into: &mut Ignored, value: &str) -> Result<(), String> {
+fn ignored(into: &mut Ignored, value: &str) -> Result<(), OptionFault> {
     if value.is_empty() {
-        return Err("missing error IDs list".to_owned());
+        return Err(OptionFault::Missing("error IDs list"));
     }
-    *into = Ignored::parse(value).map_err(|number| {
-        format!("ID '{number}' out of range (1..{LAST}) in error IDs list '{value}'")
-    })?;
+    *into = Ignored::parse(value)
+        .map_err(|number| OptionFault::ErrorId { number, list: value.to_owned() })?;
     Ok(())
 }
 
 /// Protocol names joined by commas, in wire format (RFC 7301 section 3.1).
-pub(crate) fn protocols(value: &str, kind: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn protocols(value: &str, kind: &'static str) -> Result<Vec<u8>, OptionFault> {
     let mut wire = Vec::new();
     // HAProxy accepts empty names between commas too; they cannot be negotiated.
     for name in value.split(',').filter(|name| !name.is_empty()) {
@@ -260,11 +317,11 @@ pub(crate) fn protocols(value: &str, kind: &str) -> Result<Vec<u8>, String> {
                 wire.push(length);
                 wire.extend_from_slice(name.as_bytes());
             }
-            _ => return Err(format!("{kind} protocol name too long")),
+            _ => return Err(OptionFault::LongProtocol(kind)),
         }
     }
     if wire.is_empty() {
-        return Err(format!("missing the comma-delimited {kind} protocol suite"));
+        return Err(OptionFault::NoProtocol(kind));
     }
     Ok(wire)
 }
@@ -293,8 +350,8 @@ mod tests {
             ),
         ] {
             let read = OptionKeyword::find(name).unwrap().read(&mut options, value);
-            let lacks = crate::lacks(name).err();
-            assert_eq!(read.unwrap_err(), lacks.as_deref().unwrap_or(message));
+            let lacks = crate::lacks(name).err().map(|error| error.to_string());
+            assert_eq!(read.unwrap_err().to_string(), lacks.as_deref().unwrap_or(message));
         }
         assert_eq!(options, Options::default());
     }

@@ -6,15 +6,28 @@ pub use ffi::load_provider;
 pub use ffi::set_default_properties as prefer_providers;
 /// Says where those are looked for that are loaded from now on (`ssl-provider-path`).
 pub use ffi::set_provider_path;
+use std::fmt;
+
+/// A keyword that the library of this build does not support.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnavailableKeyword(String);
+
+impl fmt::Display for UnavailableKeyword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "'{}' is not available in this build ({}).", self.0, ffi::NAME)
+    }
+}
+
+impl std::error::Error for UnavailableKeyword {}
 
 /// Refuses a keyword that the library does not support.
 ///
 /// # Errors
 ///
-/// The message for the user.
-pub fn lacks(keyword: &str) -> Result<(), String> {
+/// The library does not support it.
+pub fn lacks(keyword: &str) -> Result<(), UnavailableKeyword> {
     match ffi::LACKS.contains(&keyword) {
-        true => Err(format!("'{keyword}' is not available in this build ({}).", ffi::NAME)),
+        true => Err(UnavailableKeyword(keyword.to_owned())),
         false => Ok(()),
     }
 }

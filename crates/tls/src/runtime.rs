@@ -14,6 +14,7 @@ use crate::acceptor::Acceptor;
 use crate::authority::{Authorities, Purpose};
 use crate::certificate::CertificateDraft;
 use crate::connector::Connector;
+use crate::setup_error::SetupError;
 use crate::store::Store;
 use crate::tickets::TicketKeys;
 use std::collections::BTreeMap;
@@ -88,7 +89,7 @@ pub enum Refusal {
     /// The key is not that of the certificate.
     Foreign,
     /// Some line cannot do with it.
-    Impossible(String),
+    Impossible(SetupError),
 }
 
 /// A transaction that goes on.

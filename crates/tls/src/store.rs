@@ -3,12 +3,14 @@
 //! A file that many lines name is read and parsed once. Certificates that are named together are
 //! read and parsed by all processors in parallel.
 
+use crate::authority::AuthorityFileError;
 use crate::authority::{Authorities, Purpose};
 use crate::certificate::{Certificate, CertificateDraft, Flaw, IntermediateCache, Texts, sct_list};
 use crate::dh::{self, Exchange};
 use crate::issuers::Issuers;
 use crate::key::{Key, Secret};
 use crate::parallel::parallel_map;
+use crate::setup_error::CertificateError;
 use crate::tickets::TicketKeys;
 use openssl::x509::X509;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -231,7 +233,7 @@ impl Store {
         &self,
         name: &str,
         files: &dyn Files,
-    ) -> Result<Vec<Arc<Certificate>>, String> {
+    ) -> Result<Vec<Arc<Certificate>>, CertificateError> {
         let (CertificateSource::Files(found) | CertificateSource::Directory(found)) =
             self.meant(name, files)?;
         found.iter().map(|name| self.one(name, files)).collect()
@@ -242,7 +244,11 @@ impl Store {
     /// # Errors
     ///
     /// No such file exists.
-    pub(crate) fn meant(&self, name: &str, files: &dyn Files) -> Result<CertificateSource, String> {
+    pub(crate) fn meant(
+        &self,
+        name: &str,
+        files: &dyn Files,
+    ) -> Result<CertificateSource, CertificateError> {
         if self.certificate(name).is_some() {
             return Ok(CertificateSource::Files(vec![name.to_owned()]));
         }
@@ -257,10 +263,8 @@ impl Store {
                 let found: Vec<_> =
                     ends.map(|end| format!("{name}{end}")).filter(is_there).collect();
                 if found.is_empty() {
-                    return Err(format!(
-                        "unable to stat SSL certificate from file '{name}' : {}.",
-                        words(&error)
-                    ));
+                    let (name, reason) = (name.to_owned(), words(&error));
+                    return Err(CertificateError::Missing { name, reason });
                 }
                 Ok(CertificateSource::Files(found))
             }
@@ -283,12 +287,12 @@ impl Store {
         made.into_iter().flatten().for_each(|certificate| drop(self.put(certificate)));
     }
 
-    fn one(&self, name: &str, files: &dyn Files) -> Result<Arc<Certificate>, String> {
+    fn one(&self, name: &str, files: &dyn Files) -> Result<Arc<Certificate>, CertificateError> {
         if let Some(known) = self.certificate(name) {
             return Ok(known);
         }
         let texts = self.texts(name, files, &Beside::default()).map_err(|error| {
-            format!("unable to load certificate from file '{name}': {}.", words(&error))
+            CertificateError::Unreadable { name: name.to_owned(), reason: words(&error) }
         })?;
         Ok(self.put(self.complete(name, texts)?))
     }
@@ -318,34 +322,31 @@ impl Store {
     }
 
     /// A certificate from the text of its file, and from those beside it.
-    fn complete(&self, name: &str, texts: Texts) -> Result<Certificate, String> {
+    fn complete(&self, name: &str, texts: Texts) -> Result<Certificate, CertificateError> {
         let mut draft = CertificateDraft::default();
         let main = texts.main.as_deref().unwrap_or_default();
         draft
             .read(main, &self.links)
-            .ok_or_else(|| format!("unable to load certificate from file '{name}'."))?;
+            .ok_or_else(|| CertificateError::Malformed(name.to_owned()))?;
         if draft.key.is_none() {
             draft.key = texts.key.and_then(|text| Key::read(&text)).map(Arc::new);
         }
         draft.issuer = match texts.issuer {
-            Some(text) => Some(X509::from_pem(&text).map_err(|_| {
-                let file = self.beside(name, ".issuer");
-                format!("unable to load issuer from file '{file}'.")
-            })?),
+            Some(text) => Some(
+                X509::from_pem(&text)
+                    .map_err(|_| CertificateError::Issuer(self.beside(name, ".issuer")))?,
+            ),
             None => None,
         };
         draft.ocsp = texts.ocsp;
-        draft.sctl = sct_list(texts.sctl.unwrap_or_default()).map_err(|()| {
-            format!("'{}' is present but cannot be parsed", self.beside(name, ".sctl"))
-        })?;
+        draft.sctl = sct_list(texts.sctl.unwrap_or_default())
+            .map_err(|()| CertificateError::Timestamps(self.beside(name, ".sctl")))?;
         self.finish(draft, name).map_err(|flaw| match flaw {
             Flaw::Incomplete if self.extras.key => {
-                format!("No Private Key found in '{}'.", self.beside(name, ".key"))
+                CertificateError::NoKey(self.beside(name, ".key"))
             }
-            Flaw::Incomplete => format!("No Private Key found in '{name}'."),
-            Flaw::Foreign => {
-                format!("inconsistencies between private key and certificate loaded '{name}'.")
-            }
+            Flaw::Incomplete => CertificateError::NoKey(name.to_owned()),
+            Flaw::Foreign => CertificateError::ForeignKey(name.to_owned()),
         })
     }
 
@@ -359,12 +360,11 @@ impl Store {
         name: &str,
         purpose: Purpose,
         files: &dyn Files,
-    ) -> Result<Arc<Authorities>, String> {
+    ) -> Result<Arc<Authorities>, AuthorityFileError> {
         if let Some(known) = self.authorities(name) {
             return Ok(known);
         }
-        let read = read_authorities(name, purpose, files, &mut self.lock_notes());
-        let read = read.map_err(|why| format!("Couldn't open the ca-file '{name}' ({why})."))?;
+        let read = read_authorities(name, purpose, files, &mut self.lock_notes())?;
         Ok(self.put_authorities(name, read))
     }
 
@@ -453,11 +453,11 @@ fn read_authorities(
     purpose: Purpose,
     files: &dyn Files,
     notes: &mut Vec<String>,
-) -> Result<Authorities, String> {
+) -> Result<Authorities, AuthorityFileError> {
     let path = if name == "@system-ca" { SYSTEM_AUTHORITIES } else { name };
-    let told = |error: io::Error| words(&error);
-    let Some(mut entries) = files.list(Path::new(path)).map_err(told)? else {
-        return Authorities::read(&files.read(Path::new(path)).map_err(told)?, purpose);
+    let unreadable = |error: io::Error| AuthorityFileError::Unreadable(words(&error));
+    let Some(mut entries) = files.list(Path::new(path)).map_err(unreadable)? else {
+        return Authorities::read(&files.read(Path::new(path)).map_err(unreadable)?, purpose);
     };
     entries.sort();
     let is_wanted = |entry: &&String| {
@@ -466,7 +466,7 @@ fn read_authorities(
     let mut all = Authorities::none(purpose);
     for entry in entries.iter().filter(is_wanted) {
         let path = format!("{}/{entry}", path.trim_end_matches('/'));
-        let text = files.read(Path::new(&path)).map_err(told);
+        let text = files.read(Path::new(&path)).map_err(unreadable);
         match text.and_then(|text| Authorities::read(&text, purpose)) {
             Ok(more) => all.extend(more),
             Err(why) => notes.push(format!("ca-file: '{name}' couldn't load '{path}' ({why})")),

@@ -6,6 +6,7 @@ use openssl::base64;
 use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslRef};
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, OnceLock, RwLockReadGuard};
 use stdx::RwLock;
 
@@ -29,6 +30,36 @@ pub enum KeyFlaw {
     /// It has another length than the keys that are there, or none that a key has.
     Size,
 }
+
+/// Why a file of keys is refused. Messages are HAProxy's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TicketFileError {
+    /// A line is no key.
+    Key {
+        /// Why.
+        flaw: KeyFlaw,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// There are fewer keys than are in use at the same time.
+    TooFew,
+}
+
+impl fmt::Display for TicketFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key { flaw: KeyFlaw::Encoding, line } => {
+                write!(f, "unable to decode base64 key on line {line}")
+            }
+            Self::Key { flaw: KeyFlaw::Size, line } => {
+                write!(f, "wrong sized key on line {line}")
+            }
+            Self::TooFew => write!(f, "please supply at least {KEPT} keys in the tls-tickets-file"),
+        }
+    }
+}
+
+impl std::error::Error for TicketFileError {}
 
 impl AgedKey {
     /// Reads a line: 48 or 80 bytes in base64.
@@ -54,9 +85,9 @@ impl AgedKey {
     }
 }
 
-impl std::fmt::Debug for TicketKeys {
+impl fmt::Debug for TicketKeys {
     /// Without the keys.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("TicketKeys").field(&self.name).finish()
     }
 }
@@ -74,21 +105,19 @@ impl TicketKeys {
     /// Reads the text of the file `name`: a key in each line, the last ones count.
     ///
     /// # Errors
-    /// The mistake, with its line.
-    pub fn read(name: &str, text: &str) -> Result<Self, String> {
+    /// A key is malformed, or there are too few.
+    pub fn read(name: &str, text: &str) -> Result<Self, TicketFileError> {
         let mut keys: VecDeque<AgedKey> = VecDeque::new();
         for (number, line) in (1..).zip(text.lines()) {
-            let key = AgedKey::read(line).map_err(|flaw| match flaw {
-                KeyFlaw::Encoding => format!("unable to decode base64 key on line {number}"),
-                KeyFlaw::Size => format!("wrong sized key on line {number}"),
-            })?;
+            let fault = |flaw| TicketFileError::Key { flaw, line: number };
+            let key = AgedKey::read(line).map_err(fault)?;
             if keys.front().is_some_and(|first| first.0.len() != key.0.len()) {
-                return Err(format!("wrong sized key on line {number}"));
+                return Err(fault(KeyFlaw::Size));
             }
             keys.push_back(key);
         }
         if keys.len() < KEPT {
-            return Err(format!("please supply at least {KEPT} keys in the tls-tickets-file"));
+            return Err(TicketFileError::TooFew);
         }
         keys.drain(..keys.len() - KEPT);
         Ok(Self { name: name.to_owned(), keys: RwLock::new(keys) })
@@ -175,7 +204,8 @@ mod tests {
 
     #[test]
     fn mistakes_name_their_line() {
-        let read = |lines: &[String]| TicketKeys::read("f", &lines.join("\n")).unwrap_err();
+        let read =
+            |lines: &[String]| TicketKeys::read("f", &lines.join("\n")).unwrap_err().to_string();
         assert!(read(&[line(1, 48), line(2, 48)]).contains("at least 3 keys"));
         assert_eq!(read(&[line(1, 48), line(2, 80), line(3, 48)]), "wrong sized key on line 2");
         assert_eq!(read(&[line(1, 47)]), "wrong sized key on line 1");

@@ -123,7 +123,8 @@ pub(super) fn why(refusal: &Refusal, what: &str, name: &str) -> String {
         Refusal::Foreign => {
             format!("inconsistencies between private key and certificate loaded '{name}'.")
         }
-        Refusal::Impossible(why) | Refusal::Unreadable(why) => why.clone(),
+        Refusal::Impossible(error) => error.to_string(),
+        Refusal::Unreadable(why) => why.clone(),
         Refusal::Exists | Refusal::Unknown | Refusal::InUse | Refusal::Otherwise => {
             format!("Can't replace {what} which is not referenced by the configuration!")
         }

@@ -50,7 +50,9 @@ fn why(refusal: ListRefusal, list: &str, certificate: &str) -> String {
     match refusal {
         ListRefusal::NoList => format!("crt-list '{list}' does not exist!"),
         ListRefusal::Lines => "only one line of payload is supported!".to_owned(),
-        ListRefusal::Line(why) => why,
+        ListRefusal::Line(error) => error.to_string(),
+        ListRefusal::NotLoaded { keyword, file } => format!("'{keyword}' : unable to load {file}"),
+        ListRefusal::Impossible(error) => error.to_string(),
         ListRefusal::Elsewhere(path) => format!(
             "'{}' is a directory, certificate path '{path}' must contain the directory path",
             list.trim_end_matches('/')

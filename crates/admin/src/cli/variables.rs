@@ -1,12 +1,13 @@
 //! `get var` and `set var` (management.txt 9.3): variables of the process.
 
 use super::call::{Call, Reply};
-use sample::args::SetVar;
+use sample::args::{SetVar, SetVarError};
 use sample::vars::{SharedVars, VarName};
 use sample::{
     Captures, Expr, LogFormat, LogStyle, ParseContext, ParseError, Place, Places, Scope, Shared,
     Value,
 };
+use std::fmt;
 use std::io;
 
 /// `get var <name>`.
@@ -47,27 +48,55 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
     };
     match assign(&call.shared().vars, name, source) {
         Ok(()) => Reply::Done,
-        Err(text) if text.starts_with("Missing ") => Reply::error(text),
-        Err(text) => Reply::error(text).bare(),
+        Err(AssignError::NoExpression) => Reply::error(AssignError::NoExpression.to_string()),
+        Err(error) => Reply::error(error.to_string()).bare(),
     }
 }
 
-fn assign(vars: &SharedVars, name: &str, source: &[&str]) -> Result<(), String> {
-    if VarName::parse(name)?.scope() != Scope::Proc {
-        return Err(format!(
-            "'set var': cannot set variable '{name}', only scope 'proc' is permitted here."
-        ));
+/// Why `set var` changes nothing.
+enum AssignError {
+    /// The name is no variable's.
+    Name(SetVarError),
+    /// The variable with this name does not belong to the process.
+    Scope(String),
+    /// There is no expression.
+    NoExpression,
+    /// The expression or the format is refused.
+    Expression(ParseError),
+    /// The expression has no value.
+    NoValue,
+}
+
+impl fmt::Display for AssignError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(error) => error.fmt(f),
+            Self::Scope(name) => write!(
+                f,
+                "'set var': cannot set variable '{name}', only scope 'proc' is permitted here."
+            ),
+            Self::NoExpression => f.write_str("Missing either 'expr', 'fmt' or expression."),
+            Self::Expression(error) => error.fmt(f),
+            Self::NoValue => f.write_str("the expression has no value here"),
+        }
     }
-    let target = SetVar::parse([name].into_iter())?;
+}
+
+fn assign(vars: &SharedVars, name: &str, source: &[&str]) -> Result<(), AssignError> {
+    let parsed = VarName::parse(name).map_err(|error| AssignError::Name(error.into()))?;
+    if parsed.scope() != Scope::Proc {
+        return Err(AssignError::Scope(name.to_owned()));
+    }
+    let target = SetVar::parse([name].into_iter()).map_err(AssignError::Name)?;
     let value = match source {
-        [] => return Err("Missing either 'expr', 'fmt' or expression.".to_owned()),
+        [] => return Err(AssignError::NoExpression),
         ["fmt", format] => formatted(vars, format),
         ["expr", words @ ..] if !words.is_empty() => evaluated(vars, words),
         words => evaluated(vars, words),
     };
-    match value.map_err(|error| error.message)? {
+    match value.map_err(AssignError::Expression)? {
         Some(value) => target.store(vars, &value),
-        None => return Err("the expression has no value here".to_owned()),
+        None => return Err(AssignError::NoValue),
     };
     Ok(())
 }

@@ -122,7 +122,7 @@ fn module_block(
         begin(out, &name, if is_counter { "counter" } else { "gauge" }, column.doc);
     }
     for row in rows[range].iter().filter(has) {
-        Line { out, name: &name, row, servers: &[] }.one(None, &row.modules()[number]);
+        MetricLine { out, name: &name, row, servers: &[] }.one(None, &row.modules()[number]);
     }
 }
 

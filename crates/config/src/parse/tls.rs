@@ -7,8 +7,9 @@ use crate::keyword::{Fill, Keyword, word as entry};
 use crate::line::{Args, Parsed};
 use crate::model::{BindOptions, ServerName, ServerOptions};
 use sample::{Expr, Place, Places as Uses};
+use std::fmt;
 use std::sync::Arc;
-use tls::{CrtListEntry, OptionKeyword, Options, TicketKeys};
+use tls::{CrtListEntry, OptionError, OptionKeyword, Options, TicketKeys};
 
 const fn bind(name: &'static str, arguments: &'static str, doc: &'static str) -> BindEntry {
     entry(name, arguments, doc, |o, _, a| shared(&mut o.tls.settings.options, a))
@@ -91,7 +92,7 @@ pub(crate) const SERVER: &[ServerEntry] = &[
         let mut options = Options::default();
         OptionKeyword::find("alpn")
             .map_or(Ok(()), |given| given.read(&mut options, a.text(1)))
-            .map_err(|message| a.fault(1, message.replace("'alpn'", "'check-alpn'")))?;
+            .map_err(|error| a.fault(1, OptionError { keyword: "check-alpn", ..error }))?;
         s.options.tls.check_alpn = options.alpn;
         Ok(())
     }),
@@ -212,9 +213,9 @@ fn crt_list(options: &mut BindOptions, cx: &mut Cx<'_>, args: Args<'_>) -> Parse
 /// `tls-ticket-keys <keyfile>`
 fn tickets(options: &mut BindOptions, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let name = args.need(1, "'tls-ticket-keys' : missing TLS ticket keys file path")?;
-    let told = |message: &str| args.fault(1, format!("'{name}' : {message}"));
+    let told = |message: &dyn fmt::Display| args.fault(1, format!("'{name}' : {message}"));
     let text = cx.read(name, &args.place().file);
-    let text = text.map_err(|_| told("unable to load ssl tickets keys file"))?;
+    let text = text.map_err(|_| told(&"unable to load ssl tickets keys file"))?;
     let keys = TicketKeys::read(name, &String::from_utf8_lossy(&text));
     options.tls.settings.ticket_keys = Some(Arc::new(keys.map_err(|message| told(&message))?));
     Ok(())

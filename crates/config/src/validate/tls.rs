@@ -6,10 +6,11 @@ use crate::model::{Bind, Global, Peers, Resolvers, Ring, Server, ServerOptions, 
 use crate::model::{TlsPresets, TlsProcess};
 use crate::source::Files;
 use rules::check::{Step, StepAction};
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use tls::{Acceptor, BindSettings, Connector, ServerSettings, Store, within};
+use tls::{Acceptor, BindSettings, Connector, ServerSettings, SetupError, Store, within};
 
 /// The settings and the store that all lines with certificates share.
 pub(crate) struct TlsContext {
@@ -98,7 +99,9 @@ pub(crate) fn listeners(binds: &mut [Bind], owner: &str, context: &TlsContext, c
             }
             Err(errors) => {
                 for error in errors {
-                    let hint = if error == NO_CERTIFICATE { " (use 'crt')" } else { "" };
+                    let none = error == SetupError::NoCertificate;
+                    let hint = if none { " (use 'crt')" } else { "" };
+                    let error = error.to_string();
                     let error = error.trim_end_matches('.');
                     let text = format!(
                         "{owner}: {error} for bind '{}' at [{}:{}]{hint}.",
@@ -118,11 +121,11 @@ fn errors_of_files(
     process: &TlsProcess,
     store: &Store,
     files: &dyn Files,
-) -> Vec<String> {
+) -> Vec<SetupError> {
     let (files, settings) = (TlsFiles(files), &line.settings);
     let presets = TlsPresets::of(line.presets.as_ref(), process);
     let trust = load_trust(&settings.options, presets, store, &files);
-    let mut errors: Vec<String> = trust.err().into_iter().collect();
+    let mut errors: Vec<SetupError> = trust.err().into_iter().collect();
     if !settings.certificates.is_empty() {
         let mut alone =
             BindSettings { certificates: settings.certificates.clone(), ..BindSettings::default() };
@@ -150,7 +153,8 @@ fn warn_of_acceptor(acceptor: &Acceptor, bind: &Bind, owner: &str, cx: &mut Cx<'
     let mut warn = |text| cx.about(Severity::Warning, &bind.place, format!("{owner}: {text}"));
     if acceptor.settings().generates.is_none() && acceptor.certificates().is_empty() {
         let at = at(bind);
-        warn(format!("{NO_CERTIFICATE} for {at}, ssl connections will fail (use 'crt')."));
+        let missing = SetupError::NoCertificate;
+        warn(format!("{missing} for {at}, ssl connections will fail (use 'crt')."));
     }
     acceptor.complaints().into_iter().for_each(warn);
 }
@@ -192,9 +196,6 @@ fn warn_of_versions(server: &Server, backend: &str, process: &TlsProcess, cx: &m
 }
 
 const CONTIGUOUS: &str = "Use only 'ssl-min-ver' and 'ssl-max-ver' to fix.";
-
-/// The acceptor's error about a line without certificates.
-const NO_CERTIFICATE: &str = "no SSL certificate specified";
 
 fn servers(proxy: &mut DraftProxy, context: &TlsContext, cx: &mut Cx<'_>) {
     let TlsContext { process, store } = context;
@@ -264,6 +265,47 @@ pub(crate) fn name_servers(section: &mut Resolvers, context: &TlsContext, cx: &m
     }
 }
 
+/// Why a server line has no TLS connector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ConnectorError {
+    /// The options of the line exclude all versions of the protocol.
+    NoVersion {
+        /// The backend.
+        backend: String,
+        /// The server.
+        server: String,
+    },
+    /// The server is to be verified, and no authority is named.
+    NoAuthority,
+    /// The sessions cannot be set up.
+    Setup(SetupError),
+}
+
+impl From<SetupError> for ConnectorError {
+    fn from(error: SetupError) -> Self {
+        Self::Setup(error)
+    }
+}
+
+impl fmt::Display for ConnectorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoVersion { backend, server } => write!(
+                f,
+                "backend '{backend}': all SSL/TLS versions are disabled for server '{server}'."
+            ),
+            Self::NoAuthority => f.write_str(
+                "verify is enabled by default but no CA file specified. If you're running on \
+                 a LAN where you're certain to trust the server's certificate, please set an \
+                 explicit 'verify none' statement on the 'server' line, or use \
+                 'ssl-server-verify none' in the global section to disable server-side \
+                 verifications by default.",
+            ),
+            Self::Setup(error) => error.fmt(f),
+        }
+    }
+}
+
 /// The TLS connector of a server line, if its options ask for TLS. `steps`: the steps of its checks
 /// use TLS in any case.
 pub(crate) fn connector(
@@ -273,7 +315,7 @@ pub(crate) fn connector(
     process: &TlsProcess,
     store: &Store,
     files: &dyn tls::Files,
-) -> Result<Option<Connector>, String> {
+) -> Result<Option<Connector>, ConnectorError> {
     let line = &options.tls;
     // A line that names a file wants it there, also when nothing is encrypted.
     load_trust(&line.options, TlsPresets::of(line.presets.as_ref(), process), store, files)?;
@@ -289,7 +331,7 @@ fn load_trust(
     presets: &TlsPresets,
     store: &Store,
     files: &dyn tls::Files,
-) -> Result<(), String> {
+) -> Result<(), SetupError> {
     if options.ca_file.is_none() && options.ca_verify_file.is_none() && options.crl_file.is_none() {
         return Ok(());
     }
@@ -304,7 +346,7 @@ fn make(
     process: &TlsProcess,
     store: &Store,
     files: &dyn tls::Files,
-) -> Result<Connector, String> {
+) -> Result<Connector, ConnectorError> {
     let line = &options.tls;
     let presets = TlsPresets::of(line.presets.as_ref(), process);
     let verify = line.verify.unwrap_or(!process.trusts_servers);
@@ -316,18 +358,17 @@ fn make(
         options: line.options.or(&presets.server),
     };
     if settings.options.versions.range(tls::Version::Tls10).is_none() {
-        return Err(format!(
-            "backend '{backend}': all SSL/TLS versions are disabled for server '{name}'."
-        ));
+        let (backend, server) = (backend.to_owned(), name.to_owned());
+        return Err(ConnectorError::NoVersion { backend, server });
     }
     if verify && settings.options.ca_file.is_none() {
-        return Err("verify is enabled by default but no CA file specified. If you're running on a LAN where you're certain to trust the server's certificate, please set an explicit 'verify none' statement on the 'server' line, or use 'ssl-server-verify none' in the global section to disable server-side verifications by default.".to_owned());
+        return Err(ConnectorError::NoAuthority);
     }
     if let Some(path) = &mut settings.certificate {
         within(&presets.crt_base, path);
     }
     authorities(&mut settings.options, presets);
-    Connector::new(settings, process.defaults, store, files)
+    Ok(Connector::new(settings, process.defaults, store, files)?)
 }
 
 /// Makes the names of certificates, and of what their lines name, start where they should.

@@ -6,6 +6,7 @@ use super::{Outcome, Side};
 use crate::context::Context;
 use sample::logformat::encode_line_ends;
 use sample::regex::Regex;
+use std::fmt;
 
 /// The part of the request line that is edited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,34 @@ pub enum RequestPart {
     Query,
 }
 
+/// Why an edit is refused: the fault of the script's author, but for the lack of room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EditError {
+    /// The name is no token.
+    Name(String),
+    /// The value of the field with this name ends its line.
+    Value(String),
+    /// The message has no room for the edit.
+    NoRoom,
+    /// The text cannot be in a request line.
+    RequestLine,
+}
+
+impl fmt::Display for EditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => write!(f, "'{name}' is no header name"),
+            Self::Value(name) => write!(f, "the value of '{name}' ends its line"),
+            Self::NoRoom => f.write_str("the message has no room for it (tune.maxrewrite)"),
+            Self::RequestLine => {
+                f.write_str("blanks and control characters end a part of the request line")
+            }
+        }
+    }
+}
+
+impl std::error::Error for EditError {}
+
 /// A value that cannot end its line.
 fn encoded(value: &[u8]) -> Vec<u8> {
     let mut value = value.to_vec();
@@ -30,14 +59,14 @@ fn encoded(value: &[u8]) -> Vec<u8> {
 /// Refuses a name that is no token and a value that ends its line (RFC 9110 section 5).
 ///
 /// # Errors
-/// The mistake, for the author of the script.
-pub fn check_field(name: &[u8], value: &[u8]) -> Result<(), String> {
+/// [`EditError::Name`] or [`EditError::Value`].
+pub fn check_field(name: &[u8], value: &[u8]) -> Result<(), EditError> {
     let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     if name.is_empty() || !name.iter().all(token) {
-        return Err(format!("'{}' is no header name", String::from_utf8_lossy(name)));
+        return Err(EditError::Name(String::from_utf8_lossy(name).into_owned()));
     }
     match value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n')) {
-        true => Err(format!("the value of '{}' ends its line", String::from_utf8_lossy(name))),
+        true => Err(EditError::Value(String::from_utf8_lossy(name).into_owned())),
         false => Ok(()),
     }
 }
@@ -52,7 +81,7 @@ pub fn write_header(
     value: &[u8],
     replaces: bool,
     cx: &mut dyn Context,
-) -> Result<(), String> {
+) -> Result<(), EditError> {
     check_field(name, b"")?;
     let name = name.to_ascii_lowercase();
     let outcome = header::write(side, &name, &encoded(value), replaces, cx);
@@ -75,7 +104,7 @@ pub fn replace_header(
     name: &[u8],
     (regex, template): (&Regex, &[u8]),
     cx: &mut dyn Context,
-) -> Result<(), String> {
+) -> Result<(), EditError> {
     changed(side, name, cx, |value, out| expand(regex, value, template, out))
 }
 
@@ -88,7 +117,7 @@ pub fn replace_value(
     name: &[u8],
     (regex, template): (&Regex, &[u8]),
     cx: &mut dyn Context,
-) -> Result<(), String> {
+) -> Result<(), EditError> {
     changed(side, name, cx, |value, out| replace_items(value, regex, template, out))
 }
 
@@ -97,14 +126,14 @@ fn changed(
     name: &[u8],
     cx: &mut dyn Context,
     change: impl Fn(&[u8], &mut Vec<u8>) -> bool,
-) -> Result<(), String> {
+) -> Result<(), EditError> {
     fitted(header::replace(side, &name.to_ascii_lowercase(), cx, change), cx)
 }
 
-fn fitted(outcome: Outcome<'_>, cx: &mut dyn Context) -> Result<(), String> {
+fn fitted(outcome: Outcome<'_>, cx: &mut dyn Context) -> Result<(), EditError> {
     if matches!(outcome, Outcome::NoRoom) {
         cx.count_failed_rewrite();
-        return Err("the message has no room for it (tune.maxrewrite)".to_owned());
+        return Err(EditError::NoRoom);
     }
     Ok(())
 }
@@ -123,9 +152,9 @@ pub fn set_status(status: u16, reason: Option<&[u8]>, cx: &mut dyn Context) {
 ///
 /// # Errors
 /// The value cannot be in a request line.
-pub fn set_part(part: RequestPart, value: &[u8], cx: &mut dyn Context) -> Result<bool, String> {
+pub fn set_part(part: RequestPart, value: &[u8], cx: &mut dyn Context) -> Result<bool, EditError> {
     if value.iter().any(|byte| *byte <= b' ' || *byte == 0x7f) {
-        return Err("blanks and control characters end a part of the request line".to_owned());
+        return Err(EditError::RequestLine);
     }
     let room = cx.rewrite_room(Side::Request);
     let Some(head) = cx.head_mut(Side::Request) else { return Ok(false) };

@@ -127,7 +127,7 @@ impl<'w> Words<'w, '_> {
     }
 
     /// An error about the word before the next one.
-    fn fail(&self, message: impl Into<String>) -> ParseError {
+    fn fail(&self, message: impl std::fmt::Display) -> ParseError {
         ParseError::new(self.at.saturating_sub(1), message)
     }
 
@@ -372,9 +372,13 @@ impl<'w> Words<'w, '_> {
         let inner = name[class.len()..].strip_prefix('(').and_then(|name| name.strip_suffix(')'));
         let missing = "the variable's name is expected in parentheses: scope.name";
         let inner = inner.ok_or_else(|| ParseError::new(0, missing))?;
-        let wrong = |message| ParseError::at(0, class.len() + 1, message);
-        let target = SetVar::parse(inner.split(',')).map_err(wrong)?;
-        in_scope(&target.name).map_err(wrong)?;
+        let place = class.len() + 1;
+        let target = SetVar::parse(inner.split(','));
+        let target = target.map_err(|error| ParseError::at(0, place, error))?;
+        if !is_in_scope(&target.name) {
+            let scopes = "a check has only variables of the scopes 'proc', 'sess' and 'check'";
+            return Err(ParseError::at(0, place, scopes));
+        }
         let assign = match class {
             "set-var" => Assign::Set(target, self.expr("expression")?),
             "set-var-fmt" => {
@@ -589,10 +593,7 @@ impl<'w> Words<'w, '_> {
     }
 }
 
-/// Checks have no streams.
-fn in_scope(name: &VarName) -> Result<(), String> {
-    match name.scope() {
-        Scope::Proc | Scope::Sess | Scope::Check => Ok(()),
-        _ => Err("a check has only variables of the scopes 'proc', 'sess' and 'check'".to_owned()),
-    }
+/// Whether checks, which have no streams, have variables of this scope.
+fn is_in_scope(name: &VarName) -> bool {
+    matches!(name.scope(), Scope::Proc | Scope::Sess | Scope::Check)
 }

@@ -3,6 +3,7 @@
 use hmac::{Mac, SimpleHmac};
 use sha2::Digest;
 use sha2::digest::common::BlockSizeUser;
+use std::fmt;
 
 /// One digest.
 #[derive(Debug)]
@@ -90,19 +91,46 @@ fn keyed<D: Digest + BlockSizeUser + Clone>(key: &[u8], bytes: &[u8]) -> Option<
     Some(mac.finalize().into_bytes().to_vec())
 }
 
-/// The digest called `name`, in any case; the message is HAProxy's.
-pub(crate) fn find(name: &str) -> Result<&'static Algorithm, String> {
+/// Why there is no digest of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DigestError {
+    /// The TLS library of this build lacks it.
+    Unavailable(String),
+    /// It is not implemented.
+    NotImplemented(String),
+    /// No digest has this name; the message is HAProxy's.
+    Unknown(String),
+}
+
+impl fmt::Display for DigestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(name) => {
+                write!(f, "the TLS library of this build does not have the digest '{name}'")
+            }
+            Self::NotImplemented(name) => write!(f, "the digest '{name}' is not implemented yet"),
+            Self::Unknown(name) => {
+                let hint = crate::error::hint(name, ALGORITHMS.iter().map(|known| known.name));
+                write!(f, "algorithm must be a valid OpenSSL message digest name{hint}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for DigestError {}
+
+/// The digest called `name`, in any case.
+pub(crate) fn find(name: &str) -> Result<&'static Algorithm, DigestError> {
     let found = ALGORITHMS.iter().find(|known| known.name.eq_ignore_ascii_case(name));
     if let Some(Algorithm { name, by: By::Library(known_as) }) = found
         && !crypto::has_digest(known_as)
     {
-        return Err(format!("the TLS library of this build does not have the digest '{name}'"));
+        return Err(DigestError::Unavailable((*name).to_owned()));
     }
     found.ok_or_else(|| {
         if ABSENT.iter().any(|absent| absent.eq_ignore_ascii_case(name)) {
-            return format!("the digest '{name}' is not implemented yet");
+            return DigestError::NotImplemented(name.to_owned());
         }
-        let hint = crate::error::hint(name, ALGORITHMS.iter().map(|known| known.name));
-        format!("algorithm must be a valid OpenSSL message digest name{hint}")
+        DigestError::Unknown(name.to_owned())
     })
 }

@@ -3,6 +3,7 @@
 //! No schema is needed: fields go by number.
 
 use crate::value::{Bytes, Value};
+use std::fmt;
 
 /// How a field's bytes become an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +41,32 @@ const TYPES: &[(&str, FieldType)] = &[
     ("float", FieldType::Float),
 ];
 
+/// Why the path of a field is refused; the messages are HAProxy's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldPathError {
+    /// The text has a part that is no field number.
+    Number(String),
+    /// No type has this name.
+    Type(String),
+}
+
+impl fmt::Display for FieldPathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(text) => write!(
+                f,
+                "failed to parse '{text}' as type 'Protocol buffers field number' at position 1"
+            ),
+            Self::Type(name) => {
+                let hint = crate::error::hint(name, TYPES.iter().map(|entry| entry.0));
+                write!(f, "Wrong protocol buffer type '{name}'{hint}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for FieldPathError {}
+
 /// The numbers that lead to a field, and its type.
 #[derive(Debug)]
 pub struct FieldPath {
@@ -50,27 +77,15 @@ pub struct FieldPath {
 impl FieldPath {
     /// Reads `numbers`, field numbers with dots between them, and the name of the field's type, if
     /// there is one.
-    pub(crate) fn parse(numbers: &str, kind: Option<&str>) -> Result<FieldPath, String> {
+    pub(crate) fn parse(numbers: &str, kind: Option<&str>) -> Result<FieldPath, FieldPathError> {
         let parts = numbers.split('.').map(|part| part.parse().ok());
         let parts: Option<Vec<u64>> = parts.collect();
-        let numbers = parts.ok_or_else(|| {
-            format!(
-                "failed to parse '{numbers}' as type 'Protocol buffers field number' at position 1"
-            )
-        })?;
-        let kind = match kind {
-            None => None,
-            Some(name) => {
-                let hint = || crate::error::hint(name, TYPES.iter().map(|entry| entry.0));
-                let found = TYPES.iter().find(|entry| entry.0 == name);
-                Some(
-                    found
-                        .ok_or_else(|| format!("Wrong protocol buffer type '{name}'{}", hint()))?
-                        .1,
-                )
-            }
+        let numbers = parts.ok_or_else(|| FieldPathError::Number(numbers.to_owned()))?;
+        let typed = |name: &str| {
+            let found = TYPES.iter().find(|entry| entry.0 == name);
+            found.map(|entry| entry.1).ok_or_else(|| FieldPathError::Type(name.to_owned()))
         };
-        Ok(FieldPath { numbers, kind })
+        Ok(FieldPath { numbers, kind: kind.map(typed).transpose()? })
     }
 
     /// The field's content in the message that is `bytes[from..to]`: raw, or an integer if the path

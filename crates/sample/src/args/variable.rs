@@ -2,7 +2,8 @@
 
 use crate::facts::Facts;
 use crate::value::{Type, Value};
-use crate::vars::{VarName, VarState};
+use crate::vars::{VarName, VarNameError, VarState};
+use std::fmt;
 
 /// One condition of `set-var(name,cond)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +40,13 @@ impl SetIf {
     ];
 
     /// Parses one condition word.
-    pub fn parse(word: &str) -> Result<SetIf, String> {
-        Self::TABLE.iter().find(|(name, _)| *name == word).map(|(_, cond)| *cond).ok_or_else(|| {
-            let hint = crate::error::hint(word, Self::TABLE.iter().map(|(name, _)| *name));
-            format!("unknown condition \"{word}\"{hint}")
-        })
+    ///
+    /// # Errors
+    ///
+    /// [`SetVarError::Condition`].
+    pub fn parse(word: &str) -> Result<SetIf, SetVarError> {
+        let found = Self::TABLE.iter().find(|(name, _)| *name == word);
+        found.map(|(_, cond)| *cond).ok_or_else(|| SetVarError::Condition(word.to_owned()))
     }
 
     /// Whether the condition lets `input` through.
@@ -87,6 +90,38 @@ fn compare(
     }
 }
 
+/// Why the arguments of `set-var` are refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SetVarError {
+    /// The name of the variable is none.
+    Name(VarNameError),
+    /// No condition has this name.
+    Condition(String),
+    /// There are more than four conditions.
+    Conditions,
+}
+
+impl From<VarNameError> for SetVarError {
+    fn from(error: VarNameError) -> Self {
+        Self::Name(error)
+    }
+}
+
+impl fmt::Display for SetVarError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(error) => error.fmt(f),
+            Self::Condition(word) => {
+                let hint = crate::error::hint(word, SetIf::TABLE.iter().map(|(name, _)| *name));
+                write!(f, "unknown condition \"{word}\"{hint}")
+            }
+            Self::Conditions => f.write_str("at most four conditions are allowed"),
+        }
+    }
+}
+
+impl std::error::Error for SetVarError {}
+
 /// A variable and the conditions under which it is written: the argument list of `set-var`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetVar {
@@ -97,12 +132,16 @@ pub struct SetVar {
 
 impl SetVar {
     /// Parses the arguments of `set-var`: the name, then up to four conditions.
-    pub fn parse<'w>(mut words: impl Iterator<Item = &'w str>) -> Result<SetVar, String> {
+    ///
+    /// # Errors
+    ///
+    /// The name or a condition is refused.
+    pub fn parse<'w>(mut words: impl Iterator<Item = &'w str>) -> Result<SetVar, SetVarError> {
         let name = VarName::parse(words.next().unwrap_or(""))?;
         let words = words.filter(|word| !word.is_empty());
         let conditions = words.map(SetIf::parse).collect::<Result<Vec<_>, _>>()?;
         if conditions.len() > 4 {
-            return Err("at most four conditions are allowed".into());
+            return Err(SetVarError::Conditions);
         }
         Ok(SetVar { name, conditions })
     }
@@ -164,6 +203,6 @@ mod tests {
         assert!(!SetIf::Greater.holds(VarState::Set, Some(&one), Some(&two)));
         assert!(SetIf::Less.holds(VarState::Set, Some(&one), Some(&two)));
         assert!(SetIf::Less.holds(VarState::Set, Some(&one), Some(&empty)), "not both integers");
-        assert!(SetIf::parse("ifexist").unwrap_err().contains("ifexists"));
+        assert!(SetIf::parse("ifexist").unwrap_err().to_string().contains("ifexists"));
     }
 }

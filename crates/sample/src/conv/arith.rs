@@ -1,7 +1,7 @@
 //! Arithmetic, bitwise and boolean converters.
 
 use super::{Converter, conv};
-use crate::args::{Arg, Args, IntOrVar};
+use crate::args::{Arg, ArgError, Args, IntOrVar};
 use crate::cast::integer;
 use crate::context::ParseContext;
 use crate::facts::Facts;
@@ -32,15 +32,14 @@ pub(super) const TABLE: &[Converter] = &[
 ];
 
 /// A number, else the name of a variable.
-fn number(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn number(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     let text = args.text(0);
     // No text at all is a zero.
     let number = match integer(if text.is_empty() { "0" } else { text }) {
         Some(int) => IntOrVar::Int(int),
-        None => IntOrVar::Var(
-            VarName::parse(text)
-                .map_err(|_| format!("expects an integer or a variable name, got '{text}'"))?,
-        ),
+        None => IntOrVar::Var(VarName::parse(text).map_err(|_| {
+            ArgError::Value(format!("expects an integer or a variable name, got '{text}'"))
+        })?),
     };
     args.0[0] = Arg::Number(number);
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::json_query;
 use super::{Converter, conv};
-use crate::args::{Arg, Args, TokenKey};
+use crate::args::{Arg, ArgError, Args, TokenKey};
 use crate::context::ParseContext;
 use crate::encoding::{decode_base64, decode_url_base64};
 use crate::facts::Facts;
@@ -20,20 +20,20 @@ pub(super) const TABLE: &[Converter] = &[
     conv("jwt_verify", "string,string", (Type::Bin, Type::Int), "1 if a JSON web token is signed by a key, 0 if not, less than 0 for errors.", verify).prepare(keys),
 ];
 
-fn cipher(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn cipher(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     let bits = args.int(0).unwrap_or(0);
     if KeySize::of_bits(bits).is_none() {
-        return Err("key size must be 128, 192 or 256 (bits).".into());
+        return Err(ArgError::Rule("key size must be 128, 192 or 256 (bits)."));
     }
     for (index, what) in [(1, "nonce"), (2, "key"), (3, "aead_tag")] {
         args.0[index] = match VarName::parse(args.text(index)) {
             Ok(name) => Arg::Var(name),
             Err(_) => {
                 let decoded = decode_base64(args.bytes(index));
-                Arg::Bytes(decoded.map(Into::into).ok_or(format!(
+                Arg::Bytes(decoded.map(Into::into).ok_or_else(|| ArgError::Value(format!(
                     "failed to parse {what} : argument needs to be base64 encoded, and can either \
                      be a string or a variable"
-                ))?)
+                )))?)
             }
         };
     }
@@ -51,7 +51,7 @@ fn decrypt<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Option
     Some(Value::Bin(Bytes::Owned(clear)))
 }
 
-fn path(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
+fn path(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), ArgError> {
     if args.bytes(0).is_empty() {
         args.0.clear();
         return Ok(());
@@ -75,17 +75,17 @@ fn query<'e>(
     }
 }
 
-fn keys(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
-    let algorithm = match VarName::parse(args.text(0)) {
-        Ok(name) => {
-            args.0[0] = Arg::Var(name);
-            None
-        }
-        Err(_) => Some(
-            Algorithm::by_name(args.bytes(0))
-                .ok_or_else(|| format!("unknown JWT algorithm : {}", args.text(0)))?,
-        ),
-    };
+fn keys(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), ArgError> {
+    let algorithm =
+        match VarName::parse(args.text(0)) {
+            Ok(name) => {
+                args.0[0] = Arg::Var(name);
+                None
+            }
+            Err(_) => Some(Algorithm::by_name(args.bytes(0)).ok_or_else(|| {
+                ArgError::Value(format!("unknown JWT algorithm : {}", args.text(0)))
+            })?),
+        };
     if let Ok(name) = VarName::parse(args.text(1)) {
         let files = cx.shared.keys.clone();
         args.0.push(Arg::TokenKey(TokenKey { text: None, files }));
@@ -94,7 +94,7 @@ fn keys(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
     }
     let text: Box<[u8]> = args.bytes(1).into();
     if text.is_empty() && algorithm != Some(Algorithm::None) {
-        return Err("the key must not be empty".into());
+        return Err(ArgError::Rule("the key must not be empty"));
     }
     let name = String::from_utf8_lossy(&text).into_owned();
     if !algorithm.is_some_and(|it| it.takes_secret() || it == Algorithm::None) {
@@ -106,7 +106,9 @@ fn keys(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
             }
             // A secret, perhaps: the algorithm is not known yet.
             None if algorithm.is_none() => {}
-            None => return Err(format!("unable to load a public key from '{name}'")),
+            None => {
+                return Err(ArgError::Value(format!("unable to load a public key from '{name}'")));
+            }
         }
     }
     let files = cx.shared.keys.clone();

@@ -1,7 +1,7 @@
 //! `debug`: what passes goes to a sink too.
 
 use super::{Converter, conv};
-use crate::args::{Arg, Args};
+use crate::args::{Arg, ArgError, Args};
 use crate::cast::write_int;
 use crate::context::ParseContext;
 use crate::facts::Facts;
@@ -20,7 +20,7 @@ pub(super) const TABLE: &[Converter] = &[
     conv("debug", "[string,string]", (Type::Any, Type::Any), "Told to a sink: a prefix, the type, the value.", debug).prepare(sink),
 ];
 
-fn sink(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
+fn sink(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), ArgError> {
     let name = match args.text(1) {
         "" => USUAL,
         name => name,

@@ -2,7 +2,7 @@
 
 use super::{Converter, conv};
 use crate::args::digest::{find, hash};
-use crate::args::{Arg, Args};
+use crate::args::{Arg, ArgError, Args};
 use crate::context::ParseContext;
 use crate::encoding::decode_base64;
 use crate::facts::Facts;
@@ -21,28 +21,30 @@ pub(super) const TABLE: &[Converter] = &[
     conv("secure_memcmp", "string", (Type::Bin, Type::Bool), "Whether it equals a variable; the time tells nothing but the length.", memcmp).prepare(|args, _| args.make_var(0)),
 ];
 
-fn algorithm(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn algorithm(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     args.0[0] = Arg::Digest(find(args.text(0))?);
     Ok(())
 }
 
-fn bits(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn bits(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     let bits = args.int(0).unwrap_or(256);
     if !matches!(bits, 224 | 256 | 384 | 512) {
-        return Err(format!("Unsupported number of bits: '{bits}'"));
+        return Err(ArgError::Value(format!("Unsupported number of bits: '{bits}'")));
     }
     args.0 = vec![Arg::Digest(find(&format!("sha{bits}"))?)];
     Ok(())
 }
 
-fn algorithm_and_key(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
+fn algorithm_and_key(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), ArgError> {
     algorithm(args, cx)?;
     args.0[1] = match VarName::parse(args.text(1)) {
         Ok(name) => Arg::Var(name),
-        Err(_) => Arg::Bytes(decode_base64(args.bytes(1)).map(Into::into).ok_or(
-            "failed to parse key : argument needs to be base64 encoded, and can either be a \
+        Err(_) => {
+            Arg::Bytes(decode_base64(args.bytes(1)).map(Into::into).ok_or(ArgError::Rule(
+                "failed to parse key : argument needs to be base64 encoded, and can either be a \
              string or a variable",
-        )?),
+            ))?)
+        }
     };
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Converters between bytes and their printable forms: hexadecimal, base64, decimal groups.
 
 use super::{Converter, conv};
-use crate::args::Args;
+use crate::args::{ArgError, Args};
 use crate::cast::write_int;
 use crate::context::ParseContext;
 use crate::encoding::{base64, decode_base64, decode_url_base64, hex, url_base64};
@@ -45,16 +45,18 @@ fn hex2i<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e
     number.map(Value::Int)
 }
 
-fn dec_chunks(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn dec_chunks(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     match args.int(1) {
         None | Some(1..=8) => Ok(()),
-        Some(size) => Err(format!("chunk_size value must be between 1 and 8, got {size}")),
+        Some(size) => {
+            Err(ArgError::Value(format!("chunk_size value must be between 1 and 8, got {size}")))
+        }
     }
 }
 
-fn hex_chunks(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn hex_chunks(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     if args.int(1).is_some_and(|size| size < 0) {
-        return Err("chunk_size value cannot be negative".into());
+        return Err(ArgError::Rule("chunk_size value cannot be negative"));
     }
     Ok(())
 }

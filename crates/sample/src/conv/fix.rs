@@ -1,7 +1,7 @@
 //! Converters of FIX messages (Financial Information eXchange, fixtrading.org).
 
 use super::{Converter, conv};
-use crate::args::{Arg, Args};
+use crate::args::{Arg, ArgError, Args};
 use crate::context::ParseContext;
 use crate::facts::Facts;
 use crate::value::{Type, Value};
@@ -36,15 +36,16 @@ const VERSIONS: &[&[u8]] =
 /// Bytes of the check sum field: `10=123` and its end.
 const TRAILER: usize = 7;
 
-fn tag(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn tag(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     let text = args.text(0);
     if text.is_empty() {
-        return Err("expects a tag by number or name".into());
+        return Err(ArgError::Rule("expects a tag by number or name"));
     }
     let named = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     let number =
         named.map(|(_, number)| *number).or_else(|| text.parse().ok().filter(|tag| *tag > 0));
-    args.0[0] = Arg::Int(number.ok_or_else(|| format!("Unknown FIX tag name '{text}'"))?);
+    args.0[0] =
+        Arg::Int(number.ok_or_else(|| ArgError::Value(format!("Unknown FIX tag name '{text}'")))?);
     Ok(())
 }
 

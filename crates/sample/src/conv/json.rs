@@ -1,7 +1,7 @@
 //! The `json` converter: escapes a text for a JSON string.
 
 use super::{Converter, conv};
-use crate::args::Args;
+use crate::args::{ArgError, Args};
 use crate::context::ParseContext;
 use crate::facts::Facts;
 use crate::value::{Bytes, Type, Value};
@@ -13,12 +13,12 @@ pub(super) const TABLE: &[Converter] = &[
     conv("json", "[string]", (Type::Str, Type::Str), "Escaped for a JSON string; the argument says how to decode the input.", json).prepare(input_code),
 ];
 
-fn input_code(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn input_code(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     match args.text(0) {
         "" | "ascii" | "utf8" | "utf8s" | "utf8p" | "utf8ps" => Ok(()),
-        other => Err(format!(
+        other => Err(ArgError::Value(format!(
             "unexpected input code type '{other}'. Allowed value are 'ascii', 'utf8', 'utf8s', 'utf8p' and 'utf8ps'"
-        )),
+        ))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The `json_query` converter: a value of a JSON text by its path.
 
 use super::{Converter, conv};
-use crate::args::{Arg, Args, json_path};
+use crate::args::{Arg, ArgError, Args, json_path};
 use crate::context::ParseContext;
 use crate::facts::Facts;
 use crate::value::{Type, Value};
@@ -13,14 +13,14 @@ pub(super) const TABLE: &[Converter] = &[
 ];
 
 /// Reads a path and the type of what it leads to.
-pub(super) fn path(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+pub(super) fn path(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     if args.bytes(0).is_empty() {
-        return Err("json_path must not be empty".into());
+        return Err(ArgError::Rule("json_path must not be empty"));
     }
     let as_int = match args.text(1) {
         "" => false,
         "int" => true,
-        _ => return Err("output_type only supports \"int\" as argument".into()),
+        _ => return Err(ArgError::Rule("output_type only supports \"int\" as argument")),
     };
     // A malformed path matches nothing.
     let steps = json_path::parse(args.bytes(0)).map_or(Arg::Omitted, Arg::Path);

@@ -1,7 +1,7 @@
 //! Converters that look a value up in a map.
 
 use super::{Converter, conv};
-use crate::args::{Arg, Args};
+use crate::args::{Arg, ArgError, Args};
 use crate::context::ParseContext;
 use crate::facts::Facts;
 use crate::pattern::Match;
@@ -52,7 +52,7 @@ pub(super) const TABLE: &[Converter] = &[
     conv("map_ip_ip", "string[,string]", IP_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Ip, Type::Addr)),
 ];
 
-fn load(args: &mut Args, cx: &ParseContext<'_>, method: Match, to: Type) -> Result<(), String> {
+fn load(args: &mut Args, cx: &ParseContext<'_>, method: Match, to: Type) -> Result<(), ArgError> {
     let map = cx.shared.patterns.map(args.text(0), method, to, &cx.place(), cx.shared.files)?;
     args.0[0] = Arg::Map(map);
     if to == Type::Addr && args.some_text(1).is_some() {
@@ -60,7 +60,11 @@ fn load(args: &mut Args, cx: &ParseContext<'_>, method: Match, to: Type) -> Resu
         args.0[1] = match Value::str(default.as_bytes()).to_addr() {
             Some(std::net::IpAddr::V4(address)) => Arg::V4(address),
             Some(std::net::IpAddr::V6(address)) => Arg::V6(address),
-            None => return Err(format!("map: cannot parse default '{default}' as an address")),
+            None => {
+                return Err(ArgError::Value(format!(
+                    "map: cannot parse default '{default}' as an address"
+                )));
+            }
         };
     }
     Ok(())

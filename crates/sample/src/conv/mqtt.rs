@@ -1,7 +1,7 @@
 //! Converters of MQTT packets (OASIS MQTT 3.1.1 and 5.0). CONNECT or CONNACK.
 
 use super::{Converter, conv};
-use crate::args::{Arg, Args};
+use crate::args::{Arg, ArgError, Args};
 use crate::cast::write_int;
 use crate::context::ParseContext;
 use crate::facts::Facts;
@@ -246,12 +246,12 @@ fn is_valid<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value
     is_whole(&bytes).then(|| Value::Bool(read(&bytes, &mut |_, _| {}).is_some()))
 }
 
-fn field(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn field(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     let (kind, name) = (args.text(0).to_owned(), args.text(1).to_owned());
     let packet = match kind.to_ascii_lowercase().as_str() {
         "connect" | "1" => CONNECT,
         "connack" | "2" => CONNACK,
-        _ => return Err(format!("Unknown MQTT type '{kind}'")),
+        _ => return Err(ArgError::Value(format!("Unknown MQTT type '{kind}'"))),
     };
     let fixed = FIELDS.iter().find(|f| f.0 == packet && f.1.eq_ignore_ascii_case(&name));
     let property = || {
@@ -262,10 +262,9 @@ fn field(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
         };
         (known && id != USER_PROPERTY).then_some(i64::from(id))
     };
-    let field = fixed
-        .map(|f| f.2)
-        .or_else(property)
-        .ok_or_else(|| format!("Unknown MQTT field name '{name}' for packet type '{kind}'"))?;
+    let field = fixed.map(|f| f.2).or_else(property).ok_or_else(|| {
+        ArgError::Value(format!("Unknown MQTT field name '{name}' for packet type '{kind}'"))
+    })?;
     args.0 = vec![Arg::Int(packet.into()), Arg::Int(field)];
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Converters of protocol buffers and gRPC messages.
 
 use super::{Converter, conv};
-use crate::args::{Arg, Args, FieldPath};
+use crate::args::{Arg, ArgError, Args, FieldPath};
 use crate::context::ParseContext;
 use crate::facts::Facts;
 use crate::value::{Bytes, Type, Value};
@@ -20,7 +20,7 @@ pub(super) const TABLE: &[Converter] = &[
 /// Compression flag and length in front of each gRPC message.
 const GRPC_HEADER: usize = 5;
 
-fn path(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn path(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     args.0 = vec![Arg::Field(FieldPath::parse(args.text(0), args.some_text(1))?)];
     Ok(())
 }

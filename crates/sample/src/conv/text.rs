@@ -1,7 +1,7 @@
 //! Converters of texts: case, parts, replacement, comparison.
 
 use super::{Converter, conv};
-use crate::args::{Arg, Args};
+use crate::args::{Arg, ArgError, Args};
 use crate::context::ParseContext;
 use crate::facts::{Facts, Side};
 use crate::regex::Regex;
@@ -57,12 +57,12 @@ fn bytes<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value
     Some(Value::Bin(bytes.slice(from, to)))
 }
 
-fn delimiters(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn delimiters(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     if args.int(0) == Some(0) {
-        return Err("index must not be zero".into());
+        return Err(ArgError::Rule("index must not be zero"));
     }
     if args.bytes(1).is_empty() {
-        return Err("missing delimiters".into());
+        return Err(ArgError::Rule("missing delimiters"));
     }
     Ok(())
 }
@@ -127,17 +127,17 @@ fn cut_crlf<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value
     Some(Value::Str(text.slice(0, to)))
 }
 
-fn first_var(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn first_var(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     args.make_var(0)
 }
 
-fn second_var(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn second_var(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     args.make_var(1)
 }
 
-fn item(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn item(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     if args.bytes(1).is_empty() && args.bytes(2).is_empty() {
-        return Err("one of the optional arguments has to be nonempty".into());
+        return Err(ArgError::Rule("one of the optional arguments has to be nonempty"));
     }
     args.make_var(1)
 }
@@ -180,7 +180,7 @@ fn strcmp<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Option<
     Some(Value::Int(order))
 }
 
-fn substitution(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn substitution(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     let mut ignore_case = false;
     let mut all = false;
     for flag in String::from_utf8_lossy(args.bytes(2)).chars() {
@@ -188,9 +188,9 @@ fn substitution(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
             'i' => ignore_case = true,
             'g' => all = true,
             other => {
-                return Err(format!(
+                return Err(ArgError::Value(format!(
                     "invalid regex flag '{other}', only 'i' and 'g' are supported"
-                ));
+                )));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Converters of dates.
 
 use super::{Converter, conv};
-use crate::args::Args;
+use crate::args::{ArgError, Args};
 use crate::calendar::Date;
 use crate::cast::write_int;
 use crate::context::ParseContext;
@@ -33,10 +33,12 @@ fn utime<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value
     format(args, value.to_int()?.saturating_add(args.int(1).unwrap_or(0)), 0)
 }
 
-fn unit(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn unit(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     match args.text(1) {
         "" | "s" | "ms" | "us" => Ok(()),
-        other => Err(format!("'{other}': invalid time unit, expects 's', 'ms' or 'us'")),
+        other => {
+            Err(ArgError::Value(format!("'{other}': invalid time unit, expects 's', 'ms' or 'us'")))
+        }
     }
 }
 

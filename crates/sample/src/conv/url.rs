@@ -1,7 +1,7 @@
 //! Converters of URL encoding and of Host values.
 
 use super::{Converter, conv};
-use crate::args::Args;
+use crate::args::{ArgError, Args};
 use crate::cast::integer;
 use crate::context::ParseContext;
 use crate::facts::Facts;
@@ -48,10 +48,10 @@ fn url_dec<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Val
     Some(Value::Str(Bytes::Owned(out)))
 }
 
-fn encoding(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn encoding(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     match args.text(0) {
         "" | "query" => Ok(()),
-        other => Err(format!("unexpected encode type '{other}', expects 'query'")),
+        other => Err(ArgError::Value(format!("unexpected encode type '{other}', expects 'query'"))),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Converters that write variables. A value that is kept goes on unchanged.
 
 use super::{Converter, conv};
-use crate::args::{Arg, Args, SetVar};
+use crate::args::{Arg, ArgError, Args, SetVar};
 use crate::context::ParseContext;
 use crate::value::{Type, Value};
 
@@ -14,7 +14,7 @@ pub(super) const TABLE: &[Converter] = &[
     conv("unset-var", "string", ANY, "Unsets a variable.", unset_var).prepare(|args, _| args.make_var(0)),
 ];
 
-fn target(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn target(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     let words: Vec<&str> = (0..args.0.len()).map(|i| args.text(i)).collect();
     let set = SetVar::parse(words.into_iter())?;
     args.0 = vec![Arg::SetVar(set)];

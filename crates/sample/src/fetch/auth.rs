@@ -4,7 +4,7 @@
 use super::Source::Call;
 use super::request::request;
 use super::{Fetch, REQUEST, fetch};
-use crate::args::Args;
+use crate::args::{ArgError, Args};
 use crate::context::ParseContext;
 use crate::encoding::decode_base64;
 use crate::facts::Facts;
@@ -23,10 +23,10 @@ pub(super) const TABLE: &[Fetch] = &[
 ];
 
 /// Whether the list is there is known once all sections are read.
-fn listed(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn listed(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     match args.some_text(0) {
         Some(_) => Ok(()),
-        None => Err("expects the name of a userlist".into()),
+        None => Err(ArgError::Rule("expects the name of a userlist")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Source::{Call, Flag, Name as Named, Number as Num};
 use super::{ANY, Fetch, INTERNAL, fetch};
-use crate::args::{Arg, Args};
+use crate::args::{Arg, ArgError, Args};
 use crate::context::ParseContext;
 use crate::facts::{Facts, Name, Number};
 use crate::value::{Bytes, Missing, Outcome, Type, Value};
@@ -53,24 +53,27 @@ fn constant<'e>(args: &'e Args, _: &'e dyn Facts) -> Outcome<'e> {
     })
 }
 
-fn boolean(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn boolean(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     let text = args.text(0);
     let value = match text.to_ascii_lowercase().as_str() {
         "true" | "1" => 1,
         "false" | "0" => 0,
-        _ => return Err(format!("bool: '{text}' is neither 'true' nor 'false'")),
+        _ => return Err(ArgError::Value(format!("bool: '{text}' is neither 'true' nor 'false'"))),
     };
     args.0[0] = Arg::Number(crate::args::IntOrVar::Int(value));
     Ok(())
 }
 
-fn hexadecimal(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn hexadecimal(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     match crate::encoding::from_hex(args.bytes(0)) {
         Some(bytes) if !bytes.is_empty() => {
             args.0[0] = Arg::Bytes(bytes.into());
             Ok(())
         }
-        _ => Err(format!("'{}' is not an even number of hexadecimal digits", args.text(0))),
+        _ => Err(ArgError::Value(format!(
+            "'{}' is not an even number of hexadecimal digits",
+            args.text(0)
+        ))),
     }
 }
 
@@ -86,7 +89,7 @@ fn meth<'e>(args: &'e Args, _: &'e dyn Facts) -> Outcome<'e> {
 }
 
 /// The environment does not change while the process runs, so the value is looked up once.
-fn environment(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), String> {
+fn environment(args: &mut Args, cx: &ParseContext<'_>) -> Result<(), ArgError> {
     args.0[0] = match (cx.shared.env)(args.text(0)) {
         Some(value) => Arg::Text(value.into()),
         None => Arg::Omitted,
@@ -101,9 +104,9 @@ fn env<'e>(args: &'e Args, _: &'e dyn Facts) -> Outcome<'e> {
     }
 }
 
-fn variable(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn variable(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     if args.text(0).is_empty() {
-        return Err("missing variable name".into());
+        return Err(ArgError::Rule("missing variable name"));
     }
     args.make_var(0)
 }
@@ -117,10 +120,12 @@ fn var<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     }
 }
 
-fn unit(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn unit(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     match args.text(1) {
         "" | "s" | "ms" | "us" => Ok(()),
-        other => Err(format!("'{other}': invalid time unit, expects 's', 'ms' or 'us'")),
+        other => {
+            Err(ArgError::Value(format!("'{other}': invalid time unit, expects 's', 'ms' or 'us'")))
+        }
     }
 }
 
@@ -148,10 +153,10 @@ fn rand<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     Ok(Value::Int(value))
 }
 
-fn uuid_version(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn uuid_version(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     match args.int(0) {
         None | Some(4) => Ok(()),
-        Some(_) => Err("unsupported version (only version 4 is)".into()),
+        Some(_) => Err(ArgError::Rule("unsupported version (only version 4 is)")),
     }
 }
 

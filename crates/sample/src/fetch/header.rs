@@ -3,7 +3,7 @@
 use super::Source::Call;
 use super::request::request;
 use super::{Fetch, REQUEST, RESPONSE, fetch};
-use crate::args::Args;
+use crate::args::{ArgError, Args};
 use crate::context::ParseContext;
 use crate::facts::Facts;
 use crate::header_value::{trim, values};
@@ -50,10 +50,10 @@ pub(super) const TABLE: &[Fetch] = &[
 /// backwards).
 const MAX_BACKWARDS: i64 = 10;
 
-fn name(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn name(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     args.make_header(0);
     if args.int(1).is_some_and(|occurrence| occurrence < -MAX_BACKWARDS) {
-        return Err(format!("the occurrence must be at least -{MAX_BACKWARDS}"));
+        return Err(ArgError::Value(format!("the occurrence must be at least -{MAX_BACKWARDS}")));
     }
     Ok(())
 }

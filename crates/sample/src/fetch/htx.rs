@@ -3,7 +3,7 @@
 
 use super::Source::Call;
 use super::{Fetch, INTERNAL, fetch};
-use crate::args::{Arg, Args};
+use crate::args::{Arg, ArgError, Args};
 use crate::context::ParseContext;
 use crate::facts::{Facts, Side};
 use crate::value::{Bytes, Missing, Outcome, Type, Value};
@@ -40,16 +40,16 @@ const EMPTY: Value<'static> = Value::Str(Bytes::Borrowed(b""));
 /// The last block in the list.
 const TAIL: i64 = -1;
 
-fn position(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn position(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     let number = match args.text(0) {
         "head" | "first" => 0,
         "tail" => TAIL,
         other => match other.parse() {
             Ok(number) if number >= 0 => number,
             _ => {
-                return Err(format!(
+                return Err(ArgError::Value(format!(
                     "'{other}' is none of 'head', 'tail', 'first' and a positive number"
-                ));
+                )));
             }
         },
     };

@@ -2,7 +2,7 @@
 
 use super::Source::{Call, Flag, Number as Num, Text as Txt};
 use super::{CLIENT, Fetch, INTERNAL, SERVER_CONN, SESSION, fetch};
-use crate::args::Args;
+use crate::args::{ArgError, Args};
 use crate::context::ParseContext;
 use crate::facts::{Facts, Number, TcpState, Text};
 use crate::value::{Missing, Outcome, Type, Value};
@@ -130,10 +130,12 @@ fn bc_dst_port<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     port(facts.server_destination())
 }
 
-fn time_unit(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn time_unit(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     match args.text(0) {
         "" | "ms" | "us" => Ok(()),
-        other => Err(format!("'{other}': invalid time unit, expects 'ms' or 'us'")),
+        other => {
+            Err(ArgError::Value(format!("'{other}': invalid time unit, expects 'ms' or 'us'")))
+        }
     }
 }
 

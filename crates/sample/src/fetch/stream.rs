@@ -2,7 +2,7 @@
 
 use super::Source::Call;
 use super::{Fetch, REQUEST, RESPONSE, fetch};
-use crate::args::{Arg, Args};
+use crate::args::{Arg, ArgError, Args};
 use crate::context::ParseContext;
 use crate::facts::{Facts, Side};
 use crate::value::{Missing, Outcome, Type, Value};
@@ -42,13 +42,13 @@ fn current(facts: &dyn Facts) -> Side {
 
 /// `offset1,length[,offset2]`; the second offset may be relative, with a sign, to the end of the
 /// length.
-fn lv(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn lv(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     let (at, len) = (args.int(0).unwrap_or(0), args.int(1).unwrap_or(0));
     if at < 0 {
-        return Err("payload offset1 must be positive".into());
+        return Err(ArgError::Rule("payload offset1 must be positive"));
     }
     if !(1..=8).contains(&len) {
-        return Err("payload length must be between 1 and 8".into());
+        return Err(ArgError::Rule("payload length must be between 1 and 8"));
     }
     let text = args.text(2);
     let end = at.saturating_add(len);
@@ -56,10 +56,10 @@ fn lv(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
         _ if text.is_empty() => end,
         Ok(offset) if text.starts_with(['+', '-']) => end.saturating_add(offset),
         Ok(offset) => offset,
-        Err(_) => return Err(format!("'{text}' is not an offset")),
+        Err(_) => return Err(ArgError::Value(format!("'{text}' is not an offset"))),
     };
     if start < 0 {
-        return Err("payload offset2 is before the beginning of the buffer".into());
+        return Err(ArgError::Rule("payload offset2 is before the beginning of the buffer"));
     }
     args.0.truncate(2);
     args.0.push(Arg::Int(start));
@@ -136,12 +136,12 @@ const PARAMETER: usize = 8;
 const WITH_BODY: &[&[u8; TOKEN]] =
     &[b"ARGV", b"CDIR", b"DOTD", b"DOTI", b"DOTO", b"LINK", b"NAME", b"SERR", b"SOUT"];
 
-fn token(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn token(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     if args.text(0).len() != TOKEN {
-        return Err("a distcc token has four letters".into());
+        return Err(ArgError::Rule("a distcc token has four letters"));
     }
     if args.int(1).is_some_and(|occurrence| occurrence < 0) {
-        return Err("the occurrence cannot be negative".into());
+        return Err(ArgError::Rule("the occurrence cannot be negative"));
     }
     Ok(())
 }

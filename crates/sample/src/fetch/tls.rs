@@ -2,7 +2,7 @@
 
 use super::Source::{Call, Tls};
 use super::{CLIENT_TLS, Fetch, SERVER_CONN, fetch};
-use crate::args::Args;
+use crate::args::{ArgError, Args};
 use crate::context::ParseContext;
 use crate::facts::{CertificateFact as Part, Facts, Hop, NamePart, Offered, Owner, TlsFact};
 use crate::value::{Bytes, Missing, Outcome, Type, Value};
@@ -119,17 +119,19 @@ const fn secret(label: &'static str) -> super::Source {
     Tls(Client, TlsFact::Secret(label))
 }
 
-fn name(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn name(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     match args.text(2) {
         "" | "rfc2253" => Ok(()),
-        other => Err(format!("only rfc2253 is supported as a format, not '{other}'")),
+        other => {
+            Err(ArgError::Value(format!("only rfc2253 is supported as a format, not '{other}'")))
+        }
     }
 }
 
-fn filter(args: &mut Args, _: &ParseContext<'_>) -> Result<(), String> {
+fn filter(args: &mut Args, _: &ParseContext<'_>) -> Result<(), ArgError> {
     match args.int(0).unwrap_or(0) {
         0 | 1 => Ok(()),
-        other => Err(format!("the filter is 0 or 1, not '{other}'")),
+        other => Err(ArgError::Value(format!("the filter is 0 or 1, not '{other}'"))),
     }
 }
 

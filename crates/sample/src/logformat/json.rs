@@ -9,6 +9,7 @@ use super::encode::Flags;
 use crate::cast::write_int;
 use crate::facts::Facts;
 use crate::value::Value;
+use std::fmt;
 use std::io::Write as _;
 
 /// Tags whose values are numbers.
@@ -36,15 +37,25 @@ pub(super) struct Member {
     piece: Piece,
 }
 
+/// A word that is no type of a JSON item.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct UnknownJsonType<'t>(&'t str);
+
+impl fmt::Display for UnknownJsonType<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unexpected type '{}', expects 'str', 'sint' or 'bool'", self.0)
+    }
+}
+
 /// Name and type from the text in parentheses behind a percent sign.
-pub(super) fn name(text: &str) -> Result<(&str, JsonKind), String> {
+pub(super) fn name(text: &str) -> Result<(&str, JsonKind), UnknownJsonType<'_>> {
     let (name, kind) = text.split_once(':').unwrap_or((text, ""));
     let kind = match kind {
         "" => JsonKind::Own,
         "str" => JsonKind::Text,
         "sint" => JsonKind::Number,
         "bool" => JsonKind::Bool,
-        other => return Err(format!("unexpected type '{other}', expects 'str', 'sint' or 'bool'")),
+        other => return Err(UnknownJsonType(other)),
     };
     Ok((name, kind))
 }

@@ -2,6 +2,7 @@
 
 use super::background;
 use super::edition::{Edition, Merge};
+use super::error::PatternError;
 use super::rows::{Order, Rows};
 use super::view::{Sighting, View};
 use super::{Match, Use};
@@ -15,7 +16,7 @@ use stdx::Mutex;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// The pattern or the value does not fit a method in use; HAProxy's words.
-    Invalid(String),
+    Invalid(PatternError),
     /// No such row.
     NoEntry,
     /// Memory is short, and a rule asks for more.
@@ -204,7 +205,7 @@ impl Dictionary {
     }
 
     /// The view for one use, made when it is the first of its kind. An error names the row.
-    pub(super) fn view(&self, to: Use) -> Result<Arc<View>, (Order, String)> {
+    pub(super) fn view(&self, to: Use) -> Result<Arc<View>, (Order, PatternError)> {
         let mut state = self.state();
         if let Some(view) = state.views.iter().find(|view| view.serves(to)) {
             return Ok(view.clone());
@@ -392,8 +393,8 @@ impl State {
             return Err(Refusal::NoEntry);
         }
         if self.views.iter().any(|view| !view.takes_value(value)) {
-            let shown = String::from_utf8_lossy(value);
-            return Err(Refusal::Invalid(format!("unable to parse '{shown}'")));
+            let shown = String::from_utf8_lossy(value).into_owned();
+            return Err(Refusal::Invalid(PatternError::Value(shown)));
         }
         let shown = version == self.current;
         let (edition, views) = self.edition(version);

@@ -1,6 +1,7 @@
 //! One version of a dictionary: its rows, and their layers for each view.
 
 use super::background::Waste;
+use super::error::PatternError;
 use super::layer::Layer;
 use super::rows::{Order, Rows};
 use super::view::{Layers, View, living};
@@ -44,13 +45,13 @@ impl Edition {
         shown: bool,
         order: Order,
         (key, value): (&[u8], &[u8]),
-    ) -> Result<(), String> {
+    ) -> Result<(), PatternError> {
         self.rows.push(order, key, value);
         let compile = |view: &Arc<View>| view.compile(&self.rows, vec![order], &[]);
         match views.iter().map(compile).collect::<Result<Vec<_>, _>>() {
-            Err((_, message)) => {
+            Err((_, error)) => {
                 self.rows.kill(order);
-                return Err(message);
+                return Err(error);
             }
             Ok(layers) => {
                 for (at, layer) in layers.into_iter().enumerate() {

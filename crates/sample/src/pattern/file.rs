@@ -1,6 +1,7 @@
 //! The dictionaries of a configuration: one per file and per ACL line, shared by all lines that name them.
 
 use super::dictionary::{Dictionary, NO_ID};
+use super::error::{DictionaryError, PatternError};
 use super::rows::Rows;
 use super::view::View;
 use super::{Match, Use};
@@ -72,29 +73,23 @@ impl PatternFiles {
         two_columns: bool,
         place: &str,
         read: Reader<'_>,
-    ) -> Result<Arc<Dictionary>, String> {
+    ) -> Result<Arc<Dictionary>, DictionaryError> {
         let found = self.all.borrow().iter().find(|d| d.file() == Some(name)).cloned();
         if let Some(found) = found {
             if found.has_values() != two_columns {
-                let word = |two| if two { "two" } else { "one" };
-                return Err(format!(
-                    "The file \"{name}\" is already used as {} column file and cannot be used by \
-                     as {} column file.",
-                    word(!two_columns),
-                    word(two_columns)
-                ));
+                return Err(DictionaryError::Columns { name: name.to_owned(), two: two_columns });
             }
             found.add_user(place.to_owned());
             return Ok(found);
         }
-        let bytes =
-            read(Path::new(name)).map_err(|_| format!("failed to open pattern file <{name}>"))?;
+        let unreadable = |_| DictionaryError::Unreadable(name.to_owned());
+        let bytes = read(Path::new(name)).map_err(unreadable)?;
         let mut all = Rows::default();
         all.reserve(memchr::memchr_iter(b'\n', &bytes).count() + 1, bytes.len());
         for (_, row) in rows(&bytes) {
             let (key, value) = if two_columns { columns(row) } else { (row, &b""[..]) };
             if !all.load(key, value) {
-                return Err(format!("too many patterns in file '{name}'"));
+                return Err(DictionaryError::TooMany(name.to_owned()));
             }
         }
         let dictionary = Dictionary::new(Some(name), two_columns, all);
@@ -109,12 +104,12 @@ impl PatternFiles {
         to: Use,
         name: &str,
         read: Reader<'_>,
-    ) -> Result<Arc<View>, String> {
-        dictionary.view(to).map_err(|(row, message)| {
+    ) -> Result<Arc<View>, DictionaryError> {
+        dictionary.view(to).map_err(|(row, error)| {
             // Only errors need line numbers, so they are counted then.
             let bytes = read(Path::new(name)).unwrap_or_default();
             let line = rows(&bytes).nth(row as usize).map_or(0, |(line, _)| line);
-            format!("{message} at line {line} of file '{name}'")
+            DictionaryError::Row { error, line, name: name.to_owned() }
         })
     }
 
@@ -127,7 +122,7 @@ impl PatternFiles {
         keyed: bool,
         place: &str,
         read: Reader<'_>,
-    ) -> Result<Arc<View>, String> {
+    ) -> Result<Arc<View>, DictionaryError> {
         let dictionary = self.open(name, keyed, place, read)?;
         self.view_of(&dictionary, Use { method, ignore_case, values: None }, name, read)
     }
@@ -140,7 +135,7 @@ impl PatternFiles {
         to: Type,
         place: &str,
         read: Reader<'_>,
-    ) -> Result<Arc<View>, String> {
+    ) -> Result<Arc<View>, DictionaryError> {
         let dictionary = self.open(name, true, place, read)?;
         let to = Use { method, ignore_case: false, values: Some(to) };
         self.view_of(&dictionary, to, name, read)
@@ -154,18 +149,18 @@ impl PatternFiles {
         patterns: impl Iterator<Item = &'p [u8]>,
         place: String,
         id: Option<u32>,
-    ) -> Result<Arc<View>, (usize, String)> {
+    ) -> Result<Arc<View>, (usize, PatternError)> {
         let mut rows = Rows::default();
         for (number, pattern) in patterns.enumerate() {
             if !rows.load(pattern, b"") {
-                return Err((number, "too many patterns".to_owned()));
+                return Err((number, PatternError::TooMany));
             }
         }
         let dictionary = Dictionary::new(None, false, rows);
         dictionary.set_id(id.unwrap_or(NO_ID));
         dictionary.add_user(place);
         let view = dictionary.view(Use { method, ignore_case, values: None });
-        let view = view.map_err(|(row, message)| (row as usize, message))?;
+        let view = view.map_err(|(row, error)| (row as usize, error))?;
         self.all.borrow_mut().push(dictionary);
         Ok(view)
     }

@@ -1,6 +1,7 @@
 //! The index of a layer of patterns, one shape per match method.
 
 use super::Match;
+use super::error::PatternError;
 use super::nets::Nets;
 use super::number::parse_range;
 use super::table::Table;
@@ -69,9 +70,8 @@ impl Index {
     }
 
     /// Adds a pattern with its number; numbers are given in rising order from 0.
-    pub(super) fn push(&mut self, pattern: &[u8], number: u32) -> Result<(), String> {
+    pub(super) fn push(&mut self, pattern: &[u8], number: u32) -> Result<(), PatternError> {
         let shown = || String::from_utf8_lossy(pattern);
-        let full = || "too many patterns".to_owned();
         match self {
             Index::Found => {}
             Index::Truth(count) => *count += 1,
@@ -79,16 +79,14 @@ impl Index {
             Index::Nets(nets) => nets.push(&shown(), number)?,
             Index::Exact { hex, texts } => {
                 let bytes = if *hex {
-                    from_hex(pattern).ok_or_else(|| {
-                        format!("'{}' is not an even number of hex digits", shown())
-                    })?
+                    from_hex(pattern).ok_or_else(|| PatternError::Hex(shown().into_owned()))?
                 } else {
-                    return texts.push(pattern, number).then_some(()).ok_or_else(full);
+                    return texts.push(pattern, number).then_some(()).ok_or(PatternError::TooMany);
                 };
-                texts.push(&bytes, number).then_some(()).ok_or_else(full)?;
+                texts.push(&bytes, number).then_some(()).ok_or(PatternError::TooMany)?;
             }
             Index::Edges { texts, lengths, .. } => {
-                texts.push(pattern, number).then_some(()).ok_or_else(full)?;
+                texts.push(pattern, number).then_some(()).ok_or(PatternError::TooMany)?;
                 if let Err(at) = lengths.binary_search_by(|len| pattern.len().cmp(len)) {
                     lengths.insert(at, pattern.len());
                 }
@@ -102,7 +100,7 @@ impl Index {
     }
 
     /// Prepares for look-ups what needs all its patterns first.
-    pub(super) fn finish(&mut self) -> Result<(), String> {
+    pub(super) fn finish(&mut self) -> Result<(), PatternError> {
         match self {
             Index::Nets(nets) => nets.finish(),
             Index::Parts(parts) => parts.finish()?,
@@ -236,7 +234,7 @@ impl Parts {
         self.texts.push(pattern[from..to].into());
     }
 
-    fn finish(&mut self) -> Result<(), String> {
+    fn finish(&mut self) -> Result<(), PatternError> {
         self.search = if self.texts.len() < FEW && !self.ignore_case {
             Search::Each(self.texts.iter().map(|text| Finder::new(text).into_owned()).collect())
         } else {
@@ -244,7 +242,7 @@ impl Parts {
                 .match_kind(MatchKind::Standard)
                 .ascii_case_insensitive(self.ignore_case)
                 .build(&self.texts)
-                .map_err(|error| format!("too many patterns ({error})"))?;
+                .map_err(|error| PatternError::TooManyTexts(error.to_string()))?;
             Search::All(Box::new(all))
         };
         Ok(())

@@ -1,5 +1,6 @@
 //! A layer: some of a dictionary's rows, compiled for one use. Its patterns never change; they only die.
 
+use super::error::PatternError;
 use super::index::{Hit, Index};
 use super::rows::{Order, Rows};
 use super::{Match, Use};
@@ -36,7 +37,7 @@ impl Layer {
         rows: &Rows,
         orders: Vec<Order>,
         compiled: &[Arc<Layer>],
-    ) -> Result<Layer, (Order, String)> {
+    ) -> Result<Layer, (Order, PatternError)> {
         let mut index = Index::new(to.method, to.ignore_case);
         index.reserve(orders.len());
         let mut values = Vec::new();
@@ -49,9 +50,8 @@ impl Layer {
             }
             if let Some(kind) = to.values {
                 let text = rows.value(*order);
-                let value = value(text, kind).ok_or_else(|| {
-                    fail(format!("unable to parse '{}'", String::from_utf8_lossy(text)))
-                })?;
+                let shown = || String::from_utf8_lossy(text).into_owned();
+                let value = value(text, kind).ok_or_else(|| fail(PatternError::Value(shown())))?;
                 values.push(value);
             }
         }

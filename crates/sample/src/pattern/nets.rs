@@ -1,5 +1,6 @@
 //! Networks by prefix length: a look-up asks once per length in use, longest first.
 
+use super::error::PatternError;
 use crate::value::Value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -18,8 +19,8 @@ const MAPPED: u32 = 96;
 
 impl Nets {
     /// Adds `address[/mask]`.
-    pub(super) fn push(&mut self, pattern: &str, number: u32) -> Result<(), String> {
-        let invalid = || format!("'{pattern}' is not a valid IPv4 or IPv6 address");
+    pub(super) fn push(&mut self, pattern: &str, number: u32) -> Result<(), PatternError> {
+        let invalid = || PatternError::Network(pattern.to_owned());
         let (address, mask) = match pattern.split_once('/') {
             Some((address, mask)) => (address, Some(mask)),
             None => (pattern, None),

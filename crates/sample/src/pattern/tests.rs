@@ -1,11 +1,15 @@
 //! Every match method, with and without case, and the bounds of its patterns.
 
 use super::number::Operator;
-use super::{Match, PatternFiles, Refusal, View};
+use super::{Match, PatternError, PatternFiles, Refusal, View};
 use crate::value::{Bytes, Type, Value};
 use std::sync::Arc;
 
-fn set(method: Match, ignore_case: bool, patterns: &[&str]) -> Result<Arc<View>, (usize, String)> {
+fn set(
+    method: Match,
+    ignore_case: bool,
+    patterns: &[&str],
+) -> Result<Arc<View>, (usize, PatternError)> {
     let patterns = patterns.iter().map(|pattern| pattern.as_bytes());
     PatternFiles::default().inline((method, ignore_case), patterns, String::new(), None)
 }
@@ -121,7 +125,7 @@ fn bad_patterns_are_refused() {
     for (method, pattern, expected) in cases {
         let method = Match::find(method).expect("a method");
         let (_, message) = set(method, false, &[pattern]).expect_err(pattern);
-        assert!(message.contains(expected), "{message}");
+        assert!(message.to_string().contains(expected), "{message}");
     }
 }
 
@@ -165,7 +169,7 @@ fn dictionaries_change_while_views_are_read() {
     let late = files.later("m", true, "file 'f' line 2");
     let missing = files.later("q", true, "file 'f' line 3");
     let wrong = files.set("m", (Match::Str, false), false, "", &read).expect_err("two columns");
-    assert!(wrong.contains("is already used as two column file"), "{wrong}");
+    assert!(wrong.to_string().contains("is already used as two column file"), "{wrong}");
     let all = files.finish();
     assert!(Arc::ptr_eq(late.get().expect("found"), all.find("#0").expect("by id")));
     assert_eq!(missing.get().expect("made").totals().entries, 0);

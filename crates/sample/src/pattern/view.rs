@@ -1,5 +1,6 @@
 //! A view: a dictionary as one match method sees it. Readers take no lock: they load a pointer to its layers.
 
+use super::error::PatternError;
 use super::layer::{Found, Layer, shape};
 use super::rows::{Order, Rows};
 use super::{Match, SharedIndex, Use};
@@ -37,19 +38,19 @@ pub struct Sighting {
 
 impl View {
     /// Compiles the rows of a version. An error names the row.
-    pub(super) fn new(to: Use, rows: &Rows) -> Result<View, (Order, String)> {
+    pub(super) fn new(to: Use, rows: &Rows) -> Result<View, (Order, PatternError)> {
         let first = Arc::new(Layer::new(to, rows, rows.all().collect(), &[])?);
         let live = ArcSwap::from_pointee(vec![first.clone()]);
         Ok(View { to, first, changed: AtomicBool::new(false), live })
     }
 
     /// A single pattern that belongs to no dictionary and never changes.
-    pub fn fixed(method: Match, ignore_case: bool, pattern: &str) -> Result<View, String> {
+    pub fn fixed(method: Match, ignore_case: bool, pattern: &str) -> Result<View, PatternError> {
         let mut rows = Rows::default();
         // The first row always fits.
         let _ = rows.load(&crate::word::to_bytes(pattern), b"");
         let to = Use { method, ignore_case, values: None };
-        View::new(to, &rows).map_err(|(_, message)| message)
+        View::new(to, &rows).map_err(|(_, error)| error)
     }
 
     /// The method.
@@ -153,7 +154,7 @@ impl View {
         rows: &Rows,
         orders: Vec<Order>,
         compiled: &[Arc<Layer>],
-    ) -> Result<Layer, (Order, String)> {
+    ) -> Result<Layer, (Order, PatternError)> {
         Layer::new(self.to, rows, orders, compiled)
     }
 

@@ -4,6 +4,7 @@ use super::{Begun, Refusal, Runtime, Status, abort, other};
 use crate::authority::{Authorities, Purpose};
 use crate::certificate_table::Renewed;
 use crate::certificate_text::{Details, Revocations};
+use crate::setup_error::SetupError;
 use std::sync::Arc;
 
 /// The content of a file.
@@ -144,16 +145,16 @@ impl Runtime {
     }
 
     /// Makes all lines take the file anew that have to do with it.
-    fn renew(&self, name: &str) -> Result<(), String> {
+    fn renew(&self, name: &str) -> Result<(), SetupError> {
         let servers = self.servers();
         let servers = servers.iter().filter(|server| server.trusts(name));
         let remade: Vec<_> = servers
             .map(|server| Ok((server, server.remade(&self.store)?)))
-            .collect::<Result<_, String>>()?;
+            .collect::<Result<_, SetupError>>()?;
         let renewed: Vec<(_, Renewed)> = self
             .acceptors()
             .map(|it| Ok((it, it.table().renewed(name, it.ground(&self.store))?)))
-            .collect::<Result<_, String>>()?;
+            .collect::<Result<_, SetupError>>()?;
         for (server, remade) in remade {
             server.adopt(remade);
         }

@@ -2,8 +2,10 @@
 
 use super::{Bound, Runtime};
 use crate::certificate_table::CertificateTable;
-use crate::crt_list::{self, CrtListEntry, MISPLACED};
+use crate::crt_list::{self, CrtListEntry};
+use crate::crt_list::{CrtListError, CrtListFault};
 use crate::options::{Options, Verify};
+use crate::setup_error::SetupError;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -34,7 +36,16 @@ pub enum ListRefusal {
     /// More than one line was given.
     Lines,
     /// The line cannot be parsed.
-    Line(String),
+    Line(CrtListError),
+    /// A file that the line names is not loaded.
+    NotLoaded {
+        /// The keyword in front of it.
+        keyword: &'static str,
+        /// The file.
+        file: String,
+    },
+    /// A bind line that takes the list cannot serve the certificate under the options of the line.
+    Impossible(SetupError),
     /// A certificate of a directory has to be named with the directory.
     Elsewhere(String),
     /// There is no certificate of this name.
@@ -77,8 +88,10 @@ impl Runtime {
             return Err(ListRefusal::Lines);
         }
         let listed = crt_list::parse_entry(line)
-            .and_then(|it| if it.misplaced { Err(MISPLACED.to_owned()) } else { Ok(it) })
-            .map_err(|error| ListRefusal::Line(format!("parsing [CLI:1]: {error}")))?;
+            .and_then(|it| if it.misplaced { Err(CrtListFault::Misplaced) } else { Ok(it) })
+            .map_err(|fault| {
+                ListRefusal::Line(CrtListError { list: "CLI".to_owned(), line: 1, fault })
+            })?;
         let listed = self.place(name, list, listed)?;
         let certificate = match self.store.certificate(&listed.path) {
             Some(certificate) => certificate,
@@ -95,8 +108,8 @@ impl Runtime {
             let ground = acceptor.ground(&self.store);
             let table = acceptor.table();
             let terms = table.terms(&acceptor.settings().options, &listed, ground);
-            let terms = terms.map_err(ListRefusal::Line)?;
-            CertificateTable::admit(&terms, &certificate).map_err(ListRefusal::Line)?;
+            let terms = terms.map_err(ListRefusal::Impossible)?;
+            CertificateTable::admit(&terms, &certificate).map_err(ListRefusal::Impossible)?;
             made.push((acceptor, terms));
         }
         let places = made.len();
@@ -134,7 +147,7 @@ impl Runtime {
             let Some(file) = file else { continue };
             crate::within(&bases.authorities, file);
             if self.store.authorities(file).is_none() {
-                return Err(ListRefusal::Line(format!("'{keyword}' : unable to load {file}")));
+                return Err(ListRefusal::NotLoaded { keyword, file: file.clone() });
             }
         }
         listed.list = (name.to_owned(), list.last.saturating_add(1));

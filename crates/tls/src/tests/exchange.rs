@@ -167,7 +167,7 @@ fn generating(line: BindSettings, authority: &Made, files: Memory) -> Result<Acc
     let generates = Generates { authority: "ca.pem".to_owned(), password: None };
     let line = BindSettings { generates: Some(generates), ..line };
     let files = files.with("ca.pem", authority.pem());
-    acceptor(line, &files).map_err(|errors| errors.join("\n"))
+    acceptor(line, &files).map_err(|errors| errors[0].to_string())
 }
 
 #[test]
@@ -203,8 +203,12 @@ fn an_authority_without_its_key_is_named() {
         let line = bind(&["a.pem"], Options::default());
         acceptor(BindSettings { generates: Some(generates), ..line }, &files).unwrap_err()
     };
-    assert!(told("ca.pem")[0].starts_with("'ca-sign-file' : unable to load 'ca.pem' : no private"));
-    assert!(told("none")[0].ends_with("'none' : No such file or directory"));
+    assert!(
+        told("ca.pem")[0]
+            .to_string()
+            .starts_with("'ca-sign-file' : unable to load 'ca.pem' : no private")
+    );
+    assert!(told("none")[0].to_string().ends_with("'none' : No such file or directory"));
 }
 
 /// A pair whose server has these defaults.

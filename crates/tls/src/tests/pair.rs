@@ -1,5 +1,6 @@
 //! A client and a server whose records pass through queues.
 
+use crate::setup_error::SetupError;
 use crate::{
     Acceptor, BindSettings, Conn, Connector, CrtListEntry, Defaults, Extras, Files, HandshakeError,
     Options, Scratch, ServerSettings, Step, Store, Wire,
@@ -128,7 +129,10 @@ pub(crate) fn bind(names: &[&str], options: Options) -> BindSettings {
     BindSettings { certificates: names.iter().map(listed).collect(), options, ..Default::default() }
 }
 
-pub(crate) fn acceptor(settings: BindSettings, files: &Memory) -> Result<Acceptor, Vec<String>> {
+pub(crate) fn acceptor(
+    settings: BindSettings,
+    files: &Memory,
+) -> Result<Acceptor, Vec<SetupError>> {
     Acceptor::new(settings, Defaults::default(), &Store::new(Extras::default()), files)
 }
 
@@ -137,7 +141,7 @@ pub(crate) fn trusting() -> ServerSettings {
     ServerSettings { verify: false, ..ServerSettings::default() }
 }
 
-pub(crate) fn connector(settings: ServerSettings, files: &Memory) -> Result<Connector, String> {
+pub(crate) fn connector(settings: ServerSettings, files: &Memory) -> Result<Connector, SetupError> {
     Connector::new(settings, Defaults::default(), &Store::new(Extras::default()), files)
 }
 

@@ -12,6 +12,7 @@ use engine::state::worker::Worker;
 use htx::Head;
 use mux::StreamGone;
 use reactor::Class;
+use rules::action::edit::EditError;
 use std::fmt;
 use std::rc::Rc;
 use stdx::Tick;
@@ -46,8 +47,8 @@ pub enum CallError {
     Address,
     /// The method is malformed or not possible.
     Method,
-    /// A header field is malformed: the message for the user.
-    Header(String),
+    /// A header field is malformed.
+    Header(EditError),
     /// `content-length` differs from the length of the body.
     Length,
     /// The head is larger than a buffer.
@@ -63,7 +64,7 @@ impl fmt::Display for CallError {
             CallError::Url => "invalid URL",
             CallError::Address => "invalid address",
             CallError::Method => "invalid method",
-            CallError::Header(message) => message,
+            CallError::Header(error) => return error.fmt(f),
             CallError::Length => "'content-length' is not the length of the body",
             CallError::Large => "the head of the request is too large",
             CallError::Truncated => "the response is truncated",
