@@ -29,6 +29,8 @@ mod peers;
 mod profiling;
 mod quic;
 mod resolvers;
+pub(crate) mod script_changes;
+mod script_command;
 mod server_address;
 mod servers;
 mod session;
@@ -48,6 +50,8 @@ mod trace;
 mod variables;
 mod why;
 
+pub(crate) use certificates::why_refused;
 pub use line::{Command, Line, Parser as LineParser};
 pub use session::serve;
 pub(crate) use table::commands;
+pub(crate) use tables::compare_by;

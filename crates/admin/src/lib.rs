@@ -9,6 +9,7 @@ mod cli;
 pub mod master;
 mod page;
 mod prometheus;
+mod script_process;
 mod settings;
 pub mod stats;
 #[cfg(test)]

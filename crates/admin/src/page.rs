@@ -14,6 +14,7 @@ mod tables;
 mod tests;
 
 use crate::prometheus;
+use crate::script_process::ScriptProcess;
 use crate::settings::Settings;
 use crate::stats::{self, Filter, Listing, Look, json};
 use crate::web::response;
@@ -67,6 +68,10 @@ impl Services for Pages {
             answer.send(&own, exchange).await;
         };
         worker.thread.scheduler().spawn(Class::Normal, task);
+    }
+
+    fn script_process(&self, worker: &Rc<Worker>) -> Option<Rc<dyn script::Process>> {
+        Some(Rc::new(ScriptProcess::new(worker.clone(), self.settings.clone())))
     }
 }
 

@@ -14,6 +14,7 @@ pub mod ring;
 pub mod rules_at_hand;
 pub mod run_on_thread;
 pub mod runtime;
+pub mod script_sockets;
 pub mod services;
 pub mod session;
 pub mod soft_stop;

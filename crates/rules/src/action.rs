@@ -206,7 +206,7 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("deny", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ | RES, "Answers with an error.", control::deny),
     keyword("tarpit", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ, "Answers with an error after a delay.", control::tarpit),
     keyword("return", "[status <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ | RES, "Answers by itself.", control::return_),
-    keyword("use-service", "<name>", REQ, "Has a service answer.", control::use_service),
+    keyword("use-service", "<name>", REQ | TCP_REQ, "Has a service answer.", control::use_service),
     keyword("cache-use", "<name>", REQ, "Answers from a cache if it has the object.", cache::cache_use),
     keyword("cache-store", "<name>", RES, "Stores the response in a cache if it may be stored.", cache::cache_store),
     keyword("redirect", "{ location | prefix | scheme } <fmt> [code <code>] [<option>]", REQ | RES, "Redirects the client.", control::parse_redirect),

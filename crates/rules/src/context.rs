@@ -1,7 +1,7 @@
 //! `Context`: what rules may change, beyond what `Facts` lets them see.
 
 use crate::bandwidth::{BandwidthLimit, BandwidthValues};
-use crate::script_call::ScriptCall;
+use crate::script_call::{ScriptCall, ScriptStep};
 use crate::spoe::SpoeEngine;
 use htx::Head;
 use sample::{Expr, Facts, Side, TableRef, VarName};
@@ -91,7 +91,9 @@ pub trait Context: Facts {
     fn send_spoe_group(&mut self, _engine: &Arc<SpoeEngine>, _group: usize) {}
 
     /// `lua.NAME`: begins to call a function of a script.
-    fn call_script(&mut self, _call: &ScriptCall) {}
+    fn call_script(&mut self, _call: &ScriptCall) -> ScriptStep {
+        ScriptStep::Next
+    }
 
     /// Whether an answer is awaited that a rule has asked for.
     fn is_asked(&self) -> bool {

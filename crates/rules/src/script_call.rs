@@ -10,3 +10,12 @@ pub struct ScriptCall {
     /// The words behind the name.
     pub args: Vec<Box<[u8]>>,
 }
+
+/// The continuation of the rules behind a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScriptStep {
+    /// The rules go on, or wait for an answer.
+    Next,
+    /// The rule is evaluated again when more bytes have come (`act.YIELD`).
+    Again,
+}

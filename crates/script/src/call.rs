@@ -4,6 +4,7 @@ use crate::budget::Pace;
 use crate::convert;
 use crate::fault::{self, Fault};
 use crate::http_client::{ClientRequest, ClientResponse};
+use crate::process::{Pattern, SocketCall, SocketHandle};
 use crate::registry::Registry;
 use htx::Head;
 use mlua::{Error, MultiValue, RegistryKey, Value as LuaValue};
@@ -20,6 +21,8 @@ pub enum Call<'c> {
     Converter(&'c str),
     /// A service.
     Service(&'c str),
+    /// A command of the runtime socket.
+    Command(&'c str),
 }
 
 impl Call<'_> {
@@ -29,6 +32,7 @@ impl Call<'_> {
             Call::Fetch(name) => format!("fetch:{name}"),
             Call::Converter(name) => format!("converter:{name}"),
             Call::Service(name) => format!("service:{name}"),
+            Call::Command(name) => format!("command:{name}"),
         }
     }
 
@@ -61,7 +65,7 @@ pub enum Subject<'s> {
 }
 
 /// The thing that a suspended script waits for.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Request {
     /// A turn of others: its slice is over.
     Slice,
@@ -77,6 +81,8 @@ pub enum Request {
     Line,
     /// The response of a server.
     Http(Box<ClientRequest>),
+    /// An operation on the socket of this number.
+    Socket(u64, SocketCall),
 }
 
 /// The outcome of what a script has waited for.
@@ -92,12 +98,14 @@ pub enum Answer {
     Response(Box<ClientResponse>),
     /// Nothing more comes.
     Nothing,
+    /// It is refused: the script gets nil and this text.
+    Refused(&'static str),
     /// It failed: an error of the script.
     Failed(String),
 }
 
 /// The outcome of a turn.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Step {
     /// The function has returned; its first result.
     Returned(Option<Value<'static>>),
@@ -142,8 +150,46 @@ pub(crate) fn request(name: &str, values: &[LuaValue]) -> Option<Option<Request>
             let text = values.first().and_then(LuaValue::as_string);
             Request::Send(text.map(|text| text.as_bytes().to_vec()).unwrap_or_default())
         }
-        _ => return None,
+        _ => {
+            let (socket, values) = values.split_first()?;
+            let handle = socket.as_userdata()?.borrow::<SocketHandle>().ok()?;
+            Request::Socket(handle.id(), socket_call(name, values)?)
+        }
     }))
+}
+
+/// A length of time in seconds, as milliseconds.
+fn milliseconds(value: Option<&LuaValue>) -> Option<u64> {
+    let seconds = match value? {
+        LuaValue::Integer(number) => *number as f64,
+        LuaValue::Number(number) => *number,
+        _ => return None,
+    };
+    Some((seconds * 1_000.0).clamp(0.0, f64::from(i32::MAX)) as u64)
+}
+
+fn socket_call(name: &str, values: &[LuaValue]) -> Option<SocketCall> {
+    let text = |at: usize| Some(values.get(at)?.as_string()?.as_bytes().to_vec());
+    Some(match name {
+        "connect" | "connect_ssl" => SocketCall::Connect {
+            address: String::from_utf8_lossy(&text(0)?).into_owned(),
+            port: values.get(1).and_then(LuaValue::as_integer).map(|port| port as u16),
+            timeout: milliseconds(values.get(2)),
+            tls: name == "connect_ssl",
+        },
+        "socket_send" => SocketCall::Send(text(0)?),
+        "socket_line" => SocketCall::Receive(Pattern::Line),
+        "socket_all" => SocketCall::Receive(Pattern::All),
+        "socket_count" => {
+            let count = values.first()?.as_integer()?;
+            SocketCall::Receive(Pattern::Count(usize::try_from(count).ok()?))
+        }
+        "settimeout" => SocketCall::SetTimeout(milliseconds(values.first())?),
+        "getpeername" => SocketCall::PeerName,
+        "getsockname" => SocketCall::OwnName,
+        "close" => SocketCall::Close,
+        _ => return None,
+    })
 }
 
 pub(crate) fn returned(values: MultiValue) -> Step {

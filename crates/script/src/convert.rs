@@ -1,5 +1,6 @@
 //! Conversion between samples and Lua's values.
 
+use crate::process::Plain;
 use mlua::{Lua, Result, Value as LuaValue};
 use sample::{Type, Value};
 
@@ -44,4 +45,29 @@ pub(crate) fn bytes(lua: &Lua, value: &LuaValue) -> Option<Vec<u8>> {
         LuaValue::Boolean(on) => Some(on.to_string().into_bytes()),
         _ => None,
     }
+}
+
+/// A value of the process as a script gets it.
+pub(crate) fn from_plain(lua: &Lua, value: Plain) -> Result<LuaValue> {
+    Ok(match value {
+        Plain::Nil => LuaValue::Nil,
+        Plain::Bool(on) => LuaValue::Boolean(on),
+        Plain::Int(number) => LuaValue::Integer(number),
+        Plain::Float(number) => LuaValue::Number(number),
+        Plain::Text(text) => LuaValue::String(lua.create_string(text)?),
+        Plain::Map(fields) => {
+            let table = lua.create_table()?;
+            for (name, value) in fields {
+                table.raw_set(lua.create_string(name)?, from_plain(lua, value)?)?;
+            }
+            LuaValue::Table(table)
+        }
+        Plain::List(values) => {
+            let table = lua.create_table()?;
+            for (index, value) in values.into_iter().enumerate() {
+                table.raw_set(index + 1, from_plain(lua, value)?)?;
+            }
+            LuaValue::Table(table)
+        }
+    })
 }

@@ -4,7 +4,7 @@ use crate::surroundings;
 use htx::{Head, Version};
 use mlua::RegistryKey;
 use rules::Context;
-use sample::Facts;
+use sample::{Facts, Side};
 
 /// Names and values of header lines.
 pub type HeaderLines = Vec<(Vec<u8>, Vec<u8>)>;
@@ -52,6 +52,28 @@ impl Private {
     }
 }
 
+/// The bytes of one direction of a session.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ChannelBytes {
+    /// The bytes that have arrived and not left.
+    pub bytes: Vec<u8>,
+    /// Bytes at their front that scripts have forwarded.
+    pub passed: usize,
+}
+
+/// The fill level of one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChannelState {
+    /// Bytes that wait for a decision.
+    pub input: usize,
+    /// Bytes that scripts have forwarded.
+    pub output: usize,
+    /// Bytes that may be added.
+    pub room: usize,
+    /// Whether more may arrive.
+    pub open: bool,
+}
+
 /// The surroundings of a running script.
 pub trait Host {
     /// The message as expressions see it.
@@ -81,12 +103,44 @@ pub trait Host {
         None
     }
 
+    /// The fill level of a direction.
+    ///
+    /// # Errors
+    /// There is none here.
+    fn channel_state(&self, _side: Side) -> Result<ChannelState, String> {
+        Err("there is no channel here".to_owned())
+    }
+
+    /// The bytes of a direction.
+    ///
+    /// # Errors
+    /// They are none that scripts may see.
+    fn channel(&self, _side: Side) -> Result<ChannelBytes, String> {
+        Err("there is no channel here".to_owned())
+    }
+
+    /// Replaces the bytes of a direction.
+    ///
+    /// # Errors
+    /// They are none that scripts may change, or too many.
+    fn edit_channel(&mut self, _side: Side, _to: ChannelBytes) -> Result<(), String> {
+        Err("there is no channel here".to_owned())
+    }
+
     /// `txn:done`: the transaction ends, with this answer if there is one.
     ///
     /// # Errors
     /// There is nothing to end.
     fn done(&mut self, _reply: Option<LocalReply>) -> Result<(), String> {
         Err("'done' is not available here".to_owned())
+    }
+
+    /// `act:wake_time`
+    ///
+    /// # Errors
+    /// No function runs anew here.
+    fn wake_after(&mut self, _span: u64) -> Result<(), String> {
+        Err("'wake_time' is not available here".to_owned())
     }
 
     /// `applet:start_response`

@@ -19,8 +19,11 @@ mod interface;
 mod loader;
 mod members;
 mod native;
+mod operation_args;
 mod operations;
 mod pattern;
+mod process;
+mod process_calls;
 mod registry;
 mod run;
 mod runtime;
@@ -32,10 +35,14 @@ mod tests;
 
 pub use call::{Answer, Call, HttpRequest, Request, Script, Step, Subject};
 pub use fault::Fault;
-pub use host::{HeaderLines, Host, LocalReply, NoHost, Private};
+pub use host::{ChannelBytes, ChannelState, HeaderLines, Host, LocalReply, NoHost, Private};
 pub use http_client::{ClientRequest, ClientResponse};
 pub use loader::{Loader, Settings};
+pub use process::{
+    CheckCall, Pattern, PatternCall, Plain, Process, ProxyCall, ProxyEntry, ServerCall, ServerOf,
+    SocketCall, SocketCloser, SocketHandle, TableCall, TableFilter, key,
+};
 pub use registry::{Environment, Registered, ServiceMode};
-pub use runtime::{Cell, Runtime, Timeouts, Turn};
+pub use runtime::{Cell, Command, Runtime, Timeouts, Turn};
 pub use state::{Limits, State};
 pub use surroundings::{Surroundings, alert, surround};

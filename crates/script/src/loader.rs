@@ -2,7 +2,7 @@
 
 use crate::host::NoHost;
 use crate::registry::{Environment, Registered, ServiceMode};
-use crate::runtime::{Cell, Function, Runtime, Timeouts};
+use crate::runtime::{Cell, Command, Function, Runtime, Timeouts};
 use crate::state::{Limits, State};
 use sample::{ParseContext, ScriptAction, ScriptFunction, ScriptNames};
 use std::cell::RefCell;
@@ -123,7 +123,7 @@ impl Loader {
     /// The message for the user.
     pub fn finish(&self, settings: Settings) -> Result<Option<Arc<Runtime>>, String> {
         let mut inner = self.inner.borrow_mut();
-        let Inner { shared, first, steps, .. } = &mut *inner;
+        let Inner { shared, first, steps, names } = &mut *inner;
         if shared.is_none() && first.is_none() {
             return Ok(None);
         }
@@ -142,6 +142,7 @@ impl Loader {
             shared: shared.map(Cell::new),
             threads: threads.into_iter().map(Cell::new).collect(),
             timeouts: settings.timeouts,
+            commands: commands(names),
             early: stdx::Mutex::default(),
         });
         Ok(Some(self.runtime.get_or_init(|| runtime).clone()))
@@ -167,6 +168,20 @@ impl Loader {
         let runtime = self.runtime.clone();
         Some(Arc::new(Function { runtime, per_thread, name: name.into() }))
     }
+}
+
+/// The commands among the registered names.
+fn commands(names: &HashMap<String, (Registered, bool)>) -> Vec<Command> {
+    let command = |(key, (what, per_thread)): (&String, &(Registered, bool))| {
+        let Registered::Command(usage) = what else { return None };
+        let words = key.strip_prefix(what.prefix())?;
+        // Help lists them beside the built-in ones, as long as the process lives.
+        let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+        Some(Command { words: kept(words), usage: kept(usage), per_thread: *per_thread })
+    };
+    let mut commands: Vec<Command> = names.iter().filter_map(command).collect();
+    commands.sort_by_key(|command| command.words);
+    commands
 }
 
 impl ScriptNames for Loader {

@@ -1,9 +1,12 @@
 //! The calls of the built-in tables to the process: one operation per name.
 
 use crate::convert;
-use crate::host::{HeaderLines, Host, LocalReply};
+use crate::host::{ChannelBytes, HeaderLines, Host, LocalReply};
 use crate::members::Members;
+use crate::operation_args::{Args, DONE, Outcome};
+use crate::process_calls;
 use crate::registry::{Environment, Once, Registered, Registry, ServiceMode};
+use crate::surroundings;
 use htx::Head;
 use mlua::{Function, Lua, Table, Value as LuaValue};
 use rules::edit::{self, RequestPart};
@@ -27,41 +30,6 @@ pub(crate) struct Bindings<'t> {
     pub(crate) state: u32,
 }
 
-type Outcome = Result<LuaValue, String>;
-
-/// The arguments of a call.
-struct Args<'a> {
-    lua: &'a Lua,
-    values: &'a [LuaValue],
-}
-
-impl<'a> Args<'a> {
-    fn value(&self, index: usize) -> &'a LuaValue {
-        self.values.get(index).unwrap_or(&LuaValue::Nil)
-    }
-
-    fn bytes(&self, index: usize) -> Result<Vec<u8>, String> {
-        convert::bytes(self.lua, self.value(index)).ok_or_else(|| {
-            let kind = self.value(index).type_name();
-            format!("bad argument #{} (string expected, got {kind})", index + 1)
-        })
-    }
-
-    fn text(&self, index: usize) -> Result<String, String> {
-        String::from_utf8(self.bytes(index)?).map_err(|_| "text expected".to_owned())
-    }
-
-    fn int(&self, index: usize) -> i64 {
-        self.value(index).as_integer().unwrap_or(0)
-    }
-
-    fn side(&self, index: usize) -> Side {
-        if self.int(index) == 1 { Side::Response } else { Side::Request }
-    }
-}
-
-const DONE: Outcome = Ok(LuaValue::Boolean(true));
-
 /// Runs an operation. The first argument is its name, the second the number of the run that the
 /// object belongs to, or 0 for what belongs to none.
 pub(crate) fn call(lua: &Lua, turn: &mut Bindings<'_>, values: &[LuaValue]) -> Outcome {
@@ -79,9 +47,12 @@ pub(crate) fn call(lua: &Lua, turn: &mut Bindings<'_>, values: &[LuaValue]) -> O
         "convert" => member(turn, &args, true),
         "get_var" | "set_var" | "unset_var" => variable(&name, turn, &args),
         "get_headers" => headers(turn, &args),
-        "log" | "deflog" | "now" => general(&name, turn, &args),
+        "log" | "deflog" | "now" | "set_nice" | "wake_time" => general(&name, turn, &args),
         "get_priv" | "set_priv" => private(&name, turn, &args),
         "done" | "start_response" => answer(&name, turn, &args),
+        "proxies" | "info" | "proxy" | "server" | "table" | "patterns" | "certificate"
+        | "socket_new" => process_calls::call(&name, &args),
+        "channel" | "channel_state" | "edit_channel" => channel(&name, turn, &args),
         "map_new" => map(turn, &args),
         "map_lookup" => look_up(turn, &args),
         _ if name.starts_with("register_") => register(&name, turn, &args),
@@ -177,6 +148,14 @@ fn general(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
             turn.host.log(Some(level), &args.bytes(1)?);
         }
         "deflog" => turn.host.log(None, &args.bytes(0)?),
+        "wake_time" => {
+            turn.host.wake_after(u64::try_from(args.int(0)).unwrap_or(0))?;
+        }
+        "set_nice" => {
+            if let Some(here) = surroundings::here() {
+                here.set_nice(args.int(0).clamp(-1024, 1024));
+            }
+        }
         _ => {
             let (secs, micros) = turn.host.wall();
             let table = lua.create_table_from([("sec", secs), ("usec", i64::from(micros))]);
@@ -233,6 +212,41 @@ fn answer(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
     sent.map(|()| LuaValue::Boolean(true))
 }
 
+/// The bytes of a direction of a session.
+fn channel(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
+    let lua = args.lua;
+    let side = match args.value(0).as_boolean() {
+        Some(true) => Side::Response,
+        _ => Side::Request,
+    };
+    let table = || lua.create_table().map_err(|error| error.to_string());
+    let told = |error: mlua::Error| error.to_string();
+    match name {
+        "channel_state" => {
+            let (state, table) = (turn.host.channel_state(side)?, table()?);
+            table.raw_set("input", state.input).map_err(told)?;
+            table.raw_set("output", state.output).map_err(told)?;
+            table.raw_set("full", state.room == 0).map_err(told)?;
+            table.raw_set("open", state.open).map_err(told)?;
+            Ok(LuaValue::Table(table))
+        }
+        "channel" => {
+            let (found, state) = (turn.host.channel(side)?, turn.host.channel_state(side)?);
+            let table = table()?;
+            let bytes = lua.create_string(&found.bytes).map_err(told)?;
+            table.raw_set("bytes", bytes).map_err(told)?;
+            table.raw_set("passed", found.passed).map_err(told)?;
+            table.raw_set("room", state.room).map_err(told)?;
+            Ok(LuaValue::Table(table))
+        }
+        _ => {
+            let passed = usize::try_from(args.int(2)).unwrap_or(0);
+            turn.host.edit_channel(side, ChannelBytes { bytes: args.bytes(1)?, passed })?;
+            DONE
+        }
+    }
+}
+
 /// The endings of converters of maps, by the number of the method.
 const KINDS: [&str; 14] = [
     "found", "bool", "int", "ip", "bin", "len", "str", "beg", "sub", "dir", "dom", "end", "reg",
@@ -240,7 +254,7 @@ const KINDS: [&str; 14] = [
 ];
 
 fn map(turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
-    let context = turn.maps.ok_or("'Map.new' is only possible while the file is loaded")?;
+    let context = turn.maps.ok_or("'new': map: cannot load map at runtime.")?;
     let kind = usize::try_from(args.int(1)).ok().and_then(|kind| KINDS.get(kind));
     let kind = kind.ok_or("bad argument #2 to 'new' (unknown method)")?;
     let file = args.text(0)?;
@@ -280,6 +294,13 @@ fn register(name: &str, turn: &mut Bindings<'_>, args: &Args<'_>) -> Outcome {
             let places = names.iter().filter_map(|name| Environment::named(name)).collect();
             let count = usize::try_from(args.int(3)).unwrap_or(0);
             registry.add(args.text(0)?, Registered::Action(places, count), function(2)?);
+        }
+        "register_cli" => {
+            let (words, usage) = (texts(args, 0), args.text(1)?);
+            if words.is_empty() {
+                return Err("register_cli: the command has no words".to_owned());
+            }
+            registry.add(words.join(" "), Registered::Command(usage), function(2)?);
         }
         "register_init" => registry.inits.push(function(0)?),
         _ => {

@@ -52,6 +52,8 @@ pub enum Registered {
     Converter,
     /// `register_service`
     Service(ServiceMode),
+    /// `register_cli`: its help text.
+    Command(String),
 }
 
 impl Registered {
@@ -62,6 +64,7 @@ impl Registered {
             Registered::Fetch => "fetch:",
             Registered::Converter => "converter:",
             Registered::Service(_) => "service:",
+            Registered::Command(_) => "command:",
         }
     }
 }

@@ -75,8 +75,14 @@ impl State {
 
     fn answer(&self, answer: Answer) -> mlua::Result<MultiValue> {
         let text = |bytes: &[u8]| self.lua.create_string(bytes).map(LuaValue::String);
+        if let Answer::Refused(message) = answer {
+            let values = [LuaValue::Boolean(true), LuaValue::Nil, text(message.as_bytes())?];
+            return Ok(MultiValue::from_iter(values));
+        }
         let values = match answer {
-            Answer::Done | Answer::Nothing => [LuaValue::Boolean(true), LuaValue::Nil],
+            Answer::Refused(_) | Answer::Done | Answer::Nothing => {
+                [LuaValue::Boolean(true), LuaValue::Nil]
+            }
             Answer::Number(number) => [LuaValue::Boolean(true), LuaValue::Integer(number)],
             Answer::Response(response) => {
                 [LuaValue::Boolean(true), LuaValue::Table(response.table(&self.lua)?)]

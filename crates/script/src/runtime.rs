@@ -129,6 +129,26 @@ impl Surroundings for Recorded {
     }
 }
 
+/// A command that a script has registered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Command {
+    /// Its words, one blank between two.
+    pub words: &'static str,
+    /// Its help text.
+    pub usage: &'static str,
+    /// Whether each thread has a state of its own for it.
+    pub per_thread: bool,
+}
+
+impl Command {
+    /// The number of its words, if `given` begins with them.
+    pub fn matches(&self, given: &[String]) -> Option<usize> {
+        let count = self.words.split(' ').count();
+        let same = given.len() >= count && self.words.split(' ').zip(given).all(|(a, b)| a == b);
+        same.then_some(count)
+    }
+}
+
 /// All states of the process.
 #[derive(Debug)]
 pub struct Runtime {
@@ -136,6 +156,8 @@ pub struct Runtime {
     pub(crate) threads: Vec<Cell>,
     /// The time that scripts have.
     pub timeouts: Timeouts,
+    /// The commands that scripts have registered, in the order of their words.
+    pub commands: Vec<Command>,
     /// Lines that the functions of `core.register_init` have logged.
     pub(crate) early: Mutex<Vec<EarlyLine>>,
 }

@@ -9,8 +9,14 @@ use crate::string_library;
 use mlua::{Function, HookTriggers, Lua, LuaOptions, StdLib, Table, Value, VmState};
 use std::sync::Arc;
 
-const PRELUDE: &str = include_str!("prelude/core.lua");
-const HTTP_CLIENT: &str = include_str!("prelude/http_client.lua");
+/// The built-in code, in the order in which it runs.
+const PRELUDE: [&str; 5] = [
+    include_str!("prelude/core.lua"),
+    include_str!("prelude/channel.lua"),
+    include_str!("prelude/process.lua"),
+    include_str!("prelude/socket.lua"),
+    include_str!("prelude/http_client.lua"),
+];
 
 /// The limits of a state.
 #[derive(Clone, Copy, Debug)]
@@ -75,9 +81,9 @@ impl State {
         native::add(&lua, &native)?;
         string_library::add(&lua, &native)?;
         members::add_names(&lua, &native)?;
-        lua.load(PRELUDE).set_name(BUILT_IN).call::<()>(&native)?;
-        let core: Table = lua.globals().get("core")?;
-        lua.load(HTTP_CLIENT).set_name(BUILT_IN).call::<()>((&native, core))?;
+        for chunk in PRELUDE {
+            lua.load(chunk).set_name(BUILT_IN).call::<()>(&native)?;
+        }
         hook(&lua, limits, &budget)?;
         if limits.memory > 0 {
             lua.set_memory_limit(limits.memory)?;

@@ -1,5 +1,6 @@
 //! The part of the process that scripts reach from anywhere on a thread: logs and figures.
 
+use crate::process::{Process, SocketHandle};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -16,6 +17,22 @@ pub trait Surroundings {
 
     /// Seconds since 1970 and microseconds.
     fn wall(&self) -> (i64, u32);
+
+    /// Changes the weight of the running task (`core.set_nice`).
+    fn set_nice(&self, _nice: i64) {}
+
+    /// The process, once it serves.
+    fn process(&self) -> Option<Rc<dyn Process>> {
+        None
+    }
+
+    /// A socket without a connection.
+    ///
+    /// # Errors
+    /// There are no sockets yet, or too many.
+    fn open_socket(&self) -> Result<SocketHandle, String> {
+        Err("socket: uninitialized pools.".to_owned())
+    }
 }
 
 thread_local! {
@@ -30,6 +47,15 @@ pub fn surround(with: Rc<dyn Surroundings>) {
 /// The surroundings of this thread.
 pub(crate) fn here() -> Option<Rc<dyn Surroundings>> {
     SURROUNDINGS.with_borrow(Clone::clone)
+}
+
+/// The process that the thread belongs to.
+///
+/// # Errors
+/// It does not serve yet.
+pub(crate) fn process(name: &str) -> Result<Rc<dyn Process>, String> {
+    let process = here().and_then(|here| here.process());
+    process.ok_or_else(|| format!("'{name}' is only possible once the process serves"))
 }
 
 /// Reports the failure of a script.

@@ -78,6 +78,18 @@ pub struct Walk {
     place: usize,
 }
 
+impl Walk {
+    /// The place as two numbers.
+    pub fn numbers(self) -> (usize, usize) {
+        (self.shard, self.place)
+    }
+
+    /// The place of two numbers that [`Walk::numbers`] has returned.
+    pub fn at((shard, place): (usize, usize)) -> Self {
+        Self { shard, place }
+    }
+}
+
 /// A stick table.
 pub struct Table {
     settings: Settings,

@@ -18,7 +18,7 @@ pub(crate) mod session;
 pub(crate) mod stream;
 
 pub use call::{CallExchange, call};
-pub use local::{LocalExchange, exchange};
+pub use local::{LocalExchange, byte_exchange, exchange};
 pub use mux::StreamMux;
 pub use session::Session;
 pub use stream::{Half, Stream, StreamCarrier};

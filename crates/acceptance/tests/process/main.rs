@@ -67,6 +67,7 @@ mod retries;
 mod rings;
 mod rules;
 mod runtime;
+mod script_names;
 mod scripts;
 mod second_start;
 mod servers;

@@ -452,3 +452,213 @@ fn a_service_without_end_is_ended_after_its_time() {
         "Lua applet http '<lua.loop>': [state-id 0] runtime error: execution timeout from",
     );
 }
+
+/// A frontend in TCP mode with the rules given, and a script.
+fn plain(script: &str, rules: &str) -> Setup {
+    let text = format!(
+        "global\n    nbthread 1\n    stats socket <dir>/cli level user\n    lua-load <dir>/a.lua\n\
+         defaults\n    mode tcp\n    timeout connect 5s\n    timeout client 20s\n    \
+         timeout server 20s\n    log <log> format raw local0\n    option tcplog\n\
+         frontend web\n    bind <web>\n    tcp-request inspect-delay 5s\n{rules}\n    \
+         default_backend app\nbackend app\n<answers>\n    server s <origin>\n"
+    );
+    Setup::new(&text).file("a.lua", script).with("answers", "")
+}
+
+#[test]
+fn tcp_services_converse_with_the_client() {
+    let script = "core.register_service('talk', 'tcp', function(applet)
+            applet:set_var('txn.result', 'said')
+            applet:send('[' .. applet:getline() .. ']')
+            applet:send('[' .. applet:receive(3) .. ']')
+            applet:send('[' .. applet:receive() .. ']' .. #applet:receive() .. #applet:getline())
+        end)";
+    let log = LogReceiver::new();
+    let rules =
+        "    tcp-request content use-service lua.talk\n    log-format %ft,%s,%B,%[var(txn.result)]";
+    let weir =
+        plain(script, rules).with("log", log.address()).with("origin", "127.0.0.1:9").start();
+    let mut client = weir.web();
+    client.send("one\r\n");
+    assert_eq!(client.take(7), b"[one\r\n]");
+    client.send("abcdef");
+    assert_eq!(client.take(5), b"[abc]");
+    client.half_close();
+    assert_eq!(client.rest(), b"[def]00");
+    assert_eq!(log.line().trim(), "web,<lua.talk>,19,said");
+}
+
+#[test]
+fn the_end_of_a_tcp_service_closes_the_connection() {
+    let script = "core.register_service('bye', 'tcp', function(applet) applet:send('bye') end)
+        core.register_service('bad', 'tcp', function(applet) applet:send('x') error('boom') end)
+        core.register_service('loop', 'tcp', function(applet)
+            while true do applet:send(('x'):rep(10000)) end end)";
+    for (name, said) in [("bye", "bye"), ("bad", "x")] {
+        let rules = format!("    tcp-request content use-service lua.{name}");
+        let weir = plain(script, &rules).with("origin", "127.0.0.1:9").start();
+        let mut client = weir.web();
+        client.send("unread");
+        assert_eq!(client.rest(), said.as_bytes());
+        if name == "bad" {
+            weir.expect_error("Lua applet tcp '<lua.bad>': [state-id 0] runtime error: ");
+        }
+    }
+    let log = LogReceiver::new();
+    let rules = "    tcp-request content use-service lua.loop";
+    let weir =
+        plain(script, rules).with("log", log.address()).with("origin", "127.0.0.1:9").start();
+    let mut client = weir.web();
+    client.take(100_000);
+    client.reset();
+    log.find("<lua.loop>");
+}
+
+#[test]
+fn services_stand_where_their_protocol_is_spoken() {
+    let script = "core.register_service('tcp', 'tcp', function() end)
+        core.register_service('http', 'http', function() end)";
+    let rules = |rule: &str| setup(script, rule).with("log", "127.0.0.1:9");
+    let alerts = refused(rules("    tcp-request content use-service lua.tcp"));
+    assert!(alerts.contains("Lua TCP services cannot be used on HTTP proxies"), "{alerts}");
+    let alerts = refused(rules("    tcp-request content use-service lua.http"));
+    assert!(alerts.contains("HTTP applets are forbidden from 'tcp-request' rulesets"), "{alerts}");
+    let alerts = refused(rules("    http-request use-service lua.tcp"));
+    assert!(alerts.contains("'lua.tcp' unknown service name"), "{alerts}");
+}
+
+#[test]
+fn commands_of_scripts_are_commands_of_the_runtime_socket() {
+    let script = "
+        core.register_cli({'show', 'echo'}, 'show echo <text> : says it again', function(applet, ...)
+            applet:send(tostring(applet) .. ' ' .. table.concat({...}, '|') .. '\\n') end)
+        core.register_cli({'later'}, 'later : waits', function(applet)
+            core.msleep(10) applet:set_priv('p') applet:send(applet:get_priv() .. '\\n') end)
+        core.register_cli({'boom'}, 'boom : fails', function(applet)
+            applet:send('a\\n') error('oops') end)";
+    let weir = start(script, "    http-request return status 200");
+    assert_eq!(weir.cli("show echo a b"), "HAProxy class AppletTCP show|echo|a|b");
+    assert_eq!(weir.cli("later"), "p");
+    assert_eq!(weir.cli("boom"), "a");
+    weir.expect_error("Lua cli '<lua.cli.boom>': [state-id 0] runtime error: ");
+    let help = weir.cli("help");
+    assert!(help.contains("\n  show echo <text> : says it again\n"), "{help}");
+    assert!(weir.cli("show info").contains("Name: "), "built-in commands go first");
+}
+
+#[test]
+fn an_action_that_yields_runs_anew_when_more_has_come() {
+    let script = "local n = 0
+        core.register_action('more', {'tcp-req'}, function(txn)
+            n = n + 1
+            if txn.req:get_in_len() < 5 then return act.YIELD end
+            txn:set_var('txn.n', n)
+        end)";
+    let origin = Origin::answering("x");
+    let log = LogReceiver::new();
+    let rules = "    tcp-request content lua.more\n    log-format %[var(txn.n)]";
+    let weir = plain(script, rules).between(&origin, &log);
+    let mut client = weir.web();
+    client.send("ab");
+    crate::support::pass(std::time::Duration::from_millis(50));
+    client.send("cdef");
+    client.half_close();
+    client.rest();
+    assert_eq!(log.line().trim(), "2");
+}
+
+#[test]
+fn an_http_action_that_yields_runs_anew_after_its_time() {
+    let script = "local n = 0
+        core.register_action('twice', {'http-req'}, function(txn)
+            n = n + 1
+            txn:set_var('txn.n', n)
+            if n < 3 then act.wake_time(10) return act.YIELD end
+        end)";
+    let weir = start(
+        script,
+        "    http-request lua.twice\n    http-request return status 200 hdr x-n %[var(txn.n)]",
+    );
+    assert_eq!(weir.web().get("/").header("x-n"), Some("3"));
+}
+
+#[test]
+fn channels_show_and_change_the_bytes_of_a_session() {
+    let script = "core.register_action('edit', {'tcp-req'}, function(txn)
+            local c, seen = txn.req, {}
+            if c:get_in_len() < 15 then return act.YIELD end
+            local function see(value) seen[#seen + 1] = tostring(value):gsub('\\n', '/') end
+            see(c) see(c:line()) see(c:data(2)) see(c:data(1, 2)) see(c:data(-2)) see(c:is_resp())
+            see(c:append('++')) see(c:prepend('--')) see(c:insert('II', 3)) see(c:data())
+            see(c:remove(2, 3)) see(c:set('ZZZ', 1, 2)) see(c:data()) see(c:getline()) see(c:dup())
+            see(c:forward(1)) see(c:data()) see(c:send('S')) see(c:input()) see(c:output())
+            see(c:get_in_len()) see(c:get_out_len()) see(c:is_full()) see(type(c:may_recv()))
+            see(pcall(c.insert, c, 'x', 99)) see(c:append(('x'):rep(100000)))
+            see(pcall(txn.res.append, txn.res, 'x'))
+            txn:set_var('txn.seen', table.concat(seen, ' '))
+        end)
+        core.register_action('take', {'tcp-req'}, function(txn)
+            txn.req:append(txn.req:get():upper()) end)
+        core.register_action('answer', {'tcp-res'}, function(txn)
+            if txn.res:get_in_len() == 0 then return act.YIELD end
+            txn.res:append('!') txn.res:prepend(tostring(txn.res:is_resp())) end)";
+    // Sends back what it has got.
+    let origin = Origin::new(|mut peer| {
+        let bytes = peer.client.rest();
+        peer.send(bytes);
+    });
+    let log = LogReceiver::new();
+    let rules = "    tcp-request content lua.edit\n    tcp-request content lua.take\n    \
+                 log-format %[var(txn.seen)]";
+    let answers = "    tcp-response inspect-delay 5s\n    tcp-response content lua.answer";
+    let weir = plain(script, rules).with("answers", answers).between(&origin, &log);
+    let mut client = weir.web();
+    client.send("abcdefgh\nsecond");
+    client.half_close();
+    assert_eq!(String::from_utf8_lossy(&client.rest()), "truesSECOND++!");
+    let seen = "HAProxy class Channel abcdefgh/ cdefgh/second bc nd false 2 2 2 \
+        --aIIbcdefgh/second++ 3 3 -ZZZcdefgh/second++ -ZZZcdefgh/ second++ 1 econd++ 1 7 2 7 2 \
+        false boolean false -1 false";
+    assert_eq!(log.line().trim(), seen);
+}
+
+#[test]
+fn forgotten_sockets_are_closed() {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    static CLOSED: AtomicUsize = AtomicUsize::new(0);
+    let origin = Origin::new(|mut peer| {
+        peer.client.rest();
+        CLOSED.fetch_add(1, Relaxed);
+    });
+    let script = format!(
+        "core.register_action('open', {{'http-req'}}, function(txn)
+            for i = 1, 50 do assert(core.tcp():connect('127.0.0.1', {})) end
+            collectgarbage() collectgarbage()
+        end)",
+        origin.address().port()
+    );
+    let weir = start(&script, "    http-request lua.open\n    http-request return status 200");
+    assert_eq!(weir.web().get("/").status(), 200);
+    eventually("all sockets are closed", || (CLOSED.load(Relaxed) == 50).then_some(()));
+    assert!(weir.errors().is_empty() || !weir.errors().contains("Lua"), "{}", weir.errors());
+}
+
+#[test]
+fn a_socket_reads_and_writes_over_tls() {
+    use crate::support::Identity;
+    let identity = Identity::new("localhost", None);
+    let script = "core.register_service('secure', 'http', function(applet)
+            local socket = core.tcp()
+            local ok, message = socket:connect_ssl('127.0.0.1', tonumber(applet.qs))
+            socket:send('GET /inner HTTP/1.0\\r\\n\\r\\n')
+            applet:start_response()
+            applet:send(tostring(ok) .. (message or '') .. (socket:receive('*a') or 'nothing'))
+        end)";
+    let rules = "    http-request use-service lua.secure if { path /outer }\n    \
+                 bind <tls> ssl crt <dir>/tls.pem\n    \
+                 http-request return status 200 content-type text/plain string inside";
+    let weir = setup(script, rules).file("tls.pem", &identity.pem()).start();
+    let port = weir.address("tls").port();
+    let text = weir.web().get(&format!("/outer?{port}")).text();
+    assert!(text.starts_with("1HTTP/1.") && text.ends_with("inside"), "{text}");
+}

@@ -1,6 +1,7 @@
 //! The arguments and the reply of a command.
 
 use super::events::Follow;
+use super::script_command::ScriptCommand;
 use super::{
     ask_workers, configuration_lists, profiling, quic, sessions, shutdown_sessions, system, tasks,
     why,
@@ -66,6 +67,8 @@ pub(super) struct SessionState {
     pub(super) exposes: bool,
     /// Whether it is the connection of a master.
     pub(super) of_master: bool,
+    /// The origin of its changes, as messages name it.
+    pub(super) origin: &'static str,
 }
 
 impl SessionState {
@@ -82,6 +85,7 @@ impl SessionState {
             timeout_ms: settings.timeout_ms,
             exposes: socket.exposes || socket.of_master,
             of_master: socket.of_master,
+            origin: "stats socket command",
         }
     }
 }
@@ -119,6 +123,8 @@ pub(super) enum Reply {
     Http(Box<HttpRequest>),
     /// The listening sockets; nothing follows.
     HandOver,
+    /// The answer of a script.
+    Script(ScriptCommand),
     /// Nothing at all, not even the end of an answer.
     Silence,
 }
@@ -226,6 +232,7 @@ impl Reply {
             | Self::Streams(_)
             | Self::Follow(_)
             | Self::Http(_)
+            | Self::Script(_)
             | Self::HandOver => {}
             Self::Dump(text) => out.extend_from_slice(text.as_bytes()),
             Self::Message(level, text) | Self::Bare(level, text) => {

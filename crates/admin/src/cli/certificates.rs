@@ -131,6 +131,11 @@ pub(super) fn why(refusal: &Refusal, what: &str, name: &str) -> String {
     }
 }
 
+/// Why a script cannot replace a certificate.
+pub(crate) fn why_refused(refusal: &Refusal, name: &str) -> String {
+    why(refusal, "a certificate", name)
+}
+
 /// `commit ssl cert <file>`
 pub(super) fn commit(call: &mut Call<'_>) -> Reply {
     let name = call.word(3);

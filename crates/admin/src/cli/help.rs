@@ -1,6 +1,7 @@
 //! `help`, and the answer to commands that do not exist.
 
 use super::call::{Call, Reply, SessionState, Severity};
+use super::script_command;
 use super::table::{COMMANDS, CommandEntry};
 
 /// Width of the column of commands.
@@ -16,11 +17,13 @@ pub(crate) struct Doc {
     pub(crate) words: &'static str,
     pub(crate) args: &'static str,
     pub(crate) text: &'static str,
+    /// Whether the text is the whole line.
+    pub(crate) alone: bool,
 }
 
 /// `help [<command>]`.
 pub(super) fn run(call: &mut Call<'_>) -> Reply {
-    Reply::Message(Severity::Info, listing(&call.words[1..], everything(call.state)))
+    Reply::Message(Severity::Info, listing(&call.words[1..], everything(call)))
 }
 
 /// The commands that begin as `words` do, or are spelt like them.
@@ -32,7 +35,7 @@ pub(crate) fn listing(words: &[String], there: Vec<Doc>) -> String {
 
 /// The answer to a command that does not exist.
 pub(super) fn unknown(call: &Call<'_>) -> Reply {
-    Reply::Message(Severity::Info, suggestion(call.words, everything(call.state)))
+    Reply::Message(Severity::Info, suggestion(call.words, everything(call)))
 }
 
 /// The answer to words that call no command.
@@ -51,21 +54,31 @@ pub(crate) fn suggestion(words: &[String], there: Vec<Doc>) -> String {
 
 /// The commands that are there for this session, whether it may call them or not, but for the basic
 /// ones.
-fn everything(state: &SessionState) -> Vec<Doc> {
+fn everything(call: &Call<'_>) -> Vec<Doc> {
+    let state: &SessionState = call.state;
     let others = COMMANDS.iter().filter(|entry| !BASICS.contains(&entry.words));
     // Commands that begin with an underscore are for programs.
     let shown = others.filter(|entry| entry.is_there(state) && !entry.words.starts_with('_'));
-    shown.map(doc).collect()
+    let mut all: Vec<Doc> = shown.map(doc).collect();
+    for command in script_command::all(call) {
+        let (words, text) = (command.words, command.usage);
+        let place = all.iter().position(|it| it.words > words).unwrap_or(all.len());
+        all.insert(place, Doc { words, args: "", text, alone: true });
+    }
+    all
 }
 
 fn doc(entry: &CommandEntry) -> Doc {
-    Doc { words: entry.words, args: entry.args, text: entry.doc }
+    Doc { words: entry.words, args: entry.args, text: entry.doc, alone: false }
 }
 
 /// Lists commands, then the basic ones; without the newline at the end.
 fn list(found: &[Doc], text: &mut String) {
     let basics = COMMANDS.iter().filter(|entry| BASICS.contains(&entry.words)).map(doc);
     let lines = found.iter().copied().chain(basics).map(|it| {
+        if it.alone {
+            return format!("  {}", it.text);
+        }
         let name = format!("{} {}", it.words, it.args);
         format!("  {:WIDTH$}: {}", name.trim_end(), it.text)
     });

@@ -5,8 +5,6 @@ use health::servers::events;
 use reactor::Address;
 use std::net::{IpAddr, SocketAddr};
 
-/// The origin of a change, as messages name it.
-const BY: &str = "by 'stats socket command'";
 /// Why the port of a server cannot become one relative to the client's: a check needs one port.
 const NO_MAP: &str = ", can't change <port> to port map because it is incompatible with current \
                       health check port configuration (use 'port' statement from the 'server' \
@@ -16,17 +14,17 @@ const LONGEST_NAME: usize = 255;
 
 /// `addr <ip> [port <port>]`: changes the address and answers with the change.
 pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
-    let given = call.word(4);
+    let (given, by) = (call.word(4), origin(call));
     if given.is_empty() {
         return Reply::error("set server <b>/<s> addr requires an address and optionally a port.");
     }
     let Some(now) = target.server().location.now().address.inet() else {
         return tell(&format!(
-            "Update for the current server address family is only supported through configuration file {BY}"
+            "Update for the current server address family is only supported through configuration file {by}"
         ));
     };
     let Ok(ip) = given.parse::<IpAddr>() else {
-        return tell(&format!("Invalid addr '{given}' {BY}"));
+        return tell(&format!("Invalid addr '{given}' {by}"));
     };
     let mut said = match ip == now.ip() {
         true => "no need to change the addr".to_owned(),
@@ -40,7 +38,7 @@ pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
     if next != now {
         move_to(call, target, now, next);
     }
-    tell(&format!("{said} {BY}"))
+    tell(&format!("{said} {by}"))
 }
 
 /// The new port; its change is appended to `said`.
@@ -66,6 +64,11 @@ fn wanted_port(target: &Target, given: &str, now: u16, said: &mut String) -> u16
     now
 }
 
+/// The origin of a change, as messages name it.
+fn origin(call: &Call<'_>) -> String {
+    format!("by '{}'", call.state.origin)
+}
+
 fn move_to(call: &Call<'_>, target: &Target, now: SocketAddr, next: SocketAddr) {
     events::relocate(call.worker, &target.back, target.slot, |place| {
         place.address = Address::Inet(next);
@@ -77,9 +80,10 @@ fn move_to(call: &Call<'_>, target: &Target, now: SocketAddr, next: SocketAddr) 
     if now.ip() != next.ip() {
         let name = format!("{}/{}", target.back.proxy.name(), target.server().state.name());
         let text = format!(
-            "{name} changed its IP from {} to {} by stats socket command",
+            "{name} changed its IP from {} to {} by {}",
             now.ip(),
-            next.ip()
+            next.ip(),
+            call.state.origin
         );
         events::tell(call.worker, &target.back, &text);
     }
@@ -87,7 +91,7 @@ fn move_to(call: &Call<'_>, target: &Target, now: SocketAddr, next: SocketAddr) 
 
 /// `fqdn <name>`: answers with the change, which the task that resolves the server's name makes.
 pub(super) fn name(call: &Call<'_>, target: &Target) -> Reply {
-    let given = call.word(4);
+    let (given, by) = (call.word(4), origin(call));
     if given.is_empty() {
         return Reply::error("set server <b>/<s> fqdn requires a FQDN.");
     }
@@ -99,17 +103,17 @@ pub(super) fn name(call: &Call<'_>, target: &Target) -> Reply {
     }
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if !given.bytes().all(fits) || given.len() > LONGEST_NAME {
-        return tell(&format!("invalid fqdn '{given}' {BY}"));
+        return tell(&format!("invalid fqdn '{given}' {by}"));
     }
     let now = target.server().location.now();
     let now = now.host.as_deref().unwrap_or("(null)");
     if now.eq_ignore_ascii_case(given) {
-        return tell(&format!("no need to change the FDQN {BY}"));
+        return tell(&format!("no need to change the FDQN {by}"));
     }
     let name = format!("{}/{}", target.back.proxy.name(), target.server().state.name());
     match health::discovery::rename(call.shared(), target.back.proxy.index, target.slot, given) {
-        true => tell(&format!("{name} changed its FQDN from {now} to {given} {BY}")),
-        false => tell(&format!("could not update {name} FQDN {BY}")),
+        true => tell(&format!("{name} changed its FQDN from {now} to {given} {by}")),
+        false => tell(&format!("could not update {name} FQDN {by}")),
     }
 }
 

@@ -189,6 +189,11 @@ impl Session {
                 Reply::Done
             }
             Reply::Http(request) => self.send_response(*request).await?,
+            Reply::Script(command) => {
+                let patience = self.state.timeout_ms;
+                command.run(&self.worker, &mut self.channel, patience).await?;
+                Reply::Done
+            }
             Reply::HandOver => {
                 self.flush().await?;
                 handover::run(&self.worker, &self.settings, &self.channel).await?;

@@ -4,7 +4,7 @@ use super::call::{Call, Reply, SessionState, Severity};
 use super::{
     activity, anon, authorities, caches, certificates, configuration_lists, cookies, crt_lists,
     debug, dynamic, errors, events, handover, help, http_client, limits, not_implemented, patterns,
-    peers, profiling, quic, resolvers, servers, session_commands, sessions, show,
+    peers, profiling, quic, resolvers, script_command, servers, session_commands, sessions, show,
     shutdown_sessions, staples, system, tables, tasks, ticket_keys, trace, variables, why,
 };
 use crate::settings::Level;
@@ -225,6 +225,6 @@ pub(super) fn run(call: &mut Call<'_>) -> Reply {
             let text = format!("The command '{name}' is not implemented yet.");
             Reply::Message(Severity::Error, text)
         }
-        (_, None) => help::unknown(call),
+        (_, None) => script_command::find(call).unwrap_or_else(|| help::unknown(call)),
     }
 }

@@ -28,6 +28,11 @@ const OPERATORS: &[(&str, Compare)] = &[
     ("gt", u64::gt),
 ];
 
+/// The comparison of an operator.
+pub(crate) fn compare_by(operator: &str) -> Option<Compare> {
+    OPERATORS.iter().find(|(name, _)| *name == operator).map(|(_, compare)| *compare)
+}
+
 /// Entries whose data compares so with a value.
 struct EntryFilter {
     data: DataType,

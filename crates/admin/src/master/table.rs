@@ -8,7 +8,7 @@ use crate::settings::Level;
 use std::fmt::Write as _;
 
 const fn doc(words: &'static str, args: &'static str, text: &'static str) -> Doc {
-    Doc { words, args, text }
+    Doc { words, args, text, alone: false }
 }
 
 /// The commands, in the order of help.

@@ -56,10 +56,7 @@ pub(super) fn prepend_path(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> P
     args.no_more_than(2)?;
     let path = args.need(1, "'lua-prepend-path' expects to receive a path.")?;
     let variable = args.get(2).unwrap_or("path");
-    if variable == "cpath" {
-        return Err(args.fault(2, "'lua-prepend-path' : 'cpath' is not implemented yet"));
-    }
-    if variable != "path" {
+    if variable != "path" && variable != "cpath" {
         let message =
             format!("'lua-prepend-path' to be one of 'path' or 'cpath', got '{variable}'");
         return Err(args.fault(2, message));

@@ -233,6 +233,22 @@ impl ByteClient {
         }
     }
 
+    /// Moves the received bytes to `out`; a connection whose buffer was full receives again.
+    pub fn take(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.input.data());
+        self.input.clear();
+        if self.end == Some(InputEnd::Full) {
+            self.end = None;
+        }
+    }
+
+    /// Makes the running task the one that the connection wakes.
+    pub fn own(&self) {
+        if let Some(socket) = &self.socket {
+            socket.own();
+        }
+    }
+
     /// Drops the received bytes.
     pub fn forget(&mut self) {
         self.input.clear();

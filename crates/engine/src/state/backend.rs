@@ -4,6 +4,7 @@ pub mod application;
 pub mod availability;
 pub mod check_inbox;
 pub mod check_record;
+pub mod dynamic_cookie;
 pub mod dynamic_maxconn;
 pub mod pool;
 pub mod private_pool;

@@ -3,6 +3,7 @@
 //! A request writes the gauges of the frontend and backend in use and the load of the
 //! server; counters live in per-thread blocks ([`transport::stats::counters`]).
 use crate::state::backend::availability::Availability;
+use crate::state::backend::dynamic_cookie::DynamicCookie;
 use crate::state::backend::dynamic_maxconn;
 use crate::state::backend::dynamic_maxconn::Limit;
 use crate::state::backend::pool::Parking;
@@ -130,6 +131,8 @@ pub struct Shared {
     pub restored: OnceLock<Vec<String>>,
     /// The scripts, if there are any; set before the threads start.
     pub scripts: OnceLock<Arc<script::Runtime>>,
+    /// TLS of the sockets of scripts; set with the scripts.
+    pub script_encryption: OnceLock<settings::Encryption>,
     /// Messages of our own that were dropped because a log target was full.
     pub dropped_logs: AtomicU64,
     /// Messages of sampled log targets.
@@ -249,6 +252,7 @@ impl Shared {
             vars: settings.variables.clone(),
             restored: OnceLock::new(),
             scripts: OnceLock::new(),
+            script_encryption: OnceLock::new(),
             dropped_logs: AtomicU64::new(0),
             log_samples: LogSamples::new(settings.log_samples),
             told_of_logs: AtomicBool::new(false),
@@ -445,40 +449,6 @@ pub struct Proxy {
     pub outboxes: Vec<Outbox>,
 }
 
-/// Cookies computed from addresses (`dynamic-cookie-key`).
-#[derive(Debug, Default)]
-pub struct DynamicCookie {
-    off: AtomicBool,
-    key: Mutex<Option<Arc<str>>>,
-}
-
-impl DynamicCookie {
-    fn new(settings: &settings::Backend) -> Self {
-        Self {
-            off: AtomicBool::new(!settings.dynamic_cookie),
-            key: Mutex::new(settings.cookie_key.clone()),
-        }
-    }
-
-    /// Uses them, or not.
-    pub fn switch(&self, on: bool) {
-        self.off.store(!on, Relaxed);
-    }
-
-    /// Computes them with this key from now on.
-    pub fn set_key(&self, key: &str) {
-        *self.key.lock() = Some(key.into());
-    }
-
-    /// The key that they are computed with; `None` if they are not used.
-    pub fn key(&self) -> Option<Arc<str>> {
-        if self.off.load(Relaxed) {
-            return None;
-        }
-        self.key.lock().clone()
-    }
-}
-
 /// The client side of a running proxy.
 #[derive(Debug)]
 pub struct Frontend {
@@ -613,6 +583,8 @@ pub struct Server {
     pub followers: AppendList<tracking::At>,
     /// Whether there is a record of its checks, and of its agent's: one of each at most.
     pub recorded: [AtomicBool; 2],
+    /// Whether a script has an object for it, so that it cannot be deleted.
+    pub scripted: AtomicBool,
     /// Whether it has been deleted.
     deleted: AtomicBool,
 }
@@ -637,6 +609,7 @@ impl Server {
             check_runs: AtomicBool::default(),
             followers: AppendList::new(),
             recorded: Default::default(),
+            scripted: AtomicBool::new(false),
             deleted: AtomicBool::new(false),
             state,
             settings,

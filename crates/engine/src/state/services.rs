@@ -94,6 +94,11 @@ pub trait Services {
     /// Starts a service that `use-service` names, on a task of its own. A service that does not
     /// start drops its end of the exchange, and the client gets a 502.
     fn start(&self, service: Service, worker: &Rc<Worker>, exchange: LocalExchange);
+
+    /// The process as scripts see it.
+    fn script_process(&self, _worker: &Rc<Worker>) -> Option<Rc<dyn script::Process>> {
+        None
+    }
 }
 
 /// No services at all.

@@ -4,6 +4,7 @@ use crate::state::backend::pool::IdlePool;
 use crate::state::backend::trunk::Trunks;
 use crate::state::records::flight_recorder::Recorder;
 use crate::state::runtime::{BackendRef, Proxy, ProxySection, Shared};
+use crate::state::script_sockets::ScriptSockets;
 use crate::state::services::Services;
 use crate::state::session::client::Client;
 use crate::state::session::credentials::Verifier;
@@ -93,6 +94,8 @@ pub struct Worker {
     pub verifier: Verifier,
     /// The askers of `Action::Ask`, by number.
     askers: RefCell<Vec<Rc<dyn OutsideAsker>>>,
+    /// The sockets that its scripts have opened.
+    pub script_sockets: ScriptSockets,
     /// The agents of `filter spoe` lines, by number.
     pub spoe: Vec<Rc<SpoeAgentPool>>,
     /// The last transactions of this thread.
@@ -171,6 +174,7 @@ impl Worker {
             date: Cell::new((-1, 0)),
             verifier: Verifier::default(),
             askers: RefCell::default(),
+            script_sockets: ScriptSockets::default(),
             spoe: shared
                 .spoe
                 .iter()

@@ -80,6 +80,17 @@ impl Default for LocalConn {
 }
 
 impl LocalConn {
+    /// An exchange that carries bytes in both directions, without messages.
+    pub fn of_bytes() -> Self {
+        Self {
+            request_body: BodyKind::UntilClose,
+            has_request: true,
+            has_response: true,
+            progress: Progress::Body(None),
+            ..Self::default()
+        }
+    }
+
     /// The key of the stream.
     pub fn stream(&self) -> Key {
         STREAM

@@ -22,7 +22,7 @@ use engine::state::worker::Worker;
 use htx::{Head, HeaderId, Version};
 use rules::BandwidthValues;
 use rules::action::Track;
-use rules::{BandwidthLimit, Context, Family, Limit, LogLevel, ScriptCall, SpoeEngine};
+use rules::{BandwidthLimit, Context, Family, Limit, LogLevel, ScriptCall, ScriptStep, SpoeEngine};
 use sample::regex::effort;
 use sample::vars::VarState;
 use sample::{
@@ -144,7 +144,10 @@ fn span(timeout: Option<u32>) -> Option<i64> {
 
 impl View<'_> {
     /// Bytes received on a side and not yet passed on.
-    fn received(&self, side: Side) -> &[u8] {
+    pub(crate) fn received(&self, side: Side) -> &[u8] {
+        if let Some(edited) = &self.notes.edited[side as usize] {
+            return &edited.bytes;
+        }
         match side {
             Side::Request => self.client.input.data(),
             Side::Response => self.server.map_or(&[], ServerConn::received),
@@ -178,8 +181,8 @@ impl Facts for View<'_> {
     fn payload(&self, side: Side) -> Option<&[u8]> {
         match (self.client.mode, side) {
             (Mode::Http, _) => None,
-            (Mode::Tcp, Side::Request) => Some(self.client.input.data()),
-            (Mode::Tcp, Side::Response) => self.server.map(ServerConn::received),
+            (Mode::Tcp, Side::Request) => Some(self.received(side)),
+            (Mode::Tcp, Side::Response) => self.server.map(|_| self.received(side)),
         }
     }
 
@@ -505,8 +508,8 @@ impl Context for View<'_> {
         self.notes.asked.begin(Box::new(lookup));
     }
 
-    fn call_script(&mut self, call: &ScriptCall) {
-        script_action::begin(call, self);
+    fn call_script(&mut self, call: &ScriptCall) -> ScriptStep {
+        script_action::begin(call, self)
     }
 
     fn ask(&mut self, asker: usize) {

@@ -1,19 +1,27 @@
 //! Actions of scripts: a turn at once, and an answer that rules wait for where that is not enough.
 
 use crate::telemetry::sample_context::View;
+use engine::io::script_state;
 use engine::state::backend::queue::Waiter;
 use engine::state::session::pending::{OutsideAnswer, PendingAnswer, RuleScope};
 use engine::state::worker::Worker;
-use reactor::{Class, Thread, Wake};
-use rules::ScriptCall;
-use sample::{Facts, Value};
-use script::{Answer, Call, Host, LocalReply, Private, Request, Script, Step, Subject};
+use reactor::Wake;
+use rules::{ScriptCall, ScriptStep};
+use sample::{Facts, Side, Value};
+use script::{
+    Answer, Call, ChannelBytes, ChannelState, Host, LocalReply, Private, Request, Script, Step,
+    Subject,
+};
 use settings::Mode;
 use std::borrow::Cow;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::task::{Context, Poll};
+use stdx::Tick;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
+
+/// Milliseconds after which the function of an HTTP rule runs anew, unless it chooses others:
+/// nothing arrives while the rules wait.
+const REPEAT: u64 = 1_000;
 
 /// Results of actions, as scripts name them in `act`.
 mod code {
@@ -27,16 +35,27 @@ mod code {
 }
 
 /// Begins a call; the rules go on at once if it has ended without consequence.
-pub(crate) fn begin(call: &ScriptCall, view: &mut View<'_>) {
-    let mut running = Running { script: None, answer: Answer::Done, answered: false };
+pub(crate) fn begin(call: &ScriptCall, view: &mut View<'_>) -> ScriptStep {
+    let mut running = Running { script: None, answer: Answer::Done, answered: false, wake: None };
     let waiting = match running.turn(call, view) {
-        Turned::Over(OutsideAnswer::Continue) => return,
+        Turned::Over(OutsideAnswer::Continue) => return ScriptStep::Next,
+        Turned::Again if view.client.mode == Mode::Tcp => {
+            view.notes.used = true;
+            view.notes.wake = running.wake.map(|span| after(view.worker, span));
+            return ScriptStep::Again;
+        }
+        Turned::Again => running.again(view.worker),
         Turned::Over(answer) => Waiting::For(answer),
         Turned::Busy => Waiting::State,
-        Turned::Asks(request) => running.meet(view.worker, request),
+        Turned::Asks(request) => Running::meet(view.worker, request),
     };
     let pending = PendingScript { call: call.clone(), running, waiting };
     view.notes.asked.begin(Box::new(pending));
+    ScriptStep::Next
+}
+
+fn after(worker: &Worker, span: u64) -> Tick {
+    worker.thread.tick().plus_ms(u32::try_from(span).unwrap_or(u32::MAX))
 }
 
 /// The script of a call.
@@ -46,12 +65,16 @@ struct Running {
     answer: Answer,
     /// The response is in the workspace.
     answered: bool,
+    /// Milliseconds after which the function runs anew (`act:wake_time`).
+    wake: Option<u64>,
 }
 
 /// The outcome of a turn.
 enum Turned {
     /// The rules go on in this way.
     Over(OutsideAnswer),
+    /// The function runs anew (`act.YIELD`).
+    Again,
     /// The state is in use by another thread.
     Busy,
     /// The script waits for something.
@@ -79,7 +102,7 @@ impl Running {
         let waiter = Waiter::current(&view.worker.thread);
         let wake = move || waiter.mailbox.wake(waiter.task, Wake::RESOURCE);
         let Some(mut state) = cell.enter(wake) else { return Turned::Busy };
-        let mut host = ActionHost { view, answered: self.answered };
+        let mut host = ActionHost { view, answered: self.answered, wake: self.wake };
         let step = match &mut self.script {
             Some(script) => {
                 let answer = std::mem::replace(&mut self.answer, Answer::Done);
@@ -95,20 +118,16 @@ impl Running {
                 step
             }
         };
-        self.answered = host.answered;
+        (self.answered, self.wake) = (host.answered, host.wake);
         let number = state.number();
         drop(state);
         match step {
             Step::Waits(request) => Turned::Asks(request),
-            Step::Returned(value) => {
-                if value == Some(Value::Int(code::YIELD)) {
-                    let name = &call.name;
-                    script::alert(&format!(
-                        "Lua function '{name}': act.YIELD is not implemented yet"
-                    ));
-                }
-                Turned::Over(meaning(value, view))
+            Step::Returned(Some(Value::Int(code::YIELD))) => {
+                self.script = None;
+                Turned::Again
             }
+            Step::Returned(value) => Turned::Over(meaning(value, view)),
             Step::Ended => Turned::Over(self.end(view)),
             Step::Failed(fault) => {
                 script::alert(&format!("Lua function '{}': {}", call.name, fault.text(number)));
@@ -125,29 +144,17 @@ impl Running {
         }
     }
 
-    /// Begins what the script waits for.
-    fn meet(&self, worker: &Worker, request: Request) -> Waiting {
-        let thread = worker.thread.clone();
-        Waiting::Future(match request {
-            Request::Slice | Request::Yield => Box::pin(async move {
-                thread.next_turn(Class::Bulk).await;
-                Answer::Done
-            }),
-            Request::Sleep(span) => Box::pin(sleep(thread, span)),
-            Request::Http(request) => worker.script_request(*request),
-            Request::Send(_) | Request::Receive(_) | Request::Line => {
-                Box::pin(std::future::ready(Answer::Failed("this is no service".to_owned())))
-            }
-        })
+    /// Waits until the function runs anew.
+    fn again(&mut self, worker: &Worker) -> Waiting {
+        let span = self.wake.take().unwrap_or(REPEAT);
+        Running::meet(worker, Request::Sleep(span))
     }
-}
 
-async fn sleep(thread: Rc<Thread>, span: u64) -> Answer {
-    let until = thread.tick().plus_ms(u32::try_from(span).unwrap_or(u32::MAX));
-    while !until.is_due(thread.tick()) {
-        thread.scheduler().wait(Some(until)).await;
+    /// Begins what the script waits for.
+    fn meet(worker: &Worker, request: Request) -> Waiting {
+        let Some(worker) = worker.handle() else { return Waiting::For(OutsideAnswer::Continue) };
+        Waiting::Future(Box::pin(async move { script_state::meet(&worker, request).await }))
     }
-    Answer::Done
 }
 
 /// A call that the rules wait for.
@@ -174,7 +181,8 @@ impl PendingAnswer for PendingScript {
             let mut view = View::at(scope.reborrow());
             self.waiting = match self.running.turn(&self.call, &mut view) {
                 Turned::Over(answer) => Waiting::For(answer),
-                Turned::Asks(request) => self.running.meet(view.worker, request),
+                Turned::Asks(request) => Running::meet(view.worker, request),
+                Turned::Again => self.running.again(view.worker),
                 Turned::Busy => {
                     self.waiting = Waiting::State;
                     return Poll::Pending;
@@ -211,6 +219,7 @@ fn meaning(value: Option<Value<'static>>, view: &View<'_>) -> OutsideAnswer {
 struct ActionHost<'h, 'v> {
     view: &'h mut View<'v>,
     answered: bool,
+    wake: Option<u64>,
 }
 
 impl Host for ActionHost<'_, '_> {
@@ -225,6 +234,45 @@ impl Host for ActionHost<'_, '_> {
     fn private(&mut self) -> Option<&mut Private> {
         self.view.notes.used = true;
         Some(&mut self.view.notes.private)
+    }
+
+    fn channel_state(&self, side: Side) -> Result<ChannelState, String> {
+        let (view, at) = (&*self.view, side as usize);
+        let received = view.received(side).len();
+        let edited = view.notes.edited[at].as_ref();
+        let output = edited.map_or(view.notes.passed[at], |edited| edited.passed);
+        let open = match side {
+            Side::Request => !view.client.socket.is_closed(),
+            Side::Response => view.server.is_none_or(|server| !server.socket().is_closed()),
+        };
+        let room = view.worker.buffers.size().saturating_sub(received);
+        Ok(ChannelState { input: received - output.min(received), output, room, open })
+    }
+
+    fn channel(&self, side: Side) -> Result<ChannelBytes, String> {
+        let view = &*self.view;
+        if view.client.mode == Mode::Http {
+            return Err("Cannot manipulate HAProxy channels in HTTP mode.".to_owned());
+        }
+        if side == Side::Response && view.server.is_none() {
+            return Err("the channel of the response is not open yet".to_owned());
+        }
+        let passed = self.channel_state(side)?.output;
+        Ok(ChannelBytes { bytes: view.received(side).to_vec(), passed })
+    }
+
+    fn edit_channel(&mut self, side: Side, to: ChannelBytes) -> Result<(), String> {
+        if to.bytes.len() > self.view.worker.buffers.size() {
+            return Err("the channel has no room".to_owned());
+        }
+        self.view.notes.used = true;
+        self.view.notes.edited[side as usize] = Some(to);
+        Ok(())
+    }
+
+    fn wake_after(&mut self, span: u64) -> Result<(), String> {
+        self.wake = Some(span);
+        Ok(())
     }
 
     fn done(&mut self, reply: Option<LocalReply>) -> Result<(), String> {

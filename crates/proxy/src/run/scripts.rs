@@ -1,10 +1,11 @@
 //! Scripts of a thread: their surroundings, lines of `core.register_init`, `core.register_task`.
 
-use engine::io::script_state::{enter, sleep};
+use engine::io::script_state;
+use engine::io::script_state::enter;
 use engine::state::worker::Worker;
 use observability::logging::log;
 use reactor::Class;
-use script::{Answer, Cell, NoHost, Request, Script, Step, Surroundings};
+use script::{Answer, Cell, NoHost, Process, Script, SocketHandle, Step, Surroundings};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -42,6 +43,31 @@ impl Surroundings for ThreadSurroundings {
         let Some(worker) = self.0.upgrade() else { return (0, 0) };
         let nanos = worker.thread.wall();
         ((nanos / 1_000_000_000) as i64, (nanos / 1_000 % 1_000_000) as u32)
+    }
+
+    fn set_nice(&self, nice: i64) {
+        let Some(worker) = self.0.upgrade() else { return };
+        let scheduler = worker.thread.scheduler();
+        scheduler.set_nice(scheduler.current(), nice as i16);
+    }
+
+    fn process(&self) -> Option<Rc<dyn Process>> {
+        let worker = self.0.upgrade()?;
+        worker.services.script_process(&worker)
+    }
+
+    fn open_socket(&self) -> Result<SocketHandle, String> {
+        let worker = self.0.upgrade().ok_or("socket: the thread ends")?;
+        let (thread, shared) = (worker.thread.index, worker.shared.clone());
+        let opened = worker.script_sockets.open(thread, shared.settings.threads);
+        let id = opened.ok_or("socket: too many sockets are open")?;
+        let shared = Arc::downgrade(&shared);
+        let close = move |id| {
+            if let Some(shared) = shared.upgrade() {
+                shared.ask(thread, Box::new(move |worker| worker.script_sockets.close(id)));
+            }
+        };
+        Ok(SocketHandle::new(id, Arc::new(close)))
     }
 }
 
@@ -85,7 +111,7 @@ async fn task(worker: Rc<Worker>, scripts: Arc<script::Runtime>, per_thread: boo
     let Some((mut step, mut script)) = begun else { return };
     loop {
         let answer = match (step, &script) {
-            (Step::Waits(request), Some(_)) => wait(&worker, request).await,
+            (Step::Waits(request), Some(_)) => script_state::meet(&worker, request).await,
             (Step::Failed(fault), _) => {
                 let number = enter(&worker, cell).await.number();
                 script::alert(&format!("Lua task: {}", fault.text(number)));
@@ -100,17 +126,4 @@ async fn task(worker: Rc<Worker>, scripts: Arc<script::Runtime>, per_thread: boo
 
 async fn resume(worker: &Worker, cell: &Cell, script: &mut Script, answer: Answer) -> Step {
     enter(worker, cell).await.resume(script, answer, &mut NoHost)
-}
-
-/// Does what a script without a client can wait for.
-async fn wait(worker: &Worker, request: Request) -> Answer {
-    match request {
-        Request::Slice | Request::Yield => worker.thread.next_turn(Class::Bulk).await,
-        Request::Sleep(span) => sleep(worker, span).await,
-        Request::Http(request) => return worker.script_request(*request).await,
-        Request::Send(_) | Request::Receive(_) | Request::Line => {
-            return Answer::Failed("there is no client here".to_owned());
-        }
-    }
-    Answer::Done
 }

@@ -84,7 +84,8 @@ fn begin(worker: &Worker, back: &Backend, slot: usize) {
 /// It is named by the configuration, not in maintenance, or busy.
 pub fn delete(worker: &Worker, back: &Backend, slot: usize) -> Result<(), Refusal> {
     let Some(server) = back.servers.get(slot) else { return Err(Refusal::Busy) };
-    if server.settings.referenced || track::is_followed(&worker.shared, server) {
+    let referenced = server.settings.referenced || server.scripted.load(Relaxed);
+    if referenced || track::is_followed(&worker.shared, server) {
         return Err(Refusal::Referenced);
     }
     let mut register = back.register.lock();

@@ -158,11 +158,19 @@ pub(super) fn return_(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseErro
 pub(super) fn use_service(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     let name = input.take("missing service name")?;
     let script = name.strip_prefix(SCRIPT_PREFIX).unwrap_or_default();
-    let registered = input.cx.shared.scripts.and_then(|scripts| scripts.service(script, true));
-    if let Some(per_thread) = registered {
+    let http = input.ruleset == crate::RuleSetKind::HttpRequest;
+    let registered = |http| input.cx.shared.scripts.and_then(|it| it.service(script, http));
+    if let Some(per_thread) = registered(http) {
+        if !http && input.cx.http {
+            return Err(input.fail("Lua TCP services cannot be used on HTTP proxies"));
+        }
         return Ok(Action::Control(Control::Service(Service::of_script(script, per_thread))));
     }
-    match Service::named(name) {
+    let named = Service::named(name);
+    if !http && (named.is_some() || registered(true).is_some()) {
+        return Err(input.fail("HTTP applets are forbidden from 'tcp-request' rulesets"));
+    }
+    match named {
         Some(service) => Ok(Action::Control(Control::Service(service))),
         None if name.starts_with("lua.") => {
             Err(input.fail(format!("'{name}' unknown service name: no script has registered it")))

@@ -3,11 +3,14 @@
 use super::{Action, Input, Outcome, wait_for_answer};
 use crate::context::Context;
 use crate::rule_set_kind::RuleSetKind;
-use crate::script_call::ScriptCall;
+use crate::script_call::{ScriptCall, ScriptStep};
 use sample::{ParseError, SCRIPT_PREFIX, ScriptAction, word};
 
 pub(super) fn run<'r>(call: &ScriptCall, cx: &mut dyn Context) -> Outcome<'r> {
-    cx.call_script(call);
+    // The function runs anew when more bytes have come.
+    if cx.call_script(call) == ScriptStep::Again {
+        return Outcome::Suspend;
+    }
     wait_for_answer(cx)
 }
 

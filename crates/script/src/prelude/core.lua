@@ -25,6 +25,12 @@ local function wait(op, ...)
   return (pass(yield(marker, op, ...)))
 end
 
+-- The same with all results. A tail call would take the frame away that `pass` counts.
+local function same(...) return ... end
+local function wait_all(op, ...)
+  return same(pass(yield(marker, op, ...)))
+end
+
 local function needs(name, count, bad)
   if bad then raise("'" .. name .. "' needs " .. count .. " arguments", 3) end
 end
@@ -203,7 +209,8 @@ local fetches_meta, text_fetches_meta = family("Fetches", native.fetches, "fetch
 local converters_meta, text_converters_meta = family("Converters", native.converters, "convert")
 
 -- Channel
-local Channel = not_yet("Channel", "append data forward input insert is_full is_resp line may_recv output prepend remove send set dup get getline get_in_len get_out_len")
+-- Its methods are in a file of their own.
+local Channel = {}
 local channel_meta = class("Channel", Channel)
 
 -- HTTP
@@ -406,38 +413,14 @@ end
 function AppletTCP:getline() return (wait("getline")) end
 native.applet_tcp = function(id) return setmetatable({ [0] = id }, applet_tcp_meta) end
 
--- Proxies, servers, listeners, tables
-local StickTable = not_yet("StickTable", "info lookup dump")
-local Listener = not_yet("Listener", "get_stats")
-local listener_meta = class("Listener", Listener)
-local Server = not_yet("Server", "is_draining set_maxconn get_maxconn set_weight get_weight set_addr get_addr get_stats shut_sess set_drain set_maint set_ready check_enable check_disable check_force_up check_force_nolb check_force_down agent_enable agent_disable agent_force_up agent_force_down")
-local server_meta = class("Server", Server)
-local Proxy = not_yet("Proxy", "pause resume stop shut_bcksess get_stats")
-local proxy_meta = class("Proxy", Proxy)
-function Proxy:get_cap() return self[0].capability end
-function Proxy:get_mode() return self[0].mode end
-native.set_proxies = function(list)
-  local proxies, frontends, backends = {}, {}, {}
-  for _, from in ipairs(list) do
-    local proxy = { [0] = from, name = from.name, uuid = from.uuid, servers = {}, listeners = {} }
-    for _, server in ipairs(from.servers) do
-      local made = { [0] = { backend = from.name }, name = server.name, puid = server.puid }
-      proxy.servers[server.name] = setmetatable(made, server_meta)
-    end
-    for _, name in ipairs(from.listeners) do
-      proxy.listeners[name] = setmetatable({ [0] = { proxy = from.name, name = name } }, listener_meta)
-    end
-    setmetatable(proxy, proxy_meta)
-    proxies[from.name] = proxy
-    if from.capability ~= "backend" then frontends[from.name] = proxy end
-    if from.capability ~= "frontend" then backends[from.name] = proxy end
-  end
-  core.proxies, core.frontends, core.backends = proxies, frontends, backends
-end
-
 -- act, filter, core
 act = { CONTINUE = 0, STOP = 1, YIELD = 2, ERROR = 3, DONE = 4, DENY = 5, ABORT = 6, INVALID = 7 }
-act.wake_time = stub("act:wake_time")
+-- Scripts call it with a dot, or with a colon.
+function act.wake_time(...)
+  local first, second = ...
+  local span = first == act and second or first
+  ask("wake_time", 0, number("wake_time", 1, span) // 1)
+end
 filter = not_yet("filter", "register_data_filter unregister_data_filter wake_time")
 filter.CONTINUE, filter.WAIT, filter.ERROR, filter.FLT_CFG_FL_HTX = 1, 0, -1, 1
 
@@ -446,10 +429,6 @@ core = {
   thread = native.thread,
   parse_addr = native.parse_addr, match_addr = native.match_addr,
 }
-for _, name in ipairs { "proxies", "frontends", "backends" } do
-  local missing = stub("core." .. name)
-  core[name] = setmetatable({}, { __index = missing, __pairs = missing, __len = missing })
-end
 for _, name in ipairs { "http_date", "imf_date", "rfc850_date", "asctime_date" } do
   local read = native[name]
   core[name] = function(text) return read(tostring(text)) end
@@ -465,16 +444,18 @@ function core.log(level, text)
   ask("log", 0, number("log", 1, level), text)
 end
 function core.now() return (ask("now", 0)) end
-core.get_info = stub("core.get_info")
 function core.concat() return setmetatable({ [0] = 0 }, concat_meta) end
-for _, name in ipairs { "add_acl", "del_acl", "del_map", "set_map", "set_nice", "tcp", "register_filter", "register_cli" } do
+for _, name in ipairs { "register_filter" } do
   core[name] = stub("core." .. name)
+end
+function core.set_nice(nice)
+  needs("set_nice", 1, nice == nil)
+  ask("set_nice", 0, number("set_nice", 1, nice))
 end
 function core.done() yield(marker, "end") end
 function core.yield() wait("yield") end
 function core.sleep(seconds) wait("sleep", number("sleep", 1, seconds) * 1000) end
 function core.msleep(milliseconds) wait("sleep", number("msleep", 1, milliseconds)) end
-CertCache = { set = stub("CertCache.set") }
 
 function core.tokenize(text, separators, noblank)
   text, separators = tostring(text), tostring(separators)
@@ -522,15 +503,23 @@ function core.register_service(name, mode, run)
   end
   ask("register_service", 0, tostring(name), mode, run)
 end
+function core.register_cli(words, usage, run)
+  callable("register_cli", 3, run)
+  if type(words) ~= "table" then raise("register_cli: first argument must be a table of strings", 2) end
+  ask("register_cli", 0, words, tostring(usage or ""), run)
+end
 function core.register_init(run) ask("register_init", 0, callable("register_init", 1, run)) end
 function core.register_task(run, ...) ask("register_task", 0, callable("register_task", 1, run), ...) end
 
 _G.Map, _G.Regex = Map, Regex
-native.wait, native.flat = wait, flat
 native.classes = {
   TXN = TXN, Reply = Reply, HTTP = HTTP, Channel = Channel, Concat = Concat, Map = Map, Regex = Regex,
-  AppletHTTP = AppletHTTP, AppletTCP = AppletTCP, Proxy = Proxy, Server = Server, Listener = Listener,
-  StickTable = StickTable, core = core, act = act, filter = filter, CertCache = CertCache,
+  AppletHTTP = AppletHTTP, AppletTCP = AppletTCP, core = core, act = act, filter = filter,
+}
+-- What the files of the other classes share with this one.
+native.help = {
+  ask = ask, wait = wait, wait_all = wait_all, needs = needs, number = number, class = class, common = common,
+  callable = callable, stub = stub, not_yet = not_yet, parts = parts, part = part, whole = whole, flat = flat,
 }
 -- A part of the library `debug` that cannot break the process.
 debug = { traceback = native.traceback, getinfo = native.getinfo }

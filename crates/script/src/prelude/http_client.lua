@@ -1,7 +1,8 @@
 -- The class HTTPClient: requests to servers, by way of the process.
-local native, core = ...
+local native = ...
+local core = native.classes.core
 local raise, setmetatable, type, pairs, tostring = error, setmetatable, type, pairs, tostring
-local wait, flat = native.wait, native.flat
+local wait, flat = native.help.wait, native.help.flat
 
 local HTTPClient = {}
 local meta = { __index = HTTPClient, __tostring = function() return "HAProxy class HTTPClient" end }

@@ -1,6 +1,7 @@
 //! Services of scripts: the other end of a request that a server would answer.
 
-use engine::io::script_state::{enter, sleep};
+use engine::io::script_state;
+use engine::io::script_state::enter;
 use engine::state::session::transaction::Transaction;
 use engine::state::worker::Worker;
 use htx::Head;
@@ -24,6 +25,23 @@ const PIECE: usize = 16 << 10;
 
 /// Starts the service on a task of its own.
 pub(crate) fn start(tx: &Transaction, service: &'static ScriptService, exchange: LocalExchange) {
+    let (worker, facts) = (tx.worker.clone(), facts_of(tx));
+    let task = async move { serve(&worker, service, facts, exchange).await };
+    tx.worker.thread.scheduler().spawn(Class::Normal, task);
+}
+
+/// Starts the service of a session in TCP mode on a task of its own.
+pub(crate) fn start_tcp(
+    tx: &Transaction,
+    service: &'static ScriptService,
+    exchange: LocalExchange,
+) {
+    let (worker, facts) = (tx.worker.clone(), facts_of(tx));
+    let task = async move { serve_tcp(&worker, service, facts, exchange).await };
+    tx.worker.thread.scheduler().spawn(Class::Normal, task);
+}
+
+fn facts_of(tx: &Transaction) -> ServiceFacts {
     let shared = &tx.notes.variables;
     let variables = Variables {
         process: shared.process.clone(),
@@ -34,17 +52,14 @@ pub(crate) fn start(tx: &Transaction, service: &'static ScriptService, exchange:
         check: VarStore::default(),
     };
     let backend = tx.side();
-    let facts = ServiceFacts {
+    ServiceFacts {
         worker: tx.worker.clone(),
         request: Head::default(),
         variables,
         source: tx.notes.source.or(tx.client.rare.source).or(tx.client.peer),
         destination: tx.notes.destination.or_else(|| tx.client.local()),
         names: [tx.client.proxy.name().to_owned(), backend.name().to_owned()],
-    };
-    let worker = tx.worker.clone();
-    let task = async move { serve(&worker, service, facts, exchange).await };
-    tx.worker.thread.scheduler().spawn(Class::Normal, task);
+    }
 }
 
 async fn serve(
@@ -57,20 +72,39 @@ async fn serve(
     facts.request = head;
     let Some(scripts) = worker.shared.scripts.get().cloned() else { return };
     let Some(cell) = scripts.cell(service.per_thread, worker.thread.index) else { return };
-    let mut run = ServiceRun {
-        worker,
-        cell,
-        host: ServiceHost { facts, exchange, private: Private::default(), started: false },
-        ahead: Vec::new(),
-        ended: body.is_empty(),
+    let mut run = ServiceRun::new(worker, cell, facts, (exchange, body.is_empty()));
+    let length = match body {
+        BodyKind::Length(length) => Some(length),
+        _ if body.is_empty() => Some(0),
+        _ => None,
     };
-    let step = run.begin(service, body, scripts.timeouts.service).await;
-    if let Step::Failed(fault) = &step {
-        let number = if service.per_thread { worker.thread.index as u32 + 1 } else { 0 };
-        let (name, text) = (&service.name, fault.text(number));
-        script::alert(&format!("Lua applet http '<lua.{name}>': {text}"));
-    }
-    run.end(matches!(step, Step::Failed(_))).await;
+    let head = run.host.facts.request.clone();
+    let subject = Subject::AppletHttp(HttpRequest { head: &head, length });
+    let step = run.begin(service, subject, scripts.timeouts.service).await;
+    run.end(has_failed(worker, service, "http", &step)).await;
+}
+
+async fn serve_tcp(
+    worker: &Rc<Worker>,
+    service: &'static ScriptService,
+    facts: ServiceFacts,
+    exchange: LocalExchange,
+) {
+    let Some(scripts) = worker.shared.scripts.get().cloned() else { return };
+    let Some(cell) = scripts.cell(service.per_thread, worker.thread.index) else { return };
+    let mut run = ServiceRun::new(worker, cell, facts, (exchange, false));
+    let step = run.begin(service, Subject::AppletTcp, scripts.timeouts.service).await;
+    has_failed(worker, service, "tcp", &step);
+    run.host.exchange.finish(None);
+}
+
+/// Reports the failure of a service. `false`: it has not failed.
+fn has_failed(worker: &Worker, service: &ScriptService, kind: &str, step: &Step) -> bool {
+    let Step::Failed(fault) = step else { return false };
+    let number = if service.per_thread { worker.thread.index as u32 + 1 } else { 0 };
+    let (name, text) = (&service.name, fault.text(number));
+    script::alert(&format!("Lua applet {kind} '<lua.{name}>': {text}"));
+    true
 }
 
 /// A service that runs.
@@ -84,16 +118,20 @@ struct ServiceRun<'r> {
     ended: bool,
 }
 
-impl ServiceRun<'_> {
+impl<'r> ServiceRun<'r> {
+    /// A service that has not begun; `exchange` with whether its request has no body.
+    fn new(
+        worker: &'r Rc<Worker>,
+        cell: &'r Cell,
+        facts: ServiceFacts,
+        (exchange, ended): (LocalExchange, bool),
+    ) -> Self {
+        let host = ServiceHost { facts, exchange, private: Private::default(), started: false };
+        Self { worker, cell, host, ahead: Vec::new(), ended }
+    }
+
     /// Runs the script to its end.
-    async fn begin(&mut self, service: &ScriptService, body: BodyKind, limit: u64) -> Step {
-        let length = match body {
-            BodyKind::Length(length) => Some(length),
-            _ if body.is_empty() => Some(0),
-            _ => None,
-        };
-        let head = self.host.facts.request.clone();
-        let subject = Subject::AppletHttp(HttpRequest { head: &head, length });
+    async fn begin(&mut self, service: &ScriptService, subject: Subject<'_>, limit: u64) -> Step {
         let call = Call::Service(&service.name);
         let mut state = enter(self.worker, self.cell).await;
         let (mut step, mut script) = state.start(call, subject, &[], limit, &mut self.host);
@@ -117,23 +155,15 @@ impl ServiceRun<'_> {
     /// Does what the script waits for; `None`: the transaction has ended.
     async fn meet(&mut self, request: Request) -> Option<Answer> {
         Some(match request {
-            Request::Slice | Request::Yield => {
-                self.worker.thread.next_turn(Class::Bulk).await;
-                Answer::Done
-            }
-            Request::Sleep(span) => {
-                let work = sleep(self.worker, span);
-                self.host.exchange.alongside(work).await.ok()?;
-                Answer::Done
-            }
             Request::Send(bytes) => {
                 self.host.exchange.send(&bytes).await.ok()?;
                 Answer::Number(bytes.len() as i64)
             }
             Request::Receive(size) => self.receive(size.unwrap_or(usize::MAX)).await?,
             Request::Line => self.line().await?,
-            Request::Http(request) => {
-                let work = self.worker.script_request(*request);
+            // Other work ends with the transaction.
+            request => {
+                let work = script_state::meet(self.worker, request);
                 self.host.exchange.alongside(work).await.ok()?
             }
         })

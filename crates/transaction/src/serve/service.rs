@@ -40,6 +40,17 @@ pub(crate) async fn run(tx: &mut Transaction, service: Service) -> Result<(), Fa
     }
 }
 
+/// Makes a service the other end of a session in TCP mode.
+pub(crate) fn attach(tx: &mut Transaction, service: Service) {
+    let (stream, exchange) = streams::byte_exchange(&tx.worker.thread);
+    accounting::by_applet(tx, service.log_name(), false);
+    connect::use_connection(tx, Box::new(ServerConn::of_service(stream)));
+    // Others answer requests; rules of TCP do not name them.
+    if let Service::Script(script) = service {
+        script_service::start_tcp(tx, script, exchange);
+    }
+}
+
 fn send_head(tx: &mut Transaction, mut server: Box<ServerConn>) {
     body_buffer::pass_on(tx, sample::Side::Request);
     let adjusts = tx.back_settings().is_some_and(|back| back.adjusts_case);

@@ -12,12 +12,14 @@ use crate::connect;
 use crate::filters;
 use crate::forward::splicing;
 use crate::serve::http;
+use crate::serve::service;
 use crate::serve::switch_mode;
 use crate::serve::switch_mode::Upgrade;
 use crate::stages::stage;
-use crate::stages::stage::StageOutcome;
+use crate::stages::stage::{Respond, StageOutcome};
 use crate::stages::table::{END, Pass, ServerPass, response_rows};
 use buf::Buf;
+use engine::state::services::Service;
 use engine::state::session::client::Client;
 use engine::state::session::transaction::{Arrival, Outcome, Parts, Progress, Transaction};
 use engine::state::worker::Worker;
@@ -80,10 +82,15 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
         }
         StageOutcome::Forward(backend) => backend,
         StageOutcome::SwitchMode(spoken) => return Ok(Course::Http(Upgrade::ByRule(spoken))),
+        StageOutcome::Respond(Respond::Service(service)) => return serve_by(tx, service).await,
         _ => return Ok(Course::Over),
     };
     accounting::enter_backend(tx, backend.clone());
-    stage::request(tx, &backend.common, Pass::Backend).await?;
+    if let StageOutcome::Respond(Respond::Service(service)) =
+        stage::request(tx, &backend.common, Pass::Backend).await?
+    {
+        return serve_by(tx, service).await;
+    }
     connect::run(tx, &backend).await?;
     trace::at(tx, &trace::CONNECTED);
     tx.notes.journal.response = tx.worker.thread.nanos();
@@ -98,6 +105,19 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     let mut relay = Relay::new(tx, inspection);
     let result = relay.run(tx).await;
     relay.close(tx);
+    result.map(|()| Course::Over)
+}
+
+/// Has a service of the process serve the session.
+async fn serve_by(tx: &mut Transaction, service: Service) -> Result<Course, Failure> {
+    service::attach(tx, service);
+    tx.notes.journal.response = tx.worker.thread.nanos();
+    accounting::log_asap(tx);
+    let mut relay = Relay::new(tx, None);
+    let result = relay.run(tx).await;
+    relay.close(tx);
+    // Unread bytes would turn the close of the connection into a reset.
+    gather(tx);
     result.map(|()| Course::Over)
 }
 
@@ -153,12 +173,14 @@ impl Relay {
                 Box::pin(self.answer(tx, need)).await?;
                 continue;
             }
-            if steps == (Step::Done, Step::Done) {
+            // A service that has ended leaves nobody to read what the client still sends.
+            if steps.1 == Step::Done && (steps.0 == Step::Done || is_service(tx)) {
                 return Ok(());
             }
             let thread = tx.worker.thread.clone();
             let deadline = Tick::earlier(self.client_deadline(tx), self.server_deadline(tx));
             let inspection = self.inspection.and_then(|inspection| inspection.until);
+            let inspection = Tick::earlier(inspection, tx.notes.wake.take());
             if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
                 self.timed_out(tx)?;
                 continue;
@@ -277,6 +299,13 @@ impl Relay {
         }
         let client_gone = Failure::close(Cause::ClientAbort, Phase::Data);
         let server_gone = Failure::close(Cause::ServerAbort, Phase::Data);
+        let up = match up {
+            Err(Fault::Write) if is_service(tx) => {
+                self.up.end();
+                Ok(Step::Done)
+            }
+            up => up,
+        };
         let up = up.map_err(|fault| match fault {
             Fault::Read => client_gone,
             Fault::Write => server_gone,
@@ -351,6 +380,11 @@ fn needs_buffer((up, down): (Step, Step)) -> Option<Urgency> {
         return Some(Urgency::Urgent);
     }
     (up == Step::AwaitsBuffer).then_some(Urgency::Ordinary)
+}
+
+/// Whether a service of the process serves the session.
+fn is_service(tx: &Transaction) -> bool {
+    tx.server.as_ref().is_some_and(|server| server.server().is_none())
 }
 
 fn server(tx: &Transaction) -> Result<&Link, Failure> {

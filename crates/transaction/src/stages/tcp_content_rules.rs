@@ -10,7 +10,7 @@ use crate::retry;
 use crate::stages::http_rules;
 use crate::stages::rule_sections;
 use crate::stages::rule_sections::SetOf;
-use crate::stages::stage::StageOutcome;
+use crate::stages::stage::{Respond, StageOutcome};
 use crate::stages::wait;
 use buf::Buf;
 use engine::state::runtime::{Proxy, ProxyRef};
@@ -50,6 +50,7 @@ fn look(
             verdict => verdict,
         }
     });
+    apply_edits(tx);
     let kind = set(&proxy.settings.rules).ruleset();
     match verdict {
         Verdict::Allow => Ok(StageOutcome::Allow),
@@ -57,9 +58,29 @@ fn look(
         Verdict::Close => Ok(StageOutcome::Close),
         Verdict::Reject | Verdict::OutOfSteps => Err(refuse(tx, kind, false)),
         Verdict::SilentDrop => Err(refuse(tx, kind, true)),
+        Verdict::Service(service) => Ok(StageOutcome::Respond(Respond::Service(service))),
         Verdict::SwitchMode(_) if tx.client.mode == Mode::Http => Ok(StageOutcome::Allow),
         Verdict::SwitchMode(spoken) => Ok(StageOutcome::SwitchMode(spoken)),
         _ => Ok(StageOutcome::Next),
+    }
+}
+
+/// Puts the bytes that scripts have changed in the place of those that have arrived.
+fn apply_edits(tx: &mut Transaction) {
+    for (at, slot) in [Side::Client, Side::Server].into_iter().enumerate() {
+        let Some(edited) = tx.notes.edited[at].take() else { continue };
+        tx.notes.passed[at] = edited.passed;
+        let worker = tx.worker.clone();
+        let mut fresh = worker.buffers.take_anyway();
+        let count = edited.bytes.len().min(fresh.room());
+        fresh.space()[..count].copy_from_slice(&edited.bytes[..count]);
+        fresh.filled(count);
+        let before = match (slot, &mut tx.server) {
+            (Side::Client, _) => std::mem::replace(&mut tx.client.input, fresh),
+            (Side::Server, Some(server)) => server.give_input(fresh),
+            (Side::Server, None) => fresh,
+        };
+        worker.release(before);
     }
 }
 
@@ -69,6 +90,7 @@ fn heed(
     kind: RuleSetKind,
     answer: OutsideAnswer,
 ) -> Result<Option<StageOutcome>, Failure> {
+    apply_edits(tx);
     match answer {
         OutsideAnswer::Continue => Ok(None),
         OutsideAnswer::Allow => Ok(Some(StageOutcome::Allow)),
@@ -116,7 +138,8 @@ pub(crate) async fn request(
             tx.notes.journal.bad_request = true;
             return Err(Failure::close(Cause::ClientTimeout, Phase::Request));
         }
-        thread.scheduler().wait(Tick::earlier(until, patience)).await;
+        let wake = tx.notes.wake.take();
+        thread.scheduler().wait(Tick::earlier(wake, Tick::earlier(until, patience))).await;
     }
 }
 

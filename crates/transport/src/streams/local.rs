@@ -19,9 +19,18 @@ pub fn exchange(thread: &Rc<Thread>) -> (Stream, LocalExchange) {
     (stream, LocalExchange { session })
 }
 
+/// As [`exchange`], for bytes in both directions without messages.
+pub fn byte_exchange(thread: &Rc<Thread>) -> (Stream, LocalExchange) {
+    let (stream, session) = carry(thread, LocalConn::of_bytes());
+    (stream, LocalExchange { session })
+}
+
 /// The stream of an exchange, without an end for a service.
 pub(super) fn open(thread: &Rc<Thread>) -> (Stream, Rc<Session>) {
-    let conn = LocalConn::default();
+    carry(thread, LocalConn::default())
+}
+
+fn carry(thread: &Rc<Thread>, conn: LocalConn) -> (Stream, Rc<Session>) {
     let key = conn.stream();
     let session = Session::new(thread, conn, b"http");
     (inside::stream(&session, key), session)

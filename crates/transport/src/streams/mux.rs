@@ -770,7 +770,7 @@ impl StreamMux {
             Self::H2(conn) => conn.shutdown(key),
             Self::H3(conn) => conn.shutdown(key),
             Self::Fcgi(_) => {}
-            Self::Local(_) => {}
+            Self::Local(conn) => conn.encode_end(),
             Self::Call(_) => {}
         }
     }

@@ -58,6 +58,32 @@ pub(super) fn initialize() -> Result<(), String> {
     runtime().map_or(Ok(()), |runtime| runtime.init(pause))
 }
 
+/// TLS of the sockets of scripts: as in HAProxy, certificates of servers are not verified.
+///
+/// # Errors
+/// The message for the user.
+pub(super) fn encryption(model: &config::Model) -> Result<settings::Encryption, String> {
+    let settings = tls::ServerSettings { verify: false, reuse: true, ..Default::default() };
+    let connector =
+        tls::Connector::new(settings, model.global.tls.defaults, &model.store, &NoFiles)
+            .map_err(|error| error.to_string())?;
+    let (connector, name) = (Arc::new(connector), settings::ServerName::None);
+    Ok(settings::Encryption { connector, name, alpn: None })
+}
+
+/// The files of a connector that names none.
+struct NoFiles;
+
+impl tls::Files for NoFiles {
+    fn read(&self, _: &std::path::Path) -> std::io::Result<Vec<u8>> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+
+    fn list(&self, _: &std::path::Path) -> std::io::Result<Option<Vec<String>>> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+}
+
 /// The states of this process, if it has loaded scripts.
 pub(super) fn runtime() -> Option<Arc<Runtime>> {
     RUNTIME.get().cloned()

@@ -233,6 +233,10 @@ impl Prepared {
         sample::vars::mentions::complete();
         if let Some(scripts) = scripts::runtime() {
             let _ = shared.scripts.set(scripts);
+            match scripts::encryption(model) {
+                Ok(encryption) => drop(shared.script_encryption.set(encryption)),
+                Err(error) => return fail(&format!("[haproxy.main()] {error}")),
+            }
         }
         shared.records.store(model.global.tune.why.unwrap_or(true), Ordering::Relaxed);
         for text in shared.restored.get().into_iter().flatten().filter(|_| !shared.settings.quiet) {

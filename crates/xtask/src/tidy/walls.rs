@@ -233,6 +233,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "rules",
             "sample",
             "sched",
+            "script",
             "settings",
             "stdx",
             "table",

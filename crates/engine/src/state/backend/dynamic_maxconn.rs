@@ -28,6 +28,11 @@ impl Limit {
         self.most.store(settings.balance.maxconn, Relaxed);
     }
 
+    /// The highest limit, 0 for none.
+    pub fn most(&self) -> u32 {
+        self.most.load(Relaxed)
+    }
+
     /// Whether the limit depends on the load or on a slow start.
     pub fn moves(&self) -> bool {
         self.least > 0 || (self.starts_slowly && self.most.load(Relaxed) > 0)

@@ -19,6 +19,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
+use stdx::Tick;
 use table::Trackers;
 use transport::forwarder::Flow;
 use transport::stats::transaction_log::Journal;
@@ -66,6 +67,13 @@ pub struct Notes {
     pub used: bool,
     /// `tcp` rules are evaluated while more bytes may come.
     pub partial: bool,
+    /// The bytes of each direction as scripts have changed them, until they take the place of those
+    /// that have arrived.
+    pub edited: [Option<script::ChannelBytes>; 2],
+    /// Bytes at the front of each direction that scripts have forwarded.
+    pub passed: [usize; 2],
+    /// When the rules that wait for bytes are evaluated again in any case (`act:wake_time`).
+    pub wake: Option<Tick>,
     /// The record for logs, filled in when they are written; the texts of the request from its
     /// arrival.
     pub record: TransactionRecord,
@@ -155,6 +163,7 @@ impl Notes {
         self.variables.request.clear();
         self.variables.response.clear();
         self.stores.clear();
+        (self.wake, self.edited, self.passed) = Default::default();
         (self.source, self.destination) = (None, None);
         (self.bodies, self.no_retry, self.sent_once) = Default::default();
         self.decoded = Default::default();
