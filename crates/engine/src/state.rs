@@ -11,7 +11,6 @@ pub mod peer_group;
 pub mod records;
 pub mod resolver;
 pub mod ring;
-pub mod rules_at_hand;
 pub mod run_on_thread;
 pub mod runtime;
 pub mod script_sockets;

@@ -542,6 +542,30 @@ fn actions_and_tasks_make_requests_as_well() {
 }
 
 #[test]
+fn tcp_services_tcp_actions_and_commands_make_requests_as_well() {
+    let origin = Origin::saying("ok");
+    let script = format!(
+        "local function get() return core.httpclient():get{{url='http://{}/'}}.body end
+         core.register_service('tcp', 'tcp', function(applet)
+            applet:send('service ' .. get() .. ' ' .. applet:getline()) end)
+         core.register_action('ask', {{'tcp-req'}}, function(txn) txn:set_var('txn.a', get()) end)
+         core.register_cli({{'ask'}}, 'ask : makes a request', function(applet)
+            applet:send('command ' .. get() .. '\\n') end)",
+        origin.address()
+    );
+    let text = "global\n    stats socket <dir>/cli level user\n    lua-load <dir>/a.lua\n\
+                defaults\n    mode tcp\n    timeout connect 5s\n    timeout client 20s\n    \
+                timeout server 20s\nfrontend web\n    bind <web>\n    \
+                tcp-request inspect-delay 5s\n    tcp-request content lua.ask\n    \
+                tcp-request content use-service lua.tcp if { var(txn.a) -m str ok }\n";
+    let weir = Setup::new(text).file("a.lua", &script).start();
+    let mut client = weir.web();
+    client.send("line\n");
+    assert_eq!(client.rest(), b"service ok line\n");
+    assert_eq!(weir.cli("ask"), "command ok");
+}
+
+#[test]
 fn clients_cannot_choose_the_hidden_proxy() {
     let origin = Origin::saying("ok");
     let weir = Setup::http("    use_backend %[req.hdr(x-to)]", "    server s <origin>\n")

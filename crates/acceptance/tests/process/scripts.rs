@@ -583,6 +583,30 @@ fn an_http_action_that_yields_runs_anew_after_its_time() {
 }
 
 #[test]
+fn an_action_of_a_tcp_response_that_yields_runs_anew_after_its_time() {
+    let script = "local n = 0
+        core.register_action('thrice', {'tcp-res'}, function(txn)
+            n = n + 1
+            txn:set_var('txn.n', n)
+            if n < 3 then act.wake_time(10) return act.YIELD end
+        end)";
+    // Says a word, then waits for the client to leave.
+    let origin = Origin::new(|mut peer| {
+        peer.send("hello");
+        peer.client.rest();
+    });
+    let log = LogReceiver::new();
+    let rules = "    log-format %[var(txn.n)]";
+    let answers = "    tcp-response inspect-delay 1h\n    tcp-response content lua.thrice";
+    let weir = plain(script, rules).with("answers", answers).between(&origin, &log);
+    let mut client = weir.web();
+    assert_eq!(client.take(5), b"hello");
+    client.half_close();
+    client.rest();
+    assert_eq!(log.line().trim(), "3");
+}
+
+#[test]
 fn channels_show_and_change_the_bytes_of_a_session() {
     let script = "core.register_action('edit', {'tcp-req'}, function(txn)
             local c, seen = txn.req, {}
@@ -641,6 +665,37 @@ fn forgotten_sockets_are_closed() {
     assert_eq!(weir.web().get("/").status(), 200);
     eventually("all sockets are closed", || (CLOSED.load(Relaxed) == 50).then_some(()));
     assert!(weir.errors().is_empty() || !weir.errors().contains("Lua"), "{}", weir.errors());
+}
+
+#[test]
+fn a_service_that_waits_for_a_socket_ends_with_its_client() {
+    use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+    /// The socket is open; it has been closed.
+    static STATE: AtomicU8 = AtomicU8::new(0);
+    let origin = Origin::new(|mut peer| {
+        STATE.store(1, Relaxed);
+        peer.client.rest();
+        STATE.store(2, Relaxed);
+    });
+    let script = format!(
+        "core.register_service('wait', 'http', function()
+            local socket = core.tcp()
+            socket:settimeout(3600)
+            socket:connect('127.0.0.1', {})
+            socket:receive()
+        end)",
+        origin.address().port()
+    );
+    let text = "global\n    lua-load <dir>/a.lua\ndefaults\n    mode http\n    \
+                timeout connect 5s\n    timeout client 1h\n    timeout server 1h\n    \
+                option abortonclose\nlisten web\n    bind <web>\n    \
+                http-request use-service lua.wait\n";
+    let weir = Setup::new(text).file("a.lua", &script).start();
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    eventually("the socket is open", || (STATE.load(Relaxed) == 1).then_some(()));
+    client.close();
+    eventually("the socket is closed", || (STATE.load(Relaxed) == 2).then_some(()));
 }
 
 #[test]
