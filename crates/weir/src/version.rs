@@ -48,7 +48,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     works("LIBCRYPT"),
     works("LINUX_SPLICE"),
     works("LINUX_TPROXY"),
-    lacks("LUA"),
+    works("LUA"),
     lacks("MEMORY_PROFILING"),
     lacks("NETFILTER"),
     works("NS"),
@@ -190,7 +190,9 @@ mod tests {
             .map(str::trim)
             .collect();
         assert_eq!(names, ["quic", "h2", "fcgi", "<default>", "h1", "<default>", "none"]);
-        for name in ["NS", "TFO", "LINUX_SPLICE", "TPROXY", "PROMEX", "SYSTEMD", "SLZ", "ZLIB"] {
+        for name in
+            ["NS", "LUA", "TFO", "LINUX_SPLICE", "TPROXY", "PROMEX", "SYSTEMD", "SLZ", "ZLIB"]
+        {
             assert!(words().contains(&name), "{name} works");
         }
     }
