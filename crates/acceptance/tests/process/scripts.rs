@@ -585,10 +585,10 @@ fn an_http_action_that_yields_runs_anew_after_its_time() {
 #[test]
 fn an_action_of_a_tcp_response_that_yields_runs_anew_after_its_time() {
     let script = "local n = 0
-        core.register_action('thrice', {'tcp-res'}, function(txn)
+        core.register_action('often', {'tcp-res'}, function(txn)
             n = n + 1
             txn:set_var('txn.n', n)
-            if n < 3 then act.wake_time(10) return act.YIELD end
+            if n < 20 then act.wake_time(10) return act.YIELD end
         end)";
     // Says a word, then waits for the client to leave.
     let origin = Origin::new(|mut peer| {
@@ -597,13 +597,13 @@ fn an_action_of_a_tcp_response_that_yields_runs_anew_after_its_time() {
     });
     let log = LogReceiver::new();
     let rules = "    log-format %[var(txn.n)]";
-    let answers = "    tcp-response inspect-delay 1h\n    tcp-response content lua.thrice";
+    let answers = "    tcp-response inspect-delay 1h\n    tcp-response content lua.often";
     let weir = plain(script, rules).with("answers", answers).between(&origin, &log);
     let mut client = weir.web();
     assert_eq!(client.take(5), b"hello");
     client.half_close();
     client.rest();
-    assert_eq!(log.line().trim(), "3");
+    assert_eq!(log.line().trim(), "20");
 }
 
 #[test]
