@@ -22,8 +22,10 @@ mod tests;
 pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
     tx.notes.journal.status = status;
     let reply = configured(tx, status);
-    // Only where bytes are what goes to the client they can go as they are.
-    let as_it_is = tx.notes.journal.bad_request && tx.client.mux.is_h1();
+    // Only where bytes are what goes to the client they can go as they are. The reply to the
+    // preface of HTTP/2, whose head could be read, is encoded as others are, as in HAProxy.
+    let is_preface = tx.space.request.method() == b"PRI";
+    let as_it_is = tx.notes.journal.bad_request && tx.client.mux.is_h1() && !is_preface;
     match (reply, as_it_is) {
         (Some(ErrorReply::Reply(reply)), _) => {
             accounting::fill_record(tx, false);

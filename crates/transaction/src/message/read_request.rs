@@ -85,10 +85,7 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             trace::at(tx, &trace::REQUEST_IN);
             if tx.space.request.method() == b"PRI" {
                 // The method of the HTTP/2 preface is no request (RFC 9113 section 11.7).
-                let failure = bad(tx, 400, Cause::Proxy);
-                // The head could be read: the reply is encoded as others are, as in HAProxy.
-                tx.notes.journal.bad_request = false;
-                return Err(failure);
+                return Err(bad(tx, 400, Cause::Proxy));
             }
             Ok(true)
         }
