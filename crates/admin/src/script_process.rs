@@ -272,7 +272,7 @@ fn changed(dictionary: &Dictionary, change: PatternCall<'_>) -> Result<(), Refus
             Err(Refusal::NoEntry) => dictionary.add(None, key, b""),
             done => done,
         },
-        // What is not there needs no removal.
+        // An entry that is absent needs no removal.
         PatternCall::DelMap(key) | PatternCall::DelAcl(key) => match dictionary.remove(key) {
             Err(Refusal::NoEntry) => Ok(()),
             done => done,

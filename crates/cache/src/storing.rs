@@ -185,13 +185,6 @@ impl Storing {
         self.len() == 0
     }
 
-    /// Appends the content of a stored response, and takes over how it was sent: for a head that a
-    /// validation has updated.
-    pub fn copy_content(&mut self, stored: &Hit) -> Result<(), StoreFault> {
-        self.frame_as(stored);
-        stored.all_pieces().try_for_each(|piece| self.payload(piece))
-    }
-
     /// Makes the response visible: call it at the end of a whole message only. It takes the place
     /// of the one that was stored before.
     pub fn finish(mut self, trailers: Option<&Fields>, now: u64) -> Result<(), StoreFault> {

@@ -489,7 +489,8 @@ fn a_validated_response_is_fresh_again_with_its_content() {
     answer.push(b"cache-control", b"max-age=9");
     validation::freshen(&mut updated, &answer);
     let mut storing = begin(&cache, "/a", &updated, 6000).expect("room");
-    storing.copy_content(&stale).expect("room");
+    storing.frame_as(&stale);
+    stale.all_pieces().for_each(|piece| storing.payload(piece).expect("room"));
     storing.finish(None, 6000).expect("it is whole");
     let hit = hit(&cache, "/a", 14_999).expect("it is fresh again");
     assert_eq!((body(&hit), hit.age()), (vec![7; 3000], 8));

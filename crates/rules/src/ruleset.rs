@@ -155,7 +155,7 @@ impl RuleSet {
     /// This function reports that unless it was reported before: then the rules are those of the
     /// error reply.
     pub fn evaluate<'r>(&'r self, mut cursor: Cursor, cx: &mut dyn Context) -> Verdict<'r> {
-        // What a rule waits for may use steps too, so the state is that of the beginning.
+        // An awaited answer may use steps too, so the state is that of the beginning.
         let known = *cursor.exhausted.get_or_insert_with(effort::is_exhausted);
         let (verdict, rule) = self.walk((cursor, known), cx);
         if !known && effort::is_exhausted() {

@@ -631,7 +631,7 @@ impl Proxy {
 /// A `frontend`, `backend` or `listen` section: a proxy, and the sides that it has.
 #[derive(Debug, Default)]
 pub struct ProxySection {
-    /// What both sides share.
+    /// Settings common to both sides.
     pub proxy: Proxy,
     /// The client side.
     pub front: Option<Frontend>,

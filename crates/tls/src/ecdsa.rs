@@ -1,4 +1,4 @@
-//! What a client needs for a certificate with an elliptic-curve key: suites, curves and schemes.
+//! The suites, curves and schemes of a client that accepts a certificate with an EC key.
 
 use openssl::nid::Nid;
 use openssl::pkey::Id;

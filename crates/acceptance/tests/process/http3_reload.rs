@@ -60,7 +60,7 @@ fn ask_on(address: SocketAddr, trust: &[u8], (stop, done): (&AtomicBool, &Atomic
     }
 }
 
-/// Uploads of which each lasts until another reload is over.
+/// Uploads, each of which lasts until a further reload is over.
 fn upload(
     address: SocketAddr,
     trust: &[u8],

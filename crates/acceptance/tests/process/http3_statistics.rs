@@ -1,4 +1,4 @@
-//! What statistics, commands, traces and logs tell about QUIC connections.
+//! Statistics, commands, traces and logs about QUIC connections.
 
 use crate::support::h3_client::{H3Client, RETURN, fields, started, started_with};
 use crate::support::{LogReceiver, Running, eventually, run};

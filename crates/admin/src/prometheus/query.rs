@@ -36,7 +36,7 @@ pub(super) struct MetricQuery {
     scopes: u8,
     /// Servers in maintenance are left out.
     pub(super) no_maint: bool,
-    /// The columns of modules are told too (HAProxy 3).
+    /// Whether the columns of modules are listed as well (HAProxy 3).
     pub(super) extra: bool,
 }
 

@@ -61,6 +61,11 @@ pub(super) fn prepend_path(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> P
             format!("'lua-prepend-path' to be one of 'path' or 'cpath', got '{variable}'");
         return Err(args.fault(2, message));
     }
+    if variable == "cpath" {
+        let text = "'lua-prepend-path ... cpath' changes 'package.cpath' only: modules in C are \
+                    not loaded";
+        cx.warn(args, 2, text.to_owned());
+    }
     if cx.listing.is_some() {
         return Ok(());
     }

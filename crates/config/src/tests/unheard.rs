@@ -110,3 +110,9 @@ fn a_missing_state_file_is_warned_of_even_if_unused() {
         "config: Can't open global server state file '/nowhere': No such file or directory";
     assert_eq!(said(&text), [message]);
 }
+
+#[test]
+fn a_path_of_modules_in_c_is_warned_of() {
+    let warnings = messages("global\n lua-prepend-path /m/?.so cpath\n", Severity::Warning);
+    assert!(warnings.iter().any(|it| it.contains("modules in C are not loaded")), "{warnings:?}");
+}

@@ -131,7 +131,7 @@ fn servers(client: &HttpClient, cx: &Cx<'_>, built_in: &Place) -> BuiltInLines {
     lines
 }
 
-/// A word that stands for itself in a line.
+/// A word without quotes, escapes or variables.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }

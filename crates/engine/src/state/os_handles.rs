@@ -40,7 +40,7 @@ pub struct ListenSockets {
 pub struct QuicSockets {
     /// The sockets of the address, each with its threads: the first one receives.
     pub sockets: Vec<(Handle, Vec<u16>)>,
-    /// What this process has in common with them.
+    /// The identity and keys that this process shares with them.
     pub identity: QuicIdentity,
     /// This process's end of the socket pair whose other end a successor gets.
     pub own: Handle,

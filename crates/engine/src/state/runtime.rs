@@ -410,7 +410,7 @@ fn tables(settings: &[table::Settings]) -> Vec<Arc<Table>> {
 /// A running `frontend`, `backend` or `listen` section: a proxy, and the sides that it has.
 #[derive(Clone, Debug)]
 pub struct ProxySection {
-    /// What both sides share.
+    /// Settings and state common to both sides.
     pub proxy: Arc<Proxy>,
     /// The client side.
     pub front: Option<Arc<Frontend>>,
@@ -426,7 +426,7 @@ impl Deref for ProxySection {
     }
 }
 
-/// What the sides of a running proxy share.
+/// Settings and state common to the sides of a running proxy.
 #[derive(Debug)]
 pub struct Proxy {
     /// Position among [`Shared::all_proxies`].

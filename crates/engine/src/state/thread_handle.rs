@@ -42,7 +42,7 @@ impl LocalSection {
     }
 }
 
-/// What the sides of a proxy share, as one thread has it.
+/// A thread's handle on the settings and state common to the sides of a proxy.
 #[derive(Debug)]
 pub struct LocalProxy {
     proxy: Arc<Proxy>,

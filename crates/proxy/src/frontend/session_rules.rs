@@ -50,7 +50,7 @@ struct SessionStage {
     set: SetOf,
     /// The end of a connection that the rules refuse.
     refusal: Refusal,
-    /// What follows for a connection that passes.
+    /// The next step of a connection that passes.
     passed: fn(&mut Client),
     /// The trace point that is reported behind it.
     trace: Option<&'static trace::OfClient>,

@@ -98,7 +98,7 @@ struct FcgiRequest {
     body: Option<FcgiBody>,
 }
 
-/// What is left of a response.
+/// The part of a response that is not sent yet.
 #[derive(Clone, Copy, Debug)]
 struct FcgiBody {
     offset: u64,
@@ -359,7 +359,7 @@ impl FcgiConnection {
             }
             return;
         }
-        // What follows of a request that has ended is dropped.
+        // Further records of a request that has ended are dropped.
         self.requests.remove(&number);
         if net.chance(500) {
             self.record(STDOUT, number, b"", 0);

@@ -14,7 +14,7 @@ use wire::h2::frame::{
 use wire::h2::hpack::{self, Decoder};
 use wire::h2::{ErrorCode, Settings, encode};
 
-/// What a client sends first.
+/// The preface: the first bytes that a client sends.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes of the largest frame payload of both sides.
 const FRAME: u64 = 16_384;

@@ -23,7 +23,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use wire::h3::{H3ErrorCode, H3FrameType, H3Settings, StreamType, encode, varint};
 
-/// Any moment, which stands for the virtual clock's zero.
+/// The moment that is zero on the virtual clock; any will do.
 #[expect(clippy::disallowed_methods, reason = "any moment may stand for the clock's zero")]
 static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
 

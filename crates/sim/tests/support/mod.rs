@@ -380,7 +380,7 @@ pub(crate) fn assert_answers(lab: &Lab) {
         assert!(!line.is_fine() || !line.is_own_error(), "seed {seed}: {line:?}");
         assert!(!line.is_fine() || line.status > 0, "seed {seed}: {line:?}");
         let Some(id) = line.id else { continue };
-        // A request of which the client was told that it may repeat it got no status.
+        // A request that the client may repeat, as the proxy has said, got no status.
         if let Some(twice) = by_id.insert(id, line) {
             let repeated = tally.repeated > 0 && twice.status == -1;
             assert!(repeated, "seed {seed}: {twice:?} and {line:?}");
