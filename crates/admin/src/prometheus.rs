@@ -1,8 +1,7 @@
 //! `prometheus-exporter`: the figures of the statistics in Prometheus' text format, version 0.0.4.
 //!
 //! Metrics have HAProxy's names, types, labels and order, so that rules and dashboards made for it
-//! work; the texts after `# HELP` are those of our own tables. A value that there is none of is
-//! `NaN`.
+//! work; the texts after `# HELP` are those of our own tables. A missing value is `NaN`.
 
 mod histograms;
 mod metric;
@@ -25,8 +24,8 @@ use std::sync::Arc;
 /// The content type that Prometheus reads.
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 
-/// Answers a request for the metrics; what its query does not understand is ignored, save scopes
-/// that there are none of: they are answered with status 400.
+/// Answers a request for the metrics; unknown parts of its query are ignored, but an unknown scope
+/// is answered with status 400.
 pub(crate) fn answer(settings: &Arc<Settings>, request: &Head) -> Answer {
     let Some(query) = MetricQuery::parse(request.uri()) else { return bad_request() };
     let head = response(200, "OK", CONTENT_TYPE);

@@ -222,7 +222,7 @@ impl Row {
         &self.modules
     }
 
-    /// Position, column, tags and value of all that there is.
+    /// Position, column, tags and value of all present values.
     pub fn told(&self) -> impl Iterator<Item = (usize, &'static Column, Tags, &Value)> {
         let fixed = self.values.iter().zip(&COLUMNS).enumerate();
         let fixed =
@@ -286,7 +286,7 @@ pub enum States {
     /// All of them.
     #[default]
     All,
-    /// Those that are up or not checked.
+    /// Servers that are up or not checked.
     Up,
     /// All but those in maintenance.
     NoMaint,

@@ -30,9 +30,9 @@ pub use observe::ErrorAlarm;
 /// How many servers of a backend are usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Usable {
-    /// Those without `backup`.
+    /// Servers without `backup`.
     pub active: u32,
-    /// Those with `backup`.
+    /// Servers with `backup`.
     pub backup: u32,
 }
 
@@ -354,8 +354,8 @@ impl Balancer {
         !self.algorithm.is_static() || weight == 0 || initial == Some(weight)
     }
 
-    /// `set server <s> weight`: a user weight of 0..=256; 0 drains. One that is not allowed changes
-    /// nothing.
+    /// `set server <s> weight`: a user weight of 0..=256; 0 drains. A weight out of these bounds
+    /// changes nothing.
     pub fn set_weight(&self, slot: usize, weight: u32, now_ms: u64) {
         let allowed = self.allows_weight(slot, weight);
         let Some(server) = self.servers.get(slot).filter(|_| allowed) else { return };

@@ -150,8 +150,8 @@ impl Default for Intervals {
 }
 
 impl Intervals {
-    /// The time from one check to the next at this health. One that was never checked is on its
-    /// way down or up, unless one result is enough for either.
+    /// The time from one check to the next at this health. A server that was never checked uses
+    /// `fastinter`, like one that goes down or up, unless a single result decides.
     pub fn next(&self, health: &Health) -> u32 {
         let chosen = if health.in_transition() {
             self.fast

@@ -91,7 +91,7 @@ impl Pool {
         self.levels.free.store(0, Relaxed);
     }
 
-    /// Takes a buffer back. One of another size, or beyond the limit, is freed.
+    /// Takes a buffer back. A buffer of another size, or beyond the limit, is freed.
     pub fn give(&self, mut buf: Buf) {
         if buf.capacity() != self.size {
             return;

@@ -18,7 +18,7 @@ pub enum RangeAnswer {
         /// The last byte.
         last: u64,
     },
-    /// None of it, with status 416.
+    /// No part of the object, with status 416.
     Unsatisfiable,
 }
 

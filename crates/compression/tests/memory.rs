@@ -39,7 +39,7 @@ fn text() -> Vec<u8> {
     (0..6000).flat_map(|index| word(index).into_bytes()).collect()
 }
 
-/// Encodes a text; returns the peak of what was allocated here, and what the encoder reports.
+/// Encodes a text; returns the peak of allocated memory, and the figure that the encoder reports.
 fn peak(algorithm: Algorithm, tuning: &Tuning, text: &[u8]) -> (usize, usize) {
     let mut scratch = Scratch::default();
     let mut room = vec![0; 16_384];

@@ -22,7 +22,7 @@ pub fn area(class: &str, name: &str) -> Option<&'static str> {
     lines.find(|(pattern, _)| fits(pattern)).map(|(_, area)| area)
 }
 
-/// The area of what a message calls not implemented yet.
+/// The area of the name that a message calls not implemented yet.
 pub(crate) fn of_message(message: &str) -> Option<&'static str> {
     if !message.contains("not implemented yet") {
         return None;

@@ -140,7 +140,7 @@ impl Diagnostics {
         self.list.iter_mut()
     }
 
-    /// Those of one severity.
+    /// The diagnostics of one severity.
     pub fn of(&self, severity: Severity) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter().filter(move |d| d.severity == severity)
     }

@@ -267,7 +267,7 @@ pub(crate) enum CheckMethod {
     Tcp,
     /// `option httpchk`
     Http,
-    /// One for a well-known protocol.
+    /// A script for a well-known protocol.
     Ready(Arc<Script>),
     /// `option external-check`
     External,

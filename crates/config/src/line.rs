@@ -145,8 +145,8 @@ impl<'l> Args<'l> {
         }
     }
 
-    /// The number that argument `n` begins with as a C program keeps it in an `int`: of what does
-    /// not fit, the lowest bits count, which is warned of. Nothing if it is absent.
+    /// The number at the start of argument `n`, as a C program stores it in an `int`: a number that
+    /// does not fit is cut to its lowest bits, with a warning. `None` if the argument is absent.
     pub(crate) fn wrapped(self, n: usize) -> Option<i32> {
         let text = self.get(n)?;
         let (digits, _) = leading_number::split(text);

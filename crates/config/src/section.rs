@@ -82,7 +82,7 @@ pub(crate) struct SectionKind {
 pub(crate) enum Lines {
     /// That of `global`.
     Global(ReadLine),
-    /// Those of `defaults` and proxies.
+    /// The keywords of `defaults` and proxies.
     Proxy(ReadLine),
     /// Its own.
     Own(&'static [Keyword<ReadLine>]),

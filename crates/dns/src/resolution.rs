@@ -179,8 +179,8 @@ impl Resolution {
         valid.map_or(0, |valid| valid.saturating_add(settings.hold.valid))
     }
 
-    /// Whether the last valid answer is still kept after this failure; before the first answer, the
-    /// same of what servers had at the start.
+    /// Whether the last valid answer is still kept after this failure; before the first answer,
+    /// whether servers keep the addresses of the start.
     pub fn holds(&self, failure: ResolveError, now: u64, settings: &Settings) -> bool {
         let since = self.valid.unwrap_or(self.begun);
         now < since.saturating_add(settings.hold.of(failure))

@@ -48,7 +48,7 @@ pub fn enabled_ciphers(context: &SslContext, part: &str) -> Result<Vec<String>, 
 /// The side whose order of ciphers decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Prefers<'a> {
-    /// The server's, of those that the client offers: two bytes each.
+    /// The server chooses among the protocols that the client offers: two bytes each.
     Ours(&'a [u8]),
     /// The client's.
     Theirs,

@@ -87,7 +87,7 @@ pub(crate) enum Current {
     /// Updates are passed over.
     #[default]
     None,
-    /// One of [`Incoming::tables`].
+    /// An index into [`Incoming::tables`].
     Shared(usize),
     /// [`Incoming::stray`]; its updates are read for their texts alone.
     Stray,

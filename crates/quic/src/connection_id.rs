@@ -61,7 +61,7 @@ impl Steering {
         (check == CHECK).then_some(ConnectionOwner { process, thread })
     }
 
-    /// One of `count` places for a connection that begins with this datagram: the same for all
+    /// The place, below `count`, of a connection that begins with this datagram: the same for all
     /// packets with the ID that the client has drawn. `None` for packets that begin no connection.
     pub fn place_of(&self, datagram: &[u8], count: usize) -> Option<usize> {
         let is_long = datagram.first()? & 0x80 != 0;

@@ -184,7 +184,8 @@ impl Reply {
             Content::File(file) => send_file(file, head, body),
             Content::Errors(section) => match errors.find(section.as_deref(), status) {
                 Some(ErrorAnswer::File(file)) => send_file(file, head, body),
-                // One that names the answers of its proxy names itself.
+                // An error answer that refers to the error files of its proxy would refer to
+                // itself.
                 Some(ErrorAnswer::Reply(reply)) if !matches!(reply.content, Content::Errors(_)) => {
                     reply.render(facts, errors, head, body)
                 }

@@ -124,7 +124,7 @@ pub struct SpoeVariables {
     pub any: bool,
     /// `register-var-names`, without the prefix.
     pub known: HashMap<Box<[u8]>, VarName>,
-    /// Those that the configuration mentions, once it is read.
+    /// Variables that the configuration mentions, set once it is read.
     pub mentioned: OnceLock<HashMap<Box<[u8]>, VarName>>,
 }
 

@@ -84,7 +84,7 @@ impl Test {
         let at = flags.parse(words, 1, &expr, cx)?;
         let own = method.is_some() && !words[..at].contains(&"-m");
         if own && keyword == "method" && names_methods(&words[at..]) {
-            // Those that the protocol knows go by a number: there is no other way to write them.
+            // Methods of the protocol are compared by number: each has only one spelling.
             flags.ignore_case = false;
         }
         if keyword == "http_auth_group" {
@@ -480,7 +480,7 @@ pub struct AclTable {
     acls: RefCell<HashMap<Box<str>, NamedAcl>>,
 }
 
-/// One of them, with file and line of its first definition unless it is a predefined one.
+/// A named ACL, with file and line of its first definition unless it is a predefined one.
 #[derive(Debug)]
 struct NamedAcl {
     acl: Arc<Acl>,

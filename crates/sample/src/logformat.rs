@@ -288,7 +288,7 @@ impl Builder<'_, '_> {
             let context = format!("failed to parse sample expression <{text}> : ");
             error.inside(0, start).context(context)
         })?;
-        // Checks look at bytes whatever their proxy carries.
+        // Rules of checks read bytes in any mode of the proxy.
         let checks = self.cx.places == Places::of(Place::BeCheck);
         if self.cx.http && !checks && expr.wants_unparsed() {
             let message = format!("L6 sample fetch <{text}> ignored in HTTP log-format string.");

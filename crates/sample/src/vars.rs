@@ -145,7 +145,7 @@ struct Variable {
 }
 
 /// The variables of one scope. Few by nature, so a scan over hashes beats a map and keeps its
-/// allocation when cleared. One that never had any takes a word.
+/// allocation when cleared. A store that never had a variable takes one machine word.
 #[derive(Debug, Default)]
 pub struct VarStore(OnceCell<Rc<Store>>);
 
@@ -177,8 +177,8 @@ fn state(entries: &[Variable], name: &VarName) -> VarState {
 }
 
 impl VarStore {
-    /// One that shows the variables of another one and changes them there: for several transactions
-    /// of a session at the same time.
+    /// A store that shares the variables of another one: several transactions of a session read and
+    /// change the same variables.
     pub fn shared(with: &Self) -> Self {
         Self(OnceCell::from(with.0.get_or_init(Rc::default).clone()))
     }

@@ -55,7 +55,8 @@ fn kill_all(mailbox: &Mailbox, round: &KillRound, barrier: &Barrier, seed: u64) 
     }
 }
 
-/// One of several behaviours: ends at once, waits, has a deadline, or kills another task.
+/// A task with one of several behaviours: ends at once, waits, has a deadline, or kills another
+/// task.
 async fn live(own: Rc<Scheduler>, kind: u32, life: DropCounter, other: Option<TaskId>) {
     let _life = life;
     if let Some(other) = other.filter(|_| kind == 3) {

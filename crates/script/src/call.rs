@@ -85,7 +85,7 @@ pub enum Request {
     Socket(u64, SocketCall),
 }
 
-/// The outcome of what a script has waited for.
+/// The outcome of an operation that a script has waited for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// It is done.
@@ -96,7 +96,7 @@ pub enum Answer {
     Number(i64),
     /// The response of a server.
     Response(Box<ClientResponse>),
-    /// Nothing more comes.
+    /// No more answers come.
     Nothing,
     /// It is refused: the script gets nil and this text.
     Refused(&'static str),

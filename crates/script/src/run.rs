@@ -165,7 +165,7 @@ impl State {
         }
     }
 
-    /// The meaning of what a suspended coroutine has handed out.
+    /// The step that a suspended coroutine asks for, from the values that it has yielded.
     fn suspended(&self, values: MultiValue, pace: &Pace) -> Step {
         let values: Vec<LuaValue> = values.into_iter().collect();
         if values.is_empty() {

@@ -33,7 +33,7 @@ pub struct Limits {
 
 /// Instructions between two looks at the clock where scripts are not cut otherwise.
 const LOOK: u32 = 10_000;
-/// Turns between two frees of what dropped scripts have held.
+/// Turns between two collections of the memory of dropped scripts.
 const TIDY: u64 = 64;
 
 /// One interpreter.

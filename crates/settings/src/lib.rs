@@ -62,14 +62,14 @@ pub enum ConnectionMode {
     KeepAlive,
     /// The client's (`option http-server-close`).
     ServerClose,
-    /// None (`option httpclose`).
+    /// No connection stays open (`option httpclose`).
     Close,
 }
 
 /// Requests that may use an idle server connection (`http-reuse`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reuse {
-    /// Those whose own session left the connection idle.
+    /// Only requests of the session that left the connection idle.
     Never,
     /// All but the first request of a client connection.
     #[default]
@@ -164,7 +164,7 @@ pub struct Timeouts {
 }
 
 impl Timeouts {
-    /// Those of the sides that a proxy has.
+    /// The options of the sides that a proxy has.
     #[must_use]
     pub fn of_sides(self, front: bool, back: bool) -> Self {
         Self {

@@ -68,7 +68,7 @@ impl Machine {
         self.world.net()
     }
 
-    /// One of its threads.
+    /// A thread of the machine, by index.
     pub fn thread(&self, index: usize) -> &Rc<Thread> {
         &self.threads[index]
     }

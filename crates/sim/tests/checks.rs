@@ -159,7 +159,7 @@ fn with_coalescing_a_batch_counts_as_one_and_batches_grow() {
         field.watch(2);
         let (most, early) = field.watch(10);
         assert_eq!(most, 1, "seed {seed}, {threads} threads");
-        // One is due every ten milliseconds, and a due one takes two others along.
+        // A check is due every ten milliseconds, and its batch includes two others.
         assert_eq!(early.checks / early.batches, 2);
         field.watch(40);
         let (most, late) = field.watch(10);

@@ -20,7 +20,7 @@ const REQUESTS: u32 = 8;
 /// Chance of loss in 1000 up to which no connection dies of it.
 const BEARABLE: u16 = 50;
 
-/// One of these.
+/// A random element of a list.
 fn one<T: Copy>(random: &Prng, of: &[T]) -> T {
     of[random.below(of.len() as u32) as usize]
 }

@@ -67,7 +67,7 @@ pub struct SpopConn {
     own: Capabilities,
     max_waiting: usize,
     in_flight: Vec<FrameId>,
-    /// Those of them that were sent in fragments.
+    /// Payloads in flight that were sent in fragments.
     fragmented: Vec<FrameId>,
     out: Vec<u8>,
     sent: usize,

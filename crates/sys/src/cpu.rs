@@ -14,7 +14,7 @@ pub fn available() -> Vec<usize> {
 /// Binds the calling thread to these processors.
 ///
 /// # Errors
-/// None of them exists or is allowed.
+/// No CPU of the list exists and is allowed.
 pub fn bind_thread(cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for cpu in cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU) {

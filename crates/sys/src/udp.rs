@@ -54,7 +54,7 @@ impl UdpBatch {
     /// Datagrams that fit.
     pub const CAPACITY: usize = BATCH;
 
-    /// The datagrams. Those that were longer than a slot are left out.
+    /// The datagrams. Datagrams that were longer than a slot are left out.
     pub fn iter(&self) -> impl Iterator<Item = Arrived<'_>> {
         self.slots.iter().enumerate().filter(|(_, slot)| slot.len <= SLOT).map(|(at, slot)| {
             let bytes = &self.bytes[at * SLOT..at * SLOT + slot.len];

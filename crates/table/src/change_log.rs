@@ -118,7 +118,7 @@ impl ChangeLog {
         list.remove(place);
     }
 
-    /// Adds a reader, which reads what changes from now on. Nothing when there are too many.
+    /// Adds a reader, which reads the changes from now on. `None` when there are too many readers.
     pub(crate) fn open(&self) -> Option<u32> {
         let mut taken = lock(&self.taken);
         let reader = (!*taken).trailing_zeros();

@@ -50,7 +50,7 @@ pub struct Learned<'a> {
 /// The values that an entry has after others have taught it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precedence {
-    /// Those that were learned.
+    /// Entries that were learned from peers.
     Learned,
     /// The greater counts and rates, and of all else what was learned; what this process has if it
     /// has logged a change of the entry after this one.

@@ -241,7 +241,7 @@ impl Entry {
         self.touch(now);
     }
 
-    /// One more tracker holds it.
+    /// Adds a tracker to the entry.
     pub(crate) fn hold(&self, events: &[DataType], now: u64) {
         let mut data = self.lock();
         data.uses += 1;
@@ -253,7 +253,7 @@ impl Entry {
         self.touch(now);
     }
 
-    /// One more holds it, without being a connection.
+    /// Adds a holder that is no connection.
     pub(crate) fn begin_use(&self, now: u64) {
         self.lock().uses += 1;
         self.touch(now);

@@ -204,7 +204,8 @@ impl Shard {
     }
 
     /// Looks at the entry that is first in the order, if it is due by `until`, and takes it out
-    /// unless it is held or was touched since. One that is held is put back at `held_until`.
+    /// unless it is held or was touched since. A held entry is put back with `held_until` as its
+    /// time.
     pub(crate) fn take_first(&mut self, until: u64, held_until: u64) -> Head {
         let Some(first) = self.order.peek() else { return Head::Empty };
         if first.due > until {

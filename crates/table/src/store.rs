@@ -8,8 +8,8 @@
 //!
 //! Cache lines written per operation: to read a value, 2 (the shard's lock, the entry's lock); to
 //! begin tracking, 3 (the shard's lock, the entry, its counters); to count on a tracked entry and
-//! to end tracking, 2 each (the entry, its counters). The number of entries, a line of all threads,
-//! is written when an entry comes or goes.
+//! to end tracking, 2 each (the entry, its counters). The number of entries, in a cache line that
+//! all threads share, is written when an entry is added or removed.
 
 use crate::data::DataType;
 use crate::entry::Entry;
@@ -227,8 +227,8 @@ impl Table {
         })
     }
 
-    /// Looks at an entry, which is made if there is none and lives on for a whole span. Nothing
-    /// when the table is full and nothing can give way.
+    /// Reads an entry, which is created if it does not exist, and renews its expiry. `None` when
+    /// the table is full and no entry can be removed.
     pub fn enter<T>(&self, key: &[u8], now: u64, look: impl FnOnce(&Entry) -> T) -> Option<T> {
         self.enter_shared(key, now, |entry| {
             let seen = look(entry);
@@ -247,8 +247,8 @@ impl Table {
         self.enter_shared(key, now, |entry| look(entry))
     }
 
-    /// Tracks an entry, which is made if there is none, and counts these events on it. Nothing when
-    /// the table is full and nothing can give way.
+    /// Tracks an entry, which is created if it does not exist, and counts these events on it.
+    /// `None` when the table is full and no entry can be removed.
     pub fn track(&self, key: &[u8], now: u64, events: &[DataType]) -> Option<Tracker> {
         self.enter_shared(key, now, |entry| {
             entry.hold(events, now);
@@ -257,8 +257,8 @@ impl Table {
         })
     }
 
-    /// Holds an entry, which is made if there is none, without counting a connection. Nothing when
-    /// the table is full and nothing can give way.
+    /// Holds an entry, which is created if it does not exist, without counting a connection. `None`
+    /// when the table is full and no entry can be removed.
     pub fn hold(&self, key: &[u8], now: u64) -> Option<EntryUse> {
         self.enter_shared(key, now, |entry| {
             entry.begin_use(now);

@@ -560,8 +560,8 @@ impl CertificateTable {
 #[derive(Default)]
 pub(crate) struct Renewed(Vec<(Arc<Terms>, Arc<Terms>)>);
 
-/// The names that a certificate is for by its line. Those in the certificate do not count where
-/// the line has names of its own, or wants none, or not these (manual section 5.1 `crt-list`).
+/// The names that a certificate is for by its line. Names in the certificate are ignored if the
+/// line has names of its own or excludes them (manual section 5.1 `crt-list`).
 fn claims<'a>(
     listed: &'a CrtListEntry,
     certificate: &'a Certificate,

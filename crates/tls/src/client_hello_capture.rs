@@ -20,7 +20,7 @@ pub struct Offer {
     pub version: u16,
     /// Ciphers, two bytes each.
     pub ciphers: Vec<u8>,
-    /// `xxh64` of all ciphers, whatever room there is.
+    /// `xxh64` of all ciphers, also of those beyond the room of the capture.
     pub ciphers_hash: u64,
     /// Types of extensions, two bytes each.
     pub extensions: Vec<u8>,

@@ -212,7 +212,7 @@ pub(crate) fn trust(
     let mut trusted = X509StoreBuilder::new()?;
     let sources = own.iter().chain(&extra);
     for certificate in sources.flat_map(|it: &Arc<Authorities>| &it.certificates) {
-        // One that is there twice is no harm.
+        // A certificate that is listed twice does no harm.
         let _ = trusted.add_cert(certificate.clone());
     }
     let listed = own.iter().chain(&lists).flat_map(|it| &it.lists);

@@ -196,7 +196,7 @@ mod tests {
         assert!(parse("l", "a.pem [no-tlsv13]\n").is_err());
     }
 
-    /// A bracket that is out of place must not make names of what lets clients in.
+    /// Options behind a misplaced bracket (such as `verify`) must not be read as names.
     #[test]
     fn brackets_are_one_pair() {
         for (line, expected) in [

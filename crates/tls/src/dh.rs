@@ -20,7 +20,7 @@ pub(crate) struct Exchange {
     file: Option<Shared>,
     /// `tune.ssl.default-dh-param`: the most bits; 0 for none.
     most: u32,
-    /// Those of [`GROUPS`] that have been needed.
+    /// The parameters of those [`GROUPS`] that a handshake has needed.
     known: [OnceLock<Option<Shared>>; GROUPS.len()],
 }
 

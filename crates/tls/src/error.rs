@@ -39,7 +39,7 @@ pub struct HandshakeError {
 }
 
 impl HandshakeError {
-    /// One of which the library knows nothing.
+    /// An error that the library has not reported.
     pub fn new(reason: Reason) -> Self {
         Self { reason, code: 0, text: String::new(), part: "" }
     }

@@ -168,7 +168,8 @@ impl Made {
         Some(certificate.clone())
     }
 
-    /// One with another key than the others is not kept: it was made while the key was replaced.
+    /// A certificate whose key differs from that of the others was made while the key was replaced,
+    /// and is not kept.
     fn keep(&mut self, name: &[u8], of: &Arc<Certificate>, certificate: &X509, most: usize) {
         let current = self.of.as_ref().is_some_and(|own| Arc::ptr_eq(own, of));
         if most == 0 || !current || self.certificates.contains_key(name) {

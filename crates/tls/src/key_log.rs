@@ -5,7 +5,7 @@ use openssl::ssl::{Ssl, SslContextBuilder, SslRef};
 use std::sync::OnceLock;
 use stdx::Mutex;
 
-/// Those of one session, by the labels of the format `SSLKEYLOGFILE`.
+/// The secrets of one session, by the labels of the format `SSLKEYLOGFILE`.
 #[derive(Default)]
 pub(crate) struct KeyLog(Mutex<Vec<(Box<str>, Box<str>)>>);
 

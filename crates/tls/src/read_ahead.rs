@@ -50,7 +50,7 @@ impl ReadAhead {
         received.map(|_| ())
     }
 
-    /// Receives all that there is, up to some bound, and shows what has not been taken.
+    /// Receives all waiting bytes, up to a bound, and returns the bytes that were not taken yet.
     pub(crate) fn exhaust(&mut self, wire: &mut dyn Wire) -> &[u8] {
         let mut more = [0; AHEAD];
         while self.bytes.len() < MOST_EXHAUSTED

@@ -52,7 +52,7 @@ impl Heard {
     }
 }
 
-/// Those of the whole process: the keys of tickets may belong to several lines.
+/// The first messages that the process has seen: several lines may share ticket keys.
 fn heard() -> MutexGuard<'static, Heard> {
     static HEARD: LazyLock<Mutex<Heard>> = LazyLock::new(Mutex::default);
     HEARD.lock()

@@ -48,7 +48,7 @@ pub struct Bases {
 /// The state of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// Nothing has been put into it.
+    /// The transaction has no content.
     Empty,
     /// No line has to do with it.
     Unused,
@@ -76,7 +76,7 @@ pub enum Refusal {
     Unknown,
     /// A transaction about this one is under way.
     Ongoing(String),
-    /// None is.
+    /// No transaction is under way.
     Nothing,
     /// Some line needs it.
     InUse,

@@ -30,7 +30,7 @@ impl Conn {
     }
 
     /// The host name that the client has asked for on this connection, whatever its session began
-    /// with. As with HAProxy, none where TLS 1.3 fails early for another reason than that name.
+    /// with. As with HAProxy, `None` where TLS 1.3 fails early for another reason than that name.
     pub fn server_name(&self) -> Option<&[u8]> {
         let known = self.library().servername_raw(NameType::HOST_NAME);
         let asked = acceptor::asked().and_then(|index| self.library().ex_data(index));

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 struct Slot {
     claims: Vec<(usize, KeyKind)>,
-    /// Those that do not want it.
+    /// Certificates that do not take this name.
     refusing: Vec<usize>,
 }
 
@@ -57,8 +57,9 @@ impl Names {
         }
     }
 
-    /// The certificate for a client, if any claims the name that it asks for. One whose cipher the
-    /// client has not is not `usable`, as long as there is another.
+    /// The certificate for a client, if any claims the name that it asks for. A certificate whose
+    /// kind of key the client's ciphers exclude is not `usable`; it serves only if there is no
+    /// other.
     pub(crate) fn find<'a>(
         &'a self,
         hello: &Hello,
@@ -74,7 +75,8 @@ impl Names {
         let both = [refusing(exact), refusing(wild)];
         let slots = [(exact, name_only), (wild, both), (Some(&self.any), both)];
         let good = |(slot, refusing)| verifiable(slot, hello, refusing, usable);
-        // One that the client may not be able to verify is for it to refuse.
+        // A certificate that the client may be unable to verify is sent all the same; the client
+        // decides.
         let some = |(slot, refusing)| {
             pick(slot, [KeyKind::Rsa, KeyKind::Ecdsa, KeyKind::Dsa], refusing, &|_| true)
         };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A response, and which certificate it is about. It can be replaced while it is shown.
 pub(crate) struct Staple {
     held: ArcSwap<Held>,
-    /// DER of what it is asked by.
+    /// The certificate's identifier in OCSP requests, DER.
     id: Vec<u8>,
     subject: X509,
     authority: X509,

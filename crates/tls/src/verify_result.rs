@@ -28,7 +28,7 @@ pub(crate) struct VerifyResult {
 }
 
 impl VerifyResult {
-    /// Takes note that there is a certificate.
+    /// Notes that the client has sent a certificate.
     pub(crate) fn look(&self) {
         self.looked.store(true, Relaxed);
     }

@@ -548,9 +548,9 @@ const LEFT: u32 = 4;
 /// The number of idle connections that a request leaves to others: one less than the concurrent
 /// requests of its client, at most [`LEFT`], and 0 if the thread has no other client. A client with
 /// one request must not have to wait in the server's accept queue behind a hundred connections of
-/// another client. Nothing is left where the server's limit is near: idle connections may be all
-/// that it has. Nor where the new connections would be closed after one request, because
-/// descriptors run short.
+/// another client. It is 0 if the server's limit is near, because idle connections may be all that
+/// the server has, and if descriptors run short, because new connections would be closed after one
+/// request.
 fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     let streams = client_h2::front_of(&tx.client.socket).map_or(1, |front| front.under_way());
     let limit = server.state.load().maxconn();

@@ -166,14 +166,14 @@ pub(crate) fn local_response(tx: &mut Transaction, body: BodyKind) -> BodyKind {
 enum Limits {
     /// All, as rules that are still to run can enable them.
     All,
-    /// Those that rules have enabled.
+    /// Limits that rules have enabled.
     Enabled,
     /// None.
     None,
 }
 
 /// The payload filters of one direction; `encoder` takes the place of the first `filter
-/// compression`, so that there is one also where frontend and backend name it.
+/// compression`, so that there is only one also if both frontend and backend have the line.
 fn payload_filters(
     tx: &mut Transaction,
     side: Side,

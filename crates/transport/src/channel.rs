@@ -175,8 +175,7 @@ impl Link {
         }
     }
 
-    /// Whether the peer reads enough for another head: heads of streams are queued whatever room
-    /// there is.
+    /// Whether the peer reads enough for another head: heads of streams are always queued.
     pub fn has_room(&self) -> bool {
         match self {
             Self::Socket(_) => true,

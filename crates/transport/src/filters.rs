@@ -29,7 +29,7 @@ pub enum Taken {
     /// So many bytes pass, or are consumed by a filter that replaces them: at least one if any was
     /// offered.
     Bytes(usize),
-    /// None before this moment.
+    /// No byte passes before this moment.
     Until(Tick),
     /// The filter has failed; the message cannot go on.
     Failed,

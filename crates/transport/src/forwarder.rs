@@ -83,7 +83,7 @@ pub enum Step {
     AwaitsBuffer,
     /// A filter holds payload back until [`Flow::resumes`].
     AwaitsTime,
-    /// Nothing: it has had its share of this turn.
+    /// Another turn: the forwarder has used up its share of this one.
     More,
     /// The whole message has been passed on.
     Done,
@@ -536,7 +536,7 @@ impl Flow {
         to.send(&parts[..used], false)
     }
 
-    /// Takes note of what was written.
+    /// Accounts for written bytes.
     fn advance(&mut self, count: usize, input: &mut Buf) {
         self.sent += count as u64;
         let count = self.outbox.advance(count);

@@ -365,7 +365,7 @@ impl<'a> Waiting<'a> {
     /// Waits for an offer, or another wake-up.
     async fn pause(&self, tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
         let thread = tx.worker.thread.clone();
-        // Until the end of this wait, whatever it leads to.
+        // The time in the queue ends here, whether or not the wait succeeded.
         tx.notes.journal.queued = thread.nanos();
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::error(503, Cause::ServerTimeout, Phase::Queue));

@@ -302,7 +302,8 @@ fn an_agent_goes_where_its_server_goes_unless_it_has_an_address_of_its_own() {
     }
     for agent in agents {
         let before = agent.connections();
-        // One may have been asked before its server went elsewhere, and not know yet.
+        // An agent may have been asked before its server's address changed, so its answer is still
+        // to come.
         eventually("it is asked", || (agent.connections() > before + 1).then_some(()));
     }
 }

@@ -11,7 +11,7 @@ fn exhausted_descriptors_pause_the_listener() {
         .with("log", "stderr")
         .start();
     weir.web().expect_open("/");
-    // From now on, whatever it has asked for at its start.
+    // The limit applies from now on, whatever limit the program has set at its start.
     let limited = std::process::Command::new("prlimit")
         .args(["--nofile=40:40", "--pid", &weir.pid().to_string()])
         .status();

@@ -74,7 +74,7 @@ fn a_client_that_has_left_is_not_answered() {
         let line = log.line();
         assert!(line.ends_with(&format!("web/1: {words}")), "{line}");
     }
-    // One that stays is answered.
+    // A client that waits for its handshake is answered.
     let mut client = weir.web();
     client.send(&hello);
     assert_eq!(client.take(1), [22], "a record of the handshake");

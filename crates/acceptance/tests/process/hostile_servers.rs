@@ -59,7 +59,7 @@ enum Told {
     Reset(u32),
     /// The connection ended before all of its words had come: the last one was lost with it.
     Farewell,
-    /// One of these: it depends on whether the stream was done with already.
+    /// Either status, depending on whether the stream had already been closed.
     Either(u32),
 }
 
@@ -98,7 +98,7 @@ const fn case(
     Case { class, what, greets: true, says, told, got }
 }
 
-/// Nothing is wrong with it.
+/// A case whose response is valid.
 const fn fine(class: &'static str, what: &'static str, says: &'static [Frame]) -> Case {
     case(class, what, says, Told::Nothing, Got::Answered)
 }
@@ -327,7 +327,7 @@ fn no_more_streams_than_a_server_takes() {
     assert_eq!(origin.connections(), 2, "the first one is taken");
 }
 
-/// One that restarts: it has answered, and leaves while the next request is on its way already.
+/// The server restarts: it has answered, and closes while the next request is on its way.
 #[test]
 fn a_server_that_leaves_gets_what_it_has_not_looked_at_once_more() {
     static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);

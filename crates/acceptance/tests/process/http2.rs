@@ -828,8 +828,8 @@ fn an_exchange_ends_with_its_answer_where_the_server_wants_no_more() {
     assert_eq!(shape(&log.line()), "web app/s 200 ---- \"POST http://a/ HTTP/2.0\"");
 }
 
-/// The same for a client of HTTP/1, which learns that from the end of its connection, whatever the
-/// server gives as its reason; as HAProxy was seen to do, which logs `SD--`.
+/// The same for a client of HTTP/1: its connection is closed, whatever reason the server gives.
+/// HAProxy does the same and logs `SD--`.
 #[test]
 fn a_request_whose_rest_is_not_wanted_ends_its_connection() {
     for code in [0, 2] {

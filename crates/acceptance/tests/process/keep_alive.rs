@@ -394,7 +394,7 @@ fn an_old_server_s_version_is_kept() {
 
 #[test]
 fn a_connection_is_kept_whose_last_answer_filled_the_buffer() {
-    // Such a read does not tell that there is nothing more to read.
+    // A read that fills the buffer does not show whether more bytes wait.
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 16342\r\n\r\n";
     let answer = format!("{head}{}", "x".repeat(16_342));
     assert_eq!(answer.len(), 16_384);

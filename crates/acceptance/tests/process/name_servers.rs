@@ -12,7 +12,7 @@ const PROGRAM: &str = "/usr/sbin/dnsmasq";
 const STOP: i32 = 19;
 const CONTINUE: i32 = 18;
 
-/// One that answers for `test`, refuses all other names, and can be asked over UDP and TCP.
+/// A dnsmasq that answers for `test` and refuses all other names, over UDP and TCP.
 struct Dnsmasq {
     child: Child,
     address: SocketAddr,

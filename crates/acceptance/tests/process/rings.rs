@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixListener;
 
-/// A frontend that logs to rings, and whatever `lines` say.
+/// A frontend that logs to rings, and the configuration in `lines`.
 fn setup(lines: &str) -> Setup {
     Setup::new(&format!(
         "global\n    nbthread 2\n    stats socket <dir>/cli level admin\n\

@@ -128,7 +128,8 @@ fn suspended_checks_say_nothing() {
     assert_eq!((state("a"), state("c")), (Some("2".into()), Some("10".into())));
     assert_eq!(weir.stat("app", "a", "status"), "no check");
     assert_eq!(weir.stat("app", "a", "check_status"), "");
-    // One may be under way still; while another server is checked, no more come.
+    // One check may still be under way; no further check of this server begins while another server
+    // is checked.
     let (before, others) = (origin.connections(), other.connections());
     eventually("checks of another", || (other.connections() > others + 10).then_some(()));
     assert!(origin.connections() <= before + 1);

@@ -117,7 +117,7 @@ fn odd_lengths() -> Vec<(String, Fate)> {
     cases
 }
 
-/// Chunks that end, or begin, elsewhere for others.
+/// Chunks whose beginning or end other implementations see at another place.
 fn odd_chunks() -> Vec<(String, Fate)> {
     let chunked = |body: &str| post("Transfer-Encoding: chunked\r\n", body);
     let size = HIDDEN.len();

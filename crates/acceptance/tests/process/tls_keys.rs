@@ -91,7 +91,7 @@ fn chains_are_completed() {
         let text = server.pem();
         weir.cli(&format!("set ssl cert {name} <<\n{text}\n"));
         assert_eq!(file(&format!("*{name}")), expected);
-        // One that brings its chain along is not.
+        // A certificate that comes with its chain is not completed.
         let text = server.pem() + &issuer.certificate();
         weir.cli(&format!("set ssl cert {name} <<\n{text}\n"));
         let shown = weir.cli(&format!("show ssl cert *{name}"));

@@ -72,7 +72,7 @@ fn all(call: &Call<'_>, kind: AuthorityKind) -> String {
         Purpose::Revocation => name,
     };
     let names: Vec<_> = runtime.authorities(kind.purpose).into_iter().map(written).collect();
-    // The header is there whatever there is, unlike that of certificates.
+    // The header is written even for an empty list, unlike that of certificates.
     let header = if names.is_empty() { "# filename\n" } else { "" };
     listing(runtime.ongoing_authorities(kind.purpose).map(written), names) + header
 }

@@ -108,7 +108,7 @@ impl Iterator for Commands {
             }
         }
         command.words.extend(word);
-        // Nothing behind the last semicolon is no command.
+        // An empty rest behind the last semicolon is no command.
         self.next = self.next.filter(|at| !self.text[*at..].trim_matches([' ', '\t']).is_empty());
         if self.next.is_none() {
             command.payload = self.payload.take();

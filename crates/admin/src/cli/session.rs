@@ -1,7 +1,7 @@
 //! The conversation on a runtime socket: reads lines, sends answers.
 //!
 //! A client that is not interactive gets the answers to everything that has arrived, then the
-//! connection closes. One that has closed its own side still gets all answers. Input without a
+//! connection closes. A client that has closed its own side still gets all answers. Input without a
 //! newline at its end is dropped.
 
 use super::ask_workers;

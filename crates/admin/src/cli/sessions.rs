@@ -34,8 +34,8 @@ pub(super) struct Told {
     pub(super) next: Option<u32>,
 }
 
-/// The own addresses of a stream's connections to the client and to the server; none of those that
-/// are shared with other streams.
+/// The own addresses of a stream's connections to the client and to the server; addresses of
+/// connections shared with other streams are left out.
 #[derive(Clone, Copy, Default)]
 struct Ends {
     front: Option<SocketAddr>,

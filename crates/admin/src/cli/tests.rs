@@ -723,7 +723,7 @@ fn every_thread_is_asked_for_its_streams() {
             server: Some(0),
             peer: "10.1.2.3:4567".parse().ok(),
             bind: 0,
-            // None that could be open.
+            // A descriptor that cannot be open.
             descriptor: 70_000_007,
             server_descriptor: -1,
             task: 9,

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 pub enum ProcessKind {
     /// The one that looks after the others.
     Master,
-    /// One that serves.
+    /// A worker: it serves clients.
     Worker,
-    /// One of a `program` section.
+    /// A program of a `program` section.
     Program,
 }
 

@@ -224,7 +224,8 @@ impl MasterSession {
         current.map(|it| Some(it.pid)).ok_or(())
     }
 
-    /// Commands about the session, whichever process it is about. `false`: it is none.
+    /// Runs a command about the session itself, for any selected process. `false`: the command is
+    /// about something else.
     fn own(&mut self, command: &Command) -> bool {
         let word = |at: usize| command.words.get(at).map_or("", String::as_str);
         let state = &mut self.state;

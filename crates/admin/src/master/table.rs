@@ -26,7 +26,7 @@ const COMMANDS: &[Doc] = &[
     doc("user", "", "lower the level of the current CLI session to user"),
 ];
 
-/// Those that `mcli-debug-mode` adds.
+/// Commands that `mcli-debug-mode` adds.
 const DEBUG: &[Doc] = &[
     doc("show env", "[var]", "dump environment variables known to the process"),
     doc("show fd", "", "dump list of file descriptors in use"),

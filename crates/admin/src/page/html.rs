@@ -519,7 +519,7 @@ fn extra(row: &Row, out: &mut String) {
     }
 }
 
-/// The titles; `modules` tells that there are columns of modules.
+/// The titles; `modules`: with the columns of modules.
 fn head(modules: bool, out: &mut String) {
     out.push_str("<thead>\n<tr><th rowspan=\"2\" scope=\"col\">Name</th>");
     for (title, columns) in GROUPS {

@@ -65,7 +65,7 @@ impl InfoSource<'_> {
         &self.worker.shared.memory
     }
 
-    /// One of the counts of what was refused because memory was short.
+    /// One of the counters of requests and connections refused for lack of memory.
     fn refused(&self, which: impl Fn(&Refused) -> &AtomicU64) -> u64 {
         which(&self.memory().refused).load(Relaxed)
     }
@@ -107,7 +107,7 @@ impl InfoSource<'_> {
         (reused * 100).checked_div(fresh + reused).unwrap_or(0)
     }
 
-    /// Those of proxies, and runtime sockets.
+    /// The number of listeners of proxies and of runtime sockets.
     fn listeners(&self) -> u32 {
         let fronts = self.worker.shared.proxies.iter().filter_map(|proxy| proxy.front.as_ref());
         let listeners: usize = fronts.map(|front| front.listeners.len()).sum();

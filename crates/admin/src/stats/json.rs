@@ -60,7 +60,7 @@ fn field(position: usize, name: &str, tags: Tags, value: &Value, out: &mut Strin
     tagged(tags, value, out);
 }
 
-/// An array of values of what is neither a proxy nor the process.
+/// An array of values that belong neither to a proxy nor to the process.
 pub(crate) fn plain(values: &[(&str, Tags, Value)], out: &mut String) {
     out.push('[');
     for (position, (name, tags, value)) in values.iter().enumerate() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Chooser, Member, NoServer, PickRequest};
 use crate::index::LoadIndex;
 
-/// The algorithm over whatever index orders the servers.
+/// The algorithm, over an index that orders the servers by load.
 #[derive(Debug)]
 pub(crate) struct LeastConn(pub(crate) Arc<dyn LoadIndex>);
 

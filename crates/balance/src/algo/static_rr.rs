@@ -46,9 +46,9 @@ struct Credits<'a> {
     round: i64,
     /// Turns that each has had.
     served: Vec<i64>,
-    /// Those that are owed a whole turn.
+    /// Servers that are owed a whole turn.
     owed: BTreeSet<usize>,
-    /// Those that owe nothing, and are not owed a whole turn.
+    /// Servers that owe nothing and are owed less than a whole turn.
     even: BTreeSet<usize>,
     /// The step at which a server enters `due`, and its index.
     rising: BinaryHeap<Reverse<(i64, usize)>>,

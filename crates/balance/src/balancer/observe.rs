@@ -14,7 +14,7 @@ pub struct ErrorAlarm {
 
 impl Balancer {
     /// Takes a sign of the server in this slot into account; something follows from one error too
-    /// many. Those of a server that is down or in maintenance count for nothing.
+    /// many. Signs of a server that is down or in maintenance are ignored.
     pub fn on_sign(&self, slot: usize, sign: Sign, now_ms: u64) -> Option<ErrorAlarm> {
         let server = self.servers().get(slot)?;
         let watch = server.settings().watch?;

@@ -15,7 +15,7 @@ use super::{
     sync::{Mutex, lock},
 };
 
-/// One for few servers, then one for many.
+/// An index for few servers that is replaced by one for many when servers are added.
 #[derive(Debug)]
 pub(crate) struct Growing {
     few: Few,

@@ -41,7 +41,7 @@ impl Sleepers {
         })
     }
 
-    /// Wakes each of them; returns the number of turns that there are when all have run.
+    /// Wakes all tasks; returns the number of turns after all have run.
     fn wake_all(&self) -> usize {
         let goal = self.turns.load(Relaxed) + TASKS;
         self.wakers.lock().expect("no panic").iter().for_each(Waker::wake_by_ref);

@@ -31,7 +31,7 @@ pub struct ServerBase {
 }
 
 impl ServerBase {
-    /// Those of a backend's section.
+    /// The options of a backend's section.
     pub fn of(back: &Back, global: &Global) -> Self {
         let dial = ConnectOptions {
             keep_alive: back.keep_alive.probes(),

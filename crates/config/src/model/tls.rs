@@ -79,7 +79,7 @@ pub struct TlsPresets {
 }
 
 impl TlsPresets {
-    /// Those of a line, or else those at the end of the configuration.
+    /// The settings of a line, or else those at the end of the configuration.
     pub fn of<'p>(line: Option<&'p Arc<Self>>, process: &'p TlsProcess) -> &'p Self {
         line.unwrap_or(&process.presets)
     }

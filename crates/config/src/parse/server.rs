@@ -611,7 +611,7 @@ fn on_error(args: Args<'_>) -> Parsed<OnError> {
     }
 }
 
-/// The only word that there is.
+/// The only valid word of the option.
 fn the_one(args: Args<'_>, word: &str) -> Parsed {
     match args.text(1) {
         given if given == word => Ok(()),

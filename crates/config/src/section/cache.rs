@@ -123,8 +123,8 @@ fn finish(draft: &mut Draft, finished: &Finished<'_>, cx: &mut Cx<'_>) {
     }
 }
 
-/// An argument of digits alone. One that is too large, or negative as HAProxy also accepts it,
-/// counts as the largest number, so that the bounds refuse it.
+/// An argument of digits alone. A number that is too large, or negative (which HAProxy accepts
+/// too), becomes the largest number, so that the bounds refuse it.
 fn whole_number(args: Args<'_>) -> Parsed<u64> {
     args.no_more_than(1)?;
     let given = args.text(1);

@@ -230,8 +230,8 @@ fn own_listener(draft: &mut DraftPeers, cx: &mut Cx<'_>, args: Args<'_>) -> Pars
     }
 }
 
-/// Options of a line, from the word `first` on. Those of TLS and of the PROXY protocol have an
-/// effect.
+/// Options of a line, from the word `first` on. Only options of TLS and of the PROXY protocol have
+/// an effect.
 fn options(
     presets: ServerOptions,
     first: usize,

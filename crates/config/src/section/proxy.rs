@@ -51,7 +51,8 @@ pub(super) const LISTEN: SectionKind = SectionKind {
     ..PROXY
 };
 
-/// Reads a line of a proxy. The object that a wrong line defines is there all the same.
+/// Reads a line of a proxy. A wrong line still defines its object, so that references to it are no
+/// further errors.
 fn line(section: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let parsed = proxy::line(section, cx, args);
     if parsed.is_err() {

@@ -1,5 +1,5 @@
-//! Lines that HAProxy takes although they say more, or less, than they should: they run here too,
-//! with a warning of what does not count.
+//! Lines that HAProxy accepts although they have words too many or too few: Weir accepts them too,
+//! and warns of the words without effect.
 use super::{back, front, listen, loaded, messages, model, server};
 use crate::diag::Severity;
 use crate::model::Model;

@@ -7,7 +7,7 @@ use crate::model::{Direct, Mode, RetryOn};
 use rules::BackendName;
 use std::sync::Arc;
 
-/// Resolves all fixed names of a proxy. Those that do not exist or cannot be used are alerts.
+/// Resolves all fixed names of a proxy. A name that does not exist or cannot be used is an alert.
 pub(super) fn resolve(draft: &mut DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) {
     let wanted = draft.settings.default_backend.take();
     if !draft.has_frontend() || draft.settings.disabled {

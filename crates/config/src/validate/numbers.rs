@@ -69,7 +69,7 @@ pub(crate) fn number<'a>(ids: impl Iterator<Item = &'a mut u32>) {
             }
             **id = next;
         }
-        // One that has its own number uses one up, too.
+        // A proxy with a number of its own (`id`) uses up an automatic number, too.
         next += 1;
     }
 }

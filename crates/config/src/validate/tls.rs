@@ -371,7 +371,8 @@ fn make(
     Ok(Connector::new(settings, process.defaults, store, files)?)
 }
 
-/// Makes the names of certificates, and of what their lines name, start where they should.
+/// Makes the names of certificates and of files in their lines relative to the directories that the
+/// configuration sets.
 fn certificates(all: &mut [tls::CrtListEntry], presets: &TlsPresets) {
     for listed in all {
         within(&presets.crt_base, &mut listed.path);

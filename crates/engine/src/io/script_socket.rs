@@ -184,7 +184,8 @@ impl Connection {
         }
     }
 
-    /// The bytes that a pattern asks for; at the end of the connection those that there are.
+    /// The bytes that a pattern asks for; at the end of the connection, all bytes that were
+    /// received.
     async fn receive(&mut self, pattern: Pattern) -> Answer {
         let mut seen = 0;
         loop {

@@ -64,7 +64,7 @@ pub struct MaxRates {
 }
 
 impl MaxRates {
-    /// Those that the configuration gives.
+    /// The limits that the configuration gives.
     fn new(settings: &settings::Process) -> Self {
         let rates = &settings.max_rates;
         let compression = settings.compression.limits.rate >> 10;
@@ -433,7 +433,7 @@ pub struct Proxy {
     pub index: usize,
     /// Its settings.
     pub settings: settings::Proxy,
-    /// The kinds of rules that there are, so that the usual request checks once.
+    /// The kinds of rules that the configuration has, so that the usual request checks once.
     pub rules: RulesAtHand,
     /// Whether faulty messages are accepted: of clients, of servers.
     pub(crate) accept_invalid: [bool; 2],
@@ -669,7 +669,7 @@ impl Server {
         self.idle_singles() + self.counters.idle_trunks()
     }
 
-    /// Those of them that carry one request at a time.
+    /// The idle connections that carry one request at a time.
     fn idle_singles(&self) -> u32 {
         self.counters.idle() + self.parked.count()
     }

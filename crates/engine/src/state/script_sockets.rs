@@ -19,7 +19,7 @@ pub(crate) struct ScriptSocket {
     closed: bool,
 }
 
-/// The sockets of a thread. Those of all threads have different numbers.
+/// The sockets of a thread. The numbers of sockets are unique in the process.
 #[derive(Default)]
 pub struct ScriptSockets {
     opened: Cell<u64>,

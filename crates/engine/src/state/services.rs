@@ -34,8 +34,8 @@ pub type Pieces = Box<dyn FnMut(&Worker, &mut String) -> bool>;
 /// Bytes of a body made in pieces that are sent together.
 pub const BATCH: usize = 16 * 1024;
 
-/// Appends pieces that are sent together; an empty one ends them, because it has taken time all the
-/// same. `false`: the last one was among them.
+/// Appends pieces that are sent together. An empty piece ends the batch, because producing it took
+/// time too. `false`: the batch has the last piece.
 pub fn batch(text: &mut String, next: &mut dyn FnMut(&mut String) -> bool) -> bool {
     while text.len() < BATCH {
         let before = text.len();

@@ -18,7 +18,7 @@ pub(super) struct Flight {
     _underway: Underway,
 }
 
-/// One of its checks. The connection ends before the server may be asked again.
+/// One check of a batch. Its connection ends before the next check of the server begins.
 struct Check {
     probe: Option<Probe>,
     turn: CheckRun,

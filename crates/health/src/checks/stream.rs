@@ -145,7 +145,7 @@ impl Talk {
     /// The reply as far as it has come; `None` while its head is awaited.
     ///
     /// # Errors
-    /// None will come.
+    /// No response will come.
     pub(super) fn reply(&self) -> Result<Option<&Reply>, super::reply::Malformed> {
         match (self.answered, self.over) {
             (true, _) => Ok(Some(&self.reply)),

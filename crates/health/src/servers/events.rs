@@ -75,7 +75,8 @@ pub fn set_admin(
             let sessions = leave(worker, back, slot);
             notice::going_maint(name, server, cause, left, sessions)
         };
-        // One that took no new requests is not missed, unless it has no weight for once.
+        // The loss of a server that took no new requests is not counted, unless its weight was only
+        // temporarily zero.
         let served = matches!(was, OpState::Running | OpState::Starting) && !before.in_drain();
         let level = if served { log::level::ALERT } else { log::level::NOTICE };
         announce(worker, back, level, &text);

@@ -81,8 +81,8 @@ impl FcgiConn {
         }
     }
 
-    /// Releases a request. One that has not ended is aborted, unless only its end is missing; its
-    /// id becomes free when the application confirms the end.
+    /// Releases a request. A request that has not ended is aborted, unless only its end is missing;
+    /// its id becomes free when the application confirms the end.
     pub fn release(&mut self, key: Key) {
         let Some(stream) = self.streams.get_mut(key) else { return };
         if stream.end.is_some() || stream.is_cut || stream.send == RequestPhase::Params {

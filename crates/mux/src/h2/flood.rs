@@ -51,14 +51,14 @@ pub mod cost {
     pub const STREAM_ERROR: u32 = 10;
     /// SETTINGS: each may change all streams.
     pub const SETTINGS: u32 = 10;
-    /// PING: each has to be answered. One is free with payload.
+    /// PING: each has to be answered. One PING is free with each piece of payload.
     pub const PING: u32 = 4;
     /// DATA without payload and END_STREAM, and CONTINUATION without a field.
     pub const EMPTY: u32 = 10;
     /// CONTINUATION: acceptable header lists do not need many.
     pub const CONTINUATION: u32 = 4;
-    /// A header block that decodes to more than one list may hold. One that decodes to far more (a
-    /// compression bomb) ends the connection.
+    /// A header block that decodes to more than one list may hold. A block that decodes to far more
+    /// (a compression bomb) ends the connection.
     pub const LIST: u32 = 10;
     /// A request whose header list is too large: its sender knows the limit after the first one,
     /// and each has to be decoded, answered and logged.

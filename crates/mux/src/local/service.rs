@@ -70,7 +70,7 @@ impl LocalConn {
         Ok(if count == allowed { bytes.len() } else { count })
     }
 
-    /// Ends the response. One that is shorter than announced is seen as truncated.
+    /// Ends the response. A response that is shorter than announced counts as truncated.
     pub fn finish(&mut self, trailers: Option<Fields>) {
         if self.served {
             return;

@@ -258,7 +258,7 @@ pub fn finished(tx: &mut Transaction) {
         count_request(tx);
     }
     let status = tx.notes.journal.status;
-    // One that was given up without an answer has another status than all others.
+    // A request that was given up without an answer has a status of its own.
     if status != 0 || (tx.notes.journal.counted && tx.client.mode == Mode::Http) {
         both(tx).for_each(|block| block.count(Metric::of_status(status)));
     }
@@ -335,7 +335,7 @@ fn count_times(tx: &Transaction) {
     if !tx.worker.histograms {
         return;
     }
-    // Those of the backend are those of its servers.
+    // The latencies of a backend are the sums over its servers.
     let latencies = claim.server().counters.latencies.of(tx.worker.thread.index);
     latencies.record(Span::Queue, journal.request, journal.queued);
     if journal.fresh {

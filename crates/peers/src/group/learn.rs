@@ -184,9 +184,9 @@ fn fitting_key(kind: KeyKind, key: &[u8]) -> Key<'_> {
     }
 }
 
-/// Takes over how the peer describes a table; updates are about that table from now on. Those of a
-/// table that we do not share, or whose keys differ from ours, are of no use; the latter is
-/// returned.
+/// Takes over how the peer describes a table; updates are about that table from now on. Updates of
+/// a table that this process does not share, or whose keys differ, are ignored; a table with
+/// different keys is returned.
 fn describe(
     tables: &[SharedTable],
     session: &mut Session,

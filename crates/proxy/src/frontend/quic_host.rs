@@ -259,7 +259,7 @@ impl QuicHost {
         }
     }
 
-    /// Sends datagrams. Those that the system does not take are lost, as in a network.
+    /// Sends datagrams. Datagrams that the system does not take are lost, as in a network.
     pub(crate) fn send(&self, train: &Outgoing, bytes: &[u8]) {
         let Outgoing { to, from, ecn, len, segment } = *train;
         let bytes = &bytes[..len.min(bytes.len())];

@@ -38,7 +38,7 @@ impl Ready<'_> {
     /// The script.
     ///
     /// # Errors
-    /// None that the words of an option can cause.
+    /// No word of an option leads to an error.
     pub fn script(self, cx: &Parser<'_>) -> Result<Script, ParseError> {
         let mut steps = Writer { steps: Vec::new(), cx };
         match self {

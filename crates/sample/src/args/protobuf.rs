@@ -141,7 +141,7 @@ fn field(bytes: &[u8], mut at: usize) -> Option<MessageField> {
             return (to <= bytes.len()).then_some(MessageField { number, wire, from: at, to });
         }
         5 => at.checked_add(4)?,
-        // Groups are gone from the language.
+        // Groups were removed from the language.
         _ => return None,
     };
     (to <= bytes.len()).then_some(MessageField { number, wire, from, to })

@@ -6,8 +6,8 @@ use crate::name_reference::{NameReference, ReferenceTarget};
 use crate::tables::TableUse;
 
 impl Args {
-    /// Replaces the names of stick tables by references; `spec` is as for [`check`]. One that was
-    /// left out is the table of this section, or stays left out if it is optional.
+    /// Replaces the names of stick tables by references; `spec` is as for [`check`]. A missing name
+    /// means the table of this section, unless the argument is optional.
     pub(crate) fn refer_tables(&mut self, spec: &str, keyword: &str, cx: &ParseContext<'_>) {
         let types = spec.split([',', '[', ']']).filter(|part| !part.is_empty());
         let required = spec.split('[').next().unwrap_or("").split(',');

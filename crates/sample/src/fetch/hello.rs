@@ -172,7 +172,7 @@ fn sni<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let content = extension(facts, SERVER_NAME)?.ok_or(Missing::Absent)?;
     let name = part(content, |content| {
         let mut list = HelloReader(content).block(2)?;
-        // The only kind of name that there is has number 0.
+        // Number 0 is the only kind of name that is defined (RFC 6066 section 3).
         let name = (list.number(1)? == 0).then(|| list.block(2)).flatten();
         name.map(|name| name.0)
     });

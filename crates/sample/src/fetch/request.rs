@@ -52,8 +52,8 @@ fn nonempty(path: Option<&[u8]>) -> Outcome<'_> {
     text(path.filter(|path| !path.is_empty()))
 }
 
-/// The client's, whatever `set-method` has made of it. Also known when the request has gone:
-/// responses and logs may ask for it.
+/// The method that the client sent, even after `set-method`. Responses and logs may read it after
+/// the request has been sent.
 fn method<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let noted = facts.record().map(|record| &record.method[..]).filter(|it| !it.is_empty());
     let method = noted.or_else(|| facts.request().map(Head::method));
@@ -202,7 +202,7 @@ fn param<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 fn param_val<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    // One that is there without a value is zero.
+    // A parameter without a value is zero.
     Ok(param(args, facts)?.cast(Type::Int).unwrap_or(Value::Int(0)))
 }
 

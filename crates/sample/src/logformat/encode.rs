@@ -22,7 +22,7 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Those of a member of a JSON object.
+    /// The flags of a member of a JSON object.
     pub(super) const JSON: Flags =
         Flags { quote: false, hex: false, escape: false, dash: false, json: true };
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-/// How long the thread waits for readers of what it frees to finish.
+/// Time for which the thread waits until readers of the memory that it frees have finished.
 const GRACE: Duration = Duration::from_millis(10);
 
 /// Called on the thread when it begins.

@@ -249,7 +249,7 @@ impl Dictionary {
         let look = |view: Arc<View>| {
             let value = Value::str(key).cast(view.method().input());
             let found = value.and_then(|value| view.sight(&value));
-            // `found` only says that there is a sample, and a typed text is none.
+            // `found` matches any sample, and a text that an operator types is no sample.
             (view.clone(), found.filter(|_| view.method() != Match::Found))
         };
         self.views().into_iter().map(look).collect()

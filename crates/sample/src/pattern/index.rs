@@ -212,7 +212,7 @@ pub(super) struct Parts {
 
 #[derive(Debug)]
 enum Search {
-    /// One by one, in order.
+    /// Patterns that are tried one by one, in order.
     Each(Vec<Finder<'static>>),
     /// All at once.
     All(Box<AhoCorasick>),

@@ -36,9 +36,8 @@ struct Added {
     key: u32,
 }
 
-/// Rows in order. Those of a file are packed; those that come or change later are stored one by
-/// one, so that no change takes longer than a search among all rows, and a removed row leaves
-/// nothing.
+/// Rows in order. Rows of a file are packed; rows added or changed later are stored one by one, so
+/// that no change takes longer than a search among all rows, and a removed row leaves nothing.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     arena: Vec<u8>,
@@ -46,7 +45,8 @@ pub(super) struct Rows {
     loaded: Vec<Loaded>,
     gone: usize,
     added: BTreeMap<Order, Added>,
-    /// Loaded rows by the hash of their keys: hash and number in each. None while they are few.
+    /// Loaded rows by the hash of their keys: hash and number in each. Empty while the rows are
+    /// few.
     index: Vec<u64>,
     /// Added rows, but for those that were loaded, by the hash of their keys.
     added_index: BTreeSet<(u32, Order)>,

@@ -26,8 +26,8 @@ struct TextEntry {
 pub(super) struct Table {
     arena: Vec<u8>,
     entries: Vec<TextEntry>,
-    /// Indexes of first entries by hash, probed linearly; a power of two, at most half full. None
-    /// at all while the entries are few.
+    /// Indexes of first entries by hash, probed linearly; a power of two, at most half full. Empty
+    /// while the entries are few.
     slots: Vec<u32>,
     ignore_case: bool,
     hasher: RandomState,

@@ -65,8 +65,8 @@ impl Total {
 }
 
 impl SharedVars {
-    /// Whether there is room in the process for a variable of a size in the place of what took
-    /// `before`; from then on it counts.
+    /// Whether the process has room for a variable of `now` bytes in place of one of `before`
+    /// bytes; if so, it is counted.
     pub(super) fn admits(&self, before: usize, now: usize) -> bool {
         let Some(most) = self.limits.process() else { return true };
         self.total.replace(before, now, most)

@@ -16,7 +16,7 @@ pub struct QueuedTasks {
     pub class: Class,
     /// Number of queued tasks.
     pub places: u64,
-    /// Those of them that have a dated wake-up: only while tasks are profiled.
+    /// Tasks among these whose wake-up has a date, which only profiling sets.
     pub dated: u64,
     /// Nanoseconds that the dated ones have waited so far, in sum.
     pub latency: u64,

@@ -87,7 +87,7 @@ fn a_storm_is_cut_into_passes_of_the_budget() {
         machine.add(0, u64::MAX, 50, noting(&runs, number));
     }
     assert_eq!(machine.run(3, 49, &mut 200, &3).ran, 0);
-    // Any thread that passes by takes a share of what its own timers have left of the budget.
+    // A thread takes shared work with the part of the budget that its own timers have left.
     let mut left = 70;
     let pass = machine.run(3, 50, &mut left, &3);
     assert_eq!((pass.ran, pass.more, left), (70, true, 0));

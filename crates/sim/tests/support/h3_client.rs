@@ -218,7 +218,7 @@ impl H3Client {
         }
     }
 
-    /// Handles whatever has come and sends whatever there is.
+    /// Handles received datagrams and sends queued ones.
     fn step(&mut self, net: &mut Net, me: ActorId) {
         let Some(connection) = &mut self.connection else { return };
         if connection.is_gone {

@@ -213,7 +213,7 @@ fn deed() -> impl Strategy<Value = Deed> {
 }
 
 proptest! {
-    /// Keys with the time of their last touch are all that there is to a table.
+    /// The model of a table: keys with the time of their last touch.
     #[test]
     fn the_store_agrees_with_a_naive_model(
         deeds in proptest::collection::vec(deed(), 1..200),

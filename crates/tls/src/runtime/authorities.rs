@@ -116,7 +116,7 @@ impl Runtime {
     /// Ends a transaction without a change.
     ///
     /// # Errors
-    /// None is under way, or one about another file.
+    /// No transaction is under way, or it is about another file.
     pub fn abort_authorities(&self, name: &str, purpose: Purpose) -> Result<(), Refusal> {
         abort(&mut self.ongoing(purpose), name)
     }

@@ -168,7 +168,7 @@ impl Runtime {
     /// Ends a transaction without a change.
     ///
     /// # Errors
-    /// None is under way, or one about another certificate.
+    /// No transaction is under way, or it is about another certificate.
     pub fn abort_certificate(&self, name: &str) -> Result<(), Refusal> {
         abort(&mut self.certificate.lock(), name)
     }

@@ -79,7 +79,7 @@ fn answers_to_a_peer_that_does_not_read_are_bounded() {
     let (mut pair, mut wire) = endless(true, false);
     let mut read = 0;
     if ffi::NAME != "OpenSSL" {
-        // One answer is all that the library has waiting, whatever is asked.
+        // The library has at most one answer waiting, however many are asked for.
         for _ in 0..TOO_MANY / TOGETHER / 64 {
             assert_eq!(pair.server.recv(&mut wire, &pair.scratch, &mut [0; 64]).unwrap(), 64);
         }

@@ -51,7 +51,7 @@ fn judged_with(
     (reason, checked.certificate_error, pair.server.verify_result())
 }
 
-/// A certificate as `openssl x509 -trustout` writes it, with this of what it is trusted for.
+/// A certificate as `openssl x509 -trustout` writes it, with these purposes that it is trusted for.
 fn with_trust(certificate: &[u8], trust: &[u8]) -> String {
     let mut der = openssl::x509::X509::from_pem(certificate).unwrap().to_der().unwrap();
     der.extend(trust);

@@ -101,7 +101,7 @@ fn http_error_is_evaluated_for_each_error() {
     assert!(heard[2].ends_with("\r\n\r\nbad"), "{}", heard[2]);
 }
 
-/// The pieces made until the batch ends, of those that say so many bytes, by number.
+/// The number of pieces until the batch ends, where `says` gives the size of a piece by its number.
 fn made(says: impl Fn(usize) -> usize) -> (usize, bool) {
     let mut count = 0;
     let more = batch(&mut String::new(), &mut |text| {

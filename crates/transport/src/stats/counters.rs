@@ -55,7 +55,7 @@ pub enum Metric {
     Connects,
     /// Server connections used again.
     Reuses,
-    /// Requests that have ended, of those that are counted and came over HTTP/1.
+    /// Counted requests over HTTP/1 that have ended.
     Ended,
     /// Requests that came over HTTP/2, among all requests; of a server, those that went to it so.
     StreamRequests,
@@ -84,7 +84,7 @@ pub enum Metric {
     CompressedResponses,
     /// TLS handshakes that have succeeded and made a session.
     TlsSessions,
-    /// Those that went on with an earlier session.
+    /// Handshakes that resumed a session.
     TlsReuses,
     /// TLS handshakes that have failed.
     TlsFailures,
@@ -192,12 +192,12 @@ impl Block {
         self.proven.store(u32::try_from(proven).unwrap_or(u32::MAX), Relaxed);
     }
 
-    /// One more connection for many requests lies idle.
+    /// Counts another idle connection with streams.
     pub fn trunk_rests(&self) {
         self.idle_trunks.store(self.idle_trunks.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// One of them is used again, or gone.
+    /// Counts the use or the end of an idle connection with streams.
     pub fn trunk_stirs(&self) {
         self.idle_trunks.store(self.idle_trunks.load(Relaxed).wrapping_sub(1), Relaxed);
     }
@@ -513,7 +513,7 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// One more; returns the number with it.
+    /// Counts one more; returns the new number.
     pub fn enter(&self) -> u32 {
         let current = self.current.fetch_add(1, Relaxed) + 1;
         if current > self.peak.load(Relaxed) {

@@ -16,9 +16,9 @@ pub struct TlsCounters {
     pub total: AtomicU64,
     /// Connections of clients, counted when they are accepted.
     pub front: Rate,
-    /// Those that have computed keys.
+    /// Handshakes that computed keys.
     pub front_keys: Rate,
-    /// Those that went on with an earlier session.
+    /// Handshakes that resumed a session.
     pub front_reuses: Rate,
     /// Handshakes with servers that have computed keys.
     pub back_keys: Rate,

@@ -201,7 +201,7 @@ pub enum Ending {
     /// 502: the server does not speak the protocol that its line says, and another attempt would
     /// show the same.
     WrongProtocol,
-    /// None yet: the request is sent again, as its server has failed.
+    /// No status yet: the request is sent again, as its server has failed.
     RetryFailed,
     /// The same, where the connection is to blame and not the server.
     RetryStale,

@@ -87,7 +87,7 @@ impl LocalExchange {
         Ok(())
     }
 
-    /// Ends the response. One that is shorter than announced reaches the client truncated.
+    /// Ends the response. A response that is shorter than announced reaches the client truncated.
     pub fn finish(self, trailers: Option<Fields>) {
         self.act(|conn| conn.finish(trailers));
     }

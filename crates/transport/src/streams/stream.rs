@@ -33,9 +33,9 @@ pub trait StreamCarrier: std::fmt::Debug {
     fn tls(&self) -> Option<Ref<'_, tls::Conn>> {
         self.transport()?.session()
     }
-    /// One of its streams opens.
+    /// A stream of the connection opens.
     fn stream_opened(&self);
-    /// One of its streams has closed.
+    /// A stream of the connection has closed.
     fn stream_closed(&self);
     /// The connection itself, for callers that know its type.
     fn into_any(self: Rc<Self>) -> Rc<dyn Any>;

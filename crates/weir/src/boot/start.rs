@@ -531,7 +531,7 @@ fn employ(
 /// that does not go on.
 fn give_up(index: usize, error: &io::Error) -> ! {
     fail(&format!("[haproxy.main()] Thread {} cannot work: {error}", index + 1));
-    // Nothing is tidied up beneath those that run.
+    // Destructors do not run, because other threads still use their objects.
     sys::fork::exit_now(1)
 }
 
@@ -583,8 +583,8 @@ fn buffers(settings: &Process, budget: Option<Budget>) -> Option<BufferLimit> {
     Some(BufferLimit { buffers: most.min(said), reserve, sheds: true })
 }
 
-/// Watches the workers. One that computes for ever ends the process; one that is blocked in the
-/// kernel is reported.
+/// Watches the workers. A thread that computes for ever ends the process; a thread that is blocked
+/// in the kernel is reported.
 fn watch(heartbeats: Vec<Arc<Heartbeat>>, threads: Option<Threads>) -> io::Result<()> {
     Watchdog::new(heartbeats).run(threads, |finding| {
         let pid = std::process::id();

@@ -23,7 +23,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// One that has just been started; `channel` is -1 for a program.
+    /// A process that has just been started; `channel` is -1 for a program.
     pub(crate) fn new(pid: u32, kind: ProcessKind, name: &str, channel: i32) -> Self {
         let version = match kind {
             ProcessKind::Program => "-",

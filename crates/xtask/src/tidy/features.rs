@@ -1,5 +1,5 @@
-//! No compile-time features in the sources: Weir is a program, configured when it runs. One crate alone knows
-//! which TLS library is linked.
+//! No compile-time features in the sources: Weir is a program, configured when it runs. Only one
+//! crate depends on which TLS library is linked.
 
 use super::tree::Tree;
 use super::{Finding, Rule, finding};

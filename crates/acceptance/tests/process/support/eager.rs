@@ -135,7 +135,8 @@ pub(crate) struct EarlyOrigin {
 }
 
 impl EarlyOrigin {
-    /// One that takes so many bytes early, and answers what came so with this status.
+    /// A server that takes up to `room` bytes of early data, and answers early requests with
+    /// `status`.
     pub(crate) fn new(room: u32, status: &'static str) -> Self {
         let identity = Identity::new("a.test", None);
         let mut context = SslContext::builder(SslMethod::tls_server()).expect("a context");

@@ -42,13 +42,13 @@ impl Origin {
         Self { server: ScriptedServer::on(listener, serve) }
     }
 
-    /// One that gives every request the same answer, and keeps connections open.
+    /// An origin that gives every request the same answer, and keeps connections open.
     pub(crate) fn answering(answer: impl Into<String>) -> Self {
         let answer = answer.into();
         Self::new(move |peer| serve_forever(peer, |_| answer.clone().into_bytes()))
     }
 
-    /// One that answers 200 with `body`.
+    /// An origin that answers 200 with `body`.
     pub(crate) fn saying(body: &str) -> Self {
         Self::answering(super::reply("200 OK", body))
     }

@@ -81,7 +81,7 @@ impl Responder {
         Self { server, counts }
     }
 
-    /// One that gives every request the same output, and keeps connections open.
+    /// A responder that gives every request the same output, and keeps connections open.
     pub(crate) fn answering(output: impl Into<Vec<u8>>) -> Self {
         let output = output.into();
         Self::new(move |conn| {

@@ -24,7 +24,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// One for this name, signed by `by` or by itself.
+    /// A certificate for this name, signed by `by` or by itself.
     pub(crate) fn new(name: &str, by: Option<&Self>) -> Self {
         let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).expect("a known curve");
         let key = EcKey::generate(&group).and_then(PKey::from_ec_key).expect("a key");
@@ -37,7 +37,7 @@ impl Identity {
         Self { certificate, key }
     }
 
-    /// Certificate and key as a file has them.
+    /// The certificate and its key, as a file contains them (PEM).
     pub(crate) fn pem(&self) -> String {
         let key = self.key.private_key_to_pem_pkcs8().expect("a key");
         self.certificate() + &String::from_utf8(key).expect("a text")

@@ -7,7 +7,7 @@ use openssl::ssl::SslConnectorBuilder;
 use std::io::{IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-/// A connection, whatever it is made of.
+/// A connection: plain or encrypted, over TCP or a unix socket.
 trait Wire: Read + Write {}
 impl<T: Read + Write> Wire for T {}
 

@@ -9,7 +9,7 @@ type Chart = (&'static str, std::ops::Range<usize>);
 
 /// Charts of the process that every page shows.
 const PROCESS: [Chart; 2] = [("requests", 0..1), ("connections", 1..2)];
-/// Those that are about all frontends, for pages that show all.
+/// Charts of all frontends together, for pages that show all proxies.
 const FRONTENDS: [Chart; 2] = [("traffic", 2..4), ("errors", 4..6)];
 /// Charts of a proxy.
 const PROXY: [Chart; 4] = [("rate", 0..1), ("latency", 1..4), ("load", 4..6), ("errors", 6..10)];

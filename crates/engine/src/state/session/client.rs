@@ -52,8 +52,8 @@ pub struct Client {
     pub peer: Option<SocketAddr>,
     /// Monotonic nanoseconds: the connection was accepted, or the last request ended.
     pub since: u64,
-    /// Idle server connections that only this client may use (`http-reuse never`). Those of streams
-    /// are in [`ClientMux::own`].
+    /// Idle server connections that only this client may use (`http-reuse never`). Connections of a
+    /// client with streams are in [`ClientMux::own`].
     pub own: Own,
     /// Backend and slot of the server that served the last request, if the next one should go
     /// there.
@@ -222,7 +222,7 @@ pub struct Last {
 }
 
 impl Last {
-    /// `None` for a slot beyond any that there is.
+    /// `None` for a slot that no server can have.
     ///
     /// `challenged`: the server has asked for credentials, so it may identify the client by the
     /// connection.
@@ -336,7 +336,7 @@ impl Client {
         std::iter::once(self.proxy.block()).chain(own)
     }
 
-    /// Takes a connection to a server that only this client may use, on whichever stream.
+    /// Takes a connection to a server that only this client may use, on any of its streams.
     pub fn take_own(&mut self, server: &ServerRef, key: u64) -> Option<Box<ServerConn>> {
         match client_h2::front_of(&self.socket) {
             Some(front) => front.own().take(server, key),

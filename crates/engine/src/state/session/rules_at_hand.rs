@@ -10,7 +10,7 @@ pub struct StagePlan {
     pub request: u32,
     /// Of responses.
     pub response: u32,
-    /// Of those around the choice of a server, because of what the frontend has.
+    /// Stages around the choice of a server that apply because of the frontend's settings.
     pub server: u32,
 }
 

@@ -100,11 +100,12 @@ pub struct Part {
 pub enum Which {
     /// The one that `show sess` lists under this number.
     Number(u64),
-    /// Those of a server: its backend by index, its slot.
+    /// Streams of a server: its backend by index, its slot.
     Server(usize, usize),
 }
 
-/// Ends streams of all threads: with an answer where none has begun, in the middle elsewhere.
+/// Ends streams of all threads: with an error response if none has begun, else in the middle of the
+/// response.
 pub fn end_all(shared: &Shared, which: Which, cause: Cause) {
     for thread in 0..shared.settings.threads {
         let end = move |worker: &Worker| {
@@ -169,7 +170,7 @@ impl Listed {
         });
     }
 
-    /// One of its messages is complete.
+    /// Notes that the request or the response is complete.
     pub fn end_message(&self, which: impl FnOnce(&mut Http) -> &mut Message) {
         self.change_http(|http| Http::end(which(http)));
     }

@@ -13,7 +13,7 @@ pub struct SpoeFigures {
     pub errors: Rate,
 }
 
-/// Those of one thread, which alone changes them.
+/// The figures of one thread; only that thread changes them.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct ThreadFigures {
@@ -56,12 +56,12 @@ impl SpoeFigures {
         Self { threads, connections: Rate::default(), errors: Rate::default() }
     }
 
-    /// Those of a thread.
+    /// The figures of a thread.
     pub fn of(&self, thread: usize) -> &ThreadFigures {
         &self.threads[thread]
     }
 
-    /// Those of all threads.
+    /// The sums of the figures of all threads.
     pub fn sums(&self) -> SpoeSums {
         let mut sums = SpoeSums::default();
         for thread in &self.threads {

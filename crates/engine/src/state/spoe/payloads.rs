@@ -48,7 +48,7 @@ struct Payload {
 #[derive(Debug, Default)]
 pub(super) struct Payloads {
     all: HashMap<FrameId, Payload>,
-    /// Those that wait for a connection, and some that have left meanwhile.
+    /// Payloads that wait for a connection; some of their streams may have ended meanwhile.
     queue: VecDeque<(FrameId, Vec<u8>)>,
     /// How many of the queue wait.
     queued: usize,

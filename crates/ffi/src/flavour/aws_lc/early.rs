@@ -96,7 +96,7 @@ fn number(bytes: &[u8]) -> Option<usize> {
     bytes.iter().try_fold(0_usize, |sum, byte| Some(sum.checked_mul(256)? | usize::from(*byte)))
 }
 
-/// The value in an optional field of what is written.
+/// The value of an optional field in the encoded session.
 fn field(der: &[u8], number: u8) -> Option<&[u8]> {
     let (_, mut rest, _) = element(der)?;
     while let Some((tag, contents, others)) = element(rest) {

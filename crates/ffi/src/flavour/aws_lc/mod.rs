@@ -14,7 +14,7 @@ pub(crate) use quic::AbsentSession as QuicSession;
 /// Keywords for which this library has nothing.
 pub const LACKS: &[&str] =
     &["npn", "ssl-dh-param-file", "ssl-propquery", "ssl-provider", "ssl-provider-path"];
-/// As [`LACKS`], where nothing breaks without.
+/// Features that the library lacks as well, but without which a configuration works.
 pub const NEEDS_NOT: &[&str] = &["tune.ssl.default-dh-param"];
 /// The version of OpenSSL that it stands for, as its headers say.
 pub fn api_version() -> &'static str {

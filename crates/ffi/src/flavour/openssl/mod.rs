@@ -13,7 +13,7 @@ pub(crate) use quic::QuicSession;
 
 /// Keywords for which this library has nothing.
 pub const LACKS: &[&str] = &[];
-/// As [`LACKS`], where nothing breaks without.
+/// Features that the library lacks as well, but without which a configuration works.
 pub const NEEDS_NOT: &[&str] = &[];
 /// The version of OpenSSL that it stands for.
 pub fn api_version() -> &'static str {

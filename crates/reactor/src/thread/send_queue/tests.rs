@@ -296,7 +296,7 @@ fn sockets_with_orphaned_bytes_are_limited() {
     assert!((1..=count).all(|handle| !script.with(handle, |end| end.closed)));
     let dropped = |handle| script.with(handle, |end| (end.closed, end.reset));
     assert!((count + 1..=count + 3).all(|handle| dropped(handle) == (true, true)));
-    // One that is closed frees its place.
+    // A closed socket frees its place.
     script.make_room(1, 10);
     turn(&thread);
     assert_eq!((script.got(1), dropped(1)), ("bye".into(), (true, false)));

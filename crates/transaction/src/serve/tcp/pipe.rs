@@ -58,7 +58,7 @@ pub(super) struct Pipe {
     splicing: Splicing,
     /// That pipe, while it holds bytes or more are coming.
     lane: Option<Lane>,
-    /// The filters that bytes pass. None of them replaces bytes.
+    /// The filters that bytes pass. No filter here replaces bytes.
     filters: Option<Box<FilterChain>>,
     /// Bytes at the front of the buffer that the filters have let pass.
     allowed: usize,

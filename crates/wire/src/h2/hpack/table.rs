@@ -57,7 +57,7 @@ impl DynamicTable {
         self.evict(0);
     }
 
-    /// Inserts a field. One that is larger than the table empties it.
+    /// Inserts a field. A field that is larger than the table empties it.
     pub(crate) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let needed = name.len() + value.len() + ENTRY_OVERHEAD;
         self.evict(needed);
