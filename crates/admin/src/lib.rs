@@ -18,7 +18,7 @@ mod web;
 
 pub use cli::{Command, Line, LineParser, serve};
 pub use page::Pages;
-pub use settings::{CliSocket, Handed, Level, MakeServer, Settings, SeverityOutput};
+pub use settings::{CliSocket, Level, ListeningSocket, MakeServer, Settings, SeverityOutput};
 
 /// The words of every command, those of the master included.
 pub fn commands() -> impl Iterator<Item = &'static str> {

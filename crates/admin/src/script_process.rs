@@ -6,7 +6,7 @@ use crate::cli::script_changes;
 use crate::settings::Settings;
 use crate::stats::{self, Clock, Filter, Kind, Row, Value, info};
 use engine::state::runtime::{Backend, Proxy, ProxySection, Server};
-use engine::state::session::stream_list::{Which, end_all};
+use engine::state::session::stream_list::{StreamSet, end_all};
 use engine::state::worker::Worker;
 use proxy::run::server_add_delete;
 use reactor::Address;
@@ -44,7 +44,7 @@ impl ScriptProcess {
         let field = |(_, column, _, value): (_, &stats::field::Column, _, &Value)| {
             (key(column.name), plain(value))
         };
-        Plain::Map(row.into_iter().flat_map(Row::told).map(field).collect())
+        Plain::Map(row.into_iter().flat_map(Row::present_values).map(field).collect())
     }
 
     fn change(&self, words: &[&str]) -> Plain {
@@ -73,7 +73,7 @@ impl ScriptProcess {
     fn end_backups(&self, proxy: &ProxySection) {
         let servers = proxy.back.iter().flat_map(|back| back.servers.iter().enumerate());
         for (slot, _) in servers.filter(|(_, server)| server.state.settings().backup) {
-            end_all(&self.worker.shared, Which::Server(proxy.index, slot), Cause::Killed);
+            end_all(&self.worker.shared, StreamSet::Server(proxy.index, slot), Cause::Killed);
         }
     }
 }
@@ -204,7 +204,7 @@ impl Process for ScriptProcess {
                 self.change(&["set", "server", &target, "addr", to, "port", port])
             }
             ServerCall::ShutSessions => {
-                end_all(&self.worker.shared, Which::Server(proxy.index, slot), Cause::Killed);
+                end_all(&self.worker.shared, StreamSet::Server(proxy.index, slot), Cause::Killed);
                 Plain::Nil
             }
             ServerCall::Drain => set("state", "drain"),

@@ -61,7 +61,7 @@ pub struct CliSocket {
 
 /// A listening socket that another process may take over.
 #[derive(Clone, Debug)]
-pub struct Handed {
+pub struct ListeningSocket {
     /// How the other process knows it again: a line of text.
     pub name: String,
     /// The socket.
@@ -80,7 +80,7 @@ pub struct Settings {
     /// All runtime sockets.
     pub sockets: Vec<CliSocket>,
     /// The sockets that `_getsocks` hands over.
-    pub handed: Vec<Handed>,
+    pub handed: Vec<ListeningSocket>,
     /// Milliseconds that a session may be silent (`stats timeout`); `None` for ever.
     pub timeout_ms: Option<u32>,
     /// Sessions at once on all sockets but a master's (`stats maxconn`).

@@ -223,7 +223,7 @@ impl Row {
     }
 
     /// Position, column, tags and value of all present values.
-    pub fn told(&self) -> impl Iterator<Item = (usize, &'static Column, Tags, &Value)> {
+    pub fn present_values(&self) -> impl Iterator<Item = (usize, &'static Column, Tags, &Value)> {
         let fixed = self.values.iter().zip(&COLUMNS).enumerate();
         let fixed =
             fixed.map(|(at, (value, column))| (at, column, column.tags_in(self.kind, at), value));

@@ -266,7 +266,7 @@ impl Balancer {
             (_, Verdict::Passed, OpState::Stopping) => (Change::Up, up),
             _ => (Change::None, op),
         };
-        self.settle(server, record, next, now_ms);
+        self.apply(server, record, next, now_ms);
         Checked { change, progressed }
     }
 
@@ -289,7 +289,7 @@ impl Balancer {
             OpState::Stopped => record.health.set_down(),
             _ => record.health.set_up(),
         }
-        self.settle(server, record, next, now_ms);
+        self.apply(server, record, next, now_ms);
     }
 
     /// Puts a server that tracks another one, `leader`, into the state that this has now.
@@ -312,7 +312,7 @@ impl Balancer {
             (OpState::Stopping, _) => (server.up_state(), Change::Up),
             _ => return Change::None,
         };
-        self.settle(server, record, next, now_ms);
+        self.apply(server, record, next, now_ms);
         change
     }
 
@@ -374,7 +374,7 @@ impl Balancer {
     }
 
     /// Does what was decided while `record` was held.
-    pub(crate) fn settle(
+    pub(crate) fn apply(
         &self,
         server: &Server,
         mut record: MutexGuard<'_, CheckRecord>,

@@ -17,10 +17,10 @@ mod index;
 mod latency;
 mod load;
 pub mod notice;
+mod reindex;
 mod restore;
 mod server;
 mod server_name;
-mod settle;
 mod state;
 mod sync;
 #[cfg(test)]

@@ -122,7 +122,7 @@ pub(crate) struct DraftProxy {
     /// The `defaults` section that it took its settings from.
     pub(crate) parent: Option<usize>,
     /// Proxies that took settings from this `defaults` section.
-    pub(crate) heirs: Heirs,
+    pub(crate) heirs: DefaultsUsers,
     /// Mistakes in expressions that count only while the section is enabled.
     pub(crate) late: Vec<Diagnostic>,
     /// Servers that are given by name, and not looked up so far.
@@ -153,7 +153,7 @@ pub(crate) struct UnknownAddress {
 
 /// Kinds of proxies that take settings from a `defaults` section.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Heirs {
+pub(crate) struct DefaultsUsers {
     pub(crate) front: bool,
     pub(crate) back: bool,
     pub(crate) explicit: bool,
@@ -162,7 +162,7 @@ pub(crate) struct Heirs {
 
 /// A word kept for later, with all that is needed to point into it.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KeptWord {
     word: Arc<Word<'static>>,
     raw: Arc<str>,
     place: Place,
@@ -218,10 +218,10 @@ pub(crate) struct DraftErrorFiles {
 /// Formats not compiled yet.
 #[derive(Clone, Default)]
 pub(crate) struct DraftFormats {
-    pub(crate) log: Option<Kept>,
-    pub(crate) error: Option<Kept>,
-    pub(crate) structured_data: Option<Kept>,
-    pub(crate) unique_id: Option<Kept>,
+    pub(crate) log: Option<KeptWord>,
+    pub(crate) error: Option<KeptWord>,
+    pub(crate) structured_data: Option<KeptWord>,
+    pub(crate) unique_id: Option<KeptWord>,
 }
 
 /// One `log` line.
@@ -327,7 +327,7 @@ impl DraftProxy {
             rules: Rules::default(),
             stick_table: None,
             parent: None,
-            heirs: Heirs::default(),
+            heirs: DefaultsUsers::default(),
             late: Vec::new(),
             named: Vec::new(),
             unknown_addresses: Vec::new(),
@@ -354,7 +354,7 @@ impl DraftProxy {
     }
 }
 
-impl Kept {
+impl KeptWord {
     /// Keeps argument `n`, which must exist.
     pub(crate) fn of(args: Args<'_>, n: usize) -> Option<Self> {
         let (word, raw) = args.word(n)?;

@@ -1,6 +1,6 @@
 //! Diagnostics for programs: JSON for editors, SARIF 2.1.0 for code scanners.
 use crate::diag::{Diagnostic, Diagnostics, Severity};
-use crate::render::told;
+use crate::render::message;
 use std::fmt::Write as _;
 use stdx::json::quoted;
 
@@ -93,7 +93,7 @@ fn result(diagnostic: &Diagnostic) -> String {
         Severity::Warning => "warning",
         Severity::Notice | Severity::Diag => "note",
     };
-    let mut text = told(diagnostic);
+    let mut text = message(diagnostic);
     if let Some(word) = &diagnostic.suggestion {
         let _ = write!(text, "; did you mean '{word}'?");
     }

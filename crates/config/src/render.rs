@@ -95,12 +95,12 @@ fn with_suggestion(diagnostic: &Diagnostic) -> String {
             let message = diagnostic.message.trim_end_matches('.');
             format!("{message}; did you mean '{word}' maybe ?")
         }
-        None => told(diagnostic),
+        None => message(diagnostic),
     }
 }
 
 /// The message, and the area that it is about.
-pub(crate) fn told(diagnostic: &Diagnostic) -> String {
+pub(crate) fn message(diagnostic: &Diagnostic) -> String {
     let area = diagnostic.area.map(|area| format!("({area})"));
     match area {
         // Expressions say it themselves where they know.
@@ -137,7 +137,7 @@ fn pretty(diagnostic: &Diagnostic, source: &str) -> String {
         Severity::Notice => Level::NOTE,
         Severity::Diag => Level::INFO,
     };
-    let message = printable(&told(diagnostic));
+    let message = printable(&message(diagnostic));
     let label = diagnostic.suggestion.as_ref().map(|word| format!("did you mean '{word}'?"));
     let at = (diagnostic.column as usize - 1).min(source.len());
     let end = at.saturating_add(diagnostic.len as usize).min(source.len());

@@ -212,9 +212,9 @@ impl Resolution {
         match self.state {
             Phase::Idle => {
                 self.left = settings.retries.max(1);
-                self.ask(self.preferred, now, id, servers, settings)
+                self.send_query(self.preferred, now, id, servers, settings)
             }
-            Phase::Waiting => self.ask(self.preferred, now, id, servers, settings),
+            Phase::Waiting => self.send_query(self.preferred, now, id, servers, settings),
             Phase::Asking(_) => match self.error.take() {
                 // At least one name server has failed, the others have not answered.
                 Some(error) => self.fall_back(error, now, id, servers, settings),
@@ -259,7 +259,7 @@ impl Resolution {
         match self.kind.other().filter(|_| self.kind == self.preferred) {
             Some(other) => {
                 let due = self.due;
-                let event = self.ask(other, now, id, servers, settings);
+                let event = self.send_query(other, now, id, servers, settings);
                 // Both queries share the timeout of the first one, unless it is over.
                 if due > now {
                     self.due = due;
@@ -283,11 +283,11 @@ impl Resolution {
         self.left = self.left.saturating_sub(1);
         match self.left {
             0 => self.give_up(ResolveError::Timeout, now, settings),
-            _ => self.ask(self.kind, now, id, servers, settings),
+            _ => self.send_query(self.kind, now, id, servers, settings),
         }
     }
 
-    fn ask(
+    fn send_query(
         &mut self,
         kind: RecordType,
         now: u64,

@@ -9,8 +9,8 @@
 //! A check of several steps runs in a task of its own ([`script`]), as a script of
 //! [`rules::check`].
 //!
-//! Each thread shares a [`Desk`]: an inbox for batches that move, and counts to compare loads.
-//! Checks that stay on their thread share nothing.
+//! Each thread shares a [`CheckInbox`]: an inbox for batches that move, and counts to compare
+//! loads. Checks that stay on their thread share nothing.
 
 pub mod agent;
 mod batch;
@@ -33,7 +33,7 @@ use crate::servers::slow_start;
 pub use check_run::report_change;
 use checker::Checker;
 pub use engine::state::backend::check_inbox::Activity;
-use engine::state::backend::check_inbox::Desk;
+use engine::state::backend::check_inbox::CheckInbox;
 use engine::state::runtime::{Backend, Shared};
 use engine::state::worker::Worker;
 use reactor::Class;
@@ -42,7 +42,7 @@ use store::{EarlyCheck, Record};
 
 /// The counts of a thread's checks.
 pub fn activity(shared: &Shared, thread: usize) -> Activity {
-    shared.desks.get(thread).map(Desk::activity).unwrap_or_default()
+    shared.desks.get(thread).map(CheckInbox::activity).unwrap_or_default()
 }
 
 /// Starts the checker of a thread. The first thread takes the checks of all servers; they spread
@@ -54,7 +54,7 @@ pub fn start(worker: &Rc<Worker>) {
         slow_start::resume_all(worker);
     }
     let task = worker.thread.scheduler().spawn(Class::Normal, checker::run(checker.clone()));
-    checker.introduce(task);
+    checker.register(task);
 }
 
 /// Begins to check a server that is added while others run, or to ask its agent; the first time is

@@ -63,12 +63,12 @@ impl Pipe {
 
 /// The wish of one end to be woken.
 #[derive(Debug, Default)]
-pub(crate) struct Wish {
+pub(crate) struct WakeRequest {
     token: u64,
     events: u8,
 }
 
-impl Wish {
+impl WakeRequest {
     /// Registers `token` to be woken.
     pub(crate) fn set(&mut self, ready: Ready, token: u64) {
         self.token = token;

@@ -12,7 +12,7 @@ use mux::{BodyKind, Side};
 use wire::h1::Limits;
 
 /// A message that the product has accepted.
-struct Taken {
+struct AcceptedMessage {
     /// Its head as it was sent.
     head: Head,
     /// Its body.
@@ -25,7 +25,7 @@ struct Taken {
 
 /// Reads one message from `input`, which is all that the peer sends before it closes, and writes it
 /// on another connection; `None` if it is refused or incomplete.
-fn relay(from: &mut H1Conn, to: &mut H1Conn, input: &[u8]) -> Option<Taken> {
+fn relay(from: &mut H1Conn, to: &mut H1Conn, input: &[u8]) -> Option<AcceptedMessage> {
     let (mut head, mut out, mut at) = (Head::default(), Vec::new(), 0);
     let body = loop {
         match from.handle_head(&input[at..], &mut head).ok()? {
@@ -63,7 +63,7 @@ fn relay(from: &mut H1Conn, to: &mut H1Conn, input: &[u8]) -> Option<Taken> {
         }
     }
     to.encode_end(Some(&trailers), &mut out);
-    Some(Taken { head, body: content, len: at, out })
+    Some(AcceptedMessage { head, body: content, len: at, out })
 }
 
 /// Whether the product may refuse a syntactically valid message, because of its limits or of
@@ -101,7 +101,7 @@ fn lasting<'m>(fields: impl Iterator<Item = (&'m [u8], &'m [u8])>) -> Vec<(Vec<u
 
 /// Asserts that the sent bytes are one valid message with this content, framed in the usual
 /// spelling.
-fn check_sent(sent: &Message, taken: &Taken, out: &[u8]) {
+fn check_sent(sent: &Message, taken: &AcceptedMessage, out: &[u8]) {
     assert_eq!(sent.len, out.len(), "more than one message: {}", out.escape_ascii());
     assert_eq!(sent.body, taken.body, "another body: {}", out.escape_ascii());
     for length in sent.values("content-length") {

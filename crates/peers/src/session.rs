@@ -44,7 +44,7 @@ pub(crate) struct TaughtTable {
 
 /// Everything that is taught once, from the first entry of the first table.
 #[derive(Debug, Default)]
-pub(crate) struct Lesson {
+pub(crate) struct Teaching {
     pub(crate) table: usize,
     pub(crate) walk: Walk,
 }
@@ -106,7 +106,7 @@ impl Incoming {
 /// The lesson, changes and texts that we teach on a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
-    pub(crate) lesson: Option<Lesson>,
+    pub(crate) lesson: Option<Teaching>,
     /// Entries that were read and not sent yet, the next one last, of this table.
     pub(crate) batch: Vec<Arc<Entry>>,
     pub(crate) table: usize,

@@ -47,7 +47,8 @@ pub(crate) fn start(worker: &Rc<Worker>) {
             scheduler.spawn(Class::Normal, accept(host));
         }
         for handle in sockets.datagrams {
-            scheduler.spawn(Class::Normal, hear(worker.clone(), section.clone(), handle));
+            scheduler
+                .spawn(Class::Normal, receive_datagrams(worker.clone(), section.clone(), handle));
         }
     }
 }
@@ -126,7 +127,7 @@ impl Drop for Place {
         let shared = &self.worker.shared;
         shared.connections.leave();
         if shared.is_stopping() && shared.connections.current() == 0 {
-            shared.rouse();
+            shared.wake_threads();
         }
     }
 }
@@ -186,7 +187,7 @@ async fn receive(
 }
 
 /// Receives datagrams, one message each.
-async fn hear(worker: Rc<Worker>, section: Arc<LogForward>, handle: Handle) {
+async fn receive_datagrams(worker: Rc<Worker>, section: Arc<LogForward>, handle: Handle) {
     let socket = Socket::adopt(&worker.thread, handle);
     socket.assign_to_current_task();
     let mut buffer = vec![0; DATAGRAM];

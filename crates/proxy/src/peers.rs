@@ -205,7 +205,7 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         self.0.shared.connections.leave();
-        self.0.shared.rouse();
+        self.0.shared.wake_threads();
     }
 }
 

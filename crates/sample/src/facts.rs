@@ -380,7 +380,7 @@ pub trait Facts {
     }
 
     /// Hands a line to a sink: the name of a ring, `stdout` or `stderr`.
-    fn tell(&self, _sink: &str, _line: &[u8]) {}
+    fn write_to_sink(&self, _sink: &str, _line: &[u8]) {}
 
     /// Wall clock, as of the current turn of the event loop.
     fn wall(&self) -> WallTime {

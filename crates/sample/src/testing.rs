@@ -182,7 +182,7 @@ pub(crate) fn parse_error(text: &str) -> ParseError {
 }
 
 impl Facts for World {
-    fn tell(&self, sink: &str, line: &[u8]) {
+    fn write_to_sink(&self, sink: &str, line: &[u8]) {
         self.told.borrow_mut().push(format!("{sink} {}", String::from_utf8_lossy(line)));
     }
 

@@ -41,7 +41,7 @@ pub use peers::{PeerServer, PeersSection};
 pub use process::{Http2, Process, Rates};
 pub use rings::{LogBind, LogForward, OWN_RING, Ring, RingServer};
 pub use server::{Agent, Check, External, HttpCheck, NameServer, Resolvers, Server, Streams};
-pub use speech::{Protocol, Speech, Speeches};
+pub use speech::{Protocol, ServerProtocols, WireProtocol};
 pub use spoe::SpoeFilter;
 
 /// Protocol that a proxy forwards.

@@ -28,7 +28,7 @@ pub struct Server {
     /// Reuses of a connection; `None` for no limit (`max-reuse`).
     pub max_reuse: Option<u32>,
     /// HTTP versions of its connections.
-    pub speech: Speeches,
+    pub speech: ServerProtocols,
     /// Whether `stick` rules leave the server out (`non-stick`).
     pub non_stick: bool,
     /// Address of its checks, if it differs (`addr`).
@@ -122,7 +122,7 @@ impl Server {
             pool_low: 0,
             pool_purge: 5_000,
             max_reuse: None,
-            speech: Speeches::default(),
+            speech: ServerProtocols::default(),
             non_stick: false,
             check_ip: None,
             check_port: None,

@@ -22,7 +22,7 @@ pub enum Protocol {
 
 /// Protocol and ALPN of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Speech {
+pub struct WireProtocol {
     /// The protocol.
     pub protocol: Protocol,
     /// ALPN protocols in wire format, in place of those of the server line.
@@ -31,24 +31,24 @@ pub struct Speech {
 
 /// Protocols of a server's connections (`proto`, `alpn`, `ws`, `check-proto`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Speeches {
+pub struct ServerProtocols {
     /// Protocol for most requests.
-    pub usual: Speech,
+    pub usual: WireProtocol,
     /// Protocol for websocket requests.
-    pub websocket: Speech,
+    pub websocket: WireProtocol,
     /// Protocol for HTTP health checks; [`super::Encryption`] has the ALPN protocols.
     pub checks: Protocol,
 }
 
-impl Speeches {
+impl ServerProtocols {
     /// The same protocol for all purposes.
     pub fn only(protocol: Protocol) -> Self {
-        let usual = Speech { protocol, alpn: None };
+        let usual = WireProtocol { protocol, alpn: None };
         Self { websocket: usual.clone(), usual, checks: protocol }
     }
 
     /// The protocol for a request.
-    pub fn of(&self, request: &Head) -> &Speech {
+    pub fn of(&self, request: &Head) -> &WireProtocol {
         let websocket = |it: &[u8]| it.eq_ignore_ascii_case(b"websocket");
         let differs = self.usual != self.websocket;
         match differs && request::protocol(request).is_some_and(websocket) {

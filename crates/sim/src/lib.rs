@@ -19,7 +19,7 @@ pub use machine::{Machine, Stop};
 pub use net::actor::{Actor, ActorId, Signal};
 pub use net::datagram::{DatagramId, UdpDatagram};
 pub use net::{Datagram, EndId, Net};
-pub use trace::{Record, Trace, What};
+pub use trace::{Record, RecordKind, Trace};
 pub use world::World;
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod stream;
 
 use crate::faults::Faults;
 use crate::net::actor::{Actor, ActorId, Signal};
-use crate::trace::{Record, Trace, What};
+use crate::trace::{Record, RecordKind, Trace};
 use conn::Conn;
 pub use conn::EndId;
 use datagram::{DatagramSocket, UdpDatagram};
@@ -265,12 +265,12 @@ impl Net {
     }
 
     pub(crate) fn log_datagram(&mut self, to: &Address, bytes: &[u8]) {
-        self.note(What::Datagram, bytes.len() as u64, crate::trace::digest(bytes));
+        self.note(RecordKind::Datagram, bytes.len() as u64, crate::trace::digest(bytes));
         self.datagrams.push(Datagram { at: self.now, to: to.clone(), bytes: bytes.to_vec() });
     }
 
     pub(crate) fn log_write(&mut self, descriptor: i32, bytes: &[u8]) {
-        self.note(What::Write, descriptor as u64, crate::trace::digest(bytes));
+        self.note(RecordKind::Write, descriptor as u64, crate::trace::digest(bytes));
         self.written.entry(descriptor).or_default().extend_from_slice(bytes);
     }
 
@@ -296,17 +296,17 @@ impl Net {
         self.schedule(at.max(self.now), DueEvent::Timer(id, number));
     }
 
-    fn note(&mut self, what: What, subject: u64, detail: u64) {
+    fn note(&mut self, what: RecordKind, subject: u64, detail: u64) {
         self.trace.note(Record { at: self.now, what, subject, detail });
     }
 
     pub(crate) fn note_turn(&mut self, thread: usize) {
-        self.note(What::Turn, thread as u64, 0);
+        self.note(RecordKind::Turn, thread as u64, 0);
     }
 
     fn misuse(&mut self, subject: u64) {
         self.misuses += 1;
-        self.note(What::Misuse, subject, 0);
+        self.note(RecordKind::Misuse, subject, 0);
     }
 
     fn schedule(&mut self, at: u64, due: DueEvent) {
@@ -366,7 +366,7 @@ impl Net {
             DueEvent::Fate(conn, fate) => self.apply_fault(conn, fate),
             DueEvent::Datagram(flight) => self.datagram_arrives(flight),
             DueEvent::Timer(id, number) => {
-                self.note(What::Timer, id.0.to_bits(), number);
+                self.note(RecordKind::Timer, id.0.to_bits(), number);
                 self.roused.push_back((id, Signal::Timer(number)));
             }
         }

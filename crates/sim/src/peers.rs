@@ -64,7 +64,7 @@ pub fn push_body(out: &mut Vec<u8>, id: u64, mut offset: u64, length: u64) {
 
 /// Deliberate fault of a peer with one request; the log line must agree with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mischief {
+pub enum PeerFault {
     /// The origin closed or reset the connection instead of responding.
     Silent,
     /// The origin closed or reset the connection within a response.
@@ -122,9 +122,9 @@ pub struct Tally {
     /// The greatest number of these at a time.
     pub busiest: u64,
     /// Requests with a fault of their origin, by number.
-    pub spoilt: BTreeMap<u64, Mischief>,
+    pub spoilt: BTreeMap<u64, PeerFault>,
     /// Requests with a fault of their client, by number.
-    pub given_up: BTreeMap<u64, Mischief>,
+    pub given_up: BTreeMap<u64, PeerFault>,
     /// Requests answered before they were complete: their client may close then.
     pub early: BTreeSet<u64>,
     /// Bytes of bodies that clients have checked.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 #[expect(missing_docs, reason = "each is named after the call or the event that it records")]
-pub enum What {
+pub enum RecordKind {
     Listen,
     Connect,
     Refuse,
@@ -41,7 +41,7 @@ pub struct Record {
     /// Virtual nanoseconds.
     pub at: u64,
     /// Kind.
-    pub what: What,
+    pub what: RecordKind,
     /// The connection, listener, thread or token concerned.
     pub subject: u64,
     /// A count, a flag or a hash of bytes.

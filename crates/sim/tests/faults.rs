@@ -9,7 +9,7 @@ use balance::Algorithm::{LeastConn, RoundRobin};
 use settings::Reuse;
 use sim::Faults;
 use sim::faults::SEC;
-use sim::peers::{ClientPlan, Mischief};
+use sim::peers::{ClientPlan, PeerFault};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use support::{Lab, Line, assert_books, listen};
@@ -64,20 +64,20 @@ fn assert_endings(lab: &Lab) {
     }
 }
 
-fn agrees(line: &Line, (origin, client): (Option<&Mischief>, Option<&Mischief>)) -> bool {
+fn agrees(line: &Line, (origin, client): (Option<&PeerFault>, Option<&PeerFault>)) -> bool {
     let by_origin = match origin {
         None => false,
-        Some(Mischief::Silent) => line.ending == "SH",
+        Some(PeerFault::Silent) => line.ending == "SH",
         // Without a length, the received bytes may be the whole response.
-        Some(Mischief::Cut) => matches!(&*line.ending, "SH" | "SD" | "--"),
-        Some(Mischief::Hung) => matches!(&*line.ending, "sH" | "sD"),
-        Some(Mischief::Garbage) => line.ending == "PH",
+        Some(PeerFault::Cut) => matches!(&*line.ending, "SH" | "SD" | "--"),
+        Some(PeerFault::Hung) => matches!(&*line.ending, "sH" | "sD"),
+        Some(PeerFault::Garbage) => line.ending == "PH",
         Some(other) => unreachable!("no origin does {other:?}"),
     };
     let by_client = match client {
         None => false,
         // A client that is slow within the framing of a body also keeps the server waiting.
-        Some(Mischief::Left) => left(line) || line.ending == "sH",
+        Some(PeerFault::Left) => left(line) || line.ending == "sH",
         // While a response is expected from the server, its timeout applies.
         Some(_) => matches!(&*line.ending, "cR" | "cD" | "sH"),
     };

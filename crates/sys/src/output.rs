@@ -77,7 +77,7 @@ pub fn write_within(number: Fd, line: &[u8], span: Duration) -> io::Result<()> {
 pub fn flush(span: Duration) {
     for output in PREPARED.get().into_iter().flatten() {
         match &output.kind {
-            WriteMethod::File(spool) => spool.settle(span),
+            WriteMethod::File(spool) => spool.await_written(span),
             _ => drop(output.write(b"")),
         }
     }

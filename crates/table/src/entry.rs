@@ -142,7 +142,7 @@ impl Entry {
     }
 
     /// Asks for the memory of the values, which will be read soon.
-    pub(crate) fn fetch(&self) {
+    pub(crate) fn prefetch(&self) {
         stdx::prefetch::prefetch(&self.lock().words[..]);
     }
 
@@ -266,7 +266,7 @@ impl Entry {
     }
 
     /// One tracker fewer holds it.
-    pub(crate) fn let_go(&self) {
+    pub(crate) fn release(&self) {
         let mut data = self.lock();
         data.uses = data.uses.saturating_sub(1);
         if let Some(cell) = self.layout.cell(DataType::ConnCur, 0) {

@@ -158,7 +158,7 @@ impl Shard {
     }
 
     pub(crate) fn insert(&mut self, entry: Arc<Entry>) {
-        self.settle(&entry);
+        self.place(&entry);
         self.members.insert(Member(entry));
     }
 
@@ -168,7 +168,7 @@ impl Shard {
     }
 
     /// Gives an entry its place.
-    fn settle(&mut self, entry: &Arc<Entry>) {
+    fn place(&mut self, entry: &Arc<Entry>) {
         let place = match self.free.pop() {
             Some(place) => place,
             None => {

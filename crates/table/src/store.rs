@@ -455,7 +455,7 @@ impl Table {
         let living = entries.filter(|entry| !entry.has_expired(now));
         let found: Vec<_> = living.cloned().collect();
         drop(shard);
-        found.iter().for_each(|entry| entry.fetch());
+        found.iter().for_each(|entry| entry.prefetch());
         *walk = match more {
             true => Walk { place: walk.place + STEP, ..*walk },
             false => Walk { shard: walk.shard + 1, place: 0 },

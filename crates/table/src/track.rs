@@ -32,7 +32,7 @@ impl Tracker {
 
 impl Drop for Tracker {
     fn drop(&mut self) {
-        self.0.let_go();
+        self.0.release();
     }
 }
 

@@ -265,7 +265,7 @@ pub(crate) fn verify(
     }
     ssl.set_verify_callback(mode, move |fine, chain| {
         if let Some(outcome) = outcome_of(chain) {
-            outcome.look();
+            outcome.note_certificate();
         }
         fine || is_ignored(chain, authorities, certificate)
     });

@@ -24,14 +24,14 @@ type Name = [u8; 16];
 
 /// The messages of this span and of the one before.
 #[derive(Debug, Default)]
-struct Heard {
+struct SeenMessages {
     since: u64,
     last: HashSet<Name>,
     before: HashSet<Name>,
     refused: usize,
 }
 
-impl Heard {
+impl SeenMessages {
     /// Notes a message of this second. `false`: it is a replay.
     fn note(&mut self, name: Name, now: u64) -> bool {
         let age = now.saturating_sub(self.since);
@@ -53,8 +53,8 @@ impl Heard {
 }
 
 /// The first messages that the process has seen: several lines may share ticket keys.
-fn heard() -> MutexGuard<'static, Heard> {
-    static HEARD: LazyLock<Mutex<Heard>> = LazyLock::new(Mutex::default);
+fn heard() -> MutexGuard<'static, SeenMessages> {
+    static HEARD: LazyLock<Mutex<SeenMessages>> = LazyLock::new(Mutex::default);
     HEARD.lock()
 }
 
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn messages_are_heard_once_for_as_long_as_they_are_good() {
         for first in [1, 100, SPAN - 1] {
-            let mut heard = Heard::default();
+            let mut heard = SeenMessages::default();
             assert!(heard.note([0; 16], 5_000), "the span begins");
             let at = 5_000 + first;
             assert!(heard.note([1; 16], at));
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn there_are_so_many_and_no_more() {
-        let mut heard = Heard::default();
+        let mut heard = SeenMessages::default();
         for number in 0..MOST as u128 {
             assert!(heard.has_room());
             heard.note(number.to_be_bytes(), 9_000);

@@ -94,7 +94,7 @@ pub enum Refusal {
 
 /// A transaction that goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Begun {
+pub struct OpenTransaction {
     /// The file that it is about.
     pub name: String,
     /// Whether it has just begun.

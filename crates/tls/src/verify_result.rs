@@ -29,7 +29,7 @@ pub(crate) struct VerifyResult {
 
 impl VerifyResult {
     /// Notes that the client has sent a certificate.
-    pub(crate) fn look(&self) {
+    pub(crate) fn note_certificate(&self) {
         self.looked.store(true, Relaxed);
     }
 

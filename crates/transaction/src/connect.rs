@@ -41,8 +41,8 @@ pub(crate) use transport::codec::Machine;
 use transport::socket::is_transient;
 use transport::stats::counters::Metric;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
-pub(crate) use upstream::client_presence::stay;
-use upstream::connect_plan::Way;
+pub(crate) use upstream::client_presence::check_client;
+use upstream::connect_plan::ConnectPlan;
 use upstream::reservation;
 use upstream::reservation::{Reservation, refused};
 use upstream::takeover;
@@ -58,7 +58,7 @@ const TURN_AROUND_MS: u32 = 1_000;
 pub(crate) async fn run(tx: &mut Transaction, backend: &BackendRef) -> Result<(), Failure> {
     stage::server(tx, backend, ServerPass::Choose).await?;
     http_rules::afford(tx, Phase::Request)?;
-    if tx.left {
+    if tx.client_aborted {
         return Err(Failure::close(Cause::ClientAbort, Phase::Request));
     }
     if tx.client.socket.is_cancelled() {
@@ -112,7 +112,7 @@ pub(crate) async fn again(
     backend: &BackendRef,
     reason: Reason,
 ) -> Result<(), Failure> {
-    early_data::settle(tx).await?;
+    early_data::await_client_handshake(tx).await?;
     tx.notes.journal.retries += 1;
     tx.notes.journal.stale += u32::from(reason == Reason::Stale);
     let avoid = turn(tx, backend, reason).await?;
@@ -141,7 +141,7 @@ async fn attempt(
         };
         let comes_back = avoid.is_some_and(|from| count_move(tx, backend, from));
         claimed
-            .inspect_err(|failure| reservation::count_unserved(Some(backend.block()), *failure))?;
+            .inspect_err(|failure| reservation::count_failure(Some(backend.block()), *failure))?;
         if comes_back && refuses {
             turn_around(tx, backend).await?;
             if server_is_gone(tx) {
@@ -202,10 +202,10 @@ async fn turn(
     let attempt = tx.notes.journal.failed_attempts();
     let direct = tx.claim.as_ref().is_some_and(|claim| claim.server().is_direct());
     let redispatch = if direct { 0 } else { redispatch };
-    let free = redispatch != 0 && tx.wanted.is_none() && goes_elsewhere(backend);
+    let free = redispatch != 0 && tx.persistent_server.is_none() && goes_elsewhere(backend);
     let moves = reason != Reason::Stale && redispatches(redispatch, attempt, retries);
     if free || moves || server_is_gone(tx) {
-        (tx.claim, tx.wanted) = (None, None);
+        (tx.claim, tx.persistent_server) = (None, None);
         return Ok(slot);
     }
     count_both(tx.claim.as_ref(), backend, Metric::Retries);
@@ -267,7 +267,7 @@ async fn sleep(tx: &mut Transaction, ms: u32) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
     let until = thread.tick().plus_ms(ms);
     while !until.is_due(thread.tick()) {
-        stay(tx, Phase::Connect)?;
+        check_client(tx, Phase::Connect)?;
         thread.scheduler().wait(Some(until)).await;
     }
     Ok(())
@@ -282,7 +282,7 @@ async fn establish(tx: &mut Transaction, backend: &BackendRef) -> Result<(), Fai
         return establish_plain(tx, backend, &to).await;
     }
     let place = to.location.now();
-    let way = Way::new(tx, &to, &place.address);
+    let way = ConnectPlan::new(tx, &to, &place.address);
     let deadline = connect_deadline(tx);
     let streams = way.may_carry_streams();
     if streams && Box::pin(stream_acquire::reuse(tx, backend, &to, &way, deadline)).await? {
@@ -311,7 +311,7 @@ async fn connect(
     tx: &mut Transaction,
     backend: &BackendRef,
     (to, place): (&ServerRef, &AddressSnapshot),
-    way: &Way,
+    way: &ConnectPlan,
     making: Option<Making>,
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
@@ -328,7 +328,7 @@ async fn connect(
         return Box::pin(stream_acquire::begin(tx, backend, to, made, making, deadline)).await;
     }
     take(tx, backend, connection, true)?;
-    stand(tx, deadline).await?;
+    await_connected(tx, deadline).await?;
     traffic_health::sign(tx, Sign::Connected);
     tx.notes.journal.connected = tx.worker.thread.nanos();
     Ok(())
@@ -358,7 +358,7 @@ pub(crate) fn take(
     mut server: Box<ServerConn>,
     fresh: bool,
 ) -> Result<(), Failure> {
-    lay_out(tx, backend, &mut server, fresh)?;
+    encode_request(tx, backend, &mut server, fresh)?;
     count(tx, backend);
     use_connection(tx, server);
     Ok(())
@@ -378,7 +378,7 @@ pub(crate) fn count(tx: &Transaction, backend: &LocalBackend) {
 ///
 /// # Errors
 /// It has no valid form in the protocol of the connection.
-pub(crate) fn lay_out(
+pub(crate) fn encode_request(
     tx: &mut Transaction,
     backend: &BackendRef,
     server: &mut ServerConn,
@@ -391,8 +391,8 @@ pub(crate) fn lay_out(
     // The previous connection may have failed without an error.
     retry::take_back(tx);
     tx.space.up.clear();
-    tx.told = 0;
-    let again = tx.kept.is_some();
+    tx.sent_earlier = 0;
+    let again = tx.retry_copy.is_some();
     retry::keep_head(tx, server);
     retry::restore_head(tx, again);
     name_server(tx, backend, server);
@@ -401,7 +401,7 @@ pub(crate) fn lay_out(
     }
     let space = &mut *tx.space;
     server.mux.raise_mode(connection_mode(tx.client.proxy.settings.connection_mode));
-    if server.is_worn_out() {
+    if server.has_max_requests() {
         server.mux.close_after_message();
     }
     if backend.back.settings.pretend_keep_alive {
@@ -412,7 +412,7 @@ pub(crate) fn lay_out(
     if !server.mux.takes_params() {
         header_case::request(&tx.worker, adjusts, &mut server.mux, (&mut space.request, body), out);
     }
-    if let Some(kept) = tx.kept.as_mut().filter(|_| again) {
+    if let Some(kept) = tx.retry_copy.as_mut().filter(|_| again) {
         retry::replay(kept, &mut space.up, &mut server.mux);
     }
     if tx.client.mux.is_ambiguous() {
@@ -425,7 +425,7 @@ pub(crate) fn lay_out(
 
 /// The transaction owns this connection from now on.
 pub(crate) fn use_connection(tx: &mut Transaction, server: Box<ServerConn>) {
-    if let Some(listed) = &tx.listed {
+    if let Some(listed) = &tx.stream_entry {
         listed.set_connection(server.socket());
     }
     if let Some(transport) = server.socket().transport() {
@@ -453,7 +453,7 @@ async fn establish_plain(
     to: &ServerRef,
 ) -> Result<(), Failure> {
     let place = to.location.now();
-    let way = Way::new(tx, to, &place.address);
+    let way = ConnectPlan::new(tx, to, &place.address);
     let mut server = open(tx, backend, (to, &place), &way)?;
     server.socket().own();
     server.mux.close_after_message();
@@ -468,7 +468,7 @@ async fn establish_plain(
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
         }
-        stay(tx, Phase::Connect)?;
+        check_client(tx, Phase::Connect)?;
         server.socket().want_write();
         thread.scheduler().wait(deadline).await;
     }
@@ -581,7 +581,7 @@ fn open(
     tx: &Transaction,
     backend: &BackendRef,
     (to, place): (&ServerRef, &AddressSnapshot),
-    way: &Way,
+    way: &ConnectPlan,
 ) -> Result<Box<ServerConn>, Failure> {
     let socket = way.open(&tx.worker.thread, to, &place.address).map_err(|error| {
         if way.has_no_source(&error) {
@@ -601,7 +601,10 @@ fn open(
 }
 
 /// Sends the first bytes; their success shows that the connection is established.
-pub(crate) async fn stand(tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
+pub(crate) async fn await_connected(
+    tx: &mut Transaction,
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
     loop {
         let Some(server) = &tx.server else { return Err(refused()) };
@@ -615,7 +618,7 @@ pub(crate) async fn stand(tx: &mut Transaction, deadline: Option<Tick>) -> Resul
             return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
         }
         server.socket().want_write();
-        stay(tx, Phase::Connect)?;
+        check_client(tx, Phase::Connect)?;
         thread.scheduler().wait(deadline).await;
     }
 }

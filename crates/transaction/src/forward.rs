@@ -157,7 +157,7 @@ impl Exchange {
             let resumes = self.resumes(tx);
             if self.only_waits(tx) {
                 tx.notes.journal.bytes_out += tx.space.down.sent;
-                tx.told += tx.space.up.sent;
+                tx.sent_earlier += tx.space.up.sent;
                 accounting::count_spliced(tx);
                 retry::stash_head(tx);
                 tx.space.release(&tx.worker);
@@ -168,7 +168,7 @@ impl Exchange {
             let until = Tick::earlier(deadline, Tick::earlier(count, resumes));
             thread.scheduler().wait(until).await;
             self.doubt_client(tx);
-            tx.fetch();
+            tx.prefetch();
             tx.space.renew(&tx.worker);
             if let Some((need, buffer)) = self.claim.collect(&tx.worker.buffers) {
                 take_buffer(tx, need, buffer);
@@ -201,11 +201,11 @@ impl Exchange {
             h2_byte_count::request_end(tx);
             trace::at(tx, &trace::REQUEST_ALL_IN);
             trace::at(tx, &trace::REQUEST_ALL_OUT);
-            if let Some(listed) = tx.listed.as_ref().filter(|_| !tx.request_body.is_empty()) {
+            if let Some(listed) = tx.stream_entry.as_ref().filter(|_| !tx.request_body.is_empty()) {
                 listed.end_message(|http| &mut http.request);
             }
         }
-        if tx.kept.is_some() {
+        if tx.retry_copy.is_some() {
             retry::keep_payload(tx, matches!(result, Ok(Step::Done)));
         }
         let (client, Some(server)) = (&mut tx.client, &mut tx.server) else { return Ok(()) };
@@ -288,7 +288,7 @@ impl Exchange {
                     h2_byte_count::response_end(tx, self.body);
                     trace::at(tx, &trace::RESPONSE_ALL_IN);
                     trace::at(tx, &trace::RESPONSE_ALL_OUT);
-                    if let Some(listed) = tx.listed.as_ref().filter(|_| !self.up_over) {
+                    if let Some(listed) = tx.stream_entry.as_ref().filter(|_| !self.up_over) {
                         listed.end_message(|http| &mut http.response);
                     }
                 }
@@ -431,13 +431,13 @@ impl Exchange {
         self.body = body;
         let framed = tx.server.as_ref().is_some_and(|server| server.mux.is_h1());
         body_buffer::begin(tx, Side::Response, body, framed);
-        if let Some(listed) = &tx.listed {
+        if let Some(listed) = &tx.stream_entry {
             listed.change_http(|http| http.answer(&tx.space.response, body, framed));
         }
         tx.notes.arrived[1] = tx.space.response.wire_len();
         let mut at = Progress::at(0, body);
         if let Some(need) = stage::response(tx, &mut at, END)? {
-            tx.pause = Some(Box::new(Pause { at, need }));
+            tx.suspended_rules = Some(Box::new(Pause { at, need }));
             self.response = Response::Rules;
             return Ok(());
         }
@@ -447,7 +447,7 @@ impl Exchange {
 
     /// Resumes rules that wait.
     async fn rules(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
-        let Some(pause) = tx.pause.take() else { return Ok(()) };
+        let Some(pause) = tx.suspended_rules.take() else { return Ok(()) };
         let at = stage::resume(tx, *pause, END).await?;
         self.hear_server(tx);
         self.begin_body(tx, at.body);
@@ -578,7 +578,7 @@ impl Exchange {
     /// an error is seen before the log line is written.
     fn doubt_client(&self, tx: &Transaction) {
         if tx.worker.thread.tick().ms_after(self.client_heard) >= LONG_MS {
-            tx.client.socket.doubt();
+            tx.client.socket.send_next_at_once();
         }
     }
 

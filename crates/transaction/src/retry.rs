@@ -6,7 +6,7 @@
 pub(crate) mod early_data;
 
 use engine::state::backend::server_connection::ServerConn;
-use engine::state::session::transaction::{Interim, Kept, Transaction};
+use engine::state::session::transaction::{Interim, RetryCopy, Transaction};
 use htx::{Fields, Head};
 use mux::{BodyKind, HeadStep, Side, h1};
 use settings::RetryOn;
@@ -37,17 +37,17 @@ pub(crate) fn keep_head(tx: &mut Transaction, server: &ServerConn) {
     // Payload has to be kept with it. Without any, `stash_head` is cheaper.
     let with_payload = tx.request_body != BodyKind::None && harmless && may_reconnect(tx);
     let wanted = policy(tx).looks_at_answers() || with_payload;
-    if tx.kept.is_none() && wanted && !tx.notes.sent_once {
+    if tx.retry_copy.is_none() && wanted && !tx.notes.sent_once {
         let head = tx.space.request.clone();
         let (payload, trailers) = Default::default();
-        tx.kept = Some(Box::new(Kept { head, payload, trailers, whole: false }));
+        tx.retry_copy = Some(Box::new(RetryCopy { head, payload, trailers, whole: false }));
     }
 }
 
 /// Has the payload of a kept request kept from now on; one that goes out `again` is put back into
 /// the workspace.
 pub(crate) fn restore_head(tx: &mut Transaction, again: bool) {
-    if let Some(kept) = &mut tx.kept {
+    if let Some(kept) = &mut tx.retry_copy {
         if again {
             tx.space.request.clone_from(&kept.head);
         }
@@ -56,7 +56,7 @@ pub(crate) fn restore_head(tx: &mut Transaction, again: bool) {
 }
 
 /// Encodes the kept payload again, behind the head.
-pub(crate) fn replay(kept: &mut Kept, up: &mut Flow, mux: &mut Machine) {
+pub(crate) fn replay(kept: &mut RetryCopy, up: &mut Flow, mux: &mut Machine) {
     let payload = std::mem::take(&mut kept.payload);
     if !payload.is_empty() {
         mux.encode_payload(&payload, &mut up.outbox.bytes);
@@ -72,7 +72,7 @@ pub(crate) fn replay(kept: &mut Kept, up: &mut Flow, mux: &mut Machine) {
 /// Takes payload and trailers back from an upload that goes no further.
 pub(crate) fn take_back(tx: &mut Transaction) {
     let up = &mut tx.space.up;
-    if let (Some(kept), Some(payload)) = (&mut tx.kept, up.keep.take()) {
+    if let (Some(kept), Some(payload)) = (&mut tx.retry_copy, up.keep.take()) {
         (kept.payload, kept.whole) = (payload, up.is_received());
         std::mem::swap(&mut kept.trailers, &mut up.trailers);
     }
@@ -81,11 +81,11 @@ pub(crate) fn take_back(tx: &mut Transaction) {
 /// Keeps the payload of an upload's step.
 pub(crate) fn keep_payload(tx: &mut Transaction, done: bool) {
     let limit = tx.worker.shared.settings.buffer_size.saturating_sub(tx.notes.arrived[0]);
-    let (Some(kept), up) = (&mut tx.kept, &mut tx.space.up) else { return };
+    let (Some(kept), up) = (&mut tx.retry_copy, &mut tx.space.up) else { return };
     let Some(payload) = &mut up.keep else { return };
     if payload.len() > limit {
         up.keep = None;
-        (tx.kept, tx.notes.sent_once, tx.notes.used) = (None, true, true);
+        (tx.retry_copy, tx.notes.sent_once, tx.notes.used) = (None, true, true);
     } else if done {
         (kept.payload, kept.whole) = (std::mem::take(payload), true);
         std::mem::swap(&mut kept.trailers, &mut up.trailers);
@@ -96,12 +96,12 @@ pub(crate) fn keep_payload(tx: &mut Transaction, done: bool) {
 /// The outcome of a request after a failure or response of this kind: the failure, or another
 /// attempt.
 pub(crate) fn instead_of(tx: &mut Transaction, event: RetryOn, failure: Failure) -> Failure {
-    if tx.kept.is_some() && wants(tx, event) { again(tx) } else { failure }
+    if tx.retry_copy.is_some() && wants(tx, event) { again(tx) } else { failure }
 }
 
 /// Whether a response of this status causes another attempt.
 pub(crate) fn refuses_status(tx: &mut Transaction, status: u16) -> bool {
-    let Some(kept) = tx.kept.as_ref().filter(|_| tx.interim != Interim::Begun) else {
+    let Some(kept) = tx.retry_copy.as_ref().filter(|_| tx.interim != Interim::Begun) else {
         return false;
     };
     if status != early_data::TOO_EARLY {
@@ -122,20 +122,20 @@ pub(crate) fn was_not_sent(tx: &mut Transaction) -> bool {
         return false;
     };
     let mut unsent = server.socket().unsent();
-    let told = (tx.told + tx.space.up.sent) as usize;
-    if told > unsent.len() || !may_reconnect(tx) || failed_head(tx).is_empty() {
+    let sent = (tx.sent_earlier + tx.space.up.sent) as usize;
+    if sent > unsent.len() || !may_reconnect(tx) || failed_head(tx).is_empty() {
         return false;
     }
     // Of several TLS records, some may have been sent.
     let clear = server.socket().bare().is_some();
-    let whole = tx.request_body.is_empty() || tx.kept.is_some();
-    whole || (clear && recover(tx, unsent.split_off(unsent.len() - told)))
+    let whole = tx.request_body.is_empty() || tx.retry_copy.is_some();
+    whole || (clear && recover(tx, unsent.split_off(unsent.len() - sent)))
 }
 
-/// Keeps a request of which no byte was sent: its payload is decoded from the unsent bytes `told`
+/// Keeps a request of which no byte was sent: its payload is decoded from the unsent bytes `sent`
 /// and those in the outbox. `false`: it cannot be recovered.
-fn recover(tx: &mut Transaction, mut told: Vec<u8>) -> bool {
-    if !tx.space.up.unsent(&tx.client.input, &mut told) {
+fn recover(tx: &mut Transaction, mut sent: Vec<u8>) -> bool {
+    if !tx.space.up.unsent(&tx.client.input, &mut sent) {
         return false;
     }
     // The head was parsed before, and rules may have made it longer.
@@ -144,11 +144,11 @@ fn recover(tx: &mut Transaction, mut told: Vec<u8>) -> bool {
     let settings = h1::H1ConnSettings { limits, ..Default::default() };
     let mut conn = h1::H1Conn::new(Side::Client, settings);
     let (mut payload, mut trailers, mut whole) = (Vec::new(), Fields::default(), false);
-    let Ok(HeadStep::Complete { consumed, .. }) = conn.handle_head(&told, &mut Head::default())
+    let Ok(HeadStep::Complete { consumed, .. }) = conn.handle_head(&sent, &mut Head::default())
     else {
         return false;
     };
-    let mut rest = &told[consumed..];
+    let mut rest = &sent[consumed..];
     while !whole && !rest.is_empty() {
         let Ok(step) = conn.handle_body(rest, &mut trailers) else { return false };
         let (data, next) = rest[step.skip..].split_at(step.data);
@@ -160,7 +160,7 @@ fn recover(tx: &mut Transaction, mut told: Vec<u8>) -> bool {
         rest = next;
     }
     let head = failed_head(tx).clone();
-    tx.kept = Some(Box::new(Kept { head, payload, trailers, whole }));
+    tx.retry_copy = Some(Box::new(RetryCopy { head, payload, trailers, whole }));
     true
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn was_refused(tx: &Transaction) -> bool {
 
 /// Whether the payload sent so far is still available.
 fn is_whole(tx: &Transaction) -> bool {
-    tx.request_body == BodyKind::None || tx.kept.is_some()
+    tx.request_body == BodyKind::None || tx.retry_copy.is_some()
 }
 
 /// Whether a request whose idle connection failed may be sent on a new one: it is safe, since the
@@ -187,7 +187,7 @@ fn is_harmless(tx: &Transaction, request: &Head) -> bool {
 /// copies nothing.
 pub(crate) fn stash_head(tx: &mut Transaction) {
     // The head is saved once.
-    let here = tx.kept.is_none() && !tx.stashed;
+    let here = tx.retry_copy.is_none() && !tx.head_in_notes;
     let Some(server) = tx.server.as_ref().filter(|_| here) else { return };
     let (stream, reused) = (server.is_stream(), server.requests() > 1);
     let safe = tx.client.socket.is_stream() && tx.space.request.method_id().is_safe();
@@ -198,13 +198,13 @@ pub(crate) fn stash_head(tx: &mut Transaction) {
     let loses = loses || (reused && unseen && may_reconnect(tx));
     if refusable || loses {
         std::mem::swap(&mut tx.notes.request, &mut tx.space.request);
-        tx.stashed = true;
+        tx.head_in_notes = true;
     }
 }
 
 /// The head of the request whose connection failed; empty if it is not available any more.
 fn failed_head(tx: &Transaction) -> &Head {
-    match (&tx.kept, tx.stashed) {
+    match (&tx.retry_copy, tx.head_in_notes) {
         (Some(kept), _) => &kept.head,
         (None, true) => &tx.notes.request,
         (None, false) => &tx.space.request,
@@ -242,7 +242,7 @@ pub(crate) fn again(tx: &mut Transaction) -> Failure {
     if matches!(tx.interim, Interim::Continue | Interim::Dropped) {
         tx.interim = Interim::Continued;
     }
-    if std::mem::take(&mut tx.stashed) {
+    if std::mem::take(&mut tx.head_in_notes) {
         std::mem::swap(&mut tx.notes.request, &mut tx.space.request);
     }
     take_back(tx);

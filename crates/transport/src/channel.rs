@@ -110,10 +110,10 @@ impl Link {
         }
     }
 
-    /// Releases a connection of its own; see [`Transport::let_go`].
-    pub fn let_go(&mut self) -> Option<(Handle, Option<tls::Conn>)> {
+    /// Releases a connection of its own; see [`Transport::release`].
+    pub fn release(&mut self) -> Option<(Handle, Option<tls::Conn>)> {
         match self {
-            Self::Socket(socket) => Some(socket.let_go()),
+            Self::Socket(socket) => Some(socket.release()),
             Self::Stream(_) => None,
         }
     }
@@ -136,7 +136,7 @@ impl Link {
     }
 
     /// Sends the next bytes at once, without coalescing, so that a lost peer is detected.
-    pub fn doubt(&self) {
+    pub fn send_next_at_once(&self) {
         match self {
             Self::Socket(socket) => socket.socket().disable_coalescing(),
             Self::Stream(_) => {}
@@ -270,9 +270,9 @@ impl Link {
     }
 
     /// Rejects the peer: a stream takes its whole connection down.
-    pub fn expel(&self) {
+    pub fn reject_connection(&self) {
         if let Self::Stream(stream) = self {
-            stream.expel();
+            stream.reject_connection();
         }
     }
 
@@ -285,10 +285,10 @@ impl Link {
     }
 
     /// Makes the drop silent towards the peer, as far as possible (`silent-drop`).
-    pub fn vanish_on_close(&self) {
+    pub fn close_silently(&self) {
         match self {
             Self::Socket(socket) => socket.vanish_on_close(),
-            Self::Stream(stream) => stream.session().vanish(),
+            Self::Stream(stream) => stream.session().close_silently(),
         }
     }
 

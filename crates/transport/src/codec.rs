@@ -382,7 +382,7 @@ impl Machine {
     }
 
     /// Makes the client send the body that it has announced (100 Continue).
-    pub fn encourage(&mut self, out: &mut impl Sink) {
+    pub fn send_continue(&mut self, out: &mut impl Sink) {
         match self {
             Self::H1(_) => out.put(h1::CONTINUE),
             Self::Stream(half) => {

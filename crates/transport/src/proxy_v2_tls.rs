@@ -10,7 +10,7 @@ use wire::proxy_protocol::ProxyTls;
 
 /// TLS facts for the requested TLVs.
 #[derive(Debug)]
-pub struct Told {
+pub struct ProxyTlsValues {
     /// Whether the client sent a certificate: on this connection, in this session.
     certificate: (bool, bool),
     verify: u32,
@@ -21,7 +21,7 @@ pub struct Told {
     key: Option<String>,
 }
 
-impl Told {
+impl ProxyTlsValues {
     /// The TLS facts of a session.
     pub fn of(session: &Conn, values: Values) -> Self {
         let (peer, own) = (session.peer_certificate(), session.own_certificate());
@@ -72,7 +72,7 @@ pub fn introduce_self(
 }
 
 /// A v2 header; clear connections have empty TLS facts.
-pub fn header(values: Values, told: Option<&Told>) -> ProxyHeader<'_> {
-    let tls = values.tls.then(|| told.map_or_else(ProxyTls::default, Told::tls));
+pub fn header(values: Values, told: Option<&ProxyTlsValues>) -> ProxyHeader<'_> {
+    let tls = values.tls.then(|| told.map_or_else(ProxyTls::default, ProxyTlsValues::tls));
     ProxyHeader { checksum: values.checksum, tls, ..ProxyHeader::default() }
 }

@@ -121,8 +121,8 @@ impl Transport {
         self.socket.wake_task_on_input(owner);
     }
 
-    /// Releases the connection with its session; see [`Socket::let_go`].
-    pub fn let_go(&mut self) -> (Handle, Option<Conn>) {
+    /// Releases the connection with its session; see [`Socket::release`].
+    pub fn release(&mut self) -> (Handle, Option<Conn>) {
         let session = self.secure.take().map(|secure| secure.session.into_inner());
         (self.socket.release(), session)
     }

@@ -11,7 +11,7 @@ use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 ///
 /// # Errors
 /// The client has left: the request needs no server any more.
-pub fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
+pub fn check_client(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
     let left = match tx.client.mode {
         Mode::Tcp => has_left(tx),
         Mode::Http => {

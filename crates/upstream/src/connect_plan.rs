@@ -7,12 +7,12 @@ use engine::state::backend::server_address::AddressSnapshot;
 use engine::state::backend::server_connection::Target;
 use engine::state::runtime::Server;
 use engine::state::session::client_cold_state;
-use engine::state::session::transaction::{Transaction, Words};
+use engine::state::session::transaction::{EarlyDataResult, Transaction};
 use observability::telemetry::sample_context::View;
 use reactor::{Address, ConnectOptions, Socket, Thread};
 use sample::{Facts, Hop, Text, TlsFact, Value};
 use settings::{
-    Announce, Disguise, Encryption, Follows, Mode, Ports, Protocol, ServerName, Speech,
+    Announce, Disguise, Encryption, Follows, Mode, Ports, Protocol, ServerName, WireProtocol,
 };
 use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::io::{self, IoSlice};
@@ -20,7 +20,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 use stdx::Tick;
 use transport::channel::Link;
-use transport::proxy_v2_tls::Told;
+use transport::proxy_v2_tls::ProxyTlsValues;
 use transport::proxy_v2_tls::header;
 use transport::socket::is_transient;
 use transport::stats::transaction_log::{Cause, Failure, Phase};
@@ -29,7 +29,7 @@ use wire::socks4;
 
 /// The parameters of a connection.
 #[derive(Debug, Default)]
-pub struct Way {
+pub struct ConnectPlan {
     /// The pool key; 0 where the parameters are those of every connection to the server.
     pub key: u64,
     /// The options of its socket, if there are some.
@@ -51,11 +51,11 @@ pub struct Way {
 /// How many ports of a range are tried for one connection.
 const PORT_ATTEMPTS: u32 = 10;
 
-impl Way {
+impl ConnectPlan {
     /// The way of this request to this server, which is at `address`.
     pub fn new(tx: &mut Transaction, server: &Server, address: &Address) -> Self {
         let link = &server.settings.link;
-        let plain = Speech::default();
+        let plain = WireProtocol::default();
         let speech = match tx.client.mode {
             Mode::Http => server.settings.speech.of(&tx.space.request),
             Mode::Tcp => &plain,
@@ -72,7 +72,7 @@ impl Way {
         let mut dial = tx.worker.shared.handles.connect_options(&link.dial);
         let told = match link.announce {
             Some(Announce::V2(values)) if values.tls => {
-                tx.client.session().map(|session| Told::of(&session, values))
+                tx.client.session().map(|session| ProxyTlsValues::of(&session, values))
             }
             _ => None,
         };
@@ -81,7 +81,7 @@ impl Way {
         if let Some(announce) = link.announce {
             let ends = facts.source().zip(facts.destination());
             let namespace = namespace.as_deref().map(|namespace| namespace.name().as_bytes());
-            introduce(announce, (ends, namespace), told.as_ref(), &facts, &mut preface);
+            write_proxy_header(announce, (ends, namespace), told.as_ref(), &facts, &mut preface);
         }
         let namespace = namespace.filter(|_| link.follows_namespace);
         let within = namespace.as_deref().map(|namespace| namespace.name().to_owned());
@@ -194,10 +194,10 @@ impl Way {
             };
             let mut request = Vec::new();
             socks4::encode_request(to, &mut request);
-            say(tx, socket, &request, deadline, false).await?;
+            write_all(tx, socket, &request, deadline, false).await?;
             be_granted(tx, socket, deadline).await?;
         }
-        say(tx, socket, &self.preface, deadline, more).await
+        write_all(tx, socket, &self.preface, deadline, more).await
     }
 
     /// Runs the TLS handshake of a new connection, if it is encrypted. The early bytes are sent as
@@ -211,9 +211,9 @@ impl Way {
         link: &mut Link,
         deadline: Option<Tick>,
         early: &[u8],
-    ) -> Result<Words, Failure> {
+    ) -> Result<EarlyDataResult, Failure> {
         match &self.encryption {
-            None => Ok(Words::Unsaid),
+            None => Ok(EarlyDataResult::Unsaid),
             Some((encryption, name)) => {
                 let with = (encryption, name.as_deref());
                 Box::pin(tls_connect::connect(tx, link, with, deadline, early)).await
@@ -222,7 +222,7 @@ impl Way {
     }
 
     /// Whether a server accepts early data. The protocol has to be known before the handshake.
-    pub fn hears_early(&self) -> bool {
+    pub fn takes_early_data(&self) -> bool {
         let allowed = |(encryption, _): &(Encryption, _)| encryption.connector.allows_early();
         self.protocol == Protocol::H1 && self.encryption.as_ref().is_some_and(allowed)
     }
@@ -249,7 +249,7 @@ fn encrypted(server: &Server, facts: &dyn Facts) -> Option<(Encryption, Option<S
 }
 
 /// Writes all the bytes.
-async fn say(
+async fn write_all(
     tx: &mut Transaction,
     socket: &Link,
     mut rest: &[u8],
@@ -341,7 +341,7 @@ async fn wait(
     if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
         return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
     }
-    crate::client_presence::stay(tx, Phase::Connect)?;
+    crate::client_presence::check_client(tx, Phase::Connect)?;
     want(socket);
     thread.scheduler().wait(deadline).await;
     Ok(())
@@ -352,10 +352,10 @@ fn refused() -> Failure {
 }
 
 /// Writes the header of a connection that is made for a client with these ends, in this namespace.
-fn introduce(
+fn write_proxy_header(
     announce: Announce,
     (ends, namespace): (Option<(SocketAddr, SocketAddr)>, Option<&[u8]>),
-    told: Option<&Told>,
+    told: Option<&ProxyTlsValues>,
     facts: &dyn Facts,
     out: &mut Vec<u8>,
 ) {

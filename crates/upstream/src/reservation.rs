@@ -51,7 +51,7 @@ pub fn reserve(
     // Where no server is usable, no further request joins the backend's queue.
     let usable = all.balancer.usable();
     let waits = !all.queue.is_empty() && usable.active + usable.backup > 0;
-    if tx.wanted.is_none() && !hashes && waits {
+    if tx.persistent_server.is_none() && !hashes && waits {
         return Ok(Reservation::BackendQueue);
     }
     let mut claim = match choose(tx, backend, avoid) {
@@ -109,7 +109,7 @@ pub async fn wait(
                 } else {
                     // A request bound to the server by persistence is redispatched; others wait for
                     // any server.
-                    let bound = tx.wanted.take().is_some();
+                    let bound = tx.persistent_server.take().is_some();
                     if bound {
                         count_both(Some(&claim), backend, Metric::Redispatches);
                         tx.notes.journal.redispatched = true;
@@ -158,7 +158,7 @@ fn take(tx: &mut Transaction, mut claim: Claim) {
     let server = &claim.server;
     tx.notes.journal.queued = tx.worker.thread.nanos();
     tx.notes.journal.chooser = chooser(tx, server);
-    if let Some(listed) = &tx.listed {
+    if let Some(listed) = &tx.stream_entry {
         listed.set_server(claim.slot());
     }
     tx.claim = Some(claim);
@@ -172,7 +172,7 @@ fn count_session(tx: &Transaction, claim: &Claim) {
 fn count(tx: &Transaction, claim: &Claim) {
     let server = &claim.server;
     count_session(tx, claim);
-    if tx.wanted.is_none() {
+    if tx.persistent_server.is_none() {
         server.block().count(Metric::Balanced);
         claim.backend.block().count(Metric::Balanced);
     }
@@ -180,10 +180,10 @@ fn count(tx: &Transaction, claim: &Claim) {
 
 /// The rule, cookie, table or algorithm that chose the server.
 fn chooser(tx: &Transaction, server: &LocalServer) -> Chooser {
-    match tx.wanted {
+    match tx.persistent_server {
         _ if server.is_direct() => Chooser::Address,
         None => Chooser::Algorithm,
-        Some(_) if tx.selected => Chooser::Rule,
+        Some(_) if tx.selected_by_rule => Chooser::Rule,
         Some(_) if tx.notes.journal.cookie.0 == b'V' => Chooser::Cookie,
         Some(_) => Chooser::Table,
     }
@@ -205,7 +205,7 @@ fn pick(
     avoid: Option<usize>,
 ) -> Result<Ticket, NoServer> {
     let back = &backend.back;
-    if let Some(server) = tx.wanted.and_then(|slot| back.servers.get(slot)) {
+    if let Some(server) = tx.persistent_server.and_then(|slot| back.servers.get(slot)) {
         return Ok(Ticket::claim(&server.state));
     }
     let key = balance_key::key(tx, back);
@@ -237,7 +237,7 @@ fn stays(last: Last, back: &Backend) -> Option<&Server> {
 pub fn insists(tx: &Transaction, slot: usize) -> bool {
     let settings = tx.back_settings();
     let forced = tx.persistence == Persistence::Forced;
-    tx.wanted == Some(slot) && (forced || settings.is_some_and(|back| back.persists))
+    tx.persistent_server == Some(slot) && (forced || settings.is_some_and(|back| back.persists))
 }
 
 /// Waits in a server's queue. `false`: the server is gone, choose again.
@@ -253,7 +253,7 @@ async fn wait_in_server_queue(
     let waiting = Waiting::join(tx, &backend.back, Some(server.slot()));
     let result = loop {
         if !server.state.accepts_persistent() && !insists(tx, server.slot()) {
-            tx.wanted = None;
+            tx.persistent_server = None;
             break Ok(false);
         }
         // Checked once more after joining: the release of a slot before that has woken no waiter.
@@ -261,7 +261,7 @@ async fn wait_in_server_queue(
             break Ok(true);
         }
         if let Err(failure) = waiting.pause(tx, deadline).await {
-            count_unserved(Some(server.block()), failure);
+            count_failure(Some(server.block()), failure);
             break Err(failure);
         }
     };
@@ -370,7 +370,7 @@ impl<'a> Waiting<'a> {
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::error(503, Cause::ServerTimeout, Phase::Queue));
         }
-        client_presence::stay(tx, Phase::Queue)?;
+        client_presence::check_client(tx, Phase::Queue)?;
         if tx.client.input.capacity() > 0 && tx.worker.buffers.is_crowded(true) {
             tx.worker.shared.memory.count_request();
             return Err(Failure::error(503, Cause::Resource, Phase::Queue));
@@ -430,7 +430,7 @@ fn queue(back: &Backend, slot: Option<usize>) -> &Queue {
 }
 
 /// Counts a request that no server took, unless the client left.
-pub fn count_unserved(block: Option<&Block>, failure: Failure) {
+pub fn count_failure(block: Option<&Block>, failure: Failure) {
     if failure.cause != Cause::ClientAbort
         && let Some(block) = block
     {

@@ -30,10 +30,10 @@ pub async fn take_over(worker: &Rc<Worker>, server: &ServerRef, wanted: Wanted) 
     let answered = Arc::new(AtomicBool::new(false));
     let (answer, backend, slot) = (answered.clone(), server.backend(), server.slot());
     let (mailbox, asker) = (thread.mailbox().clone(), thread.scheduler().current());
-    worker.shared.ask(
+    worker.shared.run_on_thread(
         donor,
         Box::new(move |donor| {
-            donor.idle.give(donor, backend, slot, wanted);
+            donor.idle.park_for_other(donor, backend, slot, wanted);
             answer.store(true, Release);
             mailbox.wake(asker, Wake::RESOURCE);
         }),

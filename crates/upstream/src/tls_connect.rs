@@ -2,7 +2,7 @@
 
 use crate::client_presence;
 use engine::io::tls_handshake::{TlsHandshakeFailure, begin, is_resumed, presence, run};
-use engine::state::session::transaction::{Transaction, Words};
+use engine::state::session::transaction::{EarlyDataResult, Transaction};
 use engine::state::worker::Worker;
 use reactor::Tick;
 use settings::Encryption;
@@ -19,7 +19,7 @@ pub(crate) async fn connect(
     (encryption, name): (&Encryption, Option<&str>),
     deadline: Option<Tick>,
     early: &[u8],
-) -> Result<Words, Failure> {
+) -> Result<EarlyDataResult, Failure> {
     let worker = tx.worker.clone();
     let Link::Socket(transport) = link else { return Err(refused()) };
     let begun = match early {
@@ -31,7 +31,7 @@ pub(crate) async fn connect(
         Reason::TooMany => Failure::error(500, Cause::Internal, Phase::Connect),
         _ => refused(),
     })?;
-    let mut stay = || client_presence::stay(tx, Phase::Connect);
+    let mut stay = || client_presence::check_client(tx, Phase::Connect);
     let result = run(transport, deadline, &mut stay).await;
     let resumed = is_resumed(transport);
     if result.is_ok() {
@@ -53,9 +53,9 @@ pub(crate) async fn connect(
     })?;
     let taken = || transport.session().is_some_and(|session| session.was_early_taken());
     Ok(match said {
-        false => Words::Unsaid,
-        true if taken() => Words::Taken,
-        true => Words::Refused,
+        false => EarlyDataResult::Unsaid,
+        true if taken() => EarlyDataResult::Taken,
+        true => EarlyDataResult::Refused,
     })
 }
 

@@ -39,13 +39,13 @@ async fn run(worker: Rc<Worker>, trunk: Rc<Trunk>) {
     drive(&worker, &trunk, &mut pump, socket).await;
     worker.trunks.remove(&trunk);
     // A server of HTTP/2 learns that nothing has failed (RFC 9113 section 6.8).
-    trunk.session.drive(StreamMux::begin_shutdown);
+    trunk.session.act_for_driver(StreamMux::begin_shutdown);
     drop(trunk.session.flush(socket));
     pump.close(&worker, socket).await;
     log_error_lines(&worker, &trunk);
     if let Some(stats) = trunk.stats() {
         stats.close();
-        stats.count(&trunk.session.drive(StreamMux::take_counters));
+        stats.count(&trunk.session.act_for_driver(StreamMux::take_counters));
     }
 }
 
@@ -55,7 +55,7 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
     loop {
         let turn = pump.turn(worker, socket, |_| ());
         if let Some(stats) = trunk.stats() {
-            stats.count(&trunk.session.drive(StreamMux::take_counters));
+            stats.count(&trunk.session.act_for_driver(StreamMux::take_counters));
         }
         log_error_lines(worker, trunk);
         if turn == PumpOutcome::Over {
@@ -69,7 +69,7 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
         if !idle {
             lying = None;
         } else if lying.is_none() {
-            lying = trunk.lie_down();
+            lying = trunk.begin_idle();
         }
         if idle && (lying.is_none() || !trunk.is_kept(worker)) {
             return;
@@ -86,11 +86,12 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
 /// Logs the error output of an application (`log-stderr`).
 fn log_error_lines(worker: &Worker, trunk: &Trunk) {
     let application = trunk.backend.back.settings.fcgi.as_ref();
-    let Some(application) = application.filter(|_| trunk.session.look(StreamMux::is_fcgi)) else {
+    let Some(application) = application.filter(|_| trunk.session.inspect(StreamMux::is_fcgi))
+    else {
         return;
     };
     let mut line = worker.take_scratch();
-    while trunk.session.ask(|mux| mux.take_error_line(&mut line)) {
+    while trunk.session.update(|mux| mux.take_error_line(&mut line)) {
         log::send(worker, &application.logs, level::ERR, &line);
     }
     worker.give_scratch(line);

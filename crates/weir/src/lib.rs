@@ -33,7 +33,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 pub fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     match cli::parse(&words) {
-        Ok(options) => act(options),
+        Ok(options) => run(options),
         Err(error) => {
             complain(&format!("{error}\n"));
             ExitCode::from(1)
@@ -41,7 +41,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn act(options: Options) -> ExitCode {
+fn run(options: Options) -> ExitCode {
     let directory = std::env::current_dir().unwrap_or_default();
     if let Some(directory) = &options.directory
         && let Err(error) = std::env::set_current_dir(directory)
@@ -50,10 +50,10 @@ fn act(options: Options) -> ExitCode {
         return fail(&format!("Could not change to directory {directory} : {why}"));
     }
     match &options.action {
-        Action::Version => say(&version::short()),
-        Action::BuildOptions => say(&version::long(version::FEATURES, &version::services())),
-        Action::MemoryHelp => say(cli::MEMORY_HELP),
-        Action::Generate(name) => say(&generate::make(name)),
+        Action::Version => print(&version::short()),
+        Action::BuildOptions => print(&version::long(version::FEATURES, &version::services())),
+        Action::MemoryHelp => print(cli::MEMORY_HELP),
+        Action::Generate(name) => print(&generate::make(name)),
         Action::Condition(text) => condition(text),
         Action::Check => load(options, None),
         Action::Run => {
@@ -66,11 +66,11 @@ fn act(options: Options) -> ExitCode {
 
 /// Sets an environment variable of the configuration and of programs (configuration manual, section
 /// 2.3).
-fn tell(name: &str, value: &str) {
+fn set_variable(name: &str, value: &str) {
     sys::fork::set_variable(name, value);
 }
 
-fn say(text: &str) -> ExitCode {
+fn print(text: &str) -> ExitCode {
     // A reader that closed early is no error here.
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
@@ -138,7 +138,7 @@ fn lead(options: &Options, directory: PathBuf) -> Option<Leading> {
         never_wait_to_complain();
     }
     if again.is_some() || options.master {
-        tell("HAPROXY_MWORKER", "1");
+        set_variable("HAPROXY_MWORKER", "1");
         let _ = sys::signal::block(&master::SIGNALS, true);
     }
     match again {
@@ -185,7 +185,7 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         scripts: Some(&scripts),
     };
     if let Some(key) = options.listing {
-        say(&config::listing(&sources, setup(), Some(key).filter(|key| *key != 0)));
+        print(&config::listing(&sources, setup(), Some(key).filter(|key| *key != 0)));
     }
     let mut loaded = config::load(&sources, setup());
     if let Some(said) = script_failure(&scripts, &loaded) {
@@ -199,7 +199,7 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
     let checks = options.action == Action::Check;
     if let Some(format) = options.output.filter(|_| checks) {
         // Advice is for editors; it changes no verdict.
-        say(&config::document(&loaded.diagnostics, format, env!("CARGO_PKG_VERSION"), true));
+        print(&config::document(&loaded.diagnostics, format, env!("CARGO_PKG_VERSION"), true));
         return ExitCode::from(verdict.exit_code());
     }
     report(&options, &loaded, (quiet, checks), style);
@@ -255,10 +255,10 @@ fn is_quiet(options: &Options, loaded: &mut config::Loaded) -> bool {
 /// Prints the lists that the command line asks for.
 fn show(options: &Options, loaded: &config::Loaded) {
     if let Some(classes) = &options.keywords {
-        say(&keywords::dump(classes));
+        print(&keywords::dump(classes));
     }
     if options.libraries && loaded.model.is_some() {
-        say(&libraries());
+        print(&libraries());
     }
 }
 
@@ -280,7 +280,7 @@ fn nothing_to_serve(pid: u32) -> String {
 fn conclude(verdict: Verdict, warnings: usize, quiet: bool) {
     let Some(message) = verdict.message().filter(|_| !quiet) else { return };
     let warned = if warnings > 0 { "Warnings were found.\n" } else { "" };
-    say(&format!("{warned}{message}\n"));
+    print(&format!("{warned}{message}\n"));
 }
 
 /// The texts of all files, or the messages about unreadable ones.

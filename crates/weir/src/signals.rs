@@ -144,6 +144,6 @@ fn begin(worker: &Rc<Worker>, stop: Stop) -> Next {
 fn stop_now(shared: &Arc<Shared>, number: i32) {
     STOPPED_BY.store(number, Ordering::Relaxed);
     for thread in 0..shared.settings.threads {
-        shared.ask(thread, Box::new(|worker| worker.thread.stop()));
+        shared.run_on_thread(thread, Box::new(|worker| worker.thread.stop()));
     }
 }

@@ -69,7 +69,7 @@ async fn some<T: Default + Send + 'static>(
                 *place = answer;
             }
         };
-        worker.shared.ask(thread, Box::new(question));
+        worker.shared.run_on_thread(thread, Box::new(question));
     }
     let deadline = worker.thread.tick().plus_ms(PATIENCE_MS);
     while answers.missing.load(Acquire) > 0 && !deadline.is_due(worker.thread.tick()) {

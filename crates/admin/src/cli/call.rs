@@ -10,7 +10,7 @@ use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use engine::state::records::anon::Anon;
 use engine::state::runtime::{Backend, Frontend, Server};
 use engine::state::services::Pieces;
-use engine::state::session::stream_list::Which;
+use engine::state::session::stream_list::StreamSet;
 use proxy::{HttpRequest, Shared, Worker};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -150,7 +150,7 @@ pub(super) enum Later {
     /// `show profiling`.
     Profile(profiling::ProfileRequest),
     /// `shutdown session` and `shutdown sessions server` of these.
-    End(Which),
+    End(StreamSet),
 }
 
 impl Later {
@@ -201,7 +201,7 @@ impl Later {
             }
             Self::End(which) => {
                 let end = move |asked: &Worker| asked.end_streams(which, Cause::Killed);
-                shutdown_sessions::told(which, ask_workers::all(worker, end).await.iter().sum())
+                shutdown_sessions::message(which, ask_workers::all(worker, end).await.iter().sum())
             }
         }
     }

@@ -6,7 +6,7 @@
 
 use super::call::{Call, Reply};
 use crate::channel::Channel;
-use crate::settings::{Handed, Settings};
+use crate::settings::{ListeningSocket, Settings};
 use engine::state::runtime::Frontend;
 use engine::state::worker::Worker;
 use std::io;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const TOGETHER: usize = 32;
 
 /// `_getsocks`
-pub(super) fn ask(call: &mut Call<'_>) -> Reply {
+pub(super) fn send_sockets(call: &mut Call<'_>) -> Reply {
     match call.state.exposes {
         true => Reply::HandOver,
         false => Reply::error("This socket does not hand over listeners ('expose-fd listeners')."),
@@ -25,8 +25,8 @@ pub(super) fn ask(call: &mut Call<'_>) -> Reply {
 
 /// Sends what this process listens on.
 pub(super) async fn run(worker: &Worker, settings: &Settings, channel: &Channel) -> io::Result<()> {
-    let listens = |handed: &&Handed| !is_shut(worker, handed);
-    let all: Vec<&Handed> = settings.handed.iter().filter(listens).collect();
+    let listens = |handed: &&ListeningSocket| !is_shut(worker, handed);
+    let all: Vec<&ListeningSocket> = settings.handed.iter().filter(listens).collect();
     for part in all.chunks(TOGETHER) {
         let names: String = part.iter().map(|it| format!("{}\n", it.name)).collect();
         let handles: Vec<_> = part.iter().map(|it| it.handle).collect();
@@ -36,7 +36,7 @@ pub(super) async fn run(worker: &Worker, settings: &Settings, channel: &Channel)
 }
 
 /// Whether the socket has been closed: all of them in a soft stop, those of a frontend with it.
-fn is_shut(worker: &Worker, handed: &Handed) -> bool {
+fn is_shut(worker: &Worker, handed: &ListeningSocket) -> bool {
     let belongs = |front: &&Arc<Frontend>| {
         let mut sockets = front.listeners.iter().filter_map(|listener| listener.sockets.as_ref());
         sockets.any(|sockets| sockets.all().any(|handle| handle == handed.handle))

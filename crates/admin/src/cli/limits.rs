@@ -87,7 +87,7 @@ pub(super) fn rate_limit(call: &mut Call<'_>) -> Reply {
     match call.word(4).parse::<u32>() {
         Ok(value) => {
             limit.store(value, Relaxed);
-            call.shared().rouse();
+            call.shared().wake_threads();
             Reply::Done
         }
         Err(_) if call.word(4).starts_with('-') => Reply::error("Value out of range."),
@@ -112,7 +112,7 @@ pub(super) fn clear_counters(call: &mut Call<'_>) -> Reply {
     let shared = call.shared();
     for thread in 0..shared.settings.threads {
         let reset = |asked: &Worker| asked.thread.scheduler().activity().reset();
-        shared.ask(thread, Box::new(reset));
+        shared.run_on_thread(thread, Box::new(reset));
     }
     shared.totals.clear_peaks();
     for proxy in &shared.proxies {

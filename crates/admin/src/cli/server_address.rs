@@ -19,12 +19,12 @@ pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
         return Reply::error("set server <b>/<s> addr requires an address and optionally a port.");
     }
     let Some(now) = target.server().location.now().address.inet() else {
-        return tell(&format!(
+        return message(&format!(
             "Update for the current server address family is only supported through configuration file {by}"
         ));
     };
     let Ok(ip) = given.parse::<IpAddr>() else {
-        return tell(&format!("Invalid addr '{given}' {by}"));
+        return message(&format!("Invalid addr '{given}' {by}"));
     };
     let mut said = match ip == now.ip() {
         true => "no need to change the addr".to_owned(),
@@ -38,7 +38,7 @@ pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
     if next != now {
         move_to(call, target, now, next);
     }
-    tell(&format!("{said} {by}"))
+    message(&format!("{said} {by}"))
 }
 
 /// The new port; its change is appended to `said`.
@@ -85,7 +85,7 @@ fn move_to(call: &Call<'_>, target: &Target, now: SocketAddr, next: SocketAddr) 
             next.ip(),
             call.state.origin
         );
-        events::tell(call.worker, &target.back, &text);
+        events::notify_operators(call.worker, &target.back, &text);
     }
 }
 
@@ -103,17 +103,17 @@ pub(super) fn name(call: &Call<'_>, target: &Target) -> Reply {
     }
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if !given.bytes().all(fits) || given.len() > LONGEST_NAME {
-        return tell(&format!("invalid fqdn '{given}' {by}"));
+        return message(&format!("invalid fqdn '{given}' {by}"));
     }
     let now = target.server().location.now();
     let now = now.host.as_deref().unwrap_or("(null)");
     if now.eq_ignore_ascii_case(given) {
-        return tell(&format!("no need to change the FDQN {by}"));
+        return message(&format!("no need to change the FDQN {by}"));
     }
     let name = format!("{}/{}", target.back.proxy.name(), target.server().state.name());
     match health::discovery::rename(call.shared(), target.back.proxy.index, target.slot, given) {
-        true => tell(&format!("{name} changed its FQDN from {now} to {given} {by}")),
-        false => tell(&format!("could not update {name} FQDN {by}")),
+        true => message(&format!("{name} changed its FQDN from {now} to {given} {by}")),
+        false => message(&format!("could not update {name} FQDN {by}")),
     }
 }
 
@@ -189,6 +189,6 @@ fn refusal(text: impl Into<String>) -> Reply {
     Reply::Bare(Severity::Warning, text.into())
 }
 
-fn tell(text: &str) -> Reply {
+fn message(text: &str) -> Reply {
     Reply::Message(Severity::Warning, text.to_owned())
 }

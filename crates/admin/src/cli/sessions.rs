@@ -28,7 +28,7 @@ pub(super) enum StreamDetail {
 
 /// Some streams of a thread, as text.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct ListedStreams {
     streams: Vec<(Listing, Ends)>,
     /// The place to go on from, if there may be more.
     pub(super) next: Option<u32>,
@@ -45,7 +45,7 @@ struct Ends {
 impl StreamDetail {
     /// Facts of these streams, gathered on the thread that serves them: on other threads a
     /// descriptor may have been reused.
-    pub(super) fn of(self, worker: &Worker, part: Part) -> Told {
+    pub(super) fn of(self, worker: &Worker, part: Part) -> ListedStreams {
         let address = |descriptor: i32| match descriptor {
             ..0 => None,
             descriptor => worker.thread.kernel().local_address(Handle(descriptor)),
@@ -66,7 +66,7 @@ impl StreamDetail {
             let ends = ends(&stream);
             (stream, ends)
         });
-        Told { streams: streams.collect(), next: part.next }
+        ListedStreams { streams: streams.collect(), next: part.next }
     }
 }
 
@@ -102,7 +102,7 @@ pub(super) struct StreamPage {
 
 impl StreamPage {
     /// The lines about these streams.
-    pub(super) fn render(&mut self, told: &Told) -> String {
+    pub(super) fn render(&mut self, told: &ListedStreams) -> String {
         let mut out = String::new();
         for (stream, ends) in &told.streams {
             match self.wanted {

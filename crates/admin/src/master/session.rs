@@ -71,33 +71,33 @@ async fn converse(
     let channel = Channel::new(&thread, socket.into(), Vec::new());
     let mut session = MasterSession { channel, state, supervisor, parser: Parser::default() };
     // A client that went away needs no answer; one that waits for a reload gets its answer later.
-    if matches!(session.talk().await, Ok(Talk::Over)) {
+    if matches!(session.talk().await, Ok(SessionEnd::Over)) {
         session.channel.part().await;
     }
 }
 
 /// How a conversation ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Talk {
+enum SessionEnd {
     Over,
     /// The connection belongs to the supervisor now.
     HandedOn,
 }
 
 impl MasterSession {
-    async fn talk(&mut self) -> io::Result<Talk> {
+    async fn talk(&mut self) -> io::Result<SessionEnd> {
         loop {
             let open = self.channel.read(None).await?;
-            let Some(ran) = self.run_lines().await? else { return Ok(Talk::HandedOn) };
+            let Some(ran) = self.run_lines().await? else { return Ok(SessionEnd::HandedOn) };
             self.channel.flush(None).await?;
             let stays = self.state.interactive || !ran;
             if self.state.quitting || !open || !stays {
-                return Ok(Talk::Over);
+                return Ok(SessionEnd::Over);
             }
             if self.channel.input.len() > LONGEST {
                 self.channel.output.extend_from_slice(b"The line is too long.\n\n");
                 self.channel.flush(None).await?;
-                return Ok(Talk::Over);
+                return Ok(SessionEnd::Over);
             }
         }
     }
@@ -159,7 +159,7 @@ impl MasterSession {
             target = match self.find(&prefix[1..]) {
                 Ok(target) => target,
                 Err(()) => {
-                    self.say(&format!(
+                    self.write(&format!(
                         "Can't find the target PID matching the prefix '{prefix}'\n"
                     ));
                     self.state.quitting = true;
@@ -178,10 +178,10 @@ impl MasterSession {
         match target {
             Some(pid) => self.relay(pid, &command).await?,
             None => match table::run(&command.words, &self.state, &*self.supervisor) {
-                Answer::Text(text) => self.say(&format!("{text}\n")),
+                Answer::Text(text) => self.write(&format!("{text}\n")),
                 Answer::Reload => {
                     self.channel.flush(None).await?;
-                    self.supervisor.reload(Some(self.channel.socket.let_go().0));
+                    self.supervisor.reload(Some(self.channel.socket.release().0));
                     return Ok(false);
                 }
             },
@@ -198,7 +198,7 @@ impl MasterSession {
                 relay::run(&mut self.channel, worker, &request, command).await
             }
             Err(_) => {
-                self.say("Can't connect to the target CLI!\n");
+                self.write("Can't connect to the target CLI!\n");
                 Ok(())
             }
         }
@@ -237,7 +237,7 @@ impl MasterSession {
             "expert-mode" | "experimental-mode" | "mcli-debug-mode"
                 if state.level < Level::Admin =>
             {
-                self.say(&format!("{}\n", table::denied()));
+                self.write(&format!("{}\n", table::denied()));
             }
             "expert-mode" => switch(&mut state.expert, word(1)),
             "experimental-mode" => switch(&mut state.experimental, word(1)),
@@ -249,14 +249,14 @@ impl MasterSession {
 
     fn lower(&mut self, to: Level) -> bool {
         if self.state.level < to {
-            self.say(&format!("{}\n", table::denied()));
+            self.write(&format!("{}\n", table::denied()));
         } else {
             self.state.level = to;
         }
         true
     }
 
-    fn say(&mut self, text: &str) {
+    fn write(&mut self, text: &str) {
         self.channel.output.extend_from_slice(text.as_bytes());
     }
 
@@ -273,7 +273,7 @@ impl MasterSession {
         let modes = [(state.experimental, 'x'), (state.expert, 'e'), (state.debug, 'd')];
         let flags: String = modes.iter().filter(|it| it.0).map(|it| it.1).collect();
         let flags = if flags.is_empty() { flags } else { format!("({flags})") };
-        self.say(&format!("{name}{flags}> "));
+        self.write(&format!("{name}{flags}> "));
     }
 }
 

@@ -8,7 +8,7 @@ use balance::{Admin, Change};
 use engine::state::runtime::Backend;
 use engine::state::services::Visit;
 use engine::state::session::stream_list;
-use engine::state::session::stream_list::Which;
+use engine::state::session::stream_list::StreamSet;
 use health::servers::events;
 use health::servers::events::Cause;
 use htx::Head;
@@ -121,7 +121,7 @@ pub(super) const ACTIONS: &[(&str, &str, Deed)] = &[
     ("arunn", "Agent: force UP", |worker, back, slot| force_agent(worker, back, slot, true)),
     ("adown", "Agent: force DOWN", |worker, back, slot| force_agent(worker, back, slot, false)),
     ("shutdown", "Kill Sessions", |worker, back, slot| {
-        let which = Which::Server(back.proxy.index, slot);
+        let which = StreamSet::Server(back.proxy.index, slot);
         stream_list::end_all(
             &worker.shared,
             which,

@@ -30,7 +30,7 @@ pub fn end(out: &mut String) {
 pub fn object(row: &Row, first: bool, out: &mut String) {
     out.push_str(if first { "[" } else { ",[" });
     let mut comma = "";
-    for (position, column, tags, value) in row.told() {
+    for (position, column, tags, value) in row.present_values() {
         // Writing to a string cannot fail.
         let _ = write!(
             out,

@@ -5,7 +5,7 @@ use super::front::sums;
 use super::{Clock, Kind, Row, mode, server};
 use engine::state::runtime::Shared;
 use engine::state::runtime::{Frontend, Listener};
-use proxy::frontend::listener::{Standing, standing};
+use proxy::frontend::listener::{ListenerState, standing};
 use settings::Bind;
 use transport::stats::counters::{Counters, Metric};
 
@@ -65,8 +65,8 @@ pub(super) fn row(
 
 fn status(shared: &Shared, front: &Frontend, place: usize, clock: Clock) -> &'static str {
     match standing(shared, front, place, clock.moment()) {
-        Standing::Open => "OPEN",
-        Standing::Full => "FULL",
-        Standing::Waiting => "WAITING",
+        ListenerState::Open => "OPEN",
+        ListenerState::Full => "FULL",
+        ListenerState::Waiting => "WAITING",
     }
 }

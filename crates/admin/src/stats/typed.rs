@@ -13,7 +13,7 @@ pub fn write(rows: &[Row], describe: bool, out: &mut String) {
             Kind::Server => 'S',
             Kind::Listener => 'L',
         };
-        for (position, column, tags, value) in row.told() {
+        for (position, column, tags, value) in row.present_values() {
             let (name, tags) = (column.name, tags.0);
             // Writing to a string cannot fail.
             let _ = write!(out, "{letter}.{}.{}.{position}.{name}.1:{tags}:", row.proxy, row.id);

@@ -49,11 +49,11 @@ impl Balancer {
         let checks = !server.settings().checked || record.health.is_up();
         match (server.agent_allows(), op) {
             (false, OpState::Running | OpState::Starting | OpState::Stopping) => {
-                self.settle(server, record, OpState::Stopped, now_ms);
+                self.apply(server, record, OpState::Stopped, now_ms);
                 Change::Down
             }
             (true, OpState::Stopped) if checks => {
-                self.settle(server, record, server.up_state(), now_ms);
+                self.apply(server, record, server.up_state(), now_ms);
                 Change::Up
             }
             _ => Change::None,

@@ -33,7 +33,7 @@ use std::{
 use stdx::AppendList;
 
 use super::{
-    Load, LoadIndex, Moves, NoServer, OUT, settle,
+    Load, LoadIndex, Moves, NoServer, OUT, reindex,
     sync::{AtomicU32, AtomicU64, Mutex, lock},
 };
 
@@ -119,7 +119,7 @@ impl Levels {
             let (slot, key) = (*slot as u32, self.loads[*slot].key());
             self.link(rings, slot, key);
             self.load(slot).indexed.store(key, Release);
-            self.settle(rings, slot, Moves::Down);
+            self.reindex(rings, slot, Moves::Down);
         }
         self.publish(rings);
     }
@@ -154,7 +154,7 @@ impl Levels {
     fn drain_released(&self, rings: &mut Rings) {
         let slot = self.front.released.swap(NIL, AcqRel);
         if slot != NIL {
-            self.settle(rings, slot, Moves::Both);
+            self.reindex(rings, slot, Moves::Both);
         }
     }
 
@@ -194,7 +194,7 @@ impl Levels {
                         self.turn(rings, key, at);
                         if at == slot {
                             // The ring at this value is empty: the next ring becomes the lowest.
-                            self.settle(rings, slot, Moves::Both);
+                            self.reindex(rings, slot, Moves::Both);
                         }
                         return Ok(slot as usize);
                     }
@@ -217,7 +217,7 @@ impl Levels {
         let load = self.load(slot);
         loop {
             if load.settled_key() > key {
-                return Tried::Moved(self.settle(rings, slot, Moves::Both));
+                return Tried::Moved(self.reindex(rings, slot, Moves::Both));
             }
             if !load.has_room() {
                 return Tried::Full;
@@ -279,8 +279,8 @@ impl Levels {
     }
 
     /// Moves a server that stands wrong; yields where it stands then.
-    fn settle(&self, rings: &mut Rings, slot: u32, moves: Moves) -> u64 {
-        settle(self.load(slot), moves, |from, to| {
+    fn reindex(&self, rings: &mut Rings, slot: u32, moves: Moves) -> u64 {
+        reindex(self.load(slot), moves, |from, to| {
             self.unlink(rings, slot, from);
             self.link(rings, slot, to);
             rings.moves += 1;
@@ -352,7 +352,7 @@ impl LoadIndex for Levels {
             return;
         }
         let rings = &mut *lock(&self.rings.0);
-        self.settle(rings, slot as u32, Moves::Down);
+        self.reindex(rings, slot as u32, Moves::Down);
         self.publish(rings);
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::{
     Load, NoServer,
     load::OUT,
-    settle::{Moves, settle},
+    reindex::{Moves, reindex},
     sync,
 };
 

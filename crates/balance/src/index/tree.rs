@@ -16,7 +16,7 @@ use std::{
 use stdx::AppendList;
 
 use super::{
-    Load, LoadIndex, Moves, NoServer, OUT, settle,
+    Load, LoadIndex, Moves, NoServer, OUT, reindex,
     sync::{Mutex, lock},
 };
 
@@ -105,9 +105,9 @@ impl Tree {
     }
 
     /// Puts the server where its load belongs now.
-    fn settle(&self, nodes: &mut Nodes, slot: usize) {
+    fn reindex(&self, nodes: &mut Nodes, slot: usize) {
         let Nodes { order, since, moves } = nodes;
-        settle(&self.loads[slot], Moves::Both, |from, to| {
+        reindex(&self.loads[slot], Moves::Both, |from, to| {
             order.remove(&(from, since[slot], slot));
             *moves += 1;
             since[slot] = *moves;
@@ -144,7 +144,7 @@ impl LoadIndex for Tree {
             nodes.since[*slot] = nodes.moves;
             nodes.order.insert((key, nodes.moves, *slot));
             self.loads[*slot].indexed.store(key, Release);
-            self.settle(nodes, *slot);
+            self.reindex(nodes, *slot);
         }
     }
 
@@ -153,7 +153,7 @@ impl LoadIndex for Tree {
         let none = if nodes.order.is_empty() { NoServer::Unusable } else { NoServer::Full };
         let slot = self.least(&nodes.order, avoid).ok_or(none)?;
         self.loads[slot].reserve();
-        self.settle(nodes, slot);
+        self.reindex(nodes, slot);
         Ok(slot)
     }
 
@@ -163,7 +163,7 @@ impl LoadIndex for Tree {
         if indexed == OUT || load.key() == indexed {
             load.count_avoided_move();
         } else {
-            self.settle(&mut lock(&self.nodes), slot);
+            self.reindex(&mut lock(&self.nodes), slot);
         }
     }
 

@@ -7,8 +7,8 @@ pub(crate) mod sync;
 mod index;
 #[path = "../../src/load.rs"]
 mod load;
-#[path = "../../src/settle.rs"]
-mod settle;
+#[path = "../../src/reindex.rs"]
+mod reindex;
 
 pub(crate) use balance::NoServer;
 pub(crate) use load::Load;

@@ -20,7 +20,7 @@ mod load;
 #[path = "../models/mod.rs"]
 pub mod models;
 
-mod settle;
+mod reindex;
 
 pub(crate) use balance::NoServer;
 pub(crate) use load::Load;

@@ -19,8 +19,8 @@ mod index;
 mod load;
 #[path = "../models/mod.rs"]
 pub mod models;
-#[path = "../../src/settle.rs"]
-mod settle;
+#[path = "../../src/reindex.rs"]
+mod reindex;
 
 pub(crate) use balance::NoServer;
 pub(crate) use load::Load;

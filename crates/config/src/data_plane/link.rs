@@ -5,7 +5,7 @@ use crate::model::{
 };
 use settings::{
     ConnectOptions, Encryption, Expected, Follows, Link, Ports, Preamble, Protocol, ServerName,
-    Speech, Speeches, Values,
+    ServerProtocols, Values, WireProtocol,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -150,15 +150,15 @@ fn check_encryption(server: &Server, same: bool) -> Option<Encryption> {
 }
 
 /// Protocols of a server's connections.
-pub(super) fn speeches(options: &ServerOptions) -> Speeches {
+pub(super) fn speeches(options: &ServerOptions) -> ServerProtocols {
     let line = &options.tls;
     let offered = line.options.alpn.as_deref().filter(|_| line.enabled).unwrap_or_default();
     let named = line.options.npn.as_deref().filter(|_| line.enabled).unwrap_or_default();
     let own = protocol_of(options.protocol, if offered.is_empty() { named } else { offered });
-    let usual = Speech { protocol: own, alpn: None };
+    let usual = WireProtocol { protocol: own, alpn: None };
     let alone = |protocol, name: &[u8]| {
         let wire = [&[name.len() as u8], name].concat();
-        Speech { protocol, alpn: (!offered.is_empty()).then(|| wire.into()) }
+        WireProtocol { protocol, alpn: (!offered.is_empty()).then(|| wire.into()) }
     };
     let may_choose = own == Protocol::Chosen && names(offered, b"http/1.1");
     let websocket = match options.websocket {
@@ -171,7 +171,7 @@ pub(super) fn speeches(options: &ServerOptions) -> Speeches {
     let checked = checked.filter(|_| line.check.unwrap_or(line.enabled));
     let protocol = options.check.protocol.or(options.protocol);
     let checks = protocol_of(protocol, checked.unwrap_or_default());
-    Speeches { usual, websocket, checks }
+    ServerProtocols { usual, websocket, checks }
 }
 
 /// The protocol that follows from a named one, or from ALPN.

@@ -7,7 +7,7 @@ use super::values::{digits_at, noted, number_at};
 use crate::addr::Family;
 use crate::context::{Cx, Mentioned};
 use crate::diag::{Diagnostic, Severity};
-use crate::draft::{DraftKind, DraftProxy, Kept};
+use crate::draft::{DraftKind, DraftProxy, KeptWord};
 use crate::keyword::Places as Sections;
 use crate::line::{Args, Fault, Parsed};
 use crate::model::{Mode, ProxyKind, Switching};
@@ -528,7 +528,7 @@ pub(super) fn format(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) ->
     }
     one_format(args)?;
 
-    let kept = Kept::of(args, 1);
+    let kept = KeptWord::of(args, 1);
     match name {
         "log-format" => {
             option::chooses_log(proxy, cx, args, "log-format");

@@ -2,7 +2,7 @@
 use crate::addr::Family;
 use crate::context::{Cx, Mentioned};
 use crate::diag::{Diagnostic, Severity};
-use crate::draft::{DraftLog, DraftProxy, Kept};
+use crate::draft::{DraftLog, DraftProxy, KeptWord};
 use crate::model::{Captured, Formats, LogStyle, LogTarget, Mode};
 use sample::{LogFormat, NameReference, ParseContext, Place, Places, Shared, logformat};
 use std::path::Path;
@@ -96,7 +96,7 @@ fn predefined(draft: &DraftProxy, cx: &mut Cx<'_>) -> LogFormat {
 fn custom(
     draft: &DraftProxy,
     cx: &mut Cx<'_>,
-    kept: &Kept,
+    kept: &KeptWord,
     (name, place): (&str, Place),
 ) -> Option<LogFormat> {
     match parse(draft, cx, kept.text(), place) {

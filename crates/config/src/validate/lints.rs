@@ -75,7 +75,7 @@ fn rules(draft: &DraftProxy, cx: &mut Cx<'_>) {
                 set.ruleset().keyword(),
                 last.place().1
             );
-            tell(cx, rule, message);
+            warn(cx, rule, message);
         }
     }
     let mut switching = draft.rules.switching.iter();
@@ -129,7 +129,7 @@ pub(super) fn backends(proxies: &[DraftProxy], cx: &mut Cx<'_>) {
     }
 }
 
-fn tell(cx: &mut Cx<'_>, rule: &Rule, message: String) {
+fn warn(cx: &mut Cx<'_>, rule: &Rule, message: String) {
     let (file, line) = rule.place();
     about(cx, &Place { file: file.into(), line }, message);
 }

@@ -3,7 +3,7 @@
 use crate::io::byte_client::{ByteClient, ByteClientError};
 use crate::state::backend::queue::Waiter;
 use crate::state::resolver::ResolverOrder;
-use crate::state::session::lookup::Ask;
+use crate::state::session::lookup::NameQuery;
 use crate::state::worker::Worker;
 use dns::RecordType;
 use reactor::{Address, ConnectOptions, Tick};
@@ -156,7 +156,7 @@ async fn resolve(worker: &Worker, name: &str, until: Tick) -> Option<IpAddr> {
     }
     let waiter = Waiter::current(&worker.thread);
     let (name, family) = (name.into(), RecordType::V4);
-    let ask = Arc::new(Ask { name, family, answer: Mutex::default(), waiter });
+    let ask = Arc::new(NameQuery { name, family, answer: Mutex::default(), waiter });
     resolver.order(ResolverOrder::Ask(ask.clone()));
     while !until.is_due(worker.thread.tick()) {
         if let Some(found) = ask.answer() {

@@ -73,17 +73,17 @@ impl Pump {
                 break;
             }
         }
-        let pending = self.session.look(|mux| mux.output().len());
+        let pending = self.session.inspect(|mux| mux.output().len());
         let Ok(flushed) = self.session.flush(socket) else { return PumpOutcome::Over };
-        if flushed || self.session.look(|mux| mux.output().len()) != pending {
+        if flushed || self.session.inspect(|mux| mux.output().len()) != pending {
             self.moved = worker.thread.tick();
         }
-        let over = self.session.look(StreamMux::is_over) || self.session.vanishes();
+        let over = self.session.inspect(StreamMux::is_over) || self.session.closes_silently();
         if over || (self.ended && flushed && !self.answers) {
             return PumpOutcome::Over;
         }
-        let takes = self.session.look(StreamMux::takes_input);
-        let more = more || self.session.look(StreamMux::turn_limit_reached);
+        let takes = self.session.inspect(StreamMux::takes_input);
+        let more = more || self.session.inspect(StreamMux::turn_limit_reached);
         if more && takes { PumpOutcome::More } else { PumpOutcome::Waits }
     }
 
@@ -92,7 +92,7 @@ impl Pump {
     fn begin_turn(&self, worker: &Worker) {
         let limit = worker.shared.settings.h2.kill_cpu_usage;
         let has_time = || limit > 0 && 100 - worker.idle_percent() < limit;
-        self.session.ask(|mux| {
+        self.session.update(|mux| {
             mux.begin_turn();
             mux.set_flood_tolerance(has_time());
         });
@@ -102,12 +102,12 @@ impl Pump {
     fn understand(&mut self, now_ms: u64, start: &mut impl FnMut(Key)) -> bool {
         let (session, input) = (&self.session, &mut self.input);
         // The machine reports a protocol error in its output, and the connection ends after that.
-        let taken = session.drive(|mux| mux.handle_input(input.data(), now_ms));
+        let taken = session.act_for_driver(|mux| mux.handle_input(input.data(), now_ms));
         input.consume(taken.unwrap_or(usize::MAX));
         while let Some(key) = session.poll_opened() {
             start(key);
         }
-        session.look(|mux| mux.takes_input() && !mux.turn_limit_reached())
+        session.inspect(|mux| mux.takes_input() && !mux.turn_limit_reached())
     }
 
     /// Reads once. `false`: the socket has nothing now.
@@ -140,7 +140,7 @@ impl Pump {
             end => {
                 self.ended = true;
                 if self.answers && end.is_ok() {
-                    self.session.drive(StreamMux::end_input);
+                    self.session.act_for_driver(StreamMux::end_input);
                 } else {
                     self.answers = false;
                 }
@@ -158,13 +158,13 @@ impl Pump {
 
     /// Whether output waits for the peer.
     pub fn is_stalled(&self) -> bool {
-        self.session.look(|mux| !mux.output().is_empty())
+        self.session.inspect(|mux| !mux.output().is_empty())
     }
 
     /// Registers for the socket events that the connection waits for.
     pub fn want(&self, socket: &Transport) {
         let (takes, writes) =
-            self.session.look(|mux| (mux.takes_input(), !mux.output().is_empty()));
+            self.session.inspect(|mux| (mux.takes_input(), !mux.output().is_empty()));
         if takes && !self.ended {
             socket.want_read();
         }
@@ -179,14 +179,14 @@ impl Pump {
         self.input.clear();
         self.rest(worker);
         let unsent = socket.unsent(<[u8]>::len) as u64;
-        self.session.drive(|mux| {
+        self.session.act_for_driver(|mux| {
             mux.take_back(unsent);
             mux.handle_eof();
         });
-        if self.session.vanishes() {
+        if self.session.closes_silently() {
             return socket.vanish_on_close();
         }
-        if self.session.look(StreamMux::is_fcgi) {
+        if self.session.inspect(StreamMux::is_fcgi) {
             // An application notices an abort by the end of its connection.
             return;
         }

@@ -1,5 +1,5 @@
 //! A `resolvers` section: its orders and counters.
-use crate::state::session::lookup::Ask;
+use crate::state::session::lookup::NameQuery;
 use reactor::{Mailbox, TaskId, Wake};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,7 +22,7 @@ pub struct Resolver {
 #[derive(Debug)]
 pub enum ResolverOrder {
     /// A request waits for an address.
-    Ask(Arc<Ask>),
+    Ask(Arc<NameQuery>),
     /// The server in this slot of a backend may have another address by now.
     Hurry(usize, usize),
     /// The same server has another name from now on.

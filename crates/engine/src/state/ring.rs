@@ -121,7 +121,7 @@ impl Ring {
         let length = u32::try_from(message.len()).expect("a ring has at most 1 GiB");
         store.put(&length.to_le_bytes());
         store.put(message);
-        store.rouse();
+        store.wake_readers();
         drop(store);
         if self.file.is_some() {
             self.grown.notify_all();
@@ -206,7 +206,7 @@ impl Store {
         found.expect("a reader is listed as long as its tap is there")
     }
 
-    fn rouse(&mut self) {
+    fn wake_readers(&mut self) {
         for reader in &mut self.readers {
             if std::mem::take(&mut reader.asleep) {
                 reader.mailbox.wake(reader.task, Wake::MESSAGE);

@@ -5,19 +5,19 @@ use crate::state::runtime::Shared;
 use crate::state::worker::Worker;
 
 /// A closure that runs on a worker's thread.
-pub type Question = Box<dyn FnOnce(&Worker) + Send>;
+pub type ThreadClosure = Box<dyn FnOnce(&Worker) + Send>;
 
 impl Shared {
     /// Has `question` run on a worker's thread, soon. It is dropped if that thread has ended.
-    pub fn ask(&self, thread: usize, question: Question) {
+    pub fn run_on_thread(&self, thread: usize, question: ThreadClosure) {
         if let Some(queue) = self.questions.get(thread) {
             queue.lock().push(question);
-            self.rouse_one(thread);
+            self.wake_thread(thread);
         }
     }
 
     /// Takes the closures that a thread has to run.
-    pub fn take_questions(&self, thread: usize) -> Vec<Question> {
+    pub fn take_questions(&self, thread: usize) -> Vec<ThreadClosure> {
         std::mem::take(&mut *self.questions[thread].lock())
     }
 }

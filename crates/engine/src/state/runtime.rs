@@ -6,7 +6,7 @@ use crate::state::backend::availability::Availability;
 use crate::state::backend::dynamic_cookie::DynamicCookie;
 use crate::state::backend::dynamic_maxconn;
 use crate::state::backend::dynamic_maxconn::Limit;
-use crate::state::backend::pool::Parking;
+use crate::state::backend::pool::SharedPool;
 use crate::state::backend::queue::Queue;
 use crate::state::backend::server_address::Location;
 use crate::state::backend::server_list::Servers;
@@ -143,7 +143,7 @@ pub struct Shared {
     pub memory: transport::thread::memory::Memory,
     /// Answers to questions that only the owning thread can answer; see
     /// [`crate::state::run_on_thread`].
-    pub(crate) questions: Vec<Mutex<Vec<crate::state::run_on_thread::Question>>>,
+    pub(crate) questions: Vec<Mutex<Vec<crate::state::run_on_thread::ThreadClosure>>>,
     /// Work that any thread may do, such as purging what is idle and expiring table entries.
     pub work: SharedWork<Worker>,
     /// Whether a job in [`Shared::work`] tends the parked connections.
@@ -169,7 +169,7 @@ pub struct Shared {
     /// The agents of `filter spoe` lines, by number.
     pub spoe: Vec<(Arc<SpoeFilter>, Arc<SpoeFigures>)>,
     /// The inboxes of the threads' health checks, by thread.
-    pub desks: Vec<crate::state::backend::check_inbox::Desk>,
+    pub desks: Vec<crate::state::backend::check_inbox::CheckInbox>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -269,14 +269,14 @@ impl Shared {
             memory: transport::thread::memory::Memory::new(settings.memory),
             parked_tended: AtomicBool::new(false),
             desks: (0..threads)
-                .map(|_| crate::state::backend::check_inbox::Desk::default())
+                .map(|_| crate::state::backend::check_inbox::CheckInbox::default())
                 .collect(),
             proxies,
             hidden,
             settings,
             handles,
         });
-        dynamic_maxconn::settle(&shared.proxies, shared.settings.maxconn);
+        dynamic_maxconn::set_fullconn(&shared.proxies, shared.settings.maxconn);
         shared
     }
 
@@ -304,7 +304,7 @@ impl Shared {
     /// is monotonic, in nanoseconds.
     pub fn begin_stop(&self, now: u64) {
         self.stopping.begin(now / 1_000_000);
-        self.rouse();
+        self.wake_threads();
     }
 
     /// When a client connection has to end for the soft stop, in milliseconds; `lot` tells it from
@@ -314,19 +314,19 @@ impl Shared {
     }
 
     /// Wakes every worker's housekeeper.
-    pub fn rouse(&self) {
-        (0..self.workers.len()).for_each(|thread| self.rouse_one(thread));
+    pub fn wake_threads(&self) {
+        (0..self.workers.len()).for_each(|thread| self.wake_thread(thread));
     }
 
     /// Wakes one worker's housekeeper, if it runs already.
-    pub(crate) fn rouse_one(&self, thread: usize) {
+    pub(crate) fn wake_thread(&self, thread: usize) {
         if let Some((mailbox, task)) = self.workers.get(thread).and_then(OnceLock::get) {
             mailbox.wake(*task, Wake::MESSAGE);
         }
     }
 
     /// Makes a thread known to the others.
-    pub fn introduce(&self, worker: &Worker, housekeeper: TaskId) {
+    pub fn register_thread(&self, worker: &Worker, housekeeper: TaskId) {
         let thread = &worker.thread;
         let _ = self.heartbeats[thread.index].set(thread.heartbeat().clone());
         let _ = self.levels[thread.index].set(worker.buffers.levels());
@@ -576,7 +576,7 @@ pub struct Server {
     /// Its agent, if it has one.
     pub agent: Option<Agent>,
     /// Idle connections that their threads did not need, for any thread to take.
-    pub parked: Parking,
+    pub parked: SharedPool,
     /// Its connection limit, which may move.
     pub limit: Limit,
     /// The servers that track it.
@@ -604,7 +604,7 @@ impl Server {
             warming: AtomicBool::new(false),
             checks_off: AtomicBool::new(settings.off.0),
             agent: settings.agent.as_ref().map(|agent| Agent::new(agent, settings.off.1)),
-            parked: Parking::default(),
+            parked: SharedPool::default(),
             limit: Limit::new(&settings),
             check_runs: AtomicBool::default(),
             followers: AppendList::new(),

@@ -26,7 +26,7 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record) {
         turn.trace(None);
         turn.mark(true);
     }
-    let result = match ask(&checker.worker, &subject).await {
+    let result = match query(&checker.worker, &subject).await {
         Some(Ok(line)) => obey(&checker.worker, &subject, record.slot as usize, &line),
         Some(Err(result)) => result,
         None => return,
@@ -35,7 +35,7 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record) {
 }
 
 /// The line that the agent sends, without its end; `None` if the check does not run.
-async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8>, CheckResult>> {
+async fn query(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8>, CheckResult>> {
     let agent = subject.server.agent.as_ref().filter(|agent| !agent.off.load(Relaxed))?;
     let (asked, place) = (agent.asked(), subject.server.location.now());
     if asked.ip.is_none() && !place.known {
@@ -205,7 +205,7 @@ fn report(turn: &CheckRun, subject: &Subject<'_>, result: CheckResult) {
         let health = server.state.agent_record().health;
         let text = balance::notice::agent_checked(proxy.name(), &server.state, &result, &health);
         events::announce(worker, back, log::level::NOTICE, &text);
-        mail::tell(worker, proxy, log::level::INFO, &text);
+        mail::send_alert(worker, proxy, log::level::INFO, &text);
     }
     if checked.change != Change::None {
         let cause = if logs_all { Cause::Silent } else { Cause::Check(&result) };

@@ -108,7 +108,7 @@ pub fn report_change(
         let health = server.state.check_record().health;
         let text = balance::notice::checked(proxy.name(), &server.state, result, &health);
         events::announce(worker, back, log::level::NOTICE, &text);
-        mail::tell(worker, proxy, log::level::INFO, &text);
+        mail::send_alert(worker, proxy, log::level::INFO, &text);
     }
     if checked.change != Change::None {
         let cause = if settings.log_checks { Cause::Silent } else { Cause::Check(result) };

@@ -7,7 +7,7 @@ use super::script;
 use crate::checks::batch::Flight;
 use crate::checks::check_run;
 use crate::checks::store::Store;
-use engine::state::backend::check_inbox::{Desk, Owner};
+use engine::state::backend::check_inbox::{CheckInbox, Owner};
 use engine::state::backend::check_record::Record;
 use engine::state::worker::Worker;
 use htx::Head;
@@ -42,14 +42,14 @@ impl Checker {
     }
 
     /// Makes the thread known to the others as one that takes checks.
-    pub(super) fn introduce(&self, task: TaskId) {
+    pub(super) fn register(&self, task: TaskId) {
         self.task.set(task);
         let thread = &self.worker.thread;
         let (mailbox, heartbeat) = (thread.mailbox().clone(), thread.heartbeat().clone());
         self.desk().open(Owner { mailbox, checker: task, heartbeat });
     }
 
-    pub(super) fn desk(&self) -> &Desk {
+    pub(super) fn desk(&self) -> &CheckInbox {
         &self.worker.shared.desks[self.worker.thread.index]
     }
 
@@ -77,7 +77,7 @@ impl Checker {
     }
 
     /// The thread that a batch moves to, if it should move; one that has `moved` already does not.
-    fn elsewhere(&self, moved: bool) -> Option<&Desk> {
+    fn elsewhere(&self, moved: bool) -> Option<&CheckInbox> {
         let (thread, shared) = (&self.worker.thread, &self.worker.shared);
         let others = u32::try_from(shared.desks.len()).unwrap_or(u32::MAX).saturating_sub(1);
         if others == 0 || shared.is_stopping() {
@@ -110,13 +110,13 @@ impl Checker {
         batch.retain(|record| {
             match self.alone(*record) {
                 None => return true,
-                Some(Alone::Agent) => {
+                Some(SeparateCheck::Agent) => {
                     scheduler.spawn(Class::Normal, agent::run(self.clone(), *record))
                 }
-                Some(Alone::Script(script)) => {
+                Some(SeparateCheck::Script(script)) => {
                     scheduler.spawn(Class::Normal, script::run(self.clone(), *record, script))
                 }
-                Some(Alone::External(program)) => {
+                Some(SeparateCheck::External(program)) => {
                     scheduler.spawn(Class::Normal, external::run(self.clone(), *record, program))
                 }
             };
@@ -128,18 +128,18 @@ impl Checker {
     }
 
     /// The task of a check that is more than one exchange.
-    fn alone(&self, record: Record) -> Option<Alone> {
+    fn alone(&self, record: Record) -> Option<SeparateCheck> {
         if record.agent {
-            return Some(Alone::Agent);
+            return Some(SeparateCheck::Agent);
         }
         let subject = check_run::subject(self, record)?;
         match &subject.back.settings.check {
-            Check::Script(script) => Some(Alone::Script(script.clone())),
-            Check::External(program) => Some(Alone::External(program.clone())),
+            Check::Script(script) => Some(SeparateCheck::Script(script.clone())),
+            Check::External(program) => Some(SeparateCheck::External(program.clone())),
             Check::Connect if subject.server.settings.check_link.is_plain() => None,
             Check::Http(_) if is_plain(&subject.server.settings) => None,
             Check::Connect | Check::Http(_) => {
-                Some(Alone::Script(subject.back.settings.check_script.clone()))
+                Some(SeparateCheck::Script(subject.back.settings.check_script.clone()))
             }
         }
     }
@@ -151,7 +151,7 @@ fn is_plain(server: &settings::Server) -> bool {
 }
 
 /// A check that runs in a task of its own.
-enum Alone {
+enum SeparateCheck {
     Agent,
     Script(Arc<Script>),
     External(Arc<External>),

@@ -52,8 +52,8 @@ impl Facts for Scene<'_> {
         (side == Side::Response && self.head.is_none()).then_some(self.bytes)
     }
 
-    fn tell(&self, sink: &str, line: &[u8]) {
-        observability::logging::log::tell(self.worker, sink, line);
+    fn write_to_sink(&self, sink: &str, line: &[u8]) {
+        observability::logging::log::write_to_sink(self.worker, sink, line);
     }
 
     fn server_source(&self) -> Option<SocketAddr> {

@@ -4,7 +4,7 @@ use super::checker::Checker;
 use super::reply::{Malformed, Reply};
 use super::rule;
 use super::state_header;
-use super::stream::{CheckedApp, Talk};
+use super::stream::{CheckedApp, StreamCheck};
 use crate::checks::check_run::{CheckRun, Subject, Underway};
 use crate::checks::result;
 use crate::checks::sample_context::Scene;
@@ -53,7 +53,7 @@ struct Play<'a> {
     /// The last connection is encrypted.
     encrypted: bool,
     /// The connection, if requests are sent over a protocol of streams.
-    talk: Option<Talk>,
+    talk: Option<StreamCheck>,
     reply: Option<Reply>,
     variables: Variables,
     /// The text for the result.
@@ -128,7 +128,9 @@ impl<'a> Play<'a> {
                 self.connect(connect).await.map(|()| Some(Status::L4Ok))
             }
             StepAction::Send(send) => self.send(send, step).await.map(|()| Some(Status::L7Ok)),
-            StepAction::HttpSend(send) => self.ask(send).await.map(|()| Some(Status::L7Ok)),
+            StepAction::HttpSend(send) => {
+                self.send_request(send).await.map(|()| Some(Status::L7Ok))
+            }
             StepAction::Expect(expect) => {
                 self.expect(expect, step.number).await.map(|()| Some(expect.ok_status()))
             }
@@ -164,7 +166,7 @@ impl<'a> Play<'a> {
 
     /// Sets the text for the result, if no later step replaces it. In scripts of the kind `Ready`,
     /// `None` keeps the text that is there.
-    pub(crate) fn tell(&mut self, info: Option<Vec<u8>>) {
+    pub(crate) fn set_result_text(&mut self, info: Option<Vec<u8>>) {
         if info.is_some() || self.script.kind != Kind::Ready {
             self.info = info;
         }
@@ -174,7 +176,7 @@ impl<'a> Play<'a> {
     fn begin_step(&mut self) {
         self.code = None;
         self.reply = None;
-        self.tell(None);
+        self.set_result_text(None);
     }
 
     async fn connect(&mut self, connect: &Connect) -> Result<(), Stop> {
@@ -231,20 +233,20 @@ impl<'a> Play<'a> {
     }
 
     /// The connection of requests in a protocol of streams.
-    fn begin_talk(&self, protocol: Protocol, address: &Address) -> Option<Talk> {
+    fn begin_talk(&self, protocol: Protocol, address: &Address) -> Option<StreamCheck> {
         let (worker, proxy) = (self.worker, self.subject.proxy);
         match protocol {
             Protocol::H1 | Protocol::H3 | Protocol::Chosen => None,
             Protocol::H2 => {
                 let machine = worker.h2_conn(proxy, Side::Server);
-                Some(Talk::new(machine.into(), self.encrypted, None))
+                Some(StreamCheck::new(machine.into(), self.encrypted, None))
             }
             Protocol::Fcgi => {
                 let fcgi = self.subject.back.settings.fcgi.clone()?;
                 let max_params = application::max_params(worker);
                 let application = CheckedApp { fcgi, server: address.inet(), max_params };
                 let machine = application::connection(worker, self.subject.back)?;
-                Some(Talk::new(machine.into(), self.encrypted, Some(application)))
+                Some(StreamCheck::new(machine.into(), self.encrypted, Some(application)))
             }
         }
     }
@@ -310,7 +312,7 @@ impl<'a> Play<'a> {
         self.put(&bytes).await
     }
 
-    async fn ask(&mut self, send: &HttpSend) -> Result<(), Stop> {
+    async fn send_request(&mut self, send: &HttpSend) -> Result<(), Stop> {
         let sends = |step: &&Arc<Step>| matches!(step.action, StepAction::HttpSend(_));
         let first = self.script.steps.iter().find(sends);
         let first = first.is_some_and(
@@ -323,15 +325,15 @@ impl<'a> Play<'a> {
         self.begin_step();
         self.asked = true;
         let Some(talk) = &mut self.talk else { return self.put(&request).await };
-        talk.ask(&request);
+        talk.begin_request(&request);
         let frames = talk.take_output();
         self.put(&frames).await
     }
 
     /// Hands received bytes to the protocol machine, and sends its output.
-    async fn hear(&mut self) -> Result<(), Stop> {
+    async fn handle_received(&mut self) -> Result<(), Stop> {
         let Some(talk) = self.talk.as_mut().filter(|_| self.asked) else { return Ok(()) };
-        talk.hear(self.line.received(), self.line.has_ended());
+        talk.receive(self.line.received(), self.line.has_ended());
         let frames = talk.take_output();
         self.line.forget();
         if frames.is_empty() { Ok(()) } else { self.put(&frames).await }
@@ -352,11 +354,11 @@ impl<'a> Play<'a> {
                 ByteClientError::Late => Stop::Late(known(expect.timeout_status())),
                 ByteClientError::Broken(error) => Stop::Broken(error),
             })?;
-            self.hear().await?;
+            self.handle_received().await?;
             if let Some(judged) = self.judge(expect, number)? {
                 let code = expect.code(&self.scene());
                 self.code = code.or(self.code);
-                self.tell(judged);
+                self.set_result_text(judged);
                 return Ok(());
             }
             match self.line.wait_for_more().await {

@@ -16,7 +16,7 @@ use wire::h1::{HeadKind, HeadParser, Limits};
 
 /// The connection of a check that carries streams.
 #[derive(Debug)]
-pub(super) struct Talk {
+pub(super) struct StreamCheck {
     machine: StreamMux,
     scheme: &'static [u8],
     /// The application, for FastCGI.
@@ -73,7 +73,7 @@ impl CheckedApp {
     }
 }
 
-impl Talk {
+impl StreamCheck {
     /// A connection before its first byte.
     pub(super) fn new(
         machine: StreamMux,
@@ -94,7 +94,7 @@ impl Talk {
     }
 
     /// Begins a request, given in the format of HTTP/1.
-    pub(super) fn ask(&mut self, request: &[u8]) {
+    pub(super) fn begin_request(&mut self, request: &[u8]) {
         let mut head = Head::default();
         let limits = Limits { head_bytes: u32::MAX, header_lines: u16::MAX, ..Limits::DEFAULT };
         let parsed = HeadParser::new().parse(HeadKind::Request, request, limits, &mut head);
@@ -125,7 +125,7 @@ impl Talk {
     }
 
     /// Takes received bytes; `ended` if these are the last.
-    pub(super) fn hear(&mut self, bytes: &[u8], ended: bool) {
+    pub(super) fn receive(&mut self, bytes: &[u8], ended: bool) {
         self.input.extend_from_slice(bytes);
         match self.machine.handle_input(&self.input, 0) {
             Some(taken) => drop(self.input.drain(..taken)),
@@ -191,20 +191,20 @@ mod tests {
     use mux::Side;
     use mux::h2::{H2Conn, H2ConnSettings};
 
-    fn new_talk() -> Talk {
+    fn new_talk() -> StreamCheck {
         let machine = H2Conn::new(Side::Server, H2ConnSettings::default());
-        Talk::new(machine.into(), false, None)
+        StreamCheck::new(machine.into(), false, None)
     }
 
-    fn pass(from: &mut Talk, to: &mut H2Conn) {
+    fn pass(from: &mut StreamCheck, to: &mut H2Conn) {
         let bytes = from.take_output();
         assert_eq!(to.handle_input(&bytes, 0), Ok(bytes.len()));
     }
 
-    fn answer(talk: &mut Talk, from: &mut H2Conn) {
+    fn answer(talk: &mut StreamCheck, from: &mut H2Conn) {
         let bytes = from.output().to_vec();
         from.advance_output(bytes.len());
-        talk.hear(&bytes, false);
+        talk.receive(&bytes, false);
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         let mut talk = new_talk();
         let mut server = H2Conn::new(Side::Client, H2ConnSettings::default());
         for round in 0..2 {
-            talk.ask(b"POST /up HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody");
+            talk.begin_request(b"POST /up HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody");
             pass(&mut talk, &mut server);
             let key = server.poll_opened().expect("a request");
             let mut head = Head::default();
@@ -224,7 +224,8 @@ mod tests {
             head.set_response(Version::Http11, 200, b"OK");
             server.encode_head(key, &mut head, BodyKind::Length(2), b"http");
             answer(&mut talk, &mut server);
-            let complete = |talk: &Talk| talk.reply().expect("good").map(|reply| reply.complete);
+            let complete =
+                |talk: &StreamCheck| talk.reply().expect("good").map(|reply| reply.complete);
             assert_eq!(complete(&talk), Some(false));
             server.encode_data(key, 2);
             server.encode_end(key, None);
@@ -239,12 +240,12 @@ mod tests {
     #[test]
     fn what_is_no_answer() {
         let mut talk = new_talk();
-        talk.ask(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n");
-        talk.hear(b"HTTP/1.1 400 Bad Request\r\n\r\n", false);
+        talk.begin_request(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+        talk.receive(b"HTTP/1.1 400 Bad Request\r\n\r\n", false);
         assert!(talk.reply().is_err());
         let mut talk = new_talk();
-        talk.ask(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n");
-        talk.hear(b"", true);
+        talk.begin_request(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+        talk.receive(b"", true);
         assert!(talk.reply().is_err());
     }
 }

@@ -77,7 +77,7 @@ impl NameServer {
     }
 
     /// Takes datagrams that have come; `true` if there may be more.
-    pub(super) fn hear(
+    pub(super) fn receive(
         &mut self,
         buffer: &mut [u8],
         counters: &Counters,
@@ -103,11 +103,17 @@ impl NameServer {
     }
 
     /// Asks over a stream; the answer goes into the inbox, and `keeper` is woken.
-    pub(super) fn ask(&self, question: Vec<u8>, span: u32, place: usize, to: (Inbox, TaskId)) {
+    pub(super) fn query_by_stream(
+        &self,
+        question: Vec<u8>,
+        span: u32,
+        place: usize,
+        to: (Inbox, TaskId),
+    ) {
         let (worker, streams) = (self.worker.clone(), self.streams.clone());
         let run = async move {
             let id = dns::message::id(&question).unwrap_or(0);
-            let answer = streams.ask(&question, span).await;
+            let answer = streams.query(&question, span).await;
             let (inbox, keeper) = to;
             inbox.borrow_mut().push((place, id, answer.ok()));
             worker.thread.scheduler().wake(keeper, Wake::OTHER);
@@ -137,7 +143,7 @@ impl Drop for StreamPermit<'_> {
 
 impl Streams {
     /// One question and its answer, on a stream that rests if there is one.
-    async fn ask(&self, question: &[u8], span: u32) -> Result<Vec<u8>, ByteClientError> {
+    async fn query(&self, question: &[u8], span: u32) -> Result<Vec<u8>, ByteClientError> {
         let until = self.worker.thread.tick().plus_ms(span);
         let _turn = self.turn(until).await?;
         while let Some(line) = self.rested() {

@@ -1,9 +1,9 @@
 //! The names that a keeper resolves: found by name, by question, by server and by the time when
 //! they need attention.
 
-use crate::discovery::server_binding::Guest;
+use crate::discovery::server_binding::NamedServer;
 use dns::{RecordType, Resolution, Settings};
-use engine::state::session::lookup::Ask;
+use engine::state::session::lookup::NameQuery;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Index;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ const MAX_NAMES: usize = 10_000;
 /// A name, with the servers that use it and the requests that wait for it.
 pub(super) struct Search {
     pub(super) resolution: Resolution,
-    pub(super) guests: Vec<Guest>,
-    pub(super) asks: Vec<Arc<Ask>>,
+    pub(super) guests: Vec<NamedServer>,
+    pub(super) asks: Vec<Arc<NameQuery>>,
 }
 
 impl Search {
@@ -41,8 +41,8 @@ pub(super) struct Searches {
     names: HashMap<Box<str>, Vec<(RecordType, usize)>>,
     questions: HashMap<u16, usize>,
     /// The services of servers, and the hosts that give them addresses.
-    services: HashMap<Guest, usize>,
-    hosts: HashMap<Guest, usize>,
+    services: HashMap<NamedServer, usize>,
+    hosts: HashMap<NamedServer, usize>,
     due: BTreeSet<(u64, usize)>,
 }
 
@@ -91,7 +91,7 @@ impl Searches {
     }
 
     /// Has a server use a name, which is asked for at once unless the server uses it already.
-    pub(super) fn take_in(&mut self, guest: Guest, name: &str, kind: RecordType, now: u64) {
+    pub(super) fn take_in(&mut self, guest: NamedServer, name: &str, kind: RecordType, now: u64) {
         let place = self.open(name, kind, now);
         let stands = if kind == RecordType::Service { &mut self.services } else { &mut self.hosts };
         let before = stands.insert(guest, place);
@@ -109,14 +109,14 @@ impl Searches {
     }
 
     /// Ends the use of a host name by a server, which may still belong to a service.
-    pub(super) fn let_go(&mut self, guest: Guest) {
+    pub(super) fn remove(&mut self, guest: NamedServer) {
         if let Some(place) = self.hosts.remove(&guest) {
             self.change(place, |search| search.guests.retain(|it| *it != guest));
         }
     }
 
     /// Asks at once for the names that a server uses.
-    pub(super) fn hurry(&mut self, guest: Guest, now: u64) {
+    pub(super) fn hurry(&mut self, guest: NamedServer, now: u64) {
         let places = [self.services.get(&guest), self.hosts.get(&guest)].map(|it| it.copied());
         for place in places.into_iter().flatten() {
             self.change(place, |search| search.resolution.resolve_now(now));
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(all.admit("n7.test", RecordType::V6, 5), None, "that is another question");
         assert!(all.admit("n7.test", RecordType::V4, 5).is_some());
         // The configuration's are resolved all the same.
-        all.take_in(Guest { backend: 0, slot: 0 }, "own.test", RecordType::V4, 5);
+        all.take_in(NamedServer { backend: 0, slot: 0 }, "own.test", RecordType::V4, 5);
         all.forget(5);
         assert_eq!(all.names.len(), 1, "nobody has waited for the others");
         assert!(all.admit("other.test", RecordType::V4, 5).is_some());
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_name_is_found_by_its_question_and_by_its_time() {
         let (mut all, settings) = (searches(), Settings::default());
-        let (one, two) = (Guest { backend: 0, slot: 0 }, Guest { backend: 0, slot: 1 });
+        let (one, two) = (NamedServer { backend: 0, slot: 0 }, NamedServer { backend: 0, slot: 1 });
         all.take_in(one, "a.test", RecordType::V4, 5);
         all.take_in(two, "b.test", RecordType::V4, 7);
         assert_eq!((all.due(6).len(), all.due(7).len(), all.next()), (1, 2, Some(5)));
@@ -239,7 +239,7 @@ mod tests {
         let event = all.change(a, |it| it.resolution.on_timer(6, 77, 1, &settings));
         assert_eq!((event, all.by_question(77)), (Event::Ask, Some(a)));
         assert_eq!((all.due(6), all.next()), (vec![], Some(7)), "it waits for an answer");
-        all.let_go(one);
+        all.remove(one);
         all.forget(6);
         assert_eq!((all.by_question(77), all.names.len()), (None, 1));
     }
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_server_is_found_by_one_host_at_a_time() {
-        let (mut all, guest) = (searches(), Guest { backend: 0, slot: 0 });
+        let (mut all, guest) = (searches(), NamedServer { backend: 0, slot: 0 });
         all.take_in(guest, "_h._tcp.test", RecordType::Service, 5);
         all.take_in(guest, "a.test", RecordType::V4, 5);
         all.take_in(guest, "a.test", RecordType::V4, 5);
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(all[a].guests, [guest]);
         all.take_in(guest, "b.test", RecordType::V4, 5);
         assert!(all[a].guests.is_empty());
-        all.let_go(guest);
+        all.remove(guest);
         let service = all.find("_h._tcp.test", RecordType::Service).expect("it is wanted");
         assert_eq!(all[service].guests, [guest], "it still stands for that");
     }

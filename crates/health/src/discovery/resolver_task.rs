@@ -4,10 +4,10 @@
 use super::nameserver::{Inbox, NameServer};
 use crate::discovery::query_table::{Search, Searches};
 use crate::discovery::server_binding;
-use crate::discovery::server_binding::{Errand, Guest, Room, Taken};
+use crate::discovery::server_binding::{BindingChange, NamedServer, Room, UsedAddresses};
 use dns::{Candidates, Event, Record, RecordType, Reply, Resolution, ResolveError, SrvRecord};
 use engine::state::resolver::{Counters, Resolver, ResolverOrder, count};
-use engine::state::session::lookup::Ask;
+use engine::state::session::lookup::NameQuery;
 use engine::state::worker::Worker;
 use reactor::{TaskId, Tick, Wake};
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Bytes of a datagram.
 const DATAGRAM: usize = 65_535;
 
-struct Keeper {
+struct ResolverTask {
     worker: Rc<Worker>,
     resolver: usize,
     nameservers: Vec<NameServer>,
@@ -30,7 +30,7 @@ pub(super) async fn run(worker: Rc<Worker>, resolver: usize) {
     let scheduler = worker.thread.scheduler();
     let settings = &worker.shared.resolvers[resolver].settings;
     let nameservers = settings.nameservers.iter().map(|it| NameServer::new(&worker, it));
-    let mut keeper = Keeper {
+    let mut keeper = ResolverTask {
         nameservers: nameservers.collect(),
         inbox: Inbox::default(),
         task: scheduler.current(),
@@ -42,14 +42,14 @@ pub(super) async fn run(worker: Rc<Worker>, resolver: usize) {
     let mut buffer = vec![0; DATAGRAM];
     loop {
         keeper.obey();
-        keeper.ask();
-        keeper.hear(&mut buffer);
+        keeper.send_queries();
+        keeper.receive_answers(&mut buffer);
         keeper.searches.forget(keeper.now());
         scheduler.wait(keeper.deadline()).await;
     }
 }
 
-impl Keeper {
+impl ResolverTask {
     fn resolver(&self) -> &Resolver {
         &self.worker.shared.resolvers[self.resolver]
     }
@@ -75,7 +75,7 @@ impl Keeper {
                 if let Some(resolve) =
                     own.filter(|it| it.resolvers == self.resolver && !it.name.is_empty())
                 {
-                    let guest = Guest { backend: back.proxy.index, slot };
+                    let guest = NamedServer { backend: back.proxy.index, slot };
                     let now = self.now();
                     self.searches.take_in(guest, &resolve.name, resolve.kind(), now);
                 }
@@ -89,11 +89,11 @@ impl Keeper {
             match order {
                 ResolverOrder::Ask(ask) => self.answer_later(ask),
                 ResolverOrder::Hurry(backend, slot) => {
-                    self.searches.hurry(Guest { backend, slot }, self.worker.millis());
+                    self.searches.hurry(NamedServer { backend, slot }, self.worker.millis());
                 }
                 ResolverOrder::Rename(backend, slot, name) => {
-                    let guest = Guest { backend, slot };
-                    self.searches.let_go(guest);
+                    let guest = NamedServer { backend, slot };
+                    self.searches.remove(guest);
                     if let Some(room) = Room::of(&self.worker, guest) {
                         server_binding::rename(&self.worker, &room, &name);
                     }
@@ -104,7 +104,7 @@ impl Keeper {
     }
 
     /// Finds a server by the name of a host.
-    fn follow(&mut self, guest: Guest, name: &str) {
+    fn follow(&mut self, guest: NamedServer, name: &str) {
         let room = Room::of(&self.worker, guest);
         if let Some(family) = room.and_then(|room| room.resolve().map(|it| it.family)) {
             self.searches.take_in(guest, name, family, self.worker.millis());
@@ -112,13 +112,15 @@ impl Keeper {
     }
 
     /// Answers from memory, or when the name server has.
-    fn answer_later(&mut self, ask: Arc<Ask>) {
+    fn answer_later(&mut self, ask: Arc<NameQuery>) {
         let (now, settings) = (self.now(), self.settings());
         let (name, family) = (ask.name.to_ascii_lowercase(), ask.family);
-        let Some(place) = self.searches.admit(&name, family, now) else { return ask.tell(None) };
+        let Some(place) = self.searches.admit(&name, family, now) else {
+            return ask.answer_with(None);
+        };
         let resolution = &self.searches[place].resolution;
         if resolution.is_fresh(now, &settings) {
-            return ask.tell(best(resolution, family));
+            return ask.answer_with(best(resolution, family));
         }
         self.searches.change(place, |search| {
             search.asks.push(ask);
@@ -127,7 +129,7 @@ impl Keeper {
     }
 
     /// Asks for names that are due.
-    fn ask(&mut self) {
+    fn send_queries(&mut self) {
         let now = self.now();
         for place in self.searches.due(now) {
             let search = &self.searches[place];
@@ -156,11 +158,12 @@ impl Keeper {
     }
 
     /// Reads the answers that have come.
-    fn hear(&mut self, buffer: &mut [u8]) {
+    fn receive_answers(&mut self, buffer: &mut [u8]) {
         let mut heard: Vec<(usize, Vec<u8>)> = Vec::new();
         for (place, nameserver) in self.nameservers.iter_mut().enumerate() {
             let counters = &self.worker.shared.resolvers[self.resolver].counters[place];
-            let more = nameserver.hear(buffer, counters, |bytes| heard.push((place, bytes.into())));
+            let more =
+                nameserver.receive(buffer, counters, |bytes| heard.push((place, bytes.into())));
             if more {
                 self.worker.thread.mailbox().wake(self.task, Wake::OTHER);
             }
@@ -202,7 +205,7 @@ impl Keeper {
         if let Some(question) = self.searches[place].resolution.question(&settings) {
             let span = u32::try_from(settings.retry).unwrap_or(u32::MAX);
             let to = (self.inbox.clone(), self.task);
-            self.nameservers[nameserver].ask(question, span, nameserver, to);
+            self.nameservers[nameserver].query_by_stream(question, span, nameserver, to);
         }
     }
 
@@ -257,7 +260,7 @@ impl Keeper {
         let asks = self.searches.change(place, |search| std::mem::take(&mut search.asks));
         let search = &self.searches[place];
         let kind = search.resolution.preferred();
-        asks.iter().for_each(|ask| ask.tell(best(&search.resolution, kind)));
+        asks.iter().for_each(|ask| ask.answer_with(best(&search.resolution, kind)));
         let guests = search.guests.clone();
         if kind == RecordType::Service {
             return self.share_out(place, &guests);
@@ -267,12 +270,12 @@ impl Keeper {
         let by = nameserver.and_then(|it| settings.nameservers.get(it));
         let by = by.map(|it| format!("{}/{}", settings.name, it.name));
         let mut by = by.as_deref().unwrap_or("DNS cache");
-        let of = |guest: &Guest| Room::of(&self.worker, *guest);
+        let of = |guest: &NamedServer| Room::of(&self.worker, *guest);
         let rooms: Vec<Room> = guests.iter().filter_map(of).collect();
-        let mut taken = Taken::of(&rooms);
+        let mut taken = UsedAddresses::of(&rooms);
         let mut moved = false;
         for room in &rooms {
-            moved |= server_binding::settle(&self.worker, room, &choices, &mut taken, by);
+            moved |= server_binding::assign_address(&self.worker, room, &choices, &mut taken, by);
             // The log of the first server names the name server, that of the others the cache.
             by = "DNS cache";
         }
@@ -282,7 +285,7 @@ impl Keeper {
     }
 
     /// Assigns the records of a service to the servers of each backend that belong to it.
-    fn share_out(&mut self, place: usize, guests: &[Guest]) {
+    fn share_out(&mut self, place: usize, guests: &[NamedServer]) {
         let records = self.searches[place].resolution.records();
         let services: Vec<SrvRecord> = records
             .filter_map(|record| match record {
@@ -295,8 +298,8 @@ impl Keeper {
         for own in guests.chunk_by(|one, next| one.backend == next.backend) {
             for errand in server_binding::serve(&self.worker, own, &services) {
                 match errand {
-                    Errand::Leave(guest) => self.searches.let_go(guest),
-                    Errand::Follow(guest, host) => self.follow(guest, &host),
+                    BindingChange::Leave(guest) => self.searches.remove(guest),
+                    BindingChange::Follow(guest, host) => self.follow(guest, &host),
                 }
             }
         }
@@ -305,7 +308,7 @@ impl Keeper {
     fn failed(&mut self, place: usize, failure: ResolveError) {
         let (now, settings) = (self.now(), self.settings());
         let asks = self.searches.change(place, |search| std::mem::take(&mut search.asks));
-        asks.iter().for_each(|ask| ask.tell(None));
+        asks.iter().for_each(|ask| ask.answer_with(None));
         let search = &self.searches[place];
         if search.resolution.holds(failure, now, &settings) {
             return;
@@ -314,7 +317,7 @@ impl Keeper {
         let guests = search.guests.clone();
         for guest in guests {
             if service {
-                self.searches.let_go(guest);
+                self.searches.remove(guest);
             }
             if let Some(room) = Room::of(&self.worker, guest) {
                 server_binding::move_out(&self.worker, &room, server_binding::words(failure));

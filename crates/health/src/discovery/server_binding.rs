@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// A server that gets its address from a name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Guest {
+pub(super) struct NamedServer {
     pub(super) backend: usize,
     pub(super) slot: usize,
 }
@@ -28,7 +28,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub(super) fn of(worker: &Worker, guest: Guest) -> Option<Self> {
+    pub(super) fn of(worker: &Worker, guest: NamedServer) -> Option<Self> {
         let back = worker.shared.backend_at(guest.backend)?.clone();
         let room = Self { back, slot: guest.slot };
         room.resolve().is_some().then_some(room)
@@ -57,9 +57,9 @@ impl Room {
 
 /// The addresses of the servers that use one name, by backend.
 #[derive(Default)]
-pub(super) struct Taken(HashMap<(usize, IpAddr), usize>);
+pub(super) struct UsedAddresses(HashMap<(usize, IpAddr), usize>);
 
-impl Taken {
+impl UsedAddresses {
     pub(super) fn of(rooms: &[Room]) -> Self {
         let mut taken = Self::default();
         rooms.iter().for_each(|room| taken.add(room));
@@ -85,11 +85,11 @@ impl Taken {
 
 /// Gives a server the best of the addresses that its name has now; tells whether it moved. `taken`
 /// are those of all servers that use the same name; `by` is the source of the answer, for the log.
-pub(super) fn settle(
+pub(super) fn assign_address(
     worker: &Worker,
     room: &Room,
     choices: &Candidates,
-    taken: &mut Taken,
+    taken: &mut UsedAddresses,
     by: &str,
 ) -> bool {
     let Some(resolve) = room.resolve() else { return false };
@@ -155,16 +155,20 @@ const ADDITIONAL: &str = "DNS additional record";
 
 /// A server that has to be found by the name of a host from now on, or not any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Errand {
-    Follow(Guest, Box<str>),
-    Leave(Guest),
+pub(super) enum BindingChange {
+    Follow(NamedServer, Box<str>),
+    Leave(NamedServer),
 }
 
 /// Hands the records of a service out to the servers of a backend that stand for it.
-pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&SrvRecord]) -> Vec<Errand> {
-    let rooms: Vec<(Guest, Room)> =
+pub(super) fn serve(
+    worker: &Worker,
+    guests: &[NamedServer],
+    services: &[&SrvRecord],
+) -> Vec<BindingChange> {
+    let rooms: Vec<(NamedServer, Room)> =
         guests.iter().filter_map(|it| Some((*it, Room::of(worker, *it)?))).collect();
-    let seat = |(_, room): &(Guest, Room)| -> AssignedRecord {
+    let seat = |(_, room): &(NamedServer, Room)| -> AssignedRecord {
         let place = room.server()?.location.now();
         Some((place.host.as_deref()?.into(), place.address.inet()?.port()))
     };
@@ -173,7 +177,7 @@ pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&SrvRecord]) 
     let mut errands = Vec::new();
     for place in plan.lost {
         let (guest, room) = &rooms[place];
-        errands.push(Errand::Leave(*guest));
+        errands.push(BindingChange::Leave(*guest));
         vacate(worker, room);
     }
     for (place, service) in plan.kept {
@@ -183,7 +187,7 @@ pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&SrvRecord]) 
     }
     for (place, service) in plan.gained {
         let (guest, room) = &rooms[place];
-        errands.push(Errand::Leave(*guest));
+        errands.push(BindingChange::Leave(*guest));
         if room.address().is_some() {
             // The address so far belongs to another record.
             vacate(worker, room);
@@ -197,13 +201,18 @@ pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&SrvRecord]) 
 /// A server with a record gets the address that came along with it, or else that of the record's
 /// host: also a server that has kept its record, since its host may have been dropped with the
 /// service, or restored from a previous process.
-fn settle_in(worker: &Worker, guest: Guest, room: &Room, service: &SrvRecord) -> Errand {
+fn settle_in(
+    worker: &Worker,
+    guest: NamedServer,
+    room: &Room,
+    service: &SrvRecord,
+) -> BindingChange {
     match service.address {
         Some(address) => {
             move_in(worker, room, address, ADDITIONAL);
-            Errand::Leave(guest)
+            BindingChange::Leave(guest)
         }
-        None => Errand::Follow(guest, service.target.clone()),
+        None => BindingChange::Follow(guest, service.target.clone()),
     }
 }
 

@@ -12,7 +12,7 @@ use balance::{Admin, Change, OpState};
 use engine::state::backend::server_address::AddressSnapshot;
 use engine::state::runtime::{Backend, Server, Shared};
 use engine::state::session::stream_list;
-use engine::state::session::stream_list::Which;
+use engine::state::session::stream_list::StreamSet;
 use engine::state::worker::Worker;
 use observability::logging::log;
 use observability::logging::mail;
@@ -87,7 +87,7 @@ pub fn set_admin(
         let sessions = leave(worker, back, slot);
         let text = notice::entering_drain(name, server, cause, left, sessions);
         announce(worker, back, log::level::NOTICE, &text);
-        mail::tell(worker, &back.proxy, log::level::NOTICE, &text);
+        mail::send_alert(worker, &back.proxy, log::level::NOTICE, &text);
     } else {
         for text in notice::leaving_admin(name, server, before) {
             announce(worker, back, log::level::NOTICE, &text);
@@ -193,7 +193,7 @@ pub fn server_changed(
     announce(worker, back, level, &text);
     // As measured, a server that stops accepting new sessions causes no mail.
     if change != Change::Stopping {
-        mail::tell(worker, &back.proxy, level, &text);
+        mail::send_alert(worker, &back.proxy, level, &text);
     }
     match change {
         Change::Down => went_down(worker, back, slot),
@@ -211,7 +211,7 @@ pub fn server_changed(
 fn went_down(worker: &Worker, back: &Backend, slot: usize) {
     let server = back.servers.get(slot);
     if server.is_some_and(|server| server.settings.ends_streams) {
-        stream_list::end_all(&worker.shared, Which::Server(back.proxy.index, slot), End::Down);
+        stream_list::end_all(&worker.shared, StreamSet::Server(back.proxy.index, slot), End::Down);
     }
 }
 
@@ -224,7 +224,7 @@ fn came_up(worker: &Worker, back: &Backend, slot: usize) {
         return;
     }
     for other in back.servers.iter().filter(|other| other.settings.balance.backup) {
-        let which = Which::Server(back.proxy.index, other.state.slot());
+        let which = StreamSet::Server(back.proxy.index, other.state.slot());
         stream_list::end_all(&worker.shared, which, End::Up);
     }
 }
@@ -282,7 +282,7 @@ pub fn relocate(
 }
 
 /// Tells operators what a command has done, at the level of a notice.
-pub fn tell(worker: &Worker, back: &Backend, text: &str) {
+pub fn notify_operators(worker: &Worker, back: &Backend, text: &str) {
     announce(worker, back, log::level::NOTICE, text);
 }
 
@@ -333,7 +333,7 @@ pub fn drop_idle(worker: &Worker, back: &Backend, slot: usize) {
     worker.idle.clear(index, slot);
     worker.trunks.clear(index, slot);
     for thread in (0..worker.shared.settings.threads).filter(|it| *it != worker.thread.index) {
-        worker.shared.ask(
+        worker.shared.run_on_thread(
             thread,
             Box::new(move |worker| {
                 worker.idle.clear(index, slot);

@@ -14,13 +14,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Adds all followers to the servers that they track; leaders come before their followers, in any
 /// order of the file, so that a state goes down a whole chain.
-pub fn introduce_all(shared: &Shared) {
+pub fn follow_all(shared: &Shared) {
     let mut all = Vec::new();
     for back in shared.backends() {
         all.extend(back.servers.iter().map(|server| (leaders(shared, server), back, server)));
     }
     all.sort_by_key(|(leaders, ..)| *leaders);
-    all.into_iter().for_each(|(_, back, server)| introduce(shared, back, server));
+    all.into_iter().for_each(|(_, back, server)| add_follower(shared, back, server));
 }
 
 /// The number of servers above one in its chain.
@@ -30,7 +30,7 @@ fn leaders(shared: &Shared, server: &Server) -> usize {
 }
 
 /// Adds a server to the followers of the one that it tracks, and gives it that one's state.
-pub fn introduce(shared: &Shared, back: &Backend, server: &Server) {
+pub fn add_follower(shared: &Shared, back: &Backend, server: &Server) {
     let Some(leader) = leader(shared, server) else { return };
     leader.followers.push(At { backend: back.proxy.index, slot: server.state.slot() });
     inherit(shared, back, server);

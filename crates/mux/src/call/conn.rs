@@ -1,7 +1,7 @@
 //! The state of a call, and the wake-ups of its two ends.
 
 use crate::BodyKind;
-use crate::pipe::{Pipe, Wish};
+use crate::pipe::{Pipe, WakeRequest};
 use htx::{Head, Method};
 use stdx::Key;
 
@@ -43,8 +43,8 @@ pub struct CallConn {
     pub(super) is_released: bool,
     /// The caller has gone.
     pub(super) is_gone: bool,
-    pub(super) channel: Wish,
-    pub(super) caller: Wish,
+    pub(super) channel: WakeRequest,
+    pub(super) caller: WakeRequest,
     woken: [Option<u64>; 2],
 }
 
@@ -68,8 +68,8 @@ impl CallConn {
             is_over: false,
             is_released: false,
             is_gone: false,
-            channel: Wish::default(),
-            caller: Wish::default(),
+            channel: WakeRequest::default(),
+            caller: WakeRequest::default(),
             woken: [None; 2],
         }
     }

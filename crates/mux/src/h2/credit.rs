@@ -95,7 +95,7 @@ impl Credit {
     /// Counts payload that was dropped unread.
     pub(super) fn drop_held(&mut self, count: usize) {
         self.held -= count as u64;
-        self.spares.let_go(count);
+        self.spares.release(count);
     }
 
     pub(super) fn held(&self) -> i64 {
@@ -133,7 +133,7 @@ impl Credit {
 
 impl Drop for Credit {
     fn drop(&mut self) {
-        self.spares.let_go(self.held as usize);
+        self.spares.release(self.held as usize);
     }
 }
 

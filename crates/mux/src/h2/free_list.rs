@@ -76,7 +76,7 @@ impl FreeList {
     }
 
     /// Counts payload that was read or dropped.
-    pub(super) fn let_go(&self, count: usize) {
+    pub(super) fn release(&self, count: usize) {
         self.0.held.set(self.0.held.get().saturating_sub(count));
     }
 

@@ -1,7 +1,7 @@
 //! The state of an exchange inside the process, and the wake-ups of its two ends.
 
 use crate::BodyKind;
-use crate::pipe::{Pipe, Wish};
+use crate::pipe::{Pipe, WakeRequest};
 use htx::{Fields, Head};
 use stdx::Key;
 
@@ -47,8 +47,8 @@ pub struct LocalConn {
     /// The transaction has released or aborted the stream.
     pub(super) is_gone: bool,
     pub(super) is_released: bool,
-    pub(super) client: Wish,
-    pub(super) service: Wish,
+    pub(super) client: WakeRequest,
+    pub(super) service: WakeRequest,
     woken: [Option<u64>; 2],
 }
 
@@ -72,8 +72,8 @@ impl Default for LocalConn {
             served: false,
             is_gone: false,
             is_released: false,
-            client: Wish::default(),
-            service: Wish::default(),
+            client: WakeRequest::default(),
+            service: WakeRequest::default(),
             woken: [None; 2],
         }
     }

@@ -137,7 +137,7 @@ fn report_failure(worker: &Worker, index: usize, error: &std::io::Error) {
 
 /// Writes a line to a sink by name, a ring or a standard stream, for messages outside any section.
 /// A line without a sink is dropped. `false`: the sink has no room for it.
-pub fn tell(worker: &Worker, sink: &str, text: &[u8]) -> bool {
+pub fn write_to_sink(worker: &Worker, sink: &str, text: &[u8]) -> bool {
     let mut line = worker.take_scratch();
     let ring = worker.shared.rings.iter().find(|ring| *ring.settings.name == *sink);
     let mut found_room = true;

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Mails a message to the operators of a proxy, if they receive mails of this level.
-pub fn tell(worker: &Worker, proxy: &Proxy, level: u8, text: &str) {
+pub fn send_alert(worker: &Worker, proxy: &Proxy, level: u8, text: &str) {
     let Some(mail) = proxy.settings.mail.as_ref().filter(|mail| level <= mail.level) else {
         return;
     };
@@ -65,7 +65,7 @@ impl From<ByteClientError> for Failure {
 async fn send(worker: &Rc<Worker>, mail: &Mail, to: SocketAddr, text: &str) -> Result<(), Failure> {
     let mut line = ByteClient::new(worker, mail.timeout_ms, None);
     line.connect(&Address::Inet(to), true).await?;
-    hear(&mut line, "220").await?;
+    expect_code(&mut line, "220").await?;
     let date = Date::new(i64::from(worker.second()), worker.local_offset());
     let letter = letter(mail, text, date);
     let steps = [
@@ -78,7 +78,7 @@ async fn send(worker: &Rc<Worker>, mail: &Mail, to: SocketAddr, text: &str) -> R
     ];
     for (said, code) in steps {
         line.send(said.as_bytes()).await?;
-        hear(&mut line, code).await?;
+        expect_code(&mut line, code).await?;
     }
     Ok(())
 }
@@ -97,7 +97,7 @@ pub fn letter(mail: &Mail, text: &str, date: Date) -> String {
 }
 
 /// Waits for a whole reply, which may have many lines, and checks its code.
-async fn hear(line: &mut ByteClient, code: &str) -> Result<(), Failure> {
+async fn expect_code(line: &mut ByteClient, code: &str) -> Result<(), Failure> {
     loop {
         line.read()?;
         match reply(line.received()) {

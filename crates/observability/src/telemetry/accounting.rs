@@ -9,7 +9,7 @@ use engine::state::figures::wall;
 use engine::state::runtime::{BackendRef, Proxy};
 use engine::state::session::client::Client;
 use engine::state::session::request_buffers::Notes;
-pub(crate) use engine::state::session::transaction::Entered;
+pub(crate) use engine::state::session::transaction::BackendSession;
 use engine::state::session::transaction::Transaction;
 use htx::HeaderId;
 use reactor::Address;
@@ -117,8 +117,8 @@ pub fn enter_backend(tx: &mut Transaction, backend: BackendRef) {
         backend.back.counters.tick_in(block, Event::Request, second);
     }
     backend.back.sessions.enter();
-    tx.entered = Some(Entered(backend.clone()));
-    if let Some(listed) = &tx.listed {
+    tx.backend_session = Some(BackendSession(backend.clone()));
+    if let Some(listed) = &tx.stream_entry {
         listed.set_backend(backend.index);
     }
     tx.backend = Some(backend);
@@ -641,7 +641,7 @@ fn fill_counts(tx: &mut Transaction, over: bool) {
     record.frontend_connections = front.connections.current();
     record.log_count = front.lines.load(Relaxed);
     let back = tx.backend.as_ref().map(|backend| &backend.back);
-    let own = u32::from(tx.entered.is_some() && over);
+    let own = u32::from(tx.backend_session.is_some() && over);
     record.backend_connections = back.map_or(0, |back| back.sessions.current().saturating_sub(own));
     let claim = tx.claim.as_ref();
     let own = u32::from(claim.is_some_and(Claim::is_present) && over);

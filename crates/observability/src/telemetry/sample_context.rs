@@ -186,8 +186,8 @@ impl Facts for View<'_> {
         }
     }
 
-    fn tell(&self, sink: &str, line: &[u8]) {
-        crate::logging::log::tell(self.worker, sink, line);
+    fn write_to_sink(&self, sink: &str, line: &[u8]) {
+        crate::logging::log::write_to_sink(self.worker, sink, line);
     }
 
     fn carries_messages(&self) -> bool {
@@ -271,7 +271,7 @@ impl Facts for View<'_> {
     }
 
     fn text(&self, text: Text) -> Option<Bytes<'_>> {
-        let told = self.client.rare.told.as_ref();
+        let told = self.client.rare.proxy_header.as_ref();
         let own = match text {
             Text::ProxyAuthority => told?.authority.as_deref(),
             Text::ProxyUniqueId => told?.unique_id.as_deref(),
@@ -351,7 +351,7 @@ impl Facts for View<'_> {
                 let listener = self.client.proxy.front.listeners.get(self.client.bind as usize)?;
                 Some(listener.connections.current().into())
             }
-            Number::ReceivedProxy => Some(self.client.rare.told.is_some().into()),
+            Number::ReceivedProxy => Some(self.client.rare.proxy_header.is_some().into()),
             Number::ClientError => {
                 Some(self.client.rare.trouble.map_or(0, |(number, _)| number).into())
             }

@@ -38,16 +38,16 @@ mod code {
 pub(crate) fn begin(call: &ScriptCall, view: &mut View<'_>) -> ScriptStep {
     let mut running = Running { script: None, answer: Answer::Done, answered: false, wake: None };
     let waiting = match running.turn(call, view) {
-        Turned::Over(OutsideAnswer::Continue) => return ScriptStep::Next,
-        Turned::Again if view.client.mode == Mode::Tcp => {
+        TurnOutcome::Over(OutsideAnswer::Continue) => return ScriptStep::Next,
+        TurnOutcome::Again if view.client.mode == Mode::Tcp => {
             view.notes.used = true;
             view.notes.wake = running.wake.map(|span| after(view.worker, span));
             return ScriptStep::Again;
         }
-        Turned::Again => running.again(view.worker),
-        Turned::Over(answer) => Waiting::For(answer),
-        Turned::Busy => Waiting::State,
-        Turned::Asks(request) => Running::meet(view.worker, request),
+        TurnOutcome::Again => running.again(view.worker),
+        TurnOutcome::Over(answer) => Waiting::For(answer),
+        TurnOutcome::Busy => Waiting::State,
+        TurnOutcome::Asks(request) => Running::meet(view.worker, request),
     };
     let pending = PendingScript { call: call.clone(), running, waiting };
     view.notes.asked.begin(Box::new(pending));
@@ -70,7 +70,7 @@ struct Running {
 }
 
 /// The outcome of a turn.
-enum Turned {
+enum TurnOutcome {
     /// The rules go on in this way.
     Over(OutsideAnswer),
     /// The function runs anew (`act.YIELD`).
@@ -92,16 +92,16 @@ enum Waiting {
 }
 
 impl Running {
-    fn turn(&mut self, call: &ScriptCall, view: &mut View<'_>) -> Turned {
+    fn turn(&mut self, call: &ScriptCall, view: &mut View<'_>) -> TurnOutcome {
         let Some(scripts) = view.worker.shared.scripts.get().cloned() else {
-            return Turned::Over(OutsideAnswer::Continue);
+            return TurnOutcome::Over(OutsideAnswer::Continue);
         };
         let Some(cell) = scripts.cell(call.per_thread, view.worker.thread.index) else {
-            return Turned::Over(OutsideAnswer::Continue);
+            return TurnOutcome::Over(OutsideAnswer::Continue);
         };
         let waiter = Waiter::current(&view.worker.thread);
         let wake = move || waiter.mailbox.wake(waiter.task, Wake::RESOURCE);
-        let Some(mut state) = cell.enter(wake) else { return Turned::Busy };
+        let Some(mut state) = cell.enter(wake) else { return TurnOutcome::Busy };
         let mut host = ActionHost { view, answered: self.answered, wake: self.wake };
         let step = match &mut self.script {
             Some(script) => {
@@ -122,16 +122,16 @@ impl Running {
         let number = state.number();
         drop(state);
         match step {
-            Step::Waits(request) => Turned::Asks(request),
+            Step::Waits(request) => TurnOutcome::Asks(request),
             Step::Returned(Some(Value::Int(code::YIELD))) => {
                 self.script = None;
-                Turned::Again
+                TurnOutcome::Again
             }
-            Step::Returned(value) => Turned::Over(meaning(value, view)),
-            Step::Ended => Turned::Over(self.end(view)),
+            Step::Returned(value) => TurnOutcome::Over(meaning(value, view)),
+            Step::Ended => TurnOutcome::Over(self.end(view)),
             Step::Failed(fault) => {
                 script::alert(&format!("Lua function '{}': {}", call.name, fault.text(number)));
-                Turned::Over(OutsideAnswer::Continue)
+                TurnOutcome::Over(OutsideAnswer::Continue)
             }
         }
     }
@@ -180,10 +180,10 @@ impl PendingAnswer for PendingScript {
             }
             let mut view = View::at(scope.reborrow());
             self.waiting = match self.running.turn(&self.call, &mut view) {
-                Turned::Over(answer) => Waiting::For(answer),
-                Turned::Asks(request) => Running::meet(view.worker, request),
-                Turned::Again => self.running.again(view.worker),
-                Turned::Busy => {
+                TurnOutcome::Over(answer) => Waiting::For(answer),
+                TurnOutcome::Asks(request) => Running::meet(view.worker, request),
+                TurnOutcome::Again => self.running.again(view.worker),
+                TurnOutcome::Busy => {
                     self.waiting = Waiting::State;
                     return Poll::Pending;
                 }

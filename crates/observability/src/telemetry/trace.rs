@@ -21,7 +21,7 @@ use std::panic::Location;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// An event of a trace.
-struct Said {
+struct TraceEvent {
     source: Source,
     event: Event,
     level: Level,
@@ -36,13 +36,18 @@ struct Style {
 }
 
 /// Passes an event to its source, and writes a line if the source reports it.
-fn tell(worker: &Worker, said: &Said, place: &TracePlace, write: impl FnOnce(Style, &mut String)) {
+fn emit(
+    worker: &Worker,
+    said: &TraceEvent,
+    place: &TracePlace,
+    write: impl FnOnce(Style, &mut String),
+) {
     let traces = &worker.shared.traces;
     if traces.armed.0.load(Relaxed) & said.source.bit() == 0 {
         return;
     }
     let heard = |state: &mut TraceState| {
-        let wanted = state.hear(said.event, said.level, place);
+        let wanted = state.on_event(said.event, said.level, place);
         let style = Style { verbosity: state.verbosity, anon: state.anon };
         (style, state.sink.clone().filter(|_| wanted))
     };
@@ -60,7 +65,7 @@ fn tell(worker: &Worker, said: &Said, place: &TracePlace, write: impl FnOnce(Sty
         said.at.line()
     );
     write(style, &mut line);
-    if !log::tell(worker, &sink, line.as_bytes()) {
+    if !log::write_to_sink(worker, &sink, line.as_bytes()) {
         traces.with(said.source, |state| state.dropped += 1);
     }
 }

@@ -3,7 +3,7 @@
 use super::{Action, Event, Group, HANDSHAKE, LOCAL, Loss, Step, Stopping};
 use crate::hello::{Hello, HelloError, Status, Version};
 use crate::peer::PeerStatus;
-use crate::session::{Lesson, Session, SessionId, State};
+use crate::session::{Session, SessionId, State, Teaching};
 
 impl Group {
     /// Queues our hello to a peer.
@@ -102,7 +102,7 @@ impl Group {
         known.restart(&self.tables, pid);
         if peer == LOCAL {
             // The old process teaches the new one. As with HAProxy, each side does.
-            session.outgoing.lesson = Some(Lesson::default());
+            session.outgoing.lesson = Some(Teaching::default());
         } else {
             self.ask_if_needed(peer, session, now);
         }

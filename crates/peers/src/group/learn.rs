@@ -4,7 +4,7 @@ use super::resync::News;
 use super::{Action, Event, Group, LOCAL, Loss, Step};
 use crate::definition::{Definition, KeyType};
 use crate::message::{Ack, Control, Message, UpdateKind, WireError};
-use crate::session::{Current, Lesson, Session, TaughtTable};
+use crate::session::{Current, Session, TaughtTable, Teaching};
 use crate::settings::SharedTable;
 use crate::update::Update;
 use crate::varint;
@@ -98,7 +98,7 @@ impl Group {
     /// changes of this process are marked as its own.
     fn begin_lesson(&mut self, peer: usize, session: &mut Session) {
         session.outgoing.batch.clear();
-        session.outgoing.lesson = Some(Lesson::default());
+        session.outgoing.lesson = Some(Teaching::default());
         if !self.is_up_to_date() {
             return;
         }

@@ -4,7 +4,7 @@
 
 use crate::frontend::h2_connection;
 use buf::Buf;
-pub(crate) use engine::state::backend::private_pool::Own;
+pub(crate) use engine::state::backend::private_pool::PrivatePool;
 use engine::state::session::client::Client;
 use engine::state::session::transaction::{Arrival, Outcome, Parts};
 use reactor::{Class, Urgency};
@@ -80,7 +80,7 @@ async fn say_farewell(mut client: Box<Client>) {
     let deadline = thread.tick().plus_ms(FAREWELL_MS);
     let input = std::mem::replace(&mut client.input, Buf::empty());
     client.worker.release(input);
-    client.own = Own::default();
+    client.own = PrivatePool::default();
     if client.socket.shutdown_write().is_err() {
         return;
     }

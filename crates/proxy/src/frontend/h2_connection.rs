@@ -88,7 +88,7 @@ impl Driver {
                 start(worker, front, key, *streams);
                 *streams = streams.saturating_add(1);
                 if front.client.is_frontend_shut() {
-                    front.session.drive(StreamMux::begin_shutdown);
+                    front.session.act_for_driver(StreamMux::begin_shutdown);
                 }
             });
             self.front.count();
@@ -124,13 +124,13 @@ impl Driver {
         let idle = self
             .front
             .session
-            .look(|mux| mux.streams() == 0 && mux.is_open() && !mux.announces_shutdown());
+            .inspect(|mux| mux.streams() == 0 && mux.is_open() && !mux.announces_shutdown());
         self.streams > 0 && idle
     }
 
     /// Notes the moment of the announced shutdown, whether this task or the machine announced it.
     fn note_announcement(&mut self, now: Tick) {
-        let announces = self.front.session.look(StreamMux::announces_shutdown);
+        let announces = self.front.session.inspect(StreamMux::announces_shutdown);
         self.announced = announces.then(|| self.announced.unwrap_or(now));
     }
 
@@ -145,7 +145,7 @@ impl Driver {
 
 /// Takes the next step of the connection's end.
 pub(crate) fn expire(session: &Session, reason: Expiry) {
-    session.drive(|mux| {
+    session.act_for_driver(|mux| {
         mux.begin_shutdown();
         if reason != Expiry::Retired {
             mux.finish_shutdown();
@@ -163,7 +163,7 @@ pub(crate) fn retirement(
     if let Some(since) = announced {
         return Some((since.plus_ms(ANNOUNCEMENT_MS), Expiry::Announced));
     }
-    let (idle, open) = front.session.look(|mux| (mux.streams() == 0, mux.is_open()));
+    let (idle, open) = front.session.inspect(|mux| (mux.streams() == 0, mux.is_open()));
     if !open {
         return None;
     }

@@ -75,7 +75,7 @@ impl acceptor::Host for BindHost {
 
     fn limit_ms(&self) -> Option<u32> {
         let (shared, now) = (&self.worker.shared, Moment::of(&self.worker));
-        if standing(shared, &self.proxy.front, self.place, now) != Standing::Open {
+        if standing(shared, &self.proxy.front, self.place, now) != ListenerState::Open {
             self.worker.paused_listeners.add(&self.worker);
             return Some(acceptor::RETRY_MS);
         }
@@ -137,7 +137,7 @@ impl Drop for ListenerRef {
             kernel.close(self.handle, false);
         }
         if shared.is_stopping() && shared.listening.is_over() {
-            shared.rouse();
+            shared.wake_threads();
         }
     }
 }
@@ -150,7 +150,7 @@ pub fn shut_frontend(shared: &Shared, front: &Frontend) -> bool {
     }
     for thread in 0..shared.settings.threads {
         let rouse = |worker: &Worker| worker.thread.scheduler().wake_all(Wake::OTHER);
-        shared.ask(thread, Box::new(rouse));
+        shared.run_on_thread(thread, Box::new(rouse));
     }
     true
 }
@@ -228,7 +228,7 @@ fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
 
 /// Whether a listener accepts clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum ListenerState {
     /// It accepts clients.
     Open,
     /// Its own limit of connections is reached.
@@ -257,13 +257,13 @@ impl Moment {
 }
 
 /// Whether the listener at `place` accepts clients at a moment.
-pub fn standing(shared: &Shared, front: &Frontend, place: usize, at: Moment) -> Standing {
+pub fn standing(shared: &Shared, front: &Frontend, place: usize, at: Moment) -> ListenerState {
     let settings = &front.settings;
     let bind_limit = settings.binds.get(place).map_or(0, |bind| bind.maxconn);
     let on_bind = front.listeners.get(place).map_or(0, |it| it.connections.current());
     let limit = |limit: u32, current: u32| limit != 0 && current >= limit;
     if limit(bind_limit, on_bind) {
-        return Standing::Full;
+        return ListenerState::Full;
     }
     let waits = front.disabled.load(Relaxed)
         || limit(shared.maxconn.load(Relaxed), shared.connections.current())
@@ -273,7 +273,7 @@ pub fn standing(shared: &Shared, front: &Frontend, place: usize, at: Moment) -> 
             && (is_too_fast_for_tls(shared, at)
                 || limit(shared.settings.max_tls, shared.tls.current.current())
                 || handshake_limit::is_reached(shared));
-    if waits { Standing::Waiting } else { Standing::Open }
+    if waits { ListenerState::Waiting } else { ListenerState::Open }
 }
 
 /// Whether the number of connections or sessions in the last second is at its limit (`rate-limit

@@ -48,7 +48,7 @@ pub(crate) fn send(
         let socket = Socket::adopt(&worker.thread, handle);
         listener::begin(&worker, Client::entered(&worker, &proxy, bind, socket, peer));
     };
-    worker.shared.ask(thread, Box::new(receive));
+    worker.shared.run_on_thread(thread, Box::new(receive));
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use buf::Buf;
 use engine::io::tls_handshake;
 use engine::state::os_handles::OsHandles;
 use engine::state::session::client::Client;
-use engine::state::session::client_cold_state::Told;
+use engine::state::session::client_cold_state::ProxyHeaderData;
 use engine::state::worker::Worker;
 use header::{Kind, Problem};
 use reactor::{Socket, Tick, Urgency};
@@ -61,11 +61,11 @@ impl PreambleError {
 
 /// Facts read from headers.
 #[derive(Debug, Default)]
-struct Heard {
+struct PreambleFacts {
     /// The addresses of the last header that has some.
     ends: Option<Addresses>,
     /// The TLVs of a PROXY protocol header.
-    told: Option<Told>,
+    told: Option<ProxyHeaderData>,
 }
 
 /// A connection before its first byte of payload.
@@ -75,7 +75,7 @@ struct Opening<'a> {
     /// Received bytes that no header or handshake has consumed.
     input: &'a mut Buf,
     deadline: Option<Tick>,
-    heard: Heard,
+    heard: PreambleFacts,
 }
 
 impl Opening<'_> {
@@ -159,12 +159,12 @@ impl Opening<'_> {
     }
 }
 
-impl Heard {
+impl PreambleFacts {
     fn note(&mut self, header: header::Header<'_>, handles: &OsHandles) {
         let ends = match header {
             header::Header::NetScaler(ends) => Some(ends),
             header::Header::Proxy(header) => {
-                self.told = Some(Told {
+                self.told = Some(ProxyHeaderData {
                     authority: header.authority.map(Box::from),
                     unique_id: header.unique_id.map(Box::from),
                     namespace: header.namespace.and_then(|it| handles.namespace(it)).cloned(),
@@ -205,15 +205,15 @@ async fn pass(client: &mut Client, _place: Option<HandshakePlace>) -> Result<(),
     let span = proxy.settings.timeouts.client;
     let deadline = span.map(|span| Tick::from_nanos(since).plus_ms(span));
     let Link::Socket(transport) = &mut client.socket else { return Ok(()) };
-    let (input, heard) = (&mut client.input, Heard::default());
+    let (input, heard) = (&mut client.input, PreambleFacts::default());
     let mut opening = Opening { worker: &worker, transport, input, deadline, heard };
     let passed = opening.pass(expected, acceptor, streams).await;
-    let Heard { ends, told } = opening.heard;
+    let PreambleFacts { ends, told } = opening.heard;
     if let Some((from, to)) = ends {
         client.rare.set_ends(Some(from), Some(to));
     }
     if let Some(told) = told {
-        client.rare.edit().told = Some(Rc::new(told));
+        client.rare.edit().proxy_header = Some(Rc::new(told));
     }
     // As in HAProxy, a client that has sent nothing in time is no failed handshake.
     let uncounted = matches!(
@@ -246,7 +246,7 @@ pub async fn open(
     }
     let presence = preamble.tls.as_ref().and_then(|_| worker.shared.tls.enter(0));
     let deadline = patience.map(|span| worker.thread.tick().plus_ms(span));
-    let (mut input, heard) = (Buf::empty(), Heard::default());
+    let (mut input, heard) = (Buf::empty(), PreambleFacts::default());
     let mut opening =
         Opening { worker, transport: &mut transport, input: &mut input, deadline, heard };
     let passed = opening.pass(preamble.expects, preamble.tls.as_deref(), true).await;

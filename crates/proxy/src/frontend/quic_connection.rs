@@ -60,7 +60,7 @@ pub(crate) async fn run(host: Rc<QuicHost>, entry: Rc<ConnectionEntry>) {
         driver.refuse();
     }
     driver.run().await;
-    driver.session.drive(|mux| mux.handle_eof());
+    driver.session.act_for_driver(|mux| mux.handle_eof());
     driver.end();
     driver.host.forget(key);
 }
@@ -144,7 +144,7 @@ impl QuicDriver {
         }
         conn.handle_time(nanos);
         let mut endpoint = self.host.endpoint.borrow_mut();
-        self.session.drive(|mux| {
+        self.session.act_for_driver(|mux| {
             if let Some(machine) = mux.h3() {
                 endpoint.exchange(nanos, &mut conn, machine);
             }
@@ -202,7 +202,7 @@ impl QuicDriver {
     }
 
     /// Reports an event of the connection.
-    fn trace(&self, point: &'static trace::OfClient) {
+    fn trace(&self, point: &'static trace::ClientPoint) {
         let client = self.client.as_deref().or(self.front.as_ref().map(|front| &*front.client));
         if let Some(client) = client {
             trace::client(client, point);
@@ -258,7 +258,7 @@ impl QuicDriver {
             h2_connection::start(&self.host.worker, front, key, number);
             self.entry.requests.set(number.saturating_add(1));
             if front.client.is_frontend_shut() {
-                self.session.drive(StreamMux::begin_shutdown);
+                self.session.act_for_driver(StreamMux::begin_shutdown);
             }
         }
     }
@@ -277,22 +277,23 @@ impl QuicDriver {
         };
         let session = front.session.clone();
         let threshold = self.host.worker.shared.settings.quic.glitches_threshold;
-        if threshold > 0 && session.look(StreamMux::glitches) >= threshold {
+        if threshold > 0 && session.inspect(StreamMux::glitches) >= threshold {
             let nanos = self.host.worker.thread.nanos();
             return self.entry.conn.borrow_mut().close(nanos, H3ErrorCode::EXCESSIVE_LOAD);
         }
         let idle = self.entry.requests.get() > 0
-            && session.look(|mux| mux.streams() == 0 && mux.is_open() && !mux.announces_shutdown());
+            && session
+                .inspect(|mux| mux.streams() == 0 && mux.is_open() && !mux.announces_shutdown());
         let closes = idle && self.host.worker.shared.memory.closes_idle();
         if let Some(reason) = due.or(closes.then_some(Expiry::Retired)) {
             h2_connection::expire(&session, reason);
         }
-        let announces = session.look(StreamMux::announces_shutdown);
+        let announces = session.inspect(StreamMux::announces_shutdown);
         self.announced = announces.then(|| self.announced.unwrap_or(now));
         if due.is_some() || closes {
             self.exchange();
         }
-        if session.look(|mux| mux.is_over()) {
+        if session.inspect(|mux| mux.is_over()) {
             let nanos = self.host.worker.thread.nanos();
             self.entry.conn.borrow_mut().close(nanos, H3ErrorCode::NO_ERROR);
         }
@@ -301,7 +302,7 @@ impl QuicDriver {
     /// The next step of the connection's end, and its moment.
     fn next_expiry(&self) -> Option<(Tick, Expiry)> {
         if let Some(front) = &self.front {
-            let open = front.session.look(|mux| mux.is_open());
+            let open = front.session.inspect(|mux| mux.is_open());
             let (requests, announced) = (self.entry.requests.get(), self.announced);
             return h2_connection::retirement(front, requests, announced).filter(|_| open);
         }

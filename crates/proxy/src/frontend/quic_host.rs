@@ -1,7 +1,7 @@
 //! The endpoint of a QUIC listener on one thread. Connections have tasks of their own on that
 //! thread.
 
-use crate::frontend::listener::{self, Moment, Standing};
+use crate::frontend::listener::{self, ListenerState, Moment};
 use crate::frontend::{quic_connection, quic_relay};
 use engine::state::runtime::FrontendRef;
 use engine::state::session::quic_line::{QuicIdentity, QuicLine, StrayDatagram};
@@ -242,7 +242,7 @@ impl QuicHost {
         let (shared, now) = (&self.worker.shared, Moment::of(&self.worker));
         !shared.is_stopping()
             && !self.proxy.front.is_shut()
-            && listener::standing(shared, &self.proxy.front, self.place, now) == Standing::Open
+            && listener::standing(shared, &self.proxy.front, self.place, now) == ListenerState::Open
             && shared.memory.admits_client(&self.worker.share)
     }
 
@@ -275,7 +275,7 @@ impl QuicHost {
     pub(crate) fn forget(&self, key: ConnectionKey) {
         self.connections.borrow_mut().remove(&key);
         if self.worker.shared.is_stopping() {
-            self.worker.shared.rouse();
+            self.worker.shared.wake_threads();
         }
     }
 
@@ -310,7 +310,7 @@ impl QuicListing for QuicHost {
                 sent: totals.sent,
                 lost: totals.lost,
                 migrations: totals.migrations,
-                streams: entry.session.get().map_or(0, |it| it.look(|mux| mux.streams())),
+                streams: entry.session.get().map_or(0, |it| it.inspect(|mux| mux.streams())),
                 requests: entry.requests.get(),
             });
         }

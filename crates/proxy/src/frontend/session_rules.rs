@@ -53,7 +53,7 @@ struct SessionStage {
     /// The next step of a connection that passes.
     passed: fn(&mut Client),
     /// The trace point that is reported behind it.
-    trace: Option<&'static trace::OfClient>,
+    trace: Option<&'static trace::ClientPoint>,
 }
 
 /// The stages of a connection. No byte has been sent on one that is refused before its session: a

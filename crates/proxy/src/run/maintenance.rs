@@ -126,7 +126,7 @@ async fn measure(worker: Rc<Worker>, budget: Budget) {
         }
         // Threads keep the memory of ended connections for later ones: they free it now.
         if changed || shared.memory.gives_back() {
-            (0..threads).for_each(|thread| shared.ask(thread, Box::new(Worker::adapt)));
+            (0..threads).for_each(|thread| shared.run_on_thread(thread, Box::new(Worker::adapt)));
         }
         if level == Level::Short {
             shared.tables.iter().for_each(|table| table.give_way(worker.millis()));

@@ -64,7 +64,8 @@ impl Surroundings for ThreadSurroundings {
         let shared = Arc::downgrade(&shared);
         let close = move |id| {
             if let Some(shared) = shared.upgrade() {
-                shared.ask(thread, Box::new(move |worker| worker.script_sockets.close(id)));
+                shared
+                    .run_on_thread(thread, Box::new(move |worker| worker.script_sockets.close(id)));
             }
         };
         Ok(SocketHandle::new(id, Arc::new(close)))

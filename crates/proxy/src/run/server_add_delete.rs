@@ -58,7 +58,7 @@ pub fn add(
     }
     let slot = back.servers.push(server);
     register.enter(&back.servers[slot]);
-    track::introduce(&worker.shared, back, &back.servers[slot]);
+    track::add_follower(&worker.shared, back, &back.servers[slot]);
     begin(worker, back, slot);
     Ok(slot)
 }

@@ -32,7 +32,7 @@ pub fn build(
 ) -> Arc<Shared> {
     let shared = Shared::new(settings, proxies, handles, now);
     events::restore_all(&shared);
-    track::introduce_all(&shared);
+    track::follow_all(&shared);
     table_expiry::tend_all(&shared);
     history::keep(&shared);
     shared
@@ -50,7 +50,7 @@ pub fn start(thread: &Rc<Thread>, shared: &Arc<Shared>, services: Box<dyn Servic
     let worker = Worker::new(thread, shared, services, HOOKS);
     let keeper = thread.scheduler().spawn(Class::Normal, maintenance::run(worker.clone()));
     worker.idle.set_keeper(keeper);
-    shared.introduce(&worker, keeper);
+    shared.register_thread(&worker, keeper);
     listener::start_all(&worker);
     maintenance::start_measuring(&worker);
     checks::start(&worker);

@@ -8,7 +8,7 @@ mod resting;
 use htx::{Fields, Head, Version};
 use mux::h2::{H2Conn, H2ConnSettings, Key};
 use mux::{BodyKind, HeadStep, Side};
-use settings::{Mode, Protocol, ProxySection, Reuse, Server, Speeches};
+use settings::{Mode, Protocol, ProxySection, Reuse, Server, ServerProtocols};
 use std::io::{IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use testing::{Origin, World, client, listen, read_head};
@@ -277,7 +277,8 @@ fn idle_connections_end() {
 /// A proxy whose server speaks HTTP/2: another proxy, in front of an origin.
 fn chain(origin: &Origin, reuse: Reuse) -> (World, SocketAddr) {
     let (inner, between) = listen("inner", Mode::Http, vec![testing::server(1, origin.address)]);
-    let server = Server { speech: Speeches::only(Protocol::H2), ..testing::server(1, between) };
+    let server =
+        Server { speech: ServerProtocols::only(Protocol::H2), ..testing::server(1, between) };
     let (mut outer, address) = listen("outer", Mode::Http, vec![server]);
     outer.back.as_mut().unwrap().reuse = reuse;
     (World::new(vec![outer, inner]), address)
@@ -397,8 +398,10 @@ fn refused_requests_are_sent_again() {
             }
         }
     });
-    let server =
-        Server { speech: Speeches::only(Protocol::H2), ..testing::server(1, origin.address) };
+    let server = Server {
+        speech: ServerProtocols::only(Protocol::H2),
+        ..testing::server(1, origin.address)
+    };
     let (mut proxy, address) = listen("outer", Mode::Http, vec![server]);
     proxy.back.as_mut().unwrap().retries = 3;
     let world = World::new(vec![proxy]);

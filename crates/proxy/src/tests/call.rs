@@ -190,7 +190,7 @@ fn content_rules_of_the_backend_see_the_greeting() {
 
 #[test]
 fn the_end_of_a_server_ends_its_calls() {
-    use engine::state::session::stream_list::{Which, end_all};
+    use engine::state::session::stream_list::{StreamSet, end_all};
     use transport::stats::transaction_log::Cause;
     let origin = Origin::silent();
     let world = World::new(vec![narrow(&[origin.address])]);
@@ -198,6 +198,6 @@ fn the_end_of_a_server_ends_its_calls() {
     connected(&world, &call);
     let call = call.take().unwrap().ok().unwrap();
     assert!(call.go_on().is_ok());
-    end_all(&world.shared, Which::Server(0, 0), Cause::ServerAbort);
+    end_all(&world.shared, StreamSet::Server(0, 0), Cause::ServerAbort);
     world.until("the call ends", || call.go_on().is_err());
 }

@@ -96,7 +96,7 @@ fn a_backing_file_has_what_the_ring_has() {
     let ring = Arc::new(Ring::new(settings, backing));
     mirror::start(&ring);
     (0..9).for_each(|number| assert!(ring.write(format!("message {number}").as_bytes())));
-    ring.settle(PATIENCE);
+    ring.await_file(PATIENCE);
     assert_eq!(*paper.0.lock().unwrap(), ring.lock().bytes);
 }
 
@@ -121,7 +121,7 @@ fn a_disk_that_hangs_delays_the_file_and_not_the_ring() {
     (0..99).for_each(|number| assert!(ring.write(format!("message {number}").as_bytes())));
     *disk.0.lock().unwrap() = true;
     disk.1.notify_all();
-    ring.settle(PATIENCE);
+    ring.await_file(PATIENCE);
     assert_eq!(*disk.2.0.lock().unwrap(), ring.lock().bytes, "the file has caught up");
 }
 

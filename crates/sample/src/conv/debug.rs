@@ -45,7 +45,7 @@ fn debug<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Option<V
     line.extend_from_slice(b" <");
     write(&value, &mut line);
     line.push(b'>');
-    facts.tell(args.text(1), &line);
+    facts.write_to_sink(args.text(1), &line);
     Some(value)
 }
 

@@ -7,7 +7,7 @@ use super::conn::Owner;
 use super::dial::os;
 use super::handles::Object;
 use super::{Net, errno};
-use crate::trace::What;
+use crate::trace::RecordKind;
 use reactor::{Arrived, Handle, UdpBatch};
 use std::collections::VecDeque;
 use std::io;
@@ -82,7 +82,7 @@ impl Net {
         peer: Option<SocketAddr>,
     ) -> io::Result<i32> {
         if self.handles.is_full() {
-            self.note(What::Exhausted, 0, 0);
+            self.note(RecordKind::Exhausted, 0, 0);
             return Err(os(errno::MFILE));
         }
         let key = self.open_datagrams(DatagramSocket::new(Owner::Nobody, local, peer))?;
@@ -117,7 +117,7 @@ impl Net {
         self.leave_address(before, id.0);
         self.datagram_sockets.get_mut(id.0)?.local = local;
         self.datagram_addresses.entry(local).or_default().push(id.0);
-        self.note(What::Rebind, id.0.to_bits(), local.port().into());
+        self.note(RecordKind::Rebind, id.0.to_bits(), local.port().into());
         Some(local)
     }
 
@@ -148,7 +148,7 @@ impl Net {
         let bytes = self.recv_datagram(DatagramId(key))?.bytes;
         let count = bytes.len().min(buffer.len());
         buffer[..count].copy_from_slice(&bytes[..count]);
-        self.note(What::Recv, key.to_bits(), count as u64);
+        self.note(RecordKind::Recv, key.to_bits(), count as u64);
         Ok(count)
     }
 
@@ -168,7 +168,7 @@ impl Net {
             ecn: it.ecn,
             bytes: &it.bytes,
         }));
-        self.note(What::Recv, key.to_bits(), all.len() as u64);
+        self.note(RecordKind::Recv, key.to_bits(), all.len() as u64);
         Ok(all.len())
     }
 

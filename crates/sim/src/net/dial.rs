@@ -5,7 +5,7 @@ use super::handles::Object;
 use super::{DrawnFault, DueEvent, Net, errno};
 use crate::faults::{Faults, SEC};
 use crate::net::actor::{ActorId, Signal};
-use crate::trace::What;
+use crate::trace::RecordKind;
 use reactor::Address;
 use std::collections::VecDeque;
 use std::io;
@@ -74,7 +74,7 @@ impl Net {
         };
         let key = self.listeners.insert(listening);
         self.bound.insert(address, key);
-        self.note(What::Listen, key.to_bits(), u64::from(actor.is_some()));
+        self.note(RecordKind::Listen, key.to_bits(), u64::from(actor.is_some()));
         Ok(key)
     }
 
@@ -123,7 +123,7 @@ impl Net {
     /// Starts a connection of the machine.
     pub(crate) fn connect(&mut self, to: &Address) -> io::Result<i32> {
         if self.handles.is_full() {
-            self.note(What::Exhausted, 0, 0);
+            self.note(RecordKind::Exhausted, 0, 0);
             return Err(os(errno::MFILE));
         }
         let here = self.here;
@@ -151,14 +151,14 @@ impl Net {
         }
         let refused = self.chance(faults.refuse);
         if refused && self.chance(250) {
-            self.note(What::Refuse, 0, 0);
+            self.note(RecordKind::Refuse, 0, 0);
             return Err(os(errno::CONNREFUSED));
         }
         let local = to.inet().map(|to| self.local_for(from, to));
         let conn = Conn::new(Owner::Nobody, local, to.inet(), faults);
         let conn = self.conns.insert(conn);
         let end = EndId { conn, side: 0 };
-        self.note(What::Connect, end.bits(), u64::from(refused));
+        self.note(RecordKind::Connect, end.bits(), u64::from(refused));
         let there = self.now + self.travel(&faults);
         if self.chance(faults.never) {
             self.schedule(self.now + GIVE_UP, DueEvent::Failed(end, errno::TIMEDOUT));
@@ -233,7 +233,7 @@ impl Net {
             }
         };
         self.set_owner(server, owner);
-        self.note(What::Syn, server.bits(), listener.to_bits());
+        self.note(RecordKind::Syn, server.bits(), listener.to_bits());
         let at = self.arrival(dialler);
         self.schedule(at, DueEvent::Established(dialler));
         match owner {
@@ -245,7 +245,7 @@ impl Net {
     pub(super) fn established(&mut self, end: EndId) {
         let Some(conn) = self.conns.get_mut(end.conn) else { return };
         conn.end(end.side).connecting = false;
-        self.note(What::Established, end.bits(), 0);
+        self.note(RecordKind::Established, end.bits(), 0);
         self.changed(end);
     }
 
@@ -258,7 +258,7 @@ impl Net {
         here.connecting = false;
         here.dead = true;
         here.error = Some(error);
-        self.note(What::Refuse, end.bits(), error as u64);
+        self.note(RecordKind::Refuse, end.bits(), error as u64);
         self.changed(end);
     }
 
@@ -272,7 +272,7 @@ impl Net {
         let waiting = self.listeners.get_mut(key).filter(|one| !one.backlog.is_empty());
         let Some(listening) = waiting else { return Err(io::ErrorKind::WouldBlock.into()) };
         if full {
-            self.note(What::Exhausted, handle as u64, 0);
+            self.note(RecordKind::Exhausted, handle as u64, 0);
             return Err(os(errno::MFILE));
         }
         let end = listening.backlog.pop_front().expect("it is not empty");
@@ -283,7 +283,7 @@ impl Net {
         }
         let taken = self.handles.insert(Object::Stream(end));
         self.set_owner(end, Owner::Handle(taken));
-        self.note(What::Accept, end.bits(), taken as u64);
+        self.note(RecordKind::Accept, end.bits(), taken as u64);
         Ok((taken, self.peer_of(end)))
     }
 

@@ -6,7 +6,7 @@ use super::datagram::{DatagramId, MAX_UNREAD, UdpDatagram};
 use super::dial::os;
 use super::{DueEvent, Net, errno};
 use crate::faults::Faults;
-use crate::trace::{What, digest};
+use crate::trace::{RecordKind, digest};
 use reactor::{Address, UdpTrain};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -83,7 +83,7 @@ impl Net {
         if len > plan.mtu {
             return Err(os(errno::MSGSIZE));
         }
-        self.note(What::Datagram, len as u64, digest(&datagram.bytes));
+        self.note(RecordKind::Datagram, len as u64, digest(&datagram.bytes));
         if self.chance(plan.bleach) {
             datagram.ecn = 0;
         }
@@ -125,7 +125,7 @@ impl Net {
         let foreign = socket.peer.is_some_and(|peer| peer != datagram.from);
         if !foreign && socket.unread.len() < MAX_UNREAD {
             socket.unread.push_back(datagram);
-            self.note(What::Arrive, key.to_bits(), 1);
+            self.note(RecordKind::Arrive, key.to_bits(), 1);
             self.datagrams_changed(key);
         }
     }

@@ -8,7 +8,7 @@ use super::handles::{Object, Watching};
 use super::{Net, errno};
 use crate::net::actor::Signal;
 use crate::net::conn::Owner;
-use crate::trace::What;
+use crate::trace::RecordKind;
 use reactor::{Event, Watch};
 use std::io;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Net {
             let bits = u64::from(event.readable)
                 | u64::from(event.writable) << 1
                 | u64::from(event.closed) << 2;
-            self.note(What::Event, event.token, bits);
+            self.note(RecordKind::Event, event.token, bits);
         }
     }
 
@@ -196,7 +196,7 @@ impl Net {
         token: u64,
         watch: Watch,
     ) -> io::Result<()> {
-        self.note(What::Watch, token, handle as u64);
+        self.note(RecordKind::Watch, token, handle as u64);
         if self.watching(poller, handle).is_some() {
             self.misuse(token);
             return Err(io::Error::from_raw_os_error(errno::EXIST));
@@ -219,7 +219,7 @@ impl Net {
         token: u64,
         watch: Watch,
     ) -> io::Result<()> {
-        self.note(What::Watch, token, handle as u64);
+        self.note(RecordKind::Watch, token, handle as u64);
         let ready = !self.mask(handle).is_empty();
         let Some(watching) = self.watching(poller, handle) else {
             self.misuse(token);
@@ -241,7 +241,7 @@ impl Net {
 
     /// Removes a handle from a poller.
     pub(crate) fn unwatch(&mut self, poller: usize, handle: i32) -> io::Result<()> {
-        self.note(What::Unwatch, poller as u64, handle as u64);
+        self.note(RecordKind::Unwatch, poller as u64, handle as u64);
         let Some(watching) = self.watching(poller, handle) else {
             self.misuse(handle as u64);
             return Err(io::Error::from_raw_os_error(errno::NOENT));
@@ -272,7 +272,7 @@ impl Net {
     /// Reports an ended registration, as if its event had been collected before.
     fn report_stale(&mut self, watching: Watching, stale: u16) {
         if watching.is_edge() && self.chance(stale) {
-            self.note(What::Stale, watching.token, watching.poller as u64);
+            self.note(RecordKind::Stale, watching.token, watching.poller as u64);
             let token = watching.token;
             let event = Event { token, readable: true, writable: true, closed: true };
             self.pollers[watching.poller].stale.push(event);

@@ -4,7 +4,7 @@ use super::conn::{EndId, Owner};
 use super::dial::os;
 use super::handles::Object;
 use super::{DrawnFault, DueEvent, Net, errno};
-use crate::trace::{What, digest};
+use crate::trace::{RecordKind, digest};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use stdx::Key;
@@ -45,7 +45,7 @@ impl Net {
         here.bytes.drain(..count);
         here.arrived -= count;
         self.give_room(end.other());
-        self.note(What::Recv, end.bits(), count as u64);
+        self.note(RecordKind::Recv, end.bits(), count as u64);
         Ok(count)
     }
 
@@ -56,7 +56,7 @@ impl Net {
             return self.recv(end, buffer);
         }
         let count = self.expose(end, buffer);
-        self.note(What::Recv, end.bits(), count as u64);
+        self.note(RecordKind::Recv, end.bits(), count as u64);
         Ok(count)
     }
 
@@ -135,7 +135,7 @@ impl Net {
             let conn = self.conns.get_mut(end.conn).expect("it was admitted");
             conn.end(end.other().side).bytes.extend(&part[..take]);
         }
-        self.note(What::Send, end.bits(), hash);
+        self.note(RecordKind::Send, end.bits(), hash);
         self.dispatch(end.other(), count, faults.split);
         Ok(count)
     }
@@ -213,7 +213,7 @@ impl Net {
         }
         let first = here.arrived == 0;
         here.arrived += count;
-        self.note(What::Arrive, end.bits(), count as u64);
+        self.note(RecordKind::Arrive, end.bits(), count as u64);
         // Further bytes may come with an event of their own, or together with the first ones.
         if first || self.chance(500) {
             self.changed(end);
@@ -228,7 +228,7 @@ impl Net {
         }
         here.arrived = here.bytes.len();
         here.fin = true;
-        self.note(What::Fin, end.bits(), 0);
+        self.note(RecordKind::Fin, end.bits(), 0);
         self.changed(end);
     }
 
@@ -243,12 +243,12 @@ impl Net {
         here.dead = true;
         here.error = Some(if here.connecting { errno::CONNREFUSED } else { error });
         here.connecting = false;
-        self.note(What::Reset, end.bits(), error as u64);
+        self.note(RecordKind::Reset, end.bits(), error as u64);
         self.changed(end);
     }
 
     pub(super) fn room(&mut self, end: EndId) {
-        self.note(What::Room, end.bits(), 0);
+        self.note(RecordKind::Room, end.bits(), 0);
         self.changed(end);
     }
 
@@ -264,7 +264,7 @@ impl Net {
         match fate {
             DrawnFault::Stall => {
                 stricken.stalled = true;
-                self.note(What::Stall, conn.to_bits(), 0);
+                self.note(RecordKind::Stall, conn.to_bits(), 0);
             }
             // A connection that is being established is left alone: refusals are drawn separately.
             DrawnFault::Reset if stricken.ends[0].connecting => {}
@@ -286,7 +286,7 @@ impl Net {
             return Err(io::ErrorKind::NotConnected.into());
         }
         if !std::mem::replace(&mut here.fin_sent, true) {
-            self.note(What::Shutdown, end.bits(), 0);
+            self.note(RecordKind::Shutdown, end.bits(), 0);
             self.post(end.other(), DueEvent::Fin(end.other()));
             // A stream that has ended in both directions is reported as hung up.
             self.changed(end);
@@ -305,7 +305,7 @@ impl Net {
         here.bytes.clear();
         here.arrived = 0;
         let reset = (reset || unread) && !dead;
-        self.note(What::Close, end.bits(), u64::from(reset));
+        self.note(RecordKind::Close, end.bits(), u64::from(reset));
         let peer = self.conns.get_mut(end.conn).expect("it was there just now").end(other.side);
         match peer.owner {
             // The other end was not accepted yet, or is closed.

@@ -2,7 +2,7 @@
 
 use super::channel::{Channel, ClientTls};
 use super::message::{Progress, Reader};
-use super::{Flow, Mischief, Outgoing, Tally, push_body};
+use super::{Flow, Outgoing, PeerFault, Tally, push_body};
 use crate::faults::{MS, SEC, US};
 use crate::net::Net;
 use crate::net::actor::{Actor, ActorId, Signal};
@@ -198,10 +198,10 @@ impl Client {
         }
         if self.out.left() > 0 {
             // The last request was not sent completely.
-            self.given_up(self.begun - 1, Mischief::Left);
+            self.given_up(self.begun - 1, PeerFault::Left);
         }
         for expected in std::mem::take(&mut self.expected) {
-            self.tally.borrow_mut().given_up.entry(expected.id).or_insert(Mischief::Left);
+            self.tally.borrow_mut().given_up.entry(expected.id).or_insert(PeerFault::Left);
         }
         self.stalls = false;
         self.out.clear();
@@ -210,7 +210,7 @@ impl Client {
         self.pause(net, me);
     }
 
-    fn given_up(&self, number: u32, mischief: Mischief) {
+    fn given_up(&self, number: u32, mischief: PeerFault) {
         let id = self.plan.first_id + u64::from(number);
         self.tally.borrow_mut().given_up.entry(id).or_insert(mischief);
     }
@@ -346,7 +346,7 @@ impl Client {
                 self.leaves_after =
                     Some(start - self.out.done + net.up_to(whole as u64 - 1) as usize);
                 self.stalls = true;
-                self.given_up(self.begun - 1, Mischief::Stalled);
+                self.given_up(self.begun - 1, PeerFault::Stalled);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::channel::Channel;
 use super::origin::OriginPlan;
-use super::{Flow, Mischief, Outgoing, Tally, body_matches, push_body};
+use super::{Flow, Outgoing, PeerFault, Tally, body_matches, push_body};
 use crate::faults::MS;
 use crate::net::Net;
 use crate::net::actor::{Actor, ActorId, Signal};
@@ -264,7 +264,7 @@ impl FcgiConnection {
         let mut tally = self.tally.borrow_mut();
         tally.under_way -= u64::from(request.ended);
         if net.chance(plan.silent) {
-            tally.spoilt.insert(id, Mischief::Silent);
+            tally.spoilt.insert(id, PeerFault::Silent);
             drop(tally);
             self.requests.remove(&number);
             let status = if net.chance(500) { COMPLETE } else { OVERLOADED };
@@ -275,7 +275,7 @@ impl FcgiConnection {
             return self.end(number, status);
         }
         if net.chance(plan.garbage) {
-            tally.spoilt.insert(id, Mischief::Garbage);
+            tally.spoilt.insert(id, PeerFault::Garbage);
             drop(tally);
             self.requests.remove(&number);
             self.record(STDOUT, number, b"x y: \0\r\n\r\n", 0);
@@ -299,10 +299,10 @@ impl FcgiConnection {
         // Without a length, the bytes before a cut are a whole response.
         let fails = body.end > 0 && with_length;
         if fails && net.chance(plan.cut) {
-            tally.spoilt.insert(id, Mischief::Cut);
+            tally.spoilt.insert(id, PeerFault::Cut);
             body.end = net.up_to(length - 1);
         } else if body.end > 0 && net.chance(plan.hang) {
-            tally.spoilt.insert(id, Mischief::Hung);
+            tally.spoilt.insert(id, PeerFault::Hung);
             (body.end, body.hangs) = (net.up_to(length - 1), true);
         }
         drop(tally);

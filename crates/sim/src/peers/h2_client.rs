@@ -3,7 +3,7 @@
 use super::channel::Channel;
 use super::client::ClientPlan;
 use super::h2_frames::{FieldList, H2Event, H2Frames};
-use super::{Flow, Mischief, Tally, body_matches};
+use super::{Flow, PeerFault, Tally, body_matches};
 use crate::net::Net;
 use crate::net::actor::{Actor, ActorId, Signal};
 use std::cell::RefCell;
@@ -335,7 +335,7 @@ impl H2Client {
         frames.reset(stream, code);
         let mut tally = self.tally.borrow_mut();
         tally.abandoned += 1;
-        tally.given_up.insert(asked.id, Mischief::Left);
+        tally.given_up.insert(asked.id, PeerFault::Left);
     }
 
     fn write(&mut self, net: &mut Net, me: ActorId) {

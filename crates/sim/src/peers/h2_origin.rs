@@ -3,7 +3,7 @@
 use super::channel::Channel;
 use super::h2_frames::{FieldList, H2Event, H2Frames};
 use super::origin::OriginPlan;
-use super::{Flow, Mischief, Tally, body_matches};
+use super::{Flow, PeerFault, Tally, body_matches};
 use crate::faults::{MS, SEC};
 use crate::net::Net;
 use crate::net::actor::{Actor, ActorId, Signal};
@@ -258,12 +258,12 @@ impl H2OriginConnection {
         let mut tally = self.tally.borrow_mut();
         tally.under_way -= u64::from(heard.ended);
         if net.chance(plan.silent) {
-            tally.spoilt.insert(id, Mischief::Silent);
+            tally.spoilt.insert(id, PeerFault::Silent);
             self.requests.remove(&stream);
             return frames.reset(stream, ErrorCode::INTERNAL_ERROR);
         }
         if net.chance(plan.garbage) {
-            tally.spoilt.insert(id, Mischief::Garbage);
+            tally.spoilt.insert(id, PeerFault::Garbage);
             return frames.head(net, stream, &[(":status", "2x0")], true);
         }
         let length = net.up_to(plan.body);
@@ -279,11 +279,11 @@ impl H2OriginConnection {
         if ends {
             // As for the same GET, without the body.
         } else if net.chance(plan.cut) {
-            tally.spoilt.insert(id, Mischief::Cut);
+            tally.spoilt.insert(id, PeerFault::Cut);
             self.requests.remove(&stream);
             frames.reset(stream, ErrorCode::CANCEL);
         } else if net.chance(plan.hang) {
-            tally.spoilt.insert(id, Mischief::Hung);
+            tally.spoilt.insert(id, PeerFault::Hung);
             heard.endless = true;
             frames.endless_body(stream, id, net.up_to(length));
         } else {

@@ -3,7 +3,7 @@
 use super::channel::Channel;
 use super::client::push_chunks;
 use super::message::{Progress, Reader};
-use super::{Flow, Mischief, Outgoing, Tally, push_body};
+use super::{Flow, Outgoing, PeerFault, Tally, push_body};
 use crate::faults::{MS, SEC, US};
 use crate::net::Net;
 use crate::net::actor::{Actor, ActorId, Signal};
@@ -263,7 +263,7 @@ impl OriginConnection {
         net.set_timer(me, at, ANSWER);
     }
 
-    fn spoilt(&self, id: u64, mischief: Mischief) {
+    fn spoilt(&self, id: u64, mischief: PeerFault) {
         self.tally.borrow_mut().spoilt.insert(id, mischief);
     }
 
@@ -275,12 +275,12 @@ impl OriginConnection {
         let head = self.reader.head.first_word() == b"HEAD";
         let id = self.reader.head.id.unwrap_or(0);
         if net.chance(plan.silent) {
-            self.spoilt(id, Mischief::Silent);
+            self.spoilt(id, PeerFault::Silent);
             self.leaves = Some(net.chance(500));
             return;
         }
         if net.chance(plan.garbage) {
-            self.spoilt(id, Mischief::Garbage);
+            self.spoilt(id, PeerFault::Garbage);
             self.out.bytes.extend_from_slice(b"HTTP/1.1 2x0 What\r\n\r\n");
             self.leaves = Some(false);
             return;
@@ -314,11 +314,11 @@ impl OriginConnection {
             let part = net.up_to(out.len() as u64 - 1) as usize;
             out.truncate(part);
             self.leaves = Some(net.chance(500));
-            self.spoilt(id, Mischief::Cut);
+            self.spoilt(id, PeerFault::Cut);
         } else if net.chance(plan.hang) {
             let part = net.up_to(out.len() as u64 - 1) as usize;
             out.truncate(part);
-            self.spoilt(id, Mischief::Hung);
+            self.spoilt(id, PeerFault::Hung);
         } else if close {
             self.leaves = Some(false);
         } else if net.chance(plan.idle_close) {

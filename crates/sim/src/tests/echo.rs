@@ -210,7 +210,7 @@ fn exhausted_handles_are_survived() {
         machine.expect_until(|| outcome.borrow().all() == 30, LONG);
         assert_eq!(outcome.borrow().complete, 30);
         let met = |what| machine.net().trace().last().filter(|record| record.what == what).count();
-        assert!(met(crate::What::Exhausted) > 0);
-        assert!(met(crate::What::Stale) > 0);
+        assert!(met(crate::RecordKind::Exhausted) > 0);
+        assert!(met(crate::RecordKind::Stale) > 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::faults::{MS, SEC, US};
-use crate::{Stop, What};
+use crate::{RecordKind, Stop};
 use reactor::{Kernel, Wake, Watch};
 use std::cell::{Cell, RefCell};
 
@@ -231,5 +231,5 @@ fn datagrams_and_output_are_kept() {
     machine.net().step_wall(-(SEC as i64));
     assert_eq!(kernel.wall(), wall - SEC);
     let net = machine.net();
-    assert!(net.trace().last().any(|record| record.what == What::Datagram));
+    assert!(net.trace().last().any(|record| record.what == RecordKind::Datagram));
 }

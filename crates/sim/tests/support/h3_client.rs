@@ -13,7 +13,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
-use sim::peers::{Mischief, Tally};
+use sim::peers::{PeerFault, Tally};
 use sim::{Actor, ActorId, DatagramId, Net, Signal};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -362,7 +362,7 @@ impl H3Client {
         let _ = connection.conn.recv_stream(id).stop(code);
         let mut tally = self.tally.borrow_mut();
         tally.abandoned += 1;
-        tally.given_up.insert(exchange.id, Mischief::Left);
+        tally.given_up.insert(exchange.id, PeerFault::Left);
     }
 
     /// Closes the connection when nothing more will be asked on it.
@@ -383,7 +383,7 @@ impl H3Client {
         let mut tally = self.tally.borrow_mut();
         for (_, exchange) in std::mem::take(&mut self.open) {
             tally.abandoned += 1;
-            tally.given_up.insert(exchange.id, Mischief::Left);
+            tally.given_up.insert(exchange.id, PeerFault::Left);
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) use settings::{Listen, OriginKind, listen, process};
 use engine::state::os_handles::{ListenSockets, OsHandles};
 use engine::state::services::NoServices;
 use proxy::{Shared, Worker};
-use sim::peers::{Client, ClientPlan, H2Client, H2Origin, Mischief, Origin, OriginPlan, Tally};
+use sim::peers::{Client, ClientPlan, H2Client, H2Origin, Origin, OriginPlan, PeerFault, Tally};
 use sim::{Actor, Faults, Machine};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -391,7 +391,7 @@ pub(crate) fn assert_answers(lab: &Lab) {
         let Some(line) = by_id.get(id) else {
             // A request that stops within its head, or takes too long over it, has no number in its
             // line.
-            let within_head = given_up == Some(&Mischief::Stalled) || *status == 408;
+            let within_head = given_up == Some(&PeerFault::Stalled) || *status == 408;
             assert!(within_head, "seed {seed}: no line for {id}, {status} after {given_up:?}");
             continue;
         };

@@ -178,7 +178,7 @@ impl Listen {
             Encryption { connector, name, alpn: None }
         });
         let link = Link { encryption, ..Link::default() };
-        let (speech, encrypts) = (Speeches::only(protocol), kind.tls);
+        let (speech, encrypts) = (ServerProtocols::only(protocol), kind.tls);
         Server { cookie, speech, link, connector, encrypts, ..Server::new(settings, address) }
     }
 }

@@ -59,7 +59,7 @@ impl Spool {
     }
 
     /// Waits until everything is written, up to `span`.
-    pub(super) fn settle(&self, span: Duration) {
+    pub(super) fn await_written(&self, span: Duration) {
         let unsettled = |pending: &mut SpoolState| pending.writing || !pending.bytes.is_empty();
         drop(self.changed.wait_timeout_while(self.pending.lock(), span, unsettled));
     }

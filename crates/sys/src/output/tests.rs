@@ -101,7 +101,7 @@ fn a_file_is_written_by_a_separate_thread() {
     for number in 0..1_000 {
         output.write(&line(number, 10)).unwrap();
     }
-    spool.settle(Duration::from_secs(15));
+    spool.await_written(Duration::from_secs(15));
     let mut text = Vec::new();
     std::fs::File::open(&path).unwrap().read_to_end(&mut text).unwrap();
     std::fs::remove_file(&path).unwrap();
@@ -116,7 +116,7 @@ fn a_failed_file_write_is_reported_with_the_next_line() {
     let output = PreparedOutput::open(file.as_raw_fd(), true).unwrap();
     let WriteMethod::File(spool) = &output.kind else { panic!("{output:?}") };
     output.write(b"one\n").unwrap();
-    spool.settle(Duration::from_secs(15));
+    spool.await_written(Duration::from_secs(15));
     assert!(output.write(b"two\n").is_err());
     std::fs::remove_file(&path).unwrap();
 }

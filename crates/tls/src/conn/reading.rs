@@ -34,13 +34,13 @@ impl Conn {
         if !first || read.is_err() {
             self.held = 0;
         }
-        self.say(wire, scratch);
+        self.send_own_messages(wire, scratch);
         read
     }
 
     /// Sends the messages that the library has made by itself, such as key updates or the refusal
     /// to renegotiate.
-    fn say(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
+    fn send_own_messages(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
         let held = self.held > 0 && self.held == self.out.len();
         if self.promised == 0 && !held {
             let _ = self.flush(wire, scratch);
@@ -149,7 +149,7 @@ impl Conn {
                 Err(error) => break waits(&error).is_some(),
             }
         };
-        self.say(wire, scratch);
+        self.send_own_messages(wire, scratch);
         quiet
     }
 }

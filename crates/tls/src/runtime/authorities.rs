@@ -1,6 +1,6 @@
 //! The commands `show|new|set|add|commit|abort|del ssl ca-file`, and the same for `crl-file`.
 
-use super::{Begun, Refusal, Runtime, Status, abort, other};
+use super::{OpenTransaction, Refusal, Runtime, Status, abort, other};
 use crate::authority::{Authorities, Purpose};
 use crate::certificate_table::Renewed;
 use crate::certificate_text::{Details, Revocations};
@@ -89,7 +89,7 @@ impl Runtime {
         purpose: Purpose,
         text: &str,
         more: bool,
-    ) -> Result<Begun, Refusal> {
+    ) -> Result<OpenTransaction, Refusal> {
         let known = self.store.authorities(name).ok_or(Refusal::Unknown)?;
         let mut ongoing = self.ongoing(purpose);
         other(&ongoing, name)?;
@@ -110,7 +110,7 @@ impl Runtime {
             read.extend(added);
         }
         *ongoing = Some((name.to_owned(), read));
-        Ok(Begun { name: name.to_owned(), new })
+        Ok(OpenTransaction { name: name.to_owned(), new })
     }
 
     /// Ends a transaction without a change.

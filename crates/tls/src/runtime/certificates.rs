@@ -1,6 +1,6 @@
 //! The commands `show|new|set|commit|abort|del ssl cert`.
 
-use super::{Begun, Refusal, Runtime, Status, abort, other};
+use super::{OpenTransaction, Refusal, Runtime, Status, abort, other};
 use crate::certificate::{Certificate, CertificateDraft, Flaw, sct_list};
 use crate::certificate_table::CertificateTable;
 use crate::certificate_text::{Details, Link};
@@ -110,7 +110,7 @@ impl Runtime {
     ///
     /// # Errors
     /// There is no such certificate, another transaction is under way, or the text is not good.
-    pub fn set_certificate(&self, file: &str, text: &str) -> Result<Begun, Refusal> {
+    pub fn set_certificate(&self, file: &str, text: &str) -> Result<OpenTransaction, Refusal> {
         let (name, part) = self.part(file).ok_or(Refusal::Unknown)?;
         let mut ongoing = self.certificate.lock();
         other(&ongoing, &name)?;
@@ -128,7 +128,7 @@ impl Runtime {
             })
         })?;
         *ongoing = Some((name.clone(), draft));
-        Ok(Begun { name, new })
+        Ok(OpenTransaction { name, new })
     }
 
     /// The certificate that a file is of, and what it has of it.

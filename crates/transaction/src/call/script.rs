@@ -23,7 +23,7 @@ pub fn answer(worker: Rc<Worker>, request: ClientRequest) -> ScriptAnswer {
 async fn fetch(worker: &Rc<Worker>, from: ClientRequest) -> Result<ClientResponse, String> {
     let ClientRequest { method, url, headers, body, to, timeout } = from;
     let request = HttpRequest { method, url, headers, body, to, timeout };
-    let mut call = HttpCall::start(worker, request).map_err(told)?;
+    let mut call = HttpCall::start(worker, request).map_err(message)?;
     let head = loop {
         match call.poll_response() {
             Ok(Some(head)) => break head,
@@ -55,7 +55,7 @@ async fn collect(call: &mut HttpCall) -> Result<Vec<u8>, String> {
 }
 
 /// The message for the script, in HAProxy's words where it has some.
-fn told(error: CallError) -> String {
+fn message(error: CallError) -> String {
     match error {
         CallError::Address => "Can't use the 'dst' argument".to_owned(),
         CallError::Url => "couldn't start the httpclient".to_owned(),

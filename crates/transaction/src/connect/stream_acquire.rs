@@ -16,8 +16,8 @@ use stdx::Tick;
 use transport::channel::Link;
 use transport::stats::transaction_log::{Cause, Ending, Failure, Phase};
 use transport::streams::StreamMux;
-use upstream::client_presence::stay;
-use upstream::connect_plan::Way;
+use upstream::client_presence::check_client;
+use upstream::connect_plan::ConnectPlan;
 use upstream::reservation::refused;
 use upstream::traffic_health;
 use upstream::trunk_driver;
@@ -33,7 +33,7 @@ pub(crate) async fn reuse(
     tx: &mut Transaction,
     backend: &BackendRef,
     to: &ServerRef,
-    way: &Way,
+    way: &ConnectPlan,
     deadline: Option<Tick>,
 ) -> Result<bool, Failure> {
     let (client, first) = (tx.client.id, is_first(tx));
@@ -59,7 +59,7 @@ pub(crate) async fn reuse(
         if deadline.is_some_and(|deadline| deadline.is_due(worker.thread.tick())) {
             return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
         }
-        stay(tx, Phase::Connect)?;
+        check_client(tx, Phase::Connect)?;
         scheduler.wait(deadline).await;
     };
     upgrades(tx, &trunk, deadline).await?;
@@ -87,18 +87,18 @@ pub(crate) async fn begin(
     if !waits && !board(tx, backend, &trunk, true)? {
         return Err(refused());
     }
-    stand(tx, &trunk, &link, deadline).await?;
+    await_connected(tx, &trunk, &link, deadline).await?;
     traffic_health::sign(tx, Sign::Connected);
     trunk_driver::serve(&tx.worker, &trunk, link);
     drop(making);
-    if let (Some(listed), Some(server)) = (&tx.listed, &tx.server) {
+    if let (Some(listed), Some(server)) = (&tx.stream_entry, &tx.server) {
         // The stream's connection has its descriptor only now.
         listed.set_connection(server.socket());
     }
     if waits {
         let result = upgrades(tx, &trunk, deadline).await;
         if matches!(result, Err(failure) if failure.ending == Ending::WrongProtocol) {
-            trunk.session.act(StreamMux::abandon);
+            trunk.session.act_for_stream(StreamMux::abandon);
         }
         result?;
         if !board(tx, backend, &trunk, true)? {
@@ -141,20 +141,20 @@ fn asks_to_upgrade(tx: &Transaction) -> bool {
 /// # Errors
 /// 502 if it does not. The connection ended, or the SETTINGS do not arrive in time.
 async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Result<(), Failure> {
-    if !asks_to_upgrade(tx) || trunk.session.look(StreamMux::is_fcgi) {
+    if !asks_to_upgrade(tx) || trunk.session.inspect(StreamMux::is_fcgi) {
         return Ok(());
     }
     let _hold = trunk.hold();
     let thread = tx.worker.thread.clone();
     let token = thread.scheduler().current().to_bits();
-    while !trunk.session.ask(|mux| mux.has_peer_settings(token)) {
+    while !trunk.session.update(|mux| mux.has_peer_settings(token)) {
         if end.is_some_and(|end| end.is_due(thread.tick())) {
             return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
         }
-        stay(tx, Phase::Connect)?;
+        check_client(tx, Phase::Connect)?;
         thread.scheduler().wait(end).await;
     }
-    match trunk.session.look(|mux| (mux.accepts_extended_connect(), mux.is_broken())) {
+    match trunk.session.inspect(|mux| (mux.accepts_extended_connect(), mux.is_broken())) {
         (true, _) => Ok(()),
         (false, true) => Err(refused()),
         (false, false) => Err(Failure::new(Ending::WrongProtocol, Cause::Proxy, Phase::Headers)),
@@ -163,7 +163,7 @@ async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Res
 
 /// Writes the first bytes of a connection that streams will share; their success shows that it is
 /// established.
-async fn stand(
+async fn await_connected(
     tx: &mut Transaction,
     trunk: &Trunk,
     link: &Link,
@@ -172,18 +172,18 @@ async fn stand(
     let thread = tx.worker.thread.clone();
     let Some(socket) = link.transport() else { return Err(refused()) };
     let pending = |mux: &StreamMux| mux.output().len();
-    let first = trunk.session.look(pending);
+    let first = trunk.session.inspect(pending);
     loop {
         match trunk.session.flush(socket) {
             Ok(true) => return Ok(()),
-            Ok(false) if trunk.session.look(pending) < first => return Ok(()),
+            Ok(false) if trunk.session.inspect(pending) < first => return Ok(()),
             Ok(false) => {}
             Err(_) => return Err(refused()),
         }
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::error(503, Cause::ServerTimeout, Phase::Connect));
         }
-        stay(tx, Phase::Connect)?;
+        check_client(tx, Phase::Connect)?;
         link.want_write();
         thread.scheduler().wait(deadline).await;
     }

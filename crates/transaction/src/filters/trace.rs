@@ -91,7 +91,7 @@ pub(super) fn checkpoint(tx: &Transaction, at: Checkpoint) {
             print(&front, "trace_detach", ": filter-type=frontend");
         }
     }
-    say(&out);
+    write_stderr(&out);
 }
 
 /// The direction and the place of a stream, as lines show them.
@@ -121,7 +121,7 @@ fn lines(head: &Head) -> String {
 }
 
 /// HAProxy prints to the standard error.
-fn say(text: &str) {
+fn write_stderr(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
@@ -204,7 +204,7 @@ impl PayloadFilter for PayloadTrace {
                 self.ended = true;
                 self.source.line("trace_http_end", &self.channel, &mut out);
             }
-            say(&out);
+            write_stderr(&out);
         }
         self.offset += passes as u64;
         Taken::Bytes(passes)

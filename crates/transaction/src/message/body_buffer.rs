@@ -43,7 +43,7 @@ pub(crate) async fn wait(
 ) -> Result<(), Failure> {
     let result = gather(tx, span, at_least).await;
     tx.notes.journal.request = if result.is_ok() { tx.worker.thread.nanos() } else { 0 };
-    if result.is_err() || tx.left {
+    if result.is_err() || tx.client_aborted {
         tx.client.counted().for_each(|block| block.count(Metric::FailedRequests));
     }
     result
@@ -51,7 +51,7 @@ pub(crate) async fn wait(
 
 async fn gather(tx: &mut Transaction, span: Option<u32>, at_least: u64) -> Result<(), Failure> {
     let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
-    encourage(tx);
+    send_continue(tx);
     let (mut seen, mut ahead) = (Seen::default(), h1::CheckedBody::default());
     while !look(tx, Side::Request, tx.request_body, (at_least, &mut seen)) {
         match read_request::fill(tx) {
@@ -67,7 +67,7 @@ async fn gather(tx: &mut Transaction, span: Option<u32>, at_least: u64) -> Resul
                 tx.worker.thread.clone().scheduler().wait(deadline).await;
             }
             Err(_) => {
-                tx.left = true;
+                tx.client_aborted = true;
                 return Ok(());
             }
         }
@@ -188,13 +188,13 @@ pub(crate) fn pass_on(tx: &mut Transaction, side: Side) {
 }
 
 /// Sends `100 Continue` to a client that waits for it.
-pub(crate) fn encourage(tx: &mut Transaction) {
+pub(crate) fn send_continue(tx: &mut Transaction) {
     if tx.request_body.is_empty() || !h1::expects_continue(&tx.space.request) {
         return;
     }
     h1::remove_met_expectation(&mut tx.space.request);
     let down = &mut tx.space.down;
-    tx.client.mux.encourage(&mut down.outbox.bytes);
+    tx.client.mux.send_continue(&mut down.outbox.bytes);
     // Bytes that cannot be written now are sent in front of the answer.
     let _ = down.flush(&mut buf::Buf::empty(), &tx.client.socket);
 }

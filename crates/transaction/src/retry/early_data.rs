@@ -13,7 +13,7 @@ use htx::Head;
 use mux::BodyKind;
 use settings::RetryOn;
 use transport::stats::transaction_log::Failure;
-use upstream::connect_plan::Way;
+use upstream::connect_plan::ConnectPlan;
 
 /// The status of a server or proxy that rejects an early request (RFC 8470 section 5.2).
 pub(crate) const TOO_EARLY: u16 = 425;
@@ -22,9 +22,9 @@ pub(crate) const TOO_EARLY: u16 = 425;
 const HEADER: &[u8] = b"early-data";
 
 /// Marks the request for the server if it may be a replay.
-pub(crate) fn tell(tx: &mut Transaction) {
+pub(crate) fn mark_request(tx: &mut Transaction) {
     if came_early(tx) {
-        tx.haste.told = tx.space.request.get(HEADER).is_none();
+        tx.early_data.told = tx.space.request.get(HEADER).is_none();
         tx.space.request.set(HEADER, b"1");
     }
 }
@@ -35,9 +35,9 @@ pub(crate) fn came_early(tx: &Transaction) -> bool {
 }
 
 /// Whether the request may be sent on a new connection before its handshake is over.
-pub(crate) fn may_go(tx: &Transaction, way: &Way) -> bool {
-    way.hears_early()
-        && !tx.haste.over
+pub(crate) fn may_go(tx: &Transaction, way: &ConnectPlan) -> bool {
+    way.takes_early_data()
+        && !tx.early_data.disabled
         && tx.request_body == BodyKind::None
         && tx.space.request.method_id().is_safe()
         && (came_early(tx) || retry::wants(tx, RetryOn::EARLY))
@@ -46,14 +46,15 @@ pub(crate) fn may_go(tx: &Transaction, way: &Way) -> bool {
 /// Whether the request, of which this head is kept, is sent again although its server has answered
 /// 425. A client that sent the header itself handles the 425 by itself.
 pub(crate) fn may_go_later(tx: &Transaction, kept: &Head) -> bool {
-    let answerable = !tx.haste.told && kept.get(HEADER).is_some();
+    let answerable = !tx.early_data.told && kept.get(HEADER).is_some();
     let wanted = |status| RetryOn::status(status).is_some_and(|event| retry::wants(tx, event));
-    !answerable && (wanted(TOO_EARLY) || (tx.haste.ours && retry::wants(tx, RetryOn::EARLY)))
+    !answerable
+        && (wanted(TOO_EARLY) || (tx.early_data.sent_by_proxy && retry::wants(tx, RetryOn::EARLY)))
 }
 
 /// Disables early data for the rest of the transaction.
 pub(crate) fn give_up(tx: &mut Transaction) {
-    (tx.haste.over, tx.haste.ours) = (true, false);
+    (tx.early_data.disabled, tx.early_data.sent_by_proxy) = (true, false);
 }
 
 /// Waits for the end of the client's handshake before an early request is repeated. Its place on
@@ -61,14 +62,14 @@ pub(crate) fn give_up(tx: &mut Transaction) {
 ///
 /// # Errors
 /// As [`tls_wait::end`].
-pub(crate) async fn settle(tx: &mut Transaction) -> Result<(), Failure> {
-    if tx.haste.over {
+pub(crate) async fn await_client_handshake(tx: &mut Transaction) -> Result<(), Failure> {
+    if tx.early_data.disabled {
         if came_early(tx) {
             tx.drop_server();
             tx.claim.iter_mut().for_each(Claim::step_back);
         }
         Box::pin(tls_wait::end(tx)).await?;
-        if let Some(kept) = tx.kept.as_mut().filter(|_| tx.haste.told) {
+        if let Some(kept) = tx.retry_copy.as_mut().filter(|_| tx.early_data.told) {
             kept.head_mut().remove(HEADER);
         }
     }

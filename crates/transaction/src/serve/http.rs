@@ -65,7 +65,7 @@ pub(crate) async fn enter(tx: &mut Transaction, backend: BackendRef) -> Result<(
     if let StageOutcome::Respond(respond) = entered {
         return answer(tx, respond).await;
     }
-    if let Some(listed) = &tx.listed {
+    if let Some(listed) = &tx.stream_entry {
         listed.change_http(|http| http.forward(tx.request_body));
     }
     connect::run(tx, &backend).await?;
@@ -126,7 +126,7 @@ async fn pass_stored(tx: &mut Transaction) -> Result<(), Failure> {
 /// The transaction is one of the thread's streams from now on.
 pub(crate) fn list(tx: &mut Transaction) {
     let http = (tx.client.mode == Mode::Http).then(|| tx.http());
-    tx.listed = Some(Listed::new(&tx.worker, &tx.client, tx.notes.journal.usage, http));
+    tx.stream_entry = Some(Listed::new(&tx.worker, &tx.client, tx.notes.journal.usage, http));
     accounting::number(tx);
 }
 
@@ -196,8 +196,8 @@ pub(crate) fn finish(mut tx: Transaction) -> Outcome {
     flight_recorder::end(&mut tx);
     keep_server(&mut tx);
     drop(tx.claim.take());
-    tx.entered = None;
-    tx.listed = None;
+    tx.backend_session = None;
+    tx.stream_entry = None;
     let reset = tx.reset_client;
     let again = tx.client.mux.can_reuse();
     let farewell = !again && !reset && owes_farewell(&tx);
@@ -236,7 +236,7 @@ fn note_keep_alive(tx: &mut Transaction) {
 }
 
 /// Hands the client back as if it had never been served.
-pub(crate) fn vanish(mut tx: Transaction) -> Outcome {
+pub(crate) fn give_client_back(mut tx: Transaction) -> Outcome {
     trace::at(&tx, &trace::STREAM_END);
     std::mem::swap(&mut tx.notes.variables.session, &mut tx.client.variables);
     let Transaction { worker, client, mut space, mut notes, .. } = tx;

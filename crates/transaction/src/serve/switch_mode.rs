@@ -40,7 +40,7 @@ pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
     tx.client.mode = Mode::Http;
     tx.client.protocol = if speaks_h2 { Protocol::H2 } else { Protocol::H1 };
     if speaks_h2 {
-        return http::vanish(tx);
+        return http::give_client_back(tx);
     }
     let settings = tx.worker.mux_settings(&tx.client.proxy, Side::Client);
     tx.client.mux = Machine::H1(h1::H1Conn::new(Side::Client, settings));
@@ -67,7 +67,7 @@ async fn serve(tx: &mut Transaction, upgrade: Upgrade) -> Result<(), Failure> {
     if !read_request::at_once(tx, Arrival::Data)? {
         read_request::head(tx, Arrival::Data).await?;
     }
-    if let Some(listed) = &tx.listed {
+    if let Some(listed) = &tx.stream_entry {
         listed.set_http(tx.http());
     }
     match upgrade {

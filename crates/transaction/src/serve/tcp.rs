@@ -37,7 +37,7 @@ use transport::thread::buffers::Claim;
 use upstream::client_presence::gather;
 
 /// The continuation of a session.
-enum Course {
+enum SessionNext {
     /// The session is over.
     Over,
     /// The session goes on in HTTP mode.
@@ -53,8 +53,8 @@ pub async fn run(client: Box<Client>) -> Outcome {
     http::list(&mut tx);
     tx.notes.journal.request = tx.worker.thread.nanos();
     match serve(&mut tx).await {
-        Ok(Course::Over) => {}
-        Ok(Course::Http(upgrade)) => return switch_mode::run(tx, upgrade).await,
+        Ok(SessionNext::Over) => {}
+        Ok(SessionNext::Http(upgrade)) => return switch_mode::run(tx, upgrade).await,
         Err(failure) => {
             tx.notes.journal.end(failure.cause, failure.phase);
             trace::at(&tx, &trace::FAILED);
@@ -73,17 +73,17 @@ pub async fn run(client: Box<Client>) -> Outcome {
     http::finish(tx)
 }
 
-async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
+async fn serve(tx: &mut Transaction) -> Result<SessionNext, Failure> {
     let front = tx.client.proxy.common.clone();
     accounting::log_at_start(tx);
     let backend = match stage::request(tx, &front, Pass::Frontend).await? {
         StageOutcome::Forward(backend) if backend.settings.mode == Mode::Http => {
-            return Ok(Course::Http(Upgrade::ByBackend(backend)));
+            return Ok(SessionNext::Http(Upgrade::ByBackend(backend)));
         }
         StageOutcome::Forward(backend) => backend,
-        StageOutcome::SwitchMode(spoken) => return Ok(Course::Http(Upgrade::ByRule(spoken))),
+        StageOutcome::SwitchMode(spoken) => return Ok(SessionNext::Http(Upgrade::ByRule(spoken))),
         StageOutcome::Respond(Respond::Service(service)) => return serve_by(tx, service).await,
-        _ => return Ok(Course::Over),
+        _ => return Ok(SessionNext::Over),
     };
     accounting::enter_backend(tx, backend.clone());
     if let StageOutcome::Respond(Respond::Service(service)) =
@@ -105,11 +105,11 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     let mut relay = Relay::new(tx, inspection);
     let result = relay.run(tx).await;
     relay.close(tx);
-    result.map(|()| Course::Over)
+    result.map(|()| SessionNext::Over)
 }
 
 /// Has a service of the process serve the session.
-async fn serve_by(tx: &mut Transaction, service: Service) -> Result<Course, Failure> {
+async fn serve_by(tx: &mut Transaction, service: Service) -> Result<SessionNext, Failure> {
     service::attach(tx, service);
     tx.notes.journal.response = tx.worker.thread.nanos();
     accounting::log_asap(tx);
@@ -118,7 +118,7 @@ async fn serve_by(tx: &mut Transaction, service: Service) -> Result<Course, Fail
     relay.close(tx);
     // Unread bytes would turn the close of the connection into a reset.
     gather(tx);
-    result.map(|()| Course::Over)
+    result.map(|()| SessionNext::Over)
 }
 
 /// Both directions of a session.

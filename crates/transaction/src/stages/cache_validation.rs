@@ -8,7 +8,7 @@ use cache::validation::{self, Validation};
 use cache::{Hit, Storing};
 use engine::state::runtime::{BackendRef, ProxyRef};
 use engine::state::session::cache_use::StaleObject;
-use engine::state::session::transaction::{Kept, Transaction};
+use engine::state::session::transaction::{RetryCopy, Transaction};
 use htx::{Fields, Head};
 use reactor::Pacer;
 use transport::stats::transaction_log::{Ending, Failure, Phase};
@@ -52,7 +52,8 @@ pub(crate) fn response(tx: &mut Transaction, _: &ProxyRef) -> Result<StageOutcom
         }
         Validation::OtherVersion if stale.validates => {
             let (payload, trailers) = Default::default();
-            tx.kept = Some(Box::new(Kept { head: stale.request, payload, trailers, whole: false }));
+            tx.retry_copy =
+                Some(Box::new(RetryCopy { head: stale.request, payload, trailers, whole: false }));
             Err(retry::elsewhere(tx))
         }
         Validation::ServerError if stale.hit.may_serve_on_error() => {

@@ -14,7 +14,8 @@ use transport::stats::transaction_log::{Cause, Failure, Phase};
 pub(crate) fn note(tx: &mut Transaction, back: &Backend) {
     if checks(back) || marks(back) {
         let method = tx.space.request.method_id();
-        tx.asks = matches!(method, Method::Get | Method::Head | Method::Options | Method::Trace);
+        tx.only_reads =
+            matches!(method, Method::Get | Method::Head | Method::Options | Method::Trace);
     }
 }
 
@@ -26,7 +27,7 @@ pub(crate) fn check(tx: &mut Transaction) -> Result<(), Failure> {
     let Some(backend) = tx.backend.clone().filter(|backend| checks(&backend.back)) else {
         return Ok(());
     };
-    if !shares_cookie(tx.asks, &tx.space.response) {
+    if !shares_cookie(tx.only_reads, &tx.space.response) {
         return Ok(());
     }
     accounting::count_both(tx, Metric::DeniedResponses);
@@ -64,7 +65,7 @@ fn shares_cookie(asks: bool, response: &Head) -> bool {
 
 /// Whether a shared cache may keep a response, and its cookies.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Leave {
+struct Cacheability {
     response: bool,
     /// The response with the cookies that it sets.
     with_cookie: bool,
@@ -77,8 +78,8 @@ pub(crate) fn may_be_kept(asks: bool, response: &Head) -> bool {
 
 /// Whether a shared cache may keep a response: method and status or `public` allow it, no directive
 /// forbids it, and a directive says how long. `asks`: the request's method is one that only asks.
-fn leave(asks: bool, response: &Head) -> Leave {
-    let kept = |all| Leave { response: all, with_cookie: all };
+fn leave(asks: bool, response: &Head) -> Cacheability {
+    let kept = |all| Cacheability { response: all, with_cookie: all };
     let mut leave = kept(asks && KEPT.contains(&response.status()));
     let mut dated = false;
     for field in response.fields() {

@@ -18,9 +18,9 @@ use std::borrow::Cow;
 pub(crate) fn request(tx: &mut Transaction, back: &Backend) {
     let settings = &back.settings;
     let Some(cookie) = &settings.cookie else { return };
-    tx.posts = tx.space.request.method_id() == Method::Post;
+    tx.is_post = tx.space.request.method_id() == Method::Post;
     let unheeded = is_unheeded(tx);
-    let judge = Judge {
+    let judge = CookieFacts {
         cookie,
         back,
         forced: tx.persistence == Persistence::Forced || settings.persists,
@@ -32,14 +32,14 @@ pub(crate) fn request(tx: &mut Transaction, back: &Backend) {
     };
     note(tx, cookie, if unheeded { b'U' } else { found.worth });
     if !unheeded {
-        (tx.cookie_dates, tx.wanted) = (found.dates, found.slot);
+        (tx.cookie_dates, tx.persistent_server) = (found.dates, found.slot);
     }
     hand_on(&mut tx.space.request, cookie);
 }
 
 /// Whether rules override the cookie: the client also keeps the one that it has.
 fn is_unheeded(tx: &Transaction) -> bool {
-    tx.selected || tx.persistence == Persistence::Ignored
+    tx.selected_by_rule || tx.persistence == Persistence::Ignored
 }
 
 /// The server that the cookie has named does not answer, and another one gets the request.
@@ -60,14 +60,14 @@ struct DecodedCookie {
 }
 
 /// The facts that decide the state of a cookie.
-struct Judge<'a> {
+struct CookieFacts<'a> {
     cookie: &'a Cookie,
     back: &'a Backend,
     forced: bool,
     now: u32,
 }
 
-impl Judge<'_> {
+impl CookieFacts<'_> {
     /// The first cookie that leads to a server; otherwise the last that knows one; otherwise any.
     fn all(&self, head: &Head) -> Option<DecodedCookie> {
         let mut best: Option<DecodedCookie> = None;
@@ -170,12 +170,12 @@ pub(crate) fn response(tx: &mut Transaction) {
     tx.notes.journal.cookie.1 = b'N';
     let Some(claim) = tx.claim.as_ref() else { return };
     let valid = matches!(tx.notes.journal.cookie.0, b'V' | b'D');
-    let known = tx.wanted == Some(claim.slot()) && valid;
+    let known = tx.persistent_server == Some(claim.slot()) && valid;
     let (unheeded, direct) = (is_unheeded(tx), claim.server().is_direct());
     let key = backend.back.dynamic_cookie.key();
     let value = server_cookie::value_of(claim.server(), key.as_deref()).map(Cow::into_owned);
     let provided = from_server(tx, cookie, value.as_deref(), known);
-    let allowed = !cookie.post_only || tx.posts;
+    let allowed = !cookie.post_only || tx.is_post;
     if cookie.mode != CookieMode::Insert || provided || !allowed || unheeded || direct {
         return;
     }
@@ -245,7 +245,7 @@ fn insert(tx: &mut Transaction, cookie: &Cookie, mut line: Vec<u8>) {
         line.extend_from_slice(attribute);
     }
     head.push(b"set-cookie", &line);
-    if cookie.nocache && checkcache::may_be_kept(tx.asks, head) {
+    if cookie.nocache && checkcache::may_be_kept(tx.only_reads, head) {
         head.push(b"cache-control", b"private");
     }
 }

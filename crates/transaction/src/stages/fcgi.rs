@@ -31,11 +31,11 @@ use wire::fcgi::pairs;
 /// 400 for a body of unknown length that is larger than a buffer, 403 for a path that leaves the
 /// document root, 500 for other requests without valid parameters. As [`body_buffer::wait`].
 pub(crate) async fn prepare(tx: &mut Transaction, backend: &BackendRef) -> Result<(), Failure> {
-    body_buffer::encourage(tx);
+    body_buffer::send_continue(tx);
     if tx.request_body == BodyKind::Chunked {
         body_buffer::wait_for_all(tx, backend).await?;
         // Applications read as many bytes as `CONTENT_LENGTH` says.
-        if !tx.left && !body_buffer::is_whole(tx) {
+        if !tx.client_aborted && !body_buffer::is_whole(tx) {
             return Err(Failure::error(400, Cause::Proxy, Phase::Headers));
         }
     }

@@ -314,7 +314,7 @@ fn reject(tx: &mut Transaction, proxy: &ProxyRef, kind: RuleSetKind) -> Failure 
     if kind == RuleSetKind::HttpRequest {
         tx.notes.journal.request = 0;
         if !tx.reset_client {
-            tx.client.socket.expel();
+            tx.client.socket.reject_connection();
         }
     }
     Failure::close(Cause::Proxy, phase(kind))
@@ -474,7 +474,7 @@ fn select_in(tx: &mut Transaction, proxy: &BackendRef, section: &Rules, at: &mut
     let first = at.1.saturating_sub(before);
     for (index, line) in section.selection.iter().enumerate().skip(first) {
         at.1 = before + index;
-        if tx.selected {
+        if tx.selected_by_rule {
             return true;
         }
         match wait::decide(tx, |view| line.rule.applies(view) == sample::Answer::Yes) {
@@ -486,7 +486,7 @@ fn select_in(tx: &mut Transaction, proxy: &BackendRef, section: &Rules, at: &mut
         let server = slot.and_then(|slot| proxy.back.servers.get(slot));
         let forced = tx.persistence == Persistence::Forced;
         if server.is_some_and(|server| forced || server.state.accepts_persistent()) {
-            (tx.wanted, tx.selected) = (slot, true);
+            (tx.persistent_server, tx.selected_by_rule) = (slot, true);
         }
     }
     true

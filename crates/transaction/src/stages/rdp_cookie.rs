@@ -21,7 +21,7 @@ pub(crate) fn request(tx: &mut Transaction, backend: &BackendRef) -> Result<Stag
 fn look(tx: &mut Transaction, backend: &BackendRef) {
     let back = &backend.back;
     let Some(expr) = &back.settings.rdp_cookie else { return };
-    if tx.wanted.is_some() || tx.persistence == Persistence::Ignored {
+    if tx.persistent_server.is_some() || tx.persistence == Persistence::Ignored {
         return;
     }
     let forced = tx.persistence == Persistence::Forced || back.settings.persists;
@@ -30,7 +30,7 @@ fn look(tx: &mut Transaction, backend: &BackendRef) {
         _ => None,
     };
     let Some(address) = address.map(Address::Inet) else { return };
-    tx.wanted = back.servers.slot_of(|server| {
+    tx.persistent_server = back.servers.slot_of(|server| {
         let usable = forced || server.state.accepts_persistent();
         usable && server.location.now().address == address
     });

@@ -25,7 +25,7 @@ pub(crate) fn request(tx: &mut Transaction, back: &BackendRef) -> Result<StageOu
     checkcache::note(tx, &back.back);
     cookie::request(tx, &back.back);
     tell_name(tx);
-    early_data::tell(tx);
+    early_data::mark_request(tx);
     let tells = |proxy: &Proxy| proxy.forward_for.is_some() || proxy.original_to.is_some();
     let front = tx.client.proxy.clone();
     if !tells(&front.settings) && !tells(&back.settings) {

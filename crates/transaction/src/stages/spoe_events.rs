@@ -8,7 +8,7 @@ use rules::{Need, SpoeEvent};
 use transport::stats::transaction_log::Failure;
 
 /// Begins to ask about an event; `false`: it sends no messages.
-fn ask(tx: &mut Transaction, event: SpoeEvent) -> bool {
+fn begin(tx: &mut Transaction, event: SpoeEvent) -> bool {
     if !filters::has_any(tx) {
         return false;
     }
@@ -25,7 +25,7 @@ fn stage(
     event: SpoeEvent,
 ) -> Result<StageOutcome, Failure> {
     let first = std::mem::replace(&mut at.place.section, 1) == 0;
-    let asks = first && ask(tx, event);
+    let asks = first && begin(tx, event);
     Ok(if asks { StageOutcome::Wait(Need::Answer) } else { StageOutcome::Next })
 }
 

@@ -54,7 +54,7 @@ pub(crate) enum Respond {
 pub(crate) type StageFuture<'a> = Pin<Box<dyn Future<Output = Result<StageOutcome, Failure>> + 'a>>;
 
 /// Applies an answer from outside to a stage that has waited for it; `None`: the stage goes on.
-pub(crate) type Heed<P> =
+pub(crate) type AnswerFn<P> =
     fn(&mut Transaction, &P, &mut Progress, OutsideAnswer) -> Result<Option<StageOutcome>, Failure>;
 
 /// A handle on what stages of a request run for: a proxy as either side, or a backend.
@@ -83,7 +83,7 @@ pub(crate) enum Run<P> {
     /// It does not wait.
     Now(fn(&mut Transaction, &P) -> Result<StageOutcome, Failure>),
     /// It may return [`StageOutcome::Wait`].
-    Waits(fn(&mut Transaction, &P, &mut Progress) -> Result<StageOutcome, Failure>, Heed<P>),
+    Waits(fn(&mut Transaction, &P, &mut Progress) -> Result<StageOutcome, Failure>, AnswerFn<P>),
     /// A future of a request's stage, where the first function wants it.
     Later(fn(&Transaction, &P) -> bool, LaterStage<P>),
 }

@@ -77,7 +77,7 @@ fn take_request_keys(tx: &mut Transaction, backend: &BackendRef, at: &mut usize)
         if rule.stores_response {
             continue;
         }
-        let matches = rule.matches && tx.wanted.is_none();
+        let matches = rule.matches && tx.persistent_server.is_none();
         let stores = rule.stores_request && may_store(tx, rule, false);
         if !matches && !stores {
             continue;
@@ -85,7 +85,7 @@ fn take_request_keys(tx: &mut Transaction, backend: &BackendRef, at: &mut usize)
         let Some(applies) = applies(tx, rule) else { return false };
         if applies {
             if matches {
-                tx.wanted = remembered(tx, &backend.back, rule);
+                tx.persistent_server = remembered(tx, &backend.back, rule);
             }
             if stores {
                 take_key(tx, rule, false);

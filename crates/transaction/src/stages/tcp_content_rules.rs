@@ -195,7 +195,7 @@ fn refuse(tx: &mut Transaction, kind: RuleSetKind, drops: bool) -> Failure {
     tx.client.counted().for_each(|block| block.count(Metric::DeniedRequests));
     tx.notes.journal.request = 0;
     if !drops {
-        tx.client.socket.expel();
+        tx.client.socket.reject_connection();
     }
     if is_tcp(tx) {
         tx.notes.journal.bytes_in = tx.client.input.len() as u64;

@@ -61,7 +61,7 @@ pub(crate) async fn answer(tx: &mut Transaction, phase: Phase) -> Result<Outside
         if let Poll::Ready(answer) = pending.poll(context, &mut RuleScope::of(tx)) {
             return Poll::Ready(Ok(answer));
         }
-        match stay(tx, phase) {
+        match check_client(tx, phase) {
             Ok(()) => Poll::Pending,
             Err(failure) => Poll::Ready(Err(failure)),
         }
@@ -89,7 +89,7 @@ pub(crate) fn decide(tx: &mut Transaction, look: impl FnOnce(&View<'_>) -> bool)
 }
 
 /// Has the task woken when the client leaves, as far as that ends the wait.
-fn stay(tx: &Transaction, phase: Phase) -> Result<(), Failure> {
+fn check_client(tx: &Transaction, phase: Phase) -> Result<(), Failure> {
     let client = &tx.client.socket;
     let matters = match &tx.backend {
         Some(backend) => backend.back.settings.abort_on_close,

@@ -72,7 +72,7 @@ impl CallExchange {
 
     /// `None`: the session carries no call, which [`call`] excludes.
     fn act<T>(&self, how: impl FnOnce(&mut CallConn) -> T) -> Option<T> {
-        self.session.act(|mux| mux.call().map(how))
+        self.session.act_for_stream(|mux| mux.call().map(how))
     }
 }
 

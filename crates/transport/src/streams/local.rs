@@ -119,7 +119,7 @@ impl LocalExchange {
 
     /// `None`: the session carries no exchange, which [`exchange`] excludes.
     fn act<T>(&self, how: impl FnOnce(&mut LocalConn) -> T) -> Option<T> {
-        self.session.act(|mux| mux.local().map(how))
+        self.session.act_for_stream(|mux| mux.local().map(how))
     }
 
     /// Calls `attempt` until it has a result; in between the task waits for `ready`.

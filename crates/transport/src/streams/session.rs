@@ -18,7 +18,7 @@ pub struct Session {
     /// `http` or `https`.
     scheme: &'static [u8],
     /// Whether the connection ends without a GOAWAY.
-    vanishes: Cell<bool>,
+    closes_silently: Cell<bool>,
 }
 
 impl std::fmt::Debug for Session {
@@ -40,7 +40,7 @@ impl Session {
             driver: Cell::new(thread.scheduler().current()),
             nudged: Cell::new(false),
             scheme,
-            vanishes: Cell::new(false),
+            closes_silently: Cell::new(false),
         })
     }
 
@@ -59,32 +59,32 @@ impl Session {
     }
 
     /// Reads the machine.
-    pub fn look<T>(&self, how: impl FnOnce(&StreamMux) -> T) -> T {
+    pub fn inspect<T>(&self, how: impl FnOnce(&StreamMux) -> T) -> T {
         how(&self.machine.borrow())
     }
 
     /// Changes the machine in a way that leaves no output and resumes no input.
-    pub fn ask<T>(&self, how: impl FnOnce(&mut StreamMux) -> T) -> T {
+    pub fn update<T>(&self, how: impl FnOnce(&mut StreamMux) -> T) -> T {
         how(&mut self.machine.borrow_mut())
     }
 
     /// Changes the machine on behalf of a stream. Streams whose wait ends are woken, and the driver
     /// if there is output to write or input to resume.
-    pub fn act<T>(&self, how: impl FnOnce(&mut StreamMux) -> T) -> T {
+    pub fn act_for_stream<T>(&self, how: impl FnOnce(&mut StreamMux) -> T) -> T {
         let mut machine = self.machine.borrow_mut();
         let (paused, pending) = (!machine.takes_input(), machine.pending_work());
         let result = how(&mut machine);
         let resumes = paused && machine.takes_input();
         // The driver already waits to write earlier output.
         if resumes || machine.pending_work() > pending {
-            self.nudge();
+            self.wake_driver();
         }
         self.wake(&mut machine);
         result
     }
 
     /// Changes the machine on behalf of the driver.
-    pub fn drive<T>(&self, how: impl FnOnce(&mut StreamMux) -> T) -> T {
+    pub fn act_for_driver<T>(&self, how: impl FnOnce(&mut StreamMux) -> T) -> T {
         self.nudged.set(false);
         let mut machine = self.machine.borrow_mut();
         let result = how(&mut machine);
@@ -99,22 +99,22 @@ impl Session {
     }
 
     /// Wakes the driver.
-    pub fn nudge(&self) {
+    pub fn wake_driver(&self) {
         if !self.nudged.replace(true) {
             self.thread.scheduler().wake(self.driver.get(), Wake::MESSAGE);
         }
     }
 
     /// Closes the connection without a GOAWAY.
-    pub(crate) fn vanish(&self) {
-        self.vanishes.set(true);
-        self.act(StreamMux::handle_eof);
-        self.nudge();
+    pub(crate) fn close_silently(&self) {
+        self.closes_silently.set(true);
+        self.act_for_stream(StreamMux::handle_eof);
+        self.wake_driver();
     }
 
     /// Whether the connection closes without a GOAWAY (`silent-drop`).
-    pub fn vanishes(&self) -> bool {
-        self.vanishes.get()
+    pub fn closes_silently(&self) -> bool {
+        self.closes_silently.get()
     }
 
     /// Writes the output. `false`: the peer takes nothing more now.
@@ -130,7 +130,7 @@ impl Session {
             let sent = socket.send(&[std::io::IoSlice::new(machine.output())], false);
             drop(machine);
             match sent {
-                Ok(count) => self.drive(|machine| machine.advance_output(count)),
+                Ok(count) => self.act_for_driver(|machine| machine.advance_output(count)),
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),

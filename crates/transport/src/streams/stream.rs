@@ -73,7 +73,7 @@ impl Stream {
 
     /// Whether the process itself sends the request.
     pub(crate) fn is_call(&self) -> bool {
-        self.half.session.look(StreamMux::is_call)
+        self.half.session.inspect(StreamMux::is_call)
     }
 
     /// The connection that carries the stream.
@@ -102,7 +102,7 @@ impl Stream {
 
     pub(crate) fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let Half { session, key } = &self.half;
-        match session.act(|mux| mux.read(*key, buffer)) {
+        match session.act_for_stream(|mux| mux.read(*key, buffer)) {
             Ok(Some(count)) => Ok(count),
             Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
             Err(StreamGone) => Err(io::ErrorKind::ConnectionReset.into()),
@@ -111,7 +111,7 @@ impl Stream {
 
     pub(crate) fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let Half { session, key } = &self.half;
-        match session.act(|mux| mux.send(*key, parts)) {
+        match session.act_for_stream(|mux| mux.send(*key, parts)) {
             Ok(0) if parts.iter().any(|part| !part.is_empty()) => {
                 Err(io::ErrorKind::WouldBlock.into())
             }
@@ -126,9 +126,9 @@ impl Stream {
         let task = scheduler.current();
         let want = |mux: &mut StreamMux| mux.want(*key, ready, task.to_bits());
         // Where the window is short, waiting may produce a WINDOW_UPDATE.
-        let is_ready = match session.look(StreamMux::is_short) {
-            true => session.act(want),
-            false => session.ask(want),
+        let is_ready = match session.inspect(StreamMux::is_short) {
+            true => session.act_for_stream(want),
+            false => session.update(want),
         };
         if is_ready {
             scheduler.wake(task, Wake::IO);
@@ -136,48 +136,50 @@ impl Stream {
     }
 
     pub(crate) fn want_nothing(&self) {
-        self.half.session.ask(|mux| mux.want_nothing(self.half.key));
+        self.half.session.update(|mux| mux.want_nothing(self.half.key));
     }
 
     /// Whether the client reads the output of its connection.
     pub(crate) fn has_room(&self) -> bool {
-        self.half.session.look(StreamMux::has_room)
+        self.half.session.inspect(StreamMux::has_room)
     }
 
     pub(crate) fn is_readable(&self) -> bool {
-        self.half.session.look(|mux| mux.is_readable(self.half.key))
+        self.half.session.inspect(|mux| mux.is_readable(self.half.key))
     }
 
     pub(crate) fn is_reset(&self) -> bool {
-        self.half.session.look(|mux| mux.is_reset(self.half.key))
+        self.half.session.inspect(|mux| mux.is_reset(self.half.key))
     }
 
     /// Whether the stream was reset, or the input of the connection has ended.
     pub(crate) fn is_closed(&self) -> bool {
-        self.is_reset() || self.half.session.look(StreamMux::has_input_ended)
+        self.is_reset() || self.half.session.inspect(StreamMux::has_input_ended)
     }
 
     pub(crate) fn shutdown(&self) {
-        self.half.session.act(|mux| mux.shutdown(self.half.key));
+        self.half.session.act_for_stream(|mux| mux.shutdown(self.half.key));
     }
 
     pub(crate) fn reset(&self) {
-        self.half.session.act(|mux| mux.reset(self.half.key, wire::h2::ErrorCode::CANCEL));
+        self.half
+            .session
+            .act_for_stream(|mux| mux.reset(self.half.key, wire::h2::ErrorCode::CANCEL));
     }
 
     /// Ends the connection, and all its streams with it.
-    pub(crate) fn expel(&self) {
-        self.half.session.act(|mux| mux.reject_connection(self.half.key));
+    pub(crate) fn reject_connection(&self) {
+        self.half.session.act_for_stream(|mux| mux.reject_connection(self.half.key));
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.half.session.act(|mux| mux.release(self.half.key));
+        self.half.session.act_for_stream(|mux| mux.release(self.half.key));
         self.carrier.stream_closed();
-        if self.half.session.look(|mux| mux.streams() == 0) {
+        if self.half.session.inspect(|mux| mux.streams() == 0) {
             // The connection now has a timeout for the next stream.
-            self.half.session.nudge();
+            self.half.session.wake_driver();
         }
     }
 }
@@ -189,48 +191,49 @@ impl Half {
     }
 
     pub(crate) fn has_received_all(&self) -> bool {
-        self.session.look(|mux| mux.has_received_all(self.key))
+        self.session.inspect(|mux| mux.has_received_all(self.key))
     }
 
     pub(crate) fn has_sent_all(&self) -> bool {
-        self.session.look(|mux| mux.has_sent_all(self.key))
+        self.session.inspect(|mux| mux.has_sent_all(self.key))
     }
 
     pub(crate) fn has_sent_head(&self) -> bool {
-        self.session.look(|mux| mux.has_sent_head(self.key))
+        self.session.inspect(|mux| mux.has_sent_head(self.key))
     }
 
     pub(crate) fn is_tunnel(&self) -> bool {
-        self.session.look(|mux| mux.is_tunnel(self.key))
+        self.session.inspect(|mux| mux.is_tunnel(self.key))
     }
 
     pub(crate) fn payload_received(&self) -> u64 {
-        self.session.look(|mux| mux.payload_received(self.key))
+        self.session.inspect(|mux| mux.payload_received(self.key))
     }
 
     pub(crate) fn payload_left(&self) -> u64 {
-        self.session.look(|mux| mux.payload_left(self.key))
+        self.session.inspect(|mux| mux.payload_left(self.key))
     }
 
     pub(crate) fn handle_eof(&self) -> Eof {
-        self.session.look(|mux| mux.end_of(self.key))
+        self.session.inspect(|mux| mux.end_of(self.key))
     }
 
     pub(crate) fn handle_head(&self, head: &mut Head) -> Result<HeadStep, MessageError> {
-        self.session.act(|mux| mux.handle_head(self.key, head))
+        self.session.act_for_stream(|mux| mux.handle_head(self.key, head))
     }
 
     pub(crate) fn handle_body(&self, input: &[u8], trailers: &mut Fields) -> BodyStep {
-        self.session.act(|mux| mux.handle_body(self.key, input, trailers))
+        self.session.act_for_stream(|mux| mux.handle_body(self.key, input, trailers))
     }
 
     pub(crate) fn encode_head(&self, head: &mut Head, body: BodyKind) -> BodyKind {
-        self.session.act(|mux| mux.encode_head(self.key, head, body, self.session.scheme()))
+        self.session
+            .act_for_stream(|mux| mux.encode_head(self.key, head, body, self.session.scheme()))
     }
 
     /// The major version of HTTP.
     pub(crate) fn major(&self) -> u8 {
-        self.session.look(|mux| match mux {
+        self.session.inspect(|mux| match mux {
             StreamMux::H3(_) => 3,
             StreamMux::Fcgi(_) | StreamMux::Call(_) => 1,
             StreamMux::H2(_) | StreamMux::Local(_) => 2,
@@ -239,57 +242,57 @@ impl Half {
 
     /// Whether the stream is a request of FastCGI.
     pub(crate) fn is_fcgi(&self) -> bool {
-        self.session.look(StreamMux::is_fcgi)
+        self.session.inspect(StreamMux::is_fcgi)
     }
 
     pub(crate) fn send_params(&self, method: Method, params: &[u8]) -> Result<(), ParamsError> {
-        self.session.act(|mux| mux.send_params(self.key, method, params))
+        self.session.act_for_stream(|mux| mux.send_params(self.key, method, params))
     }
 
     pub(crate) fn encode_data(&self, len: u64) {
-        self.session.act(|mux| mux.encode_data(self.key, len));
+        self.session.act_for_stream(|mux| mux.encode_data(self.key, len));
     }
 
     pub(crate) fn encode_end(&self, trailers: Option<&Fields>) {
-        self.session.act(|mux| mux.encode_end(self.key, trailers));
+        self.session.act_for_stream(|mux| mux.encode_end(self.key, trailers));
     }
 
     pub(crate) fn abort(&self) {
-        self.session.act(|mux| mux.reset(self.key, wire::h2::ErrorCode::CANCEL));
+        self.session.act_for_stream(|mux| mux.reset(self.key, wire::h2::ErrorCode::CANCEL));
     }
 
     /// Resets the stream with REFUSED_STREAM: its request was not processed.
     pub(crate) fn refuse(&self) {
-        self.session.act(|mux| mux.reset(self.key, wire::h2::ErrorCode::REFUSED_STREAM));
+        self.session.act_for_stream(|mux| mux.reset(self.key, wire::h2::ErrorCode::REFUSED_STREAM));
     }
 
     /// Whether a response accepts the upgrade that the request asks for.
     pub(crate) fn is_accepted_by(&self, head: &Head) -> bool {
-        self.session.look(|mux| mux.is_accepted_by(self.key, head))
+        self.session.inspect(|mux| mux.is_accepted_by(self.key, head))
     }
 
     /// Whether the stream ended because its connection was closed.
     pub(crate) fn is_lost(&self) -> bool {
-        self.session.look(|mux| mux.is_lost(self.key))
+        self.session.inspect(|mux| mux.is_lost(self.key))
     }
 
     /// Protocol breaches of the peer on any stream of the connection.
     pub(crate) fn glitches(&self) -> u32 {
-        self.session.look(StreamMux::glitches)
+        self.session.inspect(StreamMux::glitches)
     }
 
     /// Whether the connection has carried a response on any of its streams.
     pub fn has_answered(&self) -> bool {
-        self.session.look(StreamMux::has_answered)
+        self.session.inspect(StreamMux::has_answered)
     }
 
     /// Whether the stream ended here because the peer broke the protocol on it.
     pub(crate) fn is_malformed(&self) -> bool {
-        self.session.look(|mux| mux.is_malformed(self.key))
+        self.session.inspect(|mux| mux.is_malformed(self.key))
     }
 
     /// Whether the request was not processed, so that it may be sent again.
     pub(crate) fn is_refused(&self) -> bool {
-        self.session.look(|mux| mux.is_refused(self.key))
+        self.session.inspect(|mux| mux.is_refused(self.key))
     }
 }

@@ -109,7 +109,7 @@ impl Memory {
     }
 
     /// Resets the share of a thread after a new measurement.
-    fn settle(&self, own: &Share) {
+    fn reset_share(&self, own: &Share) {
         let look = self.looks.load(Acquire);
         if own.look.replace(look) != look {
             own.clients.set(0);
@@ -120,7 +120,7 @@ impl Memory {
     /// Whether a thread may accept another client. A refusal is counted, and the caller asks again
     /// later.
     pub fn admits_client(&self, own: &Share) -> bool {
-        self.settle(own);
+        self.reset_share(own);
         let admits = self.budget.is_none() || own.clients.get() < self.client_share.load(Relaxed);
         if !admits {
             self.refused.accepts.fetch_add(1, Relaxed);
@@ -131,7 +131,7 @@ impl Memory {
     /// Whether a thread refuses streams of HTTP/2; `None` without a budget.
     pub fn refuses_streams(&self, own: &Share) -> Option<bool> {
         self.budget?;
-        self.settle(own);
+        self.reset_share(own);
         Some(own.streams.get() >= self.stream_share.load(Relaxed))
     }
 

@@ -8,7 +8,7 @@ use super::start::{self, Place, Prepared};
 use super::{console, takeover};
 use crate::cli::Options;
 use crate::master::master_state::{Child, Record};
-use crate::master::watch::{self, End, Orders, say};
+use crate::master::watch::{self, End, Orders, print};
 use crate::master::{delivery, program};
 use admin::master::ProcessKind;
 use config::Model;
@@ -42,12 +42,12 @@ pub(crate) fn run(model: Model, options: &Options, said: &str, leading: Leading)
         Ok(Loaded::Master) => {}
         Err(alerts) if again => return fail(record, orders, &alerts),
         Err(alerts) => {
-            alerts.iter().for_each(|text| say("ALERT", text));
+            alerts.iter().for_each(|text| print("ALERT", text));
             return ExitCode::from(1);
         }
     }
     (record.failed, record.stays) = (0, stays);
-    told(&mut orders, "NOTICE", "Loading success.");
+    report(&mut orders, "NOTICE", "Loading success.");
     record.answer("Loading success.");
     end_outlived(&record, max_reloads);
     if !again {
@@ -66,8 +66,8 @@ pub(crate) fn keep(record: Record, options: &Options, said: &str) -> ExitCode {
 }
 
 fn fail(mut record: Record, mut orders: Orders, alerts: &[String]) -> ExitCode {
-    alerts.iter().for_each(|text| told(&mut orders, "ALERT", text));
-    told(&mut orders, "WARNING", "Loading failure!");
+    alerts.iter().for_each(|text| report(&mut orders, "ALERT", text));
+    report(&mut orders, "WARNING", "Loading failure!");
     record.failed += 1;
     record.answer("Loading failure!");
     orders.manager.iter().for_each(|manager| manager.reload_failed(std::process::id()));
@@ -75,9 +75,9 @@ fn fail(mut record: Record, mut orders: Orders, alerts: &[String]) -> ExitCode {
 }
 
 /// Prints a message, and keeps it for `show startup-logs`.
-fn told(orders: &mut Orders, severity: &str, text: &str) {
+fn report(orders: &mut Orders, severity: &str, text: &str) {
     if !orders.quiet || severity == "ALERT" {
-        say(severity, text);
+        print(severity, text);
     }
     let line = format!("{:10} ({}) : {text}\n", format!("[{severity}]"), std::process::id());
     orders.startup_logs.push_str(&line);
@@ -91,15 +91,15 @@ fn watch(mut record: Record, mut orders: Orders) -> ExitCode {
             Ok((End::Exit(status), ..)) => return ExitCode::from(status),
             Ok((End::Reload, record, orders)) => (record, orders),
             Err(error) => {
-                say("ALERT", &format!("Cannot watch over the processes: {error}"));
+                print("ALERT", &format!("Cannot watch over the processes: {error}"));
                 return ExitCode::from(1);
             }
         };
         (record, orders) = end;
         // The call returns only if the program's file is gone.
         let error = record.become_anew();
-        told(&mut orders, "ALERT", &format!("Cannot start the program anew: {error}"));
-        told(&mut orders, "WARNING", "Loading failure!");
+        report(&mut orders, "ALERT", &format!("Cannot start the program anew: {error}"));
+        report(&mut orders, "WARNING", "Loading failure!");
         record.failed += 1;
         record.answer("Loading failure!");
     }
@@ -226,13 +226,13 @@ fn replace(
     noted.map_err(|text| vec![text])?;
     done(record.signal(signal::USR1, current))?;
     let programs = record.signal(signal::USR1, |child| !worker(child) && !stays(child));
-    programs.iter().for_each(|text| say("ALERT", text));
+    programs.iter().for_each(|text| print("ALERT", text));
     Ok(())
 }
 
 fn say_unless_quiet(orders: &Orders, text: &str) {
     if !orders.quiet {
-        say("NOTICE", text);
+        print("NOTICE", text);
     }
 }
 
@@ -251,7 +251,7 @@ fn handed(options: &Options, record: &Record, again: bool) -> Result<Pool, Strin
         Ok(pool) => Ok(pool),
         Err(error) => {
             let pid = worker.process.pid;
-            say("WARNING", &format!("Failed to get the sockets of worker ({pid}): {error}"));
+            print("WARNING", &format!("Failed to get the sockets of worker ({pid}): {error}"));
             Ok(Pool::default())
         }
     }
@@ -262,7 +262,7 @@ fn sockets(options: &Options) -> Result<(console::Sockets, SocketFiles), String>
     let (mut all, mut all_files) = (Vec::new(), SocketFiles::default());
     for given in &options.master_sockets {
         let (sockets, files, warnings) = console::of_master(given)?;
-        warnings.iter().for_each(|text| say("WARNING", text));
+        warnings.iter().for_each(|text| print("WARNING", text));
         all.extend(sockets);
         all_files.append(files);
     }
@@ -274,12 +274,12 @@ fn tell_environment(prepared: &Prepared, record: &Record, channel: i32) {
     let own = record.sockets.iter().map(|(_, socket)| socket.address.clone());
     let own: Vec<String> = own.collect();
     if !own.is_empty() {
-        crate::tell("HAPROXY_MASTER_CLI", &own.join(";"));
+        crate::set_variable("HAPROXY_MASTER_CLI", &own.join(";"));
     }
     let mut all = prepared.addresses();
     all.push(format!("sockpair@{channel}"));
-    crate::tell("HAPROXY_CLI", &all.join(";"));
-    crate::tell("HAPROXY_MWORKER", "1");
+    crate::set_variable("HAPROXY_CLI", &all.join(";"));
+    crate::set_variable("HAPROXY_MWORKER", "1");
 }
 
 /// Whether a worker reports that it serves.
@@ -293,5 +293,5 @@ fn serves(ready: i32) -> bool {
 fn end_outlived(record: &Record, max_reloads: Option<u32>) {
     let outlived = |reloads: u32| max_reloads.is_some_and(|most| reloads > most);
     let chosen = |child: &Child| child.process.leaving && outlived(child.process.reloads);
-    record.signal(signal::TERM, chosen).iter().for_each(|text| say("ALERT", text));
+    record.signal(signal::TERM, chosen).iter().for_each(|text| print("ALERT", text));
 }

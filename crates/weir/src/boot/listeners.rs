@@ -251,8 +251,8 @@ impl Opener {
     }
 
     /// Listeners to hand over to a later process.
-    pub(super) fn handed(&self) -> Vec<admin::Handed> {
-        let handed = |(name, handle): &(String, Handle)| admin::Handed {
+    pub(super) fn handed(&self) -> Vec<admin::ListeningSocket> {
+        let handed = |(name, handle): &(String, Handle)| admin::ListeningSocket {
             name: name.clone(),
             handle: *handle,
         };

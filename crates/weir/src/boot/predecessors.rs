@@ -37,7 +37,7 @@ impl Predecessors {
                 break;
             }
             if !std::mem::replace(&mut self.paused, true) {
-                tell(&self.pids, signal::TTOU);
+                signal(&self.pids, signal::TTOU);
             }
             sys::clock::sleep(REST);
             bound = bind();
@@ -48,7 +48,7 @@ impl Predecessors {
     /// Resumes the processes (SIGTTIN), as this process does not start.
     pub(super) fn resume(&mut self) {
         if std::mem::take(&mut self.paused) {
-            tell(&self.pids, signal::TTIN);
+            signal(&self.pids, signal::TTIN);
         }
     }
 }
@@ -56,13 +56,13 @@ impl Predecessors {
 /// Signals the replaced processes to end.
 pub(super) fn dismiss(options: &Options) {
     match options.farewell {
-        Some(Farewell::Finish) => tell(&options.old_pids, signal::USR1),
-        Some(Farewell::Terminate) => tell(&options.old_pids, signal::TERM),
+        Some(Farewell::Finish) => signal(&options.old_pids, signal::USR1),
+        Some(Farewell::Terminate) => signal(&options.old_pids, signal::TERM),
         None => {}
     }
 }
 
-fn tell(pids: &[i32], number: i32) {
+fn signal(pids: &[i32], number: i32) {
     for pid in pids {
         let sent = signal::send(*pid, number);
         // A process that is gone already needs no signal.
@@ -71,7 +71,7 @@ fn tell(pids: &[i32], number: i32) {
         {
             let name = sys::fork::signal_name(number);
             let text = format!("Cannot send signal {number} ({name}) to process {pid}: {error}");
-            crate::master::watch::say("ALERT", &text);
+            crate::master::watch::print("ALERT", &text);
         }
     }
 }

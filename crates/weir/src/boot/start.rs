@@ -48,7 +48,7 @@ pub(crate) fn run(model: Model, options: &Options, said: &str) -> ExitCode {
     {
         Ok(prepared) => prepared,
         Err(alerts) => {
-            alerts.iter().for_each(|text| watch::say("ALERT", text));
+            alerts.iter().for_each(|text| watch::print("ALERT", text));
             return ExitCode::from(1);
         }
     };
@@ -249,7 +249,7 @@ impl Prepared {
         crate::never_wait_to_complain();
         report_panics();
         let result = serve(model, options, &shared, (runtime, self.console, place, threads));
-        shared.rings.iter().for_each(|ring| ring.settle(SETTLE));
+        shared.rings.iter().for_each(|ring| ring.await_file(SETTLE));
         sys::output::flush(SETTLE);
         match result {
             Ok(()) => exit_code(),

@@ -26,7 +26,7 @@ pub(crate) fn at(path: &Path) -> io::Result<Pool> {
 /// As [`at`].
 pub(crate) fn over(connection: i32) -> io::Result<Pool> {
     let mut pool = Pool::new();
-    let asked = ask(connection, &mut pool);
+    let asked = request_sockets(connection, &mut pool);
     sys::close(connection);
     match asked {
         Ok(()) => Ok(pool),
@@ -37,7 +37,7 @@ pub(crate) fn over(connection: i32) -> io::Result<Pool> {
     }
 }
 
-fn ask(connection: i32, pool: &mut Pool) -> io::Result<()> {
+fn request_sockets(connection: i32, pool: &mut Pool) -> io::Result<()> {
     sys::socketpair::send(connection, b"_getsocks\n", &[])?;
     let mut buffer = vec![0; MESSAGE];
     loop {

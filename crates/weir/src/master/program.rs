@@ -48,7 +48,7 @@ fn stays(program: &Program, record: &Record) -> bool {
 pub(crate) fn end(started: &[(u32, String)]) {
     for (pid, name) in started {
         if let Err(error) = sys::signal::send(*pid as i32, super::END) {
-            watch::say("ALERT", &format!("Cannot end program '{name}' ({pid}): {error}"));
+            watch::print("ALERT", &format!("Cannot end program '{name}' ({pid}): {error}"));
         }
     }
 }
@@ -63,7 +63,7 @@ fn start(program: &Program, model: &Model) -> io::Result<u32> {
         ForkSide::Parent(pid) => Ok(pid),
         ForkSide::Child => {
             let error = become_it(program, model);
-            watch::say("ALERT", &format!("Cannot execute '{name}': {error}"));
+            watch::print("ALERT", &format!("Cannot execute '{name}': {error}"));
             sys::fork::exit_now(1)
         }
     }

@@ -104,7 +104,7 @@ async fn signals(watch: Rc<Watch>, bell: Handle) {
 impl Watch {
     fn say(&self, severity: &str, text: &str) {
         if !self.orders.quiet || severity == "ALERT" {
-            say(severity, text);
+            print(severity, text);
         }
     }
 
@@ -125,7 +125,7 @@ impl Watch {
 
     fn signal(&self, number: i32, which: impl Fn(&Child) -> bool) {
         let alerts = self.record.borrow().signal(number, which);
-        alerts.iter().for_each(|text| say("ALERT", text));
+        alerts.iter().for_each(|text| print("ALERT", text));
     }
 
     /// Handles processes that have ended.
@@ -189,7 +189,7 @@ fn obituary(process: &Process, status: i32) -> String {
 }
 
 /// One line in HAProxy's shape.
-pub(crate) fn say(severity: &str, text: &str) {
+pub(crate) fn print(severity: &str, text: &str) {
     crate::complain(&format!("{:10} ({}) : {text}\n", format!("[{severity}]"), std::process::id()));
 }
 

@@ -13,7 +13,7 @@ use stdx::Mutex;
 
 /// The part of a thread's checker that other threads use.
 #[derive(Debug, Default)]
-pub struct Desk {
+pub struct CheckInbox {
     /// Checks that sleep, run and wait.
     pub counts: Counts,
     inbox: Inbox,
@@ -30,14 +30,14 @@ pub struct Counts {
     owner: OnceLock<Owner>,
 }
 
-/// Letters that other threads write and the owner takes.
+/// Requests that other threads write and the owner takes.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Inbox(Mutex<Letters>);
+struct Inbox(Mutex<CheckRequests>);
 
-/// Letters of other threads to a thread's checker.
+/// Requests of other threads to a thread's checker.
 #[derive(Debug, Default)]
-pub struct Letters {
+pub struct CheckRequests {
     /// Checks that the thread takes over.
     pub given: Vec<Record>,
     /// Checks that have to run earlier, if they sleep here (`observe`, `fastinter`).
@@ -97,7 +97,7 @@ fn add(count: &AtomicU64, more: usize) {
     count.store(count.load(Relaxed) + more as u64, Relaxed);
 }
 
-impl Desk {
+impl CheckInbox {
     /// Makes the owner known; from then on the thread takes checks.
     pub fn open(&self, owner: Owner) {
         let _ = self.counts.owner.set(owner);
@@ -113,27 +113,27 @@ impl Desk {
     /// Gives records to the thread and wakes its checker.
     pub fn give(&self, records: impl IntoIterator<Item = Record>) {
         self.inbox().given.extend(records);
-        self.rouse();
+        self.wake_checker();
     }
 
     /// Asks the thread to run a check earlier, if the check sleeps there.
     pub fn hasten(&self, haste: EarlyCheck) {
         self.inbox().hastened.push(haste);
-        self.rouse();
+        self.wake_checker();
     }
 
-    fn rouse(&self) {
+    fn wake_checker(&self) {
         if let Some(owner) = self.counts.owner.get() {
             owner.mailbox.wake(owner.checker, Wake::MESSAGE);
         }
     }
 
-    fn inbox(&self) -> MutexGuard<'_, Letters> {
+    fn inbox(&self) -> MutexGuard<'_, CheckRequests> {
         self.inbox.0.lock()
     }
 
     /// Takes the letters of other threads.
-    pub fn take(&self) -> Letters {
+    pub fn take(&self) -> CheckRequests {
         std::mem::take(&mut *self.inbox())
     }
 

@@ -81,7 +81,7 @@ pub fn adjust(back: &Backend) {
 
 /// Gives each backend its `fullconn`: a tenth of the limits of all frontends that route to it,
 /// rounded up, unless it is configured.
-pub(crate) fn settle(proxies: &[ProxySection], process: u32) {
+pub(crate) fn set_fullconn(proxies: &[ProxySection], process: u32) {
     let frontends = || proxies.iter().filter_map(|proxy| proxy.front.as_ref());
     for back in proxies.iter().filter_map(|proxy| proxy.back.as_ref()) {
         let leads = |from: &&Arc<Frontend>| leads_to(from, back);

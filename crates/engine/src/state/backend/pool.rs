@@ -22,7 +22,7 @@ use crate::state::runtime::Shared;
 use crate::state::thread_handle::{LocalServer, ServerRef};
 use crate::state::worker::Worker;
 use demand::{Demand, SLACK};
-pub(crate) use parking::{Parked, Parking};
+pub(crate) use parking::{Parked, SharedPool};
 use reactor::{TaskId, Tick, Wake};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -273,7 +273,13 @@ impl IdlePool {
 
     /// Parks the newest open connection for a thread that has none. `false`: no connection here
     /// fits.
-    pub fn give(&self, worker: &Worker, backend: usize, slot: usize, wanted: Wanted) -> bool {
+    pub fn park_for_other(
+        &self,
+        worker: &Worker,
+        backend: usize,
+        slot: usize,
+        wanted: Wanted,
+    ) -> bool {
         let server = worker.backend_at(backend).and_then(|backend| backend.server(slot));
         let idle = server.and_then(|server| self.take(&server, wanted));
         idle.is_some_and(|connection| parking::park(worker, *connection))

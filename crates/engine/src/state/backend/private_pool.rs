@@ -7,9 +7,9 @@ use std::rc::Rc;
 /// The connections, oldest first. An empty pool takes one word.
 #[derive(Default)]
 #[expect(clippy::box_collection, reason = "clients are many, and few have any")]
-pub struct Own(Option<Box<Vec<Box<ServerConn>>>>);
+pub struct PrivatePool(Option<Box<Vec<Box<ServerConn>>>>);
 
-impl Own {
+impl PrivatePool {
     /// Adds a connection, unless it is spoilt. Beyond `limit` connections the oldest are closed
     /// (`max-session-srv-conns`).
     pub(crate) fn put(&mut self, connection: Box<ServerConn>, limit: u32) {

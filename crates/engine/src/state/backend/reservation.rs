@@ -32,7 +32,7 @@ impl Claim {
     /// A claim on the direct target (`dispatch`, `option transparent`), if the backend has one and
     /// the request names no server.
     pub fn direct(tx: &Transaction, backend: &BackendRef) -> Option<Self> {
-        let server = backend.direct().filter(|_| tx.wanted.is_none())?;
+        let server = backend.direct().filter(|_| tx.persistent_server.is_none())?;
         Some(Self::pending(Ticket::claim(&server.state), backend, server))
     }
 

@@ -114,7 +114,7 @@ impl ServerConn {
             return None;
         }
         let Machine::H1(mux) = self.mux else { return None };
-        let (handle, session) = self.socket.let_go()?;
+        let (handle, session) = self.socket.release()?;
         Some(Parked::new(handle, session, mux, self.requests, self.target))
     }
 
@@ -248,7 +248,7 @@ impl ServerConn {
     }
 
     /// Whether its present request is the last that `max-reuse` allows.
-    pub fn is_worn_out(&self) -> bool {
+    pub fn has_max_requests(&self) -> bool {
         let limit = self.server().and_then(|server| server.settings.max_reuse);
         limit.is_some_and(|limit| self.requests > limit)
     }
@@ -293,7 +293,7 @@ impl ServerConn {
 /// Destination and kind of a connection, which decide whether a request can use it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Target {
-    /// [`Way::key`]
+    /// [`ConnectPlan::key`]
     pub key: u64,
     /// The number of its server's address ([`AddressSnapshot::moves`]).
     pub moves: u32,

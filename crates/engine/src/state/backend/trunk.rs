@@ -110,16 +110,16 @@ impl Drop for Hold<'_> {
         self.0.held.set(self.0.held.get() - 1);
         if self.0.is_idle() {
             self.0.rest();
-            self.0.session.nudge();
+            self.0.session.wake_driver();
         }
     }
 }
 
 /// Guard that counts an idle connection for its server; `None` for a connection of one
 /// client alone.
-pub struct Lying<'a>(Option<&'a LocalServer>);
+pub struct IdleGuard<'a>(Option<&'a LocalServer>);
 
-impl<'a> Lying<'a> {
+impl<'a> IdleGuard<'a> {
     fn new(server: Option<&'a ServerRef>) -> Self {
         if let Some(server) = server {
             server.block().trunk_rests();
@@ -128,7 +128,7 @@ impl<'a> Lying<'a> {
     }
 }
 
-impl Drop for Lying<'_> {
+impl Drop for IdleGuard<'_> {
     fn drop(&mut self) {
         if let Some(server) = self.0 {
             server.block().trunk_stirs();
@@ -168,7 +168,7 @@ impl Trunk {
 
     /// Opens a stream for a client, if there may be another one.
     pub fn open(&self, client: u64) -> Option<Key> {
-        let key = self.session.act(StreamMux::open)?;
+        let key = self.session.act_for_stream(StreamMux::open)?;
         self.owner.set(client);
         Some(key)
     }
@@ -181,7 +181,7 @@ impl Trunk {
 
     /// Whether no request has or awaits a stream.
     pub fn is_idle(&self) -> bool {
-        self.held.get() == 0 && self.session.look(StreamMux::streams) == 0
+        self.held.get() == 0 && self.session.inspect(StreamMux::streams) == 0
     }
 
     /// The counters of its backend for HTTP/2.
@@ -205,13 +205,13 @@ impl Trunk {
     }
 
     /// Whether no more requests may be sent on it (`max-reuse`).
-    fn is_worn_out(&self) -> bool {
+    fn has_max_requests(&self) -> bool {
         self.server.settings.max_reuse.is_some_and(|limit| self.requests.get() > limit)
     }
 
     /// Whether a request of this client may go on it now.
     fn serves(&self, asker: Asker) -> bool {
-        let (streams, usable) = self.session.look(|mux| (mux.streams(), mux.can_open()));
+        let (streams, usable) = self.session.inspect(|mux| (mux.streams(), mux.can_open()));
         let own = self.owner.get() == asker.client;
         let allowed = match asker.policy {
             Reuse::Never => own,
@@ -223,11 +223,11 @@ impl Trunk {
         // The connection's task may not have seen the close yet: a request sent now could not be
         // sent again.
         let closed = self.link.get().is_some_and(Link::is_closed);
-        usable && allowed && kind && !closed && !self.is_worn_out() && !self.has_strayed()
+        usable && allowed && kind && !closed && !self.has_max_requests() && !self.server_has_moved()
     }
 
     /// Whether the server's address has changed since the connection was begun.
-    fn has_strayed(&self) -> bool {
+    fn server_has_moved(&self) -> bool {
         self.target.moves != self.server.location.moves()
     }
 
@@ -235,21 +235,21 @@ impl Trunk {
     pub fn is_kept(&self, worker: &Worker) -> bool {
         let number = self.transport().map_or(0, |transport| transport.socket().handle().0);
         // The connection may have been made for a request that has not opened its stream yet.
-        let strayed = self.requests.get() > 0 && self.has_strayed();
-        let over = self.is_worn_out() || strayed || worker.shared.is_stopping();
+        let strayed = self.requests.get() > 0 && self.server_has_moved();
+        let over = self.has_max_requests() || strayed || worker.shared.is_stopping();
         !over && worker.idle.spares(number)
     }
 
     /// Counts the connection, which has no streams, as idle; `None` if its server has enough idle
     /// connections already.
-    pub fn lie_down(&self) -> Option<Lying<'_>> {
+    pub fn begin_idle(&self) -> Option<IdleGuard<'_>> {
         let server = &self.server;
         let shared = reuse_policy(&self.backend, server) != Reuse::Never;
         let full = server.settings.pool_max.is_some_and(|limit| server.idle() >= limit);
         if shared && full {
             return None;
         }
-        Some(Lying::new(shared.then_some(server)))
+        Some(IdleGuard::new(shared.then_some(server)))
     }
 
     /// Records that a stream has ended.
@@ -308,14 +308,16 @@ impl Trunks {
     /// Drops all trunks of a server as soon as their streams have ended.
     pub fn clear(&self, backend: usize, slot: usize) {
         if let Some(trunks) = self.standing.borrow_mut().remove(&(backend, slot)) {
-            trunks.iter().for_each(|trunk| trunk.session.act(StreamMux::begin_shutdown));
+            trunks.iter().for_each(|trunk| trunk.session.act_for_stream(StreamMux::begin_shutdown));
         }
     }
 
     /// Drops all trunks as soon as their streams have ended.
     pub fn clear_all(&self) {
         let all = std::mem::take(&mut *self.standing.borrow_mut());
-        all.into_values().flatten().for_each(|trunk| trunk.session.act(StreamMux::begin_shutdown));
+        all.into_values()
+            .flatten()
+            .for_each(|trunk| trunk.session.act_for_stream(StreamMux::begin_shutdown));
     }
 
     /// Any trunk, if there is one.

@@ -54,7 +54,7 @@ impl Store {
 
 impl Ring {
     /// Waits until the ring's file, if it has one, has all messages, for `span` at most.
-    pub fn settle(&self, span: Duration) {
+    pub fn await_file(&self, span: Duration) {
         if self.file.is_some() {
             let behind = |store: &mut Store| store.mirrored < store.tail;
             drop(self.grown.wait_timeout_while(self.lock(), span, behind));

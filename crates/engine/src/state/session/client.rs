@@ -1,9 +1,9 @@
 //! A client connection.
 
-use crate::state::backend::private_pool::Own;
+use crate::state::backend::private_pool::PrivatePool;
 use crate::state::backend::server_connection::ServerConn;
 use crate::state::runtime::{BackendRef, Frontend, FrontendRef};
-use crate::state::session::client_cold_state::Rare;
+use crate::state::session::client_cold_state::ColdStateBox;
 use crate::state::session::client_h2;
 use crate::state::session::client_h2::ClientMux;
 use crate::state::session::client_quic::QuicCarrier;
@@ -54,7 +54,7 @@ pub struct Client {
     pub since: u64,
     /// Idle server connections that only this client may use (`http-reuse never`). Connections of a
     /// client with streams are in [`ClientMux::own`].
-    pub own: Own,
+    pub own: PrivatePool,
     /// Backend and slot of the server that served the last request, if the next one should go
     /// there.
     pub last: Option<Last>,
@@ -67,7 +67,7 @@ pub struct Client {
     /// The entries of stick tables that the session tracks, once there are any.
     pub trackers: OnceCell<Rc<Trackers>>,
     /// State that few clients have.
-    pub rare: Rare,
+    pub rare: ColdStateBox,
     /// Microseconds from the accept to the end of the preamble.
     handshake: u32,
     /// The client's protocol; if it is to be chosen, the handshake or the first bytes decide.
@@ -139,13 +139,13 @@ impl Client {
             input: Buf::empty(),
             peer,
             since: worker.thread.nanos(),
-            own: Own::default(),
+            own: PrivatePool::default(),
             last: None,
             bind: bind as u32,
             requests: 0,
             variables: VarStore::default(),
             trackers: OnceCell::new(),
-            rare: Rare::default(),
+            rare: ColdStateBox::default(),
             handshake: 0,
             protocol: Protocol::Chosen,
             reset: false,
@@ -160,7 +160,7 @@ impl Client {
     /// connection's data, and is not counted as a connection.
     pub fn of_stream(front: &Rc<ClientMux>, key: Key, number: u32) -> Self {
         let connection = front.client();
-        let (last, variables) = front.lend();
+        let (last, variables) = front.stream_context();
         let stream = Stream::new(front.clone(), key);
         Self {
             worker: connection.worker.clone(),
@@ -172,7 +172,7 @@ impl Client {
             input: Buf::empty(),
             peer: connection.peer,
             since: connection.worker.thread.nanos(),
-            own: Own::default(),
+            own: PrivatePool::default(),
             last,
             bind: connection.bind,
             requests: number,
@@ -418,7 +418,7 @@ impl Drop for Client {
         self.end_link();
         let worker = &self.worker;
         if worker.shared.is_stopping() && worker.shared.connections.current() == 0 {
-            worker.shared.rouse();
+            worker.shared.wake_threads();
         }
     }
 }
@@ -433,7 +433,7 @@ impl Client {
     /// Ends the connection: silently, with a reset or in order.
     fn end_link(&mut self) {
         if self.vanishes {
-            self.socket.vanish_on_close();
+            self.socket.close_silently();
         } else if self.reset {
             self.socket.reset_on_close();
         }

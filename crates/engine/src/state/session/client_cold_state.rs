@@ -10,17 +10,17 @@ use std::sync::Arc;
 
 /// State that few clients have; it takes an allocation for these.
 #[derive(Clone, Default)]
-pub struct Rare(Option<Box<Rarities>>);
+pub struct ColdStateBox(Option<Box<ColdState>>);
 
 /// The state itself.
 #[derive(Clone, Default)]
-pub struct Rarities {
+pub struct ColdState {
     /// The client's address as changed by a preamble or `set-src` before the first request.
     pub source: Option<SocketAddr>,
     /// The address that the client connected to, when it was changed.
     pub destination: Option<SocketAddr>,
     /// Data of its PROXY protocol header.
-    pub told: Option<Rc<Told>>,
+    pub proxy_header: Option<Rc<ProxyHeaderData>>,
     /// Headers that have to precede its first byte.
     pub expects: Expected,
     /// The error that kept it from a session: number and text of `fc_err` and `fc_err_str`.
@@ -32,19 +32,19 @@ pub struct Rarities {
 }
 
 /// The state of clients without any.
-const NOTHING: &Rarities = &Rarities {
+const NOTHING: &ColdState = &ColdState {
     source: None,
     destination: None,
-    told: None,
+    proxy_header: None,
     expects: Expected { proxy: false, netscaler: false, magic: 0 },
     trouble: None,
     keep_alive: None,
     target: None,
 };
 
-impl Rare {
+impl ColdStateBox {
     /// The state, to be changed; it is allocated from then on.
-    pub fn edit(&mut self) -> &mut Rarities {
+    pub fn edit(&mut self) -> &mut ColdState {
         self.0.get_or_insert_default()
     }
 
@@ -71,18 +71,18 @@ impl Rare {
     }
 }
 
-impl Deref for Rare {
-    type Target = Rarities;
+impl Deref for ColdStateBox {
+    type Target = ColdState;
 
     #[inline]
-    fn deref(&self) -> &Rarities {
+    fn deref(&self) -> &ColdState {
         self.0.as_deref().unwrap_or(NOTHING)
     }
 }
 
 /// Data about a client in its PROXY protocol header.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct ProxyHeaderData {
     /// The host name that it asked for.
     pub authority: Option<Box<[u8]>>,
     /// `unique-id-format`, once computed.
@@ -94,7 +94,7 @@ pub struct Told {
 /// The network namespace that a client comes from, if not that of the process: the one of its PROXY
 /// protocol header, otherwise the listener's, as measured.
 pub fn namespace(client: &Client) -> Option<&Arc<Namespace>> {
-    let told = client.rare.told.as_ref().and_then(|told| told.namespace.as_ref());
+    let told = client.rare.proxy_header.as_ref().and_then(|told| told.namespace.as_ref());
     told.or_else(|| {
         let name =
             client.proxy.front.settings.binds.get(client.bind as usize)?.namespace.as_ref()?;

@@ -1,6 +1,6 @@
 //! A client's connection of HTTP/2 or HTTP/3.
 
-use crate::state::backend::private_pool::Own;
+use crate::state::backend::private_pool::PrivatePool;
 use crate::state::session::client::{Client, Last};
 use mux::h2::Counters;
 use mux::h3::H3Counters;
@@ -22,7 +22,7 @@ pub struct ClientMux {
     /// The shared machine.
     pub session: Rc<Session>,
     /// Server connections that only this client may use, between two requests.
-    pub own: RefCell<Own>,
+    pub own: RefCell<PrivatePool>,
     /// The server of the last request.
     pub last: Cell<Option<Last>>,
     /// Streams that are being served.
@@ -51,7 +51,7 @@ impl ClientMux {
 
     /// Whether the connection carries HTTP/3.
     pub fn is_h3(&self) -> bool {
-        self.session.look(StreamMux::is_h3)
+        self.session.inspect(StreamMux::is_h3)
     }
 
     /// Whether it has so many streams under way that other connections go first.
@@ -94,14 +94,14 @@ impl ClientMux {
 
     /// Counts the events of the connection.
     pub fn count(&self) {
-        let counters = match self.session.drive(StreamMux::take_h3_counters) {
+        let counters = match self.session.act_for_driver(StreamMux::take_h3_counters) {
             Some(counters) => {
                 self.client.proxy.quic.count_frames(&counters);
                 let H3Counters { glitches, refused, connection_errors, .. } = counters;
                 Counters { glitches, refused, connection_errors, ..Counters::default() }
             }
             None => {
-                let counters = self.session.drive(StreamMux::take_counters);
+                let counters = self.session.act_for_driver(StreamMux::take_counters);
                 self.stats().count(&counters);
                 counters
             }
@@ -119,12 +119,12 @@ impl ClientMux {
     }
 
     /// The server of the last request and the variables, for the next stream.
-    pub(crate) fn lend(&self) -> (Option<Last>, sample::VarStore) {
+    pub(crate) fn stream_context(&self) -> (Option<Last>, sample::VarStore) {
         (self.last.get(), sample::VarStore::shared(&self.variables))
     }
 
     /// The idle server connections of this client alone.
-    pub(crate) fn own(&self) -> RefMut<'_, Own> {
+    pub(crate) fn own(&self) -> RefMut<'_, PrivatePool> {
         self.own.borrow_mut()
     }
 

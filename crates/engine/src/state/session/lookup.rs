@@ -21,7 +21,7 @@ pub struct AddressLookup {
     family: RecordType,
     /// The variable that gets the address; without one it stays as it is.
     variable: Arc<VarName>,
-    ask: Option<Arc<Ask>>,
+    ask: Option<Arc<NameQuery>>,
 }
 
 impl AddressLookup {
@@ -36,7 +36,7 @@ impl AddressLookup {
     }
 
     /// Sends the look-up to the task of its section; `None`: it has no result.
-    fn begin(&self, scope: &RuleScope<'_>) -> Option<Arc<Ask>> {
+    fn begin(&self, scope: &RuleScope<'_>) -> Option<Arc<NameQuery>> {
         let worker = scope.worker;
         let mut all = worker.shared.resolvers.iter();
         let resolver = all.find(|it| *it.settings.name == *self.resolvers)?;
@@ -45,7 +45,7 @@ impl AddressLookup {
         }
         let (name, family) = (self.name.clone(), self.family);
         let waiter = Waiter::current(&worker.thread);
-        let ask = Arc::new(Ask { name, family, answer: Mutex::default(), waiter });
+        let ask = Arc::new(NameQuery { name, family, answer: Mutex::default(), waiter });
         resolver.order(ResolverOrder::Ask(ask.clone()));
         Some(ask)
     }
@@ -77,7 +77,7 @@ impl PendingAnswer for AddressLookup {
 
 /// A look-up on its way to the task of a `resolvers` section and back.
 #[derive(Debug)]
-pub struct Ask {
+pub struct NameQuery {
     /// The host name.
     pub name: Box<str>,
     /// The type of record.
@@ -88,9 +88,9 @@ pub struct Ask {
     pub waiter: Waiter,
 }
 
-impl Ask {
+impl NameQuery {
     /// Stores the result, and wakes the task that waits for it.
-    pub fn tell(&self, address: Option<IpAddr>) {
+    pub fn answer_with(&self, address: Option<IpAddr>) {
         *self.answer.lock() = Some(address);
         self.waiter.mailbox.wake(self.waiter.task, Wake::RESOURCE);
     }

@@ -97,7 +97,7 @@ pub struct Part {
 
 /// The streams to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum StreamSet {
     /// The one that `show sess` lists under this number.
     Number(u64),
     /// Streams of a server: its backend by index, its slot.
@@ -106,12 +106,12 @@ pub enum Which {
 
 /// Ends streams of all threads: with an error response if none has begun, else in the middle of the
 /// response.
-pub fn end_all(shared: &Shared, which: Which, cause: Cause) {
+pub fn end_all(shared: &Shared, which: StreamSet, cause: Cause) {
     for thread in 0..shared.settings.threads {
         let end = move |worker: &Worker| {
             worker.end_streams(which, cause);
         };
-        shared.ask(thread, Box::new(end));
+        shared.run_on_thread(thread, Box::new(end));
     }
 }
 
@@ -209,11 +209,11 @@ impl Worker {
         let all = self.streams.all.borrow();
         let end = from.saturating_add(STEP);
         let keys = (from..end.min(all.positions())).filter_map(|place| all.key_at(place));
-        let streams = keys.filter_map(|key| Some(self.told(key, all.get(key)?))).collect();
+        let streams = keys.filter_map(|key| Some(self.listing(key, all.get(key)?))).collect();
         Part { streams, next: Some(end).filter(|end| *end < all.positions()) }
     }
 
-    fn told(&self, key: Key, stream: &Stream) -> Listing {
+    fn listing(&self, key: Key, stream: &Stream) -> Listing {
         let age = self.thread.nanos().saturating_sub(stream.since);
         let (usage, deadline) = self.thread.scheduler().task_usage(stream.task).unwrap_or_default();
         let left = |deadline: Tick| u64::from(deadline.ms_after(self.thread.tick()));
@@ -236,12 +236,12 @@ impl Worker {
     }
 
     /// Ends streams of this thread; tells how many there were.
-    pub fn end_streams(&self, which: Which, cause: Cause) -> usize {
+    pub fn end_streams(&self, which: StreamSet, cause: Cause) -> usize {
         let mut count = 0;
         for (key, stream) in self.streams.all.borrow_mut().iter_mut() {
             let meant = match which {
-                Which::Number(number) => self.number(key) == number,
-                Which::Server(backend, slot) => {
+                StreamSet::Number(number) => self.number(key) == number,
+                StreamSet::Server(backend, slot) => {
                     (stream.backend, stream.server) == (Some(backend), Some(slot))
                 }
             };

@@ -70,42 +70,42 @@ pub struct Transaction {
     /// How the request's body is delimited.
     pub request_body: BodyKind,
     /// The server that the request's cookie names.
-    pub wanted: Option<usize>,
+    pub persistent_server: Option<usize>,
     /// `use-server` has named the server, instead of the cookie.
-    pub selected: bool,
+    pub selected_by_rule: bool,
     /// The effect of rules on the cookie.
     pub persistence: Persistence,
     /// The request is counted in its backend's sessions.
-    pub entered: Option<Entered>,
+    pub backend_session: Option<BackendSession>,
     /// Its line in the list of streams.
-    pub listed: Option<Listed>,
+    pub stream_entry: Option<Listed>,
     /// The interim responses that the client has got.
     pub interim: Interim,
     /// The request as kept for a retry, with `retry-on`.
-    pub kept: Option<Box<Kept>>,
+    pub retry_copy: Option<Box<RetryCopy>>,
     /// The head of the request is stored in the notes.
-    pub stashed: bool,
+    pub head_in_notes: bool,
     /// Bytes sent to the server from workspaces that have been given back.
-    pub told: u64,
+    pub sent_earlier: u64,
     /// When a connection that was kept has failed the request, in nanoseconds: the next one has to
     /// be younger.
     pub failed_at: Option<u64>,
     /// Early data: a request sent before the end of the handshakes.
-    pub haste: EarlyDataState,
+    pub early_data: EarlyDataState,
     /// The body of a local answer, as far as it is not in the workspace.
     pub local_body: Option<LocalBody>,
     /// The wait of the response's rules.
-    pub pause: Option<Box<Pause>>,
+    pub suspended_rules: Option<Box<Pause>>,
     /// The dates in the client's persistence cookie.
     pub cookie_dates: Dates,
     /// The request is a POST; set where cookies are used.
-    pub posts: bool,
+    pub is_post: bool,
     /// The method only reads; set with `option checkcache`.
-    pub asks: bool,
+    pub only_reads: bool,
     /// The server has asked for credentials.
     pub challenged: bool,
     /// The client closed while the proxy waited for its body.
-    pub left: bool,
+    pub client_aborted: bool,
     /// `silent-drop`: the connection ends without a packet to the client.
     pub reset_client: bool,
 }
@@ -181,9 +181,9 @@ pub enum Persistence {
 }
 
 /// A request counted in a backend's sessions, until dropped.
-pub struct Entered(pub BackendRef);
+pub struct BackendSession(pub BackendRef);
 
-impl Drop for Entered {
+impl Drop for BackendSession {
     fn drop(&mut self) {
         self.0.back.sessions.leave();
     }
@@ -191,7 +191,7 @@ impl Drop for Entered {
 
 /// A request that is kept for a retry once it was sent.
 #[derive(Debug)]
-pub struct Kept {
+pub struct RetryCopy {
     /// Head of the request.
     pub head: Head,
     /// The payload so far.
@@ -202,7 +202,7 @@ pub struct Kept {
     pub whole: bool,
 }
 
-impl Kept {
+impl RetryCopy {
     /// Its head as it will go out again.
     pub fn head_mut(&mut self) -> &mut Head {
         &mut self.head
@@ -238,14 +238,14 @@ pub struct EarlyDataState {
     /// The proxy has added the header `early-data`.
     pub told: bool,
     /// A server has got the request as early data although the client did not send it so.
-    pub ours: bool,
+    pub sent_by_proxy: bool,
     /// A server has refused early data: none is sent again.
-    pub over: bool,
+    pub disabled: bool,
 }
 
 /// The outcome of early data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Words {
+pub enum EarlyDataResult {
     /// No early data was sent.
     Unsaid,
     /// The server has accepted it.
@@ -286,31 +286,31 @@ impl Transaction {
             claim: None,
             server: None,
             request_body: BodyKind::None,
-            wanted: None,
-            selected: false,
+            persistent_server: None,
+            selected_by_rule: false,
             persistence: Persistence::default(),
-            entered: None,
-            listed: None,
+            backend_session: None,
+            stream_entry: None,
             interim: Interim::default(),
-            kept: None,
-            stashed: false,
-            told: 0,
+            retry_copy: None,
+            head_in_notes: false,
+            sent_earlier: 0,
             failed_at: None,
-            haste: EarlyDataState::default(),
+            early_data: EarlyDataState::default(),
             local_body: None,
-            pause: None,
+            suspended_rules: None,
             cookie_dates: Dates::default(),
-            posts: false,
-            asks: false,
+            is_post: false,
+            only_reads: false,
             challenged: false,
-            left: false,
+            client_aborted: false,
             reset_client: false,
         }
     }
 
     /// Prefetches the memory of the transaction, after a wake-up.
     #[inline]
-    pub fn fetch(&self) {
+    pub fn prefetch(&self) {
         prefetch::prefetch(&*self.client);
         if let Some(server) = &self.server {
             prefetch::prefetch(&**server);
@@ -328,7 +328,7 @@ impl Transaction {
     /// client.
     #[inline]
     pub fn go_on(&self, ending: Ending, phase: Phase) -> Result<(), Failure> {
-        match self.listed.as_ref().and_then(Listed::ends) {
+        match self.stream_entry.as_ref().and_then(Listed::ends) {
             None => Ok(()),
             Some(cause) => Err(Failure::new(ending, cause, phase)),
         }

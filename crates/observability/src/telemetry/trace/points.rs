@@ -3,7 +3,7 @@
 //! A call is inlined as one load and a branch; the rest is cold. Data is reported per step of an
 //! exchange, never per piece.
 
-use super::{Said, tell, text};
+use super::{TraceEvent, emit, text};
 use engine::state::records::trace::place::{Key, TracePlace};
 use engine::state::records::trace::words::{Event, Level, Source};
 use engine::state::session::client::Client;
@@ -14,7 +14,7 @@ use std::panic::Location;
 
 /// Layer that emits an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum TraceLayer {
     /// The stream.
     Stream,
     /// HTTP on the client's connection.
@@ -33,7 +33,7 @@ pub(super) enum About {
 
 /// A trace point of a transaction.
 pub struct Point {
-    pub(super) voice: Voice,
+    pub(super) voice: TraceLayer,
     pub(super) about: About,
     pub(super) event: Event,
     pub(super) level: Level,
@@ -44,7 +44,7 @@ pub struct Point {
 macro_rules! points {
     ($($name:ident: $voice:ident, $about:ident, $event:ident, $level:ident, $text:literal;)*) => {
         $(#[doc = $text] pub static $name: Point = Point {
-            voice: Voice::$voice,
+            voice: TraceLayer::$voice,
             about: About::$about,
             event: Event::$event,
             level: Level::$level,
@@ -110,12 +110,12 @@ fn of_transaction(
 ) {
     let of = |is_h1| if is_h1 { Source::H1 } else { Source::H2 };
     let source = match point.voice {
-        Voice::Stream => Source::Stream,
+        TraceLayer::Stream => Source::Stream,
         // Opaque bytes in TCP mode are no messages.
         _ if tx.client.mode == Mode::Tcp => return,
-        Voice::Front if tx.client.protocol == Protocol::H3 => Source::H3,
-        Voice::Front => of(tx.client.mux.is_h1()),
-        Voice::Back => match &tx.server {
+        TraceLayer::Front if tx.client.protocol == Protocol::H3 => Source::H3,
+        TraceLayer::Front => of(tx.client.mux.is_h1()),
+        TraceLayer::Back => match &tx.server {
             Some(server) => of(server.mux.is_h1()),
             None => return,
         },
@@ -126,8 +126,8 @@ fn of_transaction(
         stream: Some(tx.client.requests),
         ..of_client(&tx.client)
     };
-    let said = Said { source, event: point.event, level: point.level, at };
-    tell(&tx.worker, &said, &place, |style, out| {
+    let said = TraceEvent { source, event: point.event, level: point.level, at };
+    emit(&tx.worker, &said, &place, |style, out| {
         text::transaction(tx, (point, source), (style, value), out);
     });
 }
@@ -143,7 +143,7 @@ fn of_client(client: &Client) -> TracePlace {
 }
 
 /// A trace point of a client's connection.
-pub struct OfClient {
+pub struct ClientPoint {
     source: Source,
     event: Event,
     level: Level,
@@ -153,7 +153,7 @@ pub struct OfClient {
 /// The same for clients' connections: source, event, level and text.
 macro_rules! of_clients {
     ($($name:ident: $source:ident, $event:ident, $level:ident, $text:literal;)*) => {
-        $(#[doc = $text] pub static $name: OfClient = OfClient {
+        $(#[doc = $text] pub static $name: ClientPoint = ClientPoint {
             source: Source::$source,
             event: Event::$event,
             level: Level::$level,
@@ -177,7 +177,7 @@ of_clients! {
 /// Reports an event of a client's connection.
 #[inline]
 #[track_caller]
-pub fn client(client: &Client, point: &'static OfClient) {
+pub fn client(client: &Client, point: &'static ClientPoint) {
     if client.worker.shared.traces.any() {
         of_a_client(client, point, Location::caller());
     }
@@ -185,9 +185,9 @@ pub fn client(client: &Client, point: &'static OfClient) {
 
 #[cold]
 #[inline(never)]
-fn of_a_client(client: &Client, point: &'static OfClient, at: &'static Location<'static>) {
-    let said = Said { source: point.source, event: point.event, level: point.level, at };
-    tell(&client.worker, &said, &of_client(client), |style, out| {
+fn of_a_client(client: &Client, point: &'static ClientPoint, at: &'static Location<'static>) {
+    let said = TraceEvent { source: point.source, event: point.event, level: point.level, at };
+    emit(&client.worker, &said, &of_client(client), |style, out| {
         text::client(client, point.text, style, out);
     });
 }
@@ -223,8 +223,8 @@ fn of_check(worker: &Worker, check: &Check, at: &'static Location<'static>) {
     let place =
         TracePlace { thread: worker.thread.index, check: Some(check.key), ..TracePlace::default() };
     let say = |event, level, words: &str| {
-        let said = Said { source: Source::Check, event, level, at };
-        tell(worker, &said, &place, |style, out| text::check(check, words, style, out));
+        let said = TraceEvent { source: Source::Check, event, level, at };
+        emit(worker, &said, &place, |style, out| text::check(check, words, style, out));
     };
     let Some(result) = &check.result else {
         return say(Event::New, Level::User, "check started");

@@ -24,7 +24,7 @@ fn place(client: u64, backend: Option<usize>) -> TracePlace {
 }
 
 fn hears(state: &mut TraceState, event: Event) -> bool {
-    state.hear(event, Level::User, &place(1, None))
+    state.on_event(event, Level::User, &place(1, None))
 }
 
 #[test]
@@ -43,8 +43,8 @@ fn levels_and_events_choose_what_is_told() {
     let mut state = running();
     state.level = Level::User;
     let place = place(1, None);
-    assert!(state.hear(Event::New, Level::Error, &place));
-    assert!(!state.hear(Event::New, Level::Proto, &place));
+    assert!(state.on_event(Event::New, Level::Error, &place));
+    assert!(!state.on_event(Event::New, Level::Proto, &place));
     state.report = Event::End.bit();
     assert!(!hears(&mut state, Event::New));
     assert!(hears(&mut state, Event::End));
@@ -75,7 +75,7 @@ fn what_is_not_told_starts_and_stops_still() {
     state.enter(Phase::Waiting);
     state.report = Event::End.bit();
     state.start = Event::New.bit();
-    assert!(!state.hear(Event::New, Level::Developer, &place(1, None)));
+    assert!(!state.on_event(Event::New, Level::Developer, &place(1, None)));
     assert_eq!(state.phase(), Phase::Running);
     // A trace without reported events neither starts nor stops.
     state.enter(Phase::Waiting);
@@ -88,26 +88,26 @@ fn what_is_not_told_starts_and_stops_still() {
 fn it_sticks_to_the_first_that_it_meets() {
     let mut state = running();
     state.lock_on(Criterion::Session);
-    assert!(state.hear(Event::New, Level::User, &place(1, None)));
-    assert!(!state.hear(Event::New, Level::User, &place(2, None)));
-    assert!(state.hear(Event::End, Level::User, &place(1, None)));
+    assert!(state.on_event(Event::New, Level::User, &place(1, None)));
+    assert!(!state.on_event(Event::New, Level::User, &place(2, None)));
+    assert!(state.on_event(Event::End, Level::User, &place(1, None)));
     // The same number on another thread belongs to another stream.
     let elsewhere = TracePlace { thread: 1, ..place(1, None) };
-    assert!(!state.hear(Event::New, Level::User, &elsewhere));
+    assert!(!state.on_event(Event::New, Level::User, &elsewhere));
     state.lock_on(Criterion::Session);
-    assert!(state.hear(Event::New, Level::User, &place(2, None)));
-    assert!(!state.hear(Event::New, Level::User, &place(1, None)));
+    assert!(state.on_event(Event::New, Level::User, &place(2, None)));
+    assert!(!state.on_event(Event::New, Level::User, &place(1, None)));
 }
 
 #[test]
 fn a_place_that_is_not_known_yet_is_waited_for() {
     let mut state = running();
     state.lock_on(Criterion::Backend);
-    assert!(state.hear(Event::New, Level::User, &place(1, None)));
-    assert!(state.hear(Event::Routed, Level::User, &place(1, Some(3))));
-    assert!(!state.hear(Event::Routed, Level::User, &place(2, Some(4))));
-    assert!(!state.hear(Event::New, Level::User, &place(2, None)));
-    assert!(state.hear(Event::End, Level::User, &place(2, Some(3))));
+    assert!(state.on_event(Event::New, Level::User, &place(1, None)));
+    assert!(state.on_event(Event::Routed, Level::User, &place(1, Some(3))));
+    assert!(!state.on_event(Event::Routed, Level::User, &place(2, Some(4))));
+    assert!(!state.on_event(Event::New, Level::User, &place(2, None)));
+    assert!(state.on_event(Event::End, Level::User, &place(2, Some(3))));
 }
 
 #[test]
@@ -115,11 +115,14 @@ fn a_pause_gives_up_what_it_sticks_to() {
     let mut state = running();
     state.lock_on(Criterion::Session);
     (state.start, state.pause) = (Event::New.bit(), Event::End.bit());
-    assert!(state.hear(Event::New, Level::User, &place(1, None)));
-    assert!(!state.hear(Event::End, Level::User, &place(2, None)), "not the one that it watches");
-    assert!(state.hear(Event::End, Level::User, &place(1, None)));
-    assert!(state.hear(Event::New, Level::User, &place(2, None)));
-    assert!(!state.hear(Event::New, Level::User, &place(1, None)));
+    assert!(state.on_event(Event::New, Level::User, &place(1, None)));
+    assert!(
+        !state.on_event(Event::End, Level::User, &place(2, None)),
+        "not the one that it watches"
+    );
+    assert!(state.on_event(Event::End, Level::User, &place(1, None)));
+    assert!(state.on_event(Event::New, Level::User, &place(2, None)));
+    assert!(!state.on_event(Event::New, Level::User, &place(1, None)));
 }
 
 #[test]
@@ -161,7 +164,7 @@ fn only_what_runs_or_waits_has_trace_points_look() {
     traces.with(Source::Check, |state| state.stop = Event::Failed.bit());
     assert!(traces.any());
     let place = TracePlace::default();
-    traces.with(Source::Check, |state| state.hear(Event::Failed, Level::Error, &place));
+    traces.with(Source::Check, |state| state.on_event(Event::Failed, Level::Error, &place));
     assert!(!traces.any(), "an event that stops the last one counts like a command");
     traces.with(Source::H1, |state| state.report = 1);
     assert!(traces.any());

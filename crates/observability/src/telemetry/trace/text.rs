@@ -5,7 +5,7 @@
 //! reasons and values of header fields.
 
 use super::Style;
-use super::points::{About, Check, Point, Voice};
+use super::points::{About, Check, Point, TraceLayer};
 use crate::telemetry::accounting;
 use engine::state::records::anon::Anon;
 use engine::state::records::trace::words::{Event, Source, Verbosity};
@@ -33,9 +33,9 @@ pub(super) fn transaction(
         return;
     }
     out.push_str(match point.voice {
-        Voice::Stream => " :",
-        Voice::Front => " : [F]",
-        Voice::Back => " : [B]",
+        TraceLayer::Stream => " :",
+        TraceLayer::Front => " : [F]",
+        TraceLayer::Back => " : [B]",
     });
     names(tx, anon, out);
     if let Some(value) = value {

@@ -33,7 +33,7 @@ pub fn pause(worker: &Worker, front: &Frontend) -> Switched {
     }
     // The flag is set first: a thread that finds its socket not listening then knows the reason.
     lines(front).for_each(|line| suspend(worker, line));
-    tell(worker, front, &format!("Paused {} {}.", word(worker, front), front.proxy.name()));
+    notify(worker, front, &format!("Paused {} {}.", word(worker, front), front.proxy.name()));
     Switched::Done
 }
 
@@ -46,12 +46,12 @@ pub fn resume(worker: &Worker, front: &Frontend) -> Switched {
     if let Some(address) = lines(front).find_map(busy) {
         lines(front).for_each(|line| suspend(worker, line));
         let (port, word, name) = (address.port(), word(worker, front), front.proxy.name());
-        tell(worker, front, &format!("Port {port} busy while trying to enable {word} {name}."));
+        notify(worker, front, &format!("Port {port} busy while trying to enable {word} {name}."));
         return Switched::Busy(address);
     }
     front.disabled.store(false, Relaxed);
-    worker.shared.rouse();
-    tell(worker, front, &format!("Resumed {} {}.", word(worker, front), front.proxy.name()));
+    worker.shared.wake_threads();
+    notify(worker, front, &format!("Resumed {} {}.", word(worker, front), front.proxy.name()));
     Switched::Done
 }
 
@@ -129,7 +129,7 @@ fn word(worker: &Worker, front: &Frontend) -> &'static str {
     if section.is_some_and(|section| section.back.is_some()) { "proxy" } else { "frontend" }
 }
 
-fn tell(worker: &Worker, front: &Frontend, text: &str) {
+fn notify(worker: &Worker, front: &Frontend, text: &str) {
     log::complain(worker, "[WARNING]", text);
     log::send(worker, &front.proxy.settings.logs, level::WARNING, text.as_bytes());
 }

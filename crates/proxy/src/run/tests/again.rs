@@ -3,7 +3,7 @@
 use htx::{Fields, Head, Version};
 use mux::h2::{H2Conn, H2ConnSettings, Key};
 use mux::{BodyKind, HeadStep, Side};
-use settings::{Mode, Protocol, RetryOn, Reuse, Server, Speeches};
+use settings::{Mode, Protocol, RetryOn, Reuse, Server, ServerProtocols};
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Barrier};
@@ -162,7 +162,10 @@ const USUAL: Asked = Asked {
 /// The statuses of the answers, 0 for none, and the number of connections that the server has had.
 fn ask(asked: Asked) -> (Vec<u16>, usize) {
     let origin = server(asked.script);
-    let one = Server { speech: Speeches::only(Protocol::H2), ..testing::server(1, origin.address) };
+    let one = Server {
+        speech: ServerProtocols::only(Protocol::H2),
+        ..testing::server(1, origin.address)
+    };
     let (mut proxy, address) = listen("px", Mode::Http, vec![one]);
     let back = proxy.back.as_mut().unwrap();
     (back.retries, back.retry_on, back.reuse) = (asked.retries, asked.retry_on, Reuse::Always);
@@ -257,10 +260,14 @@ fn what_a_server_has_not_looked_at_goes_out_again_whatever_it_is() {
 #[test]
 fn a_try_that_comes_to_no_connection_loses_nothing_of_the_body() {
     let origin = server(&[&[Leave], &[Answer; 9]]);
-    let alive =
-        Server { speech: Speeches::only(Protocol::H2), ..testing::server(1, origin.address) };
-    let dead =
-        Server { speech: Speeches::only(Protocol::H2), ..testing::server(2, testing::nobody()) };
+    let alive = Server {
+        speech: ServerProtocols::only(Protocol::H2),
+        ..testing::server(1, origin.address)
+    };
+    let dead = Server {
+        speech: ServerProtocols::only(Protocol::H2),
+        ..testing::server(2, testing::nobody())
+    };
     let (mut proxy, address) = listen("px", Mode::Http, vec![alive, dead]);
     let back = proxy.back.as_mut().unwrap();
     (back.retries, back.redispatch, back.reuse) = (5, -1, Reuse::Always);
@@ -318,7 +325,10 @@ fn a_connection_that_stands_is_not_waited_for() {
             _ => while peer.request(true).is_some_and(|request| peer.act(Answer, request)) {},
         }
     });
-    let one = Server { speech: Speeches::only(Protocol::H2), ..testing::server(1, origin.address) };
+    let one = Server {
+        speech: ServerProtocols::only(Protocol::H2),
+        ..testing::server(1, origin.address)
+    };
     let (mut proxy, address) = listen("px", Mode::Http, vec![one]);
     let back = proxy.back.as_mut().unwrap();
     (back.retries, back.reuse) = (3, Reuse::Always);
@@ -332,7 +342,7 @@ fn a_connection_that_stands_is_not_waited_for() {
         stream
     });
     let trunk = world.workers[0].trunks.any().unwrap();
-    world.until("it is on its way", || trunk.session.look(|mux| mux.streams() == 1));
+    world.until("it is on its way", || trunk.session.inspect(|mux| mux.streams() == 1));
     let mut upgrades = client(address);
     upgrades
         .write_all(
@@ -365,8 +375,10 @@ fn what_has_not_left_goes_out_again_whatever_it_is() {
                 }
             }
         });
-        let one =
-            Server { speech: Speeches::only(Protocol::H2), ..testing::server(1, origin.address) };
+        let one = Server {
+            speech: ServerProtocols::only(Protocol::H2),
+            ..testing::server(1, origin.address)
+        };
         let (mut proxy, address) = listen("px", Mode::Http, vec![one]);
         let back = proxy.back.as_mut().unwrap();
         (back.retries, back.reuse) = (3, Reuse::Always);
@@ -385,7 +397,7 @@ fn what_has_not_left_goes_out_again_whatever_it_is() {
         let heard = end.try_clone().unwrap();
         world.play(move || heard.peek(&mut [0; 17]).unwrap());
         world.close_within_turn((reactor::Class::Normal, end), move || {
-            server.session.look(|mux| mux.streams() == 1 && mux.output().is_empty())
+            server.session.inspect(|mux| mux.streams() == 1 && mux.output().is_empty())
         });
         let head = world.play(move || {
             stream.write_all(ask.as_bytes()).unwrap();
@@ -400,7 +412,10 @@ fn what_has_not_left_goes_out_again_whatever_it_is() {
 #[test]
 fn the_next_connection_is_younger_than_the_failure() {
     let origin = server(&[&[Answer; 9], &[Answer, Close], &[Answer; 9]]);
-    let one = Server { speech: Speeches::only(Protocol::H2), ..testing::server(1, origin.address) };
+    let one = Server {
+        speech: ServerProtocols::only(Protocol::H2),
+        ..testing::server(1, origin.address)
+    };
     let (mut proxy, address) = listen("px", Mode::Http, vec![one]);
     proxy.back.as_mut().unwrap().reuse = Reuse::Safe;
     let world = World::new(vec![proxy]);
@@ -437,7 +452,10 @@ fn nothing_is_sent_on_a_connection_that_is_known_to_be_closed() {
             }
         }
     });
-    let one = Server { speech: Speeches::only(Protocol::H2), ..testing::server(1, origin.address) };
+    let one = Server {
+        speech: ServerProtocols::only(Protocol::H2),
+        ..testing::server(1, origin.address)
+    };
     let (mut proxy, address) = listen("px", Mode::Http, vec![one]);
     let back = proxy.back.as_mut().unwrap();
     (back.retries, back.reuse) = (0, Reuse::Always);
@@ -489,7 +507,7 @@ fn streams_that_have_lost_their_connection_share_the_next_one() {
         }
     });
     let mut one = testing::server(1, origin.address);
-    one.speech = Speeches::only(Protocol::H2);
+    one.speech = ServerProtocols::only(Protocol::H2);
     one.link.socks4 = Some(origin.address);
     let (mut proxy, address) = listen("px", Mode::Http, vec![one]);
     proxy.back.as_mut().unwrap().retries = 3;

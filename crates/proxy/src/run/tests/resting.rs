@@ -1,7 +1,7 @@
 //! Idle HTTP/2 connections to servers: how many are kept (manual section 5.2, `pool-max-conn`).
 
 use super::{answer, parrot};
-use settings::{Mode, Protocol, Reuse, Server, Speeches};
+use settings::{Mode, Protocol, Reuse, Server, ServerProtocols};
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use testing::{Origin, World, client, listen, listen_twice};
@@ -11,7 +11,7 @@ use transport::stats::counters::Metric;
 /// server counts connections.
 fn two_threads(origin: &Origin, (reuse, limit): (Reuse, Option<u32>)) -> (World, [SocketAddr; 2]) {
     let (inner, between) = listen("inner", Mode::Http, vec![testing::server(1, origin.address)]);
-    let speech = Speeches::only(Protocol::H2);
+    let speech = ServerProtocols::only(Protocol::H2);
     let server = Server { speech, pool_max: limit, ..testing::server(1, between) };
     let (mut outer, addresses) = listen_twice("outer", server);
     outer.back.as_mut().unwrap().reuse = reuse;

@@ -47,13 +47,13 @@ impl Parked {
 
 /// A server's parked connections.
 #[derive(Debug, Default)]
-pub struct Parking {
+pub struct SharedPool {
     list: Mutex<Vec<Parked>>,
     /// The length of the list, read without the lock.
     count: AtomicU32,
 }
 
-impl Parking {
+impl SharedPool {
     fn lock(&self) -> MutexGuard<'_, Vec<Parked>> {
         self.list.lock()
     }
@@ -155,7 +155,7 @@ pub fn tend_again(worker: &Worker, now: u64) -> Option<u64> {
     again.filter(|_| any && !worker.shared.parked_tended.swap(true, AcqRel))
 }
 
-fn all(worker: &Worker) -> impl Iterator<Item = &Parking> {
+fn all(worker: &Worker) -> impl Iterator<Item = &SharedPool> {
     let servers = worker.shared.proxies.iter().flat_map(|it| &it.back).flat_map(|it| &it.servers);
     servers.map(|server| &server.parked)
 }

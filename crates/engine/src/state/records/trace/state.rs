@@ -97,7 +97,7 @@ impl TraceState {
     /// The level decides on the report alone: an event that is not reported can start and end the
     /// trace. An event without a place of the kind that the trace locks on, such as the server of a
     /// request that is being received, is reported as long as the trace is locked on nothing.
-    pub fn hear(&mut self, event: Event, level: Level, place: &TracePlace) -> bool {
+    pub fn on_event(&mut self, event: Event, level: Level, place: &TracePlace) -> bool {
         let is_in = |set: u32| set & event.bit() != 0;
         if !self.hears() || !is_in(self.report | self.start | self.stop | self.pause) {
             return false;

@@ -21,7 +21,7 @@ pub(crate) enum Moves {
 /// word: either the change comes after that and sees the new value, or it came before and is seen
 /// here. Without the second read a server released in between would stay too high in the index and
 /// get no more requests.
-pub(crate) fn settle(load: &Load, moves: Moves, mut shift: impl FnMut(u64, u64)) -> u64 {
+pub(crate) fn reindex(load: &Load, moves: Moves, mut shift: impl FnMut(u64, u64)) -> u64 {
     let mut indexed = load.indexed.load(Acquire);
     let mut moves = moves;
     loop {

@@ -1,4 +1,4 @@
-//! The settling of a server without the second look.
+//! Moving a server in the load index without the second read of its load: a planted fault.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
@@ -10,7 +10,7 @@ pub(crate) enum Moves {
     Both,
 }
 
-pub(crate) fn settle(load: &Load, moves: Moves, mut shift: impl FnMut(u64, u64)) -> u64 {
+pub(crate) fn reindex(load: &Load, moves: Moves, mut shift: impl FnMut(u64, u64)) -> u64 {
     let indexed = load.indexed.load(Acquire);
     let key = load.settled_key();
     if key == indexed || (moves == Moves::Down && key > indexed) || indexed == OUT {
