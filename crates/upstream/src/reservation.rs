@@ -371,7 +371,10 @@ impl<'a> Waiting<'a> {
             return Err(Failure::error(503, Cause::ServerTimeout, Phase::Queue));
         }
         client_presence::check_client(tx, Phase::Queue)?;
-        if tx.client.input.capacity() > 0 && tx.worker.buffers.is_crowded(true) {
+        // The payload of a stream waits in its connection, where no buffer shows it.
+        let holds_payload = tx.client.input.capacity() > 0
+            || tx.client.socket.is_stream() && !tx.request_body.is_empty();
+        if holds_payload && tx.worker.buffers.is_crowded(true) {
             tx.worker.shared.memory.count_request();
             return Err(Failure::error(503, Cause::Resource, Phase::Queue));
         }

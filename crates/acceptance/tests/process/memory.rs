@@ -120,6 +120,42 @@ fn large_streams() -> Vec<u8> {
     bytes
 }
 
+/// Whether a response has begun on a connection of HTTP/2, as far as its frames have arrived.
+fn has_response(mut stream: &TcpStream) -> bool {
+    let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
+    let (mut head, mut payload) = ([0; 9], Vec::new());
+    while stream.read_exact(&mut head).is_ok() && head[3] != 1 {
+        payload.resize(usize::from(head[1]) << 8 | usize::from(head[2]), 0);
+        let _ = stream.read_exact(&mut payload);
+    }
+    head[3] == 1
+}
+
+/// Otherwise they keep their memory for as long as they queue, and listeners admit no client.
+#[test]
+fn queued_streams_with_a_body_end_when_memory_is_short() {
+    let _alone = ALONE.lock();
+    let (origin, (_deaf, address)) = (Origin::saying("hello"), deaf());
+    let program = start_with(10, &origin, address);
+    let bytes = large_streams();
+    let mut streams = Vec::new();
+    while info(&program, "MemStreamsRefused") == 0 && streams.len() < 100 {
+        let Ok(mut stream) = TcpStream::connect(program.address("web")) else { continue };
+        let _ = stream.set_write_timeout(Some(Duration::from_millis(300)));
+        let _ = stream.write_all(&bytes);
+        streams.push(stream);
+    }
+    // Requests of HTTP/1 take the rest.
+    let head = b"POST /deaf HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n";
+    let post = [&head[..], &[b'x'; 64 << 10]].concat();
+    let mut posts = Vec::new();
+    while info(&program, "MemRequestsEnded") == 0 && posts.len() < 1_500 {
+        posts.extend(flood(&program, 30, &post));
+    }
+    eventually("a stream to be answered", || streams.iter().any(has_response).then_some(()));
+    assert_serves(&program);
+}
+
 #[test]
 fn streams_beyond_the_memory_limit_are_refused() {
     let _alone = ALONE.lock();
