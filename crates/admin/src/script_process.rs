@@ -110,6 +110,7 @@ fn entry(proxy: &ProxySection, has_table: bool) -> ProxyEntry {
         },
         mode: match proxy.settings.mode {
             Mode::Http => "http",
+            Mode::Tcp if proxy.settings.is_spop => "spop",
             Mode::Tcp => "tcp",
         },
         listeners: binds.map(named).collect(),

@@ -471,6 +471,7 @@ pub fn rows(shared: &Shared, clock: Clock, filter: &Filter) -> Vec<Row> {
 
 fn mode(proxy: &Proxy) -> &'static str {
     match proxy.settings.mode {
+        settings::Mode::Tcp if proxy.settings.is_spop => "spop",
         settings::Mode::Tcp => "tcp",
         settings::Mode::Http => "http",
     }

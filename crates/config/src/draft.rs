@@ -172,6 +172,8 @@ pub(crate) struct KeptWord {
 #[derive(Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) mode: Mode,
+    /// `mode spop`; the mode is that of bytes then.
+    pub(crate) is_spop: bool,
     pub(crate) disabled: bool,
     pub(crate) common: Common,
     pub(crate) front: Front,

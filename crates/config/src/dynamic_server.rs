@@ -54,6 +54,8 @@ pub struct Host<'a> {
     pub name: &'a str,
     /// Whether it is in HTTP mode.
     pub http: bool,
+    /// Whether its servers are agents of SPOE.
+    pub spop: bool,
     /// Whether it has a FastCGI application.
     pub fcgi: bool,
     /// How its servers are checked: whether by HTTP requests, and by which ports.
@@ -169,7 +171,11 @@ fn judge(host: &Host<'_>, server: Server) -> Result<Server, String> {
     if options.check.enabled && options.track.is_some() {
         return Err("unable to enable checks and tracking at the same time!".to_owned());
     }
-    if options.protocol.is_some_and(|protocol| !is_usable(protocol, host.http, host.fcgi)) {
+    let carried = (host.http, host.spop);
+    if options
+        .protocol
+        .is_some_and(|protocol| !is_usable(protocol, carried, host.fcgi || host.spop))
+    {
         return Err("MUX protocol is not usable for server.".to_owned());
     }
     let (http, ports) = host.checks;

@@ -154,12 +154,14 @@ struct Shared<'d> {
 
 struct Summary {
     mode: Mode,
+    is_spop: bool,
     place: Place,
 }
 
 impl Summary {
     fn of(proxy: &DraftProxy) -> Self {
-        Self { mode: proxy.settings.mode, place: proxy.place.clone() }
+        let settings = &proxy.settings;
+        Self { mode: settings.mode, is_spop: settings.is_spop, place: proxy.place.clone() }
     }
 }
 
@@ -229,6 +231,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared<'_>, cx: &mut Cx<'_>) -> Option
         description: draft.description,
         disabled: settings.disabled,
         mode: settings.mode,
+        is_spop: settings.is_spop,
         common,
         rules,
         inherited_rules,

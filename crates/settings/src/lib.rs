@@ -562,6 +562,9 @@ pub struct Proxy {
     pub forced_id: bool,
     /// Protocol that it forwards.
     pub mode: Mode,
+    /// Whether its servers are agents of SPOE (`mode spop`): its mode is TCP, and it takes no
+    /// clients.
+    pub is_spop: bool,
     /// Whether it is disabled.
     pub disabled: bool,
     /// Whether it has no section: requests of the process itself go through it, and statistics do

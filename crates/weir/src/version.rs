@@ -135,6 +135,8 @@ fn algorithms() -> String {
 const PROTOCOLS: &str = "       quic : mode=HTTP  side=FE     mux=QUIC
          h2 : mode=HTTP  side=FE|BE  mux=H2
        fcgi : mode=HTTP  side=BE     mux=FCGI
+  <default> : mode=SPOP  side=BE     mux=SPOP
+       spop : mode=SPOP  side=BE     mux=SPOP
   <default> : mode=HTTP  side=FE|BE  mux=H1
          h1 : mode=HTTP  side=FE|BE  mux=H1
   <default> : mode=TCP   side=FE|BE  mux=PASS

@@ -188,6 +188,27 @@ fn a_session_in_tcp_mode_waits_for_its_agent() {
     assert_eq!(origin.connections(), 0);
 }
 
+#[test]
+fn agents_may_be_in_a_backend_of_spop_mode() {
+    let agent = agent(|_| Some(set_var("score", "7")));
+    let log = LogReceiver::new();
+    let file =
+        format!("{AGENT}    messages m\nspoe-message m\n    event on-frontend-http-request\n");
+    let back = "    server s 127.0.0.1:9\nbackend agents\n    mode spop\n    balance leastconn\n    \
+                option spop-check\n    server a <agent> check inter 100ms proto spop";
+    let front = "    filter spoe config <dir>/spoe.cfg\n    \
+                 http-request return status 200 hdr x-score \"%[var(txn.p.score)]\" unless { path /in }\n    \
+                 use_backend %[str(agents)]";
+    let setup = Setup::http(front, back).file("spoe.cfg", &file);
+    let setup = setup.with("agent", agent.address()).with("log", log.address());
+    let weir = setup.global("log <log> format raw local0").start();
+    assert_eq!(weir.web().get("/").header("x-score"), Some("7"));
+    assert_eq!(weir.stat("agents", "a", "mode"), "spop");
+    assert_eq!(weir.stat("agents", "a", "stot"), "1");
+    assert_eq!(weir.web().get("/in").status(), 500, "no client gets into it by a computed name");
+    eventually("a check", || (weir.stat("agents", "a", "check_status") == "L7OK").then_some(()));
+}
+
 /// The errors of a configuration whose `listen` section has these lines, with this file.
 fn refusal(lines: &str, file: &str) -> Option<String> {
     let directory = Directory::new();

@@ -188,7 +188,7 @@ pub(super) fn spoken(protocol: model::Protocol) -> Protocol {
     match protocol {
         model::Protocol::H2 => Protocol::H2,
         model::Protocol::Fcgi => Protocol::Fcgi,
-        model::Protocol::H1 | model::Protocol::None => Protocol::H1,
+        model::Protocol::H1 | model::Protocol::None | model::Protocol::Spop => Protocol::H1,
     }
 }
 

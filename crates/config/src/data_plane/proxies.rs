@@ -20,6 +20,7 @@ impl Builder<'_> {
             id: from.id,
             forced_id: from.forced_id,
             mode: from.mode,
+            is_spop: from.is_spop,
             disabled: from.disabled,
             hidden: false,
             description: from.description.clone(),

@@ -34,12 +34,19 @@ pub enum Protocol {
     H2,
     /// FastCGI.
     Fcgi,
+    /// The protocol of agents of SPOE.
+    Spop,
 }
 
 impl Protocol {
     /// Every protocol by its name.
-    const NAMES: [(&'static str, Self); 4] =
-        [("none", Self::None), ("h1", Self::H1), ("h2", Self::H2), ("fcgi", Self::Fcgi)];
+    const NAMES: [(&'static str, Self); 5] = [
+        ("none", Self::None),
+        ("h1", Self::H1),
+        ("h2", Self::H2),
+        ("fcgi", Self::Fcgi),
+        ("spop", Self::Spop),
+    ];
 
     /// The protocol with this name.
     pub fn named(name: &str) -> Option<Self> {

@@ -27,6 +27,8 @@ pub struct Proxy {
     pub disabled: bool,
     /// `mode`.
     pub mode: Mode,
+    /// Whether it is a backend for agents of SPOE, in the mode of bytes (`mode spop`).
+    pub is_spop: bool,
     /// Settings of both sides.
     pub common: Common,
     /// Rules of its own.

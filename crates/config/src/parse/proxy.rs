@@ -351,9 +351,15 @@ pub(crate) const KEYWORDS: &[ProxyKeyword] = &[
         "Concurrent connections of the frontend.",
         |p, _, a| limit(a).map(|n| p.settings.front.settings.maxconn = Some(n).filter(|n| *n > 0)),
     ),
-    entry("mode", "{ tcp|http }", Places::ALL, "Layer 4 or layer 7.", |p, _, a| {
-        mode(a).map(|mode| p.settings.mode = mode)
-    }),
+    entry(
+        "mode",
+        "{ tcp|http|spop }",
+        Places::ALL,
+        "Layer 4, layer 7, or agents of SPOE.",
+        |p, _, a| {
+            mode(a).map(|(mode, is_spop)| (p.settings.mode, p.settings.is_spop) = (mode, is_spop))
+        },
+    ),
     entry(
         "monitor",
         "fail { if | unless } <condition>",
@@ -676,10 +682,12 @@ fn limit(args: Args<'_>) -> Parsed<u32> {
     limit_at(args, 1)
 }
 
-fn mode(args: Args<'_>) -> Parsed<Mode> {
+/// The mode, and whether the proxy is a backend for agents of SPOE, which carries bytes.
+fn mode(args: Args<'_>) -> Parsed<(Mode, bool)> {
     let mode = match args.text(1) {
-        "http" => Mode::Http,
-        "tcp" => Mode::Tcp,
+        "http" => (Mode::Http, false),
+        "tcp" => (Mode::Tcp, false),
+        "spop" => (Mode::Tcp, true),
         "health" => {
             return Err(args.fault(
                 1,
@@ -688,7 +696,7 @@ fn mode(args: Args<'_>) -> Parsed<Mode> {
         }
         other => {
             let fault = args.fault(1, format!("unknown proxy mode '{other}'."));
-            return Err(fault.suggest(crate::suggest::nearest(other, ["http", "tcp"])));
+            return Err(fault.suggest(crate::suggest::nearest(other, ["http", "tcp", "spop"])));
         }
     };
     args.no_more_than(1).map(|()| mode)

@@ -155,7 +155,7 @@ fn references_and_modes() {
         (
             "frontend f\n bind :1\n default_backend b\nbackend b\n mode tcp",
             Severity::Alert,
-            "http frontend 'f' (a.cfg:6) tries to use incompatible tcp backend 'b' (a.cfg:9) as its default backend (see 'mode').",
+            "http frontend 'f' (a.cfg:6) tries to use incompatible tcp backend 'b' (a.cfg:10) as its default backend (see 'mode').",
         ),
         (
             "listen l\n bind :1\n stats auth a:b\n stats http-request deny",
@@ -484,4 +484,50 @@ fn what_cannot_be_tracked() {
          server s 127.0.0.1:2 track b/u\n"
     );
     assert_eq!(messages(&text, Severity::Alert), [""; 0]);
+}
+
+#[test]
+fn backends_in_spop_mode_are_for_agents_alone() {
+    let agents = "backend agents\n mode spop\n server a 1.1.1.1:1\n";
+    for (text, said) in [
+        (
+            "frontend f\n mode spop\n bind :81\n default_backend agents\n".to_owned(),
+            "frontend 'f': 'mode spop' is only supported in backend sections.",
+        ),
+        (
+            "listen l\n mode spop\n bind :81\n server a 1.1.1.1:1\n".to_owned(),
+            "proxy 'l': 'mode spop' is only supported in backend sections.",
+        ),
+        (
+            "frontend f\n mode tcp\n bind :81\n default_backend agents\n".to_owned(),
+            "tcp frontend 'f' (a.cfg:6) tries to use incompatible spop backend 'agents' (a.cfg:10) as its default backend",
+        ),
+        (
+            "frontend f\n bind :81\n use_backend agents if TRUE\n".to_owned(),
+            "http frontend 'f' (a.cfg:6) tries to use incompatible spop backend 'agents'",
+        ),
+        ("backend b\n mode log\n".to_owned(), "unknown proxy mode 'log'."),
+        (
+            "backend b\n mode tcp\n server a 1.1.1.1:1 proto spop\n".to_owned(),
+            "MUX protocol 'spop' is not usable for server 'a'",
+        ),
+        (
+            "backend b\n mode spop\n server a 1.1.1.1:1 proto none\n".to_owned(),
+            "MUX protocol 'none' is not usable for server 'a'",
+        ),
+        (
+            "backend b\n mode spop\n server a 1.1.1.1:1 proto h2\n".to_owned(),
+            "MUX protocol 'h2' is not usable for server 'a'",
+        ),
+    ] {
+        let alerts = messages(&format!("{TIMES}{text}{agents}"), Severity::Alert);
+        assert!(alerts.iter().any(|alert| alert.contains(said)), "{text}: {alerts:?}");
+    }
+    let text = format!("{TIMES}{agents} option spop-check\n server b 1.1.1.1:2 check proto spop\n");
+    let carried = |text: &str| model(text).proxies[0].is_spop;
+    assert!(carried(&text));
+    assert!(
+        !carried(&format!("{text} mode tcp\n").replace(" proto spop", "")),
+        "the last line counts"
+    );
 }

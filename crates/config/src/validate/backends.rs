@@ -114,12 +114,15 @@ fn find(
         return None;
     }
     let target = &shared.kinds[index];
-    if draft.settings.mode == Mode::Http && target.mode == Mode::Tcp {
+    let http = draft.settings.mode == Mode::Http;
+    if target.is_spop || (http && target.mode == Mode::Tcp) {
         let message = format!(
-            "http {} '{}' ({}) tries to use incompatible tcp backend '{name}' ({}) {} (see 'mode').",
+            "{} {} '{}' ({}) tries to use incompatible {} backend '{name}' ({}) {} (see 'mode').",
+            if http { "http" } else { "tcp" },
             draft.word(),
             draft.name,
             draft.place,
+            if target.is_spop { "spop" } else { "tcp" },
             target.place,
             kind.role
         );

@@ -5,19 +5,34 @@ use crate::draft::DraftProxy;
 use crate::model::{Balance, ConnectSource, Disguise, LogStyle, Mode, Protocol, Rules};
 use rules::{RuleSet, RuleSetKind};
 
-/// Whether a proxy of this mode can speak it, to servers or on listeners.
-pub(crate) fn is_usable(protocol: Protocol, http: bool, to_servers: bool) -> bool {
+/// Whether a proxy can speak it, to servers or on listeners: one in HTTP mode, one for agents of
+/// SPOE, or one for bytes.
+pub(crate) fn is_usable(protocol: Protocol, (http, spop): (bool, bool), to_servers: bool) -> bool {
     match protocol {
         Protocol::H1 | Protocol::H2 => http,
-        Protocol::None => !http,
+        Protocol::None => !http && !spop,
         Protocol::Fcgi => http && to_servers,
+        Protocol::Spop => spop && to_servers,
+    }
+}
+
+/// `mode spop` is for backends: no client speaks the protocol of agents.
+fn check_spop(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    if draft.settings.is_spop && draft.has_frontend() {
+        let message = format!(
+            "{} '{}': 'mode spop' is only supported in backend sections.",
+            draft.word(),
+            draft.name
+        );
+        cx.about(Severity::Alert, &draft.place, message);
     }
 }
 
 /// The protocol of a line has to be one that a proxy of this mode supports.
 fn check_protocols(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let http = draft.settings.mode == Mode::Http;
-    let usable = |protocol, to_servers| is_usable(protocol, http, to_servers);
+    let carried = (http, draft.settings.is_spop);
+    let usable = |protocol, to_servers| is_usable(protocol, carried, to_servers);
     let mut wrong = Vec::new();
     for bind in draft.settings.front.binds.iter().filter(|_| draft.has_frontend()) {
         if let Some(protocol) = bind.options.protocol.filter(|it| !usable(*it, false)) {
@@ -48,6 +63,7 @@ fn check_protocols(draft: &DraftProxy, cx: &mut Cx<'_>) {
 
 /// Warns of settings that need HTTP mode in a proxy without it.
 pub(super) fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
+    check_spop(draft, cx);
     check_protocols(draft, cx);
     if draft.settings.mode == Mode::Http {
         return;

@@ -59,12 +59,12 @@ pub(super) fn check_servers(draft: &DraftProxy, cx: &mut Cx<'_>) {
 /// The mistake in the protocol of a server's checks; `http` tells whether they are HTTP checks.
 pub(crate) fn unspoken_by_checks(check: &Check, http: bool) -> Option<String> {
     let protocol = check.protocol.filter(|_| check.enabled)?;
-    let suits = (protocol == Protocol::None) != http;
+    let suits = matches!(protocol, Protocol::None | Protocol::Spop) != http;
     match protocol {
         _ if !suits => {
             Some("uses an incompatible MUX protocol for the selected check type".to_owned())
         }
-        Protocol::H1 | Protocol::H2 | Protocol::Fcgi | Protocol::None => None,
+        Protocol::H1 | Protocol::H2 | Protocol::Fcgi | Protocol::Spop | Protocol::None => None,
     }
 }
 

@@ -48,11 +48,16 @@ pub(crate) fn enter(tx: &mut Transaction, backend: &ProxyRef) -> Result<StageOut
     if backend.settings.disabled {
         return Err(unserved(tx));
     }
-    if backend.settings.mode == Mode::Tcp && tx.client.mode == Mode::Http {
-        // Messages cannot become bytes: only a name that was made up here leads there.
-        return Err(Failure::error(500, Cause::Internal, Phase::Request));
+    // A client reaches a backend of another protocol by a name that a rule has computed only.
+    match tx.client.mode {
+        Mode::Http if backend.settings.mode == Mode::Tcp => {
+            Err(Failure::error(500, Cause::Internal, Phase::Request))
+        }
+        Mode::Tcp if backend.settings.is_spop => {
+            Err(Failure::close(Cause::Internal, Phase::Request))
+        }
+        _ => Ok(StageOutcome::Next),
     }
-    Ok(StageOutcome::Next)
 }
 
 /// The backend: by the rules, from `at` on, by default, or the proxy itself in a `listen` section.

@@ -128,6 +128,7 @@ pub(super) fn dynamic_server(
     let host = config::Host {
         name: backend.proxy.name(),
         http: backend.proxy.settings.mode == settings::Mode::Http,
+        spop: backend.proxy.settings.is_spop,
         fcgi: backend.settings.fcgi.is_some(),
         checks: checks(check),
         encrypts: matches!(check, Check::Script(script) if script.encrypts()),
