@@ -157,7 +157,7 @@ async fn run<P: StageSubject>(
     loop {
         let step = match at_once(tx, proxy, &mut left)? {
             AtOnce::Decided(step) => return Ok(step),
-            AtOnce::Waits(at, need) => Box::pin(later(tx, proxy, at, need)).await?,
+            AtOnce::Waits(pause) => Box::pin(later(tx, proxy, *pause)).await?,
             AtOnce::Runs(number, run) => {
                 let step = run(tx, proxy).await?;
                 report(tx, &P::STAGES[number], Side::Request);
@@ -174,8 +174,8 @@ async fn run<P: StageSubject>(
 enum AtOnce<P> {
     /// A stage has decided, or all have run.
     Decided(StageOutcome),
-    /// A stage waits.
-    Waits(Progress, Need),
+    /// A stage waits. Boxed, so that the usual result is small.
+    Waits(Box<Pause>),
     /// The stage of this number runs in a future.
     Runs(usize, LaterStage<P>),
 }
@@ -196,7 +196,9 @@ fn at_once<P: StageSubject>(
             Run::Waits(run, _) => {
                 let mut at = Progress::at(number, BodyKind::None);
                 match run(tx, proxy, &mut at)? {
-                    StageOutcome::Wait(need) => return Ok(AtOnce::Waits(at, need)),
+                    StageOutcome::Wait(need) => {
+                        return Ok(AtOnce::Waits(Box::new(Pause { at, need })));
+                    }
                     step => step,
                 }
             }
@@ -216,8 +218,7 @@ fn at_once<P: StageSubject>(
 async fn later<P: StageSubject>(
     tx: &mut Transaction,
     proxy: &P,
-    mut at: Progress,
-    mut need: Need,
+    Pause { mut at, mut need }: Pause,
 ) -> Result<StageOutcome, Failure> {
     let Stage { run: Run::Waits(run, heed), scope, .. } = P::STAGES[at.stage] else {
         return Ok(StageOutcome::Next);

@@ -26,7 +26,7 @@ pub(crate) use parking::{Parked, SharedPool};
 use reactor::{TaskId, Tick, Wake};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use stdx::AppendList;
+use stdx::{AppendList, prefetch};
 
 /// A server connection as pools hold it.
 pub type Boxed = Box<ServerConn>;
@@ -227,6 +227,10 @@ impl IdlePool {
             let connection = shelf.remove(place);
             publish(server, &shelf);
             if !spoilt {
+                // The next request of the thread will look at the one below.
+                if let Some(next) = shelf.connections.last() {
+                    prefetch::prefetch(&**next);
+                }
                 return Some(connection);
             }
         }

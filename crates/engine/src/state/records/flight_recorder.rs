@@ -4,6 +4,7 @@ use crate::state::worker::Worker;
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use stdx::prefetch;
 use transport::stats::transaction_log::{Cause, Chooser, Phase};
 
 /// Transactions that a thread remembers.
@@ -138,6 +139,9 @@ impl<const N: usize> FlightRing<N> {
             None => self.kept.push(flight),
         }
         self.next = (self.next + 1) % N;
+        if let Some(oldest) = self.kept.get(self.next) {
+            prefetch::prefetch(oldest);
+        }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Flight> {
