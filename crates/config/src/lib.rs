@@ -57,3 +57,4 @@ pub use output::{Format, document};
 pub use reference::{KeywordDoc, SectionDoc, filters, keywords, known_names, sections};
 pub use render::{Style, line, one, report, report_before_quiet};
 pub use source::{Disk, Files, MAX_FILE, MAX_READ, Source, collect};
+pub use suggest::nearest;

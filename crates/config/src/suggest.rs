@@ -1,10 +1,7 @@
 //! The closest known word to a mistyped one.
 
 /// The candidate nearest to `word`, when it is near enough to be worth proposing.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<String> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let others = candidates.into_iter().filter(|it| *it != word && !it.is_empty());
     sample::closest(word, others).filter(|_| !word.is_empty()).map(str::to_owned)
 }

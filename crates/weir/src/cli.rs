@@ -2,13 +2,17 @@
 //!
 //! A flag is recognised by the longest name in [`FLAGS`] that begins its word, and the rest of the
 //! word is left out, as HAProxy does: `-dWx` is `-dW`, `-n5 7` is `-n 7`, any unknown `-d...` is
-//! `-d`, and flags never combine, so that `-db` is not `-d -b`.
+//! `-d`, and flags never combine, so that `-db` is not `-d -b`. GNU spellings stand beside them: `--check`,
+//! `--config FILE` and `--config=FILE` are complete words.
 
 #[cfg(test)]
 mod tests;
+mod usage;
+
+pub(crate) use usage::{UsageError, help, no_configuration};
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 /// The task of the process.
@@ -23,8 +27,12 @@ pub(crate) enum Action {
     /// `-cc`: evaluate a condition and exit with 0 (true), 1 (false) or 2 (unparsable); no
     /// configuration is loaded.
     Condition(String),
-    /// `-v`: print the version and exit with 0.
+    /// `-h`: print [`help`] and exit with 0.
+    Help,
+    /// `-v`: print the version in HAProxy's words and exit with 0.
     Version,
+    /// `--version`: print the version of Weir and exit with 0.
+    OwnVersion,
     /// `-vv`: print the version and what the build can do, and exit with 0.
     BuildOptions,
     /// `--generate`: print a man page or a completion, by its name, and exit with 0.
@@ -36,12 +44,12 @@ pub(crate) enum Action {
 impl Action {
     /// Whether further words are ignored.
     fn is_complete(&self) -> bool {
-        matches!(self, Self::Version | Self::BuildOptions | Self::MemoryHelp | Self::Generate(_))
+        !matches!(self, Self::Run | Self::Check | Self::Condition(_))
     }
 }
 
 /// The documents that `--generate` can make, as the usage text shows them.
-const GENERATED: &str = "{weir.8|weir.cfg.5|bash|fish}";
+const GENERATED: &str = "{weir.8|weir.cfg.5|bash|zsh|fish}";
 
 /// The name of a document that can be generated.
 pub(crate) fn generated(name: &str) -> Option<&'static str> {
@@ -125,36 +133,12 @@ pub(crate) struct Options {
     pub(crate) notes: Vec<String>,
 }
 
-/// Reason why a command line was refused. The exit status is 1.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum UsageError {
-    /// Neither a flag nor a value, or no configuration at all: show [`usage`].
-    Usage,
-    /// A flag without its value.
-    MissingValue(&'static str),
-    /// A flag whose value is not of the kind it wants.
-    BadValue { flag: &'static str, wants: &'static str, given: String },
-    /// A flag that HAProxy has and Weir has not yet.
-    NotImplemented(&'static str),
-}
-
-impl fmt::Display for UsageError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usage => out.write_str(&usage()),
-            Self::MissingValue(flag) => write!(out, "{flag}: a value is missing"),
-            Self::BadValue { flag, wants, given } => {
-                write!(out, "{flag}: {wants} is expected, not '{given}'")
-            }
-            Self::NotImplemented(flag) => write!(out, "{flag}: not implemented yet"),
-        }
-    }
-}
-
 /// One flag of the command line.
 pub(crate) struct Flag {
     /// With its dash.
     pub(crate) name: &'static str,
+    /// The GNU spelling with its dashes; empty if there is none.
+    pub(crate) long: &'static str,
     /// How its value is written in the usage text; empty when it has none.
     pub(crate) value: &'static str,
     /// Its description in the usage text.
@@ -168,43 +152,45 @@ type Apply = fn(&mut Options, &mut Words<'_>) -> Result<(), UsageError>;
 /// Every flag, in the order of the usage text.
 #[rustfmt::skip]
 const FLAGS: &[Flag] = &[
-    Flag { name: "-f", value: "<cfgfile|cfgdir>", help: "loads a configuration file, or the *.cfg of a directory", apply: Some(source) },
-    Flag { name: "-v", value: "", help: "displays the version", apply: Some(|o, _| action(o, Action::Version)) },
-    Flag { name: "-vv", value: "", help: "shows known build options", apply: Some(|o, _| action(o, Action::BuildOptions)) },
-    Flag { name: "-d", value: "", help: "enters debug mode, in the foreground", apply: Some(debug) },
-    Flag { name: "-db", value: "", help: "only disables background mode", apply: Some(|o, _| on(&mut o.foreground)) },
-    Flag { name: "-dM", value: "[<byte>,help,...]", help: "debug memory (no effect)", apply: Some(memory) },
-    Flag { name: "-V", value: "", help: "enters verbose mode (disables quiet mode)", apply: Some(|o, _| on(&mut o.verbose)) },
-    Flag { name: "-D", value: "", help: "goes daemon", apply: Some(|o, _| on(&mut o.daemon)) },
-    Flag { name: "-W", value: "", help: "master-worker mode", apply: Some(|o, _| on(&mut o.master)) },
-    Flag { name: "-Ws", value: "", help: "master-worker mode with systemd notify support, in the foreground", apply: Some(notifying_master) },
-    Flag { name: "-q", value: "", help: "quiet mode: doesn't display messages", apply: Some(|o, _| on(&mut o.quiet)) },
-    Flag { name: "-c", value: "", help: "check mode: only checks config files and exits", apply: Some(|o, _| action(o, Action::Check)) },
-    Flag { name: "--output", value: "{json|sarif}", help: "with -c: writes messages for programs to the standard output", apply: Some(output) },
-    Flag { name: "--generate", value: GENERATED, help: "writes a man page or a shell's completion and exits", apply: Some(generation) },
-    Flag { name: "-cc", value: "<condition>", help: "evaluates a condition and exits", apply: Some(condition) },
-    Flag { name: "-n", value: "<maxconn>", help: "sets the maximum total number of connections", apply: Some(|o, w| limit(&mut o.maxconn, w)) },
-    Flag { name: "-m", value: "<megs>", help: "limits the usable amount of memory (in MB)", apply: Some(|o, w| limit(&mut o.memory_mib, w)) },
-    Flag { name: "-N", value: "<maxpconn>", help: "sets the default maximum of connections of a proxy", apply: Some(|o, w| limit(&mut o.proxy_maxconn, w)) },
-    Flag { name: "-L", value: "<name>", help: "sets the local peer name (default: the host's name)", apply: Some(|o, w| set(&mut o.local_peer, w.text())) },
-    Flag { name: "-p", value: "<pidfile>", help: "writes the process ids to this file", apply: Some(|o, w| set(&mut o.pid_file, w.path())) },
-    Flag { name: "-C", value: "<dir>", help: "changes to this directory before loading files", apply: Some(|o, w| set(&mut o.directory, w.path())) },
-    Flag { name: "-dC", value: "[<key>]", help: "dumps the configuration; with a key, without names and secrets", apply: Some(listing) },
-    Flag { name: "-de", value: "", help: "disables epoll (no effect)", apply: Some(|o, _| note(o, "-de", "epoll is the only poller")) },
-    Flag { name: "-dp", value: "", help: "disables poll (no effect)", apply: Some(|o, _| note(o, "-dp", "epoll is the only poller")) },
-    Flag { name: "-dS", value: "", help: "disables splice", apply: Some(|o, _| on(&mut o.no_splice)) },
-    Flag { name: "-dG", value: "", help: "disables getaddrinfo (no effect)", apply: Some(|o, _| note(o, "-dG", "there is one resolver call")) },
-    Flag { name: "-dR", value: "", help: "disables SO_REUSEPORT", apply: Some(|o, _| on(&mut o.no_reuse_port)) },
-    Flag { name: "-dL", value: "", help: "dumps loaded object files", apply: Some(|o, _| on(&mut o.libraries)) },
-    Flag { name: "-dK", value: "{class[,...]}", help: "dumps registered keywords", apply: Some(classes) },
-    Flag { name: "-dr", value: "", help: "ignores server address resolution failures", apply: Some(|o, _| on(&mut o.ignore_resolution)) },
-    Flag { name: "-dV", value: "", help: "disables SSL verify on the server side", apply: Some(|o, _| on(&mut o.trusts_servers)) },
-    Flag { name: "-dW", value: "", help: "fails if any warning is emitted", apply: Some(|o, _| on(&mut o.zero_warning)) },
-    Flag { name: "-dD", value: "", help: "warns about suspicious configuration statements", apply: Some(|o, _| on(&mut o.diagnostics)) },
-    Flag { name: "-sf", value: "[pid ]*", help: "finishes old processes", apply: Some(|o, w| farewell(o, w, Farewell::Finish)) },
-    Flag { name: "-st", value: "[pid ]*", help: "terminates old processes", apply: Some(|o, w| farewell(o, w, Farewell::Terminate)) },
-    Flag { name: "-x", value: "<unix_socket>", help: "gets listening sockets from a unix socket", apply: Some(|o, w| set(&mut o.takes_over, w.path())) },
-    Flag { name: "-S", value: "<bind>[,<option>...]", help: "binds the master's command socket", apply: Some(master_socket) },
+    Flag { name: "-h", long: "--help", value: "", help: "displays this help", apply: Some(|o, _| action(o, Action::Help)) },
+    Flag { name: "-f", long: "--config", value: "<cfgfile|cfgdir>", help: "loads a configuration file, or the *.cfg of a directory", apply: Some(source) },
+    Flag { name: "-v", long: "", value: "", help: "displays the version, in HAProxy's words", apply: Some(|o, _| action(o, Action::Version)) },
+    Flag { name: "--version", long: "", value: "", help: "displays the version of Weir alone", apply: Some(|o, _| action(o, Action::OwnVersion)) },
+    Flag { name: "-vv", long: "--build-options", value: "", help: "shows known build options", apply: Some(|o, _| action(o, Action::BuildOptions)) },
+    Flag { name: "-d", long: "--debug", value: "", help: "enters debug mode, in the foreground", apply: Some(debug) },
+    Flag { name: "-db", long: "--foreground", value: "", help: "only disables background mode", apply: Some(|o, _| on(&mut o.foreground)) },
+    Flag { name: "-dM", long: "--memory-debug", value: "[<byte>,help,...]", help: "debug memory (no effect)", apply: Some(memory) },
+    Flag { name: "-V", long: "--verbose", value: "", help: "enters verbose mode (disables quiet mode)", apply: Some(|o, _| on(&mut o.verbose)) },
+    Flag { name: "-D", long: "--daemon", value: "", help: "goes daemon", apply: Some(|o, _| on(&mut o.daemon)) },
+    Flag { name: "-W", long: "--master-worker", value: "", help: "master-worker mode", apply: Some(|o, _| on(&mut o.master)) },
+    Flag { name: "-Ws", long: "--systemd", value: "", help: "master-worker mode with systemd notify support, in the foreground", apply: Some(notifying_master) },
+    Flag { name: "-q", long: "--quiet", value: "", help: "quiet mode: doesn't display messages", apply: Some(|o, _| on(&mut o.quiet)) },
+    Flag { name: "-c", long: "--check", value: "", help: "check mode: only checks config files and exits", apply: Some(|o, _| action(o, Action::Check)) },
+    Flag { name: "--output", long: "", value: "{json|sarif}", help: "with -c: writes messages for programs to the standard output", apply: Some(output) },
+    Flag { name: "--generate", long: "", value: GENERATED, help: "writes a man page or a shell's completion and exits", apply: Some(generation) },
+    Flag { name: "-cc", long: "--condition", value: "<condition>", help: "evaluates a condition and exits", apply: Some(condition) },
+    Flag { name: "-n", long: "--maxconn", value: "<maxconn>", help: "sets the maximum total number of connections", apply: Some(|o, w| limit(&mut o.maxconn, w)) },
+    Flag { name: "-m", long: "--memory", value: "<megs>", help: "limits the usable amount of memory (in MB)", apply: Some(|o, w| limit(&mut o.memory_mib, w)) },
+    Flag { name: "-N", long: "--proxy-maxconn", value: "<maxpconn>", help: "sets the default maximum of connections of a proxy", apply: Some(|o, w| limit(&mut o.proxy_maxconn, w)) },
+    Flag { name: "-L", long: "--local-peer", value: "<name>", help: "sets the local peer name (default: the host's name)", apply: Some(|o, w| set(&mut o.local_peer, w.text())) },
+    Flag { name: "-p", long: "--pid-file", value: "<pidfile>", help: "writes the process ids to this file", apply: Some(|o, w| set(&mut o.pid_file, w.path())) },
+    Flag { name: "-C", long: "--directory", value: "<dir>", help: "changes to this directory before loading files", apply: Some(|o, w| set(&mut o.directory, w.path())) },
+    Flag { name: "-dC", long: "--dump-config", value: "[<key>]", help: "dumps the configuration; with a key, without names and secrets", apply: Some(listing) },
+    Flag { name: "-de", long: "", value: "", help: "disables epoll (no effect)", apply: Some(|o, _| note(o, "-de", "epoll is the only poller")) },
+    Flag { name: "-dp", long: "", value: "", help: "disables poll (no effect)", apply: Some(|o, _| note(o, "-dp", "epoll is the only poller")) },
+    Flag { name: "-dS", long: "--no-splice", value: "", help: "disables splice", apply: Some(|o, _| on(&mut o.no_splice)) },
+    Flag { name: "-dG", long: "", value: "", help: "disables getaddrinfo (no effect)", apply: Some(|o, _| note(o, "-dG", "there is one resolver call")) },
+    Flag { name: "-dR", long: "--no-reuse-port", value: "", help: "disables SO_REUSEPORT", apply: Some(|o, _| on(&mut o.no_reuse_port)) },
+    Flag { name: "-dL", long: "--list-libraries", value: "", help: "dumps loaded object files", apply: Some(|o, _| on(&mut o.libraries)) },
+    Flag { name: "-dK", long: "--list-keywords", value: "{class[,...]}", help: "dumps registered keywords", apply: Some(classes) },
+    Flag { name: "-dr", long: "--ignore-resolution", value: "", help: "ignores server address resolution failures", apply: Some(|o, _| on(&mut o.ignore_resolution)) },
+    Flag { name: "-dV", long: "--no-server-verify", value: "", help: "disables SSL verify on the server side", apply: Some(|o, _| on(&mut o.trusts_servers)) },
+    Flag { name: "-dW", long: "--no-warnings", value: "", help: "fails if any warning is emitted", apply: Some(|o, _| on(&mut o.zero_warning)) },
+    Flag { name: "-dD", long: "--diagnostics", value: "", help: "warns about suspicious configuration statements", apply: Some(|o, _| on(&mut o.diagnostics)) },
+    Flag { name: "-sf", long: "--finish", value: "[pid ]*", help: "finishes old processes", apply: Some(|o, w| farewell(o, w, Farewell::Finish)) },
+    Flag { name: "-st", long: "--terminate", value: "[pid ]*", help: "terminates old processes", apply: Some(|o, w| farewell(o, w, Farewell::Terminate)) },
+    Flag { name: "-x", long: "--take-over", value: "<unix_socket>", help: "gets listening sockets from a unix socket", apply: Some(|o, w| set(&mut o.takes_over, w.path())) },
+    Flag { name: "-S", long: "--master-socket", value: "<bind>[,<option>...]", help: "binds the master's command socket", apply: Some(master_socket) },
 ];
 
 /// The flags that work.
@@ -219,11 +205,14 @@ struct Words<'a> {
     flag: &'static str,
     /// The rest of the word after the flag's name.
     suffix: &'a str,
+    /// The value behind the equals sign of a GNU spelling.
+    attached: Option<&'a OsStr>,
 }
 
 impl<'a> Words<'a> {
     fn value(&mut self) -> Result<&'a OsStr, UsageError> {
-        self.rest.next().map(OsString::as_os_str).ok_or(UsageError::MissingValue(self.flag))
+        let next = self.attached.take().or_else(|| self.rest.next().map(OsString::as_os_str));
+        next.ok_or(UsageError::MissingValue(self.flag))
     }
 
     fn path(&mut self) -> Result<PathBuf, UsageError> {
@@ -233,6 +222,12 @@ impl<'a> Words<'a> {
     fn text(&mut self) -> Result<String, UsageError> {
         let value = self.value()?;
         value.to_str().map(str::to_owned).ok_or_else(|| self.bad("UTF-8 text", value))
+    }
+
+    /// A process id as in kill(2): 0 and below would address groups, or all processes.
+    fn pid(&self, word: &OsStr) -> Result<i32, UsageError> {
+        let pid = word.to_str().and_then(|text| text.parse().ok()).filter(|pid: &i32| *pid > 0);
+        pid.ok_or_else(|| self.bad("a process id", word))
     }
 
     fn bad(&self, wants: &'static str, given: &OsStr) -> UsageError {
@@ -249,17 +244,18 @@ impl<'a> Words<'a> {
 /// (HAProxy takes those for 0). `-v` and `-vv` end the parsing at their position.
 pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
     let mut options = Options::default();
-    let mut words = Words { rest: words.iter(), flag: "", suffix: "" };
+    let mut words = Words { rest: words.iter(), flag: "", suffix: "", attached: None };
     while let Some(word) = words.rest.next() {
         if word == "--" {
             options.sources.extend(words.rest.by_ref().map(PathBuf::from));
             break;
         }
-        let flag = find(word).ok_or(UsageError::Usage)?;
-        words.flag = flag.name;
-        words.suffix = word.to_str().and_then(|word| word.strip_prefix(flag.name)).unwrap_or("");
+        let flag = words.recognise(word)?;
         let apply = flag.apply.ok_or(UsageError::NotImplemented(flag.name))?;
         apply(&mut options, &mut words)?;
+        if words.attached.take().is_some() {
+            return Err(UsageError::NeedlessValue(flag.long));
+        }
         if options.action.is_complete() {
             return Ok(options);
         }
@@ -267,8 +263,42 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
     finish(options)
 }
 
+impl<'a> Words<'a> {
+    /// The flag that a word begins with, or that it spells in full behind two dashes.
+    fn recognise(&mut self, word: &'a OsStr) -> Result<&'static Flag, UsageError> {
+        let bytes = word.as_bytes();
+        let equals = bytes.iter().position(|byte| *byte == b'=');
+        let is_long = bytes.starts_with(b"--");
+        let (name, value) = match equals.filter(|_| is_long) {
+            Some(at) => (&bytes[..at], Some(OsStr::from_bytes(&bytes[at + 1..]))),
+            None => (bytes, None),
+        };
+        let flag = if is_long { spelled(name) } else { shortened(word) };
+        let flag = flag.ok_or_else(|| usage::unknown(word))?;
+        (self.flag, self.suffix, self.attached) = (flag.name, "", value);
+        if !is_long {
+            self.suffix = word.to_str().and_then(|it| it.strip_prefix(flag.name)).unwrap_or("");
+        } else if flag.takes_suffix() {
+            self.suffix = self.attached.take().and_then(OsStr::to_str).unwrap_or("");
+        }
+        Ok(flag)
+    }
+}
+
+impl Flag {
+    /// Whether the value is a part of the flag's word: `-dKall`.
+    pub(crate) fn takes_suffix(&self) -> bool {
+        self.name.starts_with("-d") && !self.value.is_empty()
+    }
+}
+
+/// The flag with this name or GNU spelling.
+fn spelled(name: &[u8]) -> Option<&'static Flag> {
+    FLAGS.iter().find(|flag| [flag.name, flag.long].iter().any(|it| it.as_bytes() == name))
+}
+
 /// The flag whose name is the longest beginning of a word.
-fn find(word: &OsStr) -> Option<&'static Flag> {
+fn shortened(word: &OsStr) -> Option<&'static Flag> {
     let word = word.to_string_lossy();
     let candidates = FLAGS.iter().filter(|flag| word.starts_with(flag.name));
     candidates.max_by_key(|flag| flag.name.len())
@@ -278,7 +308,7 @@ fn find(word: &OsStr) -> Option<&'static Flag> {
 fn finish(mut options: Options) -> Result<Options, UsageError> {
     let needs_sources = !matches!(options.action, Action::Condition(_));
     if needs_sources && options.sources.is_empty() {
-        return Err(UsageError::Usage);
+        return Err(UsageError::NoSource);
     }
     options.quiet &= !options.verbose && !options.debug;
     options.daemon &= !options.foreground;
@@ -374,13 +404,14 @@ fn farewell(
     farewell: Farewell,
 ) -> Result<(), UsageError> {
     options.farewell = Some(farewell);
+    if let Some(word) = words.attached.take() {
+        options.old_pids.push(words.pid(word)?);
+    }
     while let Some(word) = words.rest.as_slice().first() {
         if word.as_encoded_bytes().first() == Some(&b'-') {
             break;
         }
-        // Ids as in kill(2): 0 and below would address groups, or all processes.
-        let pid = word.to_str().and_then(|text| text.parse().ok()).filter(|pid: &i32| *pid > 0);
-        options.old_pids.push(pid.ok_or_else(|| words.bad("a process id", word))?);
+        options.old_pids.push(words.pid(word)?);
         words.rest.next();
     }
     Ok(())
@@ -433,20 +464,4 @@ fn is_number(word: &str) -> bool {
         Some(digits) => u64::from_str_radix(digits, 16).is_ok(),
         None => word.parse::<u64>().is_ok(),
     }
-}
-
-/// The usage text: one line per flag.
-pub(crate) fn usage() -> String {
-    let mut text = String::from(
-        "Usage : weir [-f <cfgfile|cfgdir>]* [ -vdVD ] [ -n <maxconn> ] [ -N <maxpconn> ]\n        \
-         [ -p <pidfile> ] [ -m <max megs> ] [ -C <dir> ] [-- <cfgfile>*]\n",
-    );
-    for flag in FLAGS {
-        let missing = if flag.apply.is_none() { " (not implemented yet)" } else { "" };
-        // Values of the -d family are glued to their flag.
-        let gap = if flag.value.is_empty() || flag.name.starts_with("-d") { "" } else { " " };
-        let head = format!("{}{gap}{}", flag.name, flag.value);
-        text.push_str(&format!("        {head:24} {}{missing}\n", flag.help));
-    }
-    text
 }

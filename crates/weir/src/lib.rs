@@ -50,7 +50,9 @@ fn run(options: Options) -> ExitCode {
         return fail(&format!("Could not change to directory {directory} : {why}"));
     }
     match &options.action {
+        Action::Help => print(&cli::help()),
         Action::Version => print(&version::short()),
+        Action::OwnVersion => print(version::OWN),
         Action::BuildOptions => print(&version::long(version::FEATURES, &version::services())),
         Action::MemoryHelp => print(cli::MEMORY_HELP),
         Action::Generate(name) => print(&generate::make(name)),
@@ -293,9 +295,8 @@ fn sources(
         Ok(sources) if !sources.is_empty() => Ok(sources),
         Ok(_) => {
             // Directories without a file.
-            let text = format!("{}\n", cli::usage());
-            complain(&text);
-            Err(text)
+            let text = cli::no_configuration(&options.sources);
+            Err(unread(&[config::Diagnostic::general(Severity::Alert, text)], style))
         }
         Err(errors) => Err(unread(&errors, style)),
     }

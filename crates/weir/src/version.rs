@@ -75,6 +75,14 @@ pub(crate) const FEATURES: &[Feature] = &[
     works("ZLIB"),
 ];
 
+/// The output of `--version`, which no tool around HAProxy reads.
+pub(crate) const OWN: &str = concat!(
+    "weir ",
+    env!("CARGO_PKG_VERSION"),
+    "\nA load balancer that reads configurations of HAProxy 2.7.\n\
+     'weir -v' has the version in HAProxy's words, 'weir -vv' how this program was built.\n"
+);
+
 /// The output of `-v`.
 pub(crate) fn short() -> String {
     format!(

@@ -114,7 +114,9 @@ fn what_cannot_start_fails_with_one() {
     let empty = directory.as_path().display().to_string();
     let output = run(&["-c", "-f", &empty]);
     assert_eq!(code(&output), 1, "a directory without a file");
-    assert!(errors(&output).starts_with("Usage : "), "{}", errors(&output));
+    let line = errors(&output);
+    assert!(line.contains(&format!("No configuration file found in {empty} : ")), "{line}");
+    assert!(line.starts_with("[ALERT]") && line.contains("whose names end with .cfg"), "{line}");
     let (_kept, mute) = written("defaults\n    mode http\n");
     assert_eq!([run(&["-c", "-f", &mute]), run(&["-f", &mute])].map(|it| code(&it)), [2, 1]);
     let output = run(&["-C", "/nope", "-c", "-f", &empty]);
@@ -191,7 +193,40 @@ fn loaded_files_are_listed() {
 fn without_anything_to_do_it_explains_itself() {
     let output = run(&[]);
     assert_eq!(code(&output), 1);
-    assert!((errors(&output) + &words(&output)).contains("-f <cfgfile|cfgdir>"));
+    let text = errors(&output);
+    assert!(text.starts_with("weir: no configuration is given"), "{text}");
+    assert!(text.contains("-f <cfgfile|cfgdir>") && text.contains("weir --help"), "{text}");
+}
+
+#[test]
+fn help_and_versions_are_answers_on_the_standard_output() {
+    for words_of in [["-h"], ["--help"]] {
+        let output = run(&words_of);
+        assert_eq!((code(&output), errors(&output)), (0, String::new()));
+        assert!(words(&output).contains("  -c, --check "), "{}", words(&output));
+    }
+    let output = run(&["--version"]);
+    assert_eq!(code(&output), 0);
+    assert!(words(&output).starts_with(concat!("weir ", env!("CARGO_PKG_VERSION"), "\n")));
+}
+
+#[test]
+fn an_unknown_option_or_a_file_without_one_is_explained() {
+    let output = run(&["--chekc", "-f", "x"]);
+    assert_eq!(code(&output), 1);
+    assert!(errors(&output).starts_with("weir: unknown option '--chekc'; did you mean '--check'"));
+    let (_kept, file) = written(GOOD);
+    let output = run(&["-c", &file]);
+    assert_eq!(code(&output), 1);
+    assert!(errors(&output).contains(&format!("follows -f: -f {file}\n")), "{}", errors(&output));
+}
+
+#[test]
+fn gnu_spellings_check_a_configuration() {
+    let (_kept, file) = written(GOOD);
+    let output = run(&["--check", &format!("--config={file}")]);
+    assert_eq!(code(&output), 0, "{}", errors(&output));
+    assert_eq!(words(&output), "Configuration file is valid\n");
 }
 
 /// The words of a failure that should be one line.

@@ -37,18 +37,71 @@ fn sources_keep_their_order() {
 
 #[test]
 fn a_source_is_needed() {
-    for line in ["", "-c", "--", "-db -V", "-sf", "-c --"] {
-        assert_eq!(refused(line), UsageError::Usage, "{line}");
+    for line in ["", "-c", "--", "-db -V", "-sf", "-c --", "--check"] {
+        assert_eq!(refused(line), UsageError::NoSource, "{line}");
     }
+    let text = UsageError::NoSource.to_string();
+    assert!(text.contains("no configuration is given") && text.contains("-f <cfgfile|cfgdir>"));
 }
 
 #[test]
 fn stray_words_are_refused() {
-    for line in
-        ["a", "-c a", "-f a b", "-cf a", "-", "-f a -", "-z", "-f a -sz", "-h", "--help", "-b"]
-    {
-        assert_eq!(refused(line), UsageError::Usage, "{line}");
+    for line in ["a", "-c a", "-f a b", "-cf a", "-", "-f a -"] {
+        let error = refused(line);
+        assert!(matches!(error, UsageError::Stray { is_file: false, .. }), "{line}: {error}");
     }
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let text = refused(file).to_string();
+    assert!(text.contains(&format!("a configuration file follows -f: -f {file}\n")), "{text}");
+}
+
+#[test]
+fn unknown_options_are_named_with_the_nearest_one() {
+    for line in ["-z", "-f a -sz", "-b", "--outputx json", "--config-file=a", "---", "--=x"] {
+        let error = refused(line);
+        assert!(matches!(error, UsageError::Unknown { .. }), "{line}: {error}");
+    }
+    for (line, meant) in [("--chek -f a", "--check"), ("--confg=a", "--config")] {
+        let text = refused(line).to_string();
+        assert!(text.contains(&format!("did you mean '{meant}' maybe ?")), "{text}");
+    }
+    assert!(refused("-z").to_string().ends_with("\n'weir --help' lists all options."));
+}
+
+#[test]
+fn gnu_spellings_are_those_of_the_flags() {
+    for flag in FLAGS.iter().filter(|flag| !flag.long.is_empty()) {
+        let value = match flag.value {
+            "" => None,
+            _ if flag.name == "-dM" => Some("tag"),
+            _ => Some("7"),
+        };
+        let short = match value {
+            None => flag.name.to_owned(),
+            Some(value) if flag.takes_suffix() => format!("{}{value}", flag.name),
+            Some(value) => format!("{} {value}", flag.name),
+        };
+        let expected = ok(&format!("-f a {short}"));
+        let long = |gap: &str| {
+            format!("-f a {}{}", flag.long, value.map_or(String::new(), |it| format!("{gap}{it}")))
+        };
+        assert_eq!(ok(&long("=")), expected, "{short}");
+        if !flag.takes_suffix() {
+            assert_eq!(ok(&long(" ")), expected, "{short}");
+        }
+    }
+    assert_eq!(ok("--config=a --config b -- c").sources.len(), 3);
+    assert_eq!(ok("--config=a=b").sources, [PathBuf::from("a=b")]);
+    assert_eq!(ok("-f a --finish=1 2 --check").old_pids, [1, 2]);
+    assert_eq!(refused("-f a --check=yes"), UsageError::NeedlessValue("--check"));
+    assert_eq!(refused("-f a --maxconn"), UsageError::MissingValue("-n"));
+    assert!(matches!(refused("-f a --maxconn="), UsageError::BadValue { flag: "-n", .. }));
+}
+
+#[test]
+fn help_and_version_need_no_source() {
+    assert_eq!([ok("-h").action, ok("--help -z").action], [Action::Help, Action::Help]);
+    assert_eq!(ok("--version").action, Action::OwnVersion);
 }
 
 #[test]
@@ -147,7 +200,7 @@ fn version_ends_the_parsing() {
     assert_eq!(ok("-vv").action, Action::BuildOptions);
     assert_eq!(ok("-vvv -zzz").action, Action::BuildOptions);
     assert_eq!(ok("-dM -vv").action, Action::BuildOptions);
-    assert_eq!(refused("-zzz -v"), UsageError::Usage);
+    assert_eq!(refused("-zzz -v").to_string().lines().next(), Some("weir: unknown option '-zzz'"));
 }
 
 #[test]
@@ -238,13 +291,17 @@ fn the_way_the_regression_suite_starts_an_instance() {
 }
 
 #[test]
-fn usage_names_every_flag() {
-    let text = usage();
+fn the_help_names_every_flag_once() {
+    let text = help();
     for flag in FLAGS {
-        assert!(text.contains(&format!("        {}", flag.name)), "{}", flag.name);
-        assert_eq!(FLAGS.iter().filter(|other| other.name == flag.name).count(), 1);
+        assert!(text.contains(&format!("\n  {}", flag.name)), "{}", flag.name);
+        assert!(text.contains(flag.long), "{}", flag.long);
+        let same = |other: &&Flag| {
+            other.name == flag.name || (other.long == flag.long && !flag.long.is_empty())
+        };
+        assert_eq!(FLAGS.iter().filter(same).count(), 1, "{}", flag.name);
     }
-    assert!(UsageError::Usage.to_string().starts_with("Usage : weir"));
+    assert!(text.starts_with("Usage : weir"));
 }
 
 #[test]
@@ -258,7 +315,7 @@ fn paths_need_not_be_text() {
 
 proptest! {
     #[test]
-    fn no_command_line_panics(line in prop::collection::vec("(-{0,2}[a-zA-Z0-9,]{0,4}|.{0,6})", 0..8)) {
+    fn no_command_line_panics(line in prop::collection::vec("(-{0,2}[a-zA-Z0-9,=]{0,4}|--(check|config|finish)=?[a-z0-9]{0,2}|.{0,6})", 0..8)) {
         let words: Vec<OsString> = line.into_iter().map(OsString::from).collect();
         if let Ok(options) = parse(&words) {
             prop_assert!(!(options.quiet && options.verbose));

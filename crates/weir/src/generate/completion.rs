@@ -16,7 +16,8 @@ fn choices(flag: &Flag) -> Option<String> {
 
 /// For bash.
 pub(super) fn bash() -> String {
-    let names: Vec<&str> = cli::documented().map(|flag| flag.name).collect();
+    let names = cli::documented().flat_map(|flag| [flag.name, flag.long]);
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
     let mut cases = String::new();
     for flag in cli::documented() {
         let reply = match choices(flag) {
@@ -25,7 +26,8 @@ pub(super) fn bash() -> String {
             None => continue,
         };
         // Writing to a string cannot fail.
-        let _ = writeln!(cases, "    {}) {reply}; return ;;", flag.name);
+        let names = if flag.long.is_empty() { "" } else { "|" };
+        let _ = writeln!(cases, "    {}{names}{}) {reply}; return ;;", flag.name, flag.long);
     }
     format!(
         "# bash completion for weir\n_weir() {{\n  local word=\"${{COMP_WORDS[COMP_CWORD]}}\"\n  \
@@ -44,6 +46,10 @@ pub(super) fn fish() -> String {
             Some(long) => format!("-l {long}"),
             None => format!("-o {}", flag.name.trim_start_matches('-')),
         };
+        let long = match flag.long.strip_prefix("--") {
+            Some(long) => format!(" -l {long}"),
+            None => String::new(),
+        };
         let value = match choices(flag) {
             Some(values) => format!(" -x -a '{values}'"),
             None if takes_path(flag) => " -r -F".to_owned(),
@@ -51,9 +57,53 @@ pub(super) fn fish() -> String {
             None => " -x".to_owned(),
         };
         let help = flag.help.replace('\\', "\\\\").replace('\'', "\\'");
-        let _ = writeln!(out, "complete -c weir {name}{value} -d '{help}'");
+        let _ = writeln!(out, "complete -c weir {name}{long}{value} -d '{help}'");
     }
     out
+}
+
+/// For zsh.
+pub(super) fn zsh() -> String {
+    let mut out = String::from("#compdef weir\n_arguments");
+    for flag in cli::documented() {
+        for name in [flag.name, flag.long].into_iter().filter(|name| !name.is_empty()) {
+            let _ = write!(
+                out,
+                " \\\n  '*{name}{}[{}]{}'",
+                join(flag, name),
+                quoted(flag.help),
+                value(flag)
+            );
+        }
+    }
+    out.push_str(" \\\n  '*:configuration file:_files'\n");
+    out
+}
+
+/// How a value follows a name in zsh's words: in the same word, or in the next one.
+fn join(flag: &Flag, name: &str) -> &'static str {
+    match (flag.takes_suffix(), name.starts_with("--")) {
+        (true, true) => "=-",
+        (true, false) => "-",
+        (false, true) if !flag.value.is_empty() => "=",
+        (false, _) => "",
+    }
+}
+
+/// What zsh completes for a value.
+fn value(flag: &Flag) -> String {
+    match choices(flag) {
+        Some(values) => format!(":value:({values})"),
+        None if takes_path(flag) => ":file:_files".to_owned(),
+        None if flag.value.is_empty() => String::new(),
+        None if flag.takes_suffix() => "::value: ".to_owned(),
+        None => ":value: ".to_owned(),
+    }
+}
+
+/// A description between the brackets and quotation marks of zsh.
+fn quoted(text: &str) -> String {
+    text.replace('\'', "'\\''").replace('[', "\\[").replace(']', "\\]")
 }
 
 #[cfg(test)]
@@ -63,10 +113,23 @@ mod tests {
     #[test]
     fn flags_and_their_values() {
         let bash = bash();
-        assert!(bash.contains("    -f) COMPREPLY=($(compgen -f"), "{bash}");
+        assert!(bash.contains("    -f|--config) COMPREPLY=($(compgen -f"), "{bash}");
         assert!(bash.contains("    --output) COMPREPLY=($(compgen -W \"json sarif\""), "{bash}");
         let fish = fish();
-        assert!(fish.contains("complete -c weir -o q -d 'quiet mode: doesn\\'t"), "{fish}");
+        assert!(
+            fish.contains("complete -c weir -o q -l quiet -d 'quiet mode: doesn\\'t"),
+            "{fish}"
+        );
+        let zsh = zsh();
+        assert!(
+            zsh.contains("\n  '*--config=[loads") && zsh.contains(":file:_files' \\\n"),
+            "{zsh}"
+        );
+        assert!(
+            zsh.contains("\n  '*--output=[with -c") && zsh.contains(":value:(json sarif)'"),
+            "{zsh}"
+        );
+        assert!(zsh.contains("\n  '*-q[quiet mode: doesn'\\''t"), "{zsh}");
         assert!(fish.contains("complete -c weir -l output -x -a 'json sarif' -d"), "{fish}");
     }
 }

@@ -12,7 +12,8 @@ pub(super) fn command() -> String {
     page.paragraph("weir [option]... -f <file>... [-- <file>...]");
     page.section("Options");
     for flag in cli::documented() {
-        page.entry(flag.name, flag.value, flag.help);
+        let (names, value) = flag.head();
+        page.entry(&names, &value, flag.help);
     }
     page.section("Signals");
     for (name, text) in SIGNALS {
@@ -121,8 +122,12 @@ mod tests {
     #[test]
     fn pages_have_what_the_tables_have() {
         let page = command();
-        assert!(page.contains("\\fB\\-f\\fR <cfgfile|cfgdir>\nloads a configuration file"));
-        assert!(page.contains("\\fB\\-S\\fR"));
+        assert!(
+            page.contains(
+                "\\fB\\-f, \\-\\-config\\fR <cfgfile|cfgdir>\nloads a configuration file"
+            )
+        );
+        assert!(page.contains("\\fB\\-S, "));
         let page = configuration();
         for word in ["maxconn", "option httplog", "timeout client", "sc_http_req_rate", "regsub"] {
             assert!(page.contains(&format!("\\fB{word}\\fR")), "{word}");
