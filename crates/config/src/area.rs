@@ -15,11 +15,13 @@ const KINDS: [(&str, &str); 4] = [
 pub fn area(class: &str, name: &str) -> Option<&'static str> {
     let lines = AREAS.lines().filter(|line| !line.starts_with('#'));
     let mut lines = lines.filter_map(|line| line.split_once(' '));
-    let fits = |pattern: &str| {
-        let Some((classes, names)) = pattern.split_once('/') else { return false };
-        matches(classes, class) && matches(names, name)
-    };
-    lines.find(|(pattern, _)| fits(pattern)).map(|(_, area)| area)
+    lines.find(|(pattern, _)| fits(pattern, class, name)).map(|(_, area)| area)
+}
+
+/// Whether a name in its class fits a pattern `class/name` with stars.
+pub(crate) fn fits(pattern: &str, class: &str, name: &str) -> bool {
+    let Some((classes, names)) = pattern.split_once('/') else { return false };
+    matches(classes, class) && matches(names, name)
 }
 
 /// The area of the name that a message calls not implemented yet.

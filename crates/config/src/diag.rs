@@ -145,6 +145,11 @@ impl Diagnostics {
         self.list.iter().filter(move |d| d.severity == severity)
     }
 
+    /// How many alerts and warnings there are.
+    pub(crate) fn faults(&self) -> usize {
+        self.alerts + self.warnings
+    }
+
     /// True when an alert forbids to start.
     pub fn failed(&self) -> bool {
         self.alerts > 0

@@ -1,24 +1,11 @@
 //! Every configuration name of HAProxy 2.7, implemented here or not.
 use crate::area::area;
+use crate::later;
 use crate::line::{Args, Fault};
 use crate::suggest;
 
 /// One `class name` per line, sorted.
 const KEYWORDS: &str = include_str!("../data/keywords-2.7.txt");
-
-/// The same of names that HAProxy 3.5 has and 2.7 has not, in the classes that [`fault`] is asked
-/// about.
-const LATER: &str = include_str!("../data/keywords-3.5.txt");
-
-/// Whether a later version of HAProxy has this name in this class.
-pub(crate) fn is_later(class: &str, name: &str) -> bool {
-    LATER.lines().any(|line| line.split_once(' ') == Some((class, name)))
-}
-
-/// The message for such a name.
-pub(crate) fn later(shown: &str) -> String {
-    format!("'{shown}' is a keyword of later versions: HAProxy 3.5 has it, Weir not yet")
-}
 
 /// The names of one class.
 pub(crate) fn names(class: &'static str) -> impl Iterator<Item = &'static str> {
@@ -53,8 +40,11 @@ pub(crate) fn fault(
         let fault = args.fault(n, format!("'{shown}' is not implemented yet"));
         return fault.in_area(area(class, word));
     }
-    if is_later(class, word) {
-        return args.fault(n, later(shown));
+    if later::contains(class, word) {
+        return args.fault(n, later::message(class, word, shown));
+    }
+    if n == 0 && later::contains("section", word) {
+        return args.fault(n, later::message("section", word, word));
     }
     args.fault(n, unknown).suggest(suggest::nearest(word, names(class)))
 }
@@ -71,9 +61,10 @@ mod tests {
             assert_eq!(names(class).count(), count, "{class}");
         }
         assert!(contains("server", "check") && !contains("server", "chek"));
-        let later: Vec<&str> = LATER.lines().collect();
-        assert!(later.windows(2).all(|w| w[0] < w[1]));
-        let both = later.iter().filter(|line| KEYWORDS.lines().any(|known| known == **line));
+        let names_of_later: Vec<&str> = later::NAMES.lines().collect();
+        assert!(names_of_later.windows(2).all(|w| w[0] < w[1]));
+        let both =
+            names_of_later.iter().filter(|line| KEYWORDS.lines().any(|known| known == **line));
         assert_eq!(both.count(), 0, "the names of 2.7 are no later ones");
     }
 }

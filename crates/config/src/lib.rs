@@ -24,9 +24,11 @@ mod env;
 mod features;
 mod keyword;
 mod known;
+mod later;
 mod lex;
 mod line;
 mod load;
+mod migration;
 pub mod model;
 mod output;
 mod parse;
@@ -39,6 +41,7 @@ mod state_file;
 mod suggest;
 #[cfg(test)]
 mod tests;
+mod traps;
 mod validate;
 mod value;
 
@@ -52,6 +55,7 @@ pub use env::Environment;
 pub use features::Features;
 pub use lex::{MAX_LINE, Spanned, words};
 pub use load::{Loaded, Verdict, listing, load};
+pub use migration::summary;
 pub use model::Model;
 pub use output::{Format, document};
 pub use reference::{KeywordDoc, SectionDoc, filters, keywords, known_names, sections};

@@ -8,6 +8,7 @@ use crate::line::{Args, Line, Parsed};
 use crate::parse::{catastrophic, proxy};
 use crate::section::{self, Section};
 use crate::source::Source;
+use crate::traps;
 
 mod scope;
 
@@ -17,6 +18,10 @@ const PROGRESS: usize = 1 << 14;
 /// Reads one file into the draft. Mistakes are reported and the next line goes on.
 pub(crate) fn file(draft: &mut Draft, cx: &mut Cx<'_>, source: &Source) {
     let mut reader = Reader { draft, cx, source, section: None, blocks: Blocks::default() };
+    if let Some(trap) = &source.trap {
+        let place = Place::new(&source.name, 1);
+        reader.cx.diagnostics.push(Diagnostic::about(Severity::Alert, &place, trap.clone()));
+    }
     let mut done = 0;
     for (index, raw) in source.text.split_inclusive('\n').enumerate() {
         reader.raw_line(raw, index as u32 + 1);
@@ -57,10 +62,14 @@ impl Reader<'_, '_> {
                 Err(error) => Err(error),
             }
         };
+        let before = self.cx.diagnostics.faults();
         match words {
             Ok(words) if words.is_empty() => {}
             Ok(words) => self.line(&Line::new(words, text, place.clone())),
             Err(error) => self.lex_error(error, text, &place),
+        }
+        if self.cx.diagnostics.faults() > before {
+            self.trap(text, &place);
         }
         if bare.is_none() && !text.is_empty() {
             let message = "Missing LF on last line, file might have been truncated";
@@ -97,6 +106,17 @@ impl Reader<'_, '_> {
             suggestion: None,
             area: None,
             source: Some(text.to_owned()),
+        });
+    }
+
+    /// Adds the probable reason why a line was not understood, if it is one that another program left.
+    fn trap(&mut self, text: &str, place: &Place) {
+        let Some((at, len, message)) = traps::of_line(text) else { return };
+        self.cx.diagnostics.push(Diagnostic {
+            column: at as u32 + 1,
+            len: len as u32,
+            source: Some(text.to_owned()),
+            ..Diagnostic::about(Severity::Notice, place, message)
         });
     }
 

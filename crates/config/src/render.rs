@@ -113,7 +113,7 @@ pub(crate) fn message(diagnostic: &Diagnostic) -> String {
 
 /// Control characters become visible, so that a configuration cannot draw on the terminal. Newlines
 /// of our own stay.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 

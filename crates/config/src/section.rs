@@ -7,7 +7,7 @@ use crate::line::{Args, Fault, Parsed};
 use crate::model::{Model, Proxy};
 use crate::validate::tls::TlsContext;
 use crate::value::is_name_char;
-use crate::{known, suggest};
+use crate::{later, suggest};
 
 mod cache;
 mod error_recovery;
@@ -162,8 +162,11 @@ impl SectionKind {
         if let Some((_, hint)) = self.removed.iter().find(|(removed, _)| *removed == word) {
             return args.fault(0, *hint);
         }
-        if known::is_later(self.name, word) {
-            return args.fault(0, known::later(word));
+        if later::contains(self.name, word) {
+            return args.fault(0, later::message(self.name, word, word));
+        }
+        if later::contains("section", word) {
+            return args.fault(0, later::message("section", word, word));
         }
         let message = match self.unknown {
             Some(message) => message(word),
@@ -177,8 +180,8 @@ impl SectionKind {
 /// The fault of a line before the first section.
 pub(crate) fn outside(args: Args<'_>) -> Fault {
     let word = args.text(0);
-    if known::is_later("section", word) {
-        return args.fault(0, known::later(word));
+    if later::contains("section", word) {
+        return args.fault(0, later::message("section", word, word));
     }
     let message = format!("unknown keyword '{word}' out of section.");
     args.fault(0, message).suggest(suggest::nearest(word, SECTIONS.iter().map(|kind| kind.name)))
@@ -243,7 +246,7 @@ mod tests {
     fn each_section_of_haproxy_has_one_row() {
         let mut names: Vec<&str> = SECTIONS.iter().map(|kind| kind.name).collect();
         names.sort_unstable();
-        assert_eq!(names, known::names("section").collect::<Vec<_>>());
+        assert_eq!(names, crate::known::names("section").collect::<Vec<_>>());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The files of a configuration: names given with `-f`, directories, and their text.
 use crate::diag::{Diagnostic, Severity};
+use crate::traps;
+use std::borrow::Cow;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +15,8 @@ pub struct Source {
     pub text: String,
     /// True when bytes were replaced.
     pub(crate) lossy: bool,
+    /// What the file is instead of a plain configuration.
+    pub(crate) trap: Option<Cow<'static, str>>,
 }
 
 /// Bytes that one configuration file may have.
@@ -21,19 +25,17 @@ pub const MAX_FILE: usize = 256 << 20;
 impl Source {
     /// A source from text.
     pub fn new(name: &str, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into(), lossy: false }
+        Self { name: name.into(), text: text.into(), lossy: false, trap: None }
     }
 
     /// A source from the bytes of a file.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Self {
-        match String::from_utf8(bytes) {
-            Ok(text) => Self::new(name, text),
-            Err(error) => Self {
-                name: name.into(),
-                text: String::from_utf8_lossy(error.as_bytes()).into_owned(),
-                lossy: true,
-            },
-        }
+        let (trap, bytes) = traps::of_file(bytes);
+        let (text, lossy) = match String::from_utf8(bytes) {
+            Ok(text) => (text, false),
+            Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
+        };
+        Self { name: name.into(), text, lossy, trap }
     }
 }
 

@@ -243,7 +243,11 @@ fn report(options: &Options, loaded: &config::Loaded, (quiet, checks): (bool, bo
     // A person at a terminal wants advice; a tool that reads the lines does not.
     let advice = options.diagnostics || (checks && style == Style::Pretty);
     let told = if quiet { config::report_before_quiet } else { config::report };
-    complain(&told(&loaded.diagnostics, std::process::id(), style, advice));
+    let pid = std::process::id();
+    complain(&told(&loaded.diagnostics, pid, style, advice));
+    if checks && !quiet {
+        complain(&config::summary(&loaded.diagnostics, pid));
+    }
 }
 
 /// Whether the command line or the configuration asks for quiet mode; -V reverts both.

@@ -362,3 +362,44 @@ fn a_quiet_process_says_nothing() {
     assert_eq!(weir.web().get("/").status(), 503);
     assert_eq!(weir.errors(), "");
 }
+
+/// A file with these bytes, checked.
+fn checked(bytes: &[u8]) -> Output {
+    let directory = Directory::new();
+    let file = directory.path("weir.cfg");
+    std::fs::write(&file, bytes).expect("an own file");
+    run(&["-c", "-f", &file.display().to_string()])
+}
+
+#[test]
+fn traps_of_editors_are_named() {
+    let output = checked(&[b"\xef\xbb\xbf", GOOD.as_bytes()].concat());
+    assert_eq!(code(&output), 1, "HAProxy refuses the mark, too");
+    let text = errors(&output);
+    let alerts = text.lines().filter(|line| line.contains(":1] : ")).count();
+    assert!(text.contains("begins with a byte-order mark") && alerts == 1, "{text}");
+    assert_eq!(code(&checked(GOOD.replace('\n', "\r\n").as_bytes())), 0);
+    let wide: Vec<u8> = GOOD.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let output = checked(&[b"\xff\xfe", &*wide].concat());
+    assert_eq!(code(&output), 1);
+    assert!(errors(&output).contains("it is text in UTF-16: convert it"), "{}", errors(&output));
+}
+
+#[test]
+fn a_check_sorts_what_keeps_a_configuration_from_starting() {
+    let text = format!("global\n    noepoll\n    tune.memory.hot-size 1\n    maxcon 5\n{GOOD}");
+    let output = checked(text.as_bytes());
+    assert_eq!(code(&output), 1);
+    let text = errors(&output);
+    for part in [
+        "2 errors keep this configuration from starting:",
+        "\n  words of later versions of HAProxy (1):\n",
+        "3 'tune.memory.hot-size' (HAProxy 3.5); instead: nothing: the line can be dropped",
+        "\n  errors of the configuration itself (1):\n",
+        "\n  without effect here, can be dropped (1):\n",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let output = checked(format!("global\n    maxcon 5\n{GOOD}").as_bytes());
+    assert!(!errors(&output).contains("keep this configuration"), "{}", errors(&output));
+}

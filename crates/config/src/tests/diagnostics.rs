@@ -154,12 +154,15 @@ fn words_of_later_versions_are_called_that() {
             "check-pool-conn-name",
         ),
         ("log-profile p\n", "log-profile"),
+        ("global\ncrt-store s\n", "crt-store"),
+        ("listen l\n bind :1\ncrt-store s\n", "crt-store"),
+        ("ring r\n size 16384\ntraces\n", "traces"),
     ] {
         let loaded = loaded(text);
         let alert = loaded.diagnostics.of(Severity::Alert).next().expect("an alert");
-        let expected =
-            format!("'{shown}' is a keyword of later versions: HAProxy 3.5 has it, Weir not yet");
-        assert!(alert.message.ends_with(&expected), "{text}: {}", alert.message);
+        let expected = format!("'{shown}' is a keyword of later versions: HAProxy 3.");
+        assert!(alert.message.contains(&expected), "{text}: {}", alert.message);
+        assert!(alert.message.contains(", Weir not yet"), "{text}: {}", alert.message);
         assert_eq!(alert.suggestion, None, "{text}");
     }
 }
@@ -171,4 +174,26 @@ fn nothing_is_said_of_unused_backends_if_a_line_could_not_be_read() {
     let said: Vec<&str> = loaded.diagnostics.iter().map(|it| &*it.message).collect();
     assert!(said.iter().any(|it| it.contains("failed to open pattern file")), "{said:?}");
     assert!(!said.iter().any(|it| it.contains("is used by nobody")), "{said:?}");
+}
+
+#[test]
+fn a_line_that_is_not_understood_is_explained_by_what_another_program_left_in_it() {
+    for (text, at, explanation) in [
+        ("global\n maxconn\u{a0}100\n", 9, "no-break space"),
+        ("global\n maxconn \u{201c}100\u{201d}\n", 10, "quotation mark"),
+        ("<<<<<<< HEAD\nglobal\n", 1, "merge conflict"),
+        ("global\n log /dev/log local0 \\\n", 22, "does not continue"),
+    ] {
+        let loaded = loaded(text);
+        let notice = loaded.diagnostics.of(Severity::Notice).next();
+        let notice = notice.unwrap_or_else(|| panic!("{text}: {:?}", loaded.diagnostics));
+        assert!(notice.message.contains(explanation), "{text}: {}", notice.message);
+        assert_eq!(notice.column, at, "{text}");
+    }
+    let text = "listen l\n mode http\n bind :1\n http-request return string \u{201c}x\u{201d}\n";
+    assert_eq!(
+        loaded(text).diagnostics.of(Severity::Notice).count(),
+        0,
+        "a word that is understood"
+    );
 }

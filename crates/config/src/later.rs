@@ -1,0 +1,64 @@
+//! Words that HAProxy has since versions after 2.7, and what stands for them in this language.
+use crate::area;
+
+/// `class name` per line, sorted: names that HAProxy 3.5 has and 2.7 has not.
+pub(crate) const NAMES: &str = include_str!("../data/keywords-3.5.txt");
+
+/// `class/name since instead` per line.
+const NOTES: &str = include_str!("../data/later.txt");
+
+/// The words by which a message about such a keyword is recognised.
+pub(crate) const PHRASE: &str = "is a keyword of later versions";
+
+/// Whether a later version of HAProxy has this name in this class.
+pub(crate) fn contains(class: &str, name: &str) -> bool {
+    NAMES.lines().any(|line| line.split_once(' ') == Some((class, name)))
+}
+
+/// The message for such a name; `shown` is how the keyword is called in full.
+pub(crate) fn message(class: &str, name: &str, shown: &str) -> String {
+    let (since, instead) = note(class, name).unwrap_or(("-", ""));
+    let versions = match since {
+        "-" => "HAProxy 3.5 has it".to_owned(),
+        since => format!("HAProxy {since} and later have it"),
+    };
+    let instead = if instead.is_empty() { "" } else { &format!("; instead: {instead}") };
+    format!("'{shown}' {PHRASE}: {versions}, Weir not yet{instead}")
+}
+
+/// The first version that has a name, and what to write instead.
+fn note(class: &str, name: &str) -> Option<(&'static str, &'static str)> {
+    let lines = NOTES.lines().filter(|line| !line.starts_with('#'));
+    let mut rows = lines.filter_map(|line| line.split_once(' '));
+    let (_, rest) = rows.find(|(pattern, _)| area::fits(pattern, class, name))?;
+    rest.split_once(' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_the_version_and_a_replacement_where_they_are_known() {
+        let store = message("section", "crt-store", "crt-store");
+        assert_eq!(
+            store,
+            "'crt-store' is a keyword of later versions: HAProxy 3.0 and later have it, Weir not yet; instead: \
+             'crt' or 'crt-list' on 'bind' lines with the paths of the files"
+        );
+        let unknown = message("proxy", "filter-sequence", "filter-sequence");
+        assert!(unknown.ends_with("HAProxy 3.5 has it, Weir not yet"), "{unknown}");
+    }
+
+    #[test]
+    fn every_note_is_about_a_name_of_a_later_version() {
+        for line in NOTES.lines().filter(|line| !line.starts_with('#')) {
+            let (pattern, rest) = line.split_once(' ').expect("three columns");
+            let names = NAMES.lines().filter_map(|line| line.split_once(' '));
+            let mut fitting = names.filter(|(class, name)| area::fits(pattern, class, name));
+            assert!(fitting.next().is_some(), "{pattern}");
+            let (since, _) = rest.split_once(' ').expect("three columns");
+            assert!(since == "-" || since.starts_with(['2', '3']), "{line}");
+        }
+    }
+}
