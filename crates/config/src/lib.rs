@@ -58,7 +58,7 @@ pub use load::{Loaded, Verdict, listing, load};
 pub use migration::summary;
 pub use model::Model;
 pub use output::{Format, document};
-pub use reference::{KeywordDoc, SectionDoc, filters, keywords, known_names, sections};
+pub use reference::{KeywordDoc, SectionDoc, Since, filters, keywords, known_names, sections};
 pub use render::{Style, line, one, report, report_before_quiet};
 pub use source::{Disk, Files, MAX_FILE, MAX_READ, Source, collect};
 pub use suggest::nearest;

@@ -1,11 +1,11 @@
 //! All implemented keywords as data, for the reference page and the coverage report.
 use crate::keyword::{Keyword, Places};
-use crate::known;
 use crate::parse::{
     bind, compression, filter, global, option, proxy, quic_global, server, stats, timeout, tls,
     tls_global,
 };
 use crate::section::{Lines, SECTIONS};
+use crate::{known, later};
 
 /// One implemented keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,38 @@ pub struct KeywordDoc {
     pub in_backends: bool,
     /// Its effect, in a sentence.
     pub doc: &'static str,
+    /// The first program that has it.
+    pub since: Since,
+}
+
+/// The first program that has a keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// HAProxy 2.7, or a version before.
+    Language,
+    /// A later version of HAProxy.
+    Later,
+    /// No HAProxy.
+    Weir,
+}
+
+impl Since {
+    /// Its name for readers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Language => "HAProxy 2.7",
+            Self::Later => "HAProxy 3",
+            Self::Weir => "Weir",
+        }
+    }
+
+    fn of(class: &'static str, name: &str) -> Self {
+        match (known::contains(class, name), later::contains(class, name)) {
+            (true, _) => Self::Language,
+            (false, true) => Self::Later,
+            _ => Self::Weir,
+        }
+    }
 }
 
 /// One kind of section.
@@ -108,7 +140,8 @@ fn entry(
         (false, named) => named.then_some(false),
     };
     let (in_frontends, in_backends) = (places.has(Places::FRONT), places.has(Places::BACK));
-    KeywordDoc { class, name, arguments, in_defaults, in_frontends, in_backends, doc }
+    let since = Since::of(class, name);
+    KeywordDoc { class, name, arguments, in_defaults, in_frontends, in_backends, doc, since }
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ impl Action {
 }
 
 /// The documents that `--generate` can make, as the usage text shows them.
-const GENERATED: &str = "{weir.8|weir.cfg.5|bash|zsh|fish}";
+const GENERATED: &str = "{weir.8|weir.cfg.5|manual|bash|zsh|fish}";
 
 /// The name of a document that can be generated.
 pub(crate) fn generated(name: &str) -> Option<&'static str> {

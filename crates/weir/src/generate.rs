@@ -1,7 +1,8 @@
-//! `--generate`: man pages and completions, made from the tables that the program itself uses.
+//! `--generate`: man pages, the manual and completions, made from the tables that the program itself uses.
 
 mod completion;
 mod man;
+mod manual;
 mod roff;
 
 /// A name and the function that makes the document.
@@ -11,6 +12,7 @@ type Document = (&'static str, fn() -> String);
 const DOCUMENTS: &[Document] = &[
     ("weir.8", man::command),
     ("weir.cfg.5", man::configuration),
+    ("manual", manual::pages),
     ("bash", completion::bash),
     ("zsh", completion::zsh),
     ("fish", completion::fish),

@@ -12,6 +12,7 @@ mod console;
 mod differ;
 mod failure;
 mod health;
+mod manual;
 mod mutation;
 mod pgo;
 mod pins;
@@ -68,6 +69,12 @@ const COMMANDS: &[Command] = &[
         summary: "which names of HAProxy 2.7 work",
         help: compat::HELP,
         run: compat::run,
+    },
+    Command {
+        name: "manual",
+        summary: "the manual of the configuration, from the program's tables",
+        help: manual::HELP,
+        run: manual::run,
     },
     Command {
         name: "pins",

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::failure::{self, Outcome};
 use crate::steps::{self, Steps};
-use crate::{args, compat, pins, tidy, tools, workspace};
+use crate::{args, compat, manual, pins, tidy, tools, workspace};
 
 pub(crate) const HELP: &str = "\
 usage: cargo xtask test
@@ -17,7 +17,8 @@ Runs everything that a change must pass, and stops at the first failure:
   4. cargo clippy --workspace --all-targets -- -D warnings
   5. cargo test --workspace
   6. cargo xtask compat --check
-  7. cargo xtask pins  (skipped where the registry is not in reach)
+  7. cargo xtask manual --check
+  8. cargo xtask pins  (skipped where the registry is not in reach)
 ";
 
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -26,7 +27,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         return Err(failure::usage(format!("test takes no argument, not `{word}`")));
     }
     let root = workspace::root()?;
-    let mut steps = Steps::new(7);
+    let mut steps = Steps::new(8);
     steps.step("prerequisites", || prerequisites(&root))?;
     steps.step("cargo fmt --check", || cargo(&root, &["fmt", "--all", "--check"]))?;
     steps.step("cargo xtask tidy", || tidy::check_tree(&root))?;
@@ -38,6 +39,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     })?;
     steps.step("cargo test", || cargo(&root, &["test", "--workspace", "--locked"]))?;
     steps.step("cargo xtask compat --check", || compat::run(&["--check".to_owned()]))?;
+    steps.step("cargo xtask manual --check", || manual::run(&["--check".to_owned()]))?;
     steps.step("cargo xtask pins", || pins::check(&root))?;
     steps.finish();
     Ok(())

@@ -47,7 +47,10 @@ fn completions_are_sound_shell() {
     let refused = run(&["--generate", "tcsh"]);
     assert_eq!(refused.status.code(), Some(1));
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(words.starts_with("--generate: {weir.8|weir.cfg.5|bash|zsh|fish} is expected"), "{words}");
+    assert!(
+        words.starts_with("--generate: {weir.8|weir.cfg.5|manual|bash|zsh|fish} is expected"),
+        "{words}"
+    );
 }
 
 /// Every file that packages name is there, and the unit starts the program in words that it knows.
