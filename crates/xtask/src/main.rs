@@ -10,6 +10,8 @@ mod clock;
 mod compat;
 mod console;
 mod differ;
+#[cfg(test)]
+mod differences;
 mod failure;
 mod health;
 mod manual;

@@ -23,6 +23,7 @@ mod counting;
 mod dashboard;
 mod descriptors;
 mod direct;
+mod documents;
 mod dynamic;
 mod early_data;
 mod failures;

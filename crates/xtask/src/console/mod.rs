@@ -83,3 +83,9 @@ fn compare([haproxy, weir]: [PathBuf; 2], only: &str) -> Outcome {
         _ => Err(failure::check(format!("{different} differences are not intended"))),
     }
 }
+
+/// The names of the intended differences.
+#[cfg(test)]
+pub(crate) fn difference_names() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|it| it.name)
+}

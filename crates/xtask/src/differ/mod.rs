@@ -206,3 +206,9 @@ fn pairs(text: &mut String, verb: &str, haproxy: &[ReceivedMessage], weir: &[Rec
         }
     }
 }
+
+/// The names of the intended differences.
+#[cfg(test)]
+pub(crate) fn difference_names() -> impl Iterator<Item = &'static str> {
+    classes::CLASSES.iter().map(|it| it.name)
+}

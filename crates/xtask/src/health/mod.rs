@@ -102,3 +102,9 @@ fn settled(stages: &[HealthTestBed; 2]) -> Outcome<[Seen; 2]> {
     }
     Ok([stages[0].take()?, stages[1].take()?])
 }
+
+/// The names of the intended differences.
+#[cfg(test)]
+pub(crate) fn difference_names() -> impl Iterator<Item = &'static str> {
+    seen::INTENDED.iter().map(|it| it.name)
+}
