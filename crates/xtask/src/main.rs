@@ -16,6 +16,7 @@ mod failure;
 mod health;
 mod manual;
 mod mutation;
+mod package;
 mod pgo;
 mod pins;
 mod regress;
@@ -59,6 +60,12 @@ const COMMANDS: &[Command] = &[
         summary: "a release build trained on workloads",
         help: pgo::HELP,
         run: pgo::run,
+    },
+    Command {
+        name: "package",
+        summary: "a Debian package and a tarball, and their trial",
+        help: package::HELP,
+        run: package::run,
     },
     Command {
         name: "regress",
