@@ -57,8 +57,11 @@ fn it_says_what_it_listens_on_and_what_to_try() {
     let public = weir.address("port8080");
     weir.expect_error(&format!("Frontend public listens on {public}"));
     weir.expect_error(&format!("curl -i http://{public}/"));
-    weir.expect_error(&format!("statistics: http://{}/", weir.address("port8404")));
-    weir.expect_error("| socat ");
+    weir.expect_error(&format!(
+        "statistics: http://{0}/, charts: http://{0}/ui",
+        weir.address("port8404")
+    ));
+    weir.expect_error("echo 'show why' | socat ");
 }
 
 #[test]

@@ -42,7 +42,12 @@ fn listener(proxy: &Proxy, bind: &Bind) -> String {
         if bind.preamble.tls.is_some() { ("https", "-ik") } else { ("http", "-i") };
     match &proxy.settings.stats {
         _ if proxy.settings.mode != Mode::Http => format!("{listens}."),
-        Some(page) => format!("{listens}, statistics: {scheme}://{reached}{}", page.uri),
+        Some(page) => {
+            let (uri, charts) = (&page.uri, page.uri.trim_end_matches('/'));
+            format!(
+                "{listens}, statistics: {scheme}://{reached}{uri}, charts: {scheme}://{reached}{charts}/ui"
+            )
+        }
         None => format!("{listens}, try: curl {flags} {scheme}://{reached}/"),
     }
 }
@@ -62,7 +67,7 @@ fn console(socket: &CliSocket) -> Option<String> {
     if socket.preamble.any() {
         return Some(format!("Runtime socket {path}."));
     }
-    Some(format!("Runtime socket {path}, try: echo 'show stat' | socat {path} -"))
+    Some(format!("Runtime socket {path}, try: echo 'show why' | socat {path} -"))
 }
 
 #[cfg(test)]
