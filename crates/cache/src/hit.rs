@@ -19,6 +19,12 @@ pub struct Hit {
 }
 
 impl Hit {
+    /// The same object for another use, with all its content.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self::new(self.reader.blocks().clone(), self.record, self.now)
+    }
+
     pub(crate) fn new(object: SharedBlocks, record: ObjectRecord, now: u64) -> Self {
         let reader = BlockReader::new(object, record.body_at(), record.body_len as usize);
         Self { reader, record, now }

@@ -31,7 +31,7 @@ const MAX_FETCHES: usize = 1024;
 /// Most requests that wait for one fetch; further ones go to the server.
 const MAX_WAITERS: usize = 10_000;
 
-/// Slots that [`Cache::list`] and the removals look at under one lock.
+/// Slots that [`Cache::list`] and [`Cache::clear`] look at under one lock.
 pub const STEP: usize = 256;
 
 /// A `cache` section.
@@ -248,27 +248,6 @@ impl Cache {
             None => ClearWalk { shard: walk.shard + 1, slot: 0 },
         };
         Some(gone.len())
-    }
-
-    /// Removes the objects whose time is over; their number.
-    pub fn remove_expired(&self, now: u64) -> usize {
-        self.remove_where(|_, record| record.end() <= now)
-    }
-
-    fn remove_where(
-        &self,
-        is_gone: impl Fn(&SharedBlocks, &crate::object::ObjectRecord) -> bool,
-    ) -> usize {
-        let mut removed = 0;
-        for at in 0..self.shards.len() {
-            let mut next = Some(0);
-            while let Some(from) = next {
-                let mut gone = Vec::new();
-                next = self.with_shard_at(at, |shard| shard.sweep(from, STEP, &is_gone, &mut gone));
-                removed += gone.len();
-            }
-        }
-        removed
     }
 
     /// Shards, for [`Cache::list`].

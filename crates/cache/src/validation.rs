@@ -18,17 +18,20 @@ pub enum Validation {
     OtherVersion,
 }
 
+/// Fields that make the answer say something about the client's copy, or only a part of the object.
+const CONDITIONS: [HeaderId; 6] = [
+    HeaderId::IfNoneMatch,
+    HeaderId::IfModifiedSince,
+    HeaderId::IfMatch,
+    HeaderId::IfUnmodifiedSince,
+    HeaderId::IfRange,
+    HeaderId::Range,
+];
+
 /// Makes a request conditional on the stored response. Conditions of the client are replaced, so
 /// the answer says something about the stored response, not about the client's.
 pub fn make_conditional(request: &mut Head, stored: &Head) {
-    for id in [
-        HeaderId::IfNoneMatch,
-        HeaderId::IfModifiedSince,
-        HeaderId::IfMatch,
-        HeaderId::IfUnmodifiedSince,
-        HeaderId::IfRange,
-        HeaderId::Range,
-    ] {
+    for id in CONDITIONS {
         request.remove_id(id);
     }
     for (from, name) in
@@ -38,6 +41,27 @@ pub fn make_conditional(request: &mut Head, stored: &Head) {
             request.push(name, field.value);
         }
     }
+}
+
+/// The request by which a cache validates what it has answered this one with: a GET without
+/// conditions, content and fields of the client's connection.
+pub fn background_request(request: &Head) -> Head {
+    let mut head = request.clone();
+    head.set_method(b"GET");
+    let connection = [
+        HeaderId::Connection,
+        HeaderId::ContentLength,
+        HeaderId::Expect,
+        HeaderId::KeepAlive,
+        HeaderId::ProxyConnection,
+        HeaderId::Te,
+        HeaderId::Trailer,
+        HeaderId::Upgrade,
+    ];
+    CONDITIONS.into_iter().chain(connection).for_each(|id| {
+        head.remove_id(id);
+    });
+    head
 }
 
 /// Whether a stored response can be validated at all.
@@ -144,6 +168,18 @@ mod tests {
         let expected = ["accept: client", "if-none-match: W/\"a\"", "if-modified-since: yesterday"];
         assert_eq!(lines(&request), expected);
         assert!(is_validatable(&stored) && !is_validatable(&response(200, &[("x", "y")])));
+    }
+
+    #[test]
+    fn a_validation_in_the_background_asks_for_the_whole_object() {
+        let mut request = Head::default();
+        request.set_request(b"HEAD", b"/a?b", htx::Version::Http11);
+        for name in ["host", "if-none-match", "range", "content-length", "connection", "cookie"] {
+            request.push(name.as_bytes(), b"0");
+        }
+        let head = background_request(&request);
+        assert_eq!((head.method(), head.uri()), (&b"GET"[..], &b"/a?b"[..]));
+        assert_eq!(lines(&head), ["host: 0", "cookie: 0"]);
     }
 
     /// RFC 9111 sections 4.3.3 and 4.3.4.

@@ -84,6 +84,8 @@ pub(crate) enum Outcome<'r> {
     Wait(Need),
     /// The rewrite does not fit.
     NoRoom,
+    /// A cache has the response.
+    Cached,
     /// The rule set is over.
     Final(Verdict<'r>),
 }

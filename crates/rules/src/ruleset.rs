@@ -214,6 +214,11 @@ impl RuleSet {
                         return (Verdict::RewriteFailed, Some(rule));
                     }
                 }
+                Outcome::Cached => {
+                    cx.set_last_rule(&rule.file, rule.line);
+                    let cursor = Cursor { next: index + 1, strict, yields: false, exhausted };
+                    return (Verdict::Cached { cursor }, Some(rule));
+                }
                 Outcome::Final(verdict) => {
                     cx.set_last_rule(&rule.file, rule.line);
                     return (verdict, Some(rule));

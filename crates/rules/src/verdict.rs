@@ -78,7 +78,10 @@ pub enum Verdict<'r> {
     /// `use-service`
     Service(Service),
     /// `cache-use`: the cache has the object; the [`Context`](crate::Context) holds it.
-    Cached,
+    Cached {
+        /// Where the rules would go on without it.
+        cursor: Cursor,
+    },
     /// `redirect`
     Redirect(&'r Redirect),
     /// `reject`: close without an answer.

@@ -183,6 +183,13 @@ impl VarStore {
         Self(OnceCell::from(with.0.get_or_init(Rc::default).clone()))
     }
 
+    /// Names and values of the variables that are set.
+    pub fn values(&self) -> Vec<(VarName, Value<'static>)> {
+        let Some(store) = self.known() else { return Vec::new() };
+        let set = |it: &Variable| Some((it.name.clone(), it.value.clone()?));
+        store.entries.borrow().iter().filter_map(set).collect()
+    }
+
     /// Where the variables are, if there ever were any.
     fn known(&self) -> Option<&Store> {
         self.0.get().map(|it| &**it)

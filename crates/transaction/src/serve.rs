@@ -1,5 +1,6 @@
 //! The services of a client: one request, one TCP session, and the answer in place of a server's.
 
+mod background_validation;
 pub mod http;
 mod script_service;
 pub(crate) mod send_response;

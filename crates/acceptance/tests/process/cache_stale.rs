@@ -1,6 +1,8 @@
 //! The cache beyond HAProxy's: validation, stale responses, one fetch for many requests, ranges.
 
-use crate::support::{Message, Origin, Running, Setup, eventually, reply, serve_forever};
+use crate::support::{
+    Client, LogReceiver, Message, Origin, Running, Setup, eventually, reply, serve_forever,
+};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
@@ -240,40 +242,153 @@ fn a_fetch_that_is_shut_down_lets_the_others_go_on() {
     drop(send);
 }
 
+/// A response that is stale after a second, and that its server lets be served for a minute while
+/// it is validated.
+fn stale_soon() -> String {
+    V1.replace("max-age=30", "max-age=1, stale-while-revalidate=60")
+}
+
+/// Requests the object until the process validates it; every answer is the stored one. The
+/// validation is request number `number` of the origin.
+fn until_stale(client: &mut Client, origin: &Origin, number: usize, request: &str) {
+    while origin.requests().len() <= number {
+        assert_eq!(seen(&client.ask(request)), (200, "1", "one".into()));
+    }
+}
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
+
 #[test]
-fn a_stale_response_is_served_while_one_request_validates_it() {
-    let (send, gate) = channel::<()>();
-    let gate = Mutex::new(gate);
-    let stored = V1.replace("max-age=30", "max-age=1, stale-while-revalidate=60");
-    let origin = Origin::new(move |peer| {
-        serve_forever(peer, |request| match request.header("if-none-match") {
-            Some(_) => {
-                let _ = gate.lock().expect("no test thread panicked").recv();
-                V1.replace("v1", "v2").replace("one", "two").into()
-            }
-            None => stored.clone().into(),
-        })
+fn every_client_gets_the_stale_response_while_the_process_validates_it() {
+    for (answer, text) in [
+        (V1.replace("v1", "v2").replace("one", "two"), "two"),
+        ("HTTP/1.1 304 Not Modified\r\ncache-control: max-age=30\r\n\r\n".to_owned(), "one"),
+    ] {
+        let (send, gate) = channel::<()>();
+        let gate = Mutex::new(gate);
+        let origin = Origin::new(move |peer| {
+            serve_forever(peer, |request| match request.header("if-none-match") {
+                Some(_) => {
+                    let _ = gate.lock().expect("no test thread panicked").recv();
+                    answer.clone().into()
+                }
+                None => stale_soon().into(),
+            })
+        });
+        let weir = start(&origin, "stale-while-revalidate 60");
+        let mut client = weir.web();
+        assert_eq!(seen(&client.get("/")), (200, "0", "one".into()));
+        until_stale(&mut client, &origin, 1, GET);
+        for _ in 0..3 {
+            assert_eq!(seen(&client.get("/")), (200, "1", "one".into()));
+            assert_eq!(seen(&weir.web().get("/")), (200, "1", "one".into()));
+        }
+        assert_eq!(origin.requests().len(), 2, "one validation at a time");
+        send.send(()).expect("the origin waits");
+        let fresh = || weir.web().get("/").header("age").is_none_or(|age| age == "0");
+        eventually("the response is fresh again", || fresh().then_some(()));
+        assert_eq!(seen(&client.get("/")), (200, "1", text.into()));
+        assert_eq!(origin.requests().len(), 2);
+    }
+}
+
+#[test]
+fn a_validation_in_the_background_asks_as_the_client_would_have_but_for_its_conditions() {
+    let origin = Origin::answering(stale_soon());
+    let text = "    http-request set-header x-early 1\n    \
+                http-request set-var(txn.v) str(kept)\n    http-request cache-use c\n    \
+                http-request set-header x-late %[var(txn.v)],%[src],%[ssl_fc]\n    \
+                http-response cache-store c\n    http-response set-header x-hit 1\n    \
+                server a <a>\n\
+                cache c\n    total-max-size 4\n    stale-while-revalidate 60\n";
+    let weir = Setup::http("", text).with("a", origin.address()).start();
+    let mut client = weir.web();
+    client.get("/x?y");
+    let request = "GET /x?y HTTP/1.1\r\nHost: test\r\nRange: bytes=0-0\r\nIf-Match: \"v\"\r\n\
+                   Connection: keep-alive\r\nCookie: a=b\r\n\r\n";
+    until_stale(&mut client, &origin, 1, request);
+    let sent = origin.request(1);
+    assert!(sent.start.starts_with("GET /x?y "), "{}", sent.start);
+    for (name, value) in [
+        ("x-early", Some("1")),
+        ("x-late", Some("kept,127.0.0.1,0")),
+        ("cookie", Some("a=b")),
+        ("if-none-match", Some("\"v1\"")),
+        ("range", None),
+        ("if-match", None),
+    ] {
+        assert_eq!(sent.header(name), value, "{name}");
+    }
+}
+
+/// The cache of the frontend has rules behind it that choose the backend.
+#[test]
+fn a_validation_in_the_background_goes_to_the_backend_that_the_frontend_chooses() {
+    let origin = Origin::answering(stale_soon());
+    let text = "    server none 127.0.0.1:1\nbackend other\n    http-request set-header x-be other\n    \
+                server a <a>\ncache c\n    total-max-size 4\n    stale-while-revalidate 60\n";
+    let front = "    http-request cache-use c\n    http-request set-header x-fe web\n    \
+                 http-response cache-store c\n    http-response set-header x-hit 1\n    \
+                 use_backend other\n";
+    let weir = Setup::http(front, text).with("a", origin.address()).start();
+    let mut client = weir.web();
+    client.get("/");
+    until_stale(&mut client, &origin, 1, GET);
+    let sent = origin.request(1);
+    assert_eq!((sent.header("x-fe"), sent.header("x-be")), (Some("web"), Some("other")));
+}
+
+#[test]
+fn the_frontend_neither_counts_nor_logs_a_validation_in_the_background() {
+    let (origin, log) = (Origin::answering(stale_soon()), LogReceiver::new());
+    let text = format!(
+        "{RULES}    server a <a>\ncache c\n    total-max-size 4\n    \
+                        stale-while-revalidate 60\n"
+    );
+    let weir =
+        Setup::http("", &text).with("a", origin.address()).with("log", log.address()).start();
+    let mut client = weir.web();
+    // A validation would have a line between those of the client.
+    while origin.requests().len() < 2 {
+        let line = (client.get("/"), log.line()).1;
+        assert!(line.ends_with("GET / HTTP/1.1\""), "{line}");
+    }
+    let count = |service: &str, field: &str| -> usize {
+        let proxy = if service == "FRONTEND" { "web" } else { "app" };
+        weir.stat(proxy, service, field).parse().expect("a number")
+    };
+    eventually("the backend has counted it", || {
+        let counted = count("BACKEND", "hrsp_2xx");
+        (counted == count("FRONTEND", "hrsp_2xx") + 1).then_some(())
     });
+    assert_eq!(count("BACKEND", "req_tot"), count("FRONTEND", "req_tot") + 1);
+    assert_eq!(count("a", "hrsp_2xx"), 2);
+    client.get("/last");
+    assert!(log.line().contains("/last"));
+}
+
+#[test]
+fn a_failed_validation_leaves_the_stale_response_and_the_next_request_tries_again() {
+    let origin = failing(", stale-while-revalidate=60\r\nage: 29", ERRORS[0]);
     let weir = start(&origin, "stale-while-revalidate 60");
     let mut client = weir.web();
-    // The first request that finds the response stale goes to the server.
-    let leader = std::thread::spawn(move || {
-        loop {
-            let answer = client.get("/");
-            if answer.text() != "one" {
-                return answer;
-            }
-        }
-    });
-    origin.request(1);
-    for _ in 0..3 {
-        assert_eq!(seen(&weir.web().get("/")), (200, "1", "one".into()));
+    client.get("/");
+    for number in 1..4 {
+        until_stale(&mut client, &origin, number, GET);
+        eventually("the validation has ended", || {
+            weir.cli("show sess").lines().all(|line| !line.contains("srv=a")).then_some(())
+        });
     }
-    assert_eq!(origin.requests().len(), 2);
-    send.send(()).expect("the origin waits");
-    let answer = leader.join().expect("the leader has its answer");
-    assert_eq!(seen(&answer), (200, "0", "two".into()));
-    assert_eq!(seen(&weir.web().get("/")), (200, "1", "two".into()));
+}
+
+#[test]
+fn a_request_that_passes_a_cache_twice_does_not_wait_for_itself() {
+    let origin = Origin::answering(V1);
+    let text = "    http-request cache-use c\n    http-request cache-use c\n    \
+                http-response cache-store c\n    server a <a>\n\
+                cache c\n    total-max-size 4\n    coalesce 1h\n";
+    let weir = Setup::http("", text).with("a", origin.address()).start();
+    assert_eq!(weir.web().get("/").text(), "one");
 }
 
 #[test]

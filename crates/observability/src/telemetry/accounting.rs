@@ -51,6 +51,13 @@ pub fn request_received(tx: &mut Transaction) {
     capture_cookie(tx, Side::Request);
 }
 
+/// Records a request that the process makes itself in the name of a frontend, which neither counts
+/// nor logs it.
+pub fn background_request(tx: &mut Transaction) {
+    (tx.notes.journal.background, tx.notes.journal.silent) = (true, true);
+    flight_recorder::begin(tx);
+}
+
 /// Counts a request on the frontend and on the process.
 fn count_request(tx: &mut Transaction) {
     let (worker, proxy) = (&tx.worker, &tx.client.proxy);
@@ -198,7 +205,8 @@ pub fn add_both(tx: &Transaction, metric: Metric, amount: u64) {
 /// The counters of the frontend and its listener, and those of the backend if there is one.
 fn both(tx: &Transaction) -> impl Iterator<Item = &Block> {
     let back = tx.backend.as_ref().map(|backend| backend.block());
-    tx.client.counted().chain(back)
+    let front = (!tx.notes.journal.background).then(|| tx.client.counted());
+    front.into_iter().flatten().chain(back)
 }
 
 /// Bytes from the client and to it so far.
@@ -218,7 +226,7 @@ pub(crate) fn count_bytes(tx: &mut Transaction, bytes: (u64, u64)) {
         block.add(Metric::BytesIn, bytes_in);
         block.add(Metric::BytesOut, bytes_out);
     }
-    if tx.client.socket.is_stream() {
+    if tx.client.socket.is_stream() && !tx.notes.journal.background {
         let block = tx.client.proxy.block();
         block.add(Metric::StreamBytesIn, bytes_in);
         block.add(Metric::StreamBytesOut, bytes_out);
@@ -314,7 +322,7 @@ fn count_ending(tx: &Transaction) {
         }
     }
     let both_sides = matches!(metric, Metric::ClientAborts | Metric::ServerAborts);
-    let front = both_sides.then(|| tx.client.proxy.block());
+    let front = (both_sides && !journal.background).then(|| tx.client.proxy.block());
     [server, back, front].into_iter().flatten().for_each(|block| block.count(metric));
 }
 
@@ -347,7 +355,7 @@ fn count_times(tx: &Transaction) {
 
 /// The whole of a request in the histograms of its frontend, and its connection's beginning once.
 fn record_front(tx: &Transaction) {
-    if !tx.worker.histograms {
+    if !tx.worker.histograms || tx.notes.journal.background {
         return;
     }
     let (thread, journal) = (tx.worker.thread.index, &tx.notes.journal);

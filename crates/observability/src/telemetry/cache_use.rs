@@ -3,8 +3,9 @@
 use crate::telemetry::fetch_signal::FetchSignal;
 use crate::telemetry::sample_context::View;
 use cache::{Cache, FetchTicket, FetchTurn, Hit, Lookup, StoredAnswer, Storing, validation};
-use engine::state::session::cache_use::{CachedRequest, StaleObject};
+use engine::state::session::cache_use::{BackgroundValidation, CachedRequest, StaleObject};
 use engine::state::session::pending::{self, OutsideAnswer};
+use engine::state::session::transaction::RulePlace;
 use htx::Head;
 use sample::Facts;
 use std::sync::Arc;
@@ -21,6 +22,9 @@ pub(crate) fn look_up(view: &mut View<'_>, name: &str) -> bool {
         let now = view.worker.millis();
         hit = match request.cache.lookup(&request.key, &request.selecting, demand, now) {
             Lookup::Fresh(hit) => Some(hit),
+            // The request is the one that fetches the object.
+            Lookup::Stale(_) if leads(view, cache) => None,
+            Lookup::Miss if leads(view, cache) => None,
             Lookup::Stale(hit) => use_stale(view, &request, hit),
             Lookup::Miss => {
                 join_fetch(view, &request);
@@ -43,47 +47,63 @@ pub(crate) fn look_up(view: &mut View<'_>, name: &str) -> bool {
     notes.hit.is_some()
 }
 
-/// Uses an object that is not fresh enough: it answers while another request validates it, or it is
+/// Uses an object that is not fresh enough: it answers while the process validates it, or it is
 /// kept for a validation and for errors of the server.
 fn use_stale(view: &mut View<'_>, request: &CachedRequest, hit: Hit) -> Option<Hit> {
-    let settings = request.cache.settings();
-    let has_waited = view.notes.cache.as_ref().is_some_and(|it| it.has_waited);
     if hit.may_serve_while_revalidating() {
-        let turn = request.cache.fetches().join(&request.key, || Box::new(|_| ()));
-        match turn {
-            FetchTurn::Lead(ticket) if !has_waited => lead(view, request, ticket),
-            _ => return Some(hit),
-        }
-    } else {
-        join_fetch(view, request);
-        if view.notes.asked.is_asked() {
-            return None;
-        }
+        validate_in_background(view, request, &hit);
+        return Some(hit);
     }
-    let date = date(view);
-    let mut scratch = view.worker.take_scratch();
-    let mut stored = Head::default();
+    join_fetch(view, request);
+    if view.notes.asked.is_asked() {
+        return None;
+    }
+    let stale = view.request().map(|head| stale_object(view, request, head, hit));
+    let wanted = stale.filter(|stale| stale.validates || stale.hit.may_serve_on_error());
+    view.notes.cache.get_or_insert_default().stale = wanted;
+    None
+}
+
+/// Has the process validate an object, unless a request for it is under way.
+fn validate_in_background(view: &mut View<'_>, request: &CachedRequest, hit: &Hit) {
+    let FetchTurn::Lead(ticket) = request.cache.fetches().join(&request.key, || Box::new(|_| ()))
+    else {
+        return;
+    };
+    let Some(head) = view.request().map(validation::background_request) else { return };
+    let scheme = scheme(view);
+    let Some(request) = CachedRequest::new(&request.cache, &head, scheme) else { return };
+    if request.verdict.store.is_err() {
+        return;
+    }
+    let stale = stale_object(view, &request, &head, hit.again());
+    let stale = Some(stale).filter(|stale| stale.validates);
+    let place = RulePlace::default();
+    let validation = BackgroundValidation { head, request, stale, ticket, place };
+    view.notes.cache.get_or_insert_default().background = Some(Box::new(validation));
+}
+
+/// A stored response for a validation of it by this request.
+fn stale_object(view: &View<'_>, of: &CachedRequest, request: &Head, hit: Hit) -> StaleObject {
+    let settings = of.cache.settings();
+    let (mut stored, mut scratch) = (Head::default(), view.worker.take_scratch());
     hit.write_head(&mut stored, &mut scratch);
     let rules = &settings.rules;
     let validates = (rules.keep_for_validation > 0 || rules.stale_while_revalidate > 0)
         && validation::is_validatable(&stored);
-    if validates || hit.may_serve_on_error() {
-        scratch.clear();
-        let answer = view.request().map(|head| {
-            let validators = hit.validators(&mut scratch);
-            StoredAnswer::to(head, hit.content_len(), &validators, settings.ranges, date)
-        });
-        let cache = request.cache.clone();
-        view.notes.cache.get_or_insert_default().stale = answer.map(|answer| StaleObject {
-            hit: Box::new(hit),
-            cache,
-            answer,
-            validates,
-            request: Head::default(),
-        });
-    }
+    scratch.clear();
+    let answer = {
+        let validators = hit.validators(&mut scratch);
+        StoredAnswer::to(request, hit.content_len(), &validators, settings.ranges, date(view))
+    };
     view.worker.give_scratch(scratch);
-    None
+    let cache = of.cache.clone();
+    StaleObject { hit: Box::new(hit), cache, answer, validates, request: Head::default() }
+}
+
+/// Whether the request fetches an object of the cache for others, so that it must not wait for it.
+fn leads(view: &View<'_>, cache: &Arc<Cache>) -> bool {
+    view.notes.cache.as_ref().is_some_and(|it| it.leads(cache))
 }
 
 /// Joins the fetch of a missing object where the cache has `coalesce`: the first request goes to
@@ -156,8 +176,12 @@ pub(crate) fn store(view: &mut View<'_>, name: &str) {
 }
 
 fn of_request(view: &View<'_>, cache: &Arc<Cache>) -> Option<CachedRequest> {
-    let scheme: &[u8] = if view.client.session().is_some() { b"https" } else { b"http" };
-    CachedRequest::new(cache, view.request()?, scheme)
+    CachedRequest::new(cache, view.request()?, scheme(view))
+}
+
+/// The scheme of a target that names none.
+fn scheme(view: &View<'_>) -> &'static [u8] {
+    if view.client.is_encrypted() { b"https" } else { b"http" }
 }
 
 /// Lookups are those of the backend, or of a frontend that answers by itself.

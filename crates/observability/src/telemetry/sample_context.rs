@@ -309,6 +309,9 @@ impl Facts for View<'_> {
         };
         match (session, &self.notes.unsecured) {
             (Some(session), _) => tls_facts::of_session(&session, fact),
+            (None, _) if hop == Hop::Client && matches!(fact, TlsFact::Used) => {
+                Some(Value::Bool(self.client.is_encrypted()))
+            }
             (None, Some(failed)) if hop == Hop::Server && self.server.is_none() => {
                 tls_facts::of_failed(failed, fact)
             }

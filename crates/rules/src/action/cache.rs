@@ -2,7 +2,6 @@
 
 use super::{Action, Input, Outcome};
 use crate::context::Context;
-use crate::verdict::Verdict;
 use sample::ParseError;
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ impl CacheAction {
 
     pub(crate) fn run<'r>(&'r self, cx: &mut dyn Context) -> Outcome<'r> {
         match self {
-            Self::Use(name) if cx.use_cache(name) => Outcome::Final(Verdict::Cached),
+            Self::Use(name) if cx.use_cache(name) => Outcome::Cached,
             // Another request fetches the object: the rule is evaluated again behind that.
             Self::Use(_) if cx.is_asked() => Outcome::Suspend,
             Self::Use(_) => Outcome::Next,

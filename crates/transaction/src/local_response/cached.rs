@@ -2,7 +2,7 @@
 
 use crate::local_response;
 use cache::{Hit, StoredAnswer};
-use engine::state::session::cache_use::StaleObject;
+use engine::state::session::cache_use::{BackgroundValidation, StaleObject};
 use engine::state::session::transaction::{LocalBody, Transaction};
 use htx::Head;
 use observability::telemetry::accounting;
@@ -31,6 +31,11 @@ pub(crate) fn prepare(tx: &mut Transaction) {
     local_response::answered(tx, Phase::Request);
     put(tx, hit, answer);
     accounting::by_applet(tx, NAME, true);
+}
+
+/// The validation of the response that answers the request, if the process is to make one.
+pub(crate) fn validation(tx: &mut Transaction) -> Option<&mut BackgroundValidation> {
+    tx.notes.cache.as_mut()?.background.as_deref_mut()
 }
 
 /// The head of a stored response, which is not fresh.

@@ -6,6 +6,7 @@ use crate::forward;
 use crate::local_response;
 use crate::local_response::cached;
 use crate::message::read_request;
+use crate::serve::background_validation;
 use crate::serve::send_response;
 use crate::serve::service;
 use crate::stages::cache_validation;
@@ -62,6 +63,15 @@ pub(crate) async fn follow(tx: &mut Transaction, pass: Pass) -> Result<(), Failu
 pub(crate) async fn enter(tx: &mut Transaction, backend: BackendRef) -> Result<(), Failure> {
     accounting::enter_backend(tx, backend.clone());
     let entered = stage::request(tx, &backend.common, Pass::Backend).await?;
+    forward_to(tx, backend, entered).await
+}
+
+/// Forwards a request that has passed the stages of its backend.
+pub(super) async fn forward_to(
+    tx: &mut Transaction,
+    backend: BackendRef,
+    entered: StageOutcome,
+) -> Result<(), Failure> {
     if let StageOutcome::Respond(respond) = entered {
         return answer(tx, respond).await;
     }
@@ -97,12 +107,13 @@ async fn send_stored(tx: &mut Transaction) -> Result<(), Failure> {
 }
 
 /// Sends the response that is in the workspace.
-async fn answer(tx: &mut Transaction, respond: Respond) -> Result<(), Failure> {
+pub(super) async fn answer(tx: &mut Transaction, respond: Respond) -> Result<(), Failure> {
     match respond {
         Respond::Now => {}
         Respond::Delayed => hold(tx).await,
         Respond::Service(service) => return Box::pin(service::run(tx, service)).await,
         Respond::Stored => {
+            background_validation::begin(tx);
             filters::request_head(tx);
             pass_stored(tx).await?;
         }

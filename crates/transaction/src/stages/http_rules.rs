@@ -289,8 +289,11 @@ fn run(
             local_response::answered(tx, phase);
             Ok(StageOutcome::Respond(Respond::Service(service)))
         }
-        Verdict::Cached => {
+        Verdict::Cached { .. } => {
             cached::prepare(tx);
+            if let Some(validation) = cached::validation(tx) {
+                validation.place = *at;
+            }
             Ok(StageOutcome::Respond(Respond::Stored))
         }
         Verdict::Redirect(redirect) => {

@@ -6,7 +6,8 @@ use rules::{Cursor, Need, RuleSet, Rules, Verdict};
 /// Picks a rule set of a section.
 pub type SetOf = fn(&Rules) -> &RuleSet;
 
-/// Evaluates the rules from `at` on until one decides or waits; then `at` is where the rules go on.
+/// Evaluates the rules from `at` on until one decides or waits; then `at` is where the rules go on,
+/// or would go on without the response of a cache.
 /// For more bytes they are evaluated from the same place again.
 pub fn evaluate<'r>(
     proxy: &'r settings::Proxy,
@@ -25,6 +26,10 @@ pub fn evaluate<'r>(
             Verdict::Suspend { cursor, need } if need != Need::Bytes => {
                 *at = RulePlace { section, cursor };
                 return Verdict::Suspend { cursor, need };
+            }
+            Verdict::Cached { cursor } => {
+                *at = RulePlace { section, cursor };
+                return Verdict::Cached { cursor };
             }
             decided => return decided,
         }

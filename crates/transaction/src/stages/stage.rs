@@ -135,6 +135,28 @@ pub(crate) fn request<'a>(
     run(tx, proxy, left)
 }
 
+/// As [`request`], of a request that goes on in the rules of a stage at `at`.
+///
+/// # Errors
+/// As [`request`].
+pub(crate) async fn request_from(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    pass: Pass,
+    mut at: Progress,
+) -> Result<StageOutcome, Failure> {
+    let later_rows = pass.rows(tx, proxy) & !((2 << at.stage) - 1);
+    let Run::Waits(first, _) = REQUEST[at.stage].run else { return Ok(StageOutcome::Next) };
+    let step = match first(tx, proxy, &mut at)? {
+        StageOutcome::Wait(need) => later(tx, proxy, Pause { at, need }).await?,
+        step => step,
+    };
+    match step {
+        StageOutcome::Next | StageOutcome::Allow => run(tx, proxy, later_rows).await,
+        decided => Ok(decided),
+    }
+}
+
 /// Runs the stages around the choice of a server, until one decides.
 ///
 /// # Errors

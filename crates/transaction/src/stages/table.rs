@@ -107,6 +107,9 @@ pub(crate) const RESPONSE: &[Stage<ProxyRef>] = &[
     stage(Response, "http-after-response", edits_all, Waits(http_rules::after_response, heed_response)),
 ];
 
+/// The number of the stage of `http-request` rules.
+pub(crate) const HTTP_REQUEST: usize = number(REQUEST, "http-request");
+
 /// The number of the first stage of a response that a cache has made.
 pub(crate) const RECEIVED: usize = number(RESPONSE, "response");
 

@@ -144,6 +144,8 @@ pub struct Journal {
     pub cookie: (u8, u8),
     /// Whether the transaction has no log line.
     pub silent: bool,
+    /// Whether the process itself makes the request: its frontend does not count it.
+    pub background: bool,
     /// The level set by a rule.
     pub level: Option<u8>,
     /// The line was written already (`logasap`).

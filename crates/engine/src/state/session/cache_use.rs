@@ -1,6 +1,7 @@
 //! The caches that a transaction uses: the key of its request, a hit, an object that is being
 //! stored.
 
+use crate::state::session::transaction::RulePlace;
 use cache::request::RequestVerdict;
 use cache::{Cache, CacheKey, FetchTicket, Hit, Selecting, StoredAnswer, Storing};
 use htx::Head;
@@ -48,6 +49,22 @@ pub struct StaleObject {
     pub request: Head,
 }
 
+/// A request of the process itself for an object that is served stale meanwhile (RFC 5861
+/// section 3). It goes on where the rules of the client's request end.
+#[derive(Debug)]
+pub struct BackgroundValidation {
+    /// The head of the request.
+    pub head: Head,
+    /// The request, as the cache sees it.
+    pub request: CachedRequest,
+    /// The stored response, if it can be validated.
+    pub stale: Option<StaleObject>,
+    /// The right to fetch the object: no other request does so meanwhile.
+    pub ticket: FetchTicket,
+    /// The rule behind `cache-use`.
+    pub place: RulePlace,
+}
+
 /// The use that a transaction makes of caches.
 #[derive(Debug, Default)]
 pub struct CacheUse {
@@ -55,6 +72,8 @@ pub struct CacheUse {
     pub stale: Option<StaleObject>,
     /// The fetch that other requests wait for, and its cache.
     pub fetch: Option<(Arc<Cache>, FetchTicket)>,
+    /// The validation to begin once the rules have come to their end.
+    pub background: Option<Box<BackgroundValidation>>,
     /// Whether the request has waited for the fetch of another one: it does so once.
     pub has_waited: bool,
     /// The request, as the first cache has seen it.
@@ -70,6 +89,21 @@ pub struct CacheUse {
 }
 
 impl CacheUse {
+    /// The use that a validation makes of its cache.
+    pub fn of_validation(
+        request: CachedRequest,
+        stale: Option<StaleObject>,
+        ticket: FetchTicket,
+    ) -> Self {
+        let fetch = Some((request.cache.clone(), ticket));
+        Self { stale, fetch, first: Some(request), ..Self::default() }
+    }
+
+    /// Whether the request fetches an object of this cache, so that others may wait for it.
+    pub fn leads(&self, cache: &Arc<Cache>) -> bool {
+        self.fetch.as_ref().is_some_and(|(led, _)| Arc::ptr_eq(led, cache))
+    }
+
     /// The request, as a cache has seen it last.
     pub fn of(&self, cache: &Arc<Cache>) -> Option<&CachedRequest> {
         self.first.iter().chain(&self.others).find(|it| Arc::ptr_eq(&it.cache, cache))

@@ -204,6 +204,21 @@ impl Client {
         client
     }
 
+    /// The client side of a request of the process itself that goes on in place of one of this
+    /// client: rules see the same frontend, addresses and session variables.
+    pub fn of_validation(of: &Self, variables: &VarStore, stream: Stream) -> Self {
+        let mux = Machine::Stream(stream.half());
+        let link = Link::Stream(stream);
+        let mut client = Self::over(&of.worker, &of.proxy, of.bind as usize, link, of.peer);
+        (client.mux, client.mode, client.protocol) = (mux, Mode::Http, of.protocol);
+        client.rare = of.rare.clone();
+        client.variables = VarStore::shared(variables);
+        if let Some(address) = of.local() {
+            client.set_local(address);
+        }
+        client
+    }
+
     /// The frontend is that of the backend's section, or one that no page shows.
     fn inside(worker: &Rc<Worker>, backend: &BackendRef, link: Link) -> Self {
         let own = worker.proxies.get(backend.index).and_then(|section| section.front.as_ref());
@@ -294,6 +309,13 @@ impl Client {
     /// The TLS session, if the connection is encrypted.
     pub fn session(&self) -> Option<Ref<'_, tls::Conn>> {
         self.socket.tls()
+    }
+
+    /// Whether the client speaks TLS, or the one for which the process itself makes a request does.
+    pub fn is_encrypted(&self) -> bool {
+        let stands_in =
+            || self.socket.begins_inside() && is_encrypted(&self.proxy.front, self.bind as usize);
+        self.session().is_some() || stands_in()
     }
 
     /// The protocol that the client and the bind line have chosen.
