@@ -106,5 +106,5 @@ fn settled(stages: &[HealthTestBed; 2]) -> Outcome<[Seen; 2]> {
 /// The names of the intended differences.
 #[cfg(test)]
 pub(crate) fn difference_names() -> impl Iterator<Item = &'static str> {
-    seen::INTENDED.iter().map(|it| it.name)
+    INTENDED.iter().map(|it| it.name)
 }
