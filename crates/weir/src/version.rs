@@ -199,7 +199,9 @@ mod tests {
             .filter_map(|it| it.split(':').next())
             .map(str::trim)
             .collect();
-        assert_eq!(names, ["quic", "h2", "fcgi", "<default>", "h1", "<default>", "none"]);
+        let table =
+            ["quic", "h2", "fcgi", "<default>", "spop", "<default>", "h1", "<default>", "none"];
+        assert_eq!(names, table);
         for name in
             ["NS", "LUA", "TFO", "LINUX_SPLICE", "TPROXY", "PROMEX", "SYSTEMD", "SLZ", "ZLIB"]
         {

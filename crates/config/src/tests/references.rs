@@ -155,7 +155,7 @@ fn references_and_modes() {
         (
             "frontend f\n bind :1\n default_backend b\nbackend b\n mode tcp",
             Severity::Alert,
-            "http frontend 'f' (a.cfg:6) tries to use incompatible tcp backend 'b' (a.cfg:10) as its default backend (see 'mode').",
+            "http frontend 'f' (a.cfg:6) tries to use incompatible tcp backend 'b' (a.cfg:9) as its default backend (see 'mode').",
         ),
         (
             "listen l\n bind :1\n stats auth a:b\n stats http-request deny",
