@@ -4,6 +4,7 @@
 //! Every request has a number, sent as `x-id`, which the origin returns; the bytes of every body
 //! are derived from the number. So a lost, truncated, mixed up or duplicated response is detected.
 
+mod accepting;
 pub mod channel;
 pub mod client;
 pub mod fcgi_origin;
@@ -138,6 +139,31 @@ pub struct Tally {
 const COMPLAINTS: usize = 10;
 
 impl Tally {
+    /// Counts a complete request and its place among those under way. `right`: its head and body
+    /// are those of its number; `shown` describes it otherwise.
+    fn record_request(
+        &mut self,
+        net: &Net,
+        (id, post, right): (Option<u64>, bool, bool),
+        shown: impl FnOnce() -> String,
+    ) {
+        self.served += 1;
+        match id.filter(|_| right) {
+            Some(id) => {
+                if post && !self.posts.insert(id) {
+                    self.doubled += 1;
+                }
+            }
+            None => self.record_error(net, || format!("request {} came mixed up", shown())),
+        }
+    }
+
+    /// Counts a request that waits for its response.
+    fn begin_response(&mut self) {
+        self.under_way += 1;
+        self.busiest = self.busiest.max(self.under_way);
+    }
+
     fn record_error(&mut self, net: &Net, what: impl FnOnce() -> String) {
         if self.wrong.len() < COMPLAINTS {
             self.wrong.push(format!("at {}: {}", net.now(), what()));

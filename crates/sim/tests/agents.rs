@@ -11,19 +11,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use stdx::Prng;
 use support::agents::{FcgiOptions, SpoeOptions};
-use support::{Lab, Listen, assert_answers, front, listen, origin};
-use transport::stats::counters::Metric;
-
-/// Every request of a client ended in one way.
-#[track_caller]
-fn assert_each_ended_once(lab: &Lab, seed: u64) {
-    let tally = lab.tally.borrow();
-    assert!(tally.wrong.is_empty() && tally.doubled == 0, "seed {seed}: {tally:#?}");
-    let foreign: u64 = tally.foreign.iter().sum();
-    let ends = [tally.answered, foreign, tally.unanswered, tally.truncated, tally.timeouts];
-    let ends = ends.iter().sum::<u64>() + tally.abandoned;
-    assert_eq!(ends, tally.sent, "seed {seed}: {tally:#?}");
-}
+use support::{Lab, Listen, assert_answers, assert_each_ended_once, front, listen, origin};
 
 // ---- FastCGI
 
@@ -61,16 +49,7 @@ fn applications_answer_every_request_once() {
             |plan: ClientPlan| ClientPlan { abandon: 0, close: 0, pipeline: 4, ..plan.wild() };
         lab.clients(6, 20, steady);
         lab.h2_clients(6, 20, steady);
-        lab.until_finished();
-        lab.until_quiet();
-        lab.assert_nothing_lost(seed);
-        assert_each_ended_once(&lab, seed);
-        let bad: Vec<_> = lab.lines().iter().filter(|line| !line.is_fine()).cloned().collect();
-        assert!(bad.is_empty(), "seed {seed}: {bad:#?}");
-        assert_eq!(lab.tally.borrow().answered, 240, "seed {seed}");
-        assert_eq!(lab.lines().len() as u64, lab.front_sum(Metric::Requests), "seed {seed}");
-        lab.assert_at_rest();
-        lab.stop();
+        lab.finish_without_failures(seed, 240);
     }
 }
 
@@ -82,12 +61,7 @@ fn faults_of_applications_clients_and_the_network_leave_nothing_behind() {
             fcgi_lab(seed, faults, |plan| OriginPlan { idle_close: 100, ..plan.faulty() });
         lab.clients(6, 20, ClientPlan::wild);
         lab.h2_clients(6, 20, ClientPlan::wild);
-        lab.until_finished();
-        lab.until_quiet();
-        assert_each_ended_once(&lab, seed);
-        assert_answers(&lab);
-        lab.assert_at_rest();
-        lab.stop();
+        lab.finish_under_faults(seed);
     }
 }
 

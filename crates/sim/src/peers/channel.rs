@@ -87,7 +87,7 @@ impl Channel {
         self.end
     }
 
-    /// Reads what is there; 0 at the end.
+    /// Reads the available bytes; 0 at the end.
     fn recv(&mut self, net: &mut Net, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(secure) = &mut self.tls else { return net.recv(self.end, buffer) };
         let read = secure.recv(net, self.end, buffer);

@@ -1,6 +1,7 @@
 //! A FastCGI application: answers each request with its number and a body derived from it. It shares
 //! no code with the product.
 
+use super::accepting::Accepting;
 use super::channel::Channel;
 use super::origin::OriginPlan;
 use super::{Flow, Outgoing, PeerFault, Tally, body_matches, push_body};
@@ -33,46 +34,32 @@ const CONTENT: u64 = 8_000;
 /// Requests at the same time on a connection.
 const MULTIPLEXED: &[u8] = b"20";
 
-/// An application that accepts connections; see [`OriginPlan`], of which it uses what FastCGI has.
+/// An application that accepts connections; see [`OriginPlan`]. Faults that FastCGI lacks are
+/// ignored.
 #[derive(Debug)]
-pub struct FcgiOrigin {
-    plan: Rc<OriginPlan>,
-    tally: Rc<RefCell<Tally>>,
-}
+pub struct FcgiOrigin(Accepting);
 
 impl FcgiOrigin {
     /// An application that counts in `tally`.
     pub fn new(plan: OriginPlan, tally: Rc<RefCell<Tally>>) -> Box<Self> {
-        Box::new(Self { plan: Rc::new(plan), tally })
+        Box::new(Self(Accepting::new(plan, tally)))
     }
 }
 
 impl Actor for FcgiOrigin {
     fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
-        match signal {
-            Signal::Start => {
-                net.listen_as(me, self.plan.at.clone()).expect("no two origins share an address");
-            }
-            Signal::Accepted(end) => {
-                self.tally.borrow_mut().accepted += 1;
-                let Ok(channel) = Channel::server(end, self.plan.tls.as_ref()) else {
-                    return net.close_end(end, true);
-                };
-                let service = FcgiConnection {
-                    plan: self.plan.clone(),
-                    tally: self.tally.clone(),
-                    channel: Some(channel),
-                    input: Vec::new(),
-                    out: Outgoing::default(),
-                    requests: BTreeMap::new(),
-                    keeps: true,
-                    count: 0,
-                };
-                let service = net.spawn(Box::new(service));
-                net.hand_over(end, service);
-            }
-            Signal::Ready(_) | Signal::Timer(_) | Signal::Datagram(_) => {}
-        }
+        self.0.act(net, me, signal, |Accepting { plan, tally }, channel, _| {
+            Box::new(FcgiConnection {
+                plan,
+                tally,
+                channel: Some(channel),
+                input: Vec::new(),
+                out: Outgoing::default(),
+                requests: BTreeMap::new(),
+                keeps: true,
+                count: 0,
+            })
+        });
     }
 }
 
@@ -235,20 +222,12 @@ impl FcgiConnection {
         let Some(request) = self.requests.get(&number) else { return };
         let fits = request.expected.is_none_or(|length| length == request.length);
         let mut tally = self.tally.borrow_mut();
-        tally.served += 1;
-        match request.id {
-            Some(id) if request.right && fits => {
-                if request.post && !tally.posts.insert(id) {
-                    tally.doubled += 1;
-                }
-            }
-            _ => tally.record_error(net, || format!("request {request:?} came mixed up")),
-        }
+        let is = (request.id, request.post, request.right && fits);
+        tally.record_request(net, is, || format!("{request:?}"));
         if request.answered {
             return;
         }
-        tally.under_way += 1;
-        tally.busiest = tally.busiest.max(tally.under_way);
+        tally.begin_response();
         let at = net.now() + net.up_to(self.plan.delay);
         net.set_timer(me, at, request.serial << 16 | u64::from(number));
     }

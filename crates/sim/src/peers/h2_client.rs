@@ -28,7 +28,7 @@ struct Asked {
     length: u64,
 }
 
-/// A client at work; see [`ClientPlan`], of which it uses what HTTP/2 has.
+/// A client at work; see [`ClientPlan`]. Faults that HTTP/2 lacks are ignored.
 #[derive(Debug)]
 pub struct H2Client {
     plan: ClientPlan,

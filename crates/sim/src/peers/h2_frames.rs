@@ -70,7 +70,7 @@ pub(super) struct H2Frames {
     out: Outgoing,
     decoder: Decoder,
     own: Settings,
-    /// The window of a stream of the other side, which knows our settings once it has acknowledged
+    /// The send window of a stream of the peer, which uses our settings once it has acknowledged
     /// them.
     stream_room: i64,
     peer: Settings,
@@ -296,7 +296,7 @@ impl H2Frames {
 
     // ---- output
 
-    /// Takes note of a stream that has begun.
+    /// Adds a stream that has begun.
     pub(super) fn open(&mut self, stream: u32) {
         let window = self.peer.initial_window_size.into();
         let lane = Lane { window, room: self.stream_room, credit: 0, body: None };

@@ -1,5 +1,6 @@
 //! An HTTP/2 origin: answers each request with its number and a body derived from it.
 
+use super::accepting::Accepting;
 use super::channel::Channel;
 use super::h2_frames::{FieldList, H2Event, H2Frames};
 use super::origin::OriginPlan;
@@ -14,44 +15,28 @@ use wire::h2::ErrorCode;
 
 /// An origin that accepts connections; see [`OriginPlan`].
 #[derive(Debug)]
-pub struct H2Origin {
-    plan: Rc<OriginPlan>,
-    tally: Rc<RefCell<Tally>>,
-}
+pub struct H2Origin(Accepting);
 
 impl H2Origin {
     /// An origin that counts in `tally`.
     pub fn new(plan: OriginPlan, tally: Rc<RefCell<Tally>>) -> Box<Self> {
-        Box::new(Self { plan: Rc::new(plan), tally })
+        Box::new(Self(Accepting::new(plan, tally)))
     }
 }
 
 impl Actor for H2Origin {
     fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
-        match signal {
-            Signal::Start => {
-                net.listen_as(me, self.plan.at.clone()).expect("no two origins share an address");
-            }
-            Signal::Accepted(end) => {
-                self.tally.borrow_mut().accepted += 1;
-                let Ok(channel) = Channel::server(end, self.plan.tls.as_ref()) else {
-                    return net.close_end(end, true);
-                };
-                let frames = H2Frames::new(net, false);
-                let service = H2OriginConnection {
-                    plan: self.plan.clone(),
-                    tally: self.tally.clone(),
-                    connection: Some((channel, frames)),
-                    requests: BTreeMap::new(),
-                    highest: 0,
-                    quits: false,
-                    lingers: false,
-                };
-                let service = net.spawn(Box::new(service));
-                net.hand_over(end, service);
-            }
-            Signal::Ready(_) | Signal::Timer(_) | Signal::Datagram(_) => {}
-        }
+        self.0.act(net, me, signal, |Accepting { plan, tally }, channel, net| {
+            Box::new(H2OriginConnection {
+                plan,
+                tally,
+                connection: Some((channel, H2Frames::new(net, false))),
+                requests: BTreeMap::new(),
+                highest: 0,
+                quits: false,
+                lingers: false,
+            })
+        });
     }
 }
 
@@ -226,20 +211,12 @@ impl H2OriginConnection {
         let Some(heard) = self.requests.get(&stream) else { return };
         let fits = heard.expected.is_none_or(|length| length == heard.length);
         let mut tally = self.tally.borrow_mut();
-        tally.served += 1;
-        match heard.id {
-            Some(id) if heard.right && fits => {
-                if heard.post && !tally.posts.insert(id) {
-                    tally.doubled += 1;
-                }
-            }
-            _ => tally.record_error(net, || format!("request {heard:?} came mixed up")),
-        }
+        let is = (heard.id, heard.post, heard.right && fits);
+        tally.record_request(net, is, || format!("{heard:?}"));
         if heard.answered {
             return;
         }
-        tally.under_way += 1;
-        tally.busiest = tally.busiest.max(tally.under_way);
+        tally.begin_response();
         let at = net.now() + net.up_to(self.plan.delay);
         net.set_timer(me, at, stream.into());
     }

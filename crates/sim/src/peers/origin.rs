@@ -1,5 +1,6 @@
 //! An HTTP/1 origin: answers each request with its number and a body derived from it.
 
+use super::accepting::Accepting;
 use super::channel::Channel;
 use super::client::push_chunks;
 use super::message::{Progress, Reader};
@@ -91,46 +92,31 @@ impl OriginPlan {
 
 /// An origin that accepts connections; see [`OriginPlan`].
 #[derive(Debug)]
-pub struct Origin {
-    plan: Rc<OriginPlan>,
-    tally: Rc<RefCell<Tally>>,
-}
+pub struct Origin(Accepting);
 
 impl Origin {
     /// An origin that counts in `tally`.
     pub fn new(plan: OriginPlan, tally: Rc<RefCell<Tally>>) -> Box<Self> {
-        Box::new(Self { plan: Rc::new(plan), tally })
+        Box::new(Self(Accepting::new(plan, tally)))
     }
 }
 
 impl Actor for Origin {
     fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
-        match signal {
-            Signal::Start => {
-                net.listen_as(me, self.plan.at.clone()).expect("no two origins share an address");
-            }
-            Signal::Accepted(end) => {
-                self.tally.borrow_mut().accepted += 1;
-                let Ok(channel) = Channel::server(end, self.plan.tls.as_ref()) else {
-                    return net.close_end(end, true);
-                };
-                let service = OriginConnection {
-                    plan: self.plan.clone(),
-                    tally: self.tally.clone(),
-                    channel: Some(channel),
-                    reader: Reader::new(false),
-                    out: Outgoing::default(),
-                    waits: false,
-                    early: false,
-                    input_ended: false,
-                    leaves: None,
-                    lingers: false,
-                };
-                let service = net.spawn(Box::new(service));
-                net.hand_over(end, service);
-            }
-            Signal::Ready(_) | Signal::Timer(_) | Signal::Datagram(_) => {}
-        }
+        self.0.act(net, me, signal, |Accepting { plan, tally }, channel, _| {
+            Box::new(OriginConnection {
+                plan,
+                tally,
+                channel: Some(channel),
+                reader: Reader::new(false),
+                out: Outgoing::default(),
+                waits: false,
+                early: false,
+                input_ended: false,
+                leaves: None,
+                lingers: false,
+            })
+        });
     }
 }
 

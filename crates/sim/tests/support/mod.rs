@@ -151,6 +151,34 @@ impl Lab {
         }
     }
 
+    /// Runs to the end, at which so many requests were answered, each has a line without a failure,
+    /// and nothing is left.
+    #[track_caller]
+    pub(crate) fn finish_without_failures(mut self, seed: u64, answered: u64) {
+        self.until_finished();
+        self.until_quiet();
+        self.assert_nothing_lost(seed);
+        assert_each_ended_once(&self, seed);
+        let bad: Vec<_> = self.lines().iter().filter(|line| !line.is_fine()).cloned().collect();
+        assert!(bad.is_empty(), "seed {seed}: {bad:#?}");
+        assert_eq!(self.tally.borrow().answered, answered, "seed {seed}");
+        assert_eq!(self.lines().len() as u64, self.front_sum(Metric::Requests), "seed {seed}");
+        self.assert_at_rest();
+        self.stop();
+    }
+
+    /// Runs to the end under faults, at which every request has ended in one way, the lines agree
+    /// with the answers, and nothing is left.
+    #[track_caller]
+    pub(crate) fn finish_under_faults(mut self, seed: u64) {
+        self.until_finished();
+        self.until_quiet();
+        assert_each_ended_once(&self, seed);
+        assert_answers(&self);
+        self.assert_at_rest();
+        self.stop();
+    }
+
     /// Spawns `count` clients of HTTP/3 with `requests` requests each, over all listeners in turn.
     pub(crate) fn h3_clients(
         &mut self,
@@ -352,6 +380,17 @@ pub(crate) fn assert_books(lab: &Lab) {
     assert_eq!(ends, tally.sent, "seed {seed}");
     drop(tally);
     assert_lines(lab);
+}
+
+/// Asserts that every request of a client ended in one way.
+#[track_caller]
+pub(crate) fn assert_each_ended_once(lab: &Lab, seed: u64) {
+    let tally = lab.tally.borrow();
+    assert!(tally.wrong.is_empty() && tally.doubled == 0, "seed {seed}: {tally:#?}");
+    let foreign: u64 = tally.foreign.iter().sum();
+    let ends = [tally.answered, foreign, tally.unanswered, tally.truncated, tally.timeouts];
+    let ends = ends.iter().sum::<u64>() + tally.abandoned;
+    assert_eq!(ends, tally.sent, "seed {seed}: {tally:#?}");
 }
 
 /// As [`assert_answers`], and that counters of failures agree with the lines.
